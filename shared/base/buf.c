@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ * buf.c - see buf.h. */
+#include "shared/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+void buf_init(struct buf *b, size_t max_bytes)
+{
+    *b = (struct buf){.max = max_bytes};
+}
+
+void buf_fini(struct buf *b)
+{
+    free(b->at);
+    *b = (struct buf){.max = b->max};
+}
+
+void buf_clear(struct buf *b)
+{
+    b->n = 0;
+    b->is_over = false;
+}
+
+char *buf_reserve(struct buf *b, size_t n)
+{
+    if (b->is_over || n > b->max || b->n > b->max - n) {
+        b->is_over = true;
+        return NULL;
+    }
+    if (b->n + n > b->cap) {
+        size_t cap = b->cap < 64 ? 64 : b->cap;
+        while (cap < b->n + n)
+            cap *= 2;
+        char *at = realloc(b->at, cap);
+        if (at == NULL)
+            abort();
+        b->at = at;
+        b->cap = cap;
+    }
+    return b->at + b->n;
+}
+
+void buf_put(struct buf *b, struct str s)
+{
+    if (s.n == 0)
+        return;
+    char *at = buf_reserve(b, s.n);
+    if (at == NULL)
+        return;
+    memcpy(at, s.at, s.n);
+    b->n += s.n;
+}
+
+void buf_put_char(struct buf *b, char c)
+{
+    char *at = buf_reserve(b, 1);
+    if (at == NULL)
+        return;
+    *at = c;
+    b->n++;
+}
+
+void buf_put_u64(struct buf *b, uint64_t value)
+{
+    char digits[20], *p = digits + sizeof digits;
+    do
+        *--p = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    buf_put(b, (struct str){p, (size_t)(digits + sizeof digits - p)});
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *at = n < 0 ? NULL : buf_reserve(b, (size_t)n + 1);
+    if (at != NULL) {
+        vsnprintf(at, (size_t)n + 1, format, again);
+        b->n += (size_t)n;
+    }
+    va_end(again);
+}
+
+void buf_put_json(struct buf *b, struct str s)
+{
+    static const char digits[] = "0123456789abcdef";
+    buf_put_char(b, '"');
+    size_t start = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+        if (c >= 0x20 && c != '"' && c != '\\')
+            continue;
+        buf_put(b, (struct str){s.at + start, i - start});
+        start = i + 1;
+        switch (c) {
+        case '"': buf_lit(b, "\\\""); break;
+        case '\\': buf_lit(b, "\\\\"); break;
+        case '\n': buf_lit(b, "\\n"); break;
+        case '\r': buf_lit(b, "\\r"); break;
+        case '\t': buf_lit(b, "\\t"); break;
+        default:
+            buf_lit(b, "\\u00");
+            buf_put_char(b, digits[c >> 4]);
+            buf_put_char(b, digits[c & 15]);
+        }
+    }
+    buf_put(b, (struct str){s.at + start, s.n - start});
+    buf_put_char(b, '"');
+}
+
+static bool is_alnum(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static void put_percent(struct buf *b, struct str s, const char *also)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.at[i];
+        if (is_alnum(c) || (c != 0 && strchr(also, c) != NULL)) {
+            buf_put_char(b, c);
+        } else {
+            buf_put_char(b, '%');
+            buf_put_char(b, digits[(unsigned char)c >> 4]);
+            buf_put_char(b, digits[(unsigned char)c & 15]);
+        }
+    }
+}
+
+void buf_put_name(struct buf *b, struct str s)
+{
+    if (s.n == 0)
+        buf_put_char(b, '%');
+    else
+        put_percent(b, s, "-_.");
+}
+
+void buf_put_url_encoded(struct buf *b, struct str s)
+{
+    put_percent(b, s, "-_.~");
+}
+
+bool buf_put_unnamed(struct buf *b, struct str name)
+{
+    return str_eq(name, STR("%")) || buf_put_url_decoded(b, name, false);
+}
+
+bool buf_put_url_decoded(struct buf *b, struct str s, bool plus_is_space)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char byte;
+        if (s.at[i] == '%') {
+            if (s.n - i < 3 || !str_unhex((struct str){s.at + i + 1, 2}, &byte))
+                return false;
+            i += 2;
+        } else {
+            byte = plus_is_space && s.at[i] == '+' ? ' ' : (unsigned char)s.at[i];
+        }
+        buf_put_char(b, (char)byte);
+    }
+    return true;
+}
+
+void buf_put_timestamp(struct buf *b, uint64_t epoch_s)
+{
+    time_t when = (time_t)epoch_s;
+    struct tm tm;
+    char text[32];
+    gmtime_r(&when, &tm);
+    buf_put(b, (struct str){text, strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm)});
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * buf: a growing run of bytes with a hard maximum. Whoever writes past the maximum sets
+ * `is_over` and the rest is dropped: check it once, at the end. Owned by its holder (init and
+ * fini), not shared between threads. Out of memory aborts.
+ */
+#ifndef PARLEY_BASE_BUF_H
+#define PARLEY_BASE_BUF_H
+
+#include "shared/base/str.h"
+
+struct buf {
+    char *at;
+    size_t n, cap, max;
+    bool is_over;
+};
+
+void buf_init(struct buf *b, size_t max_bytes);
+/* Accepts a buf that was zeroed and never initialised. */
+void buf_fini(struct buf *b);
+/* Empties it and keeps its memory. */
+void buf_clear(struct buf *b);
+static inline struct str buf_str(const struct buf *b)
+{
+    return (struct str){b->at, b->n};
+}
+
+/* Makes room for `n` more bytes and returns where they go, NULL past the maximum. The caller
+ * adds what it wrote to `b->n`. The pointer is valid until the next call. */
+char *buf_reserve(struct buf *b, size_t n);
+void buf_put(struct buf *b, struct str s);
+void buf_put_char(struct buf *b, char c);
+void buf_put_u64(struct buf *b, uint64_t value);
+void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define buf_lit(b, literal) buf_put((b), STR(literal))
+
+/* Puts `s` as a JSON string with its quotes. Control characters, quotes and backslashes are
+ * escaped, everything else is copied: `s` must be UTF-8. The result holds no raw newline, which
+ * is what lets rows in Redis be lines (docs/redis-keys.md). */
+void buf_put_json(struct buf *b, struct str s);
+
+/* Puts `s` as a name that is safe inside a Redis key and in the line formats: letters, digits,
+ * '-', '_' and '.' stay, every other byte becomes %XX. An empty name becomes "%". One to one. */
+void buf_put_name(struct buf *b, struct str s);
+/* The inverse, for names that buf_put_name wrote. False (and `b` half-written) on other input. */
+bool buf_put_unnamed(struct buf *b, struct str name) must_check;
+
+/* Puts `s` with %XX resolved, and '+' as a space when `plus_is_space`. False on a bad escape. */
+bool buf_put_url_decoded(struct buf *b, struct str s, bool plus_is_space) must_check;
+/* Puts `s` percent-encoded for a query string (RFC 3986 unreserved characters stay). */
+void buf_put_url_encoded(struct buf *b, struct str s);
+
+/* Seconds since 1970 as `2025-03-25T01:02:03`, UTC. */
+void buf_put_timestamp(struct buf *b, uint64_t epoch_s);
+
+#endif

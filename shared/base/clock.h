@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * clock: this machine's clocks. For deadlines and durations only: what is stored or compared
+ * between nodes takes its time from Redis (TIME inside scripts).
+ */
+#ifndef PARLEY_BASE_CLOCK_H
+#define PARLEY_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_mono_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
+}
+static inline uint64_t clock_mono_ms(void)
+{
+    return clock_mono_us() / 1000u;
+}
+/* Seconds since 1970, for log lines and token lifetimes. */
+static inline uint64_t clock_wall_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec;
+}
+
+#endif

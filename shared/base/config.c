@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ * config.c - see config.h. Sources are applied from the weakest to the strongest (default, file,
+ * environment, flag), so each simply overwrites; every value is checked as it is set. */
+#include "shared/base/config.h"
+
+#include "shared/base/buf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <yaml.h>
+
+enum { SECRET_MAX_BYTES = 4096, ENV_NAME_MAX = 64 };
+
+static const struct config_option *find(const struct config_option *options, struct str name)
+{
+    for (; options->name != NULL; options++)
+        if (str_eq(name, str_of(options->name)))
+            return options;
+    return NULL;
+}
+
+static size_t count(const struct config_option *options)
+{
+    size_t n = 0;
+    while (options[n].name != NULL)
+        n++;
+    return n;
+}
+
+static bool is_choice(const char *choices, struct str text)
+{
+    struct str rest = str_of(choices);
+    while (rest.at != NULL)
+        if (str_eq(str_cut(&rest, '|'), text))
+            return true;
+    return false;
+}
+
+static bool parse_bool(struct str text, uint64_t *ret_number)
+{
+    static const char *const on = "on|true|yes|1", *const off = "off|false|no|0";
+    if (!is_choice(on, text) && !is_choice(off, text))
+        return false;
+    *ret_number = is_choice(on, text);
+    return true;
+}
+
+/* Checks and stores one value; takes over `text`, which lives until config_fini. */
+static bool set(struct config *config, const struct config_option *option, char *text,
+                const char *source)
+{
+    struct config_value *value = &config->values[option - config->options];
+    uint64_t number = 0;
+    struct str s = str_of(text);
+    if (option->kind == CONFIG_NUMBER &&
+        (!str_parse_u64(s, &number) || number < option->min || number > option->max)) {
+        fprintf(stderr,
+                "parley: --%s takes a whole number from %llu to %llu, not '%s' (from: %s)\n",
+                option->name, (unsigned long long)option->min, (unsigned long long)option->max,
+                text, source);
+        free(text);
+        return false;
+    }
+    if (option->kind == CONFIG_BOOL && !parse_bool(s, &number)) {
+        fprintf(stderr, "parley: --%s takes on or off, not '%s' (from: %s)\n", option->name, text,
+                source);
+        free(text);
+        return false;
+    }
+    if (option->choices != NULL && !is_choice(option->choices, s)) {
+        fprintf(stderr, "parley: --%s takes one of %s, not '%s' (from: %s)\n", option->name,
+                option->choices, text, source);
+        free(text);
+        return false;
+    }
+    free((char *)value->text);
+    *value = (struct config_value){.text = text, .number = number, .source = source};
+    return true;
+}
+
+static char *copy(const char *text)
+{
+    char *twin = strdup(text);
+    if (twin == NULL)
+        abort();
+    return twin;
+}
+
+static bool read_defaults(struct config *config)
+{
+    for (const struct config_option *o = config->options; o->name != NULL; o++)
+        if (o->fallback != NULL && !set(config, o, copy(o->fallback), "default"))
+            return false;
+    return true;
+}
+
+static void env_name(const struct config_option *option, char name[ENV_NAME_MAX])
+{
+    int n = snprintf(name, ENV_NAME_MAX, "PARLEY_%s", option->name);
+    for (int i = 0; i < n && i < ENV_NAME_MAX; i++)
+        name[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
+}
+
+static bool read_environment(struct config *config)
+{
+    for (const struct config_option *o = config->options; o->name != NULL; o++) {
+        char name[ENV_NAME_MAX];
+        env_name(o, name);
+        const char *text = getenv(name);
+        if (text != NULL && *text != 0 && !set(config, o, copy(text), "environment"))
+            return false;
+    }
+    return true;
+}
+
+/* One flat YAML mapping of option names to scalars. */
+static bool read_file(struct config *config, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fprintf(stderr, "parley: cannot read the configuration file %s: %s\n", path,
+                strerror(errno));
+        return false;
+    }
+    yaml_parser_t parser;
+    yaml_document_t document;
+    bool ok = false;
+    yaml_parser_initialize(&parser);
+    yaml_parser_set_input_file(&parser, file);
+    if (!yaml_parser_load(&parser, &document)) {
+        fprintf(stderr, "parley: %s line %zu: %s\n", path, parser.problem_mark.line + 1,
+                parser.problem == NULL ? "not YAML" : parser.problem);
+        goto out;
+    }
+    yaml_node_t *root = yaml_document_get_root_node(&document);
+    ok = root == NULL || root->type == YAML_MAPPING_NODE;
+    if (!ok)
+        fprintf(stderr, "parley: %s: expected lines of the form 'option: value'\n", path);
+    for (yaml_node_pair_t *pair = root != NULL && ok ? root->data.mapping.pairs.start : NULL;
+         ok && pair != NULL && pair < root->data.mapping.pairs.top; pair++) {
+        yaml_node_t *key = yaml_document_get_node(&document, pair->key);
+        yaml_node_t *value = yaml_document_get_node(&document, pair->value);
+        const struct config_option *option =
+            key->type != YAML_SCALAR_NODE
+                ? NULL
+                : find(config->options,
+                       (struct str){(char *)key->data.scalar.value, key->data.scalar.length});
+        ok = option != NULL && value->type == YAML_SCALAR_NODE;
+        if (!ok)
+            fprintf(stderr, "parley: %s line %zu: no such option, or not a plain value\n", path,
+                    key->start_mark.line + 1);
+        else
+            ok = set(config, option, copy((char *)value->data.scalar.value), "file");
+    }
+    yaml_document_delete(&document);
+out:
+    yaml_parser_delete(&parser);
+    fclose(file);
+    return ok;
+}
+
+/* Splits one argument into its option and, if it is there, the value behind '='. */
+static const struct config_option *split_flag(const struct config_option *options, const char *arg,
+                                              const char **ret_value)
+{
+    struct str rest = str_of(arg + 2);
+    struct str name = str_cut(&rest, '=');
+    *ret_value = rest.at;
+    return find(options, name);
+}
+
+enum flag_pass { PASS_FIND_FILE, PASS_SET };
+
+static bool read_flags(struct config *config, const char *command, int argc, char **argv,
+                       enum flag_pass pass, const char **file)
+{
+    for (int i = 0; i < argc; i++) {
+        const char *value;
+        if (strncmp(argv[i], "--", 2) != 0 || argv[i][2] == 0) {
+            if (pass == PASS_SET)
+                config->arguments[config->argument_n++] = argv[i];
+            continue;
+        }
+        const struct config_option *option = split_flag(config->options, argv[i], &value);
+        if (option == NULL && strncmp(argv[i], "--config", 8) != 0) {
+            fprintf(stderr, "parley: no such flag: %s (see parley %s --help)\n", argv[i], command);
+            return false;
+        }
+        bool next_is_value = i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0;
+        if (option != NULL && option->kind == CONFIG_BOOL && value == NULL) {
+            uint64_t ignored;
+            if (next_is_value && parse_bool(str_of(argv[i + 1]), &ignored))
+                value = argv[++i];
+            else
+                value = "on";
+        }
+        if (value == NULL && i + 1 < argc)
+            value = argv[++i];
+        if (value == NULL) {
+            fprintf(stderr, "parley: %s needs a value (see parley %s --help)\n", argv[i], command);
+            return false;
+        }
+        if (option == NULL) {
+            *file = value;
+        } else if (pass == PASS_SET && !set(config, option, copy(value), "flag")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum config_outcome config_read(struct config *config, const struct config_option *options,
+                                const char *command, int argc, char **argv)
+{
+    *config = (struct config){
+        .options = options,
+        .values = calloc(count(options), sizeof *config->values),
+        .arguments = calloc((size_t)argc + 1, sizeof *config->arguments),
+    };
+    if (config->values == NULL || config->arguments == NULL)
+        abort();
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return CONFIG_HELP;
+    const char *file = getenv("PARLEY_CONFIG");
+    if (!read_flags(config, command, argc, argv, PASS_FIND_FILE, &file) || !read_defaults(config) ||
+        (file != NULL && *file != 0 && !read_file(config, file)) || !read_environment(config) ||
+        !read_flags(config, command, argc, argv, PASS_SET, &file))
+        return CONFIG_WRONG;
+    return CONFIG_READY;
+}
+
+void config_fini(struct config *config)
+{
+    for (size_t i = 0; config->values != NULL && config->options[i].name != NULL; i++)
+        free((char *)config->values[i].text);
+    free(config->values);
+    free(config->arguments);
+    *config = (struct config){0};
+}
+
+const struct config_value *config_get(const struct config *config, const char *name)
+{
+    const struct config_option *option = find(config->options, str_of(name));
+    if (option == NULL)
+        abort();
+    return &config->values[option - config->options];
+}
+
+const char *config_text(const struct config *config, const char *name)
+{
+    return config_get(config, name)->text;
+}
+
+uint64_t config_number(const struct config *config, const char *name)
+{
+    return config_get(config, name)->number;
+}
+
+/* Breaks `help` into lines of about 72 columns behind an indent. */
+static void print_wrapped(const char *help)
+{
+    struct str rest = str_of(help);
+    size_t column = 0;
+    while (rest.at != NULL) {
+        struct str word = str_cut(&rest, ' ');
+        if (column == 0 || column + word.n + 1 > 72) {
+            printf("%s        ", column == 0 ? "" : "\n");
+            column = 0;
+        } else {
+            putchar(' ');
+        }
+        printf("%.*s", STR_ARG(word));
+        column += word.n + 1;
+    }
+    putchar('\n');
+}
+
+void config_print_options(const struct config_option *options)
+{
+    for (; options->name != NULL; options++) {
+        char name[ENV_NAME_MAX];
+        env_name(options, name);
+        printf("  --%s%s%s\n", options->name, options->kind == CONFIG_BOOL ? "" : " ",
+               options->choices != NULL   ? options->choices
+               : options->metavar != NULL ? options->metavar
+                                          : "");
+        print_wrapped(options->help);
+        printf("        Environment: %s.", name);
+        if (options->fallback != NULL)
+            printf(" Default: %s.", options->fallback);
+        printf("\n");
+    }
+}
+
+char *config_read_secret(const char *path)
+{
+    char bytes[SECRET_MAX_BYTES];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fprintf(stderr, "parley: cannot read the secret file %s: %s\n", path, strerror(errno));
+        return NULL;
+    }
+    size_t n = fread(bytes, 1, sizeof bytes - 1, file);
+    fclose(file);
+    struct str secret = str_trim((struct str){bytes, n});
+    if (secret.n == 0) {
+        fprintf(stderr, "parley: the secret file %s is empty\n", path);
+        return NULL;
+    }
+    char *twin = strndup(secret.at, secret.n);
+    OPENSSL_cleanse(bytes, sizeof bytes);
+    if (twin == NULL)
+        abort();
+    return twin;
+}

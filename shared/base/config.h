@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config: settings by flag > environment > file > default, from one table per subcommand. The
+ * table also prints --help and completion words, so a flag cannot exist without its text. Used
+ * from main before threads start; values live until exit.
+ *
+ * Flags: `--name value`, `--name=value`; a boolean also `--name` alone. The environment twin of
+ * `--listen` is PARLEY_LISTEN. The file (--config FILE or PARLEY_CONFIG) is YAML: `listen: value`.
+ */
+#ifndef PARLEY_BASE_CONFIG_H
+#define PARLEY_BASE_CONFIG_H
+
+#include "shared/base/str.h"
+
+enum config_kind { CONFIG_TEXT, CONFIG_NUMBER, CONFIG_BOOL };
+
+struct config_option {
+    const char *name; /* "listen"; NULL ends a table */
+    enum config_kind kind;
+    const char *metavar;  /* "ADDR", shown in --help */
+    const char *fallback; /* default as text; NULL: none */
+    uint64_t min, max;    /* CONFIG_NUMBER */
+    const char *help;     /* one or more sentences */
+    const char *choices;  /* "json|text": the only values; NULL: any */
+};
+
+struct config_value {
+    const char *text;   /* NULL when unset; else NUL-terminated */
+    uint64_t number;    /* CONFIG_NUMBER; CONFIG_BOOL: 0 or 1 */
+    const char *source; /* "flag", "environment", "file", "default" or NULL */
+};
+
+struct config {
+    const struct config_option *options;
+    struct config_value *values; /* same order */
+    const char **arguments;      /* what is no flag, in order */
+    size_t argument_n;
+};
+
+enum config_outcome { CONFIG_READY, CONFIG_HELP, CONFIG_WRONG };
+
+/* Reads argv (without program and subcommand names). CONFIG_HELP: --help was asked for and nothing
+ * is wrong with it. CONFIG_WRONG: one clear line was written to standard error; exit with 2. */
+enum config_outcome config_read(struct config *config, const struct config_option *options,
+                                const char *command, int argc, char **argv) must_check;
+void config_fini(struct config *config);
+
+/* Aborts when no option of that name is in the table: that is our own bug. */
+const struct config_value *config_get(const struct config *config, const char *name);
+const char *config_text(const struct config *config, const char *name);
+uint64_t config_number(const struct config *config, const char *name);
+
+/* Writes the options part of a --help page to standard output. */
+void config_print_options(const struct config_option *options);
+
+/* Reads a whole file that holds a secret and trims white space at its ends. NULL, with a line on
+ * standard error, when it cannot be read or is empty. The caller frees. */
+char *config_read_secret(const char *path);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * err: every way a request can fail, in one table: name, HTTP status, wire code, log level, and
+ * the text a client sees when the place that failed has nothing better to say. Functions return
+ * `enum err`; ERR_OK is 0.
+ */
+#ifndef PARLEY_BASE_ERR_H
+#define PARLEY_BASE_ERR_H
+
+#include "shared/base/log.h"
+
+/* clang-format off */
+#define ERR_TABLE(X)                                                                              \
+    X(OK,               200, "ok",               LOG_DEBUG, "OK")                                  \
+    X(BAD_REQUEST,      400, "bad_request",      LOG_DEBUG, "The request is not valid.")           \
+    X(BAD_JSON,         400, "bad_json",         LOG_DEBUG, "The body is not valid JSON.")         \
+    X(UNAUTHORIZED,     401, "unauthorized",     LOG_INFO,  "Credentials are missing or wrong: send User, Nonce and Hash, or a bearer token.") \
+    X(NONCE_USED,       401, "nonce_used",       LOG_INFO,  "This nonce was used before: sign every request with a new one.") \
+    X(FORBIDDEN,        403, "forbidden",        LOG_INFO,  "This account's role does not allow that.") \
+    X(NOT_FOUND,        404, "not_found",        LOG_DEBUG, "There is no such thing here.")        \
+    X(NO_ROUTE,         404, "no_route",         LOG_DEBUG, "There is no such route.")             \
+    X(METHOD,           405, "method_not_allowed", LOG_DEBUG, "This route does not answer that method.") \
+    X(ALREADY_DONE,     409, "already_done",     LOG_INFO,  "The query is already answered.")      \
+    X(CANCELLED,        409, "cancelled",        LOG_INFO,  "The query was cancelled.")            \
+    X(FAILED,           409, "failed",           LOG_INFO,  "The query has failed.")               \
+    X(LEASE_LOST,       409, "lease_lost",       LOG_INFO,  "The lease has ended: another engine may hold the query.") \
+    X(QUERY_MISMATCH,   409, "query_mismatch",   LOG_INFO,  "No row of this topic that you hold has this Query text.") \
+    X(PARTIAL_GAP,      409, "partial_gap",      LOG_INFO,  "Text is missing before this Offset: send again from `expected`.") \
+    X(CONFLICT,         409, "conflict",         LOG_DEBUG, "That conflicts with what is stored.") \
+    X(TOO_LARGE,        413, "too_large",        LOG_DEBUG, "The body is too large.")              \
+    X(URI_TOO_LONG,     414, "uri_too_long",     LOG_DEBUG, "The request line is too long.")       \
+    X(IDEMPOTENCY,      422, "idempotency_mismatch", LOG_INFO, "This Idempotency-Key was used with another body.") \
+    X(HEADERS_TOO_LARGE, 431, "headers_too_large", LOG_DEBUG, "The request's headers are too large.") \
+    X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins from this address: wait a minute.") \
+    X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "This user has too many waiting queries: retry later.") \
+    X(INTERNAL,         500, "internal",         LOG_ERROR, "Something broke on our side.")        \
+    X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \
+    X(REDIS_LOST,       503, "redis_lost",       LOG_WARN,  "The store is not reachable: retry shortly.") \
+    X(DRAINING,         503, "draining",         LOG_INFO,  "This node is shutting down: retry on another.") \
+    X(TIMEOUT,          503, "timeout",          LOG_WARN,  "The store took too long: retry shortly.")
+/* clang-format on */
+
+enum err {
+#define X(name, status, code, level, text) ERR_##name,
+    ERR_TABLE(X)
+#undef X
+        ERR_NR
+};
+
+struct err_info {
+    int status;
+    const char *code;
+    enum log_level level;
+    const char *text;
+};
+
+/* Never NULL; an unknown value is treated as ERR_INTERNAL. */
+const struct err_info *err_info(enum err error);
+/* The reason phrase for a status that Parley sends. */
+const char *err_reason(int status);
+
+#endif

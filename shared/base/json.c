@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * json.c - see json.h. */
+#include "shared/base/json.h"
+
+#include <stdio.h>
+
+bool json_parse(struct str text, char *reason, size_t reason_size, json_t **ret_value)
+{
+    json_error_t error;
+    json_t *value = json_loadb(text.at == NULL ? "" : text.at, text.n, JSON_DECODE_ANY, &error);
+    if (value == NULL) {
+        /* jansson quotes the input after " near "; a reason must not repeat a client's bytes. */
+        char *near = strstr(error.text, " near ");
+        if (near != NULL)
+            *near = 0;
+        snprintf(reason, reason_size, "%s (line %d, column %d)", error.text, error.line,
+                 error.column);
+        return false;
+    }
+    *ret_value = value;
+    return true;
+}
+
+struct str json_str(const json_t *value)
+{
+    if (!json_is_string(value))
+        return (struct str){NULL, 0};
+    return (struct str){json_string_value(value), json_string_length(value)};
+}
+
+struct str json_member_str(const json_t *object, const char *name)
+{
+    return json_str(json_object_get(object, name));
+}
+
+static int append(const char *bytes, size_t n, void *arg)
+{
+    buf_put(arg, (struct str){bytes, n});
+    return 0;
+}
+
+void buf_put_json_value(struct buf *b, const json_t *value)
+{
+    if (json_is_string(value))
+        buf_put_json(b, json_str(value));
+    else
+        json_dump_callback(value, append, b, JSON_COMPACT | JSON_ENCODE_ANY);
+}

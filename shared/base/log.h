@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * log: one line per event on standard error, as JSON or as text. A line is written with one
+ * write(2), so lines of threads never mix. Values are escaped: nothing from outside reaches a
+ * line raw. Secrets are never passed here. Any thread; log_setup once, before threads start.
+ *
+ *     log_write(LOG_WARN, "redis lost", LOG_S("reason", reason), LOG_U("retry_ms", ms));
+ */
+#ifndef PARLEY_BASE_LOG_H
+#define PARLEY_BASE_LOG_H
+
+#include "shared/base/str.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVEL_NR };
+
+struct log_field {
+    const char *name; /* NULL ends a list */
+    struct str text;  /* used when text.at is not NULL */
+    uint64_t number;
+};
+
+#define LOG_S(key, value) ((struct log_field){.name = (key), .text = log_text(value)})
+#define LOG_STR(key, value) ((struct log_field){.name = (key), .text = (value)})
+#define LOG_U(key, value) ((struct log_field){.name = (key), .number = (uint64_t)(value)})
+
+/* What LOG_S wraps: never NULL, so that a missing text is shown as empty and not as a number. */
+static inline struct str log_text(const char *text)
+{
+    return str_of(text == NULL ? "" : text);
+}
+
+/* `minimum`: lines below it are dropped. */
+void log_setup(enum log_level minimum, bool as_json);
+bool log_parse_level(struct str name, enum log_level *ret_level) must_check;
+bool log_is_on(enum log_level level);
+
+/* Writes one line. `fields` is borrowed and ends with a field whose name is NULL. */
+void log_fields(enum log_level level, const char *message, const struct log_field *fields);
+#define log_write(level, message, ...)                                                             \
+    log_fields(level, message, (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ * str.c - see str.h. */
+#include "shared/base/str.h"
+
+#include <math.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <strings.h>
+
+bool str_eq_nocase(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || strncasecmp(a.at, b.at, a.n) == 0);
+}
+
+bool str_has_prefix(struct str s, struct str prefix)
+{
+    return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.at, prefix.at, prefix.n) == 0);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.n > 0 && is_space(s.at[0])) {
+        s.at++;
+        s.n--;
+    }
+    while (s.n > 0 && is_space(s.at[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+struct str str_cut(struct str *rest, char sep)
+{
+    struct str head = *rest;
+    if (rest->at == NULL)
+        return head;
+    const char *end = memchr(rest->at, sep, rest->n);
+    if (end == NULL) {
+        *rest = (struct str){NULL, 0};
+        return head;
+    }
+    head.n = (size_t)(end - head.at);
+    rest->at = end + 1;
+    rest->n -= head.n + 1;
+    return head;
+}
+
+bool str_eq_secret(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || CRYPTO_memcmp(a.at, b.at, a.n) == 0);
+}
+
+bool str_parse_u64(struct str s, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    if (s.n == 0 || s.n > 20)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.at[i] < '0' || s.at[i] > '9')
+            return false;
+        uint64_t digit = (uint64_t)(s.at[i] - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *ret_value = value;
+    return true;
+}
+
+bool str_parse_double(struct str s, double *ret_value)
+{
+    char text[64], *end;
+    if (s.n == 0 || s.n >= sizeof text || is_space(s.at[0]))
+        return false;
+    memcpy(text, s.at, s.n);
+    text[s.n] = 0;
+    double value = strtod(text, &end);
+    if (end != text + s.n || !isfinite(value))
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+/* Table 3-7 of the Unicode standard: which second byte each lead byte allows. */
+bool str_is_utf8(struct str s)
+{
+    const unsigned char *p = (const unsigned char *)s.at, *end = p + s.n;
+    while (p < end) {
+        if (*p < 0x80) {
+            p++;
+            continue;
+        }
+        size_t tail;
+        unsigned char low = 0x80, high = 0xbf;
+        if (*p >= 0xc2 && *p <= 0xdf) {
+            tail = 1;
+        } else if (*p >= 0xe0 && *p <= 0xef) {
+            tail = 2;
+            low = *p == 0xe0 ? 0xa0 : 0x80;
+            high = *p == 0xed ? 0x9f : 0xbf;
+        } else if (*p >= 0xf0 && *p <= 0xf4) {
+            tail = 3;
+            low = *p == 0xf0 ? 0x90 : 0x80;
+            high = *p == 0xf4 ? 0x8f : 0xbf;
+        } else {
+            return false;
+        }
+        if ((size_t)(end - p) <= tail || p[1] < low || p[1] > high)
+            return false;
+        for (size_t i = 2; i <= tail; i++)
+            if ((p[i] & 0xc0) != 0x80)
+                return false;
+        p += tail + 1;
+    }
+    return true;
+}
+
+void str_hex(const unsigned char *bytes, size_t n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+    *out = 0;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+bool str_unhex(struct str hex, unsigned char *out)
+{
+    if (hex.n % 2 != 0)
+        return false;
+    for (size_t i = 0; i < hex.n; i += 2) {
+        int high = hex_value(hex.at[i]), low = hex_value(hex.at[i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        *out++ = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
