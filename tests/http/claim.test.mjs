@@ -94,7 +94,7 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
   });
 
   test('Wait goes from 0 to 120', async () => {
-    for (const Wait of ['-1', '121', 'soon', '', '1e9', '99999999999999999999']) {
+    for (const Wait of ['-1', '121', 'soon', '1e9', '99999999999999999999']) {
       assertProblem(await cluster.request('GET', '/api/get-new-queries', { as: 'Inference_1', query: { Wait } }), 400);
     }
     const { Topic } = await cluster.add();

@@ -282,11 +282,11 @@ export function suite(name, options, define) {
     const cluster = new Cluster(options);
     before(() => cluster.start());
     after(() => cluster.stop());
-    const test = (title, body, { ms = TEST_MS, ...more } = {}) => it(title, { timeout: ms + 10_000, ...more }, async () => {
+    const test = (title, body, { ms = TEST_MS, sweep = cluster.options.sweep, ...more } = {}) => it(title, { timeout: ms + 10_000, ...more }, async () => {
       const marks = cluster.marks();
       try {
         await withDeadline((async () => {
-          if (cluster.options.sweep) await cluster.sweep();
+          if (sweep) await cluster.sweep();
           await body(cluster);
         })(), ms);
         cluster.checkSanitizers();

@@ -253,6 +253,7 @@ function parseRawResponse(buffer, at) {
 //   socket.write(bytes)
 //   await socket.response(ms)   the next complete response
 //   await socket.closed(ms)     the peer closed; resolves with the bytes nobody took
+//   socket.pause(), socket.resume() stop and go on reading
 //   socket.end() sends FIN, socket.reset() sends RST, socket.abort() closes
 export function openSocket(base, { localAddress } = {}) {
   const url = new URL(base);
@@ -303,6 +304,8 @@ export function openSocket(base, { localAddress } = {}) {
       }, ms, 'response'),
       closed: (ms = REQUEST_MS) => take(() => (over ? { rest: buffer.toString('latin1') } : null), ms, 'close'),
       end: () => socket.end(),
+      pause: () => socket.pause(),
+      resume: () => socket.resume(),
       reset: () => (socket.resetAndDestroy ? socket.resetAndDestroy() : socket.destroy()),
       abort: () => socket.destroy(),
     }));
