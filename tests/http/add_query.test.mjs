@@ -7,7 +7,8 @@ import { assertMembers, assertOk, assertProblem, assertTimestamp, newNonce, newT
 suite('add-query', {}, ({ test, cluster }) => {
   const post = (body, options = {}) => cluster.request('POST', '/api/add-query', { as: 'Frontend_1', body, ...options });
   const valid = (more = {}) => ({ Topic: newTopic(), User: 'alice', Query: 'Why?', ...more });
-  const thread = async (Topic) => assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }));
+  const thread = async (Topic) =>
+    assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }));
 
   // Refused, and nothing of it is in the store.
   async function assertNothingStored(body, options) {
@@ -28,7 +29,14 @@ suite('add-query', {}, ({ test, cluster }) => {
       assert.equal(body.Seq, Seq);
       assertTimestamp(body.Timestamp);
     }
-    assert.deepEqual((await thread(Topic)).map(({ Seq, Query }) => [Seq, Query]), [[1, 'Question 1'], [2, 'Question 2'], [3, 'Question 3']]);
+    assert.deepEqual(
+      (await thread(Topic)).map(({ Seq, Query }) => [Seq, Query]),
+      [
+        [1, 'Question 1'],
+        [2, 'Question 2'],
+        [3, 'Question 3'],
+      ],
+    );
   });
 
   test('topics count for themselves', async () => {
@@ -39,7 +47,10 @@ suite('add-query', {}, ({ test, cluster }) => {
   test('queries added at once on both nodes get every number once', async () => {
     const Topic = newTopic();
     const added = await Promise.all(Array.from({ length: 20 }, (_, i) => cluster.add({ Topic, Query: `q${i}` })));
-    assert.deepEqual(added.map(({ Seq }) => Seq).sort((a, b) => a - b), Array.from({ length: 20 }, (_, i) => i + 1));
+    assert.deepEqual(
+      added.map(({ Seq }) => Seq).sort((a, b) => a - b),
+      Array.from({ length: 20 }, (_, i) => i + 1),
+    );
     for (const { Seq, Query } of await thread(Topic)) {
       assert.equal(added[Number(Query.slice(1))].Seq, Seq, 'the number that was told is the number that is stored');
     }
@@ -84,7 +95,8 @@ suite('add-query', {}, ({ test, cluster }) => {
 
   test('a required member that is missing, empty or of a wrong type: 400 and nothing stored', async () => {
     for (const member of ['Topic', 'Query']) {
-      for (const bad of [undefined, null, '', 7, true, [], {}, ['x']]) await assertNothingStored(valid({ User: undefined, [member]: bad }));
+      for (const bad of [undefined, null, '', 7, true, [], {}, ['x']])
+        await assertNothingStored(valid({ User: undefined, [member]: bad }));
     }
     for (const bad of [null, '', 7, true, [], {}]) await assertNothingStored(valid({ User: bad }));
     assertProblem(await post({ Topic: newTopic(), Query: 'Why?' }), 400);
@@ -104,7 +116,8 @@ suite('add-query', {}, ({ test, cluster }) => {
   });
 
   test('a Topic never holds white space or control characters', async () => {
-    for (const bad of ['a b', ' a', 'a ', 'a\tb', 'a\nb', 'a\r\nb', 'a\u0000b']) await assertNothingStored(valid({ User: undefined, Topic: bad }));
+    for (const bad of ['a b', ' a', 'a ', 'a\tb', 'a\nb', 'a\r\nb', 'a\u0000b'])
+      await assertNothingStored(valid({ User: undefined, Topic: bad }));
   });
 
   test('a Query has 1 byte to 256 KiB', async () => {

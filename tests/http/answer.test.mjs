@@ -19,7 +19,13 @@ suite('give-new-answer', {}, ({ test, cluster }) => {
     assertMembers(body, ['Topic', 'Seq', 'Status', 'Timestamp']);
     assert.deepEqual([body.Topic, body.Seq, body.Status], [row.Topic, 1, 'Done']);
     assertTimestamp(body.Timestamp);
-    assert.deepEqual(await cluster.check({ Topic: row.Topic }), { Query: 'Why?', Topic: row.Topic, Seq: 1, Answer: ['because'], Think: ['hm'] });
+    assert.deepEqual(await cluster.check({ Topic: row.Topic }), {
+      Query: 'Why?',
+      Topic: row.Topic,
+      Seq: 1,
+      Answer: ['because'],
+      Think: ['hm'],
+    });
   });
 
   test('an answer with its Lease is taken', async () => {
@@ -45,7 +51,8 @@ suite('give-new-answer', {}, ({ test, cluster }) => {
     const row = await claimed();
     for (const Answer of [undefined, null, [], {}, 7, true, [7], ['a', null], ['a', ['b']]]) {
       const response = await cluster.request('POST', '/api/give-new-answer', {
-        as: 'Inference_1', body: { Query: row.Query, Topic: row.Topic, Seq: 1, Think: [], Answer },
+        as: 'Inference_1',
+        body: { Query: row.Query, Topic: row.Topic, Seq: 1, Think: [], Answer },
       });
       assertProblem(response, 400);
     }
@@ -74,14 +81,20 @@ suite('give-new-answer', {}, ({ test, cluster }) => {
     const row = await claimed();
     await cluster.answer({ ...row, Answer: ['first'] });
     assertProblem(await cluster.answerRaw({ ...row, Answer: ['second'] }), 409, 'already_done');
-    assertProblem(await cluster.answerRaw({ ...row, as: 'Inference_2', Lease: undefined, Answer: ['third'] }), 409, 'already_done');
+    assertProblem(
+      await cluster.answerRaw({ ...row, as: 'Inference_2', Lease: undefined, Answer: ['third'] }),
+      409,
+      'already_done',
+    );
     assert.deepEqual((await cluster.check({ Topic: row.Topic })).Answer, ['first']);
   });
 
   test('two different answers at once: one is taken, the other refused', async () => {
     for (let round = 0; round < 10; round++) {
       const row = await claimed();
-      const both = await Promise.all(['left', 'right'].map((Answer, node) => cluster.answerRaw({ ...row, Answer: [Answer], node })));
+      const both = await Promise.all(
+        ['left', 'right'].map((Answer, node) => cluster.answerRaw({ ...row, Answer: [Answer], node })),
+      );
       assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
       const winner = both[0].status === 200 ? 'left' : 'right';
       assert.deepEqual((await cluster.check({ Topic: row.Topic })).Answer, [winner]);
@@ -96,8 +109,18 @@ suite('give-new-answer', {}, ({ test, cluster }) => {
     const Topic = newTopic();
     for (const Query of ['one', 'two', 'three']) await cluster.add({ Topic, Query });
     await cluster.claim();
-    for (const [Seq, Query] of [[3, 'three'], [1, 'one'], [2, 'two']]) await cluster.answer({ Topic, Seq, Query, Answer: [Query] });
-    for (const [Seq, Query] of [[1, 'one'], [2, 'two'], [3, 'three']]) assert.deepEqual((await cluster.check({ Topic, Seq })).Answer, [Query]);
+    for (const [Seq, Query] of [
+      [3, 'three'],
+      [1, 'one'],
+      [2, 'two'],
+    ])
+      await cluster.answer({ Topic, Seq, Query, Answer: [Query] });
+    for (const [Seq, Query] of [
+      [1, 'one'],
+      [2, 'two'],
+      [3, 'three'],
+    ])
+      assert.deepEqual((await cluster.check({ Topic, Seq })).Answer, [Query]);
   });
 
   test('a Seq that is off: the row this engine holds with that very text is meant', async () => {
@@ -180,9 +203,8 @@ suite('give-new-answer', {}, ({ test, cluster }) => {
 });
 
 suite('late answers', { args: ['--lease-seconds', '1', '--rescan-seconds', '1'] }, ({ test, cluster }) => {
-  const isOpen = (Topic) => eventually(
-    async () => (await cluster.check({ Topic, detail: true })).Status === 'Open', { what: 'the lease runs out' },
-  );
+  const isOpen = (Topic) =>
+    eventually(async () => (await cluster.check({ Topic, detail: true })).Status === 'Open', { what: 'the lease runs out' });
 
   test('a late answer is taken while nobody else holds the query', async () => {
     const { Topic } = await cluster.add();

@@ -25,7 +25,12 @@ suite('signed queries', {}, ({ test, cluster }) => {
   const login = (options) => cluster.request('GET', '/api/login', { localAddress: newAddress(), ...options });
 
   test('login tells each account its role', async () => {
-    for (const [as, role] of [['Frontend_1', 'frontend'], ['User_1', 'user'], ['Inference_1', 'engine'], ['Operator_1', 'operator']]) {
+    for (const [as, role] of [
+      ['Frontend_1', 'frontend'],
+      ['User_1', 'user'],
+      ['Inference_1', 'engine'],
+      ['Operator_1', 'operator'],
+    ]) {
       const body = assertOk(await login({ as }));
       assertMembers(body, LOGIN_MEMBERS);
       assert.equal(body.User, as);
@@ -53,7 +58,9 @@ suite('signed queries', {}, ({ test, cluster }) => {
 
   test('a request without credentials is refused', async () => {
     assertRefused(await login({}));
-    assertRefused(await cluster.request('GET', '/api/user-topics', { query: { OnBehalfOf: 'alice' }, localAddress: newAddress() }));
+    assertRefused(
+      await cluster.request('GET', '/api/user-topics', { query: { OnBehalfOf: 'alice' }, localAddress: newAddress() }),
+    );
   });
 
   test('a request that lacks one of User, Nonce and Hash is refused', async () => {
@@ -72,7 +79,15 @@ suite('signed queries', {}, ({ test, cluster }) => {
 
   test('a hash that is cut, lengthened, empty or no hex is refused', async () => {
     const { User, Nonce, Hash } = sign('User_1', cluster.accounts.User_1.secret);
-    for (const bad of [Hash.slice(1), `${Hash}0`, '', 'z'.repeat(64), Hash.slice(0, 40), `${Hash.slice(0, 63)}\0`, '0'.repeat(5000)]) {
+    for (const bad of [
+      Hash.slice(1),
+      `${Hash}0`,
+      '',
+      'z'.repeat(64),
+      Hash.slice(0, 40),
+      `${Hash.slice(0, 63)}\0`,
+      '0'.repeat(5000),
+    ]) {
       assertRefused(await login({ query: { User, Nonce, Hash: bad } }));
     }
     assertOk(await login({ query: { User, Nonce, Hash } }));
@@ -87,8 +102,18 @@ suite('signed queries', {}, ({ test, cluster }) => {
 
   test('a nonce is used up by every route, whatever it answers', async () => {
     const proof = sign('Frontend_1', cluster.accounts.Frontend_1.secret);
-    assertProblem(await cluster.request('GET', '/api/get-topic-thread', { query: { ...proof, Topic: newTopic() }, node: 0 }), 404);
-    assertRefused(await cluster.request('GET', '/api/get-topic-thread', { query: { ...proof, Topic: newTopic() }, node: 1, localAddress: newAddress() }), 'nonce_used');
+    assertProblem(
+      await cluster.request('GET', '/api/get-topic-thread', { query: { ...proof, Topic: newTopic() }, node: 0 }),
+      404,
+    );
+    assertRefused(
+      await cluster.request('GET', '/api/get-topic-thread', {
+        query: { ...proof, Topic: newTopic() },
+        node: 1,
+        localAddress: newAddress(),
+      }),
+      'nonce_used',
+    );
   });
 
   test('of many requests with one nonce at once exactly one passes', async () => {
@@ -125,16 +150,24 @@ suite('signed queries', {}, ({ test, cluster }) => {
     assertOk(await login({ as: 'User_1', signing: { nonce } }));
     const fresh = (await cluster.redis.cmd('KEYS', '*')).filter((key) => !before.has(key));
     const lives = await Promise.all(fresh.map((key) => cluster.redis.cmd('TTL', key)));
-    assert.ok(lives.some((seconds) => seconds > 86_000 && seconds <= 86_400), `a key that lives 24 h among ${fresh}: ${lives}`);
+    assert.ok(
+      lives.some((seconds) => seconds > 86_000 && seconds <= 86_400),
+      `a key that lives 24 h among ${fresh}: ${lives}`,
+    );
   });
 
   test('credentials in a JSON body count for get-new-queries only', async () => {
     const body = (as) => ({ ...sign(as, cluster.accounts[as].secret) });
-    const empty = assertOk(await cluster.request('GET', '/api/get-new-queries', { query: { Wait: 0 }, body: body('Inference_1') }));
+    const empty = assertOk(
+      await cluster.request('GET', '/api/get-new-queries', { query: { Wait: 0 }, body: body('Inference_1') }),
+    );
     assert.deepEqual(empty, { Topic: null, Queries: null });
-    assertRefused(await cluster.request('POST', '/api/add-query', {
-      localAddress: newAddress(), body: { ...body('User_1'), Topic: newTopic(), User: 'User_1', Query: 'Why?' },
-    }));
+    assertRefused(
+      await cluster.request('POST', '/api/add-query', {
+        localAddress: newAddress(),
+        body: { ...body('User_1'), Topic: newTopic(), User: 'User_1', Query: 'Why?' },
+      }),
+    );
   });
 
   test('neither a secret nor a hash nor a token reaches the log', async () => {
@@ -167,7 +200,11 @@ suite('bearer tokens', {}, ({ test, cluster }) => {
     const token = await tokenOf('User_1');
     const own = { Topic: newTopic(), User: 'User_1', Query: 'Why?' };
     assertOk(await cluster.request('POST', '/api/add-query', bearer(token, { body: own })));
-    assertProblem(await cluster.request('POST', '/api/add-query', bearer(token, { body: { ...own, User: 'User_2' } })), 403, 'forbidden');
+    assertProblem(
+      await cluster.request('POST', '/api/add-query', bearer(token, { body: { ...own, User: 'User_2' } })),
+      403,
+      'forbidden',
+    );
     assertProblem(await cluster.request('GET', '/api/get-new-queries', bearer(token, { query: { Wait: 0 } })), 403, 'forbidden');
   });
 
@@ -182,8 +219,17 @@ suite('bearer tokens', {}, ({ test, cluster }) => {
     const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const other = encode({ ...JSON.parse(Buffer.from(claims, 'base64url')), sub: 'Operator_1', role: 'operator' });
     const bad = [
-      `${head}.${other}.${signature}`, `${head}.${claims}.`, `${head}.${claims}`, `${head}.${claims}.${signature.slice(2)}`,
-      `${encode({ alg: 'none', typ: 'JWT' })}.${claims}.`, `${encode({ alg: 'none' })}.${claims}.${signature}`, '', 'x', '..', 'a.b.c', 'x'.repeat(6000),
+      `${head}.${other}.${signature}`,
+      `${head}.${claims}.`,
+      `${head}.${claims}`,
+      `${head}.${claims}.${signature.slice(2)}`,
+      `${encode({ alg: 'none', typ: 'JWT' })}.${claims}.`,
+      `${encode({ alg: 'none' })}.${claims}.${signature}`,
+      '',
+      'x',
+      '..',
+      'a.b.c',
+      'x'.repeat(6000),
     ];
     for (const one of bad) {
       const response = await cluster.request('GET', '/api/login', bearer(one, { localAddress: newAddress() }));
@@ -193,7 +239,9 @@ suite('bearer tokens', {}, ({ test, cluster }) => {
 
   test('another scheme is refused', async () => {
     const basic = Buffer.from(`User_1:${cluster.accounts.User_1.secret}`).toString('base64');
-    assertRefused(await cluster.request('GET', '/api/login', { headers: { Authorization: `Basic ${basic}` }, localAddress: newAddress() }));
+    assertRefused(
+      await cluster.request('GET', '/api/login', { headers: { Authorization: `Basic ${basic}` }, localAddress: newAddress() }),
+    );
   });
 });
 
@@ -209,7 +257,12 @@ const ROUTES = {
     ['POST', '/api/cancel-query', {}, { Topic: 't', Seq: 1 }],
     ['POST', '/api/add-lookup', {}, { Topic: 't', Seq: 1, Fragment: 'f' }],
     ['GET', '/api/get-lookups', { Topic: 't' }],
-    ['POST', '/api/recommend', {}, { Topic: 't', OnBehalfOf: 'alice', Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' }],
+    [
+      'POST',
+      '/api/recommend',
+      {},
+      { Topic: 't', OnBehalfOf: 'alice', Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' },
+    ],
   ],
   engine: [
     ['GET', '/api/get-new-queries', { Wait: 0 }],
@@ -269,7 +322,12 @@ suite('roles', { sweep: false }, ({ test, cluster }) => {
       ['POST', '/api/cancel-query', {}, { Topic, Seq: 1 }],
       ['POST', '/api/add-lookup', {}, { Topic, Seq: 1, Fragment: 'f' }],
       ['GET', '/api/get-lookups', { Topic }],
-      ['POST', '/api/recommend', {}, { Topic, OnBehalfOf: 'User_1', Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' }],
+      [
+        'POST',
+        '/api/recommend',
+        {},
+        { Topic, OnBehalfOf: 'User_1', Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' },
+      ],
     ];
     for (const [method, path, query, body] of requests) {
       const response = await cluster.request(method, path, { as: 'User_1', query, body });
@@ -324,7 +382,8 @@ suite('failures from one address', {}, ({ test, cluster }) => {
 });
 
 suite('failures behind a trusted proxy', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) => {
-  const login = (address, options) => cluster.request('GET', '/api/login', { headers: { 'X-Forwarded-For': address }, ...options });
+  const login = (address, options) =>
+    cluster.request('GET', '/api/login', { headers: { 'X-Forwarded-For': address }, ...options });
   const wrong = { query: { User: 'User_1', Nonce: 'n', Hash: '0'.repeat(64) } };
 
   test('the forwarded address is the one that is shut out', async () => {

@@ -29,9 +29,48 @@ suite('bad input', {}, ({ test, cluster }) => {
   }
 
   const long = 'hostile'.repeat(20_000);
-  const values = [null, true, -1, 1.5, 1e308, -1e308, 9007199254740993, '', ' ', 'hostile\u0000', 'hostile\r\nX: y', '../hostile', long, [], {}, [[]], { a: {} }, ['hostile', 7]];
-  const members = ['Topic', 'User', 'Query', 'Seq', 'OnBehalfOf', 'Fragment', 'Count', 'Threshold', 'Lease', 'Offset', 'Think', 'Answer', 'Fingerprint', 'Matches', 'Reason', 'Retry',
-    'Comment', 'Type', 'Model', 'Modifiers'];
+  const values = [
+    null,
+    true,
+    -1,
+    1.5,
+    1e308,
+    -1e308,
+    9007199254740993,
+    '',
+    ' ',
+    'hostile\u0000',
+    'hostile\r\nX: y',
+    '../hostile',
+    long,
+    [],
+    {},
+    [[]],
+    { a: {} },
+    ['hostile', 7],
+  ];
+  const members = [
+    'Topic',
+    'User',
+    'Query',
+    'Seq',
+    'OnBehalfOf',
+    'Fragment',
+    'Count',
+    'Threshold',
+    'Lease',
+    'Offset',
+    'Think',
+    'Answer',
+    'Fingerprint',
+    'Matches',
+    'Reason',
+    'Retry',
+    'Comment',
+    'Type',
+    'Model',
+    'Modifiers',
+  ];
 
   for (const [as, paths] of Object.entries(POSTS)) {
     for (const path of paths) {
@@ -50,10 +89,26 @@ suite('bad input', {}, ({ test, cluster }) => {
   for (const [as, paths] of Object.entries(GETS)) {
     for (const path of paths) {
       test(`GET ${path} survives parameters of any kind`, async () => {
-        const raws = ['Topic=%00&Seq=%00&Wait=%00', 'Topic=%ff%fe&OnBehalfOf=%ff&After=%ff', 'Topic=%&Seq=%zz&Wait=%1', '&&&==&=&Topic', 'Topic[]=x&Topic=y&Topic=z', `Topic=${long.slice(0, 3000)}`,
-          'Seq=1e9999&Wait=1e9999', 'Wait=NaN&Seq=Infinity', 'Models=,,,,&Engine=%0a', 'State=%0d%0a&User=%00', '?'.repeat(50), '%'.repeat(51), `${'a=b&'.repeat(1000)}`];
+        const raws = [
+          'Topic=%00&Seq=%00&Wait=%00',
+          'Topic=%ff%fe&OnBehalfOf=%ff&After=%ff',
+          'Topic=%&Seq=%zz&Wait=%1',
+          '&&&==&=&Topic',
+          'Topic[]=x&Topic=y&Topic=z',
+          `Topic=${long.slice(0, 3000)}`,
+          'Seq=1e9999&Wait=1e9999',
+          'Wait=NaN&Seq=Infinity',
+          'Models=,,,,&Engine=%0a',
+          'State=%0d%0a&User=%00',
+          '?'.repeat(50),
+          '%'.repeat(51),
+          `${'a=b&'.repeat(1000)}`,
+        ];
         for (const raw of raws) {
-          const { status, text } = await cluster.request('GET', path, { as, raw: `Wait=0&${raw}`.replace(/^Wait=0&(?=.*Wait=)/, '') });
+          const { status, text } = await cluster.request('GET', path, {
+            as,
+            raw: `Wait=0&${raw}`.replace(/^Wait=0&(?=.*Wait=)/, ''),
+          });
           assert.ok(status < 500, `${status} for ${raw.slice(0, 60)}: ${text}`);
         }
         await assertAlive();
@@ -70,36 +125,48 @@ suite('bad input', {}, ({ test, cluster }) => {
     await assertAlive();
   });
 
-  test('a client that sends its headers byte by byte is cut off, and does not hold up others', async () => {
-    const sockets = await Promise.all(Array.from({ length: 20 }, () => cluster.socket({ node: 0 })));
-    let over = 0;
-    const ends = sockets.map((socket) => socket.closed(60_000).then(() => (over += 1)));
-    const drip = setInterval(() => sockets.forEach((socket) => socket.write('X')), 500);
-    sockets.forEach((socket) => socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '));
-    try {
+  test(
+    'a client that sends its headers byte by byte is cut off, and does not hold up others',
+    async () => {
+      const sockets = await Promise.all(Array.from({ length: 20 }, () => cluster.socket({ node: 0 })));
+      let over = 0;
+      const ends = sockets.map((socket) => socket.closed(60_000).then(() => (over += 1)));
+      const drip = setInterval(() => sockets.forEach((socket) => socket.write('X')), 500);
+      sockets.forEach((socket) => socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '));
+      try {
+        await assertAlive();
+        await eventually(() => over === sockets.length, { ms: 50_000, every: 250, what: 'all slow clients are cut off' });
+      } finally {
+        clearInterval(drip);
+        sockets.forEach((socket) => socket.abort());
+        await Promise.all(ends);
+      }
       await assertAlive();
-      await eventually(() => over === sockets.length, { ms: 50_000, every: 250, what: 'all slow clients are cut off' });
-    } finally {
-      clearInterval(drip);
-      sockets.forEach((socket) => socket.abort());
-      await Promise.all(ends);
-    }
-    await assertAlive();
-  }, { ms: 90_000 });
+    },
+    { ms: 90_000 },
+  );
 
-  test('a body that never comes is given up on', async () => {
-    const socket = await cluster.socket({ node: 0 });
-    socket.write(`POST ${cluster.path('/api/add-query', { as: 'Frontend_1' })} HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{"Topic":`);
-    await socket.closed(50_000);
-    socket.abort();
-    await assertAlive();
-  }, { ms: 90_000 });
+  test(
+    'a body that never comes is given up on',
+    async () => {
+      const socket = await cluster.socket({ node: 0 });
+      socket.write(
+        `POST ${cluster.path('/api/add-query', { as: 'Frontend_1' })} HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{"Topic":`,
+      );
+      await socket.closed(50_000);
+      socket.abort();
+      await assertAlive();
+    },
+    { ms: 90_000 },
+  );
 
   test('garbage pipelined behind a good request does not reach the next one', async () => {
     const socket = await cluster.socket({ node: 0 });
     const topic = newTopic('hostile');
     const body = JSON.stringify({ Topic: topic, User: 'alice', Query: 'Why?' });
-    socket.write(`GET ${cluster.path('/api/login', { as: 'User_1' })} HTTP/1.1\r\nHost: x\r\n\r\n\x00\x01garbage ${body}\r\n\r\n`);
+    socket.write(
+      `GET ${cluster.path('/api/login', { as: 'User_1' })} HTTP/1.1\r\nHost: x\r\n\r\n\x00\x01garbage ${body}\r\n\r\n`,
+    );
     assert.equal((await socket.response()).status, 200);
     const { rest } = await socket.closed();
     if (rest) assert.match(rest, /^HTTP\/1\.1 400 /);
@@ -109,7 +176,12 @@ suite('bad input', {}, ({ test, cluster }) => {
   });
 
   test('a body whose length is told twice or in strange words never becomes a request of its own', async () => {
-    for (const head of ['Content-Length: 0\r\nContent-Length: LEN', 'Content-Length: LEN\r\nTransfer-Encoding: chunked', 'Transfer-Encoding: chunked, identity\r\nContent-Length: LEN', 'Transfer-Encoding: xchunked\r\nContent-Length: LEN']) {
+    for (const head of [
+      'Content-Length: 0\r\nContent-Length: LEN',
+      'Content-Length: LEN\r\nTransfer-Encoding: chunked',
+      'Transfer-Encoding: chunked, identity\r\nContent-Length: LEN',
+      'Transfer-Encoding: xchunked\r\nContent-Length: LEN',
+    ]) {
       const topic = newTopic('hostile');
       const body = JSON.stringify({ Topic: topic, User: 'alice', Query: 'Why?' });
       const inner = `POST ${cluster.path('/api/add-query', { as: 'Frontend_1' })} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -127,10 +199,14 @@ suite('bad input', {}, ({ test, cluster }) => {
   test('clients that leave at every moment leave nothing behind', async () => {
     for (let i = 0; i < 60; i++) {
       const kind = i % 4;
-      const request = kind === 0 ? cluster.claimOpen({ wait: 30 })
-        : kind === 1 ? cluster.checkOpen({ Topic: newTopic(), wait: 30 })
-        : kind === 2 ? cluster.open('GET', '/api/login', { as: 'User_1' })
-        : cluster.open('GET', '/api/get-new-lookup', { as: 'Inference_1', query: { Wait: 30 } });
+      const request =
+        kind === 0
+          ? cluster.claimOpen({ wait: 30 })
+          : kind === 1
+            ? cluster.checkOpen({ Topic: newTopic(), wait: 30 })
+            : kind === 2
+              ? cluster.open('GET', '/api/login', { as: 'User_1' })
+              : cluster.open('GET', '/api/get-new-lookup', { as: 'Inference_1', query: { Wait: 30 } });
       if (i % 3) await request.sent;
       if (i % 2) await new Promise((resolve) => setImmediate(resolve));
       request.abort();

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { assertOk, assertProblem, newTopic, suite } from '../support/harness.mjs';
 
 suite('cancel-query', {}, ({ test, cluster }) => {
-  const cancel = (Topic, Seq, options = {}) => cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq }, ...options });
+  const cancel = (Topic, Seq, options = {}) =>
+    cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq }, ...options });
 
   test('an Open query that is cancelled is never claimed', async () => {
     const Topic = newTopic();
@@ -65,7 +66,10 @@ suite('cancel-query', {}, ({ test, cluster }) => {
     for (let round = 0; round < 10; round++) {
       const { Topic } = await cluster.add();
       await cluster.claim();
-      const [cancelled, answered] = await Promise.all([cancel(Topic, 1, { node: 0 }), cluster.answerRaw({ Topic, Seq: 1, node: 1 })]);
+      const [cancelled, answered] = await Promise.all([
+        cancel(Topic, 1, { node: 0 }),
+        cluster.answerRaw({ Topic, Seq: 1, node: 1 }),
+      ]);
       const { Status } = await cluster.check({ Topic, detail: true });
       if (Status === 'Done') {
         assert.equal(answered.status, 200);

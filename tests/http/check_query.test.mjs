@@ -29,7 +29,11 @@ suite('check-query', {}, ({ test, cluster }) => {
     const began = Date.now();
     for (const node of [0, 1]) {
       assert.deepEqual(await cluster.check({ Topic, wait: 30, node }), {
-        Query: 'What is the meaning of life?', Topic, Seq: 1, Answer: ['42', 'or so'], Think: ['Hm.', 'Well.'],
+        Query: 'What is the meaning of life?',
+        Topic,
+        Seq: 1,
+        Answer: ['42', 'or so'],
+        Think: ['Hm.', 'Well.'],
       });
     }
     assert.ok(Date.now() - began < 5000);
@@ -126,9 +130,16 @@ suite('check-query', {}, ({ test, cluster }) => {
     const { Lease } = await cluster.claim({ detail: true });
     const waiter = cluster.checkOpen({ Topic, wait: 30, node: 0 });
     await assertHeld(waiter.response);
-    assert.equal((await cluster.request('POST', '/api/release-claim', {
-      as: 'Inference_1', body: { Topic, Lease, Reason: 'no such model', Retry: false }, node: 1,
-    })).status, 200);
+    assert.equal(
+      (
+        await cluster.request('POST', '/api/release-claim', {
+          as: 'Inference_1',
+          body: { Topic, Lease, Reason: 'no such model', Retry: false },
+          node: 1,
+        })
+      ).status,
+      200,
+    );
     for (const body of [assertOk(await waiter.response), await cluster.check({ Topic, wait: 30 })]) {
       assertMembers(body, [...PLAIN, 'Status', 'Reason']);
       assert.equal(body.Status, 'Failed');
@@ -170,7 +181,8 @@ suite('check-query', {}, ({ test, cluster }) => {
     await cluster.claim();
     await cluster.answer({ Topic, Seq: 1 });
     for (const Wait of ['0', '1', '120']) assertOk(await get({ Topic, Seq: 1, Wait }));
-    for (const Wait of ['-1', '121', 'soon', '1e9', '99999999999999999999']) assertProblem(await get({ Topic, Seq: 1, Wait }), 400);
+    for (const Wait of ['-1', '121', 'soon', '1e9', '99999999999999999999'])
+      assertProblem(await get({ Topic, Seq: 1, Wait }), 400);
   });
 
   test('a waiter that leaves takes nothing along', async () => {

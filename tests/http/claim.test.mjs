@@ -41,7 +41,11 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
   });
 
   test('a parked poll gets what is added on the other node', async () => {
-    for (const [poller, adder] of [[0, 1], [1, 0], [0, 0]]) {
+    for (const [poller, adder] of [
+      [0, 1],
+      [1, 0],
+      [0, 0],
+    ]) {
       const poll = cluster.claimOpen({ wait: 30, node: poller });
       assert.ok(await isHeld(poll.response));
       const began = Date.now();
@@ -64,7 +68,10 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
     await isHeld(polls[0].response);
     const { Topic } = await cluster.add();
     const topics = (await Promise.all(polls.map(({ response }) => response))).map((response) => assertOk(response).Topic);
-    assert.deepEqual(topics.filter((one) => one !== null), [Topic]);
+    assert.deepEqual(
+      topics.filter((one) => one !== null),
+      [Topic],
+    );
   });
 
   test('many parked polls and as many topics: everybody gets one', async () => {
@@ -155,7 +162,14 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
   test('Detail adds the lease and what is known of each query', async () => {
     const Topic = newTopic();
     const trace = 'aaaabbbbccccddddeeeeffff00001111';
-    await cluster.add({ Topic, User: 'alice', Query: 'one', Modifiers: { a: 1 }, Model: 'default', headers: { traceparent: `00-${trace}-1234567890abcdef-01` } });
+    await cluster.add({
+      Topic,
+      User: 'alice',
+      Query: 'one',
+      Modifiers: { a: 1 },
+      Model: 'default',
+      headers: { traceparent: `00-${trace}-1234567890abcdef-01` },
+    });
     await cluster.add({ Topic, User: 'bob', Query: 'two' });
     const claim = await cluster.claim({ detail: true });
     assertMembers(claim, DETAIL);
@@ -202,7 +216,11 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
   });
 
   test('a newer poll of the same account and Engine ends the older one with the null pair, on either node', async () => {
-    for (const [older, newer] of [[0, 0], [0, 1], [1, 0]]) {
+    for (const [older, newer] of [
+      [0, 0],
+      [0, 1],
+      [1, 0],
+    ]) {
       const engine = `gpu-${newNonce()}`;
       const first = cluster.claimOpen({ wait: 30, engine, node: older });
       assert.ok(await isHeld(first.response));

@@ -23,7 +23,24 @@ suite('bodies', {}, ({ test, cluster }) => {
   }
 
   test('a body that is not JSON: 400', async () => {
-    for (const body of ['', ' ', 'x', '{', '{"Topic"', '{"Topic":}', "{'Topic':'t'}", '{"Topic":"t",}', '[1,2', 'null x', '{"a":1}{"b":2}', '\u0000', 'NaN', '{"Seq":01}', '"\\x"', '{"a":"\\ud800"}']) {
+    for (const body of [
+      '',
+      ' ',
+      'x',
+      '{',
+      '{"Topic"',
+      '{"Topic":}',
+      "{'Topic':'t'}",
+      '{"Topic":"t",}',
+      '[1,2',
+      'null x',
+      '{"a":1}{"b":2}',
+      '\u0000',
+      'NaN',
+      '{"Seq":01}',
+      '"\\x"',
+      '{"a":"\\ud800"}',
+    ]) {
       assertProblem(await post(body), 400);
     }
   });
@@ -34,7 +51,11 @@ suite('bodies', {}, ({ test, cluster }) => {
 
   test('a body that is not UTF-8: 400', async () => {
     for (const bytes of [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xe2, 0x82]]) {
-      const body = Buffer.concat([Buffer.from('{"Topic":"t-utf8","User":"alice","Query":"'), Buffer.from(bytes), Buffer.from('"}')]);
+      const body = Buffer.concat([
+        Buffer.from('{"Topic":"t-utf8","User":"alice","Query":"'),
+        Buffer.from(bytes),
+        Buffer.from('"}'),
+      ]);
       assertProblem(await post(body), 400);
     }
     assert.deepEqual(await cluster.claim(), { Topic: null, Queries: null });
@@ -72,7 +93,9 @@ suite('bodies', {}, ({ test, cluster }) => {
   });
 
   test('members and parameters that we do not know are ignored', async () => {
-    const { Topic } = assertOk(await post(valid({ Unknown: { a: [1] }, query: 'lower case' }), { query: { Unknown: '1', topic: 'x' } }));
+    const { Topic } = assertOk(
+      await post(valid({ Unknown: { a: [1] }, query: 'lower case' }), { query: { Unknown: '1', topic: 'x' } }),
+    );
     assert.equal((await cluster.check({ Topic, query: { Unknown: '1' } })).Topic, Topic);
   });
 
@@ -91,7 +114,18 @@ suite('bodies', {}, ({ test, cluster }) => {
 
 suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
   test('an unknown route: 404, signed or not', async () => {
-    for (const path of ['/api/nothing', '/api', '/api/', '/api/add-query/', '/api/add-querys', '/api/Add-Query', '//api/login', '/api/../api/nothing', '/%00', '/api/login%20']) {
+    for (const path of [
+      '/api/nothing',
+      '/api',
+      '/api/',
+      '/api/add-query/',
+      '/api/add-querys',
+      '/api/Add-Query',
+      '//api/login',
+      '/api/../api/nothing',
+      '/%00',
+      '/api/login%20',
+    ]) {
       assertProblem(await cluster.request('GET', path), 404);
       assertProblem(await cluster.request('POST', path, { as: 'Frontend_1', body: {} }), 404);
     }
@@ -99,11 +133,29 @@ suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
 
   test('a known route with another method: 405, and Allow names the right ones', async () => {
     const routes = {
-      '/api/login': 'GET', '/api/add-query': 'POST', '/api/check-query': 'GET', '/api/get-topic-thread': 'GET', '/api/user-topics': 'GET',
-      '/api/topic': 'DELETE', '/api/rename-topic': 'PUT', '/api/cancel-query': 'POST', '/api/add-lookup': 'POST', '/api/get-lookups': 'GET',
-      '/api/recommend': 'POST', '/api/get-new-queries': 'GET', '/api/give-new-answer': 'POST', '/api/give-partial': 'POST',
-      '/api/extend-claim': 'POST', '/api/release-claim': 'POST', '/api/get-new-lookup': 'GET', '/api/give-new-matches': 'POST',
-      '/api/get-recommendations': 'GET', '/api/status': 'GET', '/api/queue': 'GET', '/api/retry-query': 'POST', '/api/drain-engine': 'POST',
+      '/api/login': 'GET',
+      '/api/add-query': 'POST',
+      '/api/check-query': 'GET',
+      '/api/get-topic-thread': 'GET',
+      '/api/user-topics': 'GET',
+      '/api/topic': 'DELETE',
+      '/api/rename-topic': 'PUT',
+      '/api/cancel-query': 'POST',
+      '/api/add-lookup': 'POST',
+      '/api/get-lookups': 'GET',
+      '/api/recommend': 'POST',
+      '/api/get-new-queries': 'GET',
+      '/api/give-new-answer': 'POST',
+      '/api/give-partial': 'POST',
+      '/api/extend-claim': 'POST',
+      '/api/release-claim': 'POST',
+      '/api/get-new-lookup': 'GET',
+      '/api/give-new-matches': 'POST',
+      '/api/get-recommendations': 'GET',
+      '/api/status': 'GET',
+      '/api/queue': 'GET',
+      '/api/retry-query': 'POST',
+      '/api/drain-engine': 'POST',
     };
     for (const [path, right] of Object.entries(routes)) {
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'BREW']) {
@@ -117,7 +169,10 @@ suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
   });
 
   test('DEL is another word for DELETE where that is allowed, and nowhere else', async () => {
-    assertProblem(await cluster.request('DEL', '/api/topic', { as: 'Frontend_1', query: { OnBehalfOf: 'alice', Topic: newTopic() } }), 403);
+    assertProblem(
+      await cluster.request('DEL', '/api/topic', { as: 'Frontend_1', query: { OnBehalfOf: 'alice', Topic: newTopic() } }),
+      403,
+    );
     assertProblem(await cluster.request('DEL', '/api/login', { as: 'Frontend_1' }), 405);
   });
 
@@ -175,9 +230,16 @@ suite('errors, request ids and traces', {}, ({ test, cluster }) => {
 
   test('every kind of response carries X-Request-Id', async () => {
     const responses = [
-      await get({}), await cluster.claimRaw(), await cluster.request('GET', '/nothing'), await cluster.request('PUT', '/api/login'),
-      await cluster.request('OPTIONS', '/api/login', { headers: { Origin: 'https://a.example', 'Access-Control-Request-Method': 'GET' } }),
-      await cluster.request('GET', '/livez'), await cluster.request('GET', '/metrics'), await cluster.request('GET', '/health'),
+      await get({}),
+      await cluster.claimRaw(),
+      await cluster.request('GET', '/nothing'),
+      await cluster.request('PUT', '/api/login'),
+      await cluster.request('OPTIONS', '/api/login', {
+        headers: { Origin: 'https://a.example', 'Access-Control-Request-Method': 'GET' },
+      }),
+      await cluster.request('GET', '/livez'),
+      await cluster.request('GET', '/metrics'),
+      await cluster.request('GET', '/health'),
     ];
     for (const { headers } of responses) assert.ok(headers['x-request-id']);
   });
@@ -199,12 +261,19 @@ suite('errors, request ids and traces', {}, ({ test, cluster }) => {
 });
 
 suite('CORS', {}, ({ test, cluster }) => {
-  const preflight = (path, method, headers = 'content-type, x-custom, authorization', Origin = 'https://app.example') => cluster.request('OPTIONS', path, {
-    headers: { Origin, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': headers },
-  });
+  const preflight = (path, method, headers = 'content-type, x-custom, authorization', Origin = 'https://app.example') =>
+    cluster.request('OPTIONS', path, {
+      headers: { Origin, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': headers },
+    });
 
   test('a preflight is answered without credentials, for every route', async () => {
-    for (const [path, method] of [['/api/add-query', 'POST'], ['/api/check-query', 'GET'], ['/api/topic', 'DELETE'], ['/api/rename-topic', 'PUT'], ['/health', 'GET']]) {
+    for (const [path, method] of [
+      ['/api/add-query', 'POST'],
+      ['/api/check-query', 'GET'],
+      ['/api/topic', 'DELETE'],
+      ['/api/rename-topic', 'PUT'],
+      ['/health', 'GET'],
+    ]) {
       const { status, headers } = await preflight(path, method);
       assert.ok(status === 200 || status === 204, `status ${status}`);
       assert.equal(headers['access-control-allow-origin'], 'https://app.example');
@@ -235,34 +304,48 @@ suite('CORS', {}, ({ test, cluster }) => {
 
   test('header injection through Origin or requested headers comes to nothing', async () => {
     const socket = await cluster.socket();
-    socket.write('OPTIONS /api/login HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\x01\x7f\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: a\x0bb\r\n\r\n');
+    socket.write(
+      'OPTIONS /api/login HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\x01\x7f\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: a\x0bb\r\n\r\n',
+    );
     const response = await socket.response();
     assert.doesNotMatch(JSON.stringify(response.headers), /[\x01\x0b\x7f]|\\u0001|\\u000b|\\u007f/);
     socket.abort();
   });
 });
 
-suite('CORS with listed origins', { args: ['--cors-origins', 'https://a.example,https://b.example:8443'] }, ({ test, cluster }) => {
-  test('a listed origin is echoed, with credentials', async () => {
-    for (const Origin of ['https://a.example', 'https://b.example:8443']) {
-      for (const response of [
-        await cluster.request('GET', '/api/login', { as: 'User_1', headers: { Origin } }),
-        await cluster.request('OPTIONS', '/api/login', { headers: { Origin, 'Access-Control-Request-Method': 'GET' } }),
-      ]) {
-        assert.equal(response.headers['access-control-allow-origin'], Origin);
-        assert.equal(response.headers['access-control-allow-credentials'], 'true');
+suite(
+  'CORS with listed origins',
+  { args: ['--cors-origins', 'https://a.example,https://b.example:8443'] },
+  ({ test, cluster }) => {
+    test('a listed origin is echoed, with credentials', async () => {
+      for (const Origin of ['https://a.example', 'https://b.example:8443']) {
+        for (const response of [
+          await cluster.request('GET', '/api/login', { as: 'User_1', headers: { Origin } }),
+          await cluster.request('OPTIONS', '/api/login', { headers: { Origin, 'Access-Control-Request-Method': 'GET' } }),
+        ]) {
+          assert.equal(response.headers['access-control-allow-origin'], Origin);
+          assert.equal(response.headers['access-control-allow-credentials'], 'true');
+        }
       }
-    }
-  });
+    });
 
-  test('another origin is not, however similar', async () => {
-    for (const Origin of ['https://evil.example', 'https://a.example.evil.example', 'http://a.example', 'https://a.example:8443', 'https://b.example', 'null', '*']) {
-      const response = await cluster.request('GET', '/api/login', { as: 'User_1', headers: { Origin } });
-      assert.equal(response.headers['access-control-allow-origin'], undefined);
-      assert.equal(response.headers['access-control-allow-credentials'], undefined);
-    }
-  });
-});
+    test('another origin is not, however similar', async () => {
+      for (const Origin of [
+        'https://evil.example',
+        'https://a.example.evil.example',
+        'http://a.example',
+        'https://a.example:8443',
+        'https://b.example',
+        'null',
+        '*',
+      ]) {
+        const response = await cluster.request('GET', '/api/login', { as: 'User_1', headers: { Origin } });
+        assert.equal(response.headers['access-control-allow-origin'], undefined);
+        assert.equal(response.headers['access-control-allow-credentials'], undefined);
+      }
+    });
+  },
+);
 
 suite('connections', {}, ({ test, cluster }) => {
   test('a connection serves many requests', async () => {
@@ -278,7 +361,9 @@ suite('connections', {}, ({ test, cluster }) => {
     const socket = await cluster.socket({ node: 0 });
     const login = cluster.path('/api/login', { as: 'User_1' });
     const poll = cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 1 } });
-    socket.write(`GET ${login} HTTP/1.1\r\nHost: x\r\n\r\nGET ${poll} HTTP/1.1\r\nHost: x\r\n\r\nGET /nothing HTTP/1.1\r\nHost: x\r\n\r\n`);
+    socket.write(
+      `GET ${login} HTTP/1.1\r\nHost: x\r\n\r\nGET ${poll} HTTP/1.1\r\nHost: x\r\n\r\nGET /nothing HTTP/1.1\r\nHost: x\r\n\r\n`,
+    );
     assert.equal(JSON.parse((await socket.response()).text).User, 'User_1');
     assert.deepEqual(JSON.parse((await socket.response()).text), { Topic: null, Queries: null });
     assert.equal((await socket.response()).status, 404);
@@ -294,8 +379,16 @@ suite('connections', {}, ({ test, cluster }) => {
   });
 
   test('garbage on a connection does not harm the next one', async () => {
-    for (const bytes of ['\r\n\r\n\r\n', '\0\0\0\0', 'GET\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxx',
-      'POST /api/add-query HTTP/1.1\r\nContent-Length: -1\r\n\r\n', 'POST /api/add-query HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\n']) {
+    for (const bytes of [
+      '\r\n\r\n\r\n',
+      '\0\0\0\0',
+      'GET\r\n\r\n',
+      'GET / HTTP/9.9\r\n\r\n',
+      '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxx',
+      'POST /api/add-query HTTP/1.1\r\nContent-Length: -1\r\n\r\n',
+      'POST /api/add-query HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\n',
+    ]) {
       const socket = await cluster.socket({ node: 0 });
       socket.write(Buffer.from(bytes, 'latin1'));
       socket.end();

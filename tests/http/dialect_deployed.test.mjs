@@ -15,7 +15,8 @@ suite('deployed engines', {}, ({ test, cluster }) => {
     const { Topic } = await cluster.add({ User: 'alice', Model: 'llama3' });
     await cluster.add({ Topic, User: 'bob', Query: 'And then, after that?' });
     assert.deepEqual(await claim(), {
-      Topic, Queries: [{ 1: [QUERY, 'alice', 'llama3'] }, { 2: ['And then, after that?', 'bob', 'default'] }],
+      Topic,
+      Queries: [{ 1: [QUERY, 'alice', 'llama3'] }, { 2: ['And then, after that?', 'bob', 'default'] }],
     });
   });
 
@@ -38,7 +39,11 @@ suite('deployed engines', {}, ({ test, cluster }) => {
     await claim();
     await answer({ Topic, Seq: 1, Query: 'the third question', Answer: ['three'] });
     await answer({ Topic, Seq: 7, Query: 'the second question', Answer: ['two'] });
-    for (const [Seq, Answer] of [[1, '42'], [2, 'two'], [3, 'three']]) {
+    for (const [Seq, Answer] of [
+      [1, '42'],
+      [2, 'two'],
+      [3, 'three'],
+    ]) {
       assert.deepEqual((await cluster.check({ Topic, Seq })).Answer, [Answer]);
     }
   });
@@ -48,7 +53,11 @@ suite('deployed engines', {}, ({ test, cluster }) => {
     for (let i = 0; i < 3; i++) await cluster.add({ Topic });
     await claim();
     for (const Answer of ['one', 'two', 'three']) await answer({ Topic, Seq: 3, Query: QUERY, Answer: [Answer] });
-    for (const [Seq, Answer] of [[1, 'one'], [2, 'two'], [3, 'three']]) {
+    for (const [Seq, Answer] of [
+      [1, 'one'],
+      [2, 'two'],
+      [3, 'three'],
+    ]) {
       assert.deepEqual((await cluster.check({ Topic, Seq })).Answer, [Answer]);
     }
   });
@@ -56,7 +65,10 @@ suite('deployed engines', {}, ({ test, cluster }) => {
   test('Seq 0 with empty lists gives the query back: 200, and it is Open again', async () => {
     const { Topic } = await cluster.add();
     await claim();
-    assert.equal((await cluster.answerRaw({ as: 'Inference_D', Topic, Seq: 0, Query: QUERY, Think: [], Answer: [] })).status, 200);
+    assert.equal(
+      (await cluster.answerRaw({ as: 'Inference_D', Topic, Seq: 0, Query: QUERY, Think: [], Answer: [] })).status,
+      200,
+    );
     assert.equal((await cluster.check({ Topic, detail: true })).Status, 'Open');
     assert.equal((await cluster.claim({ as: 'Inference_2' })).Topic, Topic);
   });
@@ -106,7 +118,8 @@ suite('deployed frontends', {}, ({ test, cluster }) => {
   });
 
   test('a query under 10 characters: 400; characters, not bytes', async () => {
-    for (const Query of ['too short', 'é'.repeat(9), '你'.repeat(9), '🦜'.repeat(9)]) assertProblem(await cluster.addRaw({ as, Query }), 400);
+    for (const Query of ['too short', 'é'.repeat(9), '你'.repeat(9), '🦜'.repeat(9)])
+      assertProblem(await cluster.addRaw({ as, Query }), 400);
     for (const Query of ['ten chars.', 'é'.repeat(10), '🦜'.repeat(10)]) assertOk(await cluster.addRaw({ as, Query }));
     assertOk(await cluster.addRaw({ Query: 'short' }));
   });
@@ -120,7 +133,10 @@ suite('deployed frontends', {}, ({ test, cluster }) => {
 
   test('several categories are several lines', async () => {
     const { Topic } = await cluster.add({ as, Modifiers: { Category: ['Holidays', 'Comp time'] } });
-    assert.deepEqual(await cluster.claim(), { Topic, Queries: [{ 1: `Category: Holidays\nCategory: Comp time\n.....\n${QUERY}` }] });
+    assert.deepEqual(await cluster.claim(), {
+      Topic,
+      Queries: [{ 1: `Category: Holidays\nCategory: Comp time\n.....\n${QUERY}` }],
+    });
   });
 
   test('no category, no lines; and none for the plain dialect', async () => {

@@ -11,7 +11,10 @@ const SHA1_NEWLINE = '3f71f8a88e09b52f7ff6c73aa96826558b302d32';
 const FRAGMENT = 'Employees can accrue comp time for overtime hours worked ...';
 
 // A nonce works once for an account, so each of the two hash forms gets a cluster of its own.
-for (const [Hash, form] of [[SHA1_PLAIN, 'without'], [SHA1_NEWLINE, 'with']]) {
+for (const [Hash, form] of [
+  [SHA1_PLAIN, 'without'],
+  [SHA1_NEWLINE, 'with'],
+]) {
   suite(`the SHA-1 ${form} a newline`, {}, ({ test, cluster }) => {
     const proof = `User=Inference_1&Nonce=${NONCE}&Hash=${Hash}`;
 
@@ -32,8 +35,13 @@ for (const [Hash, form] of [[SHA1_PLAIN, 'without'], [SHA1_NEWLINE, 'with']]) {
 
 suite('known answers', {}, ({ test, cluster }) => {
   test('the SHA-256 of the same words passes in both forms', async () => {
-    for (const [nonce, newline] of [[NONCE, false], [`${NONCE}2`, true]]) {
-      const Hash = createHash('sha256').update(`Inference_1 ${nonce} 7b18d017f89f61cf17d${newline ? '\n' : ''}`).digest('hex');
+    for (const [nonce, newline] of [
+      [NONCE, false],
+      [`${NONCE}2`, true],
+    ]) {
+      const Hash = createHash('sha256')
+        .update(`Inference_1 ${nonce} 7b18d017f89f61cf17d${newline ? '\n' : ''}`)
+        .digest('hex');
       assertOk(await cluster.request('GET', `/api/login?User=Inference_1&Nonce=${nonce}&Hash=${Hash}`));
     }
   });
@@ -57,7 +65,9 @@ suite('known answers', {}, ({ test, cluster }) => {
 
   test('the fingerprint is 7b33f9588431', async () => {
     const { Topic, Seq } = await cluster.add();
-    const body = assertOk(await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq, Fragment: FRAGMENT } }));
+    const body = assertOk(
+      await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq, Fragment: FRAGMENT } }),
+    );
     assert.equal(body.Fingerprint, '7b33f9588431');
     const lookup = assertOk(await cluster.request('GET', '/api/get-new-lookup', { as: 'Inference_1' }));
     assert.deepEqual(lookup, { Fragment: FRAGMENT, Fingerprint: '7b33f9588431', Count: 5, Threshold: 1 });
@@ -74,7 +84,9 @@ suite('known answers', {}, ({ test, cluster }) => {
 
   test('a GET with a JSON body is read: credentials of a poll, the Topic of lookups', async () => {
     const { Topic } = await cluster.add();
-    const poll = await cluster.request('GET', '/api/get-new-queries?Wait=0', { body: sign('Inference_1', '7b18d017f89f61cf17d') });
+    const poll = await cluster.request('GET', '/api/get-new-queries?Wait=0', {
+      body: sign('Inference_1', '7b18d017f89f61cf17d'),
+    });
     assert.equal(assertOk(poll).Topic, Topic);
     const lookups = assertOk(await cluster.request('GET', '/api/get-lookups', { as: 'Frontend_1', body: { Topic } }));
     assert.equal(lookups.Topic, Topic);
@@ -88,7 +100,10 @@ suite('known answers', {}, ({ test, cluster }) => {
     assert.equal(check.Topic, Topic);
     assert.equal(assertOk(await cluster.request('GET', '/api/get-topic-thread', asked))[0].Topic, Topic);
     assert.equal(assertOk(await cluster.request('GET', '/api/get-lookups', asked)).Topic, Topic);
-    assert.equal((await cluster.request('PUT', '/api/rename-topic', { ...asked, query: { OnBehalfOf: 'carol', Description: 'd' } })).status, 200);
+    assert.equal(
+      (await cluster.request('PUT', '/api/rename-topic', { ...asked, query: { OnBehalfOf: 'carol', Description: 'd' } })).status,
+      200,
+    );
     assertOk(await cluster.request('DELETE', '/api/topic', { ...asked, query: { OnBehalfOf: 'carol' } }));
   });
 

@@ -8,11 +8,16 @@ const EMPTY = { Topic: null, Queries: null };
 
 function defineHelpers(cluster) {
   return {
-    extend: (Topic, Lease, options = {}) => cluster.request('POST', '/api/extend-claim', { as: 'Inference_1', body: { Topic, Lease }, ...options }),
-    release: (Topic, Lease, more = {}, options = {}) => cluster.request('POST', '/api/release-claim', {
-      as: 'Inference_1', body: { Topic, Lease, Reason: 'shutting down', ...more }, ...options,
-    }),
-    cancel: async (Topic, Seq) => assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq } })),
+    extend: (Topic, Lease, options = {}) =>
+      cluster.request('POST', '/api/extend-claim', { as: 'Inference_1', body: { Topic, Lease }, ...options }),
+    release: (Topic, Lease, more = {}, options = {}) =>
+      cluster.request('POST', '/api/release-claim', {
+        as: 'Inference_1',
+        body: { Topic, Lease, Reason: 'shutting down', ...more },
+        ...options,
+      }),
+    cancel: async (Topic, Seq) =>
+      assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq } })),
     async claimed(options = {}) {
       const { Topic } = await cluster.add();
       const { Lease } = await cluster.claim({ detail: true, ...options });
@@ -26,7 +31,8 @@ suite('extend-claim', {}, ({ test, cluster }) => {
 
   test('a claim is extended from whatever node', async () => {
     const { Topic, Lease } = await claimed();
-    for (const node of [0, 1]) assert.deepEqual(assertOk(await extend(Topic, Lease, { node })), { LeaseSeconds: 150, Cancelled: [] });
+    for (const node of [0, 1])
+      assert.deepEqual(assertOk(await extend(Topic, Lease, { node })), { LeaseSeconds: 150, Cancelled: [] });
   });
 
   test('the answer lists what was cancelled meanwhile', async () => {
@@ -129,60 +135,66 @@ suite('release-claim', {}, ({ test, cluster }) => {
   });
 });
 
-suite('leases that run out', { args: ['--lease-seconds', '1', '--max-attempts', '2', '--rescan-seconds', '1'] }, ({ test, cluster }) => {
-  const { extend, claimed } = defineHelpers(cluster);
+suite(
+  'leases that run out',
+  { args: ['--lease-seconds', '1', '--max-attempts', '2', '--rescan-seconds', '1'] },
+  ({ test, cluster }) => {
+    const { extend, claimed } = defineHelpers(cluster);
 
-  test('an engine that dies loses its claim to another, at the front, with one attempt more', async () => {
-    const { Topic } = await claimed();
-    const later = await cluster.add();
-    await eventually(async () => (await cluster.check({ Topic, detail: true })).Status === 'Open', { what: 'the lease runs out' });
-    const again = await cluster.claim({ as: 'Inference_2', detail: true });
-    assert.equal(again.Topic, Topic);
-    assert.equal(again.Attempt, 2);
-    await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: again.Lease });
-    const next = await cluster.claim({ detail: true });
-    assert.equal(next.Topic, later.Topic);
-    assert.equal(next.Attempt, 1);
-    await cluster.answer({ Topic: next.Topic, Seq: 1, Lease: next.Lease });
-  });
+    test('an engine that dies loses its claim to another, at the front, with one attempt more', async () => {
+      const { Topic } = await claimed();
+      const later = await cluster.add();
+      await eventually(async () => (await cluster.check({ Topic, detail: true })).Status === 'Open', {
+        what: 'the lease runs out',
+      });
+      const again = await cluster.claim({ as: 'Inference_2', detail: true });
+      assert.equal(again.Topic, Topic);
+      assert.equal(again.Attempt, 2);
+      await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: again.Lease });
+      const next = await cluster.claim({ detail: true });
+      assert.equal(next.Topic, later.Topic);
+      assert.equal(next.Attempt, 1);
+      await cluster.answer({ Topic: next.Topic, Seq: 1, Lease: next.Lease });
+    });
 
-  test('a parked poll gets a claim that ran out, with no help from anybody', async () => {
-    const { Topic } = await claimed();
-    const began = Date.now();
-    const claim = await cluster.claim({ as: 'Inference_2', wait: 20 });
-    assert.equal(claim.Topic, Topic);
-    assert.ok(Date.now() - began < 8000, 'within a few seconds of the lease');
-    await cluster.answer({ as: 'Inference_2', Topic, Seq: 1 });
-  });
+    test('a parked poll gets a claim that ran out, with no help from anybody', async () => {
+      const { Topic } = await claimed();
+      const began = Date.now();
+      const claim = await cluster.claim({ as: 'Inference_2', wait: 20 });
+      assert.equal(claim.Topic, Topic);
+      assert.ok(Date.now() - began < 8000, 'within a few seconds of the lease');
+      await cluster.answer({ as: 'Inference_2', Topic, Seq: 1 });
+    });
 
-  test('an engine that heartbeats keeps its claim', async () => {
-    const { Topic, Lease } = await claimed();
-    const other = cluster.claimOpen({ as: 'Inference_2', wait: 4 });
-    for (let i = 0; i < 9; i++) {
-      assert.deepEqual(assertOk(await extend(Topic, Lease)), { LeaseSeconds: 1, Cancelled: [] });
-      await Promise.race([other.response, new Promise((resolve) => setTimeout(resolve, 350))]);
-    }
-    await cluster.answer({ Topic, Seq: 1, Lease });
-    assert.deepEqual(assertOk(await other.response), EMPTY);
-  });
+    test('an engine that heartbeats keeps its claim', async () => {
+      const { Topic, Lease } = await claimed();
+      const other = cluster.claimOpen({ as: 'Inference_2', wait: 4 });
+      for (let i = 0; i < 9; i++) {
+        assert.deepEqual(assertOk(await extend(Topic, Lease)), { LeaseSeconds: 1, Cancelled: [] });
+        await Promise.race([other.response, new Promise((resolve) => setTimeout(resolve, 350))]);
+      }
+      await cluster.answer({ Topic, Seq: 1, Lease });
+      assert.deepEqual(assertOk(await other.response), EMPTY);
+    });
 
-  test('after the last attempt the query is Failed, and check-query says so', async () => {
-    const { Topic } = await claimed();
-    const waiter = cluster.checkOpen({ Topic, wait: 30 });
-    const second = await cluster.claim({ as: 'Inference_2', wait: 10, detail: true });
-    assert.equal(second.Attempt, 2);
-    const body = assertOk(await waiter.response);
-    assert.equal(body.Status, 'Failed');
-    assert.equal(typeof body.Reason, 'string');
-    assert.ok(body.Reason.length > 0);
-    assert.equal(body.Answer, null);
-    assert.deepEqual(await cluster.claim(), EMPTY);
-  });
+    test('after the last attempt the query is Failed, and check-query says so', async () => {
+      const { Topic } = await claimed();
+      const waiter = cluster.checkOpen({ Topic, wait: 30 });
+      const second = await cluster.claim({ as: 'Inference_2', wait: 10, detail: true });
+      assert.equal(second.Attempt, 2);
+      const body = assertOk(await waiter.response);
+      assert.equal(body.Status, 'Failed');
+      assert.equal(typeof body.Reason, 'string');
+      assert.ok(body.Reason.length > 0);
+      assert.equal(body.Answer, null);
+      assert.deepEqual(await cluster.claim(), EMPTY);
+    });
 
-  test('extending a claim that ran out: 409 lease_lost', async () => {
-    const { Topic, Lease } = await claimed();
-    const second = await cluster.claim({ as: 'Inference_2', wait: 10, detail: true });
-    assertProblem(await extend(Topic, Lease), 409, 'lease_lost');
-    await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: second.Lease });
-  });
-});
+    test('extending a claim that ran out: 409 lease_lost', async () => {
+      const { Topic, Lease } = await claimed();
+      const second = await cluster.claim({ as: 'Inference_2', wait: 10, detail: true });
+      assertProblem(await extend(Topic, Lease), 409, 'lease_lost');
+      await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: second.Lease });
+    });
+  },
+);

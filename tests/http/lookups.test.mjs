@@ -3,7 +3,16 @@
 // Contract sections 2 and 3: add-lookup, get-lookups, get-new-lookup, give-new-matches.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
+import {
+  assertMembers,
+  assertOk,
+  assertProblem,
+  assertTimestamp,
+  eventually,
+  newNonce,
+  newTopic,
+  suite,
+} from '../support/harness.mjs';
 
 const fingerprintOf = (text) => createHash('sha1').update(`${text}\n`).digest('hex').slice(0, 12);
 
@@ -11,8 +20,10 @@ function defineHelpers(cluster) {
   return {
     addLookup: (body, options = {}) => cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body, ...options }),
     getLookups: (query, options = {}) => cluster.request('GET', '/api/get-lookups', { as: 'Frontend_1', query, ...options }),
-    nextLookup: (query = {}, options = {}) => cluster.request('GET', '/api/get-new-lookup', { as: 'Inference_1', query, ...options }),
-    giveMatches: (body, options = {}) => cluster.request('POST', '/api/give-new-matches', { as: 'Inference_1', body, ...options }),
+    nextLookup: (query = {}, options = {}) =>
+      cluster.request('GET', '/api/get-new-lookup', { as: 'Inference_1', query, ...options }),
+    giveMatches: (body, options = {}) =>
+      cluster.request('POST', '/api/give-new-matches', { as: 'Inference_1', body, ...options }),
     // A topic with one answered query.
     async answered() {
       const { Topic } = await cluster.add({ Query: 'Why?' });
@@ -51,7 +62,8 @@ suite('lookups', {}, ({ test, cluster }) => {
 
     for (const node of [0, 1]) {
       assert.deepEqual(assertOk(await ask.getLookups({ Topic }, { node })), {
-        Topic, Lookups: [{ Query: 'Why?', Fragments: [{ [Fragment]: Matches }] }],
+        Topic,
+        Lookups: [{ Query: 'Why?', Fragments: [{ [Fragment]: Matches }] }],
       });
     }
     assertProblem(await ask.nextLookup(), 404, 'not_found');
@@ -77,7 +89,8 @@ suite('lookups', {}, ({ test, cluster }) => {
   test('a member that is missing or of a wrong type: 400', async () => {
     const Topic = await ask.answered();
     for (const Fragment of [undefined, null, '', 7, [], {}]) assertProblem(await ask.addLookup({ Topic, Seq: 1, Fragment }), 400);
-    for (const Seq of [undefined, null, 'one', 1.5, [], {}]) assertProblem(await ask.addLookup({ Topic, Seq, Fragment: 'f' }), 400);
+    for (const Seq of [undefined, null, 'one', 1.5, [], {}])
+      assertProblem(await ask.addLookup({ Topic, Seq, Fragment: 'f' }), 400);
     for (const bad of [undefined, null, '', 7]) assertProblem(await ask.addLookup({ Topic: bad, Seq: 1, Fragment: 'f' }), 400);
   });
 
@@ -96,7 +109,10 @@ suite('lookups', {}, ({ test, cluster }) => {
     const fragment = newNonce();
     assertOk(await ask.addLookup({ Topic, Seq: 2, Fragment: fragment }));
     const { Lookups } = assertOk(await ask.getLookups({ Topic }));
-    assert.deepEqual(Lookups.map(({ Query }) => Query), ['one', 'two', 'three']);
+    assert.deepEqual(
+      Lookups.map(({ Query }) => Query),
+      ['one', 'two', 'three'],
+    );
     for (const lookup of Lookups) {
       assertMembers(lookup, ['Query', 'Fragments']);
       for (const one of lookup.Fragments) assert.deepEqual(Object.values(one), [[]]);
@@ -161,7 +177,8 @@ suite('lookups', {}, ({ test, cluster }) => {
     for (const Matches of [undefined, null, 'm', 7, {}, [7], [null], ['m', ['n']]]) {
       assertProblem(await ask.giveMatches({ Fingerprint: fingerprintOf(Fragment), Matches }), 400);
     }
-    for (const Fingerprint of [undefined, null, 7, '', []]) assertProblem(await ask.giveMatches({ Fingerprint, Matches: [] }), 400);
+    for (const Fingerprint of [undefined, null, 7, '', []])
+      assertProblem(await ask.giveMatches({ Fingerprint, Matches: [] }), 400);
     await ask.drainLookups();
   });
 
@@ -212,10 +229,13 @@ suite('lookup leases', { args: ['--lease-seconds', '1', '--rescan-seconds', '1']
     const Fragment = newNonce();
     assertOk(await ask.addLookup({ Topic, Seq: 1, Fragment }));
     assert.equal(assertOk(await ask.nextLookup()).Fragment, Fragment);
-    const again = await eventually(async () => {
-      const response = await ask.nextLookup({}, { as: 'Inference_2' });
-      return response.status === 200 && response.json;
-    }, { what: 'the lease of the lookup reverts' });
+    const again = await eventually(
+      async () => {
+        const response = await ask.nextLookup({}, { as: 'Inference_2' });
+        return response.status === 200 && response.json;
+      },
+      { what: 'the lease of the lookup reverts' },
+    );
     assert.equal(again.Fragment, Fragment);
     assertOk(await ask.giveMatches({ Fingerprint: again.Fingerprint, Matches: ['m'] }, { as: 'Inference_2' }));
     assert.deepEqual(assertOk(await ask.getLookups({ Topic })).Lookups[0].Fragments, [{ [Fragment]: ['m'] }]);

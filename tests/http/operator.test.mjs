@@ -11,8 +11,10 @@ suite('operator routes', {}, ({ test, cluster }) => {
   const status = async () => assertOk(await cluster.request('GET', '/api/status', { as }));
   const queue = (query = {}, options = {}) => cluster.request('GET', '/api/queue', { as, query, ...options });
   const rows = async (query) => assertOk(await queue(query)).Queries;
-  const retry = (Topic, Seq, options = {}) => cluster.request('POST', '/api/retry-query', { as, body: { Topic, Seq }, ...options });
-  const fail = (Topic, Lease, Reason = 'broken') => cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease, Reason, Retry: false } });
+  const retry = (Topic, Seq, options = {}) =>
+    cluster.request('POST', '/api/retry-query', { as, body: { Topic, Seq }, ...options });
+  const fail = (Topic, Lease, Reason = 'broken') =>
+    cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease, Reason, Retry: false } });
 
   test('status counts what waits and what is in flight', async () => {
     const before = await status();
@@ -29,10 +31,13 @@ suite('operator routes', {}, ({ test, cluster }) => {
 
   test('status shows the engines that were seen, with their models, and both nodes', async () => {
     await cluster.claim({ as: 'Inference_1', models: 'llama3,mistral', engine: 'gpu-1' });
-    const body = await eventually(async () => {
-      const now = await status();
-      return now.Engines.some(({ Engine }) => Engine === 'gpu-1') && now.Nodes.length === 2 && now;
-    }, { what: 'engine and nodes are listed' });
+    const body = await eventually(
+      async () => {
+        const now = await status();
+        return now.Engines.some(({ Engine }) => Engine === 'gpu-1') && now.Nodes.length === 2 && now;
+      },
+      { what: 'engine and nodes are listed' },
+    );
     const engine = body.Engines.find(({ Engine }) => Engine === 'gpu-1');
     assert.equal(engine.User, 'Inference_1');
     assert.deepEqual(engine.Models, ['llama3', 'mistral']);
@@ -46,7 +51,11 @@ suite('operator routes', {}, ({ test, cluster }) => {
     assert.equal((await fail(failing.Topic, Lease)).status, 200);
     const pending = await cluster.add({ User: 'carol', Query: 'is worked on' });
     await cluster.claim({ models: 'none' });
-    for (const [State, { Topic }, Query] of [['Open', open, 'stays open'], ['Pending', pending, 'is worked on'], ['Failed', failing, 'fails']]) {
+    for (const [State, { Topic }, Query] of [
+      ['Open', open, 'stays open'],
+      ['Pending', pending, 'is worked on'],
+      ['Failed', failing, 'fails'],
+    ]) {
       const row = (await rows({ State })).find((one) => one.Topic === Topic);
       assert.ok(row, `${State} lists its query`);
       assert.equal(row.Seq, 1);
@@ -62,15 +71,21 @@ suite('operator routes', {}, ({ test, cluster }) => {
     const User = `user-${newNonce()}`;
     const { Topic } = await cluster.add({ User });
     await cluster.add({ User: 'somebody else' });
-    assert.deepEqual((await rows({ State: 'Open', User })).map((row) => row.Topic), [Topic]);
+    assert.deepEqual(
+      (await rows({ State: 'Open', User })).map((row) => row.Topic),
+      [Topic],
+    );
     assert.deepEqual(await rows({ State: 'Open', User: `no-${User}` }), []);
   });
 
   test('queue goes on behind its cursor and shows each query once', async () => {
     const User = `user-${newNonce()}`;
     const added = await Promise.all(Array.from({ length: 99 }, (_, i) => cluster.add({ User, Query: `q${i}` })));
-    const more = await Promise.all(Array.from({ length: 99 }, (_, i) => cluster.add({ User, as: 'Frontend_heavy', Topic: added[i].Topic, Query: `r${i}` })
-      .catch(() => null)));
+    const more = await Promise.all(
+      Array.from({ length: 99 }, (_, i) =>
+        cluster.add({ User, as: 'Frontend_heavy', Topic: added[i].Topic, Query: `r${i}` }).catch(() => null),
+      ),
+    );
     const seen = [];
     let After;
     do {
@@ -130,7 +145,9 @@ suite('operator routes', {}, ({ test, cluster }) => {
       assert.equal((await cluster.answer({ Topic: first.Topic, Seq: 1 })).Status, 'Done');
       const { Topic } = await cluster.add();
       for (const node of [0, 1]) {
-        await eventually(async () => JSON.stringify(await cluster.claim({ node })) === JSON.stringify(EMPTY), { what: 'nothing for the drained engine' });
+        await eventually(async () => JSON.stringify(await cluster.claim({ node })) === JSON.stringify(EMPTY), {
+          what: 'nothing for the drained engine',
+        });
       }
       assert.equal((await cluster.claim({ as: 'Inference_2' })).Topic, Topic);
     } finally {

@@ -56,7 +56,8 @@ suite('give-partial', {}, ({ test, cluster }) => {
 
   test('a lease that is not the one that holds the query: 409 lease_lost', async () => {
     const row = await claimed();
-    for (const Lease of ['0', '999999999', 'x']) assertProblem(await give({ ...row, Lease, Offset: 0, Answer: 'x' }), 409, 'lease_lost');
+    for (const Lease of ['0', '999999999', 'x'])
+      assertProblem(await give({ ...row, Lease, Offset: 0, Answer: 'x' }), 409, 'lease_lost');
     assertProblem(await give({ ...row, Topic: newTopic(), Offset: 0, Answer: 'x' }), 409, 'lease_lost');
     assertProblem(await give({ ...row, Offset: 0, Answer: 'x' }, { as: 'Inference_2' }), 409, 'lease_lost');
   });
@@ -104,7 +105,12 @@ suite('partials and leases', { args: ['--lease-seconds', '2', '--rescan-seconds'
     for (let i = 0; i < 8; i++) {
       const early = await Promise.race([other.response, new Promise((resolve) => setTimeout(resolve, 600))]);
       assert.equal(early, undefined, 'nobody else gets the query');
-      assertOk(await cluster.request('POST', '/api/give-partial', { as: 'Inference_1', body: { Topic, Seq: 1, Lease, Offset: i, Answer: 'x' } }));
+      assertOk(
+        await cluster.request('POST', '/api/give-partial', {
+          as: 'Inference_1',
+          body: { Topic, Seq: 1, Lease, Offset: i, Answer: 'x' },
+        }),
+      );
     }
     await cluster.answer({ Topic, Seq: 1, Lease, Answer: ['xxxxxxxx'] });
     assert.deepEqual(assertOk(await other.response), { Topic: null, Queries: null });

@@ -38,7 +38,10 @@ suite('probes', {}, ({ test, cluster }) => {
     for (const line of lines) {
       if (line.startsWith('# TYPE ')) declared.add(line.split(' ')[2]);
       if (line === '' || line.startsWith('#')) continue;
-      assert.match(line, /^[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_][a-zA-Z0-9_]*="(\\.|[^"\\])*",?)*\})? (-?[0-9.]+(e[+-]?\d+)?|\+Inf|-Inf|NaN)$/i);
+      assert.match(
+        line,
+        /^[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_][a-zA-Z0-9_]*="(\\.|[^"\\])*",?)*\})? (-?[0-9.]+(e[+-]?\d+)?|\+Inf|-Inf|NaN)$/i,
+      );
       const name = line.split(/[{ ]/)[0];
       assert.ok(declared.has(name) || declared.has(name.replace(/_(bucket|sum|count)$/, '')), `${name} has a TYPE`);
     }
@@ -61,44 +64,65 @@ suite('probes', {}, ({ test, cluster }) => {
 });
 
 suite('while Redis is away', {}, ({ test, cluster }) => {
-  test('a node that lost Redis lives, is not ready, and refuses new work at once', async () => {
-    await cluster.redis.kill();
-    await eventually(async () => (await cluster.request('GET', '/readyz', { node: 0 })).status === 503, { what: '/readyz fails' });
-    for (const node of [0, 1]) {
-      await eventually(async () => (await cluster.request('GET', '/healthz', { node })).status === 503, { what: '/healthz fails' });
-      assert.equal((await cluster.request('GET', '/livez', { node })).status, 200);
-      const began = Date.now();
-      const refused = await cluster.addRaw({ node });
-      assert.equal(assertProblem(refused, 503).code, 'redis_lost');
-      assert.ok(refused.headers['retry-after'], 'it says when to come back');
-      assert.ok(Date.now() - began < 3000, 'at once');
-      const health = await cluster.request('GET', '/health', { node });
-      assert.equal(health.json.status, 'unhealthy');
-      assert.equal(health.json.dependencies.redis.status, 'error');
-    }
-  }, { sweep: false });
+  test(
+    'a node that lost Redis lives, is not ready, and refuses new work at once',
+    async () => {
+      await cluster.redis.kill();
+      await eventually(async () => (await cluster.request('GET', '/readyz', { node: 0 })).status === 503, {
+        what: '/readyz fails',
+      });
+      for (const node of [0, 1]) {
+        await eventually(async () => (await cluster.request('GET', '/healthz', { node })).status === 503, {
+          what: '/healthz fails',
+        });
+        assert.equal((await cluster.request('GET', '/livez', { node })).status, 200);
+        const began = Date.now();
+        const refused = await cluster.addRaw({ node });
+        assert.equal(assertProblem(refused, 503).code, 'redis_lost');
+        assert.ok(refused.headers['retry-after'], 'it says when to come back');
+        assert.ok(Date.now() - began < 3000, 'at once');
+        const health = await cluster.request('GET', '/health', { node });
+        assert.equal(health.json.status, 'unhealthy');
+        assert.equal(health.json.dependencies.redis.status, 'error');
+      }
+    },
+    { sweep: false },
+  );
 
-  test('when Redis is back, empty as it may be, the node is ready and serves', async () => {
-    await cluster.redis.restart();
-    for (const node of [0, 1]) {
-      await eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === 200, { what: 'ready again', ms: 20_000 });
-    }
-    const poll = cluster.claimOpen({ wait: 30, node: 0 });
-    const { Topic } = await cluster.add({ node: 1 });
-    assert.equal(assertOk(await poll.response).Topic, Topic);
-    await cluster.answer({ Topic, Seq: 1 });
-    assert.deepEqual((await cluster.check({ Topic })).Answer, ['42']);
-  }, { sweep: false });
+  test(
+    'when Redis is back, empty as it may be, the node is ready and serves',
+    async () => {
+      await cluster.redis.restart();
+      for (const node of [0, 1]) {
+        await eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === 200, {
+          what: 'ready again',
+          ms: 20_000,
+        });
+      }
+      const poll = cluster.claimOpen({ wait: 30, node: 0 });
+      const { Topic } = await cluster.add({ node: 1 });
+      assert.equal(assertOk(await poll.response).Topic, Topic);
+      await cluster.answer({ Topic, Seq: 1 });
+      assert.deepEqual((await cluster.check({ Topic })).Answer, ['42']);
+    },
+    { sweep: false },
+  );
 
   test('parked requests survive a restart of Redis', async () => {
     const poll = cluster.claimOpen({ wait: 60, node: 0 });
     assert.equal(await Promise.race([poll.response, new Promise((resolve) => setTimeout(resolve, 400, 'held'))]), 'held');
     await cluster.redis.restart();
-    await eventually(async () => (await cluster.request('GET', '/readyz', { node: 1 })).status === 200, { what: 'ready again', ms: 20_000 });
-    const { Topic } = await eventually(async () => {
-      const response = await cluster.addRaw({ node: 1 });
-      return response.status === 200 && response.json;
-    }, { what: 'a query is taken' });
+    await eventually(async () => (await cluster.request('GET', '/readyz', { node: 1 })).status === 200, {
+      what: 'ready again',
+      ms: 20_000,
+    });
+    const { Topic } = await eventually(
+      async () => {
+        const response = await cluster.addRaw({ node: 1 });
+        return response.status === 200 && response.json;
+      },
+      { what: 'a query is taken' },
+    );
     assert.equal(assertOk(await poll.response).Topic, Topic);
   });
 

@@ -4,15 +4,31 @@
 import assert from 'node:assert/strict';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, newNonce, suite } from '../support/harness.mjs';
 
-const TYPES = ['Suggest Improvement', 'Promote Answer', 'Make Correction', 'Add Missing Info', 'Clarify Phrasing', 'Flag as Off Topic'];
+const TYPES = [
+  'Suggest Improvement',
+  'Promote Answer',
+  'Make Correction',
+  'Add Missing Info',
+  'Clarify Phrasing',
+  'Flag as Off Topic',
+];
 
 suite('recommend', {}, ({ test, cluster }) => {
   const recommend = (body, options = {}) => cluster.request('POST', '/api/recommend', { as: 'Frontend_1', body, ...options });
-  const list = (After, options = {}) => cluster.request('GET', '/api/get-recommendations', { as: 'Inference_1', query: { After }, ...options });
+  const list = (After, options = {}) =>
+    cluster.request('GET', '/api/get-recommendations', { as: 'Inference_1', query: { After }, ...options });
 
   async function newRecommendation(more = {}) {
     const { Topic } = await cluster.add({ User: 'alice', Query: 'Why?' });
-    return { Topic, OnBehalfOf: 'alice', Query: 'Why?', Fragment: `fragment ${newNonce()}`, Comment: 'Better: "because".', Type: 'Suggest Improvement', ...more };
+    return {
+      Topic,
+      OnBehalfOf: 'alice',
+      Query: 'Why?',
+      Fragment: `fragment ${newNonce()}`,
+      Comment: 'Better: "because".',
+      Type: 'Suggest Improvement',
+      ...more,
+    };
   }
 
   // The cursor behind all that is stored.
@@ -60,7 +76,8 @@ suite('recommend', {}, ({ test, cluster }) => {
       assertMembers(page, ['Recommendations', 'Next']);
       assert.equal(page.Recommendations.length, given.length);
       page.Recommendations.forEach((one, i) => {
-        for (const member of ['Topic', 'Query', 'Fragment', 'Comment', 'Type']) assert.equal(one[member], given[i][member], member);
+        for (const member of ['Topic', 'Query', 'Fragment', 'Comment', 'Type'])
+          assert.equal(one[member], given[i][member], member);
       });
     }
   });
@@ -70,13 +87,19 @@ suite('recommend', {}, ({ test, cluster }) => {
     const first = await newRecommendation();
     assertOk(await recommend(first));
     const page = assertOk(await list(cursor));
-    assert.deepEqual(page.Recommendations.map(({ Fragment }) => Fragment), [first.Fragment]);
+    assert.deepEqual(
+      page.Recommendations.map(({ Fragment }) => Fragment),
+      [first.Fragment],
+    );
     const empty = assertOk(await list(page.Next));
     assert.deepEqual(empty.Recommendations, []);
     const second = await newRecommendation();
     assertOk(await recommend(second));
     for (const behind of [page.Next, empty.Next]) {
-      assert.deepEqual(assertOk(await list(behind)).Recommendations.map(({ Fragment }) => Fragment), [second.Fragment]);
+      assert.deepEqual(
+        assertOk(await list(behind)).Recommendations.map(({ Fragment }) => Fragment),
+        [second.Fragment],
+      );
     }
   });
 

@@ -4,7 +4,11 @@
 import assert from 'node:assert/strict';
 import { assertMembers, assertOk, assertProblem, newTopic, suite } from '../support/harness.mjs';
 
-const textOf = (events, name) => events.filter(({ event }) => event === name).map(({ data }) => data.text).join('');
+const textOf = (events, name) =>
+  events
+    .filter(({ event }) => event === name)
+    .map(({ data }) => data.text)
+    .join('');
 
 // Every id is <attempt>-<seq> and greater than the one before.
 function assertRising(events) {
@@ -19,8 +23,12 @@ function assertRising(events) {
 }
 
 suite('check-query as a stream', {}, ({ test, cluster }) => {
-  const open = (query, options = {}) => cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Seq: 1, ...query }, ...options });
-  const give = async (row, Offset, more) => assertOk(await cluster.request('POST', '/api/give-partial', { as: 'Inference_1', body: { ...row, Seq: 1, Offset, ...more } }));
+  const open = (query, options = {}) =>
+    cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Seq: 1, ...query }, ...options });
+  const give = async (row, Offset, more) =>
+    assertOk(
+      await cluster.request('POST', '/api/give-partial', { as: 'Inference_1', body: { ...row, Seq: 1, Offset, ...more } }),
+    );
 
   async function claimed() {
     const { Topic } = await cluster.add();
@@ -156,12 +164,18 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     const stream = await open({ Topic: row.Topic });
     await give(row, 0, { Answer: 'False start' });
     assert.equal((await stream.next()).data.text, 'False start');
-    await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic: row.Topic, Lease: row.Lease, Reason: 'crash' } });
+    await cluster.request('POST', '/api/release-claim', {
+      as: 'Inference_1',
+      body: { Topic: row.Topic, Lease: row.Lease, Reason: 'crash' },
+    });
     const again = await cluster.claim({ as: 'Inference_2', detail: true });
     assert.equal(again.Topic, row.Topic);
-    assertOk(await cluster.request('POST', '/api/give-partial', {
-      as: 'Inference_2', body: { Topic: row.Topic, Seq: 1, Lease: again.Lease, Offset: 0, Answer: 'Now then' },
-    }));
+    assertOk(
+      await cluster.request('POST', '/api/give-partial', {
+        as: 'Inference_2',
+        body: { Topic: row.Topic, Seq: 1, Lease: again.Lease, Offset: 0, Answer: 'Now then' },
+      }),
+    );
     await cluster.answer({ as: 'Inference_2', Topic: row.Topic, Seq: 1, Lease: again.Lease, Answer: ['Now then'] });
     const events = await stream.until('done');
     const restart = events.findIndex(({ event }) => event === 'restart');
@@ -178,7 +192,10 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
       if (Status === 'Cancelled') {
         assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic: row.Topic, Seq: 1 } }));
       } else {
-        await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic: row.Topic, Lease: row.Lease, Reason: 'no', Retry: false } });
+        await cluster.request('POST', '/api/release-claim', {
+          as: 'Inference_1',
+          body: { Topic: row.Topic, Lease: row.Lease, Reason: 'no', Retry: false },
+        });
       }
       const events = await stream.until('done');
       assert.equal(events.at(-1).data.Status, Status);

@@ -26,7 +26,10 @@ suite('get-topic-thread', {}, ({ test, cluster }) => {
   test('the order is by number, not by letter', async () => {
     const Topic = newTopic();
     for (let i = 1; i <= 12; i++) await cluster.add({ Topic, Query: `q${i}` });
-    assert.deepEqual(assertOk(await get({ Topic })).map(({ Seq }) => Seq), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    assert.deepEqual(
+      assertOk(await get({ Topic })).map(({ Seq }) => Seq),
+      [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+    );
   });
 
   test('a thread is given at once, though nothing is answered', async () => {
@@ -45,7 +48,10 @@ suite('get-topic-thread', {}, ({ test, cluster }) => {
     await cluster.claim();
     await cluster.add({ Topic, Query: 'three' });
     const rows = assertOk(await get({ Topic, Detail: 'true' }));
-    assert.deepEqual(rows.map(({ Status }) => Status), ['Done', 'Pending', 'Open']);
+    assert.deepEqual(
+      rows.map(({ Status }) => Status),
+      ['Done', 'Pending', 'Open'],
+    );
     for (const row of rows) {
       assertMembers(row, [...PLAIN, 'Status', 'Timestamp', 'Model']);
       assertTimestamp(row.Timestamp);

@@ -6,9 +6,12 @@ import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '
 
 suite('topics', {}, ({ test, cluster }) => {
   const newUser = () => `user-${newNonce()}`;
-  const topics = (OnBehalfOf, options = {}) => cluster.request('GET', '/api/user-topics', { as: 'Frontend_1', query: { OnBehalfOf }, ...options });
-  const remove = (OnBehalfOf, Topic, options = {}) => cluster.request('DELETE', '/api/topic', { as: 'Frontend_1', query: { OnBehalfOf, Topic }, ...options });
-  const rename = (OnBehalfOf, Topic, Description, options = {}) => cluster.request('PUT', '/api/rename-topic', { as: 'Frontend_1', query: { OnBehalfOf, Topic, Description }, ...options });
+  const topics = (OnBehalfOf, options = {}) =>
+    cluster.request('GET', '/api/user-topics', { as: 'Frontend_1', query: { OnBehalfOf }, ...options });
+  const remove = (OnBehalfOf, Topic, options = {}) =>
+    cluster.request('DELETE', '/api/topic', { as: 'Frontend_1', query: { OnBehalfOf, Topic }, ...options });
+  const rename = (OnBehalfOf, Topic, Description, options = {}) =>
+    cluster.request('PUT', '/api/rename-topic', { as: 'Frontend_1', query: { OnBehalfOf, Topic, Description }, ...options });
   const thread = (Topic) => cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } });
 
   test('user-topics maps each topic to its first query, newest topic last', async () => {
@@ -34,7 +37,17 @@ suite('topics', {}, ({ test, cluster }) => {
 
   test('users with spaces, commas, quotes and letters of any script keep their topics apart', async () => {
     const tail = newNonce();
-    const users = [`a ${tail}`, `a  ${tail}`, `"a",${tail}`, `Zoë Müller ${tail}`, `李${tail}`, `a:b:${tail}`, `{a}${tail}`, `*${tail}`, `a\n${tail}`];
+    const users = [
+      `a ${tail}`,
+      `a  ${tail}`,
+      `"a",${tail}`,
+      `Zoë Müller ${tail}`,
+      `李${tail}`,
+      `a:b:${tail}`,
+      `{a}${tail}`,
+      `*${tail}`,
+      `a\n${tail}`,
+    ];
     const owned = [];
     for (const User of users) owned.push((await cluster.add({ User, Query: `of ${User}` })).Topic);
     for (let i = 0; i < users.length; i++) {
@@ -55,7 +68,10 @@ suite('topics', {}, ({ test, cluster }) => {
     const second = await cluster.add({ User, Query: 'two' });
     assert.equal((await rename(User, first.Topic, 'Holidays, "2025" & más')).status, 200);
     const body = assertOk(await topics(User));
-    assert.deepEqual(Object.entries(body), [[first.Topic, 'Holidays, "2025" & más'], [second.Topic, 'two']]);
+    assert.deepEqual(Object.entries(body), [
+      [first.Topic, 'Holidays, "2025" & más'],
+      [second.Topic, 'two'],
+    ]);
     assert.equal(assertOk(await thread(first.Topic))[0].Query, 'one', 'the query itself stays');
     assert.equal((await rename(User, first.Topic, 'Again')).status, 200);
     assert.equal(assertOk(await topics(User))[first.Topic], 'Again');
@@ -92,7 +108,10 @@ suite('topics', {}, ({ test, cluster }) => {
       await cluster.add({ User, Topic, Query: 'answered' });
       await cluster.claim();
       await cluster.answer({ Topic, Seq: 1, Query: 'answered' });
-      await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq: 1, Fragment: `a fragment of ${Topic}` } });
+      await cluster.request('POST', '/api/add-lookup', {
+        as: 'Frontend_1',
+        body: { Topic, Seq: 1, Fragment: `a fragment of ${Topic}` },
+      });
       await cluster.add({ User, Topic, Query: 'claimed' });
       await cluster.claim();
       await cluster.add({ User, Topic, Query: 'open' });
@@ -103,7 +122,9 @@ suite('topics', {}, ({ test, cluster }) => {
       assertProblem(await cluster.checkRaw({ Topic, Seq: 1 }), 404);
       assertProblem(await cluster.answerRaw({ Topic, Seq: 2, Query: 'claimed' }), 404);
       assert.deepEqual(await cluster.claim(), { Topic: null, Queries: null });
-      await eventually(async () => (await cluster.redis.cmd('KEYS', `*${Topic}*`)).length === 0, { what: 'no key with the topic in its name' });
+      await eventually(async () => (await cluster.redis.cmd('KEYS', `*${Topic}*`)).length === 0, {
+        what: 'no key with the topic in its name',
+      });
     });
   }
 

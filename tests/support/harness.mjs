@@ -53,7 +53,7 @@ export function newTopic(prefix = 'topic') {
 
 // An error as the contract shows it: status, the six members, the request id repeated.
 export function assertProblem(response, status, code) {
-  assert.equal(response.status, status, `status of ${response.text}`);
+  assert.equal(response.status, status, `expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`);
   assert.match(response.headers['content-type'], /^application\/problem\+json\b/);
   const { json } = response;
   for (const member of ['type', 'title', 'status', 'detail', 'code', 'instance']) {
@@ -72,7 +72,7 @@ export function assertProblem(response, status, code) {
 
 // A 200 (or another status) with JSON; returns the body.
 export function assertOk(response, status = 200) {
-  assert.equal(response.status, status, `status of ${response.text}`);
+  assert.equal(response.status, status, `expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`);
   assert.match(response.headers['content-type'] ?? '', /^application\/json\b/);
   return response.json;
 }
@@ -174,7 +174,15 @@ export class Cluster {
 
   // POST add-query. Members of the body are given by their wire names; the rest are options.
   // Returns {Topic, Seq, Timestamp}. `addRaw` returns the whole response.
-  addRaw({ as = 'Frontend_1', Topic = newTopic(), User, Query = 'What is the meaning of life?', Modifiers, Model, ...options } = {}) {
+  addRaw({
+    as = 'Frontend_1',
+    Topic = newTopic(),
+    User,
+    Query = 'What is the meaning of life?',
+    Modifiers,
+    Model,
+    ...options
+  } = {}) {
     const user = User ?? (this.accounts[as]?.role === 'user' ? as : 'alice');
     return this.request('POST', '/api/add-query', { as, body: { Topic, User: user, Query, Modifiers, Model }, ...options });
   }
@@ -188,7 +196,14 @@ export class Cluster {
   claimOpen({ as = 'Inference_1', wait = 0, detail, history, models, engine, query = {}, ...options } = {}) {
     return this.open('GET', '/api/get-new-queries', {
       as,
-      query: { Wait: wait, Detail: detail ? 'true' : undefined, History: history ? 'true' : undefined, Models: models, Engine: engine, ...query },
+      query: {
+        Wait: wait,
+        Detail: detail ? 'true' : undefined,
+        History: history ? 'true' : undefined,
+        Models: models,
+        Engine: engine,
+        ...query,
+      },
       timeout: wait * 1000 + 15_000,
       ...options,
     });
@@ -203,7 +218,19 @@ export class Cluster {
   }
 
   // POST give-new-answer. `next: true` asks for the next claim in the same answer.
-  answerRaw({ as = 'Inference_1', Topic, Seq, Query = 'What is the meaning of life?', Think, Answer = ['42'], Lease, Model, next, query = {}, ...options }) {
+  answerRaw({
+    as = 'Inference_1',
+    Topic,
+    Seq,
+    Query = 'What is the meaning of life?',
+    Think,
+    Answer = ['42'],
+    Lease,
+    Model,
+    next,
+    query = {},
+    ...options
+  }) {
     return this.request('POST', '/api/give-new-answer', {
       as,
       query: { Next: next ? 'true' : undefined, ...query },
@@ -282,20 +309,23 @@ export function suite(name, options, define) {
     const cluster = new Cluster(options);
     before(() => cluster.start());
     after(() => cluster.stop());
-    const test = (title, body, { ms = TEST_MS, sweep = cluster.options.sweep, ...more } = {}) => it(title, { timeout: ms + 10_000, ...more }, async () => {
-      const marks = cluster.marks();
-      try {
-        await withDeadline((async () => {
-          if (sweep) await cluster.sweep();
-          await body(cluster);
-        })(), ms);
-        cluster.checkSanitizers();
-      } catch (error) {
-        cluster.printLogs(marks);
-        throw error;
-      }
-    });
+    const test = (title, body, { ms = TEST_MS, sweep = cluster.options.sweep, ...more } = {}) =>
+      it(title, { timeout: ms + 10_000, ...more }, async () => {
+        const marks = cluster.marks();
+        try {
+          await withDeadline(
+            (async () => {
+              if (sweep) await cluster.sweep();
+              await body(cluster);
+            })(),
+            ms,
+          );
+          cluster.checkSanitizers();
+        } catch (error) {
+          cluster.printLogs(marks);
+          throw error;
+        }
+      });
     define({ test, cluster });
   });
 }
-

@@ -53,9 +53,12 @@ function makeResponse(incoming, body) {
 export function openRequest(base, method, path, options = {}) {
   const { headers = {}, body, agent = false, localAddress, timeout = REQUEST_MS, chunked = false, socketPath } = options;
   const url = new URL(base);
-  const bytes = body === undefined ? undefined
-    : Buffer.isBuffer(body) ? body
-    : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  const bytes =
+    body === undefined
+      ? undefined
+      : Buffer.isBuffer(body)
+        ? body
+        : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   const all = { ...headers };
   const has = (name) => Object.keys(all).some((key) => key.toLowerCase() === name);
   if (bytes && !has('content-type')) all['Content-Type'] = 'application/json';
@@ -129,7 +132,11 @@ export function openStream(base, path, { headers = {}, timeout = REQUEST_MS, loc
   const url = new URL(base);
   return new Promise((resolve, reject) => {
     const request = http.request({
-      host: url.hostname, port: url.port, path, agent: false, localAddress,
+      host: url.hostname,
+      port: url.port,
+      path,
+      agent: false,
+      localAddress,
       headers: { Accept: 'text/event-stream', ...headers },
     });
     const timer = setTimeout(() => {
@@ -223,10 +230,12 @@ function parseRawResponse(buffer, at) {
   const end = buffer.indexOf('\r\n\r\n', at);
   if (end < 0) return null;
   const [line, ...fields] = buffer.toString('latin1', at, end).split('\r\n');
-  const headers = Object.fromEntries(fields.map((field) => {
-    const colon = field.indexOf(':');
-    return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()];
-  }));
+  const headers = Object.fromEntries(
+    fields.map((field) => {
+      const colon = field.indexOf(':');
+      return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()];
+    }),
+  );
   let next = end + 4;
   let body = Buffer.alloc(0);
   if (/chunked/i.test(headers['transfer-encoding'] ?? '')) {
@@ -294,20 +303,27 @@ export function openSocket(base, { localAddress } = {}) {
       }
     }
 
-    socket.on('connect', () => resolve({
-      write: (bytes) => socket.write(bytes),
-      response: (ms = REQUEST_MS) => take(() => {
-        const response = parseRawResponse(buffer, 0);
-        if (response) buffer = buffer.subarray(response.next);
-        else if (over) throw new Error(`the peer closed before a response; it sent: ${buffer.toString('latin1')}`);
-        return response;
-      }, ms, 'response'),
-      closed: (ms = REQUEST_MS) => take(() => (over ? { rest: buffer.toString('latin1') } : null), ms, 'close'),
-      end: () => socket.end(),
-      pause: () => socket.pause(),
-      resume: () => socket.resume(),
-      reset: () => (socket.resetAndDestroy ? socket.resetAndDestroy() : socket.destroy()),
-      abort: () => socket.destroy(),
-    }));
+    socket.on('connect', () =>
+      resolve({
+        write: (bytes) => socket.write(bytes),
+        response: (ms = REQUEST_MS) =>
+          take(
+            () => {
+              const response = parseRawResponse(buffer, 0);
+              if (response) buffer = buffer.subarray(response.next);
+              else if (over) throw new Error(`the peer closed before a response; it sent: ${buffer.toString('latin1')}`);
+              return response;
+            },
+            ms,
+            'response',
+          ),
+        closed: (ms = REQUEST_MS) => take(() => (over ? { rest: buffer.toString('latin1') } : null), ms, 'close'),
+        end: () => socket.end(),
+        pause: () => socket.pause(),
+        resume: () => socket.resume(),
+        reset: () => (socket.resetAndDestroy ? socket.resetAndDestroy() : socket.destroy()),
+        abort: () => socket.destroy(),
+      }),
+    );
   });
 }

@@ -35,7 +35,9 @@ export const ACCOUNTS = {
 
 export function accountsYaml(accounts = ACCOUNTS) {
   const lines = Object.entries(accounts).map(([name, { secret, role, ...rest }]) => {
-    const more = Object.entries(rest).map(([key, value]) => `, ${key}: ${value}`).join('');
+    const more = Object.entries(rest)
+      .map(([key, value]) => `, ${key}: ${value}`)
+      .join('');
     return `  ${name}: {secret: "${secret}", role: ${role}${more}}`;
   });
   return `accounts:\n${lines.join('\n')}\n`;
@@ -79,8 +81,14 @@ export function startProcess(args, { env = {}, input } = {}) {
   const failed = new Promise((_, reject) => child.once('error', reject));
   failed.catch(() => {});
   const note = () => running.watchers.forEach((watcher) => watcher());
-  child.stdout.on('data', (chunk) => { running.stdout += chunk; note(); });
-  child.stderr.on('data', (chunk) => { running.stderr += chunk; note(); });
+  child.stdout.on('data', (chunk) => {
+    running.stdout += chunk;
+    note();
+  });
+  child.stderr.on('data', (chunk) => {
+    running.stderr += chunk;
+    note();
+  });
   child.once('exit', note);
   child.stdin.on('error', () => {});
   child.stdin.end(input);
@@ -103,7 +111,10 @@ export async function runParley(args, options = {}) {
 // Resolves once condition(running) is truthy, with its value; looks again at each output.
 export function waitForOutput(running, condition, ms, what) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => finish(reject, new Error(`${what}: not seen in ${ms} ms:\n${running.stdout}${running.stderr}`)), ms);
+    const timer = setTimeout(
+      () => finish(reject, new Error(`${what}: not seen in ${ms} ms:\n${running.stdout}${running.stderr}`)),
+      ms,
+    );
     const finish = (settle, value) => {
       clearTimeout(timer);
       running.watchers.delete(look);
@@ -113,7 +124,12 @@ export function waitForOutput(running, condition, ms, what) {
       const value = condition(running);
       if (value) finish(resolve, value);
       else if (running.child.exitCode !== null || running.child.signalCode !== null) {
-        finish(reject, new Error(`${what}: the process ended first (${running.child.exitCode ?? running.child.signalCode}):\n${running.stderr}`));
+        finish(
+          reject,
+          new Error(
+            `${what}: the process ended first (${running.child.exitCode ?? running.child.signalCode}):\n${running.stderr}`,
+          ),
+        );
       }
     };
     running.failed.catch((error) => finish(reject, error));
@@ -136,7 +152,10 @@ export async function startNode({ redis, accounts, args = [], env = {}, listen =
     { env },
   );
   const line = await waitForOutput(
-    running, ({ stdout }) => /^parley: listening on (\S+)$/m.exec(stdout), STARTUP_MS, 'the line "parley: listening on"',
+    running,
+    ({ stdout }) => /^parley: listening on (\S+)$/m.exec(stdout),
+    STARTUP_MS,
+    'the line "parley: listening on"',
   );
   const node = {
     url: line[1],
@@ -149,7 +168,8 @@ export async function startNode({ redis, accounts, args = [], env = {}, listen =
     waitForLog: (pattern, ms = 10_000) => waitForOutput(running, ({ stderr }) => pattern.exec(stderr), ms, `log line ${pattern}`),
     signal: (name) => running.child.kill(name),
     check() {
-      if (SANITIZER.test(running.stderr)) throw new Error(`a sanitizer spoke:\n${running.stderr.slice(running.stderr.search(SANITIZER))}`);
+      if (SANITIZER.test(running.stderr))
+        throw new Error(`a sanitizer spoke:\n${running.stderr.slice(running.stderr.search(SANITIZER))}`);
     },
     // The process ends by itself (after a signal): {code, signal}.
     exited: (ms) => running.exit(ms),

@@ -168,8 +168,25 @@ export async function startRedis({ aof = false, args = [] } = {}) {
     child = adopt(
       spawn(
         'redis-server',
-        ['--port', port, '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--daemonize', 'no',
-          '--appendonly', aof ? 'yes' : 'no', '--appendfsync', 'always', '--loglevel', 'notice', ...args].map(String),
+        [
+          '--port',
+          port,
+          '--bind',
+          '127.0.0.1',
+          '--dir',
+          dir,
+          '--save',
+          '',
+          '--daemonize',
+          'no',
+          '--appendonly',
+          aof ? 'yes' : 'no',
+          '--appendfsync',
+          'always',
+          '--loglevel',
+          'notice',
+          ...args,
+        ].map(String),
         { stdio: ['ignore', 'pipe', 'pipe'] },
       ),
     );
@@ -214,10 +231,12 @@ export async function startRedis({ aof = false, args = [] } = {}) {
     async info(section) {
       const lines = (await this.cmd('INFO', section)).split('\r\n');
       return Object.fromEntries(
-        lines.filter((line) => line && !line.startsWith('#')).map((line) => {
-          const colon = line.indexOf(':');
-          return [line.slice(0, colon), line.slice(colon + 1)];
-        }),
+        lines
+          .filter((line) => line && !line.startsWith('#'))
+          .map((line) => {
+            const colon = line.indexOf(':');
+            return [line.slice(0, colon), line.slice(colon + 1)];
+          }),
       );
     },
     kill,
