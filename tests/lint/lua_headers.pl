@@ -1,34 +1,55 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# Every Lua file opens with a comment that says what it is for; one that reads KEYS or ARGV
-# also names them, and what it returns.
+# Every Lua file opens with `-- <name>: purpose`; a verb also says there what its KEYS and ARGV are,
+# what it returns, whom it wakes and whether it may be repeated; and lua/library.lua includes it.
+# `lua_headers.pl --expand` prints the library with its includes in place, for other checks.
 use strict;
 use warnings;
+use File::Basename;
 use File::Find;
 
-my ($n, $bad) = (0, 0);
+sub slurp {
+    open(my $in, '<:raw', $_[0]) or die "$_[0]: $!\n";
+    local $/;
+    return scalar <$in>;
+}
+
+my (%included, $library);
+sub expand {
+    my ($path) = @_;
+    $included{$path}++;
+    my $text = slurp($path);
+    $text =~ s/^--- include (\S+)$/expand($1)/gme;
+    return $text;
+}
+$library = expand('lua/library.lua');
+if (($ARGV[0] // '') eq '--expand') {
+    print $library;
+    exit 0;
+}
+
+my ($n, $verb_n, $bad) = (0, 0, 0);
+sub complain {
+    print STDERR "$_[0]: $_[1]\n";
+    $bad++;
+}
+
 find({no_chdir => 1, wanted => sub {
     return unless /\.lua$/;
     my $path = $_;
+    my $name = basename($path, '.lua');
+    my $text = slurp($path);
+    my ($header) = $text =~ /\A((?:--.*\n)*)/;
     $n++;
-    open(my $in, '<', $path) or die "$path: $!\n";
-    my ($header, $body, $in_header) = ('', '', 1);
-    while (<$in>) {
-        $in_header = 0 if $in_header and not /^(--|#!)/;
-        $in_header ? ($header .= $_) : ($body .= $_);
+    complain($path, "does not open with '-- $name: what it is for'")
+        unless $header =~ /^-- \w*\Q$name\E: \S+ \S+/;
+    complain($path, 'lua/library.lua does not include it') unless $included{$path};
+    my ($verb) = $text =~ /^(?:function )?verbs\.(\w+)/m or return;
+    $verb_n++;
+    for my $word (qw(KEYS ARGV Returns Wakes Repeatable)) {
+        complain($path, "its header has no $word:") unless $header =~ /\b$word:/;
     }
-    my @missing;
-    push @missing, 'a purpose' unless $header =~ /[a-z]{3,}.*\s.*[a-z]{3,}/i;
-    # A verb is what the library registers or what reads its arguments at the top.
-    if ($path !~ m{/include/} and $body =~ /\b(KEYS|ARGV|keys|args)\b/ and $path ne 'lua/library.lua') {
-        for my $word (qw(KEYS ARGV returns)) {
-            push @missing, $word unless $header =~ /\b$word\b/i;
-        }
-    }
-    return unless @missing;
-    print STDERR "$path: its header does not name: @{[join ', ', @missing]}\n";
-    $bad++;
 }}, 'lua');
-die "lua_headers: found no file to look at\n" unless $n;
+die "lua_headers: found no verb to look at\n" unless $verb_n;
 exit 1 if $bad;
-print "lua_headers: looked at $n files, no finding\n";
+print "lua_headers: looked at $n files, $verb_n of them verbs, no finding\n";
