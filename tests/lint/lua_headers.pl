@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# Every Lua file opens with `-- <name>: purpose`; a verb also says there what its KEYS and ARGV are,
+# Every Lua file opens with `-- NAME: purpose`; a verb also says there what its KEYS and ARGV are,
 # what it returns, whom it wakes and whether it may be repeated; and lua/library.lua includes it.
 # `lua_headers.pl --expand` prints the library with its includes in place, for other checks.
 use strict;
@@ -41,10 +41,12 @@ find({no_chdir => 1, wanted => sub {
     my $text = slurp($path);
     my ($header) = $text =~ /\A((?:--.*\n)*)/;
     $n++;
-    complain($path, "does not open with '-- $name: what it is for'")
-        unless $header =~ /^-- \w*\Q$name\E: \S+ \S+/;
+    my ($verb) = $text =~ /^(?:function )?verbs\.(\w+)/m;
+    my ($title) = $header =~ /^-- (\w+): \S+ \S+/;
+    complain($path, "does not open with '-- " . ($verb // $name) . ": what it is for'")
+        unless defined $title and ($title eq $name or $title eq ($verb // ''));
     complain($path, 'lua/library.lua does not include it') unless $included{$path};
-    my ($verb) = $text =~ /^(?:function )?verbs\.(\w+)/m or return;
+    return unless defined $verb;
     $verb_n++;
     for my $word (qw(KEYS ARGV Returns Wakes Repeatable)) {
         complain($path, "its header has no $word:") unless $header =~ /\b$word:/;
