@@ -24,10 +24,14 @@ looked_at() {
 }
 
 check_format() {
-    local files
+    local files file bad=0
     mapfile -t files < <(c_files)
-    clang-format-14 --dry-run -Werror "${files[@]}"
-    looked_at format ${#files[@]}
+    for file in "${files[@]}"; do
+        clang-format-14 --dry-run -Werror "$file" >/dev/null 2>&1 && continue
+        echo "$file: not laid out as .clang-format says; ./dev fmt mends it" >&2
+        bad=$((bad + 1))
+    done
+    [ $bad -eq 0 ] && looked_at format ${#files[@]}
 }
 
 check_boundaries() { perl tests/lint/boundaries.pl; }
