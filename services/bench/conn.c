@@ -26,12 +26,14 @@ enum {
     IN_MAX_BYTES = BENCH_HEAD_MAX_BYTES + BENCH_BODY_MAX_BYTES * 2,
     OUT_MAX_BYTES = 8 << 20,
     RECONNECT_US = 100000,
+    UNREACHABLE_US = 2000000,
     TURN_MAX_US = 1000000
 };
 
 bool bench_conn_loop_init(struct bench_conn_loop *loop)
 {
-    *loop = (struct bench_conn_loop){.epoll = epoll_create1(EPOLL_CLOEXEC)};
+    *loop = (struct bench_conn_loop){.epoll = epoll_create1(EPOLL_CLOEXEC),
+                                     .begun_us = clock_mono_us()};
     return loop->epoll >= 0;
 }
 
@@ -96,8 +98,11 @@ static void watch(struct bench_conn *conn, int operation, bool is_writing)
 
 static void fail_connect(struct bench_conn *conn, int error)
 {
-    conn->loop->last_errno = error;
-    conn->loop->lost_n++;
+    struct bench_conn_loop *loop = conn->loop;
+    loop->last_errno = error;
+    loop->lost_n++;
+    if (loop->opened_n == 0 && clock_mono_us() - loop->begun_us > UNREACHABLE_US)
+        loop->is_stopped = loop->is_unreachable = true;
     conn->is_waiting = false;
     close_socket(conn);
     bench_conn_again_after(conn, RECONNECT_US);
@@ -193,6 +198,7 @@ static void finish_connect(struct bench_conn *conn)
         return;
     }
     conn->is_connecting = false;
+    conn->loop->opened_n++;
     write_out(conn);
 }
 

@@ -23,8 +23,10 @@ struct bench_conn_loop {
     uint64_t lost_n;            /* connections closed under a request, or not opened */
     uint64_t sent_n;            /* requests that went out whole */
     uint64_t bad_n;             /* responses that are not HTTP */
-    int last_errno;             /* of the last connect that failed; 0: none has */
+    uint64_t opened_n, begun_us;
+    int last_errno; /* of the last connect that failed; 0: none has */
     bool is_stopped;
+    bool is_unreachable; /* stopped because no connection could be opened for 2 s */
 };
 
 struct bench_conn_handler {

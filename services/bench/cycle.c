@@ -32,23 +32,6 @@ struct cycle_run {
     struct bench_cycle_result *result;
 };
 
-struct cycle_mark {
-    uint64_t at_us, cycles, requests;
-    double node_s, redis_s, client_s;
-};
-
-static struct cycle_mark take_mark(const struct cycle_run *run)
-{
-    return (struct cycle_mark){
-        .at_us = clock_mono_us(),
-        .cycles = run->cycles,
-        .requests = run->loop.sent_n,
-        .node_s = bench_proc_cpu_s(&run->bench->nodes),
-        .redis_s = bench_proc_cpu_s(&run->bench->redis),
-        .client_s = bench_proc_own_cpu_s(),
-    };
-}
-
 static bool is_engine(const struct cycle_run *run, const struct bench_worker *worker)
 {
     return (size_t)(worker - run->workers) >= run->bench->conns;
@@ -186,23 +169,21 @@ static void measure(struct cycle_run *run)
     struct bench_cycle_result *result = run->result;
     run_for(run, WARM_UP_US, "warming up");
     run->is_counting = true;
-    struct cycle_mark first = take_mark(run);
+    uint64_t begun_us = clock_mono_us(), cycles = run->cycles, requests = run->loop.sent_n;
+    double node_s = bench_proc_cpu_s(&run->bench->nodes);
+    double redis_s = bench_proc_cpu_s(&run->bench->redis);
+    double client_s = bench_proc_own_cpu_s();
     run_for(run, (uint64_t)run->bench->seconds * 1000000u, "measuring");
-    struct cycle_mark last = take_mark(run);
     run->is_counting = false;
-    result->cycles = last.cycles - first.cycles;
-    result->requests = last.requests - first.requests;
-    result->elapsed_us = last.at_us - first.at_us;
-    result->node_cpu_s = last.node_s - first.node_s;
-    result->redis_cpu_s = last.redis_s - first.redis_s;
-    result->client_cpu_s = last.client_s - first.client_s;
-    if (run->bench->nodes.n == 0)
-        result->node_cpu_s = -1;
-    if (run->bench->redis.n == 0)
-        result->redis_cpu_s = -1;
+    result->elapsed_us = clock_mono_us() - begun_us;
+    result->cycles = run->cycles - cycles;
+    result->requests = run->loop.sent_n - requests;
+    result->node_cpu_s = bench_proc_spent_s(&run->bench->nodes, node_s);
+    result->redis_cpu_s = bench_proc_spent_s(&run->bench->redis, redis_s);
+    result->client_cpu_s = bench_proc_own_cpu_s() - client_s;
     run->is_draining = true;
     run_for(run, DRAIN_US, "finishing");
-    result->unfinished = result->faults.is_fatal ? 0 : run->busy_n;
+    result->unfinished = run->loop.is_stopped ? 0 : run->busy_n; /* stopped: done, or given up */
 }
 
 bool bench_cycle_run(const struct bench *bench, enum bench_mode mode,

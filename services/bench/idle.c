@@ -120,8 +120,8 @@ static void measure(struct idle_run *run)
                         (unsigned long long)run->loop.sent_n, bench->seconds);
     bench_conn_loop_run(&run->loop, begun_us + (uint64_t)bench->seconds * 1000000u);
     result->elapsed_us = clock_mono_us() - begun_us;
-    result->node_cpu_s = bench->nodes.n == 0 ? -1 : bench_proc_cpu_s(&bench->nodes) - node_s;
-    result->redis_cpu_s = bench->redis.n == 0 ? -1 : bench_proc_cpu_s(&bench->redis) - redis_s;
+    result->node_cpu_s = bench_proc_spent_s(&bench->nodes, node_s);
+    result->redis_cpu_s = bench_proc_spent_s(&bench->redis, redis_s);
     for (size_t i = 0; i < bench->idle_n; i++) {
         const struct bench_worker *worker = &run->workers[i];
         result->parked += worker->conn.is_waiting && !worker->conn.is_connecting &&

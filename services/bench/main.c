@@ -127,7 +127,7 @@ static void print_help(void)
         "  wakecheck  A frontend is blocked in check-query, an engine answers: likewise.\n"
         "  idle       Many engines poll and nothing happens: the node's memory per parked poll\n"
         "             and its CPU meanwhile. Needs a node of its own, on this machine.\n"
-        "  all        All of these, one after the other.\n"
+        "  all        All of these, one after the other, idle first.\n"
         "\n"
         "Flags:\n",
         stdout);
@@ -228,17 +228,13 @@ static void put_text(struct buf *b, const char *sentence, size_t n)
 
 static bool run_mode(const struct bench *bench, enum bench_mode mode, struct bench_results *results)
 {
-    bool is_ok = false;
-    switch (mode) {
-    case BENCH_SPLIT:
-    case BENCH_INLINE: is_ok = bench_cycle_run(bench, mode, &results->cycles[mode]); break;
-    case BENCH_WAKE:
-    case BENCH_WAKECHECK:
+    bool is_ok;
+    if (mode == BENCH_IDLE)
+        is_ok = bench_idle_run(bench, &results->idle);
+    else if (mode >= BENCH_WAKE)
         is_ok = bench_wake_run(bench, mode, &results->wakes[mode - BENCH_WAKE]);
-        break;
-    case BENCH_IDLE: is_ok = bench_idle_run(bench, &results->idle); break;
-    case BENCH_MODE_NR: break;
-    }
+    else
+        is_ok = bench_cycle_run(bench, mode, &results->cycles[mode]);
     results->has[mode] = is_ok;
     if (bench->is_progress)
         fputs("\r\033[K", stderr);
@@ -262,10 +258,10 @@ static bool is_clean(enum bench_mode mode, const struct bench_results *results)
     }
     if (faults->errors == 0 && has_measured)
         return true;
-    fprintf(stderr, "parley: %s: %s%" PRIu64 " errors%s%s\n", bench_mode_name(mode),
-            faults->is_fatal ? "given up, "
-            : has_measured   ? ""
-                             : "not everything was measured, ",
+    const char *outcome = faults->is_fatal ? "given up"
+                          : has_measured   ? "measured"
+                                           : "not all of it was measured";
+    fprintf(stderr, "parley: %s: %s, errors: %" PRIu64 "%s%s\n", bench_mode_name(mode), outcome,
             faults->errors, faults->first[0] == 0 ? "" : ", the first: ", faults->first);
     return false;
 }
@@ -273,10 +269,15 @@ static bool is_clean(enum bench_mode mode, const struct bench_results *results)
 static int run(const struct bench *bench, const char *mode_text, bool is_json)
 {
     struct bench_results results = {0};
+    /* Memory first, while the nodes have not served load yet, and load last. */
+    static const enum bench_mode order[] = {BENCH_IDLE, BENCH_WAKE, BENCH_WAKECHECK, BENCH_INLINE,
+                                            BENCH_SPLIT};
     bool is_all = strcmp(mode_text, "all") == 0, is_ok = true;
-    for (enum bench_mode mode = 0; mode < BENCH_MODE_NR; mode++)
+    for (size_t i = 0; i < BENCH_MODE_NR; i++) {
+        enum bench_mode mode = order[i];
         if (is_all || strcmp(mode_text, bench_mode_name(mode)) == 0)
             is_ok = run_mode(bench, mode, &results) && is_clean(mode, &results) && is_ok;
+    }
     is_ok = (is_json ? bench_report_json(bench, &results) : bench_report_table(bench, &results)) &&
             is_ok;
     for (size_t i = 0; i < 2; i++) {

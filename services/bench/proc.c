@@ -111,9 +111,19 @@ static bool read_small(pid_t pid, const char *name, char *text, size_t size)
     return n > 0;
 }
 
+/* Whether all of them run: of a process that has ended nothing can be said any more. */
+static bool is_running(const struct bench_proc_group *group)
+{
+    char text[64];
+    for (size_t i = 0; i < group->n; i++)
+        if (!read_small(group->pids[i], "stat", text, sizeof text))
+            return false;
+    return group->n > 0;
+}
+
 double bench_proc_cpu_s(const struct bench_proc_group *group)
 {
-    if (group->n == 0)
+    if (!is_running(group))
         return -1;
     struct tree tree = tree_of(group);
     unsigned long long ticks = 0, user, system;
@@ -132,7 +142,7 @@ double bench_proc_cpu_s(const struct bench_proc_group *group)
 
 int64_t bench_proc_resident_bytes(const struct bench_proc_group *group)
 {
-    if (group->n == 0)
+    if (!is_running(group))
         return -1;
     struct tree tree = tree_of(group);
     int64_t pages = 0;
@@ -143,6 +153,12 @@ int64_t bench_proc_resident_bytes(const struct bench_proc_group *group)
             sscanf(text, "%*u %lld", &resident) == 1)
             pages += resident;
     return pages * sysconf(_SC_PAGESIZE);
+}
+
+double bench_proc_spent_s(const struct bench_proc_group *group, double before_s)
+{
+    double now_s = bench_proc_cpu_s(group);
+    return before_s < 0 || now_s < before_s ? -1 : now_s - before_s;
 }
 
 double bench_proc_own_cpu_s(void)

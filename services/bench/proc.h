@@ -32,9 +32,12 @@ void bench_proc_find_listeners(struct bench_proc_group *group,
  */
 void bench_proc_find_redis(struct bench_proc_group *group, const struct bench_proc_group *clients);
 
-/* Seconds of processor time so far, children included; negative when the group is empty. */
+/* Seconds of processor time so far, children included; negative when the group is empty or one of
+ * it has ended. */
 double bench_proc_cpu_s(const struct bench_proc_group *group);
-/* Resident bytes, children included; negative when the group is empty. */
+/* Seconds since bench_proc_cpu_s returned `before_s`; negative when either is not known. */
+double bench_proc_spent_s(const struct bench_proc_group *group, double before_s);
+/* Resident bytes, children included; negative likewise. */
 int64_t bench_proc_resident_bytes(const struct bench_proc_group *group);
 /* Seconds of processor time of this very process. */
 double bench_proc_own_cpu_s(void);

@@ -68,8 +68,16 @@ static double quantile_ms(const struct bench_samples *samples, double q)
     return (double)bench_samples_quantile(samples, q) / 1000;
 }
 
-static void put_cycle_rows(struct buf *out, const struct bench_results *results)
+static void put_quantile_cell(struct buf *out, const struct bench_samples *samples, double q)
 {
+    put_cell(out, 8, 2, samples->n == 0 ? -1 : quantile_ms(samples, q));
+}
+
+static void put_cycle_rows(struct buf *out, const struct bench *bench,
+                           const struct bench_results *results)
+{
+    buf_printf(out, "%u cycles under way at a time, %u s after 1 s of warm-up%s\n", bench->conns,
+               bench->seconds, bench->is_next ? ", Next=true" : "");
     buf_printf(out, "\n%-10s %9s %8s %8s %8s %7s %8s %5s | %s\n", "full", "", "p50", "p99", "max",
                "", "", "re-", "CPU s per 10,000 cycles");
     buf_printf(out, "%-10s %9s %8s %8s %8s %7s %8s %5s | %6s %6s %6s\n", "cycles", "per s", "ms",
@@ -80,9 +88,9 @@ static void put_cycle_rows(struct buf *out, const struct bench_results *results)
             continue;
         buf_printf(out, "%-10s", bench_mode_name(mode));
         put_cell(out, 9, 0, cycles_per_s(r));
-        put_cell(out, 8, 2, quantile_ms(&r->latency, 0.5));
-        put_cell(out, 8, 2, quantile_ms(&r->latency, 0.99));
-        put_cell(out, 8, 2, quantile_ms(&r->latency, 1));
+        put_quantile_cell(out, &r->latency, 0.5);
+        put_quantile_cell(out, &r->latency, 0.99);
+        put_quantile_cell(out, &r->latency, 1);
         put_cell(out, 7, 0, (double)r->faults.errors);
         put_cell(out, 8, 0, (double)r->faults.empties);
         put_cell(out, 5, 0, (double)r->faults.reconnects);
@@ -149,13 +157,10 @@ bool bench_report_table(const struct bench *bench, const struct bench_results *r
     for (size_t i = 0; i < bench->target_n; i++)
         buf_printf(&out, "%shttp://%s%s", i > 0 ? ", " : "", bench->targets[i].host,
                    bench->targets[i].prefix);
-    buf_printf(&out,
-               "\n%u cycles under way, %u s after 1 s of warm-up, %u-byte queries, %u-byte "
-               "answers%s\n",
-               bench->conns, bench->seconds, bench->query_bytes, bench->answer_bytes,
-               bench->is_next ? ", Next=true" : "");
+    buf_printf(&out, "\n%u-byte queries, %u-byte answers\n", bench->query_bytes,
+               bench->answer_bytes);
     if (results->has[BENCH_SPLIT] || results->has[BENCH_INLINE])
-        put_cycle_rows(&out, results);
+        put_cycle_rows(&out, bench, results);
     if (results->has[BENCH_WAKE] || results->has[BENCH_WAKECHECK])
         put_wake_rows(&out, results);
     if (results->has[BENCH_IDLE])

@@ -243,6 +243,7 @@ void bench_faults_finish(struct bench_faults *faults, const struct bench_conn_lo
 {
     faults->errors += loop->bad_n;
     faults->reconnects += loop->lost_n;
+    faults->is_fatal |= loop->is_unreachable;
     if (faults->first[0] == 0 && loop->bad_n > 0)
         snprintf(faults->first, sizeof faults->first, "a response that is not HTTP/1.1");
     if (faults->first[0] == 0 && loop->last_errno != 0)
