@@ -288,12 +288,11 @@ bool accounts_parse(struct str text, char *reason, size_t reason_size,
 bool accounts_load(const char *path, char *reason, size_t reason_size,
                    struct accounts **ret_accounts)
 {
-    FILE *file = fopen(path, "re");
     char *text = malloc(ACCOUNTS_FILE_MAX_BYTES + 1);
     bool ok = false;
     if (text == NULL)
         abort();
-    errno = 0;
+    FILE *file = fopen(path, "re");
     size_t n = file == NULL ? 0 : fread(text, 1, ACCOUNTS_FILE_MAX_BYTES + 1, file);
     if (file == NULL || ferror(file))
         snprintf(reason, reason_size, "it cannot be read: %s", strerror(errno));
