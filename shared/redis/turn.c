@@ -343,10 +343,10 @@ static void begin(struct turn *turn, struct turn_call *call, enum turn_lane lane
     batch->call_n++;
     turn->pending_n++;
     put_bulk(&turn->lane->wire, verb);
-    /* The number of arguments is known at the end: two digits are kept free for it. */
-    buf_lit(&turn->lane->wire, "$2\r\n");
+    /* The number of arguments is known at the end: three digits are kept free for it. */
+    buf_lit(&turn->lane->wire, "$3\r\n");
     turn->argc_at = turn->lane->wire.n;
-    buf_lit(&turn->lane->wire, "00\r\n");
+    buf_lit(&turn->lane->wire, "000\r\n");
     turn->argc = 0;
 }
 
@@ -395,10 +395,12 @@ void turn_put_u64(struct turn *turn, uint64_t argument)
 
 void turn_end(struct turn *turn)
 {
-    if (turn->argc > 99)
+    if (turn->argc > TURN_ARGS_MAX)
         abort();
-    turn->lane->wire.at[turn->argc_at] = (char)('0' + turn->argc / 10);
-    turn->lane->wire.at[turn->argc_at + 1] = (char)('0' + turn->argc % 10);
+    char *digits = turn->lane->wire.at + turn->argc_at;
+    digits[0] = (char)('0' + turn->argc / 100);
+    digits[1] = (char)('0' + turn->argc / 10 % 10);
+    digits[2] = (char)('0' + turn->argc % 10);
     turn->lane->arg_n += turn->argc + 2;
     turn->lane = NULL;
     if (turn->is_up && (turn->collecting->call_n == BATCH_CALLS_MAX ||

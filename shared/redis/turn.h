@@ -31,7 +31,7 @@ struct turn_call {
     bool is_own;
 };
 
-enum { NONCE_ID_BYTES = 16 };
+enum { NONCE_ID_BYTES = 16, TURN_ARGS_MAX = 999 };
 struct nonce_id {
     unsigned char bytes[NONCE_ID_BYTES];
     bool is_set;
@@ -68,7 +68,8 @@ void turn_begin_plain(struct turn *turn, struct turn_call *call, enum turn_lane 
                       struct str verb);
 /* A verb whose reply nobody needs; without a nonce argument. */
 void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb);
-void turn_put(struct turn *turn, struct str argument); /* copied */
+/* At most TURN_ARGS_MAX a verb; copied. */
+void turn_put(struct turn *turn, struct str argument);
 void turn_put_u64(struct turn *turn, uint64_t argument);
 void turn_end(struct turn *turn);
 
