@@ -151,7 +151,7 @@ local function held_by(topic, lease)
     -- A claim of one query is not listed: find it from the newest row backwards.
     local last = tonumber(call('HGET', key, 'seq')) or 0
     for seq = last, max(1, last - 9999), -1 do
-        look(string.format('%d', seq), call('HGET', key, 's:' .. seq))
+        look(format('%d', seq), call('HGET', key, 's:' .. seq))
         if #seqs > 0 then break end
     end
     return seqs, attempts

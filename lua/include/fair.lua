@@ -59,7 +59,7 @@ local function charge(model, user, vt, weight, has_more)
         meta_dirty = true
     end
     if has_more then
-        call('ZADD', P .. 'turns:' .. model, string.format('%.6f', start + 1 / weight), user)
+        call('ZADD', P .. 'turns:' .. model, format('%.6f', start + 1 / weight), user)
     end
 end
 
@@ -80,7 +80,7 @@ local function position_in_turns(model, user, rank)
             if vt - theirs == turns and others[i] < user then turns = turns + 1 end
             if turns > 0 then
                 local has = call('ZCARD', P .. 'open:' .. model .. ':' .. others[i])
-                before = before + math.min(turns, has)
+                before = before + min(turns, has)
             end
         end
     end
@@ -99,5 +99,5 @@ end
 local function eta_seconds(queries_before)
     local rate = service_rate()
     if not rate then return '' end
-    return string.format('%d', ceil((queries_before + 1) / rate))
+    return format('%d', ceil((queries_before + 1) / rate))
 end

@@ -37,7 +37,7 @@ local function next_lease()
     local m = meta_load()
     m.lease = m.lease + 1
     meta_dirty = true
-    return string.format('%d', m.lease)
+    return format('%d', m.lease)
 end
 
 local function is_replayed(index)
@@ -113,13 +113,14 @@ local function flush()
         end
     end
     if meta_dirty then
-        call('HSET', P .. 'meta', 'lease', string.format('%d', meta.lease), 'depth',
-             max(meta.depth, 0), 'vt', string.format('%.6f', meta.vt))
+        call('HSET', P .. 'meta', 'lease', format('%d', meta.lease), 'depth',
+             max(meta.depth, 0), 'vt', format('%.6f', meta.vt))
     end
     for to, list in pairs(mail) do publish('node:' .. to, list) end
 end
 
 local function turn(keys, argv)
+    if not call then begin_library() end
     P, args, node = keys[1], argv, argv[1]
     lease_ms, delivery_ms = tonumber(argv[2]), tonumber(argv[3])
     max_attempts, queue_max = tonumber(argv[4]), tonumber(argv[5])

@@ -29,7 +29,7 @@ verbs.add = function(a)
     end
     local got = call('HMGET', key, 'seq', 'u:' .. user, 'open')
     if is_own and got[1] and not got[2] then return 'missing' end
-    local seq = string.format('%d', (tonumber(got[1]) or 0) + 1)
+    local seq = format('%d', (tonumber(got[1]) or 0) + 1)
     local row = now_ms .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
     local has_open = got[3] and got[3] ~= ''
     local waiter = not has_open and take_waiter(model)

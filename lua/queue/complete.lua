@@ -16,7 +16,7 @@ local function find_held_text(topic, holder, query)
         local _, _, by = parse_pending(call('HGET', key, 's:' .. seq))
         if by == holder then
             local row = call('HGET', key, 'q:' .. seq)
-            if sub(row, -#query - 1) == '\n' .. query then return string.format('%d', seq) end
+            if sub(row, -#query - 1) == '\n' .. query then return format('%d', seq) end
         end
     end
     return nil

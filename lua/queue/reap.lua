@@ -17,5 +17,5 @@ verbs.reap = function(a)
     end
     flush_leases()
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
-    return first and string.format('%d', max(0, first - now_ms)) or ''
+    return first and format('%d', max(0, first - now_ms)) or ''
 end

@@ -44,6 +44,6 @@ verbs.sync = function(a)
     end
     flush_leases()
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
-    return (first and string.format('%d', max(0, first - now_ms)) or '') .. '\n'
+    return (first and format('%d', max(0, first - now_ms)) or '') .. '\n'
         .. concat(call('SMEMBERS', P .. 'drained'), ',')
 end

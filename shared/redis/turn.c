@@ -296,6 +296,7 @@ static void write_batch(struct turn *turn, struct batch *batch)
         put_bulk(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});
     for (int i = 0; i < LANE_NR; i++)
         buf_put(wire, buf_str(&batch->lanes[i].wire));
+    buf_terminate(wire);
 }
 
 static void send_batch(struct turn *turn, struct batch *batch)
