@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * accounts: who may talk to Parley, read from accounts.yaml (contract, section 1). It knows names,
+ * secrets, roles and limits; it proves nobody's identity (signed.h, token.h) and does no I/O but
+ * reading that file. A `struct accounts` never changes once it is made, so any thread reads it
+ * without a lock. One `struct account_book` per process holds the current one.
+ *
+ * Reasons are for people: "line 4: account 'User_1' has no secret". They name lines, accounts and
+ * members, and never hold a value from the file, since any value might be a misplaced secret.
+ */
+#ifndef PARLEY_AUTH_ACCOUNTS_H
+#define PARLEY_AUTH_ACCOUNTS_H
+
+#include "shared/base/str.h"
+
+enum {
+    ACCOUNT_NAME_MAX_BYTES = 128,
+    ACCOUNT_SECRET_MAX_BYTES = 256,
+    ACCOUNTS_FILE_MAX_BYTES = 1 << 20,
+    ACCOUNTS_REASON_BYTES = 320 /* room for every reason, its NUL included */
+};
+
+enum role { ROLE_FRONTEND, ROLE_USER, ROLE_ENGINE, ROLE_OPERATOR, ROLE_NR };
+
+/* "frontend", "user", "engine", "operator"; static, NUL-terminated. Aborts on another value. */
+struct str role_name(enum role role);
+bool role_parse(struct str name, enum role *ret_role) must_check;
+
+/* Owned by its `struct accounts`, immutable. */
+struct account {
+    struct str name;       /* UTF-8, 1 to 128 bytes, no white space, control character or ':' */
+    struct str name_token; /* as buf_put_name writes it, for Redis keys */
+    struct str name_json;  /* as a JSON string, quotes included */
+    struct str secret;     /* 1 to 256 bytes, no control character */
+    enum role role;
+    double weight;        /* fair share, 0.01 to 1000, default 1 */
+    unsigned max_waiting; /* Open queries per user, 1 to 100000, default 100 */
+    bool is_deployed;     /* dialect: deployed */
+};
+
+struct accounts;
+
+/* Reads the YAML in `text` (borrowed, at most 1 MiB). On success *ret_accounts is the caller's, for
+ * accounts_destroy. Otherwise returns false and writes a NUL-terminated reason into `reason`. */
+bool accounts_parse(struct str text, char *reason, size_t reason_size,
+                    struct accounts **ret_accounts) must_check;
+/* The same from a file. Blocks while it reads. The reason does not repeat `path`. */
+bool accounts_load(const char *path, char *reason, size_t reason_size,
+                   struct accounts **ret_accounts) must_check;
+void accounts_destroy(struct accounts *accounts);
+
+/* The account of that very name, NULL when there is none. Allocates nothing. The result lives as
+ * long as `accounts`. `name` may be any bytes from outside. */
+const struct account *accounts_find(const struct accounts *accounts, struct str name);
+size_t accounts_count(const struct accounts *accounts);
+/* In the order of the file; `i` is below accounts_count. */
+const struct account *accounts_at(const struct accounts *accounts, size_t i);
+
+/* The current generation of a file that is reloaded while threads read. Former generations stay
+ * until account_book_fini, because a thread may hold an account of one for as long as a request
+ * lasts: a reload costs about the size of the file, which is nothing at the pace of SIGHUPs.
+ * Init, reload and fini belong to one thread (or callers take turns); current is for any. */
+struct account_book {
+    _Atomic(struct accounts *) current;
+    char *path;
+};
+
+/* Loads `path` (copied). False with a reason when that fails: the book is then empty and needs no
+ * fini, but bears one. */
+bool account_book_init(struct account_book *book, const char *path, char *reason,
+                       size_t reason_size) must_check;
+/* Reads the file again. False with a reason when that fails: the book stays as it was. */
+bool account_book_reload(struct account_book *book, char *reason, size_t reason_size) must_check;
+/* The newest good generation: one atomic load. Accounts found in it live until account_book_fini.
+ */
+const struct accounts *account_book_current(const struct account_book *book);
+/* Frees all generations, once no other thread reads any more. */
+void account_book_fini(struct account_book *book);
+
+#endif

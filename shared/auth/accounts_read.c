@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ * accounts_read.c - accounts_parse and accounts_load of accounts.h: from YAML to accounts.
+ *
+ * libyaml makes a tree of the file, which is walked to its three levels: the document, an account,
+ * a member. Whatever the file says that is not understood is an error, since a misspelt
+ * `max_wating` that is skipped would be found on the day it was needed. One reason, the first.
+ *
+ * Reasons hold no value, and a member's name only where it can hardly be a secret: `{s3cret}` is,
+ * to YAML, a member of that name without a value.
+ */
+#include "shared/auth/accounts_table.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <yaml.h>
+
+enum member {
+    MEMBER_SECRET,
+    MEMBER_ROLE,
+    MEMBER_WEIGHT,
+    MEMBER_MAX_WAITING,
+    MEMBER_DIALECT,
+    MEMBER_NR
+};
+
+static const struct str member_names[MEMBER_NR] = {
+    [MEMBER_SECRET] = STR("secret"),   [MEMBER_ROLE] = STR("role"),
+    [MEMBER_WEIGHT] = STR("weight"),   [MEMBER_MAX_WAITING] = STR("max_waiting"),
+    [MEMBER_DIALECT] = STR("dialect"),
+};
+
+struct reader {
+    yaml_document_t *document;
+    struct accounts *accounts;
+    char *reason;
+    size_t reason_size;
+};
+
+/* Always false, so that callers return it. */
+__attribute__((format(printf, 3, 4))) static bool
+fail(const struct reader *r, const yaml_node_t *where, const char *format, ...)
+{
+    int n = snprintf(r->reason, r->reason_size, "line %zu: ", where->start_mark.line + 1);
+    if (n < 0 || (size_t)n >= r->reason_size)
+        return false;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->reason + n, r->reason_size - (size_t)n, format, args);
+    va_end(args);
+    return false;
+}
+
+/* The text of a scalar; `at == NULL` for other nodes. */
+static struct str scalar(const yaml_node_t *node)
+{
+    if (node->type != YAML_SCALAR_NODE)
+        return (struct str){NULL, 0};
+    return (struct str){(const char *)node->data.scalar.value, node->data.scalar.length};
+}
+
+/* YAML's ways to write nothing. A quoted "null" is a text like any other. */
+static bool is_null(const yaml_node_t *node)
+{
+    struct str s = scalar(node);
+    return s.at != NULL && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           (s.n == 0 || str_eq(s, STR("~")) || str_eq_nocase(s, STR("null")));
+}
+
+static bool has_control(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.at[i] < 0x20 || s.at[i] == 0x7f)
+            return true;
+    return false;
+}
+
+static bool is_word(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!((s.at[i] | 0x20) >= 'a' && (s.at[i] | 0x20) <= 'z') && s.at[i] != '_' &&
+            s.at[i] != '-')
+            return false;
+    return s.n > 0 && s.n <= 32;
+}
+
+static bool fail_unknown(const struct reader *r, const yaml_node_t *key, const yaml_node_t *value,
+                         const char *known)
+{
+    struct str name = scalar(key);
+    if (is_word(name) && !is_null(value))
+        return fail(r, key, "unknown member '%.*s'; known are %s", STR_ARG(name), known);
+    return fail(r, key, "a member that is not one of %s", known);
+}
+
+static bool read_secret(const struct reader *r, struct account *draft, const yaml_node_t *key,
+                        const yaml_node_t *value)
+{
+    draft->secret = scalar(value);
+    if (is_null(value) || draft->secret.n == 0)
+        return fail(r, key, "account '%.*s' has an empty secret", STR_ARG(draft->name));
+    if (draft->secret.n > ACCOUNT_SECRET_MAX_BYTES)
+        return fail(r, key, "the secret of account '%.*s' is longer than %d bytes",
+                    STR_ARG(draft->name), ACCOUNT_SECRET_MAX_BYTES);
+    if (has_control(draft->secret))
+        return fail(r, key, "the secret of account '%.*s' holds a control character",
+                    STR_ARG(draft->name));
+    return true;
+}
+
+static bool read_member(const struct reader *r, struct account *draft, unsigned *seen,
+                        const yaml_node_t *key, const yaml_node_t *value)
+{
+    unsigned member = 0;
+    uint64_t number;
+    while (member < MEMBER_NR && !str_eq(scalar(key), member_names[member]))
+        member++;
+    if (member == MEMBER_NR)
+        return fail_unknown(r, key, value, "secret, role, weight, max_waiting and dialect");
+    if (*seen & 1u << member)
+        return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
+                    member_names[member].at);
+    *seen |= 1u << member;
+    struct str text = scalar(value);
+    if (text.at == NULL)
+        return fail(r, key, "'%s' takes one plain value", member_names[member].at);
+    switch ((enum member)member) {
+    case MEMBER_SECRET: return read_secret(r, draft, key, value);
+    case MEMBER_ROLE:
+        return role_parse(text, &draft->role) ||
+               fail(r, key,
+                    "unknown role of account '%.*s'; known are frontend, user, engine and operator",
+                    STR_ARG(draft->name));
+    case MEMBER_WEIGHT:
+        return (str_parse_double(text, &draft->weight) && draft->weight >= 0.01 &&
+                draft->weight <= 1000) ||
+               fail(r, key, "weight takes a number from 0.01 to 1000");
+    case MEMBER_MAX_WAITING:
+        if (!str_parse_u64(text, &number) || number < 1 || number > 100000)
+            return fail(r, key, "max_waiting takes a whole number from 1 to 100000");
+        draft->max_waiting = (unsigned)number;
+        return true;
+    case MEMBER_DIALECT:
+        draft->is_deployed = true;
+        return str_eq(text, STR("deployed")) ||
+               fail(r, key, "unknown dialect of account '%.*s'; known is deployed",
+                    STR_ARG(draft->name));
+    case MEMBER_NR: break;
+    }
+    abort();
+}
+
+static bool check_name(const struct reader *r, const yaml_node_t *key)
+{
+    struct str name = scalar(key);
+    if (is_null(key) || name.n == 0)
+        return fail(r, key, "expected the name of an account");
+    if (name.n > ACCOUNT_NAME_MAX_BYTES)
+        return fail(r, key, "the name of an account is longer than %d bytes",
+                    ACCOUNT_NAME_MAX_BYTES);
+    /* White space would blur the parts of what is signed, ':' those of `name:secret` (contract,
+     * sections 1 and 8). */
+    if (has_control(name) || memchr(name.at, ' ', name.n) != NULL ||
+        memchr(name.at, ':', name.n) != NULL || !str_is_utf8(name))
+        return fail(r, key, "the name of an account holds white space, a control character or ':'");
+    if (accounts_find(r->accounts, name) != NULL)
+        return fail(r, key, "a second account '%.*s'", STR_ARG(name));
+    return true;
+}
+
+static bool read_account(const struct reader *r, const yaml_node_t *key, const yaml_node_t *value)
+{
+    unsigned seen = 0;
+    if (!check_name(r, key))
+        return false;
+    struct account draft = {.name = scalar(key), .weight = 1, .max_waiting = 100};
+    if (value->type != YAML_MAPPING_NODE)
+        return fail(r, key, "account '%.*s' is not of the form {secret: ..., role: ...}",
+                    STR_ARG(draft.name));
+    for (const yaml_node_pair_t *pair = value->data.mapping.pairs.start;
+         pair < value->data.mapping.pairs.top; pair++)
+        if (!read_member(r, &draft, &seen, yaml_document_get_node(r->document, pair->key),
+                         yaml_document_get_node(r->document, pair->value)))
+            return false;
+    for (unsigned member = MEMBER_SECRET; member <= MEMBER_ROLE; member++)
+        if (!(seen & 1u << member))
+            return fail(r, key, "account '%.*s' has no %s", STR_ARG(draft.name),
+                        member_names[member].at);
+    accounts_add(r->accounts, &draft);
+    return true;
+}
+
+/* True with r->accounts the caller's. False with a reason, and r->accounts may be set or NULL. */
+static bool read_document(struct reader *r)
+{
+    const yaml_node_t *root = yaml_document_get_root_node(r->document), *list = NULL;
+    if (root == NULL) {
+        snprintf(r->reason, r->reason_size, "there is nothing in it");
+        return false;
+    }
+    if (root->type != YAML_MAPPING_NODE)
+        return fail(r, root, "expected 'accounts:' with the accounts below it");
+    for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
+         pair < root->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *key = yaml_document_get_node(r->document, pair->key);
+        const yaml_node_t *value = yaml_document_get_node(r->document, pair->value);
+        if (!str_eq(scalar(key), STR("accounts")))
+            return fail_unknown(r, key, value, "accounts");
+        if (list != NULL)
+            return fail(r, key, "a second 'accounts'");
+        list = value;
+    }
+    if (list == NULL || is_null(list) ||
+        (list->type == YAML_MAPPING_NODE &&
+         list->data.mapping.pairs.start == list->data.mapping.pairs.top))
+        return fail(r, root, "there is no account in it");
+    if (list->type != YAML_MAPPING_NODE)
+        return fail(r, list, "expected accounts of the form 'Name: {secret: ..., role: ...}'");
+    const yaml_node_pair_t *start = list->data.mapping.pairs.start,
+                           *top = list->data.mapping.pairs.top;
+    r->accounts = accounts_create((size_t)(top - start));
+    for (const yaml_node_pair_t *pair = start; pair < top; pair++)
+        if (!read_account(r, yaml_document_get_node(r->document, pair->key),
+                          yaml_document_get_node(r->document, pair->value)))
+            return false;
+    return true;
+}
+
+/* libyaml's own texts are constants: they repeat nothing of the file. */
+static bool fail_yaml(const struct reader *r, const yaml_parser_t *parser, struct str text)
+{
+    if (parser->error == YAML_MEMORY_ERROR)
+        abort();
+    size_t line = parser->problem_mark.line + 1;
+    if (parser->error == YAML_READER_ERROR) {
+        /* Bad bytes are found before they have a mark, only an offset. */
+        line = 1;
+        for (size_t i = 0; i < text.n && i < parser->problem_offset; i++)
+            line += text.at[i] == '\n';
+    }
+    snprintf(r->reason, r->reason_size, "line %zu: %s", line,
+             parser->problem == NULL ? "this is not YAML" : parser->problem);
+    return false;
+}
+
+/* Text behind the first document would be read by nobody: an error, like all that is not known. */
+static bool check_end(const struct reader *r, yaml_parser_t *parser, struct str text)
+{
+    yaml_document_t more;
+    if (!yaml_parser_load(parser, &more))
+        return fail_yaml(r, parser, text);
+    const yaml_node_t *root = yaml_document_get_root_node(&more);
+    bool ok = root == NULL || fail(r, root, "a second YAML document");
+    yaml_document_delete(&more);
+    return ok;
+}
+
+bool accounts_parse(struct str text, char *reason, size_t reason_size,
+                    struct accounts **ret_accounts)
+{
+    yaml_parser_t parser;
+    yaml_document_t document;
+    struct reader r = {.document = &document, .reason = reason, .reason_size = reason_size};
+    if (text.n > ACCOUNTS_FILE_MAX_BYTES) {
+        snprintf(reason, reason_size, "it is larger than %d bytes", ACCOUNTS_FILE_MAX_BYTES);
+        return false;
+    }
+    if (!yaml_parser_initialize(&parser))
+        abort();
+    yaml_parser_set_input_string(&parser, (const yaml_char_t *)(text.n == 0 ? "" : text.at),
+                                 text.n);
+    bool ok = yaml_parser_load(&parser, &document);
+    if (ok) {
+        ok = read_document(&r) && check_end(&r, &parser, text);
+        yaml_document_delete(&document);
+    } else {
+        fail_yaml(&r, &parser, text);
+    }
+    yaml_parser_delete(&parser);
+    if (ok)
+        *ret_accounts = r.accounts;
+    else
+        accounts_destroy(r.accounts);
+    return ok;
+}
+
+bool accounts_load(const char *path, char *reason, size_t reason_size,
+                   struct accounts **ret_accounts)
+{
+    FILE *file = fopen(path, "re");
+    char *text = malloc(ACCOUNTS_FILE_MAX_BYTES + 1);
+    bool ok = false;
+    if (text == NULL)
+        abort();
+    errno = 0;
+    size_t n = file == NULL ? 0 : fread(text, 1, ACCOUNTS_FILE_MAX_BYTES + 1, file);
+    if (file == NULL || ferror(file))
+        snprintf(reason, reason_size, "it cannot be read: %s", strerror(errno));
+    else
+        ok = accounts_parse((struct str){text, n}, reason, reason_size, ret_accounts);
+    free(text);
+    if (file != NULL)
+        fclose(file);
+    return ok;
+}

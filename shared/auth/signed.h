@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * signed: queries that prove who sent them by `User`, `Nonce` and `Hash` (contract, section 1).
+ * Hash is hex of SHA-256 or SHA-1 of "<User> <Nonce> <secret>". It checks and makes signatures;
+ * whether a nonce was used before is for the store, under signed_nonce_id. Pure functions but for
+ * the random nonce, any thread; nothing allocates but a growing `buf`.
+ */
+#ifndef PARLEY_AUTH_SIGNED_H
+#define PARLEY_AUTH_SIGNED_H
+
+#include "shared/auth/accounts.h"
+#include "shared/base/buf.h"
+#include "shared/base/err.h"
+
+enum {
+    SIGNED_NONCE_MAX_BYTES = 128,
+    SIGNED_NONCE_ID_BYTES = 16,
+    SIGNED_HASH_SIZE = 65 /* 64 hex digits and a NUL */
+};
+
+/* ERR_OK when `hash` is what the owner of `account` would send for `user` and `nonce`: 64 hex
+ * digits of SHA-256, or 40 of SHA-1 if `is_sha1_allowed`, in either case, of the text with or
+ * without one trailing newline. All else is ERR_UNAUTHORIZED: a wrong length, an empty or overlong
+ * nonce, a wrong hash, and `account == NULL`, an unknown user, which takes the same steps as a
+ * wrong secret. When `account` is given, `user` is its name. */
+enum err signed_verify(const struct account *account, struct str user, struct str nonce,
+                       struct str hash, bool is_sha1_allowed) must_check;
+
+/* What is stored of a used nonce: the first 16 bytes of SHA-256 over user, NUL, nonce. */
+void signed_nonce_id(struct str user, struct str nonce, unsigned char out[SIGNED_NONCE_ID_BYTES]);
+
+/* The Hash to send: SHA-256 without the newline, lower-case hex and a NUL. */
+void signed_hash(struct str user, struct str nonce, struct str secret, char hex[SIGNED_HASH_SIZE]);
+
+/* Puts `User=..&Nonce=..&Hash=..`, URL-encoded, under a fresh nonce of 16 characters (96 random
+ * bits). Aborts when the system has no random bytes. */
+void signed_put_query(struct buf *b, struct str user, struct str secret);
+
+#endif
