@@ -140,6 +140,17 @@ static void read_question(const struct search *search, struct question *question
     }
 }
 
+size_t search_weigh(const struct search *search, size_t max, uint64_t *ret_hashes,
+                    double *ret_weights)
+{
+    struct question question;
+    read_question(search, &question);
+    size_t n = question.n < max ? question.n : max;
+    memcpy(ret_hashes, question.hashes, n * sizeof *ret_hashes);
+    memcpy(ret_weights, question.weights, n * sizeof *ret_weights);
+    return n;
+}
+
 static void score_set(const struct question *question, const struct passages *set, double *scores,
                       double *covered)
 {

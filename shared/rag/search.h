@@ -35,5 +35,9 @@ size_t search_best(const struct search *search, size_t n, struct search_hit *ret
 /* The `n` nearest by vector alone, nearest first, none farther than `threshold`. */
 size_t search_nearest(const struct search *search, size_t n, double threshold,
                       struct search_hit *ret_hits) must_check;
+/* The question's words and what each is worth by its rarity in the sets: hashes as text_hash(word,
+ * 0). Returns how many, at most `max`. */
+size_t search_weigh(const struct search *search, size_t max, uint64_t *ret_hashes,
+                    double *ret_weights) must_check;
 
 #endif
