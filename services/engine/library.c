@@ -147,6 +147,14 @@ static void apply_flags(struct library *library, struct passages *set)
         (void)passages_leave_out(set, library->flags[i]);
 }
 
+static void become_ready(struct library *library)
+{
+    if (library->is_ready)
+        return;
+    library->is_ready = true;
+    library->settings.on_ready(library->settings.context);
+}
+
 void library_turn(struct library *library)
 {
     uint64_t count;
@@ -163,23 +171,24 @@ void library_turn(struct library *library)
         /* Logged where it failed. What is there stays in use. */
         library->is_wanted[job->kind] = true;
     }
-    bool is_first = !library->is_ready && job->kind == JOB_FOLDER;
-    bool has_failed = job->set == NULL;
+    bool is_folder = job->kind == JOB_FOLDER, has_failed = job->set == NULL;
     free_notes(job->notes, job->note_n);
     free(job);
     if (has_failed)
         timer_set(library->settings.timers, &library->retry, RETRY_MS);
     else
         start_job(library);
-    if (is_first) {
-        library->is_ready = true;
-        library->settings.on_ready(library->settings.context);
-    }
+    if (is_folder)
+        become_ready(library);
 }
 
+/* The first turn of a library without a folder, or another try of a job that failed. */
 static void on_retry(void *context)
 {
-    start_job(context);
+    struct library *library = context;
+    if (library->settings.folder == NULL)
+        become_ready(library);
+    start_job(library);
 }
 
 struct library *library_create(const struct library_settings *settings)
@@ -192,6 +201,10 @@ struct library *library_create(const struct library_settings *settings)
     library->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (library->fd < 0)
         abort();
+    if (settings->folder == NULL) {
+        timer_set(settings->timers, &library->retry, 0);
+        return library;
+    }
     library->is_wanted[JOB_FOLDER] = true;
     start_job(library);
     return library;
@@ -226,7 +239,7 @@ int library_fd(const struct library *library)
 
 void library_reload(struct library *library)
 {
-    library->is_wanted[JOB_FOLDER] = true;
+    library->is_wanted[JOB_FOLDER] = library->settings.folder != NULL;
     start_job(library);
 }
 
