@@ -26,16 +26,21 @@ struct engine {
     const char *engine_id; /* "Engine" is this, a dash and the slot's number */
     uint64_t wait_s;
     size_t top_k;
-    bool is_stopping;
+    struct backoff model_backoff; /* of the back end, for all slots together */
+    /* Claims are given back only when no poll of ours is left that could take them again. */
+    bool is_stopping, may_give_back;
 };
 
 struct slot;
 struct slot *slot_create(struct engine *engine, unsigned number) must_check;
 /* Starts to pull. */
 void slot_start(struct slot *slot);
-/* Takes nothing new, gives back what is unfinished. */
+/* Takes nothing new: ends a parked poll. Work goes on until slot_give_back. */
 void slot_stop(struct slot *slot);
-/* True after slot_stop once nothing is left to give back. */
+bool slot_is_polling(const struct slot *slot);
+/* Gives back what is unfinished, once `may_give_back` is set. */
+void slot_give_back(struct slot *slot);
+/* True after slot_give_back once nothing is left to give back. */
 bool slot_is_stopped(const struct slot *slot);
 /* Ends its calls at once. Accepts NULL. */
 void slot_destroy(struct slot *slot);

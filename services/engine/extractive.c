@@ -15,15 +15,16 @@ enum {
     SENTENCE_MAX_BYTES = 800,
     TAKEN_MAX = 4,
 };
-static const double least_coverage = 0.45; /* of the question's weight, in one sentence */
-static const double least_of_best = 0.6;   /* of the best sentence's score */
+/* Of the question's weight: in the sentence; or less there, if its passage holds most of it. */
+static const double least_coverage = 0.45, least_in_context = 0.3, least_of_context = 0.6;
+static const double least_of_best = 0.6; /* of the best sentence's score */
 static const double heading_price = 0.5, rank_cost = 0.06;
 
 struct sentence {
     struct str text;
     size_t source, place;  /* counted from 0; place within all sentences */
     uint64_t own, heading; /* bits: which of the question's words it holds */
-    double score, coverage;
+    double score, coverage, context;
     uint64_t twin; /* hash of the text as compared */
 };
 
@@ -157,10 +158,14 @@ static double weight_of(const struct extraction *x, uint64_t bits)
 
 static void score(struct extraction *x)
 {
+    uint64_t passages[PROMPT_SOURCES_MAX] = {0};
+    for (size_t i = 0; i < x->n; i++)
+        passages[x->sentences[i].source] |= x->sentences[i].own | x->sentences[i].heading;
     for (size_t i = 0; i < x->n; i++) {
         struct sentence *s = &x->sentences[i];
         double found = weight_of(x, s->own) + heading_price * weight_of(x, s->heading & ~s->own);
         s->coverage = x->weight > 0 ? found / x->weight : 0;
+        s->context = x->weight > 0 ? weight_of(x, passages[s->source]) / x->weight : 0;
         double length_cost = 1.0 + (double)s->text.n / 2000.0;
         s->score = s->coverage * (1.0 - rank_cost * (double)s->source) / length_cost;
     }
@@ -191,8 +196,9 @@ static size_t take(struct extraction *x)
         bool is_twin = false;
         for (size_t k = 0; k < n && !is_twin; k++)
             is_twin = x->sentences[k].twin == s->twin;
-        if (!is_twin && s->coverage >= least_coverage &&
-            s->score >= least_of_best * x->sentences[0].score)
+        bool fits = s->coverage >= least_coverage ||
+                    (s->coverage >= least_in_context && s->context >= least_of_context);
+        if (!is_twin && fits && s->score >= least_of_best * x->sentences[0].score)
             x->sentences[n++] = *s;
     }
     if (n > 1)

@@ -294,6 +294,19 @@ static void stop(struct app *app, uint32_t signal_number)
         slot_stop(app->slots[i]);
 }
 
+/* The second step of stopping, see engine.h. */
+static void give_back(struct app *app)
+{
+    if (app->stop_at_ms == 0 || app->engine.may_give_back)
+        return;
+    for (unsigned i = 0; i < app->slot_n; i++)
+        if (slot_is_polling(app->slots[i]))
+            return;
+    app->engine.may_give_back = true;
+    for (unsigned i = 0; i < app->slot_n; i++)
+        slot_give_back(app->slots[i]);
+}
+
 static void read_signals(struct app *app)
 {
     struct signalfd_siginfo info;
@@ -321,7 +334,7 @@ static void run(struct app *app)
         {.fd = library_fd(app->engine.library), .events = POLLIN},
         {.fd = app->signal_fd, .events = POLLIN},
     };
-    while (!is_over(app)) {
+    while (give_back(app), !is_over(app)) {
         int wait_ms = timers_wait_ms(&app->engine.timers, TURN_MS);
         if (app->stop_at_ms != 0 && wait_ms > 500)
             wait_ms = 500;

@@ -9,6 +9,7 @@
  *        |                            +-- Next: the next claim ------+
  *        +------------- RELEASING <-- back end failed, stopping
  *
+ * GENERATING has either a completion or the timer for another try of the back end.
  * The states that wait for a node (POLLING, ANSWERING, RELEASING) have either `call` under way or
  * `timer` set for another try. An answer is tried until a node takes it or refuses it for good: a
  * late answer is still taken while nobody else holds the query. A release is tried while the lease
@@ -27,6 +28,7 @@
 
 enum {
     QUERY_MAX_BYTES = 2048,
+    MODEL_TRIES = 3,
     EARLY_MS = 1000,        /* a poll with nothing that was shorter than this came back early */
     END_POLL_WAIT_MS = 1500 /* how long the parked poll may take to end when we stop */
 };
@@ -100,7 +102,7 @@ static void take_claim(struct slot *slot)
     log_write(LOG_DEBUG, "claimed", LOG_STR("topic", slot->claim.topic),
               LOG_U("queries", slot->claim.query_n));
     slot->early_backoff.failures = 0;
-    slot->reason[0] = 0;
+    slot->refusal[0] = 0;
     report_start(slot);
     take_next_query(slot);
 }
@@ -165,7 +167,7 @@ static void release(struct slot *slot, bool is_retry, const char *reason)
 static void end_release(struct slot *slot)
 {
     bool has_failed = slot->release_retry && !slot->is_stopping;
-    go_idle(slot, has_failed ? backoff_next_ms(&slot->work_backoff, 1) : 0);
+    go_idle(slot, has_failed ? backoff_next_ms(&slot->engine->model_backoff, 1) : 0);
 }
 
 static void on_released(void *context, const struct link_reply *reply)
@@ -187,6 +189,8 @@ static void on_released(void *context, const struct link_reply *reply)
 static void send_release(struct slot *slot)
 {
     struct buf body;
+    if (slot->is_stopping && !slot->engine->may_give_back)
+        return; /* until slot_give_back */
     if (slot->claim.lease == NULL) {
         end_release(slot);
         return;
@@ -242,7 +246,7 @@ static void note_accepted(struct slot *slot, const json_t *reply)
         LOG_S("model", slot->engine->backend->ops->model(slot->engine->backend, &slot->prompt)),
         LOG_U("bytes", slot->draft.answer.n), LOG_U("passages", slot->prompt.source_n),
         LOG_U("ms", clock_mono_ms() - slot->started_ms));
-    slot->work_backoff.failures = 0;
+    slot->engine->model_backoff.failures = 0;
     claim_note_answer(&slot->claim, slot->query, buf_str(&slot->draft.answer));
     struct claim next = {0};
     const json_t *next_json = json_object_get(reply, "Next");
@@ -284,7 +288,7 @@ static void on_answered(void *context, const struct link_reply *reply)
     } else if (reply->status == 409 || reply->status == 404) {
         finish_query(slot, QUERY_GONE);
     } else {
-        snprintf(slot->reason, sizeof slot->reason, "the answer was refused: %.300s",
+        snprintf(slot->refusal, sizeof slot->refusal, "the answer was refused: %.300s",
                  reply->reason);
         finish_query(slot, QUERY_REFUSED);
     }
@@ -327,7 +331,7 @@ static void send_answer(struct slot *slot)
         put_answer(slot, &body, false);
     }
     if (body.is_over) {
-        snprintf(slot->reason, sizeof slot->reason, "the answer is too large");
+        snprintf(slot->refusal, sizeof slot->refusal, "the answer is too large");
         finish_query(slot, QUERY_REFUSED);
     } else {
         bool asks_next = !slot->is_stopping && !slot->has_asked_next && !has_open_after(slot) &&
@@ -358,6 +362,21 @@ static bool on_text(void *context, struct str think, struct str answer)
     return has_room;
 }
 
+/* A server that just restarts must not cost a query its attempts: the slots of this engine would
+ * use them up within a second. So it is asked a few times, under the same lease, before the claim
+ * goes to other engines. Once there is text, people have seen it: then it is a new attempt. */
+static void try_again(struct slot *slot, const char *reason)
+{
+    if (slot->is_stopping || draft_bytes(&slot->draft) > 0 || ++slot->tries >= MODEL_TRIES) {
+        release(slot, true, reason);
+        return;
+    }
+    log_write(LOG_WARN, "the model's server failed: it is asked again",
+              LOG_STR("topic", slot->claim.topic), LOG_U("seq", slot->query->seq),
+              LOG_S("reason", reason));
+    wait_and_retry(slot, backoff_next_ms(&slot->engine->model_backoff, 0));
+}
+
 static void on_generated(void *context, enum completion_outcome outcome, const char *reason)
 {
     struct slot *slot = context;
@@ -366,17 +385,18 @@ static void on_generated(void *context, enum completion_outcome outcome, const c
     if (outcome == COMPLETION_DONE && slot->draft.answer.n == 0) {
         outcome = COMPLETION_RETRY;
         reason = "the model gave no text";
+        draft_clear(&slot->draft);
     }
     switch (outcome) {
     case COMPLETION_DONE:
         set_state(slot, SLOT_ANSWERING);
         send_answer(slot);
         break;
-    case COMPLETION_RETRY: release(slot, true, reason); break;
+    case COMPLETION_RETRY: try_again(slot, reason); break;
     case COMPLETION_REFUSED:
         log_write(LOG_WARN, "the model refuses a query", LOG_STR("topic", slot->claim.topic),
                   LOG_U("seq", slot->query->seq), LOG_S("reason", reason));
-        snprintf(slot->reason, sizeof slot->reason, "%s", reason);
+        snprintf(slot->refusal, sizeof slot->refusal, "%s", reason);
         finish_query(slot, QUERY_REFUSED);
         break;
     }
@@ -427,7 +447,7 @@ static void take_next_query(struct slot *slot)
         query++;
     if (query == end) {
         if (has_refused(slot))
-            release(slot, false, slot->reason);
+            release(slot, false, slot->refusal);
         else
             go_idle(slot, 0);
         return;
@@ -439,6 +459,7 @@ static void take_next_query(struct slot *slot)
     slot->query = query;
     slot->started_ms = clock_mono_ms();
     slot->has_asked_next = false;
+    slot->tries = 0;
     prompt_init(&slot->prompt, &slot->claim, query);
     /* A name that we did not offer means nothing to our model's server. */
     if (!is_listed(slot->engine->models, slot->prompt.model))
@@ -484,8 +505,8 @@ static void on_timer(void *context)
     case SLOT_ANSWERING: send_answer(slot); break;
     case SLOT_RELEASING: send_release(slot); break;
     case SLOT_POLLING: /* stopping, and the parked poll did not end */ go_idle(slot, 0); break;
+    case SLOT_GENERATING: generate(slot); break;
     case SLOT_SEARCHING:
-    case SLOT_GENERATING:
     case SLOT_STOPPED:
     case SLOT_NR: assert(!"these states set no timer"); break;
     }
@@ -547,16 +568,24 @@ static void end_poll(struct slot *slot)
 void slot_stop(struct slot *slot)
 {
     slot->is_stopping = true;
-    switch (slot->state) {
-    case SLOT_IDLE: go_idle(slot, 0); break;
-    case SLOT_POLLING: end_poll(slot); break;
-    case SLOT_SEARCHING:
-    case SLOT_GENERATING: release(slot, true, "the engine is stopping"); break;
-    case SLOT_ANSWERING: /* the answer is there: it is worth the wait */
-    case SLOT_RELEASING:
-    case SLOT_STOPPED:
-    case SLOT_NR: break;
-    }
+    if (slot->state == SLOT_POLLING)
+        end_poll(slot);
+    else if (slot->state == SLOT_IDLE)
+        go_idle(slot, 0);
+}
+
+bool slot_is_polling(const struct slot *slot)
+{
+    return slot->state == SLOT_POLLING || slot->end_call != NULL;
+}
+
+void slot_give_back(struct slot *slot)
+{
+    if (slot->state == SLOT_SEARCHING || slot->state == SLOT_GENERATING)
+        release(slot, true, "the engine is stopping");
+    else if (slot->state == SLOT_RELEASING && slot->call == NULL)
+        send_release(slot);
+    /* In ANSWERING the answer is there: it is worth the wait. */
 }
 
 bool slot_is_stopped(const struct slot *slot)

@@ -31,7 +31,6 @@ struct slot {
     struct link_call *end_call;   /* while stopping: the poll that ends the parked one */
     struct timer timer;           /* the next try of what the state does */
     struct backoff backoff;       /* of the nodes */
-    struct backoff work_backoff;  /* of the back end */
     struct backoff early_backoff; /* of polls that end early with nothing */
 
     struct claim claim;
@@ -43,7 +42,9 @@ struct slot {
     uint64_t started_ms, lease_until_ms;
     bool has_asked_next; /* an earlier try of this answer asked for the next claim */
     bool release_retry;
-    char reason[400];
+    unsigned tries;    /* of the back end, for the query at work */
+    char reason[400];  /* of the release */
+    char refusal[400]; /* why a query of the claim can never work; "" */
 
     struct link_call *beat_call, *partial_call;
     struct timer beat_timer, partial_timer;

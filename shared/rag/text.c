@@ -168,6 +168,8 @@ static size_t cut_ending(char *at, size_t n)
     if (n > 3 && at[n - 1] == 's' && !ends_with(at, n, "ss") && !ends_with(at, n, "us") &&
         !ends_with(at, n, "is"))
         n--;
+    if (n > 5 && ends_with(at, n, "ly"))
+        n -= 2;
     if (n > 5 && ends_with(at, n, "ing"))
         n -= 3;
     else if (n > 4 && ends_with(at, n, "ed"))
