@@ -18,7 +18,7 @@ enum {
 /* Of the question's weight: in the sentence; or less there, if its passage holds most of it. */
 static const double least_coverage = 0.45, least_in_context = 0.3, least_of_context = 0.6;
 static const double least_of_best = 0.6; /* of the best sentence's score */
-static const double heading_price = 0.5, rank_cost = 0.06;
+static const double heading_price = 0.5, rank_cost = 0.06, row_price = 0.7;
 
 struct sentence {
     struct str text;
@@ -168,6 +168,9 @@ static void score(struct extraction *x)
         s->context = x->weight > 0 ? weight_of(x, passages[s->source]) / x->weight : 0;
         double length_cost = 1.0 + (double)s->text.n / 2000.0;
         s->score = s->coverage * (1.0 - rank_cost * (double)s->source) / length_cost;
+        /* Prose reads better than a table's row. */
+        if (memchr(s->text.at, '|', s->text.n) != NULL)
+            s->score *= row_price;
     }
 }
 
