@@ -1,1 +1,56 @@
-return 1
+-- library: every verb of Parley, loaded as one Redis function library by each node
+-- (shared/redis/library.c puts the `#!lua` line and FUNCTION_NAME in front). One registered
+-- function, `turn`, runs what one turn of a node's event loop asked for; see include/turn.lua.
+-- While a library is loaded Redis gives it nothing but register_function: `turn` calls this first.
+local call, tonumber, tostring, floor, max, min, ceil, match, gmatch, sub, byte, find, format, concat
+local sort, pairs, ipairs, unpack
+local function begin_library()
+    call, tonumber, tostring, pairs, ipairs, unpack = redis.call, _G.tonumber, _G.tostring, _G.pairs,
+        _G.ipairs, _G.unpack
+    floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
+    match, gmatch, sub, byte = string.match, string.gmatch, string.sub, string.byte
+    find, format, concat, sort = string.find, string.format, table.concat, table.sort
+end
+local verbs = {}
+
+--- include lua/include/turn.lua
+--- include lua/include/idle.lua
+--- include lua/include/fair.lua
+--- include lua/include/claim.lua
+--- include lua/include/outcome.lua
+
+--- include lua/queue/add.lua
+--- include lua/queue/claim.lua
+--- include lua/queue/unpark.lua
+--- include lua/queue/delivered.lua
+--- include lua/queue/give_back.lua
+--- include lua/queue/complete.lua
+--- include lua/queue/check.lua
+--- include lua/queue/cancel.lua
+--- include lua/queue/extend.lua
+--- include lua/queue/partial.lua
+--- include lua/queue/partials.lua
+--- include lua/queue/release.lua
+--- include lua/queue/reap.lua
+--- include lua/queue/sync.lua
+--- include lua/queue/supersede.lua
+--- include lua/lookup/add.lua
+--- include lua/lookup/claim.lua
+--- include lua/lookup/match.lua
+--- include lua/lookup/list.lua
+--- include lua/lookup/recommend.lua
+--- include lua/lookup/recommendations.lua
+--- include lua/topic/thread.lua
+--- include lua/topic/user_topics.lua
+--- include lua/topic/rename.lua
+--- include lua/topic/delete.lua
+--- include lua/topic/purge.lua
+--- include lua/operator/status.lua
+--- include lua/operator/list.lua
+--- include lua/operator/retry.lua
+--- include lua/operator/drain.lua
+--- include lua/auth/failure.lua
+--- include lua/auth/nonce.lua
+--- include lua/auth/key.lua
+
+redis.register_function(FUNCTION_NAME, turn)

@@ -1,8 +1,353 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * main.c - `parley bench`: the load generator. Reads flags, finds the processes to look at, runs
+ * the modes one after the other and prints the report. One thread, because what it spends is taken
+ * from the machine that it measures; README.md says how to read the figures. */
+#include "services/bench/report.h"
 #include "services/commands.h"
+#include "shared/base/buf.h"
+#include "shared/base/config.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, TEXT_MAX_BYTES = 1 << 20 };
+
+static const struct config_option options[] = {
+    {.name = "url",
+     .kind = CONFIG_TEXT,
+     .metavar = "URL[,URL...]",
+     .fallback = "http://127.0.0.1:8080",
+     .help = "The nodes. With several, connections are spread over them in turn; in the modes wake "
+             "and wakecheck the frontend talks to the first and the engine to the second."},
+    {.name = "accounts",
+     .kind = CONFIG_TEXT,
+     .metavar = "FILE",
+     .help = "The nodes' accounts.yaml. Its first account of role frontend adds and checks, its "
+             "first of role engine (without a dialect) claims and answers. Required."},
+    {.name = "mode",
+     .kind = CONFIG_TEXT,
+     .choices = "split|inline|wake|wakecheck|idle|all",
+     .fallback = "split",
+     .help = "What to measure; see Modes above."},
+    {.name = "seconds",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "5",
+     .min = 1,
+     .max = 3600,
+     .help = "How long split and inline measure, and how long idle watches the parked polls. One "
+             "second of warm-up comes first."},
+    {.name = "conns",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "64",
+     .min = 1,
+     .max = 8192,
+     .help = "Cycles under way at a time: connections in inline; frontend connections, and as many "
+             "engine connections again, in split."},
+    {.name = "users",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "0",
+     .min = 0,
+     .max = 8192,
+     .help = "On behalf of how many users questions are asked, which the queue serves in turn. 0: "
+             "one for each connection. A user may have 100 waiting queries unless the account says "
+             "otherwise, so few users need few connections."},
+    {.name = "next",
+     .kind = CONFIG_BOOL,
+     .fallback = "off",
+     .help = "Mode split: engines answer with Next=true, which brings the next claim in the same "
+             "response."},
+    {.name = "query-bytes",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "300",
+     .min = 10,
+     .max = 262144,
+     .help = "The length of a question."},
+    {.name = "answer-bytes",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "600",
+     .min = 1,
+     .max = 524288,
+     .help = "The length of an answer."},
+    {.name = "samples",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "200",
+     .min = 10,
+     .max = 100000,
+     .help = "Modes wake and wakecheck: how many wakes. Each takes about 80 ms."},
+    {.name = "idle",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "10000",
+     .min = 1,
+     .max = 1000000,
+     .help = "Mode idle: how many polls to park. Client and node each need as many open files."},
+    {.name = "pid",
+     .kind = CONFIG_TEXT,
+     .metavar = "PID[,PID...]",
+     .help = "The nodes' processes, for CPU and memory; threads and children count too. Without it "
+             "those that listen on the URLs' ports are looked at, if they are on this machine."},
+    {.name = "redis-pid",
+     .kind = CONFIG_TEXT,
+     .metavar = "PID[,PID...]",
+     .help = "Redis's processes. Without it those that the nodes are connected to."},
+    {.name = "json",
+     .kind = CONFIG_BOOL,
+     .fallback = "off",
+     .help = "Print one line of JSON instead of the table."},
+    {0},
+};
+
+static void print_help(void)
+{
+    fputs(
+        "usage: parley bench --accounts FILE [--url URL[,URL...]] [--mode MODE] [FLAGS]\n"
+        "\n"
+        "Loads nodes with full cycles (add a query, claim it, answer it, check for the answer:\n"
+        "four signed requests) and prints what they did and what it cost. It plays frontend and\n"
+        "engine at once: never point it at nodes that people use, since it answers their\n"
+        "questions too. The queries of a run stay stored as done, under users bench_0, bench_1...\n"
+        "\n"
+        "Modes:\n"
+        "  split      Frontends add and block until there is an answer, engines block until\n"
+        "             there is work. Cycles per second, time of a cycle, CPU per 10,000 cycles.\n"
+        "  inline     The same four requests one after the other on each connection, so that\n"
+        "             none has to block.\n"
+        "  wake       An engine is blocked, a frontend adds: how long until the engine has it,\n"
+        "             since the add was sent and since the frontend had its response.\n"
+        "  wakecheck  A frontend is blocked in check-query, an engine answers: likewise.\n"
+        "  idle       Many engines poll and nothing happens: the node's memory per parked poll\n"
+        "             and its CPU meanwhile. Needs a node of its own, on this machine.\n"
+        "  all        All of these, one after the other, idle first.\n"
+        "\n"
+        "Flags:\n",
+        stdout);
+    config_print_options(options);
+    fputs("  --config FILE\n"
+          "        Reads settings from a YAML file of lines such as 'conns: 16'.\n"
+          "        Environment: PARLEY_CONFIG.\n"
+          "\n"
+          "Examples:\n"
+          "  parley bench --accounts accounts.yaml\n"
+          "  parley bench --accounts accounts.yaml --mode all --json > result.json\n"
+          "  Across two nodes, engines taking the next claim with each answer:\n"
+          "    parley bench --accounts accounts.yaml --next on \\\n"
+          "        --url http://127.0.0.1:8080,http://127.0.0.1:8081\n"
+          "  Memory of 50,000 parked polls:\n"
+          "    ulimit -n 60000 && parley bench --accounts accounts.yaml --mode idle --idle 50000\n"
+          "\n"
+          "Exit status: 0 measured without errors; 1 there were errors, or nothing could be\n"
+          "measured (the report is printed all the same); 2 wrong usage.\n",
+          stdout);
+}
+
+void bench_show_progress(const struct bench *bench, const char *format, ...)
+{
+    if (!bench->is_progress)
+        return;
+    va_list args;
+    va_start(args, format);
+    fputs("\r\033[K", stderr);
+    vfprintf(stderr, format, args);
+    va_end(args);
+}
+
+static bool read_targets(struct bench *bench, const char *urls)
+{
+    char reason[400];
+    struct str rest = str_of(urls);
+    while (rest.at != NULL) {
+        struct str url = str_trim(str_cut(&rest, ','));
+        if (bench->target_n == BENCH_TARGET_MAX) {
+            fprintf(stderr, "parley: --url takes at most %d nodes\n", BENCH_TARGET_MAX);
+            return false;
+        }
+        if (!bench_target_parse(url, &bench->targets[bench->target_n], reason, sizeof reason)) {
+            fprintf(stderr, "parley: --url: %s\n", reason);
+            return false;
+        }
+        bench->target_n++;
+    }
+    return true;
+}
+
+static bool pick_accounts(struct bench *bench, const struct accounts *accounts)
+{
+    for (size_t i = 0; i < accounts_count(accounts); i++) {
+        const struct account *account = accounts_at(accounts, i);
+        if (account->role == ROLE_FRONTEND && bench->frontend == NULL)
+            bench->frontend = account;
+        if (account->role == ROLE_ENGINE && !account->is_deployed && bench->engine == NULL)
+            bench->engine = account;
+    }
+    if (bench->frontend != NULL && bench->engine != NULL)
+        return true;
+    fprintf(stderr, "parley: the accounts file has no account of role %s\n",
+            bench->frontend == NULL ? "frontend" : "engine without a dialect");
+    return false;
+}
+
+static bool read_pids(struct bench *bench, const struct config *config)
+{
+    static const char *const names[] = {"pid", "redis-pid"};
+    struct bench_proc_group *groups[] = {&bench->nodes, &bench->redis};
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = config_text(config, names[i]);
+        if (text != NULL && !bench_proc_group_parse(groups[i], str_of(text))) {
+            fprintf(stderr, "parley: --%s takes ids of running processes, not '%s'\n", names[i],
+                    text);
+            return false;
+        }
+    }
+    for (size_t i = 0; config_text(config, "pid") == NULL && i < bench->target_n; i++)
+        if (bench->targets[i].is_local)
+            bench_proc_find_listeners(&bench->nodes, &bench->targets[i].address);
+    if (config_text(config, "redis-pid") == NULL)
+        bench_proc_find_redis(&bench->redis, &bench->nodes);
+    return true;
+}
+
+/* A JSON string of `n` bytes of a sentence again and again, which needs no escapes. */
+static void put_text(struct buf *b, const char *sentence, size_t n)
+{
+    size_t length = strlen(sentence);
+    buf_put_char(b, '"');
+    for (size_t i = 0; i < n; i++)
+        buf_put_char(b, sentence[i % length]);
+    buf_put_char(b, '"');
+}
+
+static bool run_mode(const struct bench *bench, enum bench_mode mode, struct bench_results *results)
+{
+    bool is_ok;
+    if (mode == BENCH_IDLE)
+        is_ok = bench_idle_run(bench, &results->idle);
+    else if (mode >= BENCH_WAKE)
+        is_ok = bench_wake_run(bench, mode, &results->wakes[mode - BENCH_WAKE]);
+    else
+        is_ok = bench_cycle_run(bench, mode, &results->cycles[mode]);
+    results->has[mode] = is_ok;
+    if (bench->is_progress)
+        fputs("\r\033[K", stderr);
+    return is_ok;
+}
+
+/* Says what went wrong in a mode; true when nothing did. */
+static bool is_clean(enum bench_mode mode, const struct bench_results *results)
+{
+    const struct bench_faults *faults;
+    bool has_measured;
+    if (mode <= BENCH_INLINE) {
+        faults = &results->cycles[mode].faults;
+        has_measured = results->cycles[mode].cycles > 0 && results->cycles[mode].unfinished == 0;
+    } else if (mode <= BENCH_WAKECHECK) {
+        faults = &results->wakes[mode - BENCH_WAKE].faults;
+        has_measured = results->wakes[mode - BENCH_WAKE].since_sent.n > 0;
+    } else {
+        faults = &results->idle.faults;
+        has_measured = results->idle.parked > 0;
+    }
+    if (faults->errors == 0 && has_measured)
+        return true;
+    const char *outcome = faults->is_fatal ? "given up"
+                          : has_measured   ? "measured"
+                                           : "not all of it was measured";
+    fprintf(stderr, "parley: %s: %s, errors: %" PRIu64 "%s%s\n", bench_mode_name(mode), outcome,
+            faults->errors, faults->first[0] == 0 ? "" : ", the first: ", faults->first);
+    return false;
+}
+
+static int run(const struct bench *bench, const char *mode_text, bool is_json)
+{
+    struct bench_results results = {0};
+    /* Memory first, while the nodes have not served load yet, and load last. */
+    static const enum bench_mode order[] = {BENCH_IDLE, BENCH_WAKE, BENCH_WAKECHECK, BENCH_INLINE,
+                                            BENCH_SPLIT};
+    bool is_all = strcmp(mode_text, "all") == 0, is_ok = true;
+    for (size_t i = 0; i < BENCH_MODE_NR; i++) {
+        enum bench_mode mode = order[i];
+        if (is_all || strcmp(mode_text, bench_mode_name(mode)) == 0)
+            is_ok = run_mode(bench, mode, &results) && is_clean(mode, &results) && is_ok;
+    }
+    is_ok = (is_json ? bench_report_json(bench, &results) : bench_report_table(bench, &results)) &&
+            is_ok;
+    for (size_t i = 0; i < 2; i++) {
+        bench_samples_fini(&results.cycles[i].latency);
+        bench_samples_fini(&results.wakes[i].since_sent);
+        bench_samples_fini(&results.wakes[i].since_returned);
+    }
+    return is_ok ? 0 : EXIT_FAILED;
+}
+
+static void read_numbers(struct bench *bench, const struct config *config)
+{
+    uint32_t id;
+    bench->seconds = (unsigned)config_number(config, "seconds");
+    bench->conns = (unsigned)config_number(config, "conns");
+    bench->users = (unsigned)config_number(config, "users");
+    bench->samples = (unsigned)config_number(config, "samples");
+    bench->idle_n = (unsigned)config_number(config, "idle");
+    bench->query_bytes = (unsigned)config_number(config, "query-bytes");
+    bench->answer_bytes = (unsigned)config_number(config, "answer-bytes");
+    bench->is_next = config_number(config, "next") != 0;
+    bench->is_progress = isatty(STDERR_FILENO) != 0;
+    if (bench->users == 0)
+        bench->users = bench->conns;
+    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
+        abort();
+    snprintf(bench->run, sizeof bench->run, "bench-%06x-", id & 0xffffffu);
+}
+
 int bench_main(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    return 1;
+    struct config config;
+    struct bench bench = {0};
+    struct accounts *accounts = NULL;
+    struct buf query, answer;
+    int status = EXIT_USAGE;
+    buf_init(&query, TEXT_MAX_BYTES);
+    buf_init(&answer, TEXT_MAX_BYTES);
+    enum config_outcome outcome = config_read(&config, options, "bench", argc, argv);
+    if (outcome == CONFIG_HELP) {
+        print_help();
+        status = 0;
+    }
+    if (outcome != CONFIG_READY)
+        goto out;
+    const char *file = config_text(&config, "accounts");
+    char reason[ACCOUNTS_REASON_BYTES];
+    if (file == NULL || *file == 0 || config.argument_n > 0) {
+        fprintf(stderr, "parley: %s (see parley bench --help)\n",
+                config.argument_n > 0 ? "bench takes flags only"
+                                      : "--accounts takes the nodes' accounts.yaml");
+        goto out;
+    }
+    if (!accounts_load(file, reason, sizeof reason, &accounts)) {
+        fprintf(stderr, "parley: cannot use the accounts file %s: %s\n", file, reason);
+        goto out;
+    }
+    if (!read_targets(&bench, config_text(&config, "url")) || !pick_accounts(&bench, accounts) ||
+        !read_pids(&bench, &config))
+        goto out;
+    read_numbers(&bench, &config);
+    put_text(&query, "How far can an unladen swallow fly in one day? ", bench.query_bytes);
+    put_text(&answer, "About as far as the wind and a coconut allow. ", bench.answer_bytes);
+    bench.query_json = buf_str(&query);
+    bench.answer_json = buf_str(&answer);
+    status = run(&bench, config_text(&config, "mode"), config_number(&config, "json") != 0);
+out:
+    accounts_destroy(accounts);
+    buf_fini(&query);
+    buf_fini(&answer);
+    config_fini(&config);
+    return status;
 }

@@ -30,7 +30,7 @@ char *buf_reserve(struct buf *b, size_t n)
         b->is_over = true;
         return NULL;
     }
-    if (b->n + n > b->cap) {
+    if (b->at == NULL || b->n + n > b->cap) {
         size_t cap = b->cap < 64 ? 64 : b->cap;
         while (cap < b->n + n)
             cap *= 2;
@@ -52,6 +52,13 @@ void buf_put(struct buf *b, struct str s)
         return;
     memcpy(at, s.at, s.n);
     b->n += s.n;
+}
+
+void buf_terminate(struct buf *b)
+{
+    char *at = buf_reserve(b, 1);
+    if (at != NULL)
+        *at = 0;
 }
 
 void buf_put_char(struct buf *b, char c)
@@ -79,7 +86,11 @@ void buf_printf(struct buf *b, const char *format, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
+    /* vsnprintf's NUL may lie one past the maximum: it is never part of the content. */
+    bool has_room = n >= 0 && b->max < SIZE_MAX;
+    b->max += has_room;
     char *at = n < 0 ? NULL : buf_reserve(b, (size_t)n + 1);
+    b->max -= has_room;
     if (at != NULL) {
         vsnprintf(at, (size_t)n + 1, format, again);
         b->n += (size_t)n;
@@ -92,6 +103,8 @@ void buf_put_json(struct buf *b, struct str s)
     static const char digits[] = "0123456789abcdef";
     buf_put_char(b, '"');
     size_t start = 0;
+    if (s.n == 0)
+        s = STR("");
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.at[i];
         if (c >= 0x20 && c != '"' && c != '\\')
@@ -119,12 +132,18 @@ static bool is_alnum(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
+/* Whether a byte stands for itself: letters, digits and those of `also`. */
+static bool is_plain(char c, const char *also)
+{
+    return is_alnum(c) || (c != 0 && strchr(also, c) != NULL);
+}
+
 static void put_percent(struct buf *b, struct str s, const char *also)
 {
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < s.n; i++) {
         char c = s.at[i];
-        if (is_alnum(c) || (c != 0 && strchr(also, c) != NULL)) {
+        if (is_plain(c, also)) {
             buf_put_char(b, c);
         } else {
             buf_put_char(b, '%');
@@ -134,12 +153,14 @@ static void put_percent(struct buf *b, struct str s, const char *also)
     }
 }
 
+static const char name_also[] = "-_.";
+
 void buf_put_name(struct buf *b, struct str s)
 {
     if (s.n == 0)
         buf_put_char(b, '%');
     else
-        put_percent(b, s, "-_.");
+        put_percent(b, s, name_also);
 }
 
 void buf_put_url_encoded(struct buf *b, struct str s)
@@ -149,7 +170,24 @@ void buf_put_url_encoded(struct buf *b, struct str s)
 
 bool buf_put_unnamed(struct buf *b, struct str name)
 {
-    return str_eq(name, STR("%")) || buf_put_url_decoded(b, name, false);
+    if (str_eq(name, STR("%")))
+        return true;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.at[i];
+        unsigned char byte;
+        if (c == '%') {
+            bool is_lower = name.n - i >= 3 && (name.at[i + 1] >= 'a' || name.at[i + 2] >= 'a');
+            if (name.n - i < 3 || is_lower || !str_unhex((struct str){name.at + i + 1, 2}, &byte) ||
+                is_plain((char)byte, name_also))
+                return false;
+            i += 2;
+            c = (char)byte;
+        } else if (!is_plain(c, name_also)) {
+            return false;
+        }
+        buf_put_char(b, c);
+    }
+    return name.n > 0;
 }
 
 bool buf_put_url_decoded(struct buf *b, struct str s, bool plus_is_space)
@@ -170,7 +208,8 @@ bool buf_put_url_decoded(struct buf *b, struct str s, bool plus_is_space)
 
 void buf_put_timestamp(struct buf *b, uint64_t epoch_s)
 {
-    time_t when = (time_t)epoch_s;
+    static const uint64_t last_s = 253402300799; /* 9999-12-31T23:59:59: four digits of year */
+    time_t when = (time_t)(epoch_s < last_s ? epoch_s : last_s);
     struct tm tm;
     char text[32];
     gmtime_r(&when, &tm);

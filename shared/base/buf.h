@@ -29,6 +29,8 @@ static inline struct str buf_str(const struct buf *b)
  * adds what it wrote to `b->n`. The pointer is valid until the next call. */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_put(struct buf *b, struct str s);
+/* Puts a NUL behind the bytes that does not count: for libraries that want one. */
+void buf_terminate(struct buf *b);
 void buf_put_char(struct buf *b, char c);
 void buf_put_u64(struct buf *b, uint64_t value);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -42,7 +44,8 @@ void buf_put_json(struct buf *b, struct str s);
 /* Puts `s` as a name that is safe inside a Redis key and in the line formats: letters, digits,
  * '-', '_' and '.' stay, every other byte becomes %XX. An empty name becomes "%". One to one. */
 void buf_put_name(struct buf *b, struct str s);
-/* The inverse, for names that buf_put_name wrote. False (and `b` half-written) on other input. */
+/* The inverse, for names that buf_put_name wrote, letter by letter. False (and `b` half-written)
+ * on other input. */
 bool buf_put_unnamed(struct buf *b, struct str name) must_check;
 
 /* Puts `s` with %XX resolved, and '+' as a space when `plus_is_space`. False on a bad escape. */
@@ -50,7 +53,7 @@ bool buf_put_url_decoded(struct buf *b, struct str s, bool plus_is_space) must_c
 /* Puts `s` percent-encoded for a query string (RFC 3986 unreserved characters stay). */
 void buf_put_url_encoded(struct buf *b, struct str s);
 
-/* Seconds since 1970 as `2025-03-25T01:02:03`, UTC. */
+/* Seconds since 1970 as `2025-03-25T01:02:03`, UTC; later than the year 9999 is its last second. */
 void buf_put_timestamp(struct buf *b, uint64_t epoch_s);
 
 #endif

@@ -148,7 +148,8 @@ static bool read_file(struct config *config, const char *path)
                 ? NULL
                 : find(config->options,
                        (struct str){(char *)key->data.scalar.value, key->data.scalar.length});
-        ok = option != NULL && value->type == YAML_SCALAR_NODE;
+        ok = option != NULL && value->type == YAML_SCALAR_NODE &&
+             strlen((char *)value->data.scalar.value) == value->data.scalar.length;
         if (!ok)
             fprintf(stderr, "parley: %s line %zu: no such option, or not a plain value\n", path,
                     key->start_mark.line + 1);
@@ -185,7 +186,8 @@ static bool read_flags(struct config *config, const char *command, int argc, cha
             continue;
         }
         const struct config_option *option = split_flag(config->options, argv[i], &value);
-        if (option == NULL && strncmp(argv[i], "--config", 8) != 0) {
+        bool is_file = strcmp(argv[i], "--config") == 0 || strncmp(argv[i], "--config=", 9) == 0;
+        if (option == NULL && !is_file) {
             fprintf(stderr, "parley: no such flag: %s (see parley %s --help)\n", argv[i], command);
             return false;
         }
@@ -197,7 +199,7 @@ static bool read_flags(struct config *config, const char *command, int argc, cha
             else
                 value = "on";
         }
-        if (value == NULL && i + 1 < argc)
+        if (value == NULL && next_is_value)
             value = argv[++i];
         if (value == NULL) {
             fprintf(stderr, "parley: %s needs a value (see parley %s --help)\n", argv[i], command);
@@ -304,16 +306,21 @@ char *config_read_secret(const char *path)
         fprintf(stderr, "parley: cannot read the secret file %s: %s\n", path, strerror(errno));
         return NULL;
     }
-    size_t n = fread(bytes, 1, sizeof bytes - 1, file);
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    const char *wrong = ferror(file) ? strerror(errno) : NULL;
     fclose(file);
     struct str secret = str_trim((struct str){bytes, n});
-    if (secret.n == 0) {
-        fprintf(stderr, "parley: the secret file %s is empty\n", path);
-        return NULL;
-    }
-    char *twin = strndup(secret.at, secret.n);
-    OPENSSL_cleanse(bytes, sizeof bytes);
-    if (twin == NULL)
+    if (wrong == NULL && n == sizeof bytes)
+        wrong = "larger than 4095 bytes";
+    if (wrong == NULL && secret.n == 0)
+        wrong = "empty";
+    if (wrong == NULL && memchr(secret.at, 0, secret.n) != NULL)
+        wrong = "it holds a NUL byte";
+    char *twin = NULL;
+    if (wrong != NULL)
+        fprintf(stderr, "parley: cannot use the secret file %s: %s\n", path, wrong);
+    else if ((twin = strndup(secret.at, secret.n)) == NULL)
         abort();
+    OPENSSL_cleanse(bytes, sizeof bytes);
     return twin;
 }

@@ -54,7 +54,8 @@ uint64_t config_number(const struct config *config, const char *name);
 void config_print_options(const struct config_option *options);
 
 /* Reads a whole file that holds a secret and trims white space at its ends. NULL, with a line on
- * standard error, when it cannot be read or is empty. The caller frees. */
+ * standard error, when it cannot be read, is empty, is larger than 4095 bytes or holds a NUL. The
+ * caller frees. */
 char *config_read_secret(const char *path);
 
 #endif

@@ -7,7 +7,8 @@
 
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 16384 };
+/* TAIL_BYTES stay free for what ends a line that had to drop fields. */
+enum { LINE_MAX_BYTES = 16384, TAIL_BYTES = 32 };
 
 static const char *const level_names[LOG_LEVEL_NR] = {"debug", "info", "warn", "error"};
 static enum log_level minimum_level = LOG_INFO;
@@ -34,8 +35,9 @@ bool log_is_on(enum log_level level)
     return level >= minimum_level;
 }
 
-static void put_value(struct buf *line, const struct log_field *field)
+static void put_field(struct buf *line, const struct log_field *field)
 {
+    buf_printf(line, is_json ? ",\"%s\":" : " %s=", field->name);
     if (field->text.at == NULL)
         buf_put_u64(line, field->number);
     else if (str_is_utf8(field->text))
@@ -44,34 +46,42 @@ static void put_value(struct buf *line, const struct log_field *field)
         buf_lit(line, "\"(not UTF-8)\"");
 }
 
+/* A field that does not fit is left out whole, so that a JSON line stays JSON. */
+static bool put_fields(struct buf *line, const struct log_field *fields)
+{
+    bool is_cut = false;
+    for (; fields->name != NULL; fields++) {
+        size_t n = line->n;
+        put_field(line, fields);
+        if (line->is_over) {
+            line->n = n;
+            line->is_over = false;
+            is_cut = true;
+        }
+    }
+    return !is_cut;
+}
+
 void log_fields(enum log_level level, const char *message, const struct log_field *fields)
 {
     if (!log_is_on(level))
         return;
     struct buf line;
-    buf_init(&line, LINE_MAX_BYTES);
+    buf_init(&line, LINE_MAX_BYTES - TAIL_BYTES);
     if (is_json) {
         buf_lit(&line, "{\"time\":\"");
         buf_put_timestamp(&line, clock_wall_s());
         buf_printf(&line, "Z\",\"level\":\"%s\",\"message\":", level_names[level]);
         buf_put_json(&line, str_of(message));
-        for (; fields->name != NULL; fields++) {
-            buf_printf(&line, ",\"%s\":", fields->name);
-            put_value(&line, fields);
-        }
-        buf_put_char(&line, '}');
     } else {
         buf_put_timestamp(&line, clock_wall_s());
         buf_printf(&line, "Z %-5s %s", level_names[level], message);
-        for (; fields->name != NULL; fields++) {
-            buf_printf(&line, " %s=", fields->name);
-            put_value(&line, fields);
-        }
     }
-    /* An overlong line is cut, its newline stays. */
-    line.max++;
-    line.is_over = false;
-    buf_put_char(&line, '\n');
+    bool is_whole = put_fields(&line, fields);
+    line.max += TAIL_BYTES;
+    if (!is_whole)
+        buf_put(&line, is_json ? STR(",\"cut\":true") : STR(" cut=true"));
+    buf_put(&line, is_json ? STR("}\n") : STR("\n"));
     ssize_t written = write(STDERR_FILENO, line.at, line.n);
     (void)written; /* nowhere left to complain */
     buf_fini(&line);

@@ -2,7 +2,8 @@
  *
  * log: one line per event on standard error, as JSON or as text. A line is written with one
  * write(2), so lines of threads never mix. Values are escaped: nothing from outside reaches a
- * line raw. Secrets are never passed here. Any thread; log_setup once, before threads start.
+ * line raw. A field that would make the line longer than 16 KiB is left out, and the line says
+ * `cut`. Secrets are never passed here. Any thread; log_setup once, before threads start.
  *
  *     log_write(LOG_WARN, "redis lost", LOG_S("reason", reason), LOG_U("retry_ms", ms));
  */

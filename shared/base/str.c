@@ -19,7 +19,7 @@ bool str_has_prefix(struct str s, struct str prefix)
 
 static bool is_space(char c)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+    return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 struct str str_trim(struct str s)
@@ -88,6 +88,8 @@ bool str_parse_double(struct str s, double *ret_value)
 /* Table 3-7 of the Unicode standard: which second byte each lead byte allows. */
 bool str_is_utf8(struct str s)
 {
+    if (s.n == 0)
+        return true;
     const unsigned char *p = (const unsigned char *)s.at, *end = p + s.n;
     while (p < end) {
         if (*p < 0x80) {

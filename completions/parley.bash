@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# Completion for `parley` and `./dev`: source this file from ~/.bashrc. In zsh say first:
+#   autoload -U compinit bashcompinit && compinit && bashcompinit
+# The words come from --help, so they are always those of the program at hand.
+
+_parley() {
+    local word=${COMP_WORDS[COMP_CWORD]} words
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words=$("${COMP_WORDS[0]}" --help 2>/dev/null | sed -nE 's/^  ([a-z]+)  +.*/\1/p')
+    else
+        words=$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE '^ +--[a-z0-9-]+')
+    fi
+    # shellcheck disable=SC2207
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+}
+
+_parley_dev() {
+    local word=${COMP_WORDS[COMP_CWORD]} words
+    case ${COMP_WORDS[1]} in
+    test) words="unit lua http cluster fuzz lint $(find tests -name '*.test.mjs')" ;;
+    build) words=$(sed -nE 's/.*"name": "([a-z]+)", "inherits".*/\1/p' CMakePresets.json) ;;
+    lint) words=$(sed -nE 's/^readonly (ALWAYS|WITH_TOOL)="(.*)"/\2/p' tests/lint/run.sh) ;;
+    *) words= ;;
+    esac
+    [ "$COMP_CWORD" -gt 1 ] || words=$(./dev help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+    # shellcheck disable=SC2207
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+}
+
+complete -o default -F _parley parley
+complete -o default -F _parley_dev ./dev

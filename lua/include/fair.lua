@@ -1,0 +1,103 @@
+-- fair: who is served next. Users take turns (start-time fair queueing, Goyal et al. 1996, with
+-- one claim as the unit of service): the zset turns:<model> holds every user with Open queries by
+-- the virtual time of its next turn, open:<model>:<user> that user's topics by age. A claim takes
+-- the user with the lowest virtual time and moves it 1/weight further, so 1,000 questions of one
+-- user delay another user's single one by at most one turn. A user that comes (back) starts at
+-- the shard's virtual time: being away saves nothing up.
+
+local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
+
+local function enqueue(model, user, topic, at_us, is_front)
+    local queue = P .. 'open:' .. model .. ':' .. user
+    call('ZADD', queue, 'NX', at_us, topic)
+    if is_front then
+        call('ZADD', P .. 'turns:' .. model, FRONT, user)
+    else
+        call('ZADD', P .. 'turns:' .. model, 'NX', meta_load().vt, user)
+    end
+    call('SADD', P .. 'models', model)
+end
+
+-- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without
+-- users the set of models. Returns true when the user has more.
+local function dequeue(model, user, topic)
+    local queue = P .. 'open:' .. model .. ':' .. user
+    call('ZREM', queue, topic)
+    if call('EXISTS', queue) == 1 then return true end
+    local turns = P .. 'turns:' .. model
+    call('ZREM', turns, user)
+    if call('EXISTS', turns) == 0 then call('SREM', P .. 'models', model) end
+    return false
+end
+
+-- The topic whose turn it is for an engine that takes `models`; nil when there is no work.
+-- Returns topic, model, user, virtual time.
+local function next_topic(models)
+    local best_vt, best_model, best_user
+    local with_work = call('SMEMBERS', P .. 'models')
+    for i = 1, #with_work do
+        local model = with_work[i]
+        if takes_model(models, model) then
+            local first = call('ZRANGE', P .. 'turns:' .. model, 0, 0, 'WITHSCORES')
+            local vt = tonumber(first[2])
+            if vt and (not best_vt or vt < best_vt) then
+                best_vt, best_model, best_user = vt, model, first[1]
+            end
+        end
+    end
+    if not best_user then return nil end
+    local topic = call('ZRANGE', P .. 'open:' .. best_model .. ':' .. best_user, 0, 0)[1]
+    return topic, best_model, best_user, best_vt
+end
+
+-- Moves a served user to its next turn.
+local function charge(model, user, vt, weight, has_more)
+    local m = meta_load()
+    local start = max(m.vt, vt)
+    if start ~= m.vt then
+        m.vt = start
+        meta_dirty = true
+    end
+    if has_more then
+        call('ZADD', P .. 'turns:' .. model, format('%.6f', start + 1 / weight), user)
+    end
+end
+
+-- How many topics would be served before the topic at `rank` in this user's queue: its own
+-- earlier ones, and of every other user those whose virtual time comes first (all counted with
+-- weight 1). Looks at `USERS_MAX` users.
+local USERS_MAX = 1000
+local function position_in_turns(model, user, rank)
+    local mine = tonumber(call('ZSCORE', P .. 'turns:' .. model, user))
+    if not mine then return rank end
+    local vt = max(mine, meta_load().vt) + rank
+    local before = rank
+    local others = call('ZRANGE', P .. 'turns:' .. model, 0, USERS_MAX - 1, 'WITHSCORES')
+    for i = 1, #others, 2 do
+        if others[i] ~= user then
+            local theirs = max(tonumber(others[i + 1]), meta.vt)
+            local turns = ceil(vt - theirs)
+            if vt - theirs == turns and others[i] < user then turns = turns + 1 end
+            if turns > 0 then
+                local has = call('ZCARD', P .. 'open:' .. model .. ':' .. others[i])
+                before = before + min(turns, has)
+            end
+        end
+    end
+    return before
+end
+
+-- Answers a second over the last two minutes; nil while there were none.
+local function service_rate()
+    local minute = floor(now_s / 60)
+    local done = (tonumber(call('HGET', P .. 'stat:' .. minute, 'done')) or 0)
+        + (tonumber(call('HGET', P .. 'stat:' .. (minute - 1), 'done')) or 0)
+    if done == 0 then return nil end
+    return done / (60 + now_s % 60)
+end
+
+local function eta_seconds(queries_before)
+    local rate = service_rate()
+    if not rate then return '' end
+    return format('%d', ceil((queries_before + 1) / rate))
+end

@@ -1,0 +1,92 @@
+-- outcome: how a query ends, once, and who is told. The event "outcome" carries what check-query
+-- shows, so that a waiting node needs no second look; "changed" asks it to look (partials,
+-- a claim that came back). Both name topic and Seq first.
+-- An outcome as text: status / 7 row lines / 5 answer lines (empty ones without an answer, with
+-- the reason in the place of the answer when Failed or Cancelled).
+
+local OUTCOME_INLINE_MAX = 65536 -- larger answers are fetched by whoever waits
+
+local function outcome_text(row, state, answer)
+    local first = byte(state)
+    if first == 68 then return 'Done\n' .. row .. '\n' .. answer end
+    local name = first == 70 and 'Failed' or 'Cancelled'
+    return name .. '\n' .. row .. '\n' .. sub(state, 3) .. '\n\n\n\n'
+end
+
+local function tell_waiters(topic, seq, waiting, event)
+    if not waiting or waiting == '' then return end
+    for to in gmatch(waiting, '%S+') do send_event(to, event) end
+end
+
+local function outcome_event(topic, seq, row, state, answer)
+    if #row + #(answer or '') > OUTCOME_INLINE_MAX then
+        return 'changed\n' .. topic .. '\n' .. seq
+    end
+    return 'outcome\n' .. topic .. '\n' .. seq .. '\n' .. outcome_text(row, state, answer)
+end
+
+-- One query of a claim is no longer Pending: the lease ends with its last one.
+local function leave_lease(topic, lease, n)
+    if n > 1 and #held_by(topic, lease) > 0 then return end
+    end_lease(lease, topic)
+    if n > 1 then call('HDEL', P .. 't:' .. topic, 'l:' .. lease) end
+end
+
+-- Takes an Open query out of the queue.
+local function leave_open(topic, seq)
+    local key = P .. 't:' .. topic
+    local rest, mine, still = '', nil, false
+    for item in gmatch(call('HGET', key, 'open') or '', '[^;]+') do
+        if match(item, '^%d+') == seq then mine = item else rest = rest .. item .. ';' end
+    end
+    if not mine then return end
+    local model, user, account = match(mine, '^%d+ %d+ (%S+) (%S+) (%S+)')
+    for item in gmatch(rest, '[^;]+') do
+        local m, u = match(item, '^%d+ %d+ (%S+) (%S+)')
+        if m == model and u == user then still = true end
+    end
+    call('HSET', key, 'open', rest)
+    count_open(account, user, -1)
+    if not still then dequeue(model, user, topic) end
+end
+
+local FAILED_MAX = 1000 -- failed queries that operators can list
+
+-- Ends a query that is Open or Pending as Failed ("F") or Cancelled ("C").
+local function end_query(topic, seq, kind, reason)
+    local key = P .. 't:' .. topic
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
+    local lease, _, _, n = parse_pending(got[1])
+    local state = kind .. ' ' .. reason
+    call('HSET', key, 's:' .. seq, state, 'w:' .. seq, '')
+    if lease then leave_lease(topic, lease, n) else leave_open(topic, seq) end
+    if lease and kind == 'C' then
+        local earlier = call('HGET', key, 'c:' .. lease)
+        call('HSET', key, 'c:' .. lease, earlier and earlier .. ',' .. seq or seq)
+    end
+    if kind == 'F' then
+        call('ZADD', P .. 'failed', now_ms, topic .. ' ' .. seq)
+        call('ZREMRANGEBYRANK', P .. 'failed', 0, -FAILED_MAX - 1)
+        call('HINCRBY', P .. 'stat:' .. floor(now_s / 60), 'failed', 1)
+    end
+    call('DEL', P .. 'partials:' .. topic .. ':' .. seq)
+    tell_waiters(topic, seq, got[3], outcome_event(topic, seq, got[2], state))
+end
+
+-- Gives Pending rows back after a claim ended without an answer: Open again at the front, or
+-- Failed once their attempts are used up.
+local function return_rows(topic, seqs, attempts, reason)
+    local again, used = {}, {}
+    for i = 1, #seqs do
+        if attempts[i] >= max_attempts then
+            end_query(topic, seqs[i], 'F', reason)
+        else
+            again[#again + 1] = seqs[i]
+            used[#used + 1] = attempts[i]
+            local waiting = call('HGET', P .. 't:' .. topic, 'w:' .. seqs[i])
+            call('DEL', P .. 'partials:' .. topic .. ':' .. seqs[i])
+            tell_waiters(topic, seqs[i], waiting, 'changed\n' .. topic .. '\n' .. seqs[i])
+        end
+    end
+    if #again > 0 then reopen(topic, again, used) end
+end

@@ -1,0 +1,144 @@
+-- turn: the frame around the verbs. A node collects what one turn of its event loop asked for and
+-- sends it as one call, so that a request costs a fraction of a round trip and of a script's
+-- start. Inside a turn the verbs run one after the other; what can be written once for all of
+-- them (used nonces, leases, counters, messages to one node) is collected and written at the end.
+--
+-- KEYS[1]  prefix of this shard's keys, with its hash tag: parley:{0}:
+--          Keys are built from it: which topic a claim touches is known only here. All share the tag.
+-- ARGV[1]  node: this node's id            ARGV[2] lease_ms     ARGV[3] delivery_ms
+-- ARGV[4]  max_attempts                    ARGV[5] queue_max    ARGV[6] nonce_n
+-- then nonce_n ids of nonces (16 bytes each), then per verb: its name, its number of arguments,
+-- its arguments.
+-- Returns  one string per verb, then this node's own events (strings; see include/outcome.lua
+--          and include/claim.lua). All strings are lines: every field is a number, a name
+--          (buf_put_name) or compact JSON, none of which holds a newline.
+-- A nonce argument is its 1-based place in the turn's list, 0 for none, negative for one that is
+-- only to be recorded (a request that is sent again after a lost connection).
+
+local P, args, node
+local lease_ms, delivery_ms, max_attempts, queue_max
+local now_us, now_ms, now_s
+local meta, events, mail, is_replayed_at
+local lease_new, lease_gone, lease_kept
+local open_delta, users_seen
+
+-- meta holds the shard's counters: lease (last lease id), depth (Open queries), vt (virtual time
+-- of the fair order). Read once a turn, written once when changed.
+local meta_dirty
+local function meta_load()
+    if meta then return meta end
+    local got = call('HMGET', P .. 'meta', 'lease', 'depth', 'vt')
+    meta = {lease = tonumber(got[1]) or 0, depth = tonumber(got[2]) or 0, vt = tonumber(got[3]) or 0}
+    return meta
+end
+
+-- The next fencing id: rises for ever, one per claim.
+local function next_lease()
+    local m = meta_load()
+    m.lease = m.lease + 1
+    meta_dirty = true
+    return format('%d', m.lease)
+end
+
+local function is_replayed(index)
+    return is_replayed_at[index]
+end
+
+local function use_nonces(first, n)
+    is_replayed_at = {}
+    if n == 0 then return end
+    local day = floor(now_ms / 86400000)
+    local today, yesterday = P .. 'nonces:' .. day, P .. 'nonces:' .. (day - 1)
+    local in_today = call('SMISMEMBER', today, unpack(args, first, first + n - 1))
+    local in_yesterday = call('SMISMEMBER', yesterday, unpack(args, first, first + n - 1))
+    local seen = {}
+    for i = 1, n do
+        local nonce = args[first + i - 1]
+        if in_today[i] == 1 or in_yesterday[i] == 1 or seen[nonce] then
+            is_replayed_at[tostring(i)] = true
+        end
+        seen[nonce] = true
+    end
+    call('SADD', today, unpack(args, first, first + n - 1))
+end
+
+-- Counts Open queries, per account and user for max_waiting, and in all for queue_max.
+local function count_open(account, user, delta)
+    local field = account .. ' ' .. user
+    open_delta[field] = (open_delta[field] or 0) + delta
+    meta_load().depth = meta.depth + delta
+    meta_dirty = true
+end
+
+local function open_count(account, user)
+    local field = account .. ' ' .. user
+    return (tonumber(call('HGET', P .. 'waiting', field)) or 0) + (open_delta[field] or 0)
+end
+
+-- Sends an event to a node: this one gets it in the reply, another by PUBLISH at the turn's end.
+local function send_event(to, event)
+    if to == node then
+        events[#events + 1] = event
+    else
+        local list = mail[to]
+        if not list then
+            list = {}
+            mail[to] = list
+        end
+        list[#list + 1] = event
+    end
+end
+
+-- Events travel in one message as <length>:<bytes> each.
+local function publish(channel, list)
+    for i = 1, #list do list[i] = #list[i] .. ':' .. list[i] end
+    return call('PUBLISH', P .. channel, concat(list))
+end
+
+local function flush_leases()
+    if #lease_new > 0 then call('ZADD', P .. 'leases', unpack(lease_new)) end
+    if #lease_kept > 0 then call('ZADD', P .. 'leases', 'XX', unpack(lease_kept)) end
+    if #lease_gone > 0 then call('ZREM', P .. 'leases', unpack(lease_gone)) end
+    lease_new, lease_kept, lease_gone = {}, {}, {}
+end
+
+local flush_idle -- include/idle.lua
+
+local function flush()
+    flush_leases()
+    flush_idle()
+    for field, delta in pairs(open_delta) do
+        if delta ~= 0 and call('HINCRBY', P .. 'waiting', field, delta) <= 0 then
+            call('HDEL', P .. 'waiting', field)
+        end
+    end
+    if meta_dirty then
+        call('HSET', P .. 'meta', 'lease', format('%d', meta.lease), 'depth',
+             max(meta.depth, 0), 'vt', format('%.6f', meta.vt))
+    end
+    for to, list in pairs(mail) do publish('node:' .. to, list) end
+end
+
+local function turn(keys, argv)
+    if not call then begin_library() end
+    P, args, node = keys[1], argv, argv[1]
+    lease_ms, delivery_ms = tonumber(argv[2]), tonumber(argv[3])
+    max_attempts, queue_max = tonumber(argv[4]), tonumber(argv[5])
+    local time = call('TIME')
+    now_s = tonumber(time[1])
+    now_us = now_s * 1000000 + tonumber(time[2])
+    now_ms = floor(now_us / 1000)
+    meta, meta_dirty, events, mail = nil, false, {}, {}
+    lease_new, lease_gone, lease_kept = {}, {}, {}
+    open_delta, users_seen = {}, {}
+    local nonce_n = tonumber(argv[6])
+    use_nonces(7, nonce_n)
+    local replies, i = {}, 7 + nonce_n
+    while args[i] do
+        replies[#replies + 1] = verbs[args[i]](i + 2)
+        i = i + 2 + args[i + 1]
+    end
+    flush()
+    for e = 1, #events do replies[#replies + 1] = events[e] end
+    return replies
+end

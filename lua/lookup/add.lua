@@ -1,0 +1,55 @@
+-- add_lookup: asks for matches of a fragment, for one query of a topic. Lookups are shared by
+-- fingerprint: the same fragment is looked up once, again only for a larger Count or another
+-- Threshold.
+-- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash
+--   (fragment, count, threshold, matches, refs), lookup_alias hash (fingerprint without the newline ->
+--   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookup_nodes set.
+-- ARGV: nonce, topic, seq, user (name; '' for any), fingerprint, alias, fragment (JSON), count,
+--   threshold.
+-- Returns: ok/ms | missing | full/depth | replay
+-- Wakes: one node with a parked lookup poll.  Repeatable: yes.
+local LOOKUPS_PER_TOPIC = 1000
+
+-- A topic no longer needs a lookup; it goes with the last one that did.
+local function forget_lookup(fingerprint)
+    local key = P .. 'lookup:' .. fingerprint
+    if call('HINCRBY', key, 'refs', -1) > 0 then return end
+    local alias = call('HGET', key, 'alias')
+    if alias then call('HDEL', P .. 'lookup_alias', alias) end
+    call('ZREM', P .. 'lookups', fingerprint)
+    call('DEL', key)
+end
+
+-- Wakes one node that has a poll for lookups. The registration is used up by the wake.
+local function wake_lookup_node()
+    while true do
+        local to = call('SPOP', P .. 'lookup_nodes')
+        if not to then return end
+        if to == node or is_alive(to) then
+            send_event(to, 'lookup')
+            return
+        end
+    end
+end
+
+verbs.add_lookup = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local topic, seq, user = args[a + 1], args[a + 2], args[a + 3]
+    local fingerprint, alias, fragment = args[a + 4], args[a + 5], args[a + 6]
+    local count, threshold = args[a + 7], args[a + 8]
+    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
+    if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
+    local mine, field = P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
+    local key = P .. 'lookup:' .. fingerprint
+    local depth = call('ZCARD', P .. 'lookups')
+    if depth >= queue_max or call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return 'full\n' .. depth end
+    if call('HSETNX', mine, field, now_ms) == 1 then call('HINCRBY', key, 'refs', 1) end
+    local had = call('HMGET', key, 'count', 'threshold')
+    if not had[1] or tonumber(had[1]) < tonumber(count) or had[2] ~= threshold then
+        call('HSET', key, 'fragment', fragment, 'count', count, 'threshold', threshold, 'alias', alias)
+        call('HSET', P .. 'lookup_alias', alias, fingerprint)
+        call('ZADD', P .. 'lookups', now_ms, fingerprint)
+        wake_lookup_node()
+    end
+    return 'ok\n' .. now_ms
+end

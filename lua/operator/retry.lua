@@ -1,0 +1,16 @@
+-- retry: a Failed or Cancelled query is Open again, at the front, with all of its attempts.
+-- KEYS: t:<topic>, failed.  ARGV: nonce, topic, seq.
+-- Returns: ok | done | pending (it is Open or Pending already) | missing | replay
+-- Wakes: one parked poll, by hand-over.  Repeatable: the second time it is pending.
+verbs.retry = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local topic, seq = args[a + 1], args[a + 2]
+    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 's:' .. seq)
+    if not got[1] then return 'missing' end
+    local first = got[2] and byte(got[2])
+    if first == 68 then return 'done' end
+    if first ~= 70 and first ~= 67 then return 'pending' end
+    call('ZREM', P .. 'failed', topic .. ' ' .. seq)
+    reopen(topic, {seq}, {0})
+    return 'ok'
+end

@@ -1,0 +1,48 @@
+-- status: the state of the queue for operators.
+-- KEYS: meta, models, turns:<model>, open:<model>:<user>, leases, engines, drained, nodes, node_info, idle,
+--   stat:<minute>, lookups.
+-- ARGV: nonce.
+-- Returns: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed
+--   of the last two minutes/seconds they span/n, then n engines as "<account> <engine>" / age ms /
+--   info (JSON) / '1' when drained, then per node its id / age ms / info (JSON).
+-- Wakes: nobody.  Repeatable: yes.
+verbs.status = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local oldest
+    for _, model in ipairs(call('SMEMBERS', P .. 'models')) do
+        for _, user in ipairs(call('ZRANGE', P .. 'turns:' .. model, 0, USERS_MAX - 1)) do
+            local first = call('ZRANGE', P .. 'open:' .. model .. ':' .. user, 0, 0, 'WITHSCORES')[2]
+            first = tonumber(first)
+            if first and (not oldest or first < oldest) then oldest = first end
+        end
+    end
+    local parked, counts = 0, {added = 0, done = 0, failed = 0}
+    local credits = call('ZRANGE', P .. 'idle', 0, -1, 'WITHSCORES')
+    for i = 2, #credits, 2 do parked = parked + credits[i] end
+    local minute = floor(now_s / 60)
+    for _, at in ipairs({minute, minute - 1}) do
+        for name in pairs(counts) do
+            counts[name] = counts[name] + (tonumber(call('HGET', P .. 'stat:' .. at, name)) or 0)
+        end
+    end
+    local text = {'ok', max(meta_load().depth, 0),
+        oldest and format('%d', max(0, floor(now_ms - oldest / 1000))) or '',
+        call('ZCARD', P .. 'leases'), call('ZCARD', P .. 'lookups'), format('%d', parked),
+        counts.added, counts.done, counts.failed, 60 + now_s % 60}
+    local engines = call('HGETALL', P .. 'engines')
+    text[#text + 1] = #engines / 2
+    for i = 1, #engines, 2 do
+        local at, info = match(engines[i + 1], '^(%d+) (.*)$')
+        text[#text + 1] = engines[i]
+        text[#text + 1] = format('%d', max(0, now_ms - at))
+        text[#text + 1] = info
+        text[#text + 1] = call('SISMEMBER', P .. 'drained', match(engines[i], '^%S+'))
+    end
+    local nodes = call('ZRANGE', P .. 'nodes', 0, -1, 'WITHSCORES')
+    for i = 1, #nodes, 2 do
+        text[#text + 1] = nodes[i]
+        text[#text + 1] = format('%d', max(0, now_ms - nodes[i + 1]))
+        text[#text + 1] = call('HGET', P .. 'node_info', nodes[i]) or '{}'
+    end
+    return concat(text, '\n')
+end

@@ -1,0 +1,61 @@
+-- add: stores one query in its topic and makes it claimable.
+-- Guarantees: Seq counts 1, 2, 3 in a topic; the same Idempotency-Key stores nothing twice; a full
+--   queue stores nothing. With an engine parked somewhere the query is handed over at once and
+--   never enters the queue.
+-- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key>
+--   string with TTL; include/fair.lua, include/idle.lua, meta.
+-- ARGV: nonce, topic, user, account, model (names), weight (number), max_waiting (number),
+--   row tail (lines 3 to 7 of a row), idempotency key (name or ''), body digest (hex),
+--   is_own ('1': the user must have a part in the topic, if it exists).
+-- Returns: ok/seq/ms | replay | missing | mismatch | waiting/depth/eta | full/depth/eta
+-- Wakes: one parked poll, by hand-over.  Repeatable: only with an idempotency key.
+local IDEMPOTENCY_S = 86400
+
+verbs.add = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local topic, user, account, model = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
+    local weight, max_waiting, tail = args[a + 5], tonumber(args[a + 6]), args[a + 7]
+    local idem, digest, is_own = args[a + 8], args[a + 9], args[a + 10] == '1'
+    local key = P .. 't:' .. topic
+    local idem_key
+    if idem ~= '' then
+        idem_key = P .. 'idem:' .. account .. ':' .. idem
+        local earlier = call('GET', idem_key)
+        if earlier then
+            local with, answer = match(earlier, '^(%x+) (.*)$')
+            if with ~= digest then return 'mismatch' end
+            return answer
+        end
+    end
+    local got = call('HMGET', key, 'seq', 'u:' .. user, 'open')
+    if is_own and got[1] and not got[2] then return 'missing' end
+    local seq = format('%d', (tonumber(got[1]) or 0) + 1)
+    local row = now_ms .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
+    local has_open = got[3] and got[3] ~= ''
+    local waiter = not has_open and take_waiter(model)
+    if waiter then
+        local lease = start_lease(topic)
+        call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
+             'P ' .. lease .. ' 1 ' .. waiter.account .. ' 1', 'u:' .. user, '1')
+        send_event(waiter.node, 'claim\n' .. waiter.account .. '|' .. waiter.models .. '\n' .. topic
+            .. '\n' .. lease .. '\n1\n1\n' .. seq .. '\n' .. row)
+    else
+        local depth, mine = meta_load().depth, open_count(account, user)
+        if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. eta_seconds(mine) end
+        if depth >= queue_max then return 'full\n' .. depth .. '\n' .. eta_seconds(depth) end
+        call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'u:' .. user, '1', 'open',
+             (got[3] or '') .. open_item(seq, 0, model, user, account, weight))
+        count_open(account, user, 1)
+        enqueue(model, user, topic, now_us, false)
+        if has_open then offer(model) end
+    end
+    if not got[2] then
+        if call('ZADD', P .. 'topics:' .. user, now_ms, topic) == 1 and not users_seen[user] then
+            users_seen[user] = true
+            call('SADD', P .. 'users', user)
+        end
+    end
+    local answer = 'ok\n' .. seq .. '\n' .. now_ms
+    if idem_key then call('SET', idem_key, digest .. ' ' .. answer, 'EX', IDEMPOTENCY_S) end
+    return answer
+end

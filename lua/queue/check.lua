@@ -1,0 +1,45 @@
+-- check: what became of a query; while it has no outcome the node is written down as waiting for it.
+-- Looking and registering are one atom, so no answer falls between them.
+-- KEYS: t:<topic>, open:<model>:<user>, turns:<model>.
+-- ARGV: nonce, topic, seq, user (name: must have a part in the topic; '' for any), is_waiting ('1').
+-- Returns: missing | replay | wait (nothing yet, registered) | <outcome as text, with status Open or
+--   Pending too, then position/eta ('' unless Open)>
+-- Wakes: nobody.  Repeatable: yes.
+local function position_of(topic, seq, open)
+    local before_in_topic, mine = 0, nil
+    for item in gmatch(open, '[^;]+') do
+        if match(item, '^%d+') == seq then
+            mine = item
+            break
+        end
+        before_in_topic = before_in_topic + 1
+    end
+    if not mine then return '', '' end
+    local model, user = match(mine, '^%d+ %d+ (%S+) (%S+)')
+    local queue = P .. 'open:' .. model .. ':' .. user
+    local rank = call('ZRANK', queue, topic) or 0
+    local position = position_in_turns(model, user, rank) + before_in_topic
+    return format('%d', position), eta_seconds(position)
+end
+
+verbs.check = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local topic, seq, user = args[a + 1], args[a + 2], args[a + 3]
+    local key = P .. 't:' .. topic
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq, 'u:' .. user)
+    local row, state, waiting = got[1], got[2], got[4]
+    if not row or (user ~= '' and not got[5]) then return 'missing' end
+    local first = state and byte(state)
+    if first and first ~= 80 then return outcome_text(row, state, got[3]) .. '\n\n' end
+    if args[a + 4] == '1' then
+        if not waiting or waiting == '' then
+            call('HSET', key, 'w:' .. seq, node)
+        elseif not find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
+            call('HSET', key, 'w:' .. seq, waiting .. ' ' .. node)
+        end
+        return 'wait'
+    end
+    if first then return 'Pending\n' .. row .. '\n\n\n\n\n\n\n' end
+    local position, eta = position_of(topic, seq, call('HGET', key, 'open') or '')
+    return 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
+end

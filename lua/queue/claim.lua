@@ -1,0 +1,15 @@
+-- claim: the next claim for an engine's poll, or its poll is parked as a credit.
+-- Guarantees: all Open queries of the topic whose turn it is become Pending under one new lease.
+-- KEYS: include/fair.lua, include/claim.lua, include/idle.lua.
+-- ARGV: nonce, class ("<account>|<models>"), is_parking ('1': grant a credit when there is no work).
+-- Returns: claim/<claim as text> | parked | empty | replay
+-- Wakes: nobody.  Repeatable: with a new nonce.
+verbs.claim = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local entry = own_entry(args[a + 1])
+    local text = claim_next(entry)
+    if text then return 'claim\n' .. text end
+    if args[a + 2] ~= '1' then return 'empty' end
+    add_credit(entry, 1)
+    return 'parked'
+end

@@ -1,0 +1,73 @@
+-- complete: stores an answer, once. Compare and set: the first valid answer wins.
+-- Stops these races: two engines answer the same query (the second gets done), an engine answers
+--   after its lease ended and another has claimed the row (lost: the fencing id or the holder
+--   differs), the same answer sent twice after a lost reply (same).
+-- KEYS: t:<topic>, leases, partials:<topic>:<seq>.
+-- ARGV: nonce, topic, seq, lease ('' when the engine did not say), holder (account name), query (JSON),
+--   answer text ("answer\nthink\nmodel", JSON lines), dialect ('deployed': the text alone decides).
+-- Returns: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay
+-- Wakes: every node that waits for the query, with the answer.  Repeatable: yes.
+
+-- The lowest Seq that `holder` holds with that very text.
+local function find_held_text(topic, holder, query)
+    local key = P .. 't:' .. topic
+    local last = tonumber(call('HGET', key, 'seq')) or 0
+    for seq = max(1, last - 9999), last do
+        local _, _, by = parse_pending(call('HGET', key, 's:' .. seq))
+        if by == holder then
+            local row = call('HGET', key, 'q:' .. seq)
+            if sub(row, -#query - 1) == '\n' .. query then return format('%d', seq) end
+        end
+    end
+    return nil
+end
+
+verbs.complete = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local topic, seq, lease, holder = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
+    local query, answer = args[a + 5], args[a + 6]
+    local key = P .. 't:' .. topic
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
+    local by_text = args[a + 7] == 'deployed'
+    if by_text or not got[2] or sub(got[2], -#query - 1) ~= '\n' .. query then
+        local found = find_held_text(topic, holder, query)
+        if found then
+            seq = found
+            got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
+        elseif not got[2] then
+            return (by_text and call('EXISTS', key) == 1) and 'mismatch' or 'missing'
+        elseif sub(got[2], -#query - 1) ~= '\n' .. query then
+            return 'mismatch'
+        end
+    end
+    local state, row = got[1], got[2]
+    local first = state and byte(state)
+    if first == 68 then
+        local stored = call('HGET', key, 'a:' .. seq)
+        if sub(stored, 1, #answer + 1) == answer .. '\n' then
+            return 'same\n' .. seq .. '\n' .. match(stored, '\n(%d+)\n[^\n]*$')
+        end
+        return 'done'
+    end
+    if first == 67 then return 'cancelled' end
+    if first == 70 then return 'failed' end
+    local holding, _, by, n = parse_pending(state)
+    if holding then
+        if lease ~= '' then
+            if lease ~= holding then return 'lost' end
+        elseif by ~= holder then
+            return 'lost'
+        end
+    end
+    local stored = answer .. '\n' .. now_ms .. '\n' .. holder
+    if got[3] and got[3] ~= '' then
+        call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, stored, 'w:' .. seq, '')
+    else
+        call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, stored)
+    end
+    if holding then leave_lease(topic, holding, n) else leave_open(topic, seq) end
+    if got[3] and got[3] ~= '' then
+        tell_waiters(topic, seq, got[3], outcome_event(topic, seq, row, 'D', stored))
+    end
+    return 'ok\n' .. seq .. '\n' .. now_ms
+end

@@ -1,0 +1,55 @@
+-- partial: appends new text of an answer under way, and renews the lease.
+-- The stream partials:<topic>:<seq> has one entry per piece, id "<attempt>-<n>" (what SSE clients
+-- see as event id), fields k ("t" think, "a" answer), x (text), o (bytes of all text up to its end).
+-- Overlap with what is stored is ignored, a gap refused. A new attempt starts at offset 0.
+-- KEYS: t:<topic>, leases, partials:<topic>:<seq> stream.
+-- ARGV: nonce, topic, seq, lease, offset (bytes), think (raw), answer (raw), max_bytes.
+-- Returns: ok/next offset | cancelled/next | gap/expected | lost | large | missing | replay
+-- Wakes: every node that waits for the query.  Repeatable: yes, by its offset.
+local PARTIALS_S = 86400
+
+verbs.partial = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local topic, seq, lease, offset = args[a + 1], args[a + 2], args[a + 3], tonumber(args[a + 4])
+    local key = P .. 't:' .. topic
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease)
+    if not got[1] then return 'missing' end
+    local stream = P .. 'partials:' .. topic .. ':' .. seq
+    local holding, attempt = parse_pending(got[2])
+    if holding ~= lease then
+        if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
+            return 'cancelled\n' .. format('%d', offset + #args[a + 5] + #args[a + 6])
+        end
+        return 'lost'
+    end
+    local last = call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+    local have, n = 0, 0
+    if last then
+        local of, at = match(last[1], '^(%d+)-(%d+)$')
+        if tonumber(of) == attempt then
+            have, n = tonumber(last[2][6]), tonumber(at)
+        else
+            call('DEL', stream)
+        end
+    end
+    if offset > have then return 'gap\n' .. have end
+    local skip = have - offset
+    local is_new = false
+    for i, kind in ipairs({'t', 'a'}) do
+        local text = args[a + 4 + i]
+        local fresh = sub(text, skip + 1)
+        skip = max(0, skip - #text)
+        if fresh ~= '' then
+            have, n, is_new = have + #fresh, n + 1, true
+            if have > tonumber(args[a + 7]) then return 'large' end
+            call('XADD', stream, attempt .. '-' .. n, 'k', kind, 'x', fresh, 'o', have)
+        end
+    end
+    if is_new then
+        call('EXPIRE', stream, PARTIALS_S)
+        tell_waiters(topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
+    end
+    lease_kept[#lease_kept + 1] = now_ms + lease_ms
+    lease_kept[#lease_kept + 1] = lease .. ' ' .. topic
+    return 'ok\n' .. have
+end

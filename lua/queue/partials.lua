@@ -1,0 +1,40 @@
+-- partials: the state of a query and the pieces of its answer behind an event id, for streams.
+-- KEYS: t:<topic>, partials:<topic>:<seq> stream.
+-- ARGV: topic, seq, after ("<attempt>-<n>", '0-0' for all).
+-- Returns: missing | <check's reply, registered as waiting>, NUL, then per piece its id, kind
+--   and text, each as <length>:<bytes>.  PIECES_MAX a call: the caller asks again from the last one.
+-- Wakes: nobody.  Repeatable: yes.
+local PIECES_MAX = 256
+
+verbs.partials = function(a)
+    local topic, seq, after = args[a], args[a + 1], args[a + 2]
+    local key = P .. 't:' .. topic
+    local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq)
+    local row, state, waiting = got[1], got[2], got[4]
+    if not row then return 'missing' end
+    local first = state and byte(state)
+    local head
+    if first and first ~= 80 then
+        head = outcome_text(row, state, got[3]) .. '\n\n'
+    else
+        waiting = waiting or ''
+        if not find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
+            call('HSET', key, 'w:' .. seq, waiting == '' and node or waiting .. ' ' .. node)
+        end
+        if first then
+            local _, attempt = parse_pending(state)
+            head = 'Pending\n' .. row .. '\n' .. attempt .. '\n\n\n\n\n\n'
+        else
+            local position, eta = position_of(topic, seq, call('HGET', key, 'open') or '')
+            head = 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
+        end
+    end
+    local pieces = {head, '\0'}
+    for _, entry in ipairs(call('XRANGE', P .. 'partials:' .. topic .. ':' .. seq, '(' .. after, '+',
+                                'COUNT', PIECES_MAX)) do
+        for _, part in ipairs({entry[1], entry[2][2], entry[2][4]}) do
+            pieces[#pieces + 1] = #part .. ':' .. part
+        end
+    end
+    return concat(pieces)
+end

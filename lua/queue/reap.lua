@@ -1,0 +1,21 @@
+-- reap: claims whose lease has ended are Open again, at the front, or Failed when their attempts
+-- are used up. Any node, any time: what is not due is not touched, REAP_MAX a call.
+-- KEYS: leases zset, t:<topic>.  ARGV: none.
+-- Returns: ms until the next lease ends (0: more are due), '' when there is none.
+-- Wakes: one parked poll a claim, by hand-over; waiters of what failed.  Repeatable: yes.
+local REAP_MAX = 100
+
+verbs.reap = function(a)
+    flush_leases()
+    local due = call('ZRANGEBYSCORE', P .. 'leases', '-inf', now_ms, 'LIMIT', 0, REAP_MAX)
+    for i = 1, #due do
+        local lease, topic = match(due[i], '^(%d+) (%S+)$')
+        call('ZREM', P .. 'leases', due[i])
+        local seqs, attempts = held_by(topic, lease)
+        call('HDEL', P .. 't:' .. topic, 'l:' .. lease)
+        return_rows(topic, seqs, attempts, '"No answer came before the lease ended, in any attempt."')
+    end
+    flush_leases()
+    local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
+    return first and format('%d', max(0, first - now_ms)) or ''
+end

@@ -1,0 +1,35 @@
+-- release: an engine gives a claim back, to be tried again or to fail.
+-- KEYS: t:<topic>, leases.
+-- ARGV: nonce, topic, lease ('': the row with that text), holder, query (JSON, for lease ''),
+--   reason (JSON), is_retry ('1' or '0').
+-- Returns: ok | lost | missing | replay
+-- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
+-- Repeatable: the second time it is lost.
+verbs.release = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local topic, lease, holder, query = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
+    local reason, is_retry = args[a + 5], args[a + 6] == '1'
+    local key = P .. 't:' .. topic
+    if call('EXISTS', key) == 0 then return 'missing' end
+    local seqs, attempts
+    if lease == '' then
+        local seq = find_held_text(topic, holder, query)
+        if not seq then return 'lost' end
+        local attempt
+        lease, attempt = parse_pending(call('HGET', key, 's:' .. seq))
+        seqs, attempts = {seq}, {attempt}
+        local listed = call('HGET', key, 'l:' .. lease)
+        if not listed then end_lease(lease, topic) end
+    else
+        seqs, attempts = held_by(topic, lease)
+        if #seqs == 0 then return 'lost' end
+        call('HDEL', key, 'l:' .. lease)
+        end_lease(lease, topic)
+    end
+    if is_retry then
+        return_rows(topic, seqs, attempts, reason)
+    else
+        for i = 1, #seqs do end_query(topic, seqs[i], 'F', reason) end
+    end
+    return 'ok'
+end

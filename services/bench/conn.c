@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ * conn.c - see conn.h.
+ *
+ *   closed --send--> connecting --EPOLLOUT--> open --EOF--> closed
+ *      ^                 |                                    |
+ *      +---- refused ----+        (a request was under way: on_again, at once or after a delay)
+ *
+ * Level-triggered: EPOLLIN always, EPOLLOUT only while connecting or while a write is half done.
+ * A node may close an idle connection in the very moment in which a request goes out; the bytes are
+ * then lost unread, so the request is issued again on a new connection. Should the node have read
+ * it after all, an add is there twice: one more query for the engines to answer, no error.
+ */
+#include "services/bench/conn.h"
+
+#include "shared/base/clock.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum {
+    EVENTS = 256,
+    READ_BYTES = 16384,
+    IN_MAX_BYTES = BENCH_HEAD_MAX_BYTES + BENCH_BODY_MAX_BYTES * 2,
+    OUT_MAX_BYTES = 8 << 20,
+    RECONNECT_US = 100000,
+    UNREACHABLE_US = 2000000,
+    TURN_MAX_US = 1000000
+};
+
+bool bench_conn_loop_init(struct bench_conn_loop *loop)
+{
+    *loop = (struct bench_conn_loop){.epoll = epoll_create1(EPOLL_CLOEXEC),
+                                     .begun_us = clock_mono_us()};
+    return loop->epoll >= 0;
+}
+
+void bench_conn_loop_fini(struct bench_conn_loop *loop)
+{
+    close(loop->epoll);
+    loop->epoll = -1;
+}
+
+void bench_conn_init(struct bench_conn *conn, struct bench_conn_loop *loop,
+                     const struct bench_target *target, const struct bench_conn_handler *handler)
+{
+    *conn = (struct bench_conn){.loop = loop, .target = target, .handler = handler, .fd = -1};
+    buf_init(&conn->in, IN_MAX_BYTES);
+    buf_init(&conn->out, OUT_MAX_BYTES);
+}
+
+static void close_socket(struct bench_conn *conn)
+{
+    if (conn->fd >= 0)
+        close(conn->fd); /* epoll forgets it */
+    conn->fd = -1;
+    conn->is_connecting = conn->is_writing = conn->has_answered = false;
+    buf_clear(&conn->in);
+}
+
+static void undelay(struct bench_conn *conn)
+{
+    struct bench_conn **link = &conn->loop->delayed;
+    while (conn->is_delayed && *link != conn)
+        link = &(*link)->next_delayed;
+    if (conn->is_delayed)
+        *link = conn->next_delayed;
+    conn->is_delayed = false;
+}
+
+void bench_conn_fini(struct bench_conn *conn)
+{
+    undelay(conn);
+    close_socket(conn);
+    buf_fini(&conn->in);
+    buf_fini(&conn->out);
+}
+
+void bench_conn_again_after(struct bench_conn *conn, uint64_t delay_us)
+{
+    conn->due_us = clock_mono_us() + delay_us;
+    if (conn->is_delayed)
+        return;
+    conn->is_delayed = true;
+    conn->next_delayed = conn->loop->delayed;
+    conn->loop->delayed = conn;
+}
+
+static void watch(struct bench_conn *conn, int operation, bool is_writing)
+{
+    struct epoll_event event = {.events = EPOLLIN | (is_writing ? EPOLLOUT : 0), .data.ptr = conn};
+    conn->is_writing = is_writing;
+    if (epoll_ctl(conn->loop->epoll, operation, conn->fd, &event) != 0)
+        abort(); /* the socket is ours and new, or known: only a bug of ours gets here */
+}
+
+static void fail_connect(struct bench_conn *conn, int error)
+{
+    struct bench_conn_loop *loop = conn->loop;
+    loop->last_errno = error;
+    loop->lost_n++;
+    if (loop->opened_n == 0 && clock_mono_us() - loop->begun_us > UNREACHABLE_US)
+        loop->is_stopped = loop->is_unreachable = true;
+    conn->is_waiting = false;
+    close_socket(conn);
+    bench_conn_again_after(conn, RECONNECT_US);
+}
+
+static void connect_socket(struct bench_conn *conn)
+{
+    const struct sockaddr *address = (const struct sockaddr *)&conn->target->address;
+    int one = 1;
+    conn->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (conn->fd < 0) {
+        fail_connect(conn, errno);
+        return;
+    }
+    setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (conn->source != 0) {
+        struct sockaddr_in source = {.sin_family = AF_INET, .sin_addr.s_addr = conn->source};
+        /* The port is chosen by connect, which may share it between targets. */
+        setsockopt(conn->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+        if (bind(conn->fd, (struct sockaddr *)&source, sizeof source) != 0) {
+            fail_connect(conn, errno);
+            return;
+        }
+    }
+    if (connect(conn->fd, address, conn->target->address_n) != 0 && errno != EINPROGRESS) {
+        fail_connect(conn, errno);
+        return;
+    }
+    conn->is_connecting = true;
+    watch(conn, EPOLL_CTL_ADD, true);
+}
+
+/* The connection is gone; whoever waits on it has to ask again. */
+static void lose(struct bench_conn *conn)
+{
+    bool was_waiting = conn->is_waiting, has_answered = conn->has_answered;
+    close_socket(conn);
+    conn->is_waiting = false;
+    if (!was_waiting)
+        return;
+    conn->loop->lost_n++;
+    if (has_answered)
+        conn->handler->on_again(conn);
+    else
+        bench_conn_again_after(conn, RECONNECT_US); /* no storm against a node that only closes */
+}
+
+static void write_out(struct bench_conn *conn)
+{
+    while (conn->written_n < conn->out.n) {
+        ssize_t n = send(conn->fd, conn->out.at + conn->written_n, conn->out.n - conn->written_n,
+                         MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            if (!conn->is_writing)
+                watch(conn, EPOLL_CTL_MOD, true);
+            return;
+        }
+        if (n < 0)
+            return; /* the reading side sees the end, after what the node had to say */
+        conn->written_n += (size_t)n;
+    }
+    conn->loop->sent_n++;
+    if (conn->is_writing)
+        watch(conn, EPOLL_CTL_MOD, false);
+}
+
+struct buf *bench_conn_begin(struct bench_conn *conn)
+{
+    buf_clear(&conn->out);
+    return &conn->out;
+}
+
+void bench_conn_send(struct bench_conn *conn)
+{
+    if (conn->is_waiting || conn->out.is_over)
+        abort();
+    conn->written_n = 0;
+    conn->is_waiting = true;
+    if (conn->fd < 0)
+        connect_socket(conn);
+    else
+        write_out(conn);
+}
+
+static void finish_connect(struct bench_conn *conn)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) {
+        fail_connect(conn, error);
+        return;
+    }
+    conn->is_connecting = false;
+    conn->loop->opened_n++;
+    write_out(conn);
+}
+
+/* Hands over what has come; false when the connection was closed meanwhile. */
+static bool take_responses(struct bench_conn *conn)
+{
+    struct bench_response response;
+    enum bench_response_outcome outcome = bench_response_parse(conn->in.at, conn->in.n, &response);
+    if (outcome == BENCH_RESPONSE_PARTIAL && !conn->in.is_over)
+        return true;
+    if (outcome != BENCH_RESPONSE_WHOLE || response.size != conn->in.n || !conn->is_waiting) {
+        /* Not HTTP, too large, or more than was asked for: nothing behind it can be trusted. */
+        conn->loop->bad_n++;
+        bool was_waiting = conn->is_waiting;
+        close_socket(conn);
+        conn->is_waiting = false;
+        if (was_waiting)
+            bench_conn_again_after(conn, RECONNECT_US);
+        return false;
+    }
+    /* The handler reads the response from a buffer that its own next request does not touch. */
+    struct buf in = conn->in;
+    conn->in = (struct buf){.max = in.max};
+    conn->is_waiting = false;
+    conn->has_answered = true;
+    if (response.is_last)
+        close_socket(conn);
+    conn->handler->on_response(conn, &response);
+    buf_fini(&conn->in);
+    conn->in = in;
+    buf_clear(&conn->in);
+    return false;
+}
+
+static void read_in(struct bench_conn *conn)
+{
+    for (;;) {
+        char *at = buf_reserve(&conn->in, READ_BYTES);
+        if (at == NULL) {
+            take_responses(conn);
+            return;
+        }
+        ssize_t n = recv(conn->fd, at, READ_BYTES, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
+        if (n <= 0) {
+            lose(conn);
+            return;
+        }
+        conn->in.n += (size_t)n;
+        /* Less than was asked for: there is no more for now. */
+        if (!take_responses(conn) || n < READ_BYTES)
+            return;
+    }
+}
+
+static void run_delayed(struct bench_conn_loop *loop, uint64_t now_us)
+{
+    struct bench_conn *conn = loop->delayed, *next;
+    loop->delayed = NULL;
+    for (; conn != NULL; conn = next) {
+        next = conn->next_delayed;
+        conn->is_delayed = false;
+        if (conn->due_us > now_us)
+            bench_conn_again_after(conn, conn->due_us - now_us);
+        else
+            conn->handler->on_again(conn);
+    }
+}
+
+static uint64_t find_due(const struct bench_conn_loop *loop, uint64_t until_us)
+{
+    for (const struct bench_conn *conn = loop->delayed; conn != NULL; conn = conn->next_delayed)
+        if (conn->due_us < until_us)
+            until_us = conn->due_us;
+    return until_us;
+}
+
+void bench_conn_loop_run(struct bench_conn_loop *loop, uint64_t until_us)
+{
+    struct epoll_event events[EVENTS];
+    while (!loop->is_stopped) {
+        uint64_t now_us = clock_mono_us();
+        if (now_us >= until_us)
+            return;
+        uint64_t due_us = find_due(loop, until_us), wait_us = due_us > now_us ? due_us - now_us : 0;
+        if (wait_us > TURN_MAX_US)
+            wait_us = TURN_MAX_US;
+        int n = epoll_wait(loop->epoll, events, EVENTS, (int)((wait_us + 999) / 1000));
+        for (int i = 0; i < n && !loop->is_stopped; i++) {
+            struct bench_conn *conn = events[i].data.ptr;
+            if (conn->fd < 0)
+                continue; /* closed by a handler earlier in this turn */
+            if (conn->is_connecting)
+                finish_connect(conn);
+            else if (conn->is_writing && (events[i].events & EPOLLOUT) != 0)
+                write_out(conn);
+            if (conn->fd >= 0 && !conn->is_connecting &&
+                (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
+                read_in(conn);
+        }
+        if (loop->delayed != NULL)
+            run_delayed(loop, clock_mono_us());
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conn: HTTP/1.1 keep-alive connections on one epoll loop, one request at a time each. It sends
+ * bytes that the owner wrote and hands over whole responses. A connection that the node closes, or
+ * that cannot be opened, is no error: it counts it and asks the owner to issue its request again,
+ * which it has to sign anew, since a node takes a nonce only once. One thread. Times are
+ * microseconds of clock_mono_us.
+ */
+#ifndef PARLEY_BENCH_CONN_H
+#define PARLEY_BENCH_CONN_H
+
+#include "services/bench/response.h"
+#include "services/bench/target.h"
+#include "shared/base/buf.h"
+
+#include <netinet/in.h>
+
+struct bench_conn;
+
+struct bench_conn_loop {
+    int epoll;
+    struct bench_conn *delayed; /* those with `due_us`, in no order */
+    uint64_t lost_n;            /* connections closed under a request, or not opened */
+    uint64_t sent_n;            /* requests that went out whole */
+    uint64_t bad_n;             /* responses that are not HTTP */
+    uint64_t opened_n, begun_us;
+    int last_errno; /* of the last connect that failed; 0: none has */
+    bool is_stopped;
+    bool is_unreachable; /* stopped because no connection could be opened for 2 s */
+};
+
+struct bench_conn_handler {
+    /* A whole response came. Borrowed until it returns; it may send the next request. */
+    void (*on_response)(struct bench_conn *conn, const struct bench_response *response);
+    /* Issue the request that this connection is at: it was lost, or its delay is over. */
+    void (*on_again)(struct bench_conn *conn);
+};
+
+struct bench_conn {
+    struct bench_conn_loop *loop;
+    const struct bench_target *target;
+    const struct bench_conn_handler *handler;
+    in_addr_t source; /* own address to connect from, network order; 0: the system's choice */
+    int fd;           /* -1: closed */
+    bool is_connecting, is_writing, is_waiting, is_delayed;
+    bool has_answered; /* this socket has brought a response */
+    struct buf in, out;
+    size_t written_n;
+    uint64_t due_us;
+    struct bench_conn *next_delayed;
+};
+
+/* False when the system refuses; errno says why. */
+bool bench_conn_loop_init(struct bench_conn_loop *loop) must_check;
+void bench_conn_loop_fini(struct bench_conn_loop *loop);
+
+/* Turns until `until_us`, or until somebody sets `is_stopped`. All callbacks run in here. */
+void bench_conn_loop_run(struct bench_conn_loop *loop, uint64_t until_us);
+
+/* Opens nothing yet. `target` and `handler` are borrowed for the connection's life. */
+void bench_conn_init(struct bench_conn *conn, struct bench_conn_loop *loop,
+                     const struct bench_target *target, const struct bench_conn_handler *handler);
+/* Closes it at once, whatever is under way. */
+void bench_conn_fini(struct bench_conn *conn);
+
+/* Write a request into conn->out (emptied here), then call bench_conn_send. Only when none is under
+ * way. */
+struct buf *bench_conn_begin(struct bench_conn *conn);
+void bench_conn_send(struct bench_conn *conn);
+
+/* Calls on_again after `delay_us`, from the loop. */
+void bench_conn_again_after(struct bench_conn *conn, uint64_t delay_us);
+
+#endif

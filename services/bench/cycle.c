@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ * cycle.c - full cycles per second: add, claim, answer, check, each a signed request.
+ *
+ *   split    a frontend connection:  add -> check (held until there is an answer) -> add ...
+ *            an engine connection:   claim (held until there is work) -> answer -> claim ...
+ *   inline   one connection does it all: add -> claim -> answer -> check what it claimed; there is
+ *            always work and always an answer, so nothing is held
+ *
+ * `conns` cycles are under way at any time. The first second warms up; then counters are taken at
+ * both ends of the measured time; then no cycle is begun any more and those under way are finished,
+ * so that a run leaves no open query behind. A cycle counts when its answer arrives within the
+ * measured time. Topics are new for every cycle.
+ */
+#include "services/bench/worker.h"
+
+#include "shared/base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WARM_UP_US = 1000000, DRAIN_US = 5000000, SLICE_US = 250000 };
+
+struct cycle_run {
+    const struct bench *bench;
+    enum bench_mode mode;
+    struct bench_conn_loop loop;
+    struct bench_worker *workers; /* frontends first */
+    size_t worker_n, busy_n;      /* busy: frontends with a cycle under way */
+    uint64_t cycles;
+    bool is_counting, is_draining;
+    struct bench_cycle_result *result;
+};
+
+static bool is_engine(const struct cycle_run *run, const struct bench_worker *worker)
+{
+    return (size_t)(worker - run->workers) >= run->bench->conns;
+}
+
+/* Begins the next cycle, or rests when the time is up. */
+static void begin_cycle(struct cycle_run *run, struct bench_worker *worker)
+{
+    if (!run->is_draining) {
+        bench_worker_add(worker);
+        return;
+    }
+    if (--run->busy_n == 0)
+        run->loop.is_stopped = true;
+}
+
+static void start_over(struct cycle_run *run, struct bench_worker *worker)
+{
+    if (is_engine(run, worker))
+        bench_worker_claim(worker);
+    else
+        begin_cycle(run, worker);
+}
+
+static void finish_cycle(struct cycle_run *run, struct bench_worker *worker)
+{
+    run->cycles++;
+    if (run->is_counting)
+        bench_samples_put(&run->result->latency, (int64_t)(clock_mono_us() - worker->begun_us));
+    begin_cycle(run, worker);
+}
+
+static void on_claimed(struct cycle_run *run, struct bench_worker *worker, struct str claim)
+{
+    if (bench_worker_take_claim(worker, claim)) {
+        bench_worker_answer(worker);
+    } else {
+        run->result->faults.empties++;
+        bench_worker_claim(worker);
+    }
+}
+
+static void on_answered(struct cycle_run *run, struct bench_worker *worker, struct str body)
+{
+    struct str next;
+    if (bench_worker_next_row(worker))
+        bench_worker_answer(worker);
+    else if (!is_engine(run, worker) && bench_worker_owns_claim(worker))
+        bench_worker_check(worker);
+    else if (worker->wants_next && bench_json_member(body, STR("Next"), &next) &&
+             bench_worker_take_claim(worker, next))
+        bench_worker_answer(worker);
+    else
+        bench_worker_claim(worker);
+}
+
+static void on_response(struct bench_conn *conn, const struct bench_response *response)
+{
+    struct bench_worker *worker = (struct bench_worker *)conn;
+    struct cycle_run *run = worker->owner;
+    switch (bench_worker_judge(worker, response, &run->result->faults)) {
+    case BENCH_GOOD: break;
+    case BENCH_ABANDON: start_over(run, worker); return;
+    case BENCH_AGAIN:
+    case BENCH_FATAL: return;
+    }
+    switch (worker->step) {
+    case BENCH_STEP_ADD:
+        if (!bench_worker_take_added(worker, response->body)) {
+            run->result->faults.errors++;
+            start_over(run, worker);
+        } else if (run->mode == BENCH_INLINE) {
+            bench_worker_claim(worker);
+        } else {
+            bench_worker_check(worker);
+        }
+        break;
+    case BENCH_STEP_CLAIM: on_claimed(run, worker, response->body); break;
+    case BENCH_STEP_ANSWER: on_answered(run, worker, response->body); break;
+    case BENCH_STEP_CHECK:
+        if (bench_body_has_answer(response->body)) {
+            finish_cycle(run, worker);
+        } else {
+            run->result->faults.empties++;
+            bench_worker_check(worker);
+        }
+        break;
+    }
+}
+
+static void on_again(struct bench_conn *conn)
+{
+    bench_worker_repeat((struct bench_worker *)conn);
+}
+
+static const struct bench_conn_handler handler = {.on_response = on_response, .on_again = on_again};
+
+static void run_for(struct cycle_run *run, uint64_t duration_us, const char *what)
+{
+    static const char *const names[] = {[BENCH_SPLIT] = "split", [BENCH_INLINE] = "inline"};
+    uint64_t start_us = clock_mono_us(), end_us = start_us + duration_us, now_us = start_us;
+    while (now_us < end_us && !run->loop.is_stopped) {
+        uint64_t slice_us = now_us + SLICE_US;
+        bench_conn_loop_run(&run->loop, slice_us < end_us ? slice_us : end_us);
+        now_us = clock_mono_us();
+        bench_show_progress(run->bench, "%s: %s, %llu cycles, %llu errors", names[run->mode], what,
+                            (unsigned long long)run->cycles,
+                            (unsigned long long)run->result->faults.errors);
+    }
+}
+
+static void start_workers(struct cycle_run *run)
+{
+    const struct bench *bench = run->bench;
+    run->busy_n = bench->conns;
+    for (size_t i = 0; i < run->worker_n; i++) {
+        struct bench_worker *worker = &run->workers[i];
+        bench_worker_init(worker, bench, run, &run->loop, &bench->targets[i % bench->target_n],
+                          &handler);
+        worker->user = (unsigned)(i % bench->users);
+        worker->wants_next = bench->is_next && is_engine(run, worker);
+    }
+    /* Engines first, so that they wait before there is work. */
+    for (size_t i = run->worker_n; i-- > 0;) {
+        struct bench_worker *worker = &run->workers[i];
+        if (is_engine(run, worker))
+            bench_worker_claim(worker);
+        else
+            bench_worker_add(worker);
+    }
+}
+
+static void measure(struct cycle_run *run)
+{
+    struct bench_cycle_result *result = run->result;
+    run_for(run, WARM_UP_US, "warming up");
+    run->is_counting = true;
+    uint64_t begun_us = clock_mono_us(), cycles = run->cycles, requests = run->loop.sent_n;
+    double node_s = bench_proc_cpu_s(&run->bench->nodes);
+    double redis_s = bench_proc_cpu_s(&run->bench->redis);
+    double client_s = bench_proc_own_cpu_s();
+    run_for(run, (uint64_t)run->bench->seconds * 1000000u, "measuring");
+    run->is_counting = false;
+    result->elapsed_us = clock_mono_us() - begun_us;
+    result->cycles = run->cycles - cycles;
+    result->requests = run->loop.sent_n - requests;
+    result->node_cpu_s = bench_proc_spent_s(&run->bench->nodes, node_s);
+    result->redis_cpu_s = bench_proc_spent_s(&run->bench->redis, redis_s);
+    result->client_cpu_s = bench_proc_own_cpu_s() - client_s;
+    run->is_draining = true;
+    run_for(run, DRAIN_US, "finishing");
+    result->unfinished = run->loop.is_stopped ? 0 : run->busy_n; /* stopped: done, or given up */
+}
+
+bool bench_cycle_run(const struct bench *bench, enum bench_mode mode,
+                     struct bench_cycle_result *ret_result)
+{
+    *ret_result = (struct bench_cycle_result){0};
+    struct cycle_run run = {.bench = bench, .mode = mode, .result = ret_result};
+    run.worker_n = bench->conns * (mode == BENCH_SPLIT ? 2 : 1);
+    if (!bench_conn_loop_init(&run.loop)) {
+        fprintf(stderr, "parley: cannot create an event loop: %s\n", strerror(errno));
+        return false;
+    }
+    run.workers = calloc(run.worker_n, sizeof *run.workers);
+    if (run.workers == NULL)
+        abort();
+    start_workers(&run);
+    measure(&run);
+    bench_faults_finish(&ret_result->faults, &run.loop);
+    bench_samples_sort(&ret_result->latency);
+    for (size_t i = 0; i < run.worker_n; i++)
+        bench_worker_fini(&run.workers[i]);
+    free(run.workers);
+    bench_conn_loop_fini(&run.loop);
+    return true;
+}

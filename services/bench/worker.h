@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * worker: one connection that plays a frontend, an engine, or both, and the four signed requests of
+ * a cycle: add, claim, answer, check. What to do after a response is the mode's business; building
+ * requests, reading claims and judging errors is done here, once for all modes.
+ */
+#ifndef PARLEY_BENCH_WORKER_H
+#define PARLEY_BENCH_WORKER_H
+
+#include "services/bench/bench.h"
+#include "services/bench/conn.h"
+
+enum bench_step { BENCH_STEP_ADD, BENCH_STEP_CLAIM, BENCH_STEP_ANSWER, BENCH_STEP_CHECK };
+
+enum { BENCH_TOPIC_BYTES = 48 };
+
+struct bench_worker {
+    struct bench_conn conn; /* first: a handler finds its worker by this address */
+    const struct bench *bench;
+    void *owner; /* the mode's run */
+    enum bench_step step;
+    unsigned user;                 /* on whose behalf it asks */
+    bool wants_next;               /* an answer asks for the next claim at once */
+    unsigned wait_s;               /* of a claim; 0: what the node takes for usual */
+    char topic[BENCH_TOPIC_BYTES]; /* what it adds and checks; no character needs an escape */
+    uint64_t seq, begun_us;
+    /* The claim that it answers: raw JSON, kept in `claim`. */
+    struct buf claim;
+    struct str claim_topic, claim_rest, row_seq, row_query;
+};
+
+enum bench_verdict {
+    BENCH_GOOD,
+    BENCH_AGAIN,   /* the node is busy: the step is issued again, on_again will come */
+    BENCH_ABANDON, /* this step cannot succeed: start over */
+    BENCH_FATAL    /* no step can: the loop was stopped */
+};
+
+void bench_worker_init(struct bench_worker *worker, const struct bench *bench, void *owner,
+                       struct bench_conn_loop *loop, const struct bench_target *target,
+                       const struct bench_conn_handler *handler);
+void bench_worker_fini(struct bench_worker *worker);
+
+/* Each sends one request. Only when none is under way. */
+void bench_worker_add(struct bench_worker *worker); /* under a new topic; sets begun_us */
+void bench_worker_claim(struct bench_worker *worker);
+void bench_worker_answer(struct bench_worker *worker); /* the row at hand */
+void bench_worker_check(struct bench_worker *worker);  /* `topic` and `seq` */
+/* The step that it is at, signed anew. */
+void bench_worker_repeat(struct bench_worker *worker);
+
+/* Looks at the status, counts what is wrong and, for BENCH_AGAIN, sets the delay. */
+enum bench_verdict bench_worker_judge(struct bench_worker *worker,
+                                      const struct bench_response *response,
+                                      struct bench_faults *faults) must_check;
+
+/* Reads the response to add into `seq`. False when it is not one. */
+bool bench_worker_take_added(struct bench_worker *worker, struct str body) must_check;
+/* Copies the claim in `json` and stands at its first row. False when it holds none. */
+bool bench_worker_take_claim(struct bench_worker *worker, struct str json) must_check;
+/* Steps to the claim's next row. False behind the last. */
+bool bench_worker_next_row(struct bench_worker *worker) must_check;
+/* Whether the claim is of this very run, and not left over from another or asked by people. Then
+ * `topic` and `seq` become those of the row at hand, for a check. */
+bool bench_worker_owns_claim(struct bench_worker *worker);
+/* Whether the response to check holds an answer. */
+bool bench_body_has_answer(struct str body);
+
+/* Adds the loop's own counts (lost connections, broken responses) to `faults`. */
+void bench_faults_finish(struct bench_faults *faults, const struct bench_conn_loop *loop);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ * add_query.c - POST /api/add-query: one query into its topic (lua/queue/add.lua). */
+#include "services/broker/handlers.h"
+
+#include <openssl/sha.h>
+
+enum { ROW_MAX = 2 << 20, IDEMPOTENCY_MAX = 128, DEPLOYED_QUERY_MIN_CHARS = 10, MODIFIERS_MAX = 64 << 10 };
+
+static void on_added(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (error == ERR_OK && str_eq(tag, STR("mismatch"))) {
+        respond_error(r, ERR_IDEMPOTENCY, NULL);
+        return;
+    }
+    if (store_refuse(r, error, tag, &lines))
+        return;
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    buf_lit(b, "{\"Topic\":");
+    buf_put_json(b, json_member_str(r->body, "Topic"));
+    store_put_key(b, "Seq");
+    buf_put(b, lines_next(&lines));
+    store_put_key(b, "Timestamp");
+    buf_put_json_ms(b, lines_next_u64(&lines));
+    buf_put_char(b, '}');
+    queue_count_added(broker_of(r)->queue);
+    respond_json(r, 200, buf_str(b));
+}
+
+static size_t count_chars(struct str s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.at[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* The deployed dialect writes Modifiers.Category before the text. */
+static void put_categories(struct buf *text, const json_t *modifiers)
+{
+    const json_t *category = json_object_get(modifiers, "Category");
+    size_t n = json_is_array(category) ? json_array_size(category) : json_is_string(category);
+    bool has_any = false;
+    for (size_t i = 0; i < n; i++) {
+        struct str one = json_str(json_is_array(category) ? json_array_get(category, i) : category);
+        if (one.n == 0)
+            continue;
+        buf_lit(text, "Category: ");
+        buf_put(text, one);
+        buf_put_char(text, '\n');
+        has_any = true;
+    }
+    if (has_any)
+        buf_lit(text, ".....\n");
+}
+
+/* Lines 3 to 7 of a row: user, model, modifiers, traceparent, query. */
+static bool put_row(struct buf *row, struct request *r, struct str user, struct str model,
+                    struct str query)
+{
+    const json_t *modifiers = json_object_get(r->body, "Modifiers");
+    if (modifiers != NULL && !json_is_null(modifiers) && !json_is_object(modifiers)) {
+        respond_error(r, ERR_BAD_REQUEST, "Modifiers must be an object.");
+        return false;
+    }
+    buf_put_json(row, user);
+    buf_put_char(row, '\n');
+    buf_put_json(row, model);
+    buf_put_char(row, '\n');
+    size_t before = row->n;
+    if (json_is_object(modifiers))
+        buf_put_json_value(row, modifiers);
+    else
+        buf_lit(row, "{}");
+    if (row->n - before > MODIFIERS_MAX * 8) {
+        respond_error(r, ERR_BAD_REQUEST, "Modifiers are larger than 512 KiB.");
+        return false;
+    }
+    buf_put_char(row, '\n');
+    struct str trace = request_header(r, "traceparent");
+    if (trace.n > 0 && trace.n <= 128 && str_is_utf8(trace))
+        buf_put_json(row, trace);
+    buf_put_char(row, '\n');
+    if (r->account->is_deployed) {
+        struct buf text;
+        buf_init(&text, ROW_MAX);
+        put_categories(&text, modifiers);
+        buf_put(&text, query);
+        buf_put_json(row, buf_str(&text));
+        buf_fini(&text);
+    } else {
+        buf_put_json(row, query);
+    }
+    return true;
+}
+
+static void put_digest(struct turn *turn, struct request *r)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    char hex[SHA256_DIGEST_LENGTH * 2 + 1];
+    SHA256((const unsigned char *)r->h2o->entity.base, r->h2o->entity.len, digest);
+    str_hex(digest, 16, hex);
+    turn_put(turn, str_of(hex));
+}
+
+void broker_add_query(struct request *r)
+{
+    struct str topic, user, query, model, user_name, key = request_header(r, "idempotency-key");
+    if (!request_body(r) || !store_topic_member(r, &topic) ||
+        !request_text(r, "User", 1, USER_MAX_BYTES, &user) ||
+        !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) ||
+        !request_optional_text(r, "Model", MODEL_MAX_BYTES, &model) ||
+        !store_on_behalf_of(r, user, &user_name))
+        return;
+    if (model.n == 0)
+        model = STR("default");
+    if (key.n > IDEMPOTENCY_MAX) {
+        respond_error(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
+        return;
+    }
+    if (r->account->is_deployed && count_chars(query) < DEPLOYED_QUERY_MIN_CHARS) {
+        respond_error(r, ERR_BAD_REQUEST, "Query must be at least 10 characters.");
+        return;
+    }
+    struct buf *row = &r->server->scratch;
+    buf_clear(row);
+    if (!put_row(row, r, user, model, query))
+        return;
+    struct str model_name = store_name(r, model);
+    struct str key_name = key.n == 0 ? STR("") : store_name(r, key);
+    struct turn *turn = request_begin_verb(r, LANE_ADD, STR("add"), on_added);
+    turn_put(turn, topic);
+    turn_put(turn, user_name);
+    turn_put(turn, r->account->name_token);
+    turn_put(turn, model_name);
+    turn_put(turn, store_weight(r));
+    turn_put_u64(turn, r->account->max_waiting);
+    turn_put(turn, buf_str(row));
+    turn_put(turn, key_name);
+    if (key.n == 0)
+        turn_put(turn, STR(""));
+    else
+        put_digest(turn, r);
+    turn_put(turn, r->account->role == ROLE_USER ? STR("1") : STR("0"));
+    turn_end(turn);
+}

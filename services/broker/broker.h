@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * broker: the BossBot system: queries into topics, claims to engines, answers back (contract,
+ * sections 1 to 3). One per thread, hung on the server as `services`. Handlers are one file per
+ * verb; routes.c lists them; store.c holds the scripts' calls that several of them share.
+ */
+#ifndef PARLEY_SERVICES_BROKER_BROKER_H
+#define PARLEY_SERVICES_BROKER_BROKER_H
+
+#include "shared/http/respond.h"
+#include "shared/queue/queue.h"
+
+enum {
+    TOPIC_MAX_BYTES = 128,
+    USER_MAX_BYTES = 128,
+    MODEL_MAX_BYTES = 128,
+    MODELS_MAX_BYTES = 512,
+    QUERY_MAX_BYTES = 256 << 10,
+    ENGINE_MAX_BYTES = 64,
+    WAIT_MAX_S = 120,
+    TOKEN_LIFETIME_S = 3600,
+};
+
+struct broker {
+    struct server *server;
+    struct queue *queue;
+};
+
+extern const struct route broker_routes[];
+
+static inline struct broker *broker_of(struct request *r)
+{
+    return r->server->services;
+}
+
+/* Ends everything that is parked, with its normal empty answer: the node shuts down. */
+void broker_drain(struct broker *broker);
+/* An event that is not the queue's (struct queue_config). */
+void broker_on_event(struct broker *broker, struct str kind, struct lines *rest);
+/* Scripts run (again): asks for the cluster's token key. */
+void broker_on_up(struct broker *broker);
+
+/* --- store.c ---------------------------------------------------------------------------------- */
+
+/* `s` as a name for keys and lines, in the request's pool. */
+struct str store_name(struct request *r, struct str s);
+/* The name of the user whose topics the request may see: an account of role user sees its own,
+ * everybody else ("") all. */
+struct str store_viewer(struct request *r);
+/* The account's weight as text. */
+struct str store_weight(struct request *r);
+/* Answers what a verb's reply says against the request and returns true; false for "ok" and all
+ * tags that are a success. */
+bool store_refuse(struct request *r, enum err error, struct str tag, struct lines *rest);
+
+/* The parameter or member Topic: 1 to 128 bytes, no white space, no control characters. They answer 400
+ * and return false otherwise. *ret_name is the topic's name. */
+bool store_topic_param(struct request *r, struct str *ret_name) must_check;
+bool store_topic_member(struct request *r, struct str *ret_name) must_check;
+/* The member Seq, a whole number from `min`. */
+bool store_seq_member(struct request *r, int64_t min, uint64_t *ret_seq) must_check;
+/* The parameter or member OnBehalfOf: 1 to 128 bytes; role user: itself, and its default. Answers
+ * 400 or 403 and returns false otherwise. *ret_name is the user's name. */
+bool store_on_behalf_of(struct request *r, struct str given, struct str *ret_name) must_check;
+
+/* Puts `,"Name":` in front of the next member. */
+void store_put_key(struct buf *b, const char *name);
+/* Puts what check-query shows of an outcome, without the braces. `has_status`: Detail. */
+void store_put_outcome(struct buf *b, struct request *r, struct str topic, uint64_t seq,
+                       const struct outcome *o, bool is_detail, bool nothing_is_empty_list);
+
+/* --- claim_reply.c ---------------------------------------------------------------------------- */
+
+/* A claim on its way to an engine: written, and then confirmed or given back. In the owner's memory. */
+struct delivery {
+    struct str topic, lease; /* copies in the request's pool; at == NULL: no claim */
+};
+
+struct claim_view {
+    bool is_detail;
+    bool is_deployed;
+};
+
+/* Puts the claim as get-new-queries shows it, without the closing brace, and notes it in
+ * `delivery`. */
+void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
+                     const struct claim_view *view, struct delivery *delivery);
+/* When the request is gone: the bytes reached the client's socket, or the claim goes back. */
+void delivery_settle(struct delivery *delivery, struct request *r);
+
+#define EMPTY_CLAIM "\"Topic\":null,\"Queries\":null"
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ * check_query.c - GET /api/check-query: the outcome of a query, waited for (lua/queue/check.lua).
+ *
+ *   broker_check_query --check--> has an outcome ---------------------------> answer
+ *                          |                                                    ^
+ *                          | wait                                               |
+ *                          v                 outcome pushed                     |
+ *                        PARKED ------------------------------------------------+
+ *                          |  | changed: check again (after a lost connection)   |
+ *                          |  +--------------------------------------------------+
+ *                          v deadline: look once more without waiting, answer with nulls
+ *
+ * The watch is set before the check is sent, and the check registers this node in the same atom in
+ * which it looks, so no outcome falls between. */
+#include "services/broker/handlers.h"
+
+struct check {
+    struct request *r;
+    struct watch watch;
+    struct deadline deadline;
+    struct str topic;
+    uint64_t seq;
+    bool is_detail, is_last, is_again;
+};
+
+static void ask(struct check *check);
+
+static void answer(struct check *check, struct str text)
+{
+    struct request *r = check->r;
+    struct lines lines = lines_of(text);
+    struct outcome o = lines_next_outcome(&lines);
+    struct str position = lines_next(&lines), eta = lines_next(&lines);
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    buf_put_char(b, '{');
+    store_put_outcome(b, r, check->topic, check->seq, &o, check->is_detail, false);
+    if (check->is_detail && str_eq(o.status, STR("Open"))) {
+        store_put_key(b, "Position");
+        buf_put(b, position.n > 0 ? position : STR("null"));
+        store_put_key(b, "EtaSeconds");
+        buf_put(b, eta.n > 0 ? eta : STR("null"));
+    }
+    buf_put_char(b, '}');
+    queue_unwatch(broker_of(r)->queue, &check->watch);
+    loop_cancel_deadline(r->server->loop, &check->deadline);
+    respond_json(r, 200, buf_str(b));
+}
+
+static void on_checked(struct request *r, enum err error, struct str reply)
+{
+    struct check *check = r->state;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (r->is_answered)
+        return;
+    if (error == ERR_REDIS_LOST && r->was_parked && !check->is_last)
+        return; /* it stays parked: looked at again once the connection stands */
+    if (error == ERR_OK && str_eq(tag, STR("wait"))) {
+        r->was_parked = true;
+        if (check->is_again || check->is_last) {
+            check->is_again = false;
+            ask(check);
+        }
+        return;
+    }
+    if (store_refuse(r, error, tag, &lines))
+        return;
+    answer(check, reply);
+}
+
+static void ask(struct check *check)
+{
+    struct request *r = check->r;
+    struct turn *turn = request_begin_verb(r, LANE_READ, STR("check"), on_checked);
+    turn_put(turn, check->topic);
+    turn_put_u64(turn, check->seq);
+    turn_put(turn, store_viewer(r));
+    turn_put(turn, check->is_last ? STR("0") : STR("1"));
+    turn_end(turn);
+}
+
+static void on_outcome(struct watch *watch, struct str outcome)
+{
+    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
+    if (!check->r->is_answered)
+        answer(check, outcome);
+}
+
+static void on_changed(struct watch *watch)
+{
+    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
+    if (check->r->verb != NULL)
+        check->is_again = true;
+    else
+        ask(check);
+}
+
+static void on_deadline(struct deadline *deadline)
+{
+    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, deadline, deadline);
+    check->is_last = true;
+    if (check->r->verb == NULL)
+        ask(check);
+}
+
+static void on_gone(struct request *r)
+{
+    struct check *check = r->state;
+    queue_unwatch(broker_of(r)->queue, &check->watch);
+    loop_cancel_deadline(r->server->loop, &check->deadline);
+}
+
+void broker_check_query(struct request *r)
+{
+    struct str topic;
+    uint64_t seq, wait_s;
+    if (!store_topic_param(r, &topic) || !request_param_u64(r, "Seq", 1, INT32_MAX, 0, &seq) ||
+        !request_param_u64(r, "Wait", 0, WAIT_MAX_S, 60, &wait_s))
+        return;
+    if (seq == 0) {
+        respond_error(r, ERR_BAD_REQUEST, "Seq takes a whole number from 1.");
+        return;
+    }
+    struct str accept = request_header(r, "accept");
+    if (accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL) {
+        check_stream_start(r, topic, seq);
+        return;
+    }
+    struct check *check = request_alloc(r, sizeof *check);
+    *check = (struct check){.r = r,
+                            .topic = topic,
+                            .seq = seq,
+                            .is_detail = request_param_is_true(r, "Detail"),
+                            .is_last = wait_s == 0 || r->server->is_draining};
+    r->state = check;
+    r->on_gone = on_gone;
+    if (!check->is_last) {
+        check->watch = (struct watch){
+            .topic = topic, .seq = seq, .on_outcome = on_outcome, .on_changed = on_changed};
+        queue_watch(broker_of(r)->queue, &check->watch);
+        check->deadline.on_expire = on_deadline;
+        loop_set_deadline(r->server->loop, &check->deadline, wait_s * 1000);
+    }
+    ask(check);
+}

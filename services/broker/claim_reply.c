@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * claim_reply.c - a claim as engines see it, and whether it got there. */
+#include "services/broker/broker.h"
+
+static void put_plain(struct buf *b, struct claim *claim, bool is_deployed)
+{
+    struct lines lines = claim->queries;
+    for (unsigned i = 0; i < claim->n; i++) {
+        struct str seq = lines_next(&lines);
+        struct query_row row = lines_next_row(&lines);
+        buf_put(b, i == 0 ? STR("{\"") : STR(",{\""));
+        buf_put(b, seq);
+        buf_lit(b, "\":");
+        if (is_deployed)
+            buf_put_char(b, '[');
+        buf_put(b, row.query);
+        if (is_deployed) {
+            buf_put_char(b, ',');
+            buf_put(b, row.user);
+            buf_put_char(b, ',');
+            buf_put(b, row.model);
+            buf_put_char(b, ']');
+        }
+        buf_put_char(b, '}');
+    }
+}
+
+static void put_details(struct buf *b, struct claim *claim)
+{
+    struct lines lines = claim->queries;
+    for (unsigned i = 0; i < claim->n; i++) {
+        struct str seq = lines_next(&lines);
+        struct query_row row = lines_next_row(&lines);
+        buf_put(b, i == 0 ? STR("\"") : STR(",\""));
+        buf_put(b, seq);
+        buf_lit(b, "\":{\"User\":");
+        buf_put(b, row.user);
+        store_put_key(b, "Model");
+        buf_put(b, row.model);
+        store_put_key(b, "Modifiers");
+        buf_put(b, row.modifiers);
+        store_put_key(b, "Timestamp");
+        buf_put_json_ms(b, row.created_ms);
+        store_put_key(b, "Traceparent");
+        buf_put(b, row.traceparent.n > 0 ? row.traceparent : STR("null"));
+        buf_put_char(b, '}');
+    }
+}
+
+void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
+                     const struct claim_view *view, struct delivery *delivery)
+{
+    delivery->topic = request_copy(r, claim->topic);
+    delivery->lease = request_copy(r, claim->lease);
+    buf_lit(b, "{\"Topic\":");
+    buf_put_json_of_name(b, claim->topic);
+    buf_lit(b, ",\"Queries\":[");
+    put_plain(b, claim, view->is_deployed);
+    buf_put_char(b, ']');
+    if (!view->is_detail)
+        return;
+    store_put_key(b, "Lease");
+    buf_put_char(b, '"');
+    buf_put(b, claim->lease);
+    buf_put_char(b, '"');
+    store_put_key(b, "LeaseSeconds");
+    buf_put_u64(b, queue_lease_ms(broker_of(r)->queue) / 1000);
+    store_put_key(b, "Attempt");
+    buf_put_u64(b, claim->attempt);
+    buf_lit(b, ",\"Details\":{");
+    put_details(b, claim);
+    buf_put_char(b, '}');
+}
+
+void delivery_settle(struct delivery *delivery, struct request *r)
+{
+    if (delivery->topic.at == NULL)
+        return;
+    struct queue *queue = broker_of(r)->queue;
+    if (r->is_answered && !request_write_failed(r))
+        queue_delivered(queue, delivery->topic, delivery->lease);
+    else
+        queue_give_back(queue, delivery->topic, delivery->lease);
+    delivery->topic.at = NULL;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ * get_new_queries.c - GET /api/get-new-queries: an engine's long poll for its next claim.
+ *
+ *   start --claim--> claimed ----------------+-> (History: thread) --> answer --> gone: confirm
+ *            |                               |                            |       or give back
+ *            | parked                        |                            +-> client left: give
+ *            v          hand-over            |                                back
+ *          PARKED ---------------------------+
+ *            | deadline, drain, newer poll of that engine: the empty body
+ *
+ * A claim is never given to a dead socket: the socket is looked at before, and once libh2o is done
+ * with the answer the claim is confirmed, or given back when the write failed. */
+#include "services/broker/handlers.h"
+
+#include <stdio.h>
+
+enum { INFO_MAX = 560 };
+
+struct get_new_queries {
+    struct request *r;
+    struct poll poll;
+    struct deadline deadline;
+    struct claim_view view;
+    struct delivery delivery;
+    bool has_history;
+    struct str before; /* first Seq of the claim: History is what came earlier */
+    struct buf text;   /* the answer so far, while History is fetched */
+};
+
+static void answer_empty(struct request *r)
+{
+    struct get_new_queries *op = r->state;
+    loop_cancel_deadline(r->server->loop, &op->deadline);
+    respond_json(r, 200, STR("{" EMPTY_CLAIM "}"));
+}
+
+static void answer_with_history(struct request *r, enum err error, struct str reply)
+{
+    struct get_new_queries *op = r->state;
+    struct lines lines = lines_of(reply);
+    bool is_first = true;
+    buf_lit(&op->text, ",\"History\":[");
+    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
+        while (lines_are_left(&lines)) {
+            struct str seq = lines_next(&lines);
+            struct outcome o = lines_next_outcome(&lines);
+            if (o.answer.n == 0)
+                continue;
+            buf_put(&op->text, is_first ? STR("{\"Seq\":") : STR(",{\"Seq\":"));
+            is_first = false;
+            buf_put(&op->text, seq);
+            store_put_key(&op->text, "Query");
+            buf_put(&op->text, o.row.query);
+            store_put_key(&op->text, "Answer");
+            buf_put(&op->text, o.answer);
+            buf_put_char(&op->text, '}');
+        }
+    buf_lit(&op->text, "]}");
+    respond_json(r, 200, buf_str(&op->text));
+}
+
+static void on_claim(struct poll *poll, struct claim *claim)
+{
+    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, poll, poll);
+    struct request *r = op->r;
+    struct buf *b = op->has_history ? &op->text : &r->server->scratch;
+    loop_cancel_deadline(r->server->loop, &op->deadline);
+    buf_clear(b);
+    claim_reply_put(b, r, claim, &op->view, &op->delivery);
+    if (!op->has_history) {
+        buf_put_char(b, '}');
+        respond_json(r, 200, buf_str(b));
+        return;
+    }
+    struct lines lines = claim->queries;
+    struct str before = request_copy(r, lines_next(&lines));
+    struct turn *turn = request_begin_verb(r, LANE_READ, STR("thread"), answer_with_history);
+    turn_put(turn, op->delivery.topic);
+    turn_put(turn, STR(""));
+    turn_put(turn, before);
+    turn_end(turn);
+}
+
+static void on_end(struct poll *poll, enum err error)
+{
+    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, poll, poll);
+    struct request *r = op->r;
+    if (error == ERR_OK) {
+        answer_empty(r);
+        return;
+    }
+    loop_cancel_deadline(r->server->loop, &op->deadline);
+    if (error == ERR_NOT_FOUND) { /* the client has left: this makes libh2o notice */
+        r->h2o->http1_is_persistent = 0;
+        error = ERR_DRAINING;
+    }
+    respond_error(r, error, NULL);
+}
+
+static bool is_alive(struct poll *poll)
+{
+    return !request_client_left(H2O_STRUCT_FROM_MEMBER(struct get_new_queries, poll, poll)->r);
+}
+
+static void on_deadline(struct deadline *deadline)
+{
+    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, deadline, deadline);
+    queue_poll_cancel(broker_of(op->r)->queue, &op->poll);
+    answer_empty(op->r);
+}
+
+static void on_gone(struct request *r)
+{
+    struct get_new_queries *op = r->state;
+    queue_poll_cancel(broker_of(r)->queue, &op->poll);
+    loop_cancel_deadline(r->server->loop, &op->deadline);
+    delivery_settle(&op->delivery, r);
+    buf_fini(&op->text);
+}
+
+static void end_for_drain(struct poll *poll)
+{
+    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, poll, poll);
+    queue_poll_cancel(broker_of(op->r)->queue, poll);
+    answer_empty(op->r);
+}
+
+void broker_drain(struct broker *broker)
+{
+    queue_each_parked(broker->queue, end_for_drain);
+    lookups_drain(broker);
+}
+
+/* The parameter Models as the scripts take it: names joined by ',', sorted out of nothing; "*" when
+ * it is absent. False after a 400. */
+static bool read_models(struct request *r, struct str *ret_models)
+{
+    struct str given = request_param(r, "Models");
+    *ret_models = STR("*");
+    if (given.at == NULL || str_trim(given).n == 0)
+        return true;
+    if (given.n > MODELS_MAX_BYTES / 2) {
+        respond_error(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes.");
+        return false;
+    }
+    struct buf list;
+    buf_init(&list, MODELS_MAX_BYTES * 2);
+    while (given.at != NULL) {
+        struct str name = str_trim(str_cut(&given, ','));
+        if (name.n == 0)
+            continue;
+        if (list.n > 0)
+            buf_put_char(&list, ',');
+        buf_put_name(&list, name);
+    }
+    *ret_models = request_copy(r, buf_str(&list));
+    buf_fini(&list);
+    if (ret_models->n > MODELS_MAX_BYTES) {
+        respond_error(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes.");
+        return false;
+    }
+    return true;
+}
+
+void broker_get_new_queries(struct request *r)
+{
+    struct str models, engine = request_param(r, "Engine");
+    uint64_t wait_s;
+    char info[INFO_MAX];
+    if (!request_param_u64(r, "Wait", 0, WAIT_MAX_S, 100, &wait_s) || !read_models(r, &models))
+        return;
+    if (engine.n > ENGINE_MAX_BYTES) {
+        respond_error(r, ERR_BAD_REQUEST, "Engine must be at most 64 bytes.");
+        return;
+    }
+    struct get_new_queries *op = request_alloc(r, sizeof *op);
+    *op = (struct get_new_queries){
+        .r = r,
+        .poll = {.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end},
+        .deadline = {.on_expire = on_deadline},
+        .view = {.is_detail = request_param_is_true(r, "Detail"),
+                 .is_deployed = r->account->is_deployed},
+        .has_history = request_param_is_true(r, "History"),
+        .text = {.max = 32 << 20}};
+    r->state = op;
+    r->on_gone = on_gone;
+    if (engine.n > 0)
+        op->poll.engine = store_name(r, engine);
+    bool may_park = wait_s > 0 && !r->server->is_draining;
+    int n = snprintf(info, sizeof info, "{\"Models\":\"%.*s\"}", STR_ARG(models));
+    if (may_park) {
+        r->was_parked = true;
+        loop_set_deadline(r->server->loop, &op->deadline, wait_s * 1000);
+    }
+    queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, models, &r->nonce,
+                     may_park, (struct str){info, (size_t)n});
+    r->nonce.is_set = false;
+}

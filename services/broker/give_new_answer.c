@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ * give_new_answer.c - POST /api/give-new-answer: an engine's answer, stored once
+ * (lua/queue/complete.lua); with Next=true the same request takes the engine's next claim. */
+#include "services/broker/handlers.h"
+
+enum { ANSWER_TEXT_MAX = 4 << 20 };
+
+struct give_new_answer {
+    struct request *r;
+    struct poll poll;
+    struct claim_view view;
+    struct delivery delivery;
+    bool wants_next;
+    uint64_t seq, answered_ms;
+};
+
+static void put_answered(struct buf *b, const struct give_new_answer *op)
+{
+    buf_clear(b);
+    buf_lit(b, "{\"Topic\":");
+    buf_put_json(b, json_member_str(op->r->body, "Topic"));
+    store_put_key(b, "Seq");
+    buf_put_u64(b, op->seq);
+    buf_lit(b, ",\"Status\":\"Done\",\"Timestamp\":");
+    buf_put_json_ms(b, op->answered_ms);
+}
+
+static void on_claim(struct poll *poll, struct claim *claim)
+{
+    struct give_new_answer *op = H2O_STRUCT_FROM_MEMBER(struct give_new_answer, poll, poll);
+    struct buf *b = &op->r->server->scratch;
+    put_answered(b, op);
+    store_put_key(b, "Next");
+    claim_reply_put(b, op->r, claim, &op->view, &op->delivery);
+    buf_lit(b, "}}");
+    respond_json(op->r, 200, buf_str(b));
+}
+
+/* No claim, for whatever reason: the answer is stored, and that is what counts. */
+static void on_end(struct poll *poll, enum err error)
+{
+    struct give_new_answer *op = H2O_STRUCT_FROM_MEMBER(struct give_new_answer, poll, poll);
+    struct buf *b = &op->r->server->scratch;
+    (void)error;
+    put_answered(b, op);
+    buf_lit(b, ",\"Next\":{" EMPTY_CLAIM "}}");
+    respond_json(op->r, 200, buf_str(b));
+}
+
+static bool is_alive(struct poll *poll)
+{
+    return !request_client_left(H2O_STRUCT_FROM_MEMBER(struct give_new_answer, poll, poll)->r);
+}
+
+static void on_gone(struct request *r)
+{
+    struct give_new_answer *op = r->state;
+    queue_poll_cancel(broker_of(r)->queue, &op->poll);
+    delivery_settle(&op->delivery, r);
+}
+
+static void on_completed(struct request *r, enum err error, struct str reply)
+{
+    struct give_new_answer *op = r->state;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (store_refuse(r, error, tag, &lines)) {
+        metrics_add(r->server->metrics, METRIC_ANSWERS_REFUSED, 1);
+        return;
+    }
+    op->seq = lines_next_u64(&lines);
+    op->answered_ms = lines_next_u64(&lines);
+    if (str_eq(tag, STR("ok")))
+        queue_count_done(broker_of(r)->queue);
+    if (op->wants_next) {
+        queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, STR("*"), NULL, false,
+                         STR("{\"Models\":\"*\"}"));
+        return;
+    }
+    struct buf *b = &r->server->scratch;
+    put_answered(b, op);
+    buf_put_char(b, '}');
+    respond_json(r, 200, buf_str(b));
+}
+
+static void on_released(struct request *r, enum err error, struct str reply)
+{
+    (void)reply; /* the deployed engine does not care whether it still held the query */
+    if (error != ERR_OK)
+        respond_error(r, error, NULL);
+    else
+        respond_json(r, 200, STR("{\"status\":\"OK\"}"));
+}
+
+static bool is_text_list(const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!json_is_string(json_array_get(value, i)))
+            return false;
+    return json_is_array(value);
+}
+
+static void put_text_list(struct buf *b, const json_t *value)
+{
+    if (json_is_string(value)) {
+        buf_put_char(b, '[');
+        buf_put_json(b, json_str(value));
+        buf_put_char(b, ']');
+    } else if (json_is_array(value)) {
+        for (size_t i = 0; i < json_array_size(value); i++) {
+            buf_put_char(b, i == 0 ? '[' : ',');
+            buf_put_json(b, json_str(json_array_get(value, i)));
+        }
+        buf_put(b, json_array_size(value) == 0 ? STR("[]") : STR("]"));
+    } else {
+        buf_lit(b, "null");
+    }
+}
+
+/* "answer\nthink\nmodel" as lua/queue/complete.lua stores it. False after a 400. */
+static bool put_answer(struct buf *b, struct request *r)
+{
+    const json_t *answer = json_object_get(r->body, "Answer");
+    const json_t *think = json_object_get(r->body, "Think");
+    struct str model;
+    bool is_list = is_text_list(answer) && json_array_size(answer) > 0;
+    if (!is_list && !json_is_string(answer)) {
+        respond_error(r, ERR_BAD_REQUEST, "Answer must be a non-empty array of strings, or a string.");
+        return false;
+    }
+    if (think != NULL && !json_is_null(think) && !json_is_string(think) && !is_text_list(think)) {
+        respond_error(r, ERR_BAD_REQUEST, "Think must be null, a string or an array of strings.");
+        return false;
+    }
+    if (!request_optional_text(r, "Model", MODEL_MAX_BYTES, &model))
+        return false;
+    put_text_list(b, answer);
+    buf_put_char(b, '\n');
+    put_text_list(b, think);
+    buf_put_char(b, '\n');
+    if (model.n > 0)
+        buf_put_json(b, model);
+    else
+        buf_lit(b, "null");
+    return true;
+}
+
+static struct str query_json(struct request *r, struct str query)
+{
+    struct buf text;
+    buf_init(&text, ANSWER_TEXT_MAX);
+    buf_put_json(&text, query);
+    struct str copy = request_copy(r, buf_str(&text));
+    buf_fini(&text);
+    return copy;
+}
+
+/* The deployed engines give a claim back by posting Seq 0 with empty lists. */
+static bool is_deployed_release(struct request *r, uint64_t seq)
+{
+    const json_t *answer = json_object_get(r->body, "Answer");
+    return r->account->is_deployed && seq == 0 &&
+           (answer == NULL || json_is_null(answer) ||
+            (json_is_array(answer) && json_array_size(answer) == 0));
+}
+
+static void release(struct request *r, struct str topic, struct str query)
+{
+    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("release"), on_released);
+    turn_put(turn, topic);
+    turn_put(turn, STR(""));
+    turn_put(turn, r->account->name_token);
+    turn_put(turn, query);
+    turn_put(turn, STR("\"The engine gave it back.\""));
+    turn_put(turn, STR("1"));
+    turn_end(turn);
+}
+
+void broker_give_new_answer(struct request *r)
+{
+    struct str topic, query, lease;
+    uint64_t seq;
+    if (!request_body(r) || !store_topic_member(r, &topic) ||
+        !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) || !store_seq_member(r, 0, &seq) ||
+        !request_optional_text(r, "Lease", 20, &lease))
+        return;
+    if (is_deployed_release(r, seq)) {
+        release(r, topic, query_json(r, query));
+        return;
+    }
+    struct give_new_answer *op = request_alloc(r, sizeof *op);
+    *op = (struct give_new_answer){
+        .r = r,
+        .poll = {.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end},
+        .view = {.is_detail = request_param_is_true(r, "Detail"),
+                 .is_deployed = r->account->is_deployed},
+        .wants_next = request_param_is_true(r, "Next") && !r->server->is_draining};
+    struct buf *answer = &r->server->scratch;
+    buf_clear(answer);
+    if (!put_answer(answer, r))
+        return;
+    r->state = op;
+    r->on_gone = on_gone;
+    struct str query_text = query_json(r, query);
+    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("complete"), on_completed);
+    turn_put(turn, topic);
+    turn_put_u64(turn, seq);
+    turn_put(turn, lease.at == NULL ? STR("") : lease);
+    turn_put(turn, r->account->name_token);
+    turn_put(turn, query_text);
+    turn_put(turn, buf_str(answer));
+    turn_put(turn, r->account->is_deployed ? STR("deployed") : STR(""));
+    turn_end(turn);
+}

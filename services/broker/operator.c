@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ * operator.c - what operators see and steer (lua/operator). */
+#include "services/broker/handlers.h"
+
+#include <stdio.h>
+
+enum { PAGE = 100, ACCOUNT_MAX_BYTES = 128 };
+
+static void put_number_or_null(struct buf *b, struct str digits, double divisor)
+{
+    uint64_t number;
+    if (!str_parse_u64(digits, &number))
+        buf_lit(b, "null");
+    else if (divisor == 1)
+        buf_put_u64(b, number);
+    else
+        buf_printf(b, "%.3f", (double)number / divisor);
+}
+
+static void put_engine(struct buf *b, struct lines *lines)
+{
+    struct str who = lines_next(lines);
+    buf_lit(b, "{\"User\":");
+    buf_put_json_of_name(b, str_cut(&who, ' '));
+    buf_lit(b, ",\"Engine\":");
+    if (str_eq(who, STR("-")))
+        buf_lit(b, "null");
+    else
+        buf_put_json_of_name(b, who);
+    buf_lit(b, ",\"SeenSecondsAgo\":");
+    put_number_or_null(b, lines_next(lines), 1000);
+    buf_lit(b, ",\"Info\":");
+    buf_put(b, lines_next(lines));
+    buf_lit(b, ",\"Drained\":");
+    buf_put(b, str_eq(lines_next(lines), STR("1")) ? STR("true}") : STR("false}"));
+}
+
+static void put_node(struct buf *b, struct lines *lines)
+{
+    buf_lit(b, "{\"Node\":");
+    buf_put_json_of_name(b, lines_next(lines));
+    buf_lit(b, ",\"SeenSecondsAgo\":");
+    put_number_or_null(b, lines_next(lines), 1000);
+    buf_lit(b, ",\"Info\":");
+    buf_put(b, lines_next(lines));
+    buf_put_char(b, '}');
+}
+
+static void on_status(struct request *r, enum err error, struct str reply)
+{
+    static const char *const counts[] = {"Added", "Done", "Failed"};
+    struct lines lines = lines_of(reply);
+    if (store_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    buf_lit(b, "{\"Depth\":");
+    put_number_or_null(b, lines_next(&lines), 1);
+    store_put_key(b, "OldestSeconds");
+    put_number_or_null(b, lines_next(&lines), 1000);
+    store_put_key(b, "InFlight");
+    put_number_or_null(b, lines_next(&lines), 1);
+    store_put_key(b, "OpenLookups");
+    put_number_or_null(b, lines_next(&lines), 1);
+    store_put_key(b, "ParkedPolls");
+    put_number_or_null(b, lines_next(&lines), 1);
+    uint64_t numbers[3];
+    for (size_t i = 0; i < 3; i++)
+        numbers[i] = lines_next_u64(&lines);
+    uint64_t span_s = lines_next_u64(&lines);
+    buf_lit(b, ",\"Recent\":{\"Seconds\":");
+    buf_put_u64(b, span_s);
+    for (size_t i = 0; i < 3; i++)
+        buf_printf(b, ",\"%s\":%llu", counts[i], (unsigned long long)numbers[i]);
+    buf_printf(b, ",\"DonePerSecond\":%.3f}", span_s == 0 ? 0.0 : (double)numbers[1] / (double)span_s);
+    uint64_t engine_n = lines_next_u64(&lines);
+    buf_lit(b, ",\"Engines\":[");
+    for (uint64_t i = 0; i < engine_n && lines_are_left(&lines); i++) {
+        if (i > 0)
+            buf_put_char(b, ',');
+        put_engine(b, &lines);
+    }
+    buf_lit(b, "],\"Nodes\":[");
+    for (bool is_first = true; lines_are_left(&lines); is_first = false) {
+        if (!is_first)
+            buf_put_char(b, ',');
+        put_node(b, &lines);
+    }
+    buf_printf(b, "],\"Redis\":{\"Status\":\"connected\",\"RoundTripUs\":%llu}}",
+               (unsigned long long)(r->verb_us));
+    respond_json(r, 200, buf_str(b));
+}
+
+void broker_status(struct request *r)
+{
+    turn_end(request_begin_verb(r, LANE_READ, STR("status"), on_status));
+}
+
+static void on_list(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (store_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    struct str next = lines_next(&lines);
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    buf_lit(b, "{\"Queries\":[");
+    for (bool is_first = true; lines_are_left(&lines); is_first = false) {
+        struct str topic = lines_next(&lines);
+        uint64_t seq = lines_next_u64(&lines);
+        struct outcome o = lines_next_outcome(&lines);
+        buf_put(b, is_first ? STR("{\"Topic\":") : STR(",{\"Topic\":"));
+        buf_put_json_of_name(b, topic);
+        store_put_key(b, "Seq");
+        buf_put_u64(b, seq);
+        store_put_key(b, "User");
+        buf_put(b, o.row.user);
+        store_put_key(b, "Model");
+        buf_put(b, o.row.model);
+        store_put_key(b, "Query");
+        buf_put(b, o.row.query);
+        buf_printf(b, ",\"Status\":\"%.*s\",\"Timestamp\":", STR_ARG(o.status));
+        buf_put_json_ms(b, o.row.created_ms);
+        if (o.reason.n > 0) {
+            store_put_key(b, "Reason");
+            buf_put(b, o.reason);
+        }
+        buf_put_char(b, '}');
+    }
+    buf_printf(b, "],\"Next\":%s%.*s%s}", next.n > 0 ? "\"" : "null", STR_ARG(next),
+               next.n > 0 ? "\"" : "");
+    respond_json(r, 200, buf_str(b));
+}
+
+void broker_queue(struct request *r)
+{
+    struct str state = request_param(r, "State"), user = request_param(r, "User");
+    uint64_t after;
+    if (state.at == NULL || state.n == 0)
+        state = STR("Open");
+    if (!str_eq(state, STR("Open")) && !str_eq(state, STR("Pending")) && !str_eq(state, STR("Failed"))) {
+        respond_error(r, ERR_BAD_REQUEST, "State must be Open, Pending or Failed.");
+        return;
+    }
+    /* User is also who signs: the one to look for stands in OnBehalfOf, or in a second User. */
+    struct str wanted = request_param(r, "OnBehalfOf");
+    if (wanted.at == NULL && !r->is_signed)
+        wanted = user;
+    if (wanted.at == NULL && r->is_signed)
+        wanted = request_second_param(r, "User");
+    if (wanted.n > USER_MAX_BYTES) {
+        respond_error(r, ERR_BAD_REQUEST, "User must be at most 128 bytes.");
+        return;
+    }
+    if (!request_param_u64(r, "After", 0, UINT32_MAX, 0, &after))
+        return;
+    struct str name = wanted.n == 0 ? STR("") : store_name(r, wanted);
+    struct turn *turn = request_begin_verb(r, LANE_READ, STR("list"), on_list);
+    turn_put(turn, state);
+    turn_put(turn, name);
+    turn_put_u64(turn, after);
+    turn_put_u64(turn, PAGE);
+    turn_end(turn);
+}
+
+static void on_retried(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (!store_refuse(r, error, lines_next(&lines), &lines))
+        respond_json(r, 200, STR("{\"Status\":\"Open\"}"));
+}
+
+void broker_retry_query(struct request *r)
+{
+    struct str topic;
+    uint64_t seq;
+    if (!request_body(r) || !store_topic_member(r, &topic) || !store_seq_member(r, 1, &seq))
+        return;
+    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("retry"), on_retried);
+    turn_put(turn, topic);
+    turn_put_u64(turn, seq);
+    turn_end(turn);
+}
+
+static void on_drained(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (store_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    bool is_off = json_is_false(json_object_get(r->body, "Drain"));
+    respond_json(r, 200, is_off ? STR("{\"Drained\":false}") : STR("{\"Drained\":true}"));
+}
+
+void broker_drain_engine(struct request *r)
+{
+    struct str user;
+    if (!request_body(r) || !request_text(r, "User", 1, ACCOUNT_MAX_BYTES, &user))
+        return;
+    const json_t *drain = json_object_get(r->body, "Drain");
+    if (drain != NULL && !json_is_boolean(drain)) {
+        respond_error(r, ERR_BAD_REQUEST, "Drain must be true or false.");
+        return;
+    }
+    const struct account *engine =
+        accounts_find(account_book_current(r->server->config->accounts), user);
+    if (engine == NULL || engine->role != ROLE_ENGINE) {
+        respond_error(r, ERR_NOT_FOUND, "There is no engine account of that name.");
+        return;
+    }
+    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("drain"), on_drained);
+    turn_put(turn, engine->name_token);
+    turn_put(turn, json_is_false(drain) ? STR("0") : STR("1"));
+    turn_end(turn);
+}

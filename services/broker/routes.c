@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * routes.c - the broker's routes: which method and path, for whom, handled where. */
+#include "services/broker/handlers.h"
+
+#define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
+#define ENGINE (1u << ROLE_ENGINE)
+#define OPERATOR (1u << ROLE_OPERATOR)
+
+/* clang-format off */
+const struct route broker_routes[] = {
+    {"GET",    "/api/login",               ROLES_ALL, broker_login,               false},
+
+    {"POST",   "/api/add-query",           FRONT,     broker_add_query,           false},
+    {"GET",    "/api/check-query",         FRONT,     broker_check_query,         false},
+    {"GET",    "/api/get-topic-thread",    FRONT,     broker_get_topic_thread,    false},
+    {"GET",    "/api/user-topics",         FRONT,     broker_user_topics,         false},
+    {"DELETE", "/api/topic",               FRONT,     broker_delete_topic,        false},
+    {"DEL",    "/api/topic",               FRONT,     broker_delete_topic,        false},
+    {"PUT",    "/api/rename-topic",        FRONT,     broker_rename_topic,        false},
+    {"POST",   "/api/cancel-query",        FRONT,     broker_cancel_query,        false},
+    {"POST",   "/api/add-lookup",          FRONT,     broker_add_lookup,          false},
+    {"GET",    "/api/get-lookups",         FRONT,     broker_get_lookups,         false},
+    {"POST",   "/api/recommend",           FRONT,     broker_recommend,           false},
+
+    {"GET",    "/api/get-new-queries",     ENGINE,    broker_get_new_queries,     true},
+    {"POST",   "/api/give-new-answer",     ENGINE,    broker_give_new_answer,     false},
+    {"POST",   "/api/give-partial",        ENGINE,    broker_give_partial,        false},
+    {"POST",   "/api/extend-claim",        ENGINE,    broker_extend_claim,        false},
+    {"POST",   "/api/release-claim",       ENGINE,    broker_release_claim,       false},
+    {"GET",    "/api/get-new-lookup",      ENGINE,    broker_get_new_lookup,      false},
+    {"POST",   "/api/give-new-matches",    ENGINE,    broker_give_new_matches,    false},
+    {"GET",    "/api/get-recommendations", ENGINE,    broker_get_recommendations, false},
+
+    {"GET",    "/api/status",              OPERATOR,  broker_status,              false},
+    {"GET",    "/api/queue",               OPERATOR,  broker_queue,               false},
+    {"POST",   "/api/retry-query",         OPERATOR,  broker_retry_query,         false},
+    {"POST",   "/api/drain-engine",        OPERATOR,  broker_drain_engine,        false},
+    {0},
+};
+/* clang-format on */
+
+void broker_on_event(struct broker *broker, struct str kind, struct lines *rest)
+{
+    if (str_eq(kind, STR("lookup")))
+        lookups_on_wake(broker);
+}

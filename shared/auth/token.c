@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ * token.c - see token.h.
+ *
+ * The header of our tokens is one constant. It is compared, never parsed, so `alg` is HS256 or the
+ * token is not ours: there is no code here that a token could talk into another algorithm. The MAC
+ * comes next, over the text as it stands, and is compared in its base64url form: one spelling
+ * passes. JSON is parsed only after that, when it is known to be our own writing; its checks stay,
+ * since another program might hold the same key.
+ */
+#include "shared/auth/token.h"
+
+#include "shared/base/json.h"
+
+#include <assert.h>
+#include <openssl/hmac.h>
+#include <stdlib.h>
+
+enum {
+    MAC_BYTES = 32,
+    MAC_CHARS = 43,
+    /* A name of 128 bytes as JSON is at most 770, the rest below 200. */
+    PAYLOAD_MAX_BYTES = 1024,
+    REASON_BYTES = 160
+};
+
+/* base64url of {"alg":"HS256","typ":"JWT"} */
+static const struct str header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9");
+static const struct str issuer = STR("parley");
+
+/* RFC 4648, section 5, without padding. Returns how many characters it wrote: n * 4 / 3, rounded
+ * up. */
+static size_t encode_base64url(const unsigned char *bytes, size_t n, char *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const char *start = out;
+    uint32_t bits = 0;
+    unsigned bit_n = 0;
+    for (size_t i = 0; i < n; i++) {
+        bits = bits << 8 | bytes[i];
+        for (bit_n += 8; bit_n >= 6; bit_n -= 6)
+            *out++ = digits[bits >> (bit_n - 6) & 63];
+    }
+    if (bit_n > 0)
+        *out++ = digits[bits << (6 - bit_n) & 63];
+    return (size_t)(out - start);
+}
+
+static int base64url_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '-' ? 62 : c == '_' ? 63 : -1;
+}
+
+/* Writes at most `s.n * 3 / 4` bytes. False on foreign characters, padding, an impossible length
+ * and bits set behind the last byte. */
+static bool decode_base64url(struct str s, unsigned char *out, size_t *ret_n)
+{
+    uint32_t bits = 0;
+    unsigned bit_n = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        int value = base64url_value(s.at[i]);
+        if (value < 0)
+            return false;
+        bits = (bits << 6 | (uint32_t)value) & 0xfff;
+        bit_n += 6;
+        if (bit_n >= 8) {
+            bit_n -= 8;
+            out[n++] = (unsigned char)(bits >> bit_n);
+        }
+    }
+    if (bit_n >= 6 || (bits & ((1u << bit_n) - 1)) != 0)
+        return false;
+    *ret_n = n;
+    return true;
+}
+
+static void sign(const struct token_key *key, struct str text, char mac_chars[MAC_CHARS])
+{
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    /* Fails when OpenSSL cannot allocate, or was set up without SHA-256. */
+    if (HMAC(EVP_sha256(), key->bytes, sizeof key->bytes, (const unsigned char *)text.at, text.n,
+             mac, &n) == NULL)
+        abort();
+    assert(n == MAC_BYTES);
+    encode_base64url(mac, n, mac_chars);
+}
+
+bool token_key_parse(struct str hex, struct token_key *ret_key)
+{
+    struct token_key key;
+    if (hex.n != 2 * sizeof key.bytes || !str_unhex(hex, key.bytes))
+        return false;
+    *ret_key = key;
+    return true;
+}
+
+void token_issue(struct buf *out, const struct token_key *key, struct str account_name,
+                 enum role role, uint64_t now_s, unsigned lifetime_s)
+{
+    char mac_chars[MAC_CHARS];
+    struct buf payload;
+    size_t start = out->n;
+    assert(account_name.n > 0 && account_name.n <= TOKEN_SUB_MAX_BYTES);
+    buf_init(&payload, PAYLOAD_MAX_BYTES);
+    buf_lit(&payload, "{\"iss\":\"parley\",\"sub\":");
+    buf_put_json(&payload, account_name);
+    buf_lit(&payload, ",\"role\":\"");
+    buf_put(&payload, role_name(role));
+    buf_lit(&payload, "\",\"iat\":");
+    buf_put_u64(&payload, now_s);
+    buf_lit(&payload, ",\"nbf\":");
+    buf_put_u64(&payload, now_s);
+    buf_lit(&payload, ",\"exp\":");
+    buf_put_u64(&payload, now_s + lifetime_s);
+    buf_put_char(&payload, '}');
+    assert(!payload.is_over);
+
+    buf_put(out, header);
+    buf_put_char(out, '.');
+    char *at = buf_reserve(out, payload.n * 4 / 3 + 1);
+    if (at != NULL)
+        out->n += encode_base64url((const unsigned char *)payload.at, payload.n, at);
+    buf_fini(&payload);
+    if (out->is_over)
+        return;
+    sign(key, (struct str){out->at + start, out->n - start}, mac_chars);
+    buf_put_char(out, '.');
+    buf_put(out, (struct str){mac_chars, MAC_CHARS});
+}
+
+/* Finds the payload of a token whose header is ours and whose MAC is right. */
+static bool check_mac(const struct token_key *key, struct str token, struct str *ret_payload)
+{
+    char mac_chars[MAC_CHARS];
+    if (token.n > TOKEN_MAX_BYTES || token.n < header.n + 2 + MAC_CHARS ||
+        !str_has_prefix(token, header) || token.at[header.n] != '.')
+        return false;
+    struct str signed_text = {token.at, token.n - MAC_CHARS - 1};
+    struct str payload = {token.at + header.n + 1, signed_text.n - header.n - 1};
+    if (signed_text.at[signed_text.n] != '.')
+        return false;
+    sign(key, signed_text, mac_chars);
+    if (!str_eq_secret((struct str){mac_chars, MAC_CHARS},
+                       (struct str){token.at + signed_text.n + 1, MAC_CHARS}))
+        return false;
+    *ret_payload = payload;
+    return true;
+}
+
+/* A NumericDate (RFC 7519, section 2) that is whole and not negative, small enough for sums not to
+ * overflow. */
+static bool read_time(const json_t *payload, const char *name, uint64_t *ret_s)
+{
+    const json_t *value = json_object_get(payload, name);
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        json_integer_value(value) > INT64_MAX / 2)
+        return false;
+    *ret_s = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static bool read_claims(const json_t *payload, uint64_t now_s, struct token_claims *ret_claims)
+{
+    struct token_claims claims = {0};
+    uint64_t not_before_s;
+    struct str sub = json_member_str(payload, "sub");
+    if (!str_eq(json_member_str(payload, "iss"), issuer) || sub.n == 0 ||
+        sub.n > TOKEN_SUB_MAX_BYTES || !role_parse(json_member_str(payload, "role"), &claims.role))
+        return false;
+    if (!read_time(payload, "exp", &claims.expires_s) || !read_time(payload, "nbf", &not_before_s))
+        return false;
+    if (now_s >= claims.expires_s + TOKEN_SKEW_S || not_before_s > now_s + TOKEN_SKEW_S)
+        return false;
+    memcpy(claims.sub, sub.at, sub.n);
+    claims.sub_n = sub.n;
+    *ret_claims = claims;
+    return true;
+}
+
+enum err token_verify(const struct token_key *key, struct str token, uint64_t now_s,
+                      struct token_claims *ret_claims)
+{
+    struct str encoded;
+    unsigned char json[TOKEN_MAX_BYTES * 3 / 4];
+    size_t n;
+    char reason[REASON_BYTES];
+    json_t *payload;
+    if (!check_mac(key, token, &encoded) || !decode_base64url(encoded, json, &n) ||
+        !json_parse((struct str){(const char *)json, n}, reason, sizeof reason, &payload))
+        return ERR_UNAUTHORIZED;
+    bool ok = read_claims(payload, now_s, ret_claims);
+    json_decref(payload);
+    return ok ? ERR_OK : ERR_UNAUTHORIZED;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ * peer.c - see peer.h. */
+#include "shared/http/peer.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BLOCKS_MAX = 1024 };
+
+/* An address as IPv6; IPv4 is mapped (RFC 4291, 2.5.5.2). */
+struct address {
+    unsigned char bytes[16];
+    unsigned prefix_bits; /* of a block */
+};
+
+static bool parse_address(struct str text, struct address *ret_address)
+{
+    char zero_ended[INET6_ADDRSTRLEN];
+    struct address a = {.prefix_bits = 128};
+    struct str rest = text;
+    struct str host = str_cut(&rest, '/');
+    uint64_t bits = 0;
+    if (host.n == 0 || host.n >= sizeof zero_ended)
+        return false;
+    memcpy(zero_ended, host.at, host.n);
+    zero_ended[host.n] = 0;
+    bool is_v4 = inet_pton(AF_INET, zero_ended, a.bytes + 12) == 1;
+    if (is_v4)
+        a.bytes[10] = a.bytes[11] = 0xff;
+    else if (inet_pton(AF_INET6, zero_ended, a.bytes) != 1)
+        return false;
+    if (rest.at != NULL) {
+        if (!str_parse_u64(rest, &bits) || bits > (is_v4 ? 32 : 128))
+            return false;
+        a.prefix_bits = (unsigned)bits + (is_v4 ? 96 : 0);
+    }
+    *ret_address = a;
+    return true;
+}
+
+static bool is_in_block(const struct address *a, const struct address *block)
+{
+    unsigned whole = block->prefix_bits / 8, rest = block->prefix_bits % 8;
+    if (memcmp(a->bytes, block->bytes, whole) != 0)
+        return false;
+    return rest == 0 || ((a->bytes[whole] ^ block->bytes[whole]) >> (8 - rest)) == 0;
+}
+
+static bool is_trusted(const char *list, struct str text)
+{
+    struct address a, block;
+    struct str rest = str_of(list);
+    if (rest.n == 0 || !parse_address(text, &a))
+        return false;
+    while (rest.at != NULL)
+        if (parse_address(str_trim(str_cut(&rest, ',')), &block) && is_in_block(&a, &block))
+            return true;
+    return false;
+}
+
+bool peer_check_list(const char *list, char *reason, size_t reason_size)
+{
+    struct address block;
+    struct str rest = str_of(list == NULL ? "" : list);
+    while (rest.n > 0) {
+        struct str item = str_trim(str_cut(&rest, ','));
+        if (!parse_address(item, &block)) {
+            snprintf(reason, reason_size, "'%.*s' is no address or CIDR block", STR_ARG(item));
+            return false;
+        }
+    }
+    return true;
+}
+
+struct str peer_address(struct request *r)
+{
+    struct sockaddr_storage storage;
+    char text[PEER_TEXT_MAX] = "unix";
+    if (r->peer.at != NULL)
+        return r->peer;
+    h2o_conn_t *conn = r->h2o->conn;
+    socklen_t n = conn->callbacks->get_peername(conn, (struct sockaddr *)&storage);
+    if (n > 0 && storage.ss_family == AF_INET)
+        inet_ntop(AF_INET, &((struct sockaddr_in *)&storage)->sin_addr, text, sizeof text);
+    else if (n > 0 && storage.ss_family == AF_INET6)
+        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&storage)->sin6_addr, text, sizeof text);
+    r->peer = request_copy(r, str_of(text));
+    const char *proxies = r->server->config->trusted_proxies;
+    struct str forwarded = request_header(r, "x-forwarded-for");
+    while (forwarded.n > 0 && is_trusted(proxies, r->peer)) {
+        const char *comma = memrchr(forwarded.at, ',', forwarded.n);
+        size_t start = comma == NULL ? 0 : (size_t)(comma + 1 - forwarded.at);
+        struct str last = str_trim((struct str){forwarded.at + start, forwarded.n - start});
+        struct address a;
+        if (!parse_address(last, &a))
+            break;
+        r->peer = request_copy(r, last);
+        forwarded.n = comma == NULL ? 0 : start - 1;
+    }
+    return r->peer;
+}
+
+struct blocks {
+    unsigned n;
+    struct {
+        char address[PEER_TEXT_MAX * 3];
+        size_t address_n;
+        uint64_t until_ms;
+    } list[BLOCKS_MAX];
+};
+
+struct blocks *blocks_create(void)
+{
+    struct blocks *blocks = calloc(1, sizeof *blocks);
+    if (blocks == NULL)
+        abort();
+    return blocks;
+}
+
+void blocks_destroy(struct blocks *blocks)
+{
+    free(blocks);
+}
+
+static void forget_expired(struct blocks *blocks, uint64_t now_ms)
+{
+    for (unsigned i = 0; i < blocks->n;)
+        if (blocks->list[i].until_ms <= now_ms)
+            blocks->list[i] = blocks->list[--blocks->n];
+        else
+            i++;
+}
+
+void blocks_add(struct blocks *blocks, struct str address, uint64_t now_ms, uint64_t ttl_ms)
+{
+    forget_expired(blocks, now_ms);
+    if (address.n > sizeof blocks->list[0].address)
+        return;
+    unsigned at = 0;
+    while (at < blocks->n &&
+           !str_eq(address, (struct str){blocks->list[at].address, blocks->list[at].address_n}))
+        at++;
+    if (at == BLOCKS_MAX)
+        at = (unsigned)(now_ms % BLOCKS_MAX); /* full: one of them is forgotten */
+    else if (at == blocks->n)
+        blocks->n++;
+    memcpy(blocks->list[at].address, address.at, address.n);
+    blocks->list[at].address_n = address.n;
+    blocks->list[at].until_ms = now_ms + ttl_ms;
+}
+
+uint64_t blocks_left_ms(struct blocks *blocks, struct request *r)
+{
+    uint64_t now_ms = r->server->loop->now_ms, left = 0;
+    struct buf name;
+    if (blocks->n == 0)
+        return 0;
+    forget_expired(blocks, now_ms);
+    buf_init(&name, PEER_TEXT_MAX * 3);
+    buf_put_name(&name, peer_address(r));
+    for (unsigned i = 0; i < blocks->n; i++)
+        if (str_eq(buf_str(&name), (struct str){blocks->list[i].address, blocks->list[i].address_n}))
+            left = blocks->list[i].until_ms - now_ms;
+    buf_fini(&name);
+    return left;
+}

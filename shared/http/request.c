@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ * request.c - see request.h.
+ *
+ * A small shared chunk hangs on the request's pool; its destructor is how we hear that libh2o is
+ * done with the request. Verbs under way live outside of the pool, since their reply may come
+ * later than that. */
+#include "shared/http/request.h"
+
+#include "shared/base/clock.h"
+#include "shared/http/authenticate.h"
+#include "shared/http/respond.h"
+#include "shared/http/router.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct request_verb {
+    struct turn_call call;
+    struct request *request; /* NULL once the client has left */
+    request_reply_cb *on_reply;
+    uint64_t begin_us;
+};
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static void on_disposed(void *chunk)
+{
+    struct request *r = *(struct request **)chunk;
+    r->server->open_n--;
+    if (r->verb != NULL)
+        r->verb->request = NULL;
+    if (r->on_gone != NULL)
+        r->on_gone(r);
+    json_decref(r->body);
+}
+
+static bool is_sane_id(struct str id)
+{
+    if (id.n == 0 || id.n > REQUEST_ID_MAX)
+        return false;
+    for (size_t i = 0; i < id.n; i++)
+        if (id.at[i] <= ' ' || id.at[i] > '~' || strchr("\"\\<>&", id.at[i]) != NULL)
+            return false;
+    return true;
+}
+
+static struct str own_id(struct request *r)
+{
+    char *id = request_alloc(r, 40);
+    int n = snprintf(id, 40, "%s-%llx", r->server->node_id, (unsigned long long)r->server->request_n);
+    return (struct str){id, (size_t)n};
+}
+
+/* Escapes must be whole and what they make must be UTF-8 without NUL, or the whole query is bad. */
+static bool is_good_query(struct server *server, struct str query)
+{
+    bool needs_look = false;
+    for (size_t i = 0; i < query.n; i++)
+        needs_look |= query.at[i] == '%' || (unsigned char)query.at[i] >= 0x80;
+    if (!needs_look)
+        return true;
+    buf_clear(&server->scratch);
+    if (!buf_put_url_decoded(&server->scratch, query, false))
+        return false;
+    struct str decoded = buf_str(&server->scratch);
+    return str_is_utf8(decoded) && memchr(decoded.at, 0, decoded.n) == NULL;
+}
+
+static size_t header_bytes(const h2o_req_t *h2o)
+{
+    size_t n = h2o->input.method.len + h2o->input.path.len;
+    for (size_t i = 0; i < h2o->headers.size; i++)
+        n += h2o->headers.entries[i].name->len + h2o->headers.entries[i].value.len + 4;
+    return n;
+}
+
+static void answer_preflight(struct request *r, const char *allow)
+{
+    respond_header(r, "allow", str_of(allow));
+    respond_text(r, 204, NULL, STR(""));
+}
+
+void request_start(struct server *server, h2o_req_t *h2o)
+{
+    struct request *r = h2o_mem_alloc_pool(&h2o->pool, sizeof *r);
+    *r = (struct request){.h2o = h2o, .server = server, .start_us = clock_mono_us()};
+    struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
+    *chunk = r;
+    server->open_n++;
+    server->request_n++;
+    struct str path = {h2o->path.base, h2o->path.len};
+    if (h2o->query_at != SIZE_MAX) {
+        path.n = h2o->query_at;
+        r->query = (struct str){h2o->path.base + path.n + 1, h2o->path.len - path.n - 1};
+    }
+    struct str id = request_header(r, "x-request-id");
+    r->id = is_sane_id(id) ? id : own_id(r);
+    if (server->is_draining)
+        h2o->http1_is_persistent = 0;
+    if (header_bytes(h2o) > server->config->header_max_bytes) {
+        respond_error(r, h2o->path.len > server->config->header_max_bytes / 2 ? ERR_URI_TOO_LONG
+                                                                            : ERR_HEADERS_TOO_LARGE,
+                      NULL);
+        return;
+    }
+    const char *allow;
+    struct str method = {h2o->method.base, h2o->method.len};
+    r->route = router_find(server->router, method, path, &allow);
+    if (r->route == NULL) {
+        if (allow == NULL) {
+            respond_error(r, ERR_NO_ROUTE, NULL);
+        } else if (str_eq(method, STR("OPTIONS"))) {
+            answer_preflight(r, allow);
+        } else {
+            respond_header(r, "allow", str_of(allow));
+            respond_error(r, ERR_METHOD, NULL);
+        }
+        return;
+    }
+    if (h2o->entity.len > server->config->body_max_bytes) {
+        respond_error(r, ERR_TOO_LARGE, NULL);
+        return;
+    }
+    if (!is_good_query(server, r->query)) {
+        respond_error(r, ERR_BAD_REQUEST, "The query string is not valid: broken %-escapes, or not UTF-8.");
+        return;
+    }
+    if (authenticate(r))
+        r->route->handle(r);
+}
+
+void *request_alloc(struct request *r, size_t bytes)
+{
+    return h2o_mem_alloc_pool(&r->h2o->pool, bytes);
+}
+
+struct str request_copy(struct request *r, struct str s)
+{
+    char *twin = request_alloc(r, s.n + 1);
+    if (s.n > 0)
+        memcpy(twin, s.at, s.n);
+    twin[s.n] = 0;
+    return (struct str){twin, s.n};
+}
+
+/* --- input ---------------------------------------------------------------------------------- */
+
+struct str request_header(struct request *r, const char *name)
+{
+    ssize_t at = h2o_find_header_by_str(&r->h2o->headers, name, strlen(name), -1);
+    if (at == -1)
+        return (struct str){NULL, 0};
+    h2o_iovec_t value = r->h2o->headers.entries[at].value;
+    return (struct str){value.base, value.len};
+}
+
+/* The raw value of the parameter `name`, after passing over `skip` others of that name. */
+static struct str raw_param(struct request *r, struct str name, unsigned skip)
+{
+    struct str rest = r->query;
+    while (rest.at != NULL) {
+        struct str value = str_cut(&rest, '&');
+        struct str key = str_cut(&value, '=');
+        if (str_eq(key, name) && skip-- == 0)
+            return value.at == NULL ? STR("") : value;
+    }
+    return (struct str){NULL, 0};
+}
+
+static struct str decode_param(struct request *r, struct str raw, bool plus_is_space)
+{
+    if (raw.n == 0 || (memchr(raw.at, '%', raw.n) == NULL &&
+                       (!plus_is_space || memchr(raw.at, '+', raw.n) == NULL)))
+        return raw;
+    struct buf *scratch = &r->server->scratch;
+    buf_clear(scratch);
+    if (!buf_put_url_decoded(scratch, raw, plus_is_space))
+        return (struct str){NULL, 0};
+    return request_copy(r, buf_str(scratch));
+}
+
+struct str request_param(struct request *r, const char *name)
+{
+    return decode_param(r, raw_param(r, str_of(name), 0), true);
+}
+
+struct str request_second_param(struct request *r, const char *name)
+{
+    return decode_param(r, raw_param(r, str_of(name), 1), true);
+}
+
+struct str request_param_plus(struct request *r, const char *name)
+{
+    return decode_param(r, raw_param(r, str_of(name), 0), false);
+}
+
+bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
+                       uint64_t fallback, uint64_t *ret_value)
+{
+    struct str text = request_param(r, name);
+    uint64_t value = fallback;
+    if (text.at != NULL && (!str_parse_u64(text, &value) || value < min || value > max)) {
+        char detail[128];
+        snprintf(detail, sizeof detail, "%s takes a whole number from %llu to %llu.", name,
+                 (unsigned long long)min, (unsigned long long)max);
+        respond_error(r, ERR_BAD_REQUEST, detail);
+        return false;
+    }
+    *ret_value = value;
+    return true;
+}
+
+bool request_param_is_true(struct request *r, const char *name)
+{
+    struct str text = request_param(r, name);
+    return text.at != NULL && (str_eq_nocase(text, STR("true")) || str_eq(text, STR("1")));
+}
+
+bool request_body(struct request *r)
+{
+    char reason[256], detail[320];
+    if (r->body != NULL)
+        return true;
+    struct str entity = {r->h2o->entity.base, r->h2o->entity.len};
+    if (!json_parse(entity, reason, sizeof reason, &r->body)) {
+        snprintf(detail, sizeof detail, "The body is not valid JSON: %s.", reason);
+        respond_error(r, ERR_BAD_JSON, detail);
+        return false;
+    }
+    if (!json_is_object(r->body)) {
+        respond_error(r, ERR_BAD_REQUEST, "The body must be a JSON object.");
+        return false;
+    }
+    return true;
+}
+
+static bool refuse_member(struct request *r, const char *name, const char *what, long long min,
+                          long long max, const char *unit)
+{
+    char detail[192];
+    snprintf(detail, sizeof detail, "%s must be a %s %lld to %lld%s.", name, what, min, max, unit);
+    respond_error(r, ERR_BAD_REQUEST, detail);
+    return false;
+}
+
+bool request_text(struct request *r, const char *name, size_t min, size_t max, struct str *ret_text)
+{
+    struct str text = json_member_str(r->body, name);
+    if (text.at == NULL || text.n < min || text.n > max)
+        return refuse_member(r, name, "string of", (long long)min, (long long)max, " bytes");
+    *ret_text = text;
+    return true;
+}
+
+bool request_optional_text(struct request *r, const char *name, size_t max, struct str *ret_text)
+{
+    const json_t *value = json_object_get(r->body, name);
+    if (value == NULL || json_is_null(value)) {
+        *ret_text = (struct str){NULL, 0};
+        return true;
+    }
+    return request_text(r, name, 0, max, ret_text);
+}
+
+bool request_number(struct request *r, const char *name, int64_t min, int64_t max,
+                    int64_t *ret_number)
+{
+    const json_t *value = json_object_get(r->body, name);
+    if (!json_is_integer(value) || json_integer_value(value) < min ||
+        json_integer_value(value) > max)
+        return refuse_member(r, name, "whole number from", min, max, "");
+    *ret_number = json_integer_value(value);
+    return true;
+}
+
+/* --- verbs ---------------------------------------------------------------------------------- */
+
+static void on_verb_reply(struct turn_call *call, enum err error, struct str reply)
+{
+    struct request_verb *verb = H2O_STRUCT_FROM_MEMBER(struct request_verb, call, call);
+    struct request *r = verb->request;
+    request_reply_cb *on_reply = verb->on_reply;
+    uint64_t begin_us = verb->begin_us;
+    free(verb);
+    if (r == NULL)
+        return;
+    r->verb = NULL;
+    r->verb_us = clock_mono_us() - begin_us;
+    if (error == ERR_OK && str_eq(reply, STR("replay"))) {
+        metrics_add(r->server->metrics, METRIC_NONCES_REUSED, 1);
+        respond_error(r, ERR_NONCE_USED, NULL);
+        return;
+    }
+    on_reply(r, error, reply);
+}
+
+static struct request_verb *new_verb(struct request *r, request_reply_cb *on_reply)
+{
+    if (r->verb != NULL)
+        abort();
+    struct request_verb *verb = malloc(sizeof *verb);
+    if (verb == NULL)
+        abort();
+    *verb = (struct request_verb){
+        .call.on_reply = on_verb_reply, .request = r, .on_reply = on_reply,
+        .begin_us = clock_mono_us()};
+    r->verb = verb;
+    return verb;
+}
+
+struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct str verb,
+                                request_reply_cb *on_reply)
+{
+    struct turn *turn = r->server->turn;
+    turn_begin(turn, &new_verb(r, on_reply)->call, lane, verb, &r->nonce);
+    r->nonce.is_set = false;
+    return turn;
+}
+
+struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, struct str verb,
+                                      request_reply_cb *on_reply)
+{
+    struct turn *turn = r->server->turn;
+    turn_begin_plain(turn, &new_verb(r, on_reply)->call, lane, verb);
+    return turn;
+}
+
+/* What the socket says when its next byte is looked at: 1 a byte, 0 the end, -1 nothing yet, -2 it
+ * is broken. */
+static int peek(struct request *r)
+{
+    char byte;
+    h2o_conn_t *conn = r->h2o->conn;
+    h2o_socket_t *socket = conn->callbacks->get_socket(conn);
+    if (socket == NULL)
+        return -2;
+    ssize_t n = recv(h2o_socket_get_fd(socket), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n >= 0)
+        return (int)n;
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : -2;
+}
+
+bool request_client_left(struct request *r)
+{
+    int seen = peek(r);
+    return seen == 0 || seen == -2;
+}
+
+bool request_write_failed(struct request *r)
+{
+    return peek(r) == -2;
+}

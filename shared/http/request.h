@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * request: one HTTP request as handlers see it. It lives in the request's own memory pool, from
+ * the router until libh2o disposes of the request: after the answer was written, or when the client
+ * left. A handler answers exactly once through respond.h, now or later on the loop's thread.
+ *
+ * Whoever keeps a pointer to a request across a turn of the loop hears of its end: a verb begun
+ * with request_begin_verb is cut loose by itself, everybody else sets `on_gone`.
+ */
+#ifndef PARLEY_HTTP_REQUEST_H
+#define PARLEY_HTTP_REQUEST_H
+
+#include "shared/auth/accounts.h"
+#include "shared/base/json.h"
+#include "shared/http/server.h"
+#include "shared/redis/turn.h"
+
+enum { REQUEST_ID_MAX = 128 };
+
+struct request;
+typedef void handler(struct request *r);
+
+/* Who may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, unproven. */
+enum { ROLES_NONE = 0, ROLES_ALL = (1 << ROLE_NR) - 1 };
+
+struct route {
+    const char *method, *path;
+    unsigned roles;
+    handler *handle;
+    bool takes_signed_body;    /* User, Nonce and Hash may stand in a JSON body */
+};
+
+struct request_verb;
+
+struct request {
+    h2o_req_t *h2o;
+    struct server *server;
+    const struct route *route;
+    const struct account *account; /* NULL on routes without roles */
+    struct nonce_id nonce;         /* to be used up by the request's first verb */
+    struct str query;              /* raw query string, without '?' */
+    struct str id;                 /* X-Request-Id */
+    struct str peer;               /* address of the client, behind trusted proxies theirs */
+    uint64_t start_us;
+    uint64_t verb_us;              /* how long the last verb took */
+    bool is_signed;                /* proved by User, Nonce and Hash */
+    bool is_answered;
+    bool is_stream;                /* the answer is being streamed */
+    bool was_parked;               /* its duration is the wait of a long poll */
+    json_t *body;                  /* what request_body read */
+    struct request_verb *verb;     /* under way */
+    /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
+     * of the request is still there inside it. */
+    void (*on_gone)(struct request *r);
+    void *state; /* the handler's own */
+};
+
+/* Makes the request for `h2o` and finds its route; runs the handler, or answers what hinders it. */
+void request_start(struct server *server, h2o_req_t *h2o);
+
+/* Memory from the request's pool: never NULL, freed with the request, not zeroed. */
+void *request_alloc(struct request *r, size_t bytes);
+struct str request_copy(struct request *r, struct str s);
+
+/* The query parameter `name`, decoded ('+' is a space); `at == NULL` when absent. A parameter that
+ * is not decodable or not UTF-8 is answered with 400 by request_param_ok only. */
+struct str request_param(struct request *r, const char *name);
+/* The value of the second parameter of that name: `User` is also who signs. */
+struct str request_second_param(struct request *r, const char *name);
+/* The same with '+' kept, for names that never hold white space. */
+struct str request_param_plus(struct request *r, const char *name);
+/* Reads a whole number parameter. Absent: `fallback`. Otherwise out of range: answers 400, false. */
+bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
+                       uint64_t fallback, uint64_t *ret_value) must_check;
+bool request_param_is_true(struct request *r, const char *name);
+/* The header `name` (lower case); `at == NULL` when absent. */
+struct str request_header(struct request *r, const char *name);
+
+/* Reads the body as a JSON object into r->body. Answers 400 and returns false otherwise. */
+bool request_body(struct request *r) must_check;
+/* Typed members of r->body. On a wrong type, length (in bytes) or absence they answer 400 naming the
+ * member and return false. Strings are borrowed from r->body. An absent optional string has `at ==
+ * NULL`. */
+bool request_text(struct request *r, const char *name, size_t min, size_t max,
+                  struct str *ret_text) must_check;
+bool request_optional_text(struct request *r, const char *name, size_t max,
+                           struct str *ret_text) must_check;
+bool request_number(struct request *r, const char *name, int64_t min, int64_t max,
+                    int64_t *ret_number) must_check;
+
+/* Begins a verb for the request, with its nonce unless that was used up. Then turn_put...,
+ * turn_end. `on_reply` runs once, unless the client leaves first. One at a time. */
+typedef void request_reply_cb(struct request *r, enum err error, struct str reply);
+struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct str verb,
+                                request_reply_cb *on_reply);
+/* The same for a verb that takes no nonce. */
+struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, struct str verb,
+                                      request_reply_cb *on_reply);
+
+/* True when the client has left: looks at the socket. A request that is parked gets no notice. */
+bool request_client_left(struct request *r);
+/* For on_gone of an answered request: true when the answer's bytes were refused by the other end. A
+ * client that has the whole answer and closes is no failure. */
+bool request_write_failed(struct request *r);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ * server.c - see server.h.
+ *
+ * libh2o answers some requests itself, before any handler: a body over the hard limit, a broken
+ * chunk. A filter gives these answers the form of ours. The hard limit is four times the one that
+ * requests are held to, so that a client who sends a little too much reads its 413 instead of a
+ * reset connection. */
+#include "shared/http/server.h"
+
+#include "shared/http/peer.h"
+#include "shared/http/router.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4096, ACCEPTS_A_TURN = 64, ACCEPT_AGAIN_MS = 100, SCRATCH_MAX = 32 << 20 };
+
+struct start_handler {
+    h2o_handler_t super;
+    struct server *server;
+};
+
+static int on_request(h2o_handler_t *self, h2o_req_t *h2o)
+{
+    request_start(((struct start_handler *)self)->server, h2o);
+    return 0;
+}
+
+/* --- libh2o's own errors ---------------------------------------------------------------------- */
+
+struct problem_ostream {
+    h2o_ostream_t super;
+    struct str body;
+};
+
+static void send_problem(h2o_ostream_t *self, h2o_req_t *h2o, h2o_iovec_t *bufs, size_t bufs_n,
+                         h2o_send_state_t state)
+{
+    struct problem_ostream *problem = (struct problem_ostream *)self;
+    (void)bufs;
+    (void)bufs_n;
+    h2o_iovec_t body = h2o_iovec_init(problem->body.at, problem->body.n);
+    problem->body.n = 0;
+    h2o_ostream_send_next(self, h2o, &body, 1, state);
+}
+
+static enum err err_of_status(int status)
+{
+    return status == 413 ? ERR_TOO_LARGE : status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
+}
+
+static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
+{
+    ssize_t type = h2o_find_header(&h2o->res.headers, H2O_TOKEN_CONTENT_TYPE, -1);
+    (void)self;
+    bool is_ours = type == -1 || !h2o_memis(h2o->res.headers.entries[type].value.base,
+                                            h2o->res.headers.entries[type].value.len,
+                                            H2O_STRLIT("text/plain; charset=utf-8"));
+    if (h2o->res.status >= 400 && !is_ours) {
+        const struct err_info *info = err_info(err_of_status(h2o->res.status));
+        struct problem_ostream *problem =
+            (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
+        char *body = h2o_mem_alloc_pool(&h2o->pool, 512);
+        int n = snprintf(body, 512,
+                         "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
+                         "\"code\":\"%s\",\"instance\":\"\"}",
+                         err_reason(info->status), info->status, info->text, info->code);
+        problem->body = (struct str){body, (size_t)n};
+        problem->super.do_send = send_problem;
+        h2o->res.content_length = (size_t)n;
+        h2o->res.headers.entries[type].value = h2o_iovec_init(H2O_STRLIT("application/problem+json"));
+        slot = &problem->super.next;
+    }
+    h2o_setup_next_ostream(h2o, slot);
+}
+
+/* --- accepting -------------------------------------------------------------------------------- */
+
+static void on_accept(h2o_socket_t *listener, const char *error)
+{
+    struct server *server = listener->data;
+    if (error != NULL)
+        return;
+    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
+        if (socket == NULL) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+                log_write(LOG_WARN, "cannot accept", LOG_S("reason", strerror(errno)));
+                h2o_socket_read_stop(listener);
+                loop_set_deadline(server->loop, &server->accept_again, ACCEPT_AGAIN_MS);
+            }
+            return;
+        }
+        h2o_accept(&server->accept, socket);
+    }
+}
+
+static void on_accept_again(struct deadline *deadline)
+{
+    struct server *server = H2O_STRUCT_FROM_MEMBER(struct server, accept_again, deadline);
+    if (server->listener != NULL)
+        h2o_socket_read_start(server->listener, on_accept);
+}
+
+static int listen_unix(const char *path, char *reason, size_t reason_size)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        snprintf(reason, reason_size, "the path is too long");
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    unlink(path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(fd, BACKLOG) != 0) {
+        snprintf(reason, reason_size, "%s", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int server_listen(const char *address, bool is_shared, int *ret_port, char *reason,
+                  size_t reason_size)
+{
+    char host[256];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
+    *ret_port = 0;
+    if (strncmp(address, "unix:", 5) == 0)
+        return listen_unix(address + 5, reason, reason_size);
+    const char *colon = strrchr(address, ':');
+    size_t host_n = colon == NULL ? 0 : (size_t)(colon - address);
+    if (colon == NULL || host_n >= sizeof host) {
+        snprintf(reason, reason_size, "expected HOST:PORT or unix:/path");
+        return -1;
+    }
+    bool is_bracketed = host_n >= 2 && address[0] == '[' && address[host_n - 1] == ']';
+    snprintf(host, sizeof host, "%.*s", (int)(is_bracketed ? host_n - 2 : host_n),
+             is_bracketed ? address + 1 : address);
+    int error = getaddrinfo(host[0] == 0 ? NULL : host, colon + 1, &hints, &found);
+    if (error != 0) {
+        snprintf(reason, reason_size, "%s", gai_strerror(error));
+        return -1;
+    }
+    int one = 1, fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+              (!is_shared || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) == 0) &&
+              bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;
+    freeaddrinfo(found);
+    struct sockaddr_storage bound;
+    socklen_t bound_n = sizeof bound;
+    if (!ok || getsockname(fd, (struct sockaddr *)&bound, &bound_n) != 0) {
+        snprintf(reason, reason_size, "%s", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    *ret_port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                                  : ((struct sockaddr_in *)&bound)->sin_port);
+    return fd;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+void server_init(struct server *server, struct loop *loop, const struct server_config *config,
+                 struct turn *turn, struct metrics *metrics, const struct route *const *tables,
+                 const char *node_id)
+{
+    *server = (struct server){
+        .loop = loop, .config = config, .turn = turn, .metrics = metrics};
+    snprintf(server->node_id, sizeof server->node_id, "%s", node_id);
+    server->router = router_create(tables);
+    server->blocks = blocks_create();
+    server->accept_again.on_expire = on_accept_again;
+    buf_init(&server->scratch, SCRATCH_MAX);
+    h2o_config_init(&server->h2o_config);
+    server->h2o_config.server_name = h2o_iovec_init(H2O_STRLIT("parley"));
+    server->h2o_config.max_request_entity_size = config->body_max_bytes * 4;
+    server->h2o_config.http1.req_timeout = config->idle_ms;
+    h2o_hostconf_t *host = h2o_config_register_host(
+        &server->h2o_config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    h2o_pathconf_t *all = h2o_config_register_path(host, "/", 0);
+    struct start_handler *start = (struct start_handler *)h2o_create_handler(all, sizeof *start);
+    start->super.on_req = on_request;
+    start->server = server;
+    h2o_create_filter(all, sizeof(h2o_filter_t))->on_setup_ostream = on_setup;
+    h2o_create_filter(&host->fallback_path, sizeof(h2o_filter_t))->on_setup_ostream = on_setup;
+    h2o_context_init(&server->context, loop->h2o, &server->h2o_config);
+    server->accept.ctx = &server->context;
+    server->accept.hosts = server->h2o_config.hosts;
+}
+
+void server_start(struct server *server, int fd)
+{
+    server->listener =
+        h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
+    server->listener->data = server;
+    h2o_socket_read_start(server->listener, on_accept);
+}
+
+void server_drain(struct server *server)
+{
+    server->is_draining = true;
+    loop_cancel_deadline(server->loop, &server->accept_again);
+    if (server->listener != NULL) {
+        h2o_socket_read_stop(server->listener);
+        h2o_socket_close(server->listener);
+        server->listener = NULL;
+    }
+    h2o_context_request_shutdown(&server->context);
+}
+
+void server_fini(struct server *server)
+{
+    router_destroy(server->router);
+    blocks_destroy(server->blocks);
+    buf_fini(&server->scratch);
+    /* Connections, context and loop of libh2o 2.2 go with the process. */
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * server: HTTP on one loop: listening, accepting, routing, draining. One per thread, used on its
+ * thread only; threads share the listening port (SO_REUSEPORT), not the server.
+ */
+#ifndef PARLEY_HTTP_SERVER_H
+#define PARLEY_HTTP_SERVER_H
+
+#include "shared/auth/accounts.h"
+#include "shared/auth/token.h"
+#include "shared/base/buf.h"
+#include "shared/metrics/metrics.h"
+#include "shared/op/loop.h"
+#include "shared/redis/turn.h"
+
+struct request;
+struct route;
+struct router;
+struct blocks;
+
+/* What all threads of a process share; read-only while they run, except where noted. */
+struct server_config {
+    struct account_book *accounts;
+    bool is_sha1_allowed;
+    const char *cors_origins;    /* "*" or a comma list */
+    const char *trusted_proxies; /* comma list of addresses or CIDR blocks */
+    uint64_t body_max_bytes;     /* of routes that do not say otherwise */
+    uint64_t header_max_bytes;   /* request line and headers */
+    uint64_t idle_ms;            /* to send a request, and between requests */
+};
+
+struct server {
+    struct loop *loop;
+    const struct server_config *config;
+    struct turn *turn;
+    struct metrics *metrics;
+    struct router *router;
+    struct blocks *blocks;       /* addresses with too many failed logins */
+    struct token_key token_key;
+    bool has_token_key;
+    bool is_draining;
+    void *services;              /* what handlers work on: struct broker */
+    struct buf scratch;          /* for building one answer; cleared by its user */
+    char node_id[24];
+    uint64_t request_n;
+
+    h2o_globalconf_t h2o_config;
+    h2o_context_t context;
+    h2o_accept_ctx_t accept;
+    h2o_socket_t *listener;
+    struct deadline accept_again;
+    size_t open_n;               /* requests between start and gone */
+};
+
+/* A bound and listening descriptor for "host:port" or "unix:/path". With `is_shared` several
+ * threads may bind the same port. Port 0 takes a free one; *ret_port says which (0 for unix). */
+int server_listen(const char *address, bool is_shared, int *ret_port, char *reason,
+                  size_t reason_size) must_check;
+
+/* `config`, `routes` (ends with a NULL path) and `turn` are borrowed. */
+void server_init(struct server *server, struct loop *loop, const struct server_config *config,
+                 struct turn *turn, struct metrics *metrics, const struct route *const *tables,
+                 const char *node_id);
+/* Starts accepting; takes over `fd`. */
+void server_start(struct server *server, int fd);
+/* Stops accepting. Requests under way are answered; connections close with their answers. */
+void server_drain(struct server *server);
+void server_fini(struct server *server);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * metrics.c - see metrics.h. Each value has one writer, its thread, so a load and a store do. */
+#include "shared/metrics/metrics.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+static const struct {
+    const char *name, *kind, *help;
+} table[METRIC_NR] = {
+#define X(name, text, kind, help) [METRIC_##name] = {text, kind, help},
+    METRICS_TABLE(X)
+#undef X
+};
+
+/* Upper bounds in microseconds: 50 us, then doubling. */
+static uint64_t bound_us(unsigned bucket)
+{
+    return 50ull << bucket;
+}
+
+static struct metrics *first;
+
+void metrics_register(struct metrics *metrics)
+{
+    metrics->next = first;
+    first = metrics;
+}
+
+static void add(_Atomic int64_t *value, int64_t delta)
+{
+    atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + delta,
+                          memory_order_relaxed);
+}
+
+void metrics_add(struct metrics *metrics, enum metric metric, int64_t delta)
+{
+    add(&metrics->values[metric], delta);
+}
+
+void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us, bool was_parked)
+{
+    metrics_add(metrics,
+                status >= 500   ? METRIC_REQUESTS_5XX
+                : status >= 400 ? METRIC_REQUESTS_4XX
+                                : METRIC_REQUESTS_2XX,
+                1);
+    if (was_parked)
+        return;
+    unsigned bucket = 0;
+    while (bucket < METRICS_BUCKET_N && duration_us > bound_us(bucket))
+        bucket++;
+    add(&metrics->buckets[bucket], 1);
+    add(&metrics->duration_us, (int64_t)duration_us);
+}
+
+int64_t metrics_sum(enum metric metric)
+{
+    int64_t sum = 0;
+    for (struct metrics *m = first; m != NULL; m = m->next)
+        sum += atomic_load_explicit(&m->values[metric], memory_order_relaxed);
+    return sum;
+}
+
+static void write_durations(struct buf *b)
+{
+    int64_t total = 0, duration_us = 0;
+    buf_lit(b, "# HELP parley_request_duration_seconds Time to answer requests that were not parked\n"
+               "# TYPE parley_request_duration_seconds histogram\n");
+    for (unsigned bucket = 0; bucket <= METRICS_BUCKET_N; bucket++) {
+        for (struct metrics *m = first; m != NULL; m = m->next)
+            total += atomic_load_explicit(&m->buckets[bucket], memory_order_relaxed);
+        if (bucket == METRICS_BUCKET_N)
+            buf_lit(b, "parley_request_duration_seconds_bucket{le=\"+Inf\"}");
+        else
+            buf_printf(b, "parley_request_duration_seconds_bucket{le=\"%.5f\"}",
+                       (double)bound_us(bucket) / 1e6);
+        buf_printf(b, " %lld\n", (long long)total);
+    }
+    for (struct metrics *m = first; m != NULL; m = m->next)
+        duration_us += atomic_load_explicit(&m->duration_us, memory_order_relaxed);
+    buf_printf(b, "parley_request_duration_seconds_sum %.6f\n", (double)duration_us / 1e6);
+    buf_printf(b, "parley_request_duration_seconds_count %lld\n", (long long)total);
+}
+
+void metrics_write(struct buf *b)
+{
+    for (int i = 0; i < METRIC_NR; i++) {
+        int name_n = (int)strcspn(table[i].name, "{");
+        if (table[i].help[0] != 0)
+            buf_printf(b, "# HELP %.*s %s\n# TYPE %.*s %s\n", name_n, table[i].name, table[i].help,
+                       name_n, table[i].name, table[i].kind);
+        buf_printf(b, "%s %lld\n", table[i].name, (long long)metrics_sum((enum metric)i));
+    }
+    write_durations(b);
+}

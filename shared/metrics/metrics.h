@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * metrics: counters and one latency histogram per thread, added up when somebody looks. Writing is
+ * one relaxed store of the own thread; reading works from any thread.
+ */
+#ifndef PARLEY_METRICS_METRICS_H
+#define PARLEY_METRICS_METRICS_H
+
+#include "shared/base/buf.h"
+
+/* clang-format off */
+#define METRICS_TABLE(X)                                                                          \
+    X(REQUESTS_2XX,   "parley_requests_total{status=\"2xx\"}", "counter", "Requests by class of status") \
+    X(REQUESTS_4XX,   "parley_requests_total{status=\"4xx\"}", "counter", "")                     \
+    X(REQUESTS_5XX,   "parley_requests_total{status=\"5xx\"}", "counter", "")                     \
+    X(QUERIES_ADDED,  "parley_queries_added_total",    "counter", "Queries accepted by add-query") \
+    X(CLAIMS,         "parley_claims_total",           "counter", "Claims written to engines")    \
+    X(CLAIMS_BACK,    "parley_claims_given_back_total", "counter", "Claims given back before an engine had them") \
+    X(ANSWERS,        "parley_answers_total",          "counter", "Answers stored")               \
+    X(ANSWERS_REFUSED, "parley_answers_refused_total", "counter", "Answers refused (done, lost, cancelled)") \
+    X(LOGIN_FAILURES, "parley_login_failures_total",   "counter", "Requests with wrong credentials") \
+    X(NONCES_REUSED,  "parley_nonces_reused_total",    "counter", "Requests with a nonce used before") \
+    X(TURNS,          "parley_turns_total",            "counter", "Calls of the function library") \
+    X(TURN_VERBS,     "parley_turn_verbs_total",       "counter", "Verbs in these calls")         \
+    X(REDIS_LOST,     "parley_redis_lost_total",       "counter", "Lost connections to Redis")    \
+    X(POLLS_PARKED,   "parley_polls_parked",           "gauge",   "Engines' polls waiting for work") \
+    X(CHECKS_PARKED,  "parley_checks_parked",          "gauge",   "Requests waiting for an answer") \
+    X(CONNECTED,      "parley_redis_connected",        "gauge",   "Threads whose connections to Redis stand")
+/* clang-format on */
+
+enum metric {
+#define X(name, text, kind, help) METRIC_##name,
+    METRICS_TABLE(X)
+#undef X
+        METRIC_NR
+};
+
+enum { METRICS_BUCKET_N = 16 };
+
+struct metrics {
+    _Atomic int64_t values[METRIC_NR];
+    _Atomic int64_t buckets[METRICS_BUCKET_N + 1]; /* requests by duration; last: longer */
+    _Atomic int64_t duration_us;
+    struct metrics *next;
+};
+
+/* Registers one thread's metrics, for the life of the process. Before threads start. */
+void metrics_register(struct metrics *metrics);
+void metrics_add(struct metrics *metrics, enum metric metric, int64_t delta);
+/* Counts one answered request. Parked ones are left out: their wait is no work of ours. */
+void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us, bool was_parked);
+/* The sum over all threads. */
+int64_t metrics_sum(enum metric metric);
+/* Writes Prometheus's text format 0.0.4. */
+void metrics_write(struct buf *b);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * loop.c - see loop.h. h2o_evloop_run polls once and runs what is ready; it returns -1 on EINTR,
+ * which is no reason to end. */
+#include "shared/op/loop.h"
+
+#include "shared/base/clock.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { MOST_WAIT_MS = 60000 };
+
+static void on_wake_readable(h2o_socket_t *socket, const char *error)
+{
+    struct loop *loop = socket->data;
+    uint64_t count;
+    (void)error;
+    if (read(loop->wake_fd, &count, sizeof count) == sizeof count && loop->on_wake != NULL)
+        loop->on_wake(loop->wake_arg);
+}
+
+void loop_init(struct loop *loop)
+{
+    *loop = (struct loop){.h2o = h2o_evloop_create(), .now_ms = clock_mono_ms()};
+    loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (loop->wake_fd < 0)
+        abort();
+    loop->wake_socket =
+        h2o_evloop_socket_create(loop->h2o, loop->wake_fd, H2O_SOCKET_FLAG_DONT_READ);
+    loop->wake_socket->data = loop;
+    h2o_socket_read_start(loop->wake_socket, on_wake_readable);
+}
+
+void loop_fini(struct loop *loop)
+{
+    h2o_socket_read_stop(loop->wake_socket);
+    h2o_socket_close(loop->wake_socket);
+    deadlines_fini(&loop->deadlines);
+    /* libh2o 2.2 has no way to free an evloop: it goes with the process. */
+}
+
+void loop_run(struct loop *loop)
+{
+    while (!loop->is_done) {
+        uint64_t wait = deadlines_wait_ms(&loop->deadlines, clock_mono_ms(), MOST_WAIT_MS);
+        h2o_evloop_run(loop->h2o, (int32_t)wait);
+        loop->now_ms = clock_mono_ms();
+        deadlines_run(&loop->deadlines, loop->now_ms);
+        if (loop->on_turn_end != NULL)
+            loop->on_turn_end(loop->turn_end_arg);
+    }
+}
+
+void loop_finish(struct loop *loop)
+{
+    loop->is_done = true;
+}
+
+void loop_wake(struct loop *loop)
+{
+    uint64_t one = 1;
+    ssize_t written = write(loop->wake_fd, &one, sizeof one);
+    (void)written; /* a full counter is a wake too */
+}

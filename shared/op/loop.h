@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * loop: one thread's event loop: libh2o's, plus deadlines, plus a hook at the end of every turn
+ * (one round of events), where what the turn collected is sent. Everything hanging on a loop is
+ * used on its thread only; loop_stop may be called from any thread.
+ */
+#ifndef PARLEY_OP_LOOP_H
+#define PARLEY_OP_LOOP_H
+
+#include "shared/op/deadline.h"
+
+#include <h2o.h>
+
+struct loop {
+    h2o_loop_t *h2o;
+    struct deadlines deadlines;
+    uint64_t now_ms; /* clock_mono_ms at the start of the turn */
+    void (*on_turn_end)(void *arg);
+    void *turn_end_arg;
+    void (*on_wake)(void *arg); /* runs on the loop's thread after loop_wake */
+    void *wake_arg;
+    h2o_socket_t *wake_socket;
+    int wake_fd;
+    bool is_done;
+};
+
+void loop_init(struct loop *loop);
+void loop_fini(struct loop *loop);
+/* Runs turns until loop_finish. */
+void loop_run(struct loop *loop);
+/* Ends loop_run after the current turn. On the loop's thread. */
+void loop_finish(struct loop *loop);
+/* Makes `on_wake` run soon. Any thread, and async-signal-safe. */
+void loop_wake(struct loop *loop);
+
+static inline void loop_set_deadline(struct loop *loop, struct deadline *d, uint64_t after_ms)
+{
+    deadline_set(&loop->deadlines, d, loop->now_ms + after_ms);
+}
+static inline void loop_cancel_deadline(struct loop *loop, struct deadline *d)
+{
+    deadline_cancel(&loop->deadlines, d);
+}
+
+#endif

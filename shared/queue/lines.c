@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ * lines.c - see lines.h. */
+#include "shared/queue/lines.h"
+
+enum { NAME_MAX_BYTES = 4096 };
+
+struct query_row lines_next_row(struct lines *lines)
+{
+    struct query_row row = {.created_ms = lines_next_u64(lines)};
+    struct str who = lines_next(lines);
+    row.account = str_cut(&who, ' ');
+    row.user_name = str_cut(&who, ' ');
+    row.model_name = str_cut(&who, ' ');
+    row.user = lines_next(lines);
+    row.model = lines_next(lines);
+    row.modifiers = lines_next(lines);
+    row.traceparent = lines_next(lines);
+    row.query = lines_next(lines);
+    return row;
+}
+
+struct outcome lines_next_outcome(struct lines *lines)
+{
+    struct outcome o = {.status = lines_next(lines)};
+    o.row = lines_next_row(lines);
+    struct str first = lines_next(lines);
+    if (str_eq(o.status, STR("Done")))
+        o.answer = first;
+    else if (str_eq(o.status, STR("Pending")))
+        o.attempt = first;
+    else
+        o.reason = first;
+    o.think = lines_next(lines);
+    o.model = lines_next(lines);
+    o.answered_ms = lines_next_u64(lines);
+    lines_next(lines); /* the account that answered */
+    return o;
+}
+
+struct claim lines_next_claim(struct lines *lines)
+{
+    struct claim claim = {.class_name = lines_next(lines)};
+    claim.topic = lines_next(lines);
+    claim.lease = lines_next(lines);
+    claim.attempt = lines_next_u64(lines);
+    claim.n = (unsigned)lines_next_u64(lines);
+    claim.queries = *lines;
+    return claim;
+}
+
+void buf_put_json_of_name(struct buf *b, struct str name)
+{
+    if (memchr(name.at, '%', name.n) == NULL) {
+        buf_put_char(b, '"');
+        buf_put(b, name);
+        buf_put_char(b, '"');
+        return;
+    }
+    struct buf plain;
+    buf_init(&plain, NAME_MAX_BYTES);
+    bool is_name = buf_put_unnamed(&plain, name);
+    buf_put_json(b, is_name ? buf_str(&plain) : name);
+    buf_fini(&plain);
+}
+
+void buf_put_json_ms(struct buf *b, uint64_t ms)
+{
+    buf_put_char(b, '"');
+    buf_put_timestamp(b, ms / 1000);
+    buf_put_char(b, '"');
+}

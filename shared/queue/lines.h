@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lines: reading what the scripts of lua/ answer: fields on lines of their own, none of which holds
+ * a newline. A missing line reads as empty, so a short reply never leads outside of it.
+ */
+#ifndef PARLEY_QUEUE_LINES_H
+#define PARLEY_QUEUE_LINES_H
+
+#include "shared/base/buf.h"
+
+struct lines {
+    struct str rest;
+};
+
+static inline struct lines lines_of(struct str text)
+{
+    return (struct lines){text};
+}
+static inline bool lines_are_left(const struct lines *lines)
+{
+    return lines->rest.at != NULL;
+}
+static inline struct str lines_next(struct lines *lines)
+{
+    struct str line = str_cut(&lines->rest, '\n');
+    return line.at == NULL ? STR("") : line;
+}
+/* A number; 0 when the line is none. */
+static inline uint64_t lines_next_u64(struct lines *lines)
+{
+    uint64_t value = 0;
+    return str_parse_u64(lines_next(lines), &value) ? value : 0;
+}
+
+/* One row: what was asked, see lua/include/claim.lua. */
+struct query_row {
+    uint64_t created_ms;
+    struct str account, user_name, model_name; /* names as in keys */
+    struct str user, model, modifiers, traceparent, query; /* JSON; traceparent may be "" */
+};
+struct query_row lines_next_row(struct lines *lines);
+
+/* What became of a query, see lua/include/outcome.lua. */
+struct outcome {
+    struct str status; /* Open, Pending, Done, Failed, Cancelled */
+    struct query_row row;
+    struct str answer, think, model; /* JSON; empty without an answer */
+    struct str reason;               /* JSON; of Failed and Cancelled */
+    uint64_t answered_ms;
+    struct str attempt;              /* of Pending, where it is known */
+};
+struct outcome lines_next_outcome(struct lines *lines);
+
+/* A claim, see lua/include/claim.lua. `queries` still holds its Seqs and rows. */
+struct claim {
+    struct str class_name, topic, lease;
+    uint64_t attempt;
+    unsigned n;
+    struct lines queries;
+};
+struct claim lines_next_claim(struct lines *lines);
+
+/* Puts a name (buf_put_name) as the JSON string of what it names. */
+void buf_put_json_of_name(struct buf *b, struct str name);
+/* Puts the JSON timestamp of a time in ms, with quotes. */
+void buf_put_json_ms(struct buf *b, uint64_t ms);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ * queue.c - life, events and timers of one node's queue (queue.h).
+ *
+ * Timers: sync (the slow rescan: says that we are there, states credits anew), reap (when the next
+ * lease ends, as far as we know), delivered (claims confirmed together), purge (retention). None
+ * of them is needed for a request's path; each bounds how long a lost message hurts. */
+#include "shared/queue/queue_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    DELIVERED_EVERY_MS = 400, /* well within the delivery lease */
+    REAP_RETRY_MS = 1000,
+    PURGE_EVERY_MS = 60000,
+    PURGE_NEXT_MS = 100,
+    SYNC_ENTRIES_MAX = 400,
+};
+
+uint32_t queue_hash(struct str s, uint64_t salt)
+{
+    uint32_t hash = 2166136261u ^ (uint32_t)salt * 2654435761u;
+    for (size_t i = 0; i < s.n; i++)
+        hash = (hash ^ (unsigned char)s.at[i]) * 16777619u;
+    return hash ^ hash >> 15;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+void queue_on_event(struct queue *queue, struct str event)
+{
+    struct lines lines = lines_of(event);
+    struct str kind = lines_next(&lines);
+    if (str_eq(kind, STR("claim")))
+        polls_on_claim_event(queue, lines.rest);
+    else if (str_eq(kind, STR("outcome")))
+        watches_on_outcome(queue, &lines);
+    else if (str_eq(kind, STR("changed")))
+        watches_on_changed(queue, &lines);
+    else if (str_eq(kind, STR("supersede")))
+        polls_on_supersede(queue, &lines);
+    else if (str_eq(kind, STR("drained")))
+        polls_on_drained(queue, lines_next(&lines));
+    else
+        queue->config.on_other_event(queue->config.arg, kind, &lines);
+}
+
+static void on_event(void *arg, struct str event)
+{
+    queue_on_event(arg, event);
+}
+
+/* Everything may have been missed: waiting requests look again, credits are stated anew. */
+static void on_up(void *arg)
+{
+    struct queue *queue = arg;
+    if (!queue_is_up(queue))
+        return;
+    if (!queue->is_counted)
+        metrics_add(queue->metrics, METRIC_CONNECTED, 1);
+    queue->is_counted = true;
+    queue_sync_soon(queue, 0);
+    watches_on_up(queue);
+    queue->config.on_up(queue->config.arg);
+}
+
+static void on_bus_up(void *arg)
+{
+    on_up(arg);
+}
+
+static void on_turn_lost(void *arg)
+{
+    struct queue *queue = arg;
+    metrics_add(queue->metrics, METRIC_REDIS_LOST, 1);
+    if (queue->is_counted)
+        metrics_add(queue->metrics, METRIC_CONNECTED, -1);
+    queue->is_counted = false;
+}
+
+/* --- sync ------------------------------------------------------------------------------------- */
+
+void queue_sync_soon(struct queue *queue, uint64_t after_ms)
+{
+    if (!deadline_is_set(&queue->sync_timer) ||
+        queue->sync_timer.at_ms > queue->loop->now_ms + after_ms)
+        loop_set_deadline(queue->loop, &queue->sync_timer, after_ms);
+}
+
+void queue_reap_by(struct queue *queue, uint64_t after_ms)
+{
+    if (!deadline_is_set(&queue->reap_timer) ||
+        queue->reap_timer.at_ms > queue->loop->now_ms + after_ms)
+        loop_set_deadline(queue->loop, &queue->reap_timer, after_ms);
+}
+
+static void on_synced(struct turn_call *call, enum err error, struct str reply)
+{
+    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_call, call);
+    uint64_t next_ms;
+    queue->is_syncing = false;
+    if (error != ERR_OK)
+        return;
+    struct lines lines = lines_of(reply);
+    if (str_parse_u64(lines_next(&lines), &next_ms))
+        queue_reap_by(queue, next_ms);
+    struct str drained = lines_next(&lines);
+    if (!str_eq(drained, queue->drained))
+        polls_on_drained(queue, drained);
+}
+
+static unsigned count_classes(const struct queue *queue)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            n += class->parked_n > 0 || class->is_told;
+    return n < SYNC_ENTRIES_MAX ? n : SYNC_ENTRIES_MAX;
+}
+
+static void put_classes(struct queue *queue, unsigned n)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL && n > 0; class = class->next) {
+            if (class->parked_n == 0 && !class->is_told)
+                continue;
+            turn_put(queue->turn, (struct str){class->name, class->name_n});
+            turn_put_u64(queue->turn, class->is_drained ? 0 : class->parked_n);
+            class->is_told = class->parked_n > 0;
+            n--;
+        }
+}
+
+static void on_sync_timer(struct deadline *deadline)
+{
+    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_timer, deadline);
+    queue_sync_soon(queue, queue->config.rescan_ms);
+    if (!queue_is_up(queue) || queue->is_syncing)
+        return;
+    char info[160];
+    int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
+    queue->is_syncing = true;
+    queue->sync_call.on_reply = on_synced;
+    turn_begin_plain(queue->turn, &queue->sync_call, LANE_FIRST, STR("sync"));
+    turn_put(queue->turn, (struct str){info, (size_t)n});
+    turn_put_u64(queue->turn, queue->added_n);
+    turn_put_u64(queue->turn, queue->done_n);
+    unsigned class_n = count_classes(queue);
+    turn_put_u64(queue->turn, class_n);
+    put_classes(queue, class_n);
+    for (unsigned i = 0; i < queue->engine_n && class_n + i < SYNC_ENTRIES_MAX; i++) {
+        turn_put(queue->turn, str_of(queue->engines[i].name));
+        turn_put(queue->turn, str_of(queue->engines[i].info));
+    }
+    turn_end(queue->turn);
+    queue->added_n = queue->done_n = 0;
+    queue->engine_n = 0;
+}
+
+/* --- reap, confirm, purge --------------------------------------------------------------------- */
+
+static void on_reaped(struct turn_call *call, enum err error, struct str reply)
+{
+    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, reap_call, call);
+    uint64_t next_ms;
+    queue->is_reaping = false;
+    if (error != ERR_OK)
+        queue_reap_by(queue, REAP_RETRY_MS);
+    else if (str_parse_u64(reply, &next_ms))
+        queue_reap_by(queue, next_ms + 2);
+}
+
+static void on_reap_timer(struct deadline *deadline)
+{
+    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, reap_timer, deadline);
+    if (queue->is_reaping)
+        return;
+    if (!turn_is_up(queue->turn)) {
+        queue_reap_by(queue, REAP_RETRY_MS);
+        return;
+    }
+    queue->is_reaping = true;
+    queue->reap_call.on_reply = on_reaped;
+    turn_begin_plain(queue->turn, &queue->reap_call, LANE_FIRST, STR("reap"));
+    turn_end(queue->turn);
+}
+
+static void tell_delivered(struct queue *queue)
+{
+    if (queue->delivered_n == 0)
+        return;
+    turn_begin_forget(queue->turn, LANE_FIRST, STR("delivered"));
+    for (unsigned i = 0; i < queue->delivered_n; i++) {
+        turn_put(queue->turn, str_of(queue->delivered[i]));
+        free(queue->delivered[i]);
+    }
+    queue->delivered_n = 0;
+    turn_end(queue->turn);
+}
+
+static void on_delivered_timer(struct deadline *deadline)
+{
+    tell_delivered(H2O_STRUCT_FROM_MEMBER(struct queue, delivered_timer, deadline));
+}
+
+void queue_delivered(struct queue *queue, struct str topic, struct str lease)
+{
+    metrics_add(queue->metrics, METRIC_CLAIMS, 1);
+    if (asprintf(&queue->delivered[queue->delivered_n], "%.*s %.*s", STR_ARG(lease),
+                 STR_ARG(topic)) < 0)
+        abort();
+    if (++queue->delivered_n == DELIVERED_MAX)
+        tell_delivered(queue);
+    else if (!deadline_is_set(&queue->delivered_timer))
+        loop_set_deadline(queue->loop, &queue->delivered_timer, DELIVERED_EVERY_MS);
+}
+
+void queue_give_back(struct queue *queue, struct str topic, struct str lease)
+{
+    metrics_add(queue->metrics, METRIC_CLAIMS_BACK, 1);
+    turn_begin_forget(queue->turn, LANE_FIRST, STR("give_back"));
+    turn_put(queue->turn, topic);
+    turn_put(queue->turn, lease);
+    turn_end(queue->turn);
+}
+
+static void on_purged(struct turn_call *call, enum err error, struct str reply)
+{
+    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, purge_call, call);
+    queue->is_purging = false;
+    if (error != ERR_OK || reply.n == 0 || reply.n >= sizeof queue->purge_cursor)
+        return;
+    memcpy(queue->purge_cursor, reply.at, reply.n);
+    queue->purge_cursor[reply.n] = 0;
+    if (strcmp(queue->purge_cursor, "0") != 0)
+        loop_set_deadline(queue->loop, &queue->purge_timer, PURGE_NEXT_MS);
+}
+
+static void on_purge_timer(struct deadline *deadline)
+{
+    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, purge_timer, deadline);
+    loop_set_deadline(queue->loop, &queue->purge_timer, PURGE_EVERY_MS);
+    if (!turn_is_up(queue->turn) || queue->is_purging)
+        return;
+    queue->is_purging = true;
+    queue->purge_call.on_reply = on_purged;
+    turn_begin_plain(queue->turn, &queue->purge_call, LANE_FIRST, STR("purge"));
+    turn_put_u64(queue->turn, queue->config.retention_s);
+    turn_put(queue->turn, str_of(queue->purge_cursor));
+    turn_end(queue->turn);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+struct queue *queue_create(struct loop *loop, const struct queue_config *config,
+                           struct metrics *metrics)
+{
+    struct queue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL)
+        abort();
+    queue->loop = loop;
+    queue->config = *config;
+    queue->metrics = metrics;
+    queue->sync_timer.on_expire = on_sync_timer;
+    queue->reap_timer.on_expire = on_reap_timer;
+    queue->delivered_timer.on_expire = on_delivered_timer;
+    queue->purge_timer.on_expire = on_purge_timer;
+    strcpy(queue->purge_cursor, "0");
+    struct turn_config turn = {.prefix = config->prefix,
+                               .node_id = config->node_id,
+                               .lease_ms = config->lease_ms,
+                               .delivery_ms = config->delivery_ms,
+                               .max_attempts = config->max_attempts,
+                               .queue_max = config->queue_max,
+                               .on_event = on_event,
+                               .on_up = on_up,
+                               .on_lost = on_turn_lost,
+                               .arg = queue};
+    queue->turn = turn_create(loop, config->redis, &turn);
+    queue->bus = bus_create(
+        loop, config->redis, config->prefix, config->node_id,
+        (struct bus_events){.on_event = on_event, .on_up = on_bus_up, .arg = queue});
+    queue_sync_soon(queue, config->rescan_ms);
+    if (config->retention_s > 0)
+        loop_set_deadline(loop, &queue->purge_timer, PURGE_EVERY_MS);
+    return queue;
+}
+
+void queue_destroy(struct queue *queue)
+{
+    if (queue == NULL)
+        return;
+    loop_cancel_deadline(queue->loop, &queue->sync_timer);
+    loop_cancel_deadline(queue->loop, &queue->reap_timer);
+    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
+    loop_cancel_deadline(queue->loop, &queue->purge_timer);
+    turn_destroy(queue->turn);
+    bus_destroy(queue->bus);
+    for (unsigned i = 0; i < queue->delivered_n; i++)
+        free(queue->delivered[i]);
+    polls_fini(queue);
+    free(queue);
+}
+
+struct turn *queue_turn(struct queue *queue)
+{
+    return queue->turn;
+}
+
+bool queue_is_up(const struct queue *queue)
+{
+    return queue->turn != NULL && queue->bus != NULL && turn_is_up(queue->turn) &&
+           bus_is_up(queue->bus);
+}
+
+uint64_t queue_lease_ms(const struct queue *queue)
+{
+    return queue->config.lease_ms;
+}
+
+void queue_count_added(struct queue *queue)
+{
+    queue->added_n++;
+    queue_sync_soon(queue, 1000);
+    metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
+}
+
+void queue_count_done(struct queue *queue)
+{
+    queue->done_n++;
+    queue_sync_soon(queue, 1000);
+    metrics_add(queue->metrics, METRIC_ANSWERS, 1);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * queue: one node's side of the claim machine: the polls it holds for engines, the requests that
+ * wait for an outcome, and the timers that keep Redis's view of this node true. The queue itself
+ * is in Redis (lua/queue); nothing here may be missed when it is lost. One per loop, used on its
+ * thread only.
+ *
+ *            queue_poll_start                 work            on_claim
+ *   (idle) ------------------> POLL_CLAIMING ------------------------> (idle)
+ *                                   | none: a credit is granted           ^
+ *                                   v                                     | hand-over
+ *                              POLL_PARKED -------------------------------+
+ *                                   | queue_poll_cancel: the credit is taken back
+ *                                   v
+ *                                (idle)
+ */
+#ifndef PARLEY_QUEUE_QUEUE_H
+#define PARLEY_QUEUE_QUEUE_H
+
+#include "shared/metrics/metrics.h"
+#include "shared/queue/lines.h"
+#include "shared/redis/bus.h"
+#include "shared/redis/turn.h"
+
+struct queue;
+struct poll_class;
+
+enum poll_state { POLL_IDLE, POLL_CLAIMING, POLL_PARKED, POLL_NR };
+
+/* One engine's poll. Lives in its owner; zeroed to begin with, its callbacks set. */
+struct poll {
+    enum poll_state state;
+    struct poll_class *class;
+    struct poll *previous, *next; /* of its class, oldest first */
+    struct poll_call *call;
+    uint64_t number;
+    struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
+    /* Is somebody there to take a claim? Asked right before one is given. */
+    bool (*is_alive)(struct poll *poll);
+    /* A claim for it: the poll is idle again; `claim` is valid inside the call only. The owner answers
+     * its engine and then calls queue_delivered or queue_give_back. */
+    void (*on_claim)(struct poll *poll, struct claim *claim);
+    /* It ends without a claim: idle again. ERR_OK: with the empty body (a newer poll of that engine
+     * took its place, or nothing was there for one that may not wait). ERR_NOT_FOUND: its client has
+     * left. Else what failed. */
+    void (*on_end)(struct poll *poll, enum err error);
+};
+
+/* Waits for the outcome of one query. Lives in its owner. */
+struct watch {
+    struct watch *previous, *next;
+    struct str topic; /* name; borrowed from the owner */
+    uint64_t seq;
+    bool is_on;
+    /* The outcome as text, valid inside the call only. The watch stays on. */
+    void (*on_outcome)(struct watch *watch, struct str outcome);
+    /* Something changed, or may have been missed: look again. */
+    void (*on_changed)(struct watch *watch);
+};
+
+struct queue_config {
+    const struct redis_address *redis;
+    const char *prefix, *node_id;
+    uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
+    uint64_t retention_s; /* 0: for ever */
+    /* An event that is not the queue's: its first line, and the lines behind it. */
+    void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
+    /* Scripts run (again). */
+    void (*on_up)(void *arg);
+    void *arg;
+};
+
+struct queue *queue_create(struct loop *loop, const struct queue_config *config,
+                           struct metrics *metrics);
+void queue_destroy(struct queue *queue);
+struct turn *queue_turn(struct queue *queue);
+/* True while both connections stand and scripts run. */
+bool queue_is_up(const struct queue *queue);
+uint64_t queue_lease_ms(const struct queue *queue);
+
+/* Takes the next claim for an engine of that account (name), that serves `models` ("*", or names
+ * joined by ','). Without `may_park` the poll ends at once when there is nothing. `info`: what
+ * operators see of the engine (JSON). */
+void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
+                      const struct nonce_id *nonce, bool may_park, struct str info);
+/* Ends the poll without a callback. */
+void queue_poll_cancel(struct queue *queue, struct poll *poll);
+/* Calls `end` for every poll that is parked; it must cancel it. */
+void queue_each_parked(struct queue *queue, void (*end)(struct poll *poll));
+
+/* The claim reached its engine: its lease becomes a whole one. */
+void queue_delivered(struct queue *queue, struct str topic, struct str lease);
+/* It did not: its queries are Open again at once. */
+void queue_give_back(struct queue *queue, struct str topic, struct str lease);
+
+void queue_watch(struct queue *queue, struct watch *watch);
+void queue_unwatch(struct queue *queue, struct watch *watch);
+
+/* Counts for rates and ETAs, which are the cluster's: told to Redis with the next sync. */
+void queue_count_added(struct queue *queue);
+void queue_count_done(struct queue *queue);
+
+/* Hands one event to whom it concerns, as the bus and turns do. Public for its fuzz target. */
+void queue_on_event(struct queue *queue, struct str event);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * queue_internal: what the files of shared/queue share: queue.c (life, events, timers), poll.c
+ * (polls, classes, credits) and watch.c (who waits for what).
+ */
+#ifndef PARLEY_QUEUE_QUEUE_INTERNAL_H
+#define PARLEY_QUEUE_QUEUE_INTERNAL_H
+
+#include "shared/queue/queue.h"
+
+enum { CLASS_BUCKET_N = 256, WATCH_BUCKET_N = 4096, ENGINES_MAX = 256, DELIVERED_MAX = 256 };
+
+/* Polls that are alike to the scripts: one account, one list of models. Kept for the life of the
+ * node: accounts and model lists are few. */
+struct poll_class {
+    struct poll_class *next;
+    char *name;                  /* "<account>|<models>" */
+    size_t name_n, account_n;
+    struct poll *first, *last;   /* parked, oldest first */
+    unsigned parked_n, claiming_n;
+    bool is_drained;             /* the account gets no claims: its polls are held without credit */
+    bool is_told;                /* Redis knows of credits here: tell it when there are none */
+    struct buf *early;           /* hand-overs that came before the poll's own reply */
+    unsigned early_n;
+};
+
+/* An engine that polled since the last sync. */
+struct engine_seen {
+    char name[300];              /* "<account> <engine>" */
+    char info[600];
+};
+
+struct queue {
+    struct loop *loop;
+    struct queue_config config;
+    struct metrics *metrics;
+    struct turn *turn;
+    struct bus *bus;
+    struct poll_class *classes[CLASS_BUCKET_N];
+    struct watch *watches[WATCH_BUCKET_N];
+    uint64_t poll_n;
+    struct engine_seen engines[ENGINES_MAX];
+    unsigned engine_n;
+    char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
+    unsigned delivered_n;
+    struct str drained;          /* names, ','; own memory */
+    uint64_t added_n, done_n;
+    struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
+    struct turn_call sync_call, reap_call, purge_call;
+    bool is_syncing, is_reaping, is_purging;
+    bool is_counted;             /* in METRIC_CONNECTED */
+    char purge_cursor[32];
+};
+
+uint32_t queue_hash(struct str s, uint64_t salt);
+
+/* poll.c */
+void polls_on_claim_event(struct queue *queue, struct str claim_text);
+void polls_on_supersede(struct queue *queue, struct lines *rest);
+void polls_on_drained(struct queue *queue, struct str names);
+void polls_fini(struct queue *queue);
+
+/* queue.c */
+void queue_sync_soon(struct queue *queue, uint64_t after_ms);
+void queue_reap_by(struct queue *queue, uint64_t after_ms);
+
+/* watch.c */
+void watches_on_outcome(struct queue *queue, struct lines *rest);
+void watches_on_changed(struct queue *queue, struct lines *rest);
+void watches_on_up(struct queue *queue);
+
+#endif

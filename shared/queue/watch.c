@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ * watch.c - who waits for which outcome (queue.h). A callback may unwatch its own or any other
+ * watch, so each round first collects whom to call by marking the list with its head. */
+#include "shared/queue/queue_internal.h"
+
+static struct watch **bucket_of(struct queue *queue, struct str topic, uint64_t seq)
+{
+    return &queue->watches[queue_hash(topic, seq) % WATCH_BUCKET_N];
+}
+
+void queue_watch(struct queue *queue, struct watch *watch)
+{
+    struct watch **bucket = bucket_of(queue, watch->topic, watch->seq);
+    watch->previous = NULL;
+    watch->next = *bucket;
+    if (*bucket != NULL)
+        (*bucket)->previous = watch;
+    *bucket = watch;
+    watch->is_on = true;
+    metrics_add(queue->metrics, METRIC_CHECKS_PARKED, 1);
+}
+
+void queue_unwatch(struct queue *queue, struct watch *watch)
+{
+    if (!watch->is_on)
+        return;
+    if (watch->previous != NULL)
+        watch->previous->next = watch->next;
+    else
+        *bucket_of(queue, watch->topic, watch->seq) = watch->next;
+    if (watch->next != NULL)
+        watch->next->previous = watch->previous;
+    watch->is_on = false;
+    metrics_add(queue->metrics, METRIC_CHECKS_PARKED, -1);
+}
+
+static bool is_for(const struct watch *watch, struct str topic, uint64_t seq)
+{
+    return watch->seq == seq && str_eq(watch->topic, topic);
+}
+
+/* Takes one matching watch after the other out of the bucket, so that callbacks may change it, and
+ * puts those that stayed on back in. */
+static void each_watch(struct queue *queue, struct str topic, uint64_t seq, const struct str *outcome)
+{
+    struct watch **bucket = bucket_of(queue, topic, seq), *at = *bucket;
+    while (at != NULL) {
+        struct watch *next = at->next;
+        /* Unwatching `next` inside the callback would leave us on it: hold the place instead. */
+        struct watch place = {.previous = at, .next = next, .seq = UINT64_MAX};
+        if (!is_for(at, topic, seq)) {
+            at = next;
+            continue;
+        }
+        at->next = &place;
+        if (next != NULL)
+            next->previous = &place;
+        if (outcome != NULL)
+            at->on_outcome(at, *outcome);
+        else
+            at->on_changed(at);
+        next = place.next;
+        if (place.previous != NULL)
+            place.previous->next = next;
+        else
+            *bucket = next;
+        if (next != NULL)
+            next->previous = place.previous;
+        at = next;
+    }
+}
+
+void watches_on_outcome(struct queue *queue, struct lines *rest)
+{
+    struct str topic = lines_next(rest);
+    uint64_t seq = lines_next_u64(rest);
+    each_watch(queue, topic, seq, &rest->rest);
+}
+
+void watches_on_changed(struct queue *queue, struct lines *rest)
+{
+    struct str topic = lines_next(rest);
+    each_watch(queue, topic, lines_next_u64(rest), NULL);
+}
+
+void watches_on_up(struct queue *queue)
+{
+    for (unsigned i = 0; i < WATCH_BUCKET_N; i++)
+        for (struct watch *watch = queue->watches[i], *next; watch != NULL; watch = next) {
+            next = watch->next;
+            watch->on_changed(watch); /* begins a verb: answers later, never here */
+        }
+}

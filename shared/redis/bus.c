@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ * bus.c - see bus.h. */
+#include "shared/redis/bus.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CHANNEL_N = 2 };
+
+struct bus {
+    struct redis_conn *conn;
+    struct bus_events events;
+    char channels[CHANNEL_N][128];
+    unsigned confirmed_n;
+};
+
+bool bus_read_message(struct str message, void (*on_event)(void *arg, struct str event), void *arg)
+{
+    while (message.n > 0) {
+        uint64_t n;
+        struct str digits = str_cut(&message, ':');
+        if (message.at == NULL || !str_parse_u64(digits, &n) || n > message.n)
+            return false;
+        on_event(arg, (struct str){message.at, (size_t)n});
+        message.at += n;
+        message.n -= (size_t)n;
+    }
+    return true;
+}
+
+static void on_message(void *arg, const redisReply *reply)
+{
+    struct bus *bus = arg;
+    if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
+        reply->element[0]->type != REDIS_REPLY_STRING)
+        return;
+    const redisReply *payload = reply->element[2];
+    if (strcmp(reply->element[0]->str, "subscribe") == 0) {
+        if (++bus->confirmed_n == CHANNEL_N)
+            bus->events.on_up(bus->events.arg);
+    } else if (payload->type == REDIS_REPLY_STRING) {
+        struct str message = {payload->str, (size_t)payload->len};
+        if (!bus_read_message(message, bus->events.on_event, bus->events.arg))
+            log_write(LOG_WARN, "a message on the bus is malformed", LOG_U("bytes", message.n));
+    }
+}
+
+static void on_connect(void *arg)
+{
+    struct bus *bus = arg;
+    bus->confirmed_n = 0;
+    for (int i = 0; i < CHANNEL_N; i++)
+        if (redis_conn_subscribe(bus->conn, str_of(bus->channels[i]), on_message, bus) != ERR_OK)
+            return; /* lost again: on_connect comes back here */
+    redis_conn_flush(bus->conn);
+}
+
+static void on_lost(void *arg)
+{
+    struct bus *bus = arg;
+    bus->confirmed_n = 0;
+}
+
+struct bus *bus_create(struct loop *loop, const struct redis_address *address, const char *prefix,
+                       const char *node_id, struct bus_events events)
+{
+    struct bus *bus = calloc(1, sizeof *bus);
+    if (bus == NULL)
+        abort();
+    bus->events = events;
+    snprintf(bus->channels[0], sizeof bus->channels[0], "%snode:%s", prefix, node_id);
+    snprintf(bus->channels[1], sizeof bus->channels[1], "%sall", prefix);
+    bus->conn = redis_conn_create(
+        loop, address, "parley-bus",
+        (struct redis_events){.on_connect = on_connect, .on_lost = on_lost, .arg = bus});
+    return bus;
+}
+
+void bus_destroy(struct bus *bus)
+{
+    if (bus == NULL)
+        return;
+    redis_conn_destroy(bus->conn);
+    free(bus);
+}
+
+bool bus_is_up(const struct bus *bus)
+{
+    return bus->confirmed_n == CHANNEL_N;
+}

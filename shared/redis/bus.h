@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bus: what other nodes tell this one: a connection subscribed to the node's own channel and to the
+ * one for all nodes. Pub/sub is at most once: whoever relies on a message registers, then looks,
+ * then waits; looks again now and then; and after `on_up`, since everything may have been missed
+ * before it. One per loop, used on its thread only.
+ */
+#ifndef PARLEY_REDIS_BUS_H
+#define PARLEY_REDIS_BUS_H
+
+#include "shared/redis/conn.h"
+
+struct bus;
+
+struct bus_events {
+    /* One event; `event` is valid inside the call only. */
+    void (*on_event)(void *arg, struct str event);
+    /* Both subscriptions stand (again). */
+    void (*on_up)(void *arg);
+    void *arg;
+};
+
+/* Channels: <prefix>node:<node_id> and <prefix>all. Borrows its strings and `address`. */
+struct bus *bus_create(struct loop *loop, const struct redis_address *address, const char *prefix,
+                       const char *node_id, struct bus_events events);
+void bus_destroy(struct bus *bus);
+bool bus_is_up(const struct bus *bus);
+
+/* Calls on_event for each event of a message, <length>:<bytes> one behind the other. False when the
+ * message is of another form (what came before was delivered). Public for its fuzz target. */
+bool bus_read_message(struct str message, void (*on_event)(void *arg, struct str event), void *arg);
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT
+ * conn.c - see conn.h.
+ *
+ *   DOWN --connect--> CONNECTING --connected--> GREETING --AUTH, SELECT answered--> UP
+ *    ^                    |                         |                               |
+ *    +---- backoff -------+------------ lost -------+-------------------------------+
+ *
+ * hiredis frees its context after a disconnect, so `ac` is NULL in DOWN. An h2o socket serves as
+ * readiness notifier only (DONT_READ keeps libh2o from taking bytes that hiredis must read).
+ * h2o_socket_notify_write is one-shot and must not be repeated while it is pending. */
+#include "shared/redis/conn.h"
+
+#include "shared/base/buf.h"
+#include "shared/base/clock.h"
+
+#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000, CONNECT_MAX_MS = 3000, STEADY_MS = 1000, WIRE_MAX = 64 << 20 };
+enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_GREETING, CONN_UP };
+
+/* hiredis keeps one of these per command under way. */
+struct pending {
+    redis_reply_cb *on_reply;
+    void *arg;
+    struct redis_conn *conn;
+    struct pending *next_free;
+    bool is_subscription;
+};
+
+/* What hiredis's context and libh2o's socket share. It lives as long as the context, which may be
+ * longer than it is the connection's: freed inside a callback, hiredis waits for its end. */
+struct link {
+    redisAsyncContext *ac;
+    h2o_socket_t *socket;
+    bool is_writing;
+};
+
+struct redis_conn {
+    struct loop *loop;
+    const struct redis_address *address;
+    const char *name;
+    struct redis_events events;
+    enum conn_state state;
+    redisAsyncContext *ac; /* of the current connection */
+    bool is_destroying;
+    struct deadline retry;
+    unsigned backoff_ms;
+    uint64_t up_since_ms;
+    struct pending *free_pending;
+    struct buf words;
+};
+
+static void connect_now(struct redis_conn *conn);
+
+bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
+                     size_t reason_size)
+{
+    struct redis_address address = {.port = 6379};
+    struct str rest = url;
+    uint64_t number;
+    snprintf(reason, reason_size,
+             "expected redis://[user:password@]host:port[/db] or unix:/path[?db=N]");
+    if (str_has_prefix(url, STR("unix:"))) {
+        rest.at += 5;
+        rest.n -= 5;
+        struct str path = str_cut(&rest, '?');
+        if (path.n == 0 || path.n >= sizeof address.path)
+            return false;
+        memcpy(address.path, path.at, path.n);
+        if (rest.at != NULL) {
+            if (!str_has_prefix(rest, STR("db=")) ||
+                !str_parse_u64((struct str){rest.at + 3, rest.n - 3}, &number) || number > 9999)
+                return false;
+            address.db = (int)number;
+        }
+        *ret_address = address;
+        return true;
+    }
+    if (str_has_prefix(url, STR("rediss://"))) {
+        snprintf(reason, reason_size,
+                 "rediss:// (TLS) is not supported here: use a local TLS proxy (docs/adr/0002)");
+        return false;
+    }
+    if (!str_has_prefix(url, STR("redis://")))
+        return false;
+    rest.at += 8;
+    rest.n -= 8;
+    const char *at_sign = rest.n == 0 ? NULL : memrchr(rest.at, '@', rest.n);
+    if (at_sign != NULL) {
+        struct str login = {rest.at, (size_t)(at_sign - rest.at)};
+        rest.n -= login.n + 1;
+        rest.at = at_sign + 1;
+        struct str user = str_cut(&login, ':');
+        if (login.at == NULL) { /* redis://password@host */
+            login = user;
+            user.n = 0;
+        }
+        if (user.n >= sizeof address.user || login.n >= sizeof address.password)
+            return false;
+        memcpy(address.user, user.at, user.n);
+        memcpy(address.password, login.at, login.n);
+    }
+    struct str host_port = str_cut(&rest, '/');
+    if (rest.at != NULL && rest.n > 0) {
+        if (!str_parse_u64(rest, &number) || number > 9999)
+            return false;
+        address.db = (int)number;
+    }
+    const char *colon = host_port.n == 0 ? NULL : memrchr(host_port.at, ':', host_port.n);
+    if (colon != NULL) {
+        struct str port = {colon + 1, host_port.n - (size_t)(colon + 1 - host_port.at)};
+        if (!str_parse_u64(port, &number) || number == 0 || number > 65535)
+            return false;
+        address.port = (int)number;
+        host_port.n = (size_t)(colon - host_port.at);
+    }
+    if (host_port.n == 0 || host_port.n >= sizeof address.host)
+        return false;
+    memcpy(address.host, host_port.at, host_port.n);
+    *ret_address = address;
+    return true;
+}
+
+static void lose(struct redis_conn *conn, const char *reason)
+{
+    if (conn->state == CONN_DOWN)
+        return;
+    bool was_up = conn->state == CONN_UP;
+    conn->state = CONN_DOWN;
+    conn->ac = NULL;
+    if (conn->is_destroying)
+        return;
+    if (was_up && conn->loop->now_ms - conn->up_since_ms > STEADY_MS)
+        conn->backoff_ms = 0;
+    conn->backoff_ms = conn->backoff_ms == 0 ? BACKOFF_MIN_MS : conn->backoff_ms * 2;
+    if (conn->backoff_ms > BACKOFF_MAX_MS)
+        conn->backoff_ms = BACKOFF_MAX_MS;
+    unsigned wait_ms = conn->backoff_ms / 2 + (unsigned)rand() % (conn->backoff_ms / 2 + 1);
+    log_write(LOG_WARN, "redis lost", LOG_S("connection", conn->name), LOG_S("reason", reason),
+              LOG_U("retry_ms", wait_ms));
+    loop_set_deadline(conn->loop, &conn->retry, wait_ms);
+    if (was_up)
+        conn->events.on_lost(conn->events.arg);
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct link *link = socket->data;
+    (void)error;
+    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched behind it */
+}
+
+static void on_writable(h2o_socket_t *socket, const char *error)
+{
+    struct link *link = socket->data;
+    (void)error;
+    link->is_writing = false;
+    redisAsyncHandleWrite(link->ac);
+}
+
+static void add_read(void *arg)
+{
+    struct link *link = arg;
+    if (!h2o_socket_is_reading(link->socket))
+        h2o_socket_read_start(link->socket, on_readable);
+}
+
+static void del_read(void *arg)
+{
+    h2o_socket_read_stop(((struct link *)arg)->socket);
+}
+
+static void add_write(void *arg)
+{
+    struct link *link = arg;
+    if (link->is_writing)
+        return;
+    link->is_writing = true;
+    h2o_socket_notify_write(link->socket, on_writable);
+}
+
+static void del_write(void *arg)
+{
+    (void)arg; /* notify_write is one-shot */
+}
+
+/* hiredis is about to free its context. The h2o socket owns the descriptor. */
+static void on_cleanup(void *arg)
+{
+    struct link *link = arg;
+    link->ac->c.fd = -1;
+    link->ac->ev.data = NULL;
+    h2o_socket_close(link->socket);
+    free(link);
+}
+
+static void on_greeted(void *arg, const redisReply *reply)
+{
+    struct redis_conn *conn = arg;
+    if (conn->state != CONN_GREETING || reply == NULL)
+        return;
+    if (reply->type == REDIS_REPLY_ERROR) {
+        log_write(LOG_ERROR, "redis refuses us", LOG_S("connection", conn->name),
+                  LOG_S("error", reply->str));
+        redis_conn_reset(conn, "refused");
+        return;
+    }
+    loop_cancel_deadline(conn->loop, &conn->retry);
+    conn->state = CONN_UP;
+    conn->up_since_ms = conn->loop->now_ms;
+    log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name));
+    conn->events.on_connect(conn->events.arg);
+}
+
+/* AUTH and SELECT are answered in order: the last command of the greeting stands for all, and an
+ * earlier refusal makes it fail too. */
+static void greet(struct redis_conn *conn)
+{
+    char db[16];
+    const struct redis_address *a = conn->address;
+    conn->state = CONN_GREETING;
+    if (a->password[0] != 0) {
+        struct str auth[3] = {STR("AUTH"), str_of(a->user), str_of(a->password)};
+        if (a->user[0] == 0)
+            auth[1] = auth[2];
+        if (redis_conn_command(conn, NULL, NULL, a->user[0] == 0 ? 2 : 3, auth) != ERR_OK)
+            return;
+    }
+    snprintf(db, sizeof db, "%d", a->db);
+    struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(conn->name)};
+    struct str select[] = {STR("SELECT"), str_of(db)};
+    if (redis_conn_command(conn, NULL, NULL, 3, name) == ERR_OK &&
+        redis_conn_command(conn, on_greeted, conn, 2, select) == ERR_OK)
+        redis_conn_flush(conn);
+}
+
+static void on_connected(const redisAsyncContext *ac, int status)
+{
+    struct redis_conn *conn = ac->data;
+    if (conn->ac != ac)
+        return; /* given up meanwhile */
+    if (status != REDIS_OK) {
+        lose(conn, ac->errstr);
+        return;
+    }
+    if (conn->address->path[0] == 0) {
+        int one = 1;
+        setsockopt(ac->c.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    }
+    greet(conn);
+}
+
+static void on_disconnected(const redisAsyncContext *ac, int status)
+{
+    struct redis_conn *conn = ac->data;
+    if (conn->ac == ac)
+        lose(conn, status == REDIS_OK ? "closed" : ac->errstr);
+}
+
+static void connect_now(struct redis_conn *conn)
+{
+    const struct redis_address *a = conn->address;
+    redisAsyncContext *ac = a->path[0] != 0 ? redisAsyncConnectUnix(a->path)
+                                            : redisAsyncConnect(a->host, a->port);
+    conn->state = CONN_CONNECTING;
+    if (ac == NULL || ac->err != 0) {
+        char reason[128];
+        snprintf(reason, sizeof reason, "%s", ac == NULL ? "out of memory" : ac->errstr);
+        if (ac != NULL)
+            redisAsyncFree(ac);
+        lose(conn, reason);
+        return;
+    }
+    struct link *link = calloc(1, sizeof *link);
+    if (link == NULL)
+        abort();
+    conn->ac = ac;
+    ac->data = conn;
+    *link = (struct link){.ac = ac};
+    link->socket = h2o_evloop_socket_create(conn->loop->h2o, ac->c.fd, H2O_SOCKET_FLAG_DONT_READ);
+    link->socket->data = link;
+    ac->ev.data = link;
+    ac->ev.addRead = add_read;
+    ac->ev.delRead = del_read;
+    ac->ev.addWrite = add_write;
+    ac->ev.delWrite = del_write;
+    ac->ev.cleanup = on_cleanup;
+    redisAsyncSetConnectCallback(ac, on_connected);
+    redisAsyncSetDisconnectCallback(ac, on_disconnected);
+    add_read(link);
+    add_write(link); /* the first writable event completes the connect */
+    loop_set_deadline(conn->loop, &conn->retry, CONNECT_MAX_MS);
+}
+
+/* In DOWN: time to try again. Otherwise: connecting or greeting took too long. */
+static void on_retry(struct deadline *deadline)
+{
+    struct redis_conn *conn = H2O_STRUCT_FROM_MEMBER(struct redis_conn, retry, deadline);
+    if (conn->state == CONN_DOWN)
+        connect_now(conn);
+    else if (conn->state != CONN_UP)
+        redis_conn_reset(conn, "no answer to the connect");
+}
+
+struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,
+                                     const char *name, struct redis_events events)
+{
+    struct redis_conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL)
+        abort();
+    conn->loop = loop;
+    conn->address = address;
+    conn->name = name;
+    conn->events = events;
+    conn->retry.on_expire = on_retry;
+    buf_init(&conn->words, WIRE_MAX);
+    connect_now(conn);
+    return conn;
+}
+
+void redis_conn_destroy(struct redis_conn *conn)
+{
+    if (conn == NULL)
+        return;
+    conn->is_destroying = true;
+    loop_cancel_deadline(conn->loop, &conn->retry);
+    if (conn->ac != NULL)
+        redisAsyncFree(conn->ac);
+    while (conn->free_pending != NULL) {
+        struct pending *next = conn->free_pending->next_free;
+        free(conn->free_pending);
+        conn->free_pending = next;
+    }
+    buf_fini(&conn->words);
+    free(conn);
+}
+
+bool redis_conn_is_up(const struct redis_conn *conn)
+{
+    return conn->state == CONN_UP;
+}
+
+static void on_reply_of_hiredis(redisAsyncContext *ac, void *reply, void *arg)
+{
+    struct pending *pending = arg;
+    (void)ac;
+    redis_reply_cb *on_reply = pending->on_reply;
+    void *reply_arg = pending->arg;
+    if (!pending->is_subscription || reply == NULL) {
+        pending->next_free = pending->conn->free_pending;
+        pending->conn->free_pending = pending;
+    }
+    if (on_reply != NULL)
+        on_reply(reply_arg, reply);
+}
+
+static enum err send_wire(struct redis_conn *conn, struct str wire, redis_reply_cb *on_reply,
+                          void *arg, bool is_subscription)
+{
+    if (conn->state != CONN_UP && conn->state != CONN_GREETING)
+        return ERR_REDIS_LOST;
+    struct pending *pending = conn->free_pending;
+    if (pending != NULL)
+        conn->free_pending = pending->next_free;
+    else if ((pending = malloc(sizeof *pending)) == NULL)
+        abort();
+    *pending = (struct pending){
+        .on_reply = on_reply, .arg = arg, .conn = conn, .is_subscription = is_subscription};
+    if (redisAsyncFormattedCommand(conn->ac, on_reply_of_hiredis, pending, wire.at, wire.n) !=
+        REDIS_OK) {
+        pending->next_free = conn->free_pending;
+        conn->free_pending = pending;
+        return ERR_REDIS_LOST;
+    }
+    return ERR_OK;
+}
+
+enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_cb *on_reply,
+                         void *arg)
+{
+    return send_wire(conn, wire, on_reply, arg, false);
+}
+
+static struct str write_words(struct redis_conn *conn, int argc, const struct str *argv)
+{
+    buf_clear(&conn->words);
+    buf_printf(&conn->words, "*%d\r\n", argc);
+    for (int i = 0; i < argc; i++) {
+        buf_printf(&conn->words, "$%zu\r\n", argv[i].n);
+        buf_put(&conn->words, argv[i]);
+        buf_lit(&conn->words, "\r\n");
+    }
+    buf_terminate(&conn->words);
+    return buf_str(&conn->words);
+}
+
+enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg, int argc,
+                            const struct str *argv)
+{
+    return send_wire(conn, write_words(conn, argc, argv), on_reply, arg, false);
+}
+
+enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel, redis_reply_cb *on_message,
+                              void *arg)
+{
+    struct str words[] = {STR("SUBSCRIBE"), channel};
+    return send_wire(conn, write_words(conn, 2, words), on_message, arg, true);
+}
+
+void redis_conn_flush(struct redis_conn *conn)
+{
+    if (conn->ac != NULL && (conn->state == CONN_UP || conn->state == CONN_GREETING))
+        redisAsyncHandleWrite(conn->ac);
+}
+
+void redis_conn_reset(struct redis_conn *conn, const char *reason)
+{
+    redisAsyncContext *ac = conn->ac;
+    if (ac == NULL)
+        return;
+    log_write(LOG_WARN, "redis connection given up", LOG_S("connection", conn->name),
+              LOG_S("reason", reason));
+    redisAsyncFree(ac); /* runs every callback with NULL, then on_disconnected or nothing */
+    lose(conn, reason);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * conn: one connection to Redis on one loop, that is made again for ever (backoff with jitter).
+ * hiredis 0.14 has no timeouts, no reconnect and no libh2o adapter: all three are here, and no
+ * other folder sees hiredis. Used on the loop's thread only.
+ */
+#ifndef PARLEY_REDIS_CONN_H
+#define PARLEY_REDIS_CONN_H
+
+#include "shared/base/err.h"
+#include "shared/op/loop.h"
+
+struct redis_conn;
+struct redisReply;
+
+/* Where Redis is: redis://[user:password@]host:port[/db] or unix:/path[?db=N]. */
+struct redis_address {
+    char host[256], path[108], user[128], password[512];
+    int port, db;
+};
+/* False, with a reason for people, when `url` is of another form. */
+bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
+                     size_t reason_size) must_check;
+
+struct redis_events {
+    /* The connection is made and authenticated. Commands may be sent from here on. */
+    void (*on_connect)(void *arg);
+    /* It is gone; every command under way has had its callback with a NULL reply. */
+    void (*on_lost)(void *arg);
+    void *arg;
+};
+
+/* Starts connecting. `events` is copied, `address` borrowed. `name` is shown in logs and in
+ * Redis's CLIENT LIST. */
+struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,
+                                     const char *name, struct redis_events events);
+void redis_conn_destroy(struct redis_conn *conn);
+bool redis_conn_is_up(const struct redis_conn *conn);
+
+/* `reply` is valid inside the callback only, and NULL when the connection was lost. Runs once per
+ * command, never before redis_conn_send returns. */
+typedef void redis_reply_cb(void *arg, const struct redisReply *reply);
+
+/* Sends `wire`, commands already in Redis's protocol, with a NUL behind it (buf_terminate), one reply expected. ERR_REDIS_LOST
+ * (and no callback) when the connection is down. Written at redis_conn_flush at the latest. */
+enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_cb *on_reply,
+                         void *arg) must_check;
+/* The same from words. */
+enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg, int argc,
+                            const struct str *argv) must_check;
+/* Subscribes to one channel; from then on the connection takes subscriptions only. The callback
+ * runs for the confirmation, for every message, and once with NULL when the connection is lost. */
+enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel, redis_reply_cb *on_message,
+                              void *arg) must_check;
+/* Writes what was sent since the last call, now, instead of after the next poll. */
+void redis_conn_flush(struct redis_conn *conn);
+/* Gives the connection up, as if it had been lost, and makes a new one. */
+void redis_conn_reset(struct redis_conn *conn, const char *reason);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT
+ * turn.c - see turn.h and lua/include/turn.lua.
+ *
+ * A batch goes COLLECTING -> SENT -> answered. Its bytes are kept until the answer is there, so
+ * that it can be sent again when Redis says that it does not know the function (a restart without
+ * persistence, FUNCTION FLUSH): such a batch has certainly not run. A batch without an answer in
+ * time means that Redis hangs: the connection is given up and everybody hears ERR_REDIS_LOST.
+ * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. */
+#include "shared/redis/turn.h"
+
+#include "shared/base/buf.h"
+#include "shared/base/clock.h"
+
+#include <hiredis/hiredis.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+extern const char lua_library[];
+extern const size_t lua_library_bytes;
+
+enum {
+    BATCH_CALLS_MAX = 128,
+    BATCH_SOFT_BYTES = 256 << 10,
+    BATCH_HARD_BYTES = 64 << 20,
+    IN_FLIGHT_MAX = 2,
+    ANSWER_MAX_MS = 5000,
+    FIXED_ARGS = 6,
+};
+
+struct lane {
+    struct buf wire;
+    unsigned arg_n;
+    struct turn_call *first, **last;
+};
+
+struct batch {
+    struct turn *turn;
+    struct lane lanes[LANE_NR];
+    struct nonce_id nonces[BATCH_CALLS_MAX];
+    unsigned nonce_n, call_n;
+    struct buf wire;
+    struct deadline deadline;
+    struct batch *next;
+};
+
+struct turn {
+    struct loop *loop;
+    struct turn_config config;
+    struct redis_conn *conn;
+    struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
+    unsigned in_flight_n;
+    size_t pending_n;
+    bool is_up, is_loading;
+    struct batch *parked; /* found the library missing: sent again once it is loaded */
+    /* The verb being written. */
+    struct lane *lane;
+    size_t argc_at;
+    unsigned argc;
+    struct buf library;
+    char function[32];
+};
+
+/* --- the library ---------------------------------------------------------------------------- */
+
+static void build_library(struct turn *turn)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    char hex[17];
+    SHA256((const unsigned char *)lua_library, lua_library_bytes, digest);
+    str_hex(digest, 8, hex);
+    snprintf(turn->function, sizeof turn->function, "turn_%s", hex);
+    buf_init(&turn->library, BATCH_HARD_BYTES);
+    buf_printf(&turn->library, "#!lua name=parley_%s\nlocal FUNCTION_NAME = '%s'\n", hex,
+               turn->function);
+    buf_put(&turn->library, (struct str){lua_library, lua_library_bytes});
+}
+
+static void send_batch(struct turn *turn, struct batch *batch);
+
+static void on_loaded(void *arg, const redisReply *reply)
+{
+    struct turn *turn = arg;
+    turn->is_loading = false;
+    if (reply == NULL)
+        return;
+    if (reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "already exists") == NULL) {
+        log_write(LOG_ERROR, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
+                  LOG_S("error", reply->str));
+        redis_conn_reset(turn->conn, "no function library");
+        return;
+    }
+    bool was_up = turn->is_up;
+    turn->is_up = true;
+    while (turn->parked != NULL) {
+        struct batch *batch = turn->parked;
+        turn->parked = batch->next;
+        send_batch(turn, batch);
+    }
+    if (!was_up)
+        turn->config.on_up(turn->config.arg);
+    redis_conn_flush(turn->conn);
+}
+
+static void load_library(struct turn *turn)
+{
+    struct str words[] = {STR("FUNCTION"), STR("LOAD"), buf_str(&turn->library)};
+    if (turn->is_loading)
+        return;
+    if (redis_conn_command(turn->conn, on_loaded, turn, 3, words) != ERR_OK)
+        return; /* lost again: on_connect comes back here */
+    turn->is_loading = true;
+    redis_conn_flush(turn->conn);
+}
+
+/* --- batches -------------------------------------------------------------------------------- */
+
+static struct batch *new_batch(struct turn *turn)
+{
+    struct batch *batch = turn->free;
+    if (batch != NULL) {
+        turn->free = batch->next;
+    } else {
+        batch = calloc(1, sizeof *batch);
+        if (batch == NULL)
+            abort();
+        batch->turn = turn;
+        buf_init(&batch->wire, BATCH_HARD_BYTES);
+        for (int i = 0; i < LANE_NR; i++)
+            buf_init(&batch->lanes[i].wire, BATCH_HARD_BYTES);
+    }
+    for (int i = 0; i < LANE_NR; i++) {
+        struct lane *lane = &batch->lanes[i];
+        buf_clear(&lane->wire);
+        lane->arg_n = 0;
+        lane->first = NULL;
+        lane->last = &lane->first;
+    }
+    batch->nonce_n = batch->call_n = 0;
+    batch->next = NULL;
+    return batch;
+}
+
+/* A batch that grew large gives its memory back instead of keeping it for ever. */
+static void recycle(struct turn *turn, struct batch *batch)
+{
+    if (batch->wire.cap > BATCH_SOFT_BYTES * 4) {
+        buf_fini(&batch->wire);
+        for (int i = 0; i < LANE_NR; i++)
+            buf_fini(&batch->lanes[i].wire);
+    }
+    batch->next = turn->free;
+    turn->free = batch;
+}
+
+static void free_batch(struct batch *batch)
+{
+    if (batch == NULL)
+        return;
+    buf_fini(&batch->wire);
+    for (int i = 0; i < LANE_NR; i++)
+        buf_fini(&batch->lanes[i].wire);
+    free(batch);
+}
+
+static void answer_call(struct turn *turn, struct turn_call *call, enum err error, struct str reply)
+{
+    turn->pending_n--;
+    if (call->is_own)
+        free(call);
+    else
+        call->on_reply(call, error, reply);
+}
+
+/* Every call of the batch ends with `error`. */
+static void fail_batch(struct turn *turn, struct batch *batch, enum err error)
+{
+    for (int i = 0; i < LANE_NR; i++)
+        for (struct turn_call *call = batch->lanes[i].first, *next; call != NULL; call = next) {
+            next = call->next;
+            answer_call(turn, call, error, (struct str){NULL, 0});
+        }
+    recycle(turn, batch);
+}
+
+static struct str reply_str(const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_STRING)
+        return STR("");
+    return (struct str){reply->str, (size_t)reply->len};
+}
+
+static void answer_batch(struct turn *turn, struct batch *batch, const redisReply *reply)
+{
+    size_t at = 0;
+    for (int i = 0; i < LANE_NR; i++)
+        for (struct turn_call *call = batch->lanes[i].first, *next; call != NULL; call = next) {
+            next = call->next;
+            if (at >= reply->elements)
+                answer_call(turn, call, ERR_INTERNAL, (struct str){NULL, 0});
+            else
+                answer_call(turn, call, ERR_OK, reply_str(reply->element[at]));
+            at++;
+        }
+    for (; at < reply->elements; at++)
+        turn->config.on_event(turn->config.arg, reply_str(reply->element[at]));
+    recycle(turn, batch);
+}
+
+static void unlink_sent(struct turn *turn, struct batch *batch)
+{
+    struct batch **at = &turn->sent;
+    while (*at != batch)
+        at = &(*at)->next;
+    *at = batch->next;
+    turn->in_flight_n--;
+    loop_cancel_deadline(turn->loop, &batch->deadline);
+}
+
+/* Redis runs but cannot take work now: loading, read-only, out of memory, busy with a script. */
+static bool is_passing(const char *error)
+{
+    static const char *const passing[] = {"LOADING", "READONLY", "OOM", "BUSY", "MASTERDOWN",
+                                          "NOREPLICAS", "MISCONF", "CLUSTERDOWN", "TRYAGAIN"};
+    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++)
+        if (strncmp(error, passing[i], strlen(passing[i])) == 0)
+            return true;
+    return false;
+}
+
+static void on_batch_reply(void *arg, const redisReply *reply)
+{
+    struct batch *batch = arg;
+    struct turn *turn = batch->turn;
+    unlink_sent(turn, batch);
+    if (reply == NULL) {
+        fail_batch(turn, batch, ERR_REDIS_LOST);
+    } else if (reply->type == REDIS_REPLY_ARRAY) {
+        answer_batch(turn, batch, reply);
+    } else if (reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "Function not found") != NULL) {
+        log_write(LOG_WARN, "redis lost the function library, loading it again");
+        batch->next = turn->parked;
+        turn->parked = batch;
+        load_library(turn);
+    } else {
+        bool passes = reply->type == REDIS_REPLY_ERROR && is_passing(reply->str);
+        log_write(passes ? LOG_WARN : LOG_ERROR, "a turn failed",
+                  LOG_S("error", reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply"));
+        fail_batch(turn, batch, passes ? ERR_REDIS_LOST : ERR_INTERNAL);
+    }
+}
+
+static void on_batch_late(struct deadline *deadline)
+{
+    struct batch *batch = H2O_STRUCT_FROM_MEMBER(struct batch, deadline, deadline);
+    redis_conn_reset(batch->turn->conn, "no answer in time");
+}
+
+static void put_bulk(struct buf *wire, struct str s)
+{
+    buf_put_char(wire, '$');
+    buf_put_u64(wire, s.n);
+    buf_lit(wire, "\r\n");
+    buf_put(wire, s);
+    buf_lit(wire, "\r\n");
+}
+
+static void put_bulk_u64(struct buf *wire, uint64_t number)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    put_bulk(wire, (struct str){digits, (size_t)n});
+}
+
+static void write_batch(struct turn *turn, struct batch *batch)
+{
+    struct buf *wire = &batch->wire;
+    const struct turn_config *c = &turn->config;
+    unsigned argc = 4 + FIXED_ARGS + batch->nonce_n;
+    for (int i = 0; i < LANE_NR; i++)
+        argc += batch->lanes[i].arg_n;
+    buf_clear(wire);
+    buf_put_char(wire, '*');
+    buf_put_u64(wire, argc);
+    buf_lit(wire, "\r\n$5\r\nFCALL\r\n");
+    put_bulk(wire, str_of(turn->function));
+    buf_lit(wire, "$1\r\n1\r\n");
+    put_bulk(wire, str_of(c->prefix));
+    put_bulk(wire, str_of(c->node_id));
+    put_bulk_u64(wire, c->lease_ms);
+    put_bulk_u64(wire, c->delivery_ms);
+    put_bulk_u64(wire, c->max_attempts);
+    put_bulk_u64(wire, c->queue_max);
+    put_bulk_u64(wire, batch->nonce_n);
+    for (unsigned i = 0; i < batch->nonce_n; i++)
+        put_bulk(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});
+    for (int i = 0; i < LANE_NR; i++)
+        buf_put(wire, buf_str(&batch->lanes[i].wire));
+    buf_terminate(wire);
+}
+
+static void send_batch(struct turn *turn, struct batch *batch)
+{
+    if (batch->wire.is_over ||
+        redis_conn_send(turn->conn, buf_str(&batch->wire), on_batch_reply, batch) != ERR_OK) {
+        fail_batch(turn, batch, batch->wire.is_over ? ERR_INTERNAL : ERR_REDIS_LOST);
+        return;
+    }
+    batch->next = turn->sent;
+    turn->sent = batch;
+    turn->in_flight_n++;
+    batch->deadline.on_expire = on_batch_late;
+    loop_set_deadline(turn->loop, &batch->deadline, ANSWER_MAX_MS);
+}
+
+void turn_flush(struct turn *turn)
+{
+    /* Failing a batch runs callbacks, which may begin new verbs: these are for the next round. */
+    if (turn->collecting->call_n == 0 || turn->lane != NULL)
+        return;
+    if (turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX &&
+        turn->collecting->call_n < BATCH_CALLS_MAX)
+        return;
+    struct batch *batch = turn->collecting;
+    turn->collecting = new_batch(turn);
+    if (!turn->is_up) {
+        fail_batch(turn, batch, ERR_REDIS_LOST);
+        return;
+    }
+    write_batch(turn, batch);
+    send_batch(turn, batch);
+    redis_conn_flush(turn->conn);
+}
+
+/* --- verbs ---------------------------------------------------------------------------------- */
+
+static void begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb)
+{
+    struct batch *batch = turn->collecting;
+    turn->lane = &batch->lanes[lane];
+    call->next = NULL;
+    *turn->lane->last = call;
+    turn->lane->last = &call->next;
+    batch->call_n++;
+    turn->pending_n++;
+    put_bulk(&turn->lane->wire, verb);
+    /* The number of arguments is known at the end: three digits are kept free for it. */
+    buf_lit(&turn->lane->wire, "$3\r\n");
+    turn->argc_at = turn->lane->wire.n;
+    buf_lit(&turn->lane->wire, "000\r\n");
+    turn->argc = 0;
+}
+
+void turn_begin_plain(struct turn *turn, struct turn_call *call, enum turn_lane lane,
+                      struct str verb)
+{
+    call->is_own = false;
+    begin(turn, call, lane, verb);
+}
+
+void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb,
+                const struct nonce_id *nonce)
+{
+    turn_begin_plain(turn, call, lane, verb);
+    if (nonce == NULL || !nonce->is_set) {
+        turn_put(turn, STR("0"));
+        return;
+    }
+    struct batch *batch = turn->collecting;
+    batch->nonces[batch->nonce_n++] = *nonce;
+    char digits[16];
+    int n = snprintf(digits, sizeof digits, "%s%u", nonce->is_record_only ? "-" : "", batch->nonce_n);
+    turn_put(turn, (struct str){digits, (size_t)n});
+}
+
+void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb)
+{
+    struct turn_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        abort();
+    call->is_own = true;
+    begin(turn, call, lane, verb);
+}
+
+void turn_put(struct turn *turn, struct str argument)
+{
+    put_bulk(&turn->lane->wire, argument);
+    turn->argc++;
+}
+
+void turn_put_u64(struct turn *turn, uint64_t argument)
+{
+    put_bulk_u64(&turn->lane->wire, argument);
+    turn->argc++;
+}
+
+void turn_end(struct turn *turn)
+{
+    if (turn->argc > TURN_ARGS_MAX)
+        abort();
+    char *digits = turn->lane->wire.at + turn->argc_at;
+    digits[0] = (char)('0' + turn->argc / 100);
+    digits[1] = (char)('0' + turn->argc / 10 % 10);
+    digits[2] = (char)('0' + turn->argc % 10);
+    turn->lane->arg_n += turn->argc + 2;
+    turn->lane = NULL;
+    if (turn->is_up && (turn->collecting->call_n == BATCH_CALLS_MAX ||
+                        turn->collecting->lanes[LANE_FIRST].wire.n +
+                                turn->collecting->lanes[LANE_ADD].wire.n > BATCH_SOFT_BYTES)) {
+        struct batch *batch = turn->collecting;
+        turn->collecting = new_batch(turn);
+        write_batch(turn, batch);
+        send_batch(turn, batch);
+    }
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static void on_connect(void *arg)
+{
+    load_library(arg);
+}
+
+static void on_lost(void *arg)
+{
+    struct turn *turn = arg;
+    bool was_up = turn->is_up;
+    turn->is_up = turn->is_loading = false;
+    while (turn->parked != NULL) {
+        struct batch *batch = turn->parked;
+        turn->parked = batch->next;
+        fail_batch(turn, batch, ERR_REDIS_LOST);
+    }
+    if (was_up)
+        turn->config.on_lost(turn->config.arg);
+}
+
+struct turn *turn_create(struct loop *loop, const struct redis_address *address,
+                         const struct turn_config *config)
+{
+    struct turn *turn = calloc(1, sizeof *turn);
+    if (turn == NULL)
+        abort();
+    turn->loop = loop;
+    turn->config = *config;
+    build_library(turn);
+    turn->collecting = new_batch(turn);
+    turn->conn = redis_conn_create(
+        loop, address, "parley-turn",
+        (struct redis_events){.on_connect = on_connect, .on_lost = on_lost, .arg = turn});
+    return turn;
+}
+
+void turn_destroy(struct turn *turn)
+{
+    if (turn == NULL)
+        return;
+    turn->is_up = false;
+    redis_conn_destroy(turn->conn); /* what is sent hears ERR_REDIS_LOST */
+    if (turn->collecting->call_n > 0) {
+        struct batch *batch = turn->collecting;
+        turn->collecting = new_batch(turn);
+        fail_batch(turn, batch, ERR_REDIS_LOST);
+    }
+    free_batch(turn->collecting);
+    while (turn->free != NULL) {
+        struct batch *next = turn->free->next;
+        free_batch(turn->free);
+        turn->free = next;
+    }
+    buf_fini(&turn->library);
+    free(turn);
+}
+
+bool turn_is_up(const struct turn *turn)
+{
+    return turn->is_up;
+}
+
+size_t turn_pending_n(const struct turn *turn)
+{
+    return turn->pending_n;
+}

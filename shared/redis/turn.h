@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * turn: the way to Redis's scripts. What one turn of the loop asks for is collected and sent as
+ * one call of the function library (lua/library.lua), so a request costs a part of one round
+ * trip. Makes sure that the library is loaded, again when Redis has lost it. One per loop, used
+ * on its thread only.
+ *
+ *     turn_begin(turn, &op->call, LANE_ADD, STR("add"), nonce);
+ *     turn_put(turn, topic); ...
+ *     turn_end(turn);
+ */
+#ifndef PARLEY_REDIS_TURN_H
+#define PARLEY_REDIS_TURN_H
+
+#include "shared/redis/conn.h"
+
+struct turn;
+
+/* Verbs of one turn run lane by lane: answers free engines before polls look for work, polls wait
+ * before new queries come (which are then handed over instead of queued), readers come last. */
+enum turn_lane { LANE_FIRST, LANE_CLAIM, LANE_ADD, LANE_READ, LANE_NR };
+
+/* One verb under way. Lives in its owner until `on_reply` has run. */
+struct turn_call {
+    /* Runs exactly once, on the loop's thread, never before turn_end returns. `reply` is the
+     * verb's string, valid inside the callback only. `error` is ERR_OK, ERR_REDIS_LOST (it is
+     * unknown whether the verb ran) or ERR_INTERNAL (the script broke). */
+    void (*on_reply)(struct turn_call *call, enum err error, struct str reply);
+    struct turn_call *next;
+    /* Without a reply wanted: allocated by turn_forget and freed by it. */
+    bool is_own;
+};
+
+enum { NONCE_ID_BYTES = 16, TURN_ARGS_MAX = 999 };
+struct nonce_id {
+    unsigned char bytes[NONCE_ID_BYTES];
+    bool is_set;
+    bool is_record_only; /* it may have been stored by an earlier try: store it, refuse nothing */
+};
+
+struct turn_config {
+    const char *prefix;  /* KEYS[1], "parley:{0}:" */
+    const char *node_id; /* letters and digits */
+    uint64_t lease_ms, delivery_ms, max_attempts, queue_max;
+    /* An event for this node (see lua/include/turn.lua); `event` is valid inside the call only. */
+    void (*on_event)(void *arg, struct str event);
+    /* The library is loaded: verbs run from here on. */
+    void (*on_up)(void *arg);
+    void (*on_lost)(void *arg);
+    void *arg;
+};
+
+/* `config` is copied; its strings and `address` are borrowed. */
+struct turn *turn_create(struct loop *loop, const struct redis_address *address,
+                         const struct turn_config *config);
+/* Calls under way get ERR_REDIS_LOST first. */
+void turn_destroy(struct turn *turn);
+bool turn_is_up(const struct turn *turn);
+/* Calls that wait for a reply or to be sent. */
+size_t turn_pending_n(const struct turn *turn);
+
+/* Begins a verb. `nonce`: NULL or unset for none; verbs that take one get it as first argument.
+ * Between begin and end only turn_put calls. */
+void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb,
+                const struct nonce_id *nonce);
+/* The same for a verb without a nonce argument. */
+void turn_begin_plain(struct turn *turn, struct turn_call *call, enum turn_lane lane,
+                      struct str verb);
+/* A verb whose reply nobody needs; without a nonce argument. */
+void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb);
+/* At most TURN_ARGS_MAX a verb; copied. */
+void turn_put(struct turn *turn, struct str argument);
+void turn_put_u64(struct turn *turn, uint64_t argument);
+void turn_end(struct turn *turn);
+
+/* Sends what was collected; the loop calls it at the end of each turn. */
+void turn_flush(struct turn *turn);
+
+#endif

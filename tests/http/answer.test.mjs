@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+//
+// Contract section 3: POST /api/give-new-answer, with and without Next.
+import assert from 'node:assert/strict';
+import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newTopic, suite } from '../support/harness.mjs';
+
+const EMPTY = { Topic: null, Queries: null };
+
+suite('give-new-answer', {}, ({ test, cluster }) => {
+  async function claimed(Query = 'Why?', options = {}) {
+    const { Topic } = await cluster.add({ Query });
+    const { Lease } = await cluster.claim({ detail: true, ...options });
+    return { Topic, Seq: 1, Query, Lease };
+  }
+
+  test('an answer makes the row Done', async () => {
+    const row = await claimed();
+    const body = await cluster.answer({ ...row, Lease: undefined, Think: ['hm'], Answer: ['because'] });
+    assertMembers(body, ['Topic', 'Seq', 'Status', 'Timestamp']);
+    assert.deepEqual([body.Topic, body.Seq, body.Status], [row.Topic, 1, 'Done']);
+    assertTimestamp(body.Timestamp);
+    assert.deepEqual(await cluster.check({ Topic: row.Topic }), {
+      Query: 'Why?',
+      Topic: row.Topic,
+      Seq: 1,
+      Answer: ['because'],
+      Think: ['hm'],
+    });
+  });
+
+  test('an answer with its Lease is taken', async () => {
+    assert.equal((await cluster.answer(await claimed())).Status, 'Done');
+  });
+
+  test('Think may be null, absent, or an empty list', async () => {
+    for (const Think of [null, undefined, []]) {
+      assert.equal((await cluster.answer({ ...(await claimed()), Think })).Status, 'Done');
+    }
+  });
+
+  test('texts come back as they were sent', async () => {
+    const row = await claimed();
+    const texts = ['"q" \\ \u0001 \r\n\t', 'ünï你好🦜', '', '</x>', 'x'.repeat(200_000)];
+    await cluster.answer({ ...row, Think: texts, Answer: texts });
+    const body = await cluster.check({ Topic: row.Topic });
+    assert.deepEqual(body.Answer, texts);
+    assert.deepEqual(body.Think, texts);
+  });
+
+  test('an Answer of any other kind: 400, and the row stays claimed', async () => {
+    const row = await claimed();
+    for (const Answer of [undefined, null, [], {}, 7, true, [7], ['a', null], ['a', ['b']]]) {
+      const response = await cluster.request('POST', '/api/give-new-answer', {
+        as: 'Inference_1',
+        body: { Query: row.Query, Topic: row.Topic, Seq: 1, Think: [], Answer },
+      });
+      assertProblem(response, 400);
+    }
+    for (const Think of [7, {}, [7], ['a', null], true]) assertProblem(await cluster.answerRaw({ ...row, Think }), 400);
+    assert.equal((await cluster.check({ Topic: row.Topic, detail: true })).Status, 'Pending');
+    assert.equal((await cluster.answer(row)).Status, 'Done');
+  });
+
+  test('a Topic, Seq or Query that is missing or of a wrong type: 400', async () => {
+    const row = await claimed();
+    for (const Topic of [undefined, null, '', 7, []]) assertProblem(await cluster.answerRaw({ ...row, Topic }), 400);
+    for (const Seq of [undefined, null, 'one', 1.5, -1, [], {}]) assertProblem(await cluster.answerRaw({ ...row, Seq }), 400);
+    for (const Query of [null, 7, [], {}]) assertProblem(await cluster.answerRaw({ ...row, Query }), 400);
+  });
+
+  test('the identical answer again: 200, from whatever node', async () => {
+    const row = await claimed();
+    const first = await cluster.answer({ ...row, Think: ['hm'], Answer: ['because'] });
+    for (const node of [0, 1]) {
+      const again = await cluster.answer({ ...row, Think: ['hm'], Answer: ['because'], node });
+      assert.deepEqual([again.Topic, again.Seq, again.Status], [first.Topic, first.Seq, 'Done']);
+    }
+  });
+
+  test('another answer to what is Done: 409 already_done, and the first one stays', async () => {
+    const row = await claimed();
+    await cluster.answer({ ...row, Answer: ['first'] });
+    assertProblem(await cluster.answerRaw({ ...row, Answer: ['second'] }), 409, 'already_done');
+    assertProblem(
+      await cluster.answerRaw({ ...row, as: 'Inference_2', Lease: undefined, Answer: ['third'] }),
+      409,
+      'already_done',
+    );
+    assert.deepEqual((await cluster.check({ Topic: row.Topic })).Answer, ['first']);
+  });
+
+  test('two different answers at once: one is taken, the other refused', async () => {
+    for (let round = 0; round < 10; round++) {
+      const row = await claimed();
+      const both = await Promise.all(
+        ['left', 'right'].map((Answer, node) => cluster.answerRaw({ ...row, Answer: [Answer], node })),
+      );
+      assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
+      const winner = both[0].status === 200 ? 'left' : 'right';
+      assert.deepEqual((await cluster.check({ Topic: row.Topic })).Answer, [winner]);
+    }
+  });
+
+  test('an unknown topic: 404', async () => {
+    assertProblem(await cluster.answerRaw({ Topic: newTopic(), Seq: 1 }), 404, 'not_found');
+  });
+
+  test('queries of one claim are answered in any order', async () => {
+    const Topic = newTopic();
+    for (const Query of ['one', 'two', 'three']) await cluster.add({ Topic, Query });
+    await cluster.claim();
+    for (const [Seq, Query] of [
+      [3, 'three'],
+      [1, 'one'],
+      [2, 'two'],
+    ])
+      await cluster.answer({ Topic, Seq, Query, Answer: [Query] });
+    for (const [Seq, Query] of [
+      [1, 'one'],
+      [2, 'two'],
+      [3, 'three'],
+    ])
+      assert.deepEqual((await cluster.check({ Topic, Seq })).Answer, [Query]);
+  });
+
+  test('a Seq that is off: the row this engine holds with that very text is meant', async () => {
+    const Topic = newTopic();
+    await cluster.add({ Topic, Query: 'before' });
+    await cluster.claim();
+    await cluster.answer({ Topic, Seq: 1, Query: 'before' });
+    await cluster.add({ Topic, Query: 'two' });
+    await cluster.add({ Topic, Query: 'three' });
+    await cluster.claim();
+    const body = await cluster.answer({ Topic, Seq: 1, Query: 'three', Answer: ['to three'] });
+    assert.equal(body.Seq, 3, 'the answer names the row that was meant');
+    assert.deepEqual((await cluster.check({ Topic, Seq: 3 })).Answer, ['to three']);
+    assert.deepEqual((await cluster.check({ Topic, Seq: 1 })).Answer, ['42']);
+    assert.equal((await cluster.check({ Topic, Seq: 2 })).Answer, null);
+    assert.equal((await cluster.answer({ Topic, Seq: 99, Query: 'two', Answer: ['to two'] })).Seq, 2);
+  });
+
+  test('a text that no row held by this engine has: 409 query_mismatch', async () => {
+    const row = await claimed('Why?');
+    assertProblem(await cluster.answerRaw({ ...row, Query: 'Why not?' }), 409, 'query_mismatch');
+    assertProblem(await cluster.answerRaw({ ...row, Query: 'Why' }), 409, 'query_mismatch');
+    assert.equal((await cluster.check({ Topic: row.Topic })).Answer, null);
+  });
+
+  test('a text of a row that another engine holds is not meant', async () => {
+    const Topic = newTopic();
+    await cluster.add({ Topic, Query: 'one' });
+    await cluster.claim({ as: 'Inference_1' });
+    await cluster.add({ Topic, Query: 'two' });
+    await cluster.claim({ as: 'Inference_2' });
+    assertProblem(await cluster.answerRaw({ as: 'Inference_1', Topic, Seq: 1, Query: 'two' }), 409, 'query_mismatch');
+    assert.equal((await cluster.check({ Topic, Seq: 2 })).Answer, null);
+  });
+
+  test('the answer of an engine that does not hold the query, while another does: 409 lease_lost', async () => {
+    const row = await claimed();
+    assertProblem(await cluster.answerRaw({ ...row, as: 'Inference_2', Lease: undefined }), 409, 'lease_lost');
+    assert.equal((await cluster.answer(row)).Status, 'Done');
+  });
+
+  test('with Next the answer carries the next claim', async () => {
+    const row = await claimed('one');
+    const next = await cluster.add({ Query: 'two' });
+    const body = await cluster.answer({ ...row, next: true });
+    assertMembers(body, ['Topic', 'Seq', 'Status', 'Timestamp', 'Next']);
+    assert.deepEqual(body.Next, { Topic: next.Topic, Queries: [{ 1: 'two' }] });
+    assert.equal((await cluster.check({ Topic: next.Topic, detail: true })).Status, 'Pending');
+    assert.deepEqual(await cluster.claim({ as: 'Inference_2' }), EMPTY);
+    assert.deepEqual((await cluster.answer({ Topic: next.Topic, Seq: 1, Query: 'two', next: true })).Next, EMPTY);
+  });
+
+  test('with Next and Detail the next claim carries its lease', async () => {
+    const row = await claimed('one');
+    const { Topic } = await cluster.add({ Query: 'two' });
+    const { Next } = await cluster.answer({ ...row, next: true, query: { Detail: 'true' } });
+    assertMembers(Next, ['Topic', 'Queries', 'Lease', 'LeaseSeconds', 'Attempt', 'Details']);
+    assert.equal(Next.Topic, Topic);
+    assert.equal((await cluster.answer({ Topic, Seq: 1, Query: 'two', Lease: Next.Lease })).Status, 'Done');
+  });
+
+  test('with Next and Models the next claim is one that this engine can serve', async () => {
+    const row = await claimed('one');
+    const other = await cluster.add({ Model: 'somebody-elses', Query: 'two' });
+    assert.deepEqual((await cluster.answer({ ...row, next: true, query: { Models: 'mine' } })).Next, EMPTY);
+    assert.equal((await cluster.claim()).Topic, other.Topic);
+  });
+
+  test('with Next on either node every topic is served once', async () => {
+    const added = [];
+    for (let i = 0; i < 20; i++) added.push((await cluster.add({ Query: 'q' })).Topic);
+    const served = [];
+    let { Topic } = await cluster.claim();
+    while (Topic !== null) {
+      served.push(Topic);
+      ({ Topic } = (await cluster.answer({ Topic, Seq: 1, Query: 'q', next: true })).Next);
+    }
+    assert.deepEqual(served.sort(), added.sort());
+  });
+});
+
+suite('late answers', { args: ['--lease-seconds', '1', '--rescan-seconds', '1'] }, ({ test, cluster }) => {
+  const isOpen = (Topic) =>
+    eventually(async () => (await cluster.check({ Topic, detail: true })).Status === 'Open', { what: 'the lease runs out' });
+
+  test('a late answer is taken while nobody else holds the query', async () => {
+    const { Topic } = await cluster.add();
+    const { Lease } = await cluster.claim({ detail: true });
+    await isOpen(Topic);
+    assert.equal((await cluster.answer({ Topic, Seq: 1, Lease })).Status, 'Done');
+    assert.deepEqual(await cluster.claim(), EMPTY);
+  });
+
+  test('a late answer is taken without its Lease, too', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    await isOpen(Topic);
+    assert.equal((await cluster.answer({ Topic, Seq: 1 })).Status, 'Done');
+  });
+
+  test('a late answer is refused once another engine holds the query: 409 lease_lost', async () => {
+    const { Topic } = await cluster.add();
+    const { Lease } = await cluster.claim({ detail: true });
+    const second = await cluster.claim({ as: 'Inference_2', wait: 10, detail: true });
+    assert.equal(second.Topic, Topic);
+    assert.equal(second.Attempt, 2);
+    assertProblem(await cluster.answerRaw({ Topic, Seq: 1, Lease, Answer: ['late'] }), 409, 'lease_lost');
+    await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: second.Lease, Answer: ['in time'] });
+    assertProblem(await cluster.answerRaw({ Topic, Seq: 1, Lease, Answer: ['later'] }), 409, 'already_done');
+    assert.deepEqual((await cluster.check({ Topic })).Answer, ['in time']);
+  });
+});

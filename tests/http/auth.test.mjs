@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: MIT
+//
+// Contract section 1: who may ask. Failures count per address, so tests that fail on purpose come
+// from loopback addresses of their own.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { assertMembers, assertOk, assertProblem, newNonce, newTopic, sign, suite } from '../support/harness.mjs';
+
+// An address of 127.0.0.0/8 that nobody failed from before.
+let lastHost = 1;
+function newAddress() {
+  lastHost += 1;
+  return `127.0.9.${lastHost}`;
+}
+
+function assertRefused(response, code) {
+  const problem = assertProblem(response, 401, code);
+  assert.ok(response.headers['www-authenticate'], 'a 401 names how to authenticate');
+  return problem;
+}
+
+const LOGIN_MEMBERS = ['User', 'Role', 'Token', 'ExpiresIn'];
+
+suite('signed queries', {}, ({ test, cluster }) => {
+  const login = (options) => cluster.request('GET', '/api/login', { localAddress: newAddress(), ...options });
+
+  test('login tells each account its role', async () => {
+    for (const [as, role] of [
+      ['Frontend_1', 'frontend'],
+      ['User_1', 'user'],
+      ['Inference_1', 'engine'],
+      ['Operator_1', 'operator'],
+    ]) {
+      const body = assertOk(await login({ as }));
+      assertMembers(body, LOGIN_MEMBERS);
+      assert.equal(body.User, as);
+      assert.equal(body.Role, role);
+      assert.equal(body.ExpiresIn, 3600);
+      assert.equal(typeof body.Token, 'string');
+    }
+  });
+
+  for (const algo of ['sha256', 'sha1']) {
+    for (const newline of [false, true]) {
+      test(`${algo} ${newline ? 'with' : 'without'} a newline passes, in lower and in upper case`, async () => {
+        assertOk(await login({ as: 'User_1', signing: { algo, newline } }));
+        const proof = sign('User_1', cluster.accounts.User_1.secret, { algo, newline });
+        assertOk(await login({ query: { ...proof, Hash: proof.Hash.toUpperCase() } }));
+      });
+    }
+  }
+
+  test('two newlines are one too many', async () => {
+    const Nonce = newNonce();
+    const Hash = createHash('sha256').update(`User_1 ${Nonce} ${cluster.accounts.User_1.secret}\n\n`).digest('hex');
+    assertRefused(await login({ query: { User: 'User_1', Nonce, Hash } }));
+  });
+
+  test('a request without credentials is refused', async () => {
+    assertRefused(await login({}));
+    assertRefused(
+      await cluster.request('GET', '/api/user-topics', { query: { OnBehalfOf: 'alice' }, localAddress: newAddress() }),
+    );
+  });
+
+  test('a request that lacks one of User, Nonce and Hash is refused', async () => {
+    for (const missing of ['User', 'Nonce', 'Hash']) {
+      const proof = sign('User_1', cluster.accounts.User_1.secret);
+      delete proof[missing];
+      assertRefused(await login({ query: proof }));
+    }
+  });
+
+  test('an unknown user and a wrong secret cannot be told apart', async () => {
+    const unknown = assertRefused(await login({ query: sign('Nobody_9', 'x') }));
+    const wrong = assertRefused(await login({ as: 'User_1', signing: { secret: 'x' } }));
+    for (const member of ['type', 'title', 'status', 'detail', 'code']) assert.equal(unknown[member], wrong[member], member);
+  });
+
+  test('a hash that is cut, lengthened, empty or no hex is refused', async () => {
+    const { User, Nonce, Hash } = sign('User_1', cluster.accounts.User_1.secret);
+    for (const bad of [
+      Hash.slice(1),
+      `${Hash}0`,
+      '',
+      'z'.repeat(64),
+      Hash.slice(0, 40),
+      `${Hash.slice(0, 63)}\0`,
+      '0'.repeat(5000),
+    ]) {
+      assertRefused(await login({ query: { User, Nonce, Hash: bad } }));
+    }
+    assertOk(await login({ query: { User, Nonce, Hash } }));
+  });
+
+  test('a nonce used on one node is refused on the other, and on the same one', async () => {
+    const proof = sign('User_1', cluster.accounts.User_1.secret);
+    assertOk(await login({ query: proof, node: 0 }));
+    assertRefused(await login({ query: proof, node: 1 }), 'nonce_used');
+    assertRefused(await login({ query: proof, node: 0 }), 'nonce_used');
+  });
+
+  test('a nonce is used up by every route, whatever it answers', async () => {
+    const proof = sign('Frontend_1', cluster.accounts.Frontend_1.secret);
+    assertProblem(
+      await cluster.request('GET', '/api/get-topic-thread', { query: { ...proof, Topic: newTopic() }, node: 0 }),
+      404,
+    );
+    assertRefused(
+      await cluster.request('GET', '/api/get-topic-thread', {
+        query: { ...proof, Topic: newTopic() },
+        node: 1,
+        localAddress: newAddress(),
+      }),
+      'nonce_used',
+    );
+  });
+
+  test('of many requests with one nonce at once exactly one passes', async () => {
+    const proof = sign('User_2', cluster.accounts.User_2.secret);
+    const responses = await Promise.all(Array.from({ length: 8 }, () => login({ query: proof })));
+    assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 401, 401, 401, 401, 401, 401, 401]);
+  });
+
+  test('a failed signature does not use its nonce up', async () => {
+    const nonce = newNonce();
+    assertRefused(await login({ as: 'User_1', signing: { nonce, secret: 'wrong' } }));
+    assertOk(await login({ as: 'User_1', signing: { nonce } }));
+  });
+
+  test('two accounts may use the same nonce', async () => {
+    const nonce = newNonce();
+    assertOk(await login({ as: 'User_1', signing: { nonce } }));
+    assertOk(await login({ as: 'User_2', signing: { nonce } }));
+  });
+
+  test('a nonce has 1 to 128 bytes', async () => {
+    const letter = String.fromCharCode(97 + Math.floor(Math.random() * 26));
+    assertOk(await login({ as: 'User_1', signing: { nonce: letter } }));
+    assertOk(await login({ as: 'User_1', signing: { nonce: newNonce().padEnd(128, 'x') } }));
+    assertOk(await login({ as: 'User_1', signing: { nonce: `${newNonce()}${'é'.repeat(52)}` } }));
+    assertRefused(await login({ as: 'User_1', signing: { nonce: '' } }));
+    assertRefused(await login({ as: 'User_1', signing: { nonce: newNonce().padEnd(129, 'x') } }));
+    assertRefused(await login({ as: 'User_1', signing: { nonce: `${newNonce()}${'é'.repeat(53)}` } }));
+  });
+
+  test('a nonce is kept for 24 hours in the store', async () => {
+    const nonce = newNonce();
+    const before = new Set(await cluster.redis.cmd('KEYS', '*'));
+    assertOk(await login({ as: 'User_1', signing: { nonce } }));
+    const fresh = (await cluster.redis.cmd('KEYS', '*')).filter((key) => !before.has(key));
+    const lives = await Promise.all(fresh.map((key) => cluster.redis.cmd('TTL', key)));
+    assert.ok(
+      lives.some((seconds) => seconds > 86_000 && seconds <= 86_400),
+      `a key that lives 24 h among ${fresh}: ${lives}`,
+    );
+  });
+
+  test('credentials in a JSON body count for get-new-queries only', async () => {
+    const body = (as) => ({ ...sign(as, cluster.accounts[as].secret) });
+    const empty = assertOk(
+      await cluster.request('GET', '/api/get-new-queries', { query: { Wait: 0 }, body: body('Inference_1') }),
+    );
+    assert.deepEqual(empty, { Topic: null, Queries: null });
+    assertRefused(
+      await cluster.request('POST', '/api/add-query', {
+        localAddress: newAddress(),
+        body: { ...body('User_1'), Topic: newTopic(), User: 'User_1', Query: 'Why?' },
+      }),
+    );
+  });
+
+  test('neither a secret nor a hash nor a token reaches the log', async () => {
+    const proof = sign('User_1', cluster.accounts.User_1.secret);
+    const { Token } = assertOk(await login({ query: proof }));
+    await cluster.request('GET', '/api/login', { headers: { Authorization: `Bearer ${Token}` } });
+    await login({ query: sign('User_1', 'a-mistyped-secret') });
+    for (const node of cluster.nodes) {
+      for (const hidden of [cluster.accounts.User_1.secret, proof.Hash, Token, Token.split('.').pop()]) {
+        assert.ok(!node.log().includes(hidden), 'the log shows what nobody may read');
+      }
+    }
+  });
+});
+
+suite('bearer tokens', {}, ({ test, cluster }) => {
+  const bearer = (token, options = {}) => ({ headers: { Authorization: `Bearer ${token}` }, ...options });
+  const tokenOf = async (as) => assertOk(await cluster.request('GET', '/api/login', { as })).Token;
+
+  test('a token of one node passes on both, more than once', async () => {
+    const token = await tokenOf('Frontend_1');
+    for (const node of [0, 1, 0]) {
+      const body = assertOk(await cluster.request('GET', '/api/login', bearer(token, { node })));
+      assert.equal(body.User, 'Frontend_1');
+      assert.equal(body.Role, 'frontend');
+    }
+  });
+
+  test('a token carries its role and no more', async () => {
+    const token = await tokenOf('User_1');
+    const own = { Topic: newTopic(), User: 'User_1', Query: 'Why?' };
+    assertOk(await cluster.request('POST', '/api/add-query', bearer(token, { body: own })));
+    assertProblem(
+      await cluster.request('POST', '/api/add-query', bearer(token, { body: { ...own, User: 'User_2' } })),
+      403,
+      'forbidden',
+    );
+    assertProblem(await cluster.request('GET', '/api/get-new-queries', bearer(token, { query: { Wait: 0 } })), 403, 'forbidden');
+  });
+
+  test('the word Bearer may be in any case', async () => {
+    const token = await tokenOf('User_1');
+    assertOk(await cluster.request('GET', '/api/login', { headers: { Authorization: `bearer ${token}` } }));
+  });
+
+  test('a token that was tampered with, cut or unsigned is refused', async () => {
+    const token = await tokenOf('User_1');
+    const [head, claims, signature] = token.split('.');
+    const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const other = encode({ ...JSON.parse(Buffer.from(claims, 'base64url')), sub: 'Operator_1', role: 'operator' });
+    const bad = [
+      `${head}.${other}.${signature}`,
+      `${head}.${claims}.`,
+      `${head}.${claims}`,
+      `${head}.${claims}.${signature.slice(2)}`,
+      `${encode({ alg: 'none', typ: 'JWT' })}.${claims}.`,
+      `${encode({ alg: 'none' })}.${claims}.${signature}`,
+      '',
+      'x',
+      '..',
+      'a.b.c',
+      'x'.repeat(6000),
+    ];
+    for (const one of bad) {
+      const response = await cluster.request('GET', '/api/login', bearer(one, { localAddress: newAddress() }));
+      assertRefused(response);
+    }
+  });
+
+  test('another scheme is refused', async () => {
+    const basic = Buffer.from(`User_1:${cluster.accounts.User_1.secret}`).toString('base64');
+    assertRefused(
+      await cluster.request('GET', '/api/login', { headers: { Authorization: `Basic ${basic}` }, localAddress: newAddress() }),
+    );
+  });
+});
+
+// Every route of sections 2 and 3 with a request that is complete but for the role.
+const ROUTES = {
+  frontend: [
+    ['POST', '/api/add-query', {}, { Topic: 't', User: 'alice', Query: 'Why?' }],
+    ['GET', '/api/check-query', { Topic: 't', Seq: 1, Wait: 0 }],
+    ['GET', '/api/get-topic-thread', { Topic: 't' }],
+    ['GET', '/api/user-topics', { OnBehalfOf: 'alice' }],
+    ['DELETE', '/api/topic', { OnBehalfOf: 'alice', Topic: 't' }],
+    ['PUT', '/api/rename-topic', { OnBehalfOf: 'alice', Topic: 't', Description: 'd' }],
+    ['POST', '/api/cancel-query', {}, { Topic: 't', Seq: 1 }],
+    ['POST', '/api/add-lookup', {}, { Topic: 't', Seq: 1, Fragment: 'f' }],
+    ['GET', '/api/get-lookups', { Topic: 't' }],
+    [
+      'POST',
+      '/api/recommend',
+      {},
+      { Topic: 't', OnBehalfOf: 'alice', Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' },
+    ],
+  ],
+  engine: [
+    ['GET', '/api/get-new-queries', { Wait: 0 }],
+    ['POST', '/api/give-new-answer', {}, { Query: 'q', Topic: 't', Seq: 1, Answer: ['a'] }],
+    ['POST', '/api/give-partial', {}, { Topic: 't', Seq: 1, Lease: '1', Offset: 0, Answer: 'a' }],
+    ['POST', '/api/extend-claim', {}, { Topic: 't', Lease: '1' }],
+    ['POST', '/api/release-claim', {}, { Topic: 't', Lease: '1', Reason: 'r' }],
+    ['GET', '/api/get-new-lookup', { Wait: 0 }],
+    ['POST', '/api/give-new-matches', {}, { Fingerprint: '7b33f9588431', Matches: [] }],
+    ['GET', '/api/get-recommendations', {}],
+  ],
+  operator: [
+    ['GET', '/api/status', {}],
+    ['GET', '/api/queue', {}],
+    ['POST', '/api/retry-query', {}, { Topic: 't', Seq: 1 }],
+    ['POST', '/api/drain-engine', {}, { User: 'Inference_1' }],
+  ],
+};
+
+suite('roles', { sweep: false }, ({ test, cluster }) => {
+  const wrong = {
+    frontend: ['Inference_1', 'Operator_1'],
+    engine: ['Frontend_1', 'User_1', 'Operator_1'],
+    operator: ['Frontend_1', 'User_1', 'Inference_1'],
+  };
+  for (const [role, routes] of Object.entries(ROUTES)) {
+    for (const [method, path, query, body] of routes) {
+      test(`${method} ${path} is for ${role === 'frontend' ? 'frontends and users' : `${role}s`}`, async () => {
+        for (const as of wrong[role]) {
+          assertProblem(await cluster.request(method, path, { as, query, body }), 403, 'forbidden');
+        }
+        assertRefused(await cluster.request(method, path, { query, body, localAddress: newAddress() }));
+      });
+    }
+  }
+
+  test('a user acts only for itself', async () => {
+    const other = { OnBehalfOf: 'User_2' };
+    const requests = [
+      ['POST', '/api/add-query', {}, { Topic: newTopic(), User: 'User_2', Query: 'Why?' }],
+      ['GET', '/api/user-topics', other],
+      ['DELETE', '/api/topic', { ...other, Topic: 't' }],
+      ['PUT', '/api/rename-topic', { ...other, Topic: 't', Description: 'd' }],
+      ['POST', '/api/recommend', {}, { Topic: 't', ...other, Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' }],
+    ];
+    for (const [method, path, query, body] of requests) {
+      assertProblem(await cluster.request(method, path, { as: 'User_1', query, body }), 403, 'forbidden');
+    }
+  });
+
+  test('to a user the topics of others do not exist', async () => {
+    const { Topic } = await cluster.add({ as: 'User_2' });
+    const requests = [
+      ['POST', '/api/add-query', {}, { Topic, User: 'User_1', Query: 'Why?' }],
+      ['GET', '/api/check-query', { Topic, Seq: 1, Wait: 0 }],
+      ['GET', '/api/get-topic-thread', { Topic }],
+      ['POST', '/api/cancel-query', {}, { Topic, Seq: 1 }],
+      ['POST', '/api/add-lookup', {}, { Topic, Seq: 1, Fragment: 'f' }],
+      ['GET', '/api/get-lookups', { Topic }],
+      [
+        'POST',
+        '/api/recommend',
+        {},
+        { Topic, OnBehalfOf: 'User_1', Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' },
+      ],
+    ];
+    for (const [method, path, query, body] of requests) {
+      const response = await cluster.request(method, path, { as: 'User_1', query, body });
+      assertProblem(response, 404);
+    }
+    const thread = assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'User_2', query: { Topic } }));
+    assert.equal(thread.length, 1, 'nothing was added by the stranger');
+    assertProblem(await cluster.request('GET', '/api/user-topics', { as: 'User_1', query: { OnBehalfOf: 'User_1' } }), 404);
+  });
+});
+
+suite('failures from one address', {}, ({ test, cluster }) => {
+  const login = (options) => cluster.request('GET', '/api/login', options);
+  const wrong = { query: { User: 'User_1', Nonce: 'n', Hash: '0'.repeat(64) } };
+
+  test('ten failures close the door for that address and for nobody else', async () => {
+    const localAddress = newAddress();
+    for (let i = 0; i < 10; i++) assertRefused(await login({ ...wrong, localAddress }));
+    assertProblem(await login({ ...wrong, localAddress }), 429, 'too_many_failures');
+    assertProblem(await login({ as: 'User_1', localAddress }), 429, 'too_many_failures');
+    assertOk(await login({ as: 'User_1', localAddress: newAddress() }));
+  });
+
+  test('nobody can lock an account from elsewhere', async () => {
+    for (let address = 0; address < 3; address++) {
+      const localAddress = newAddress();
+      for (let i = 0; i < 8; i++) assertRefused(await login({ ...wrong, localAddress }));
+    }
+    assertOk(await login({ as: 'User_1', localAddress: newAddress() }));
+  });
+
+  test('nine failures and then the right secret: no harm done', async () => {
+    const localAddress = newAddress();
+    for (let i = 0; i < 9; i++) assertRefused(await login({ ...wrong, localAddress }));
+    assertOk(await login({ as: 'User_1', localAddress }));
+  });
+
+  test('a wrong role is no failed login', async () => {
+    const localAddress = newAddress();
+    for (let i = 0; i < 12; i++) {
+      assertProblem(await cluster.request('GET', '/api/status', { as: 'User_1', localAddress }), 403);
+    }
+  });
+
+  test('X-Forwarded-For of a stranger does not move the blame', async () => {
+    const localAddress = newAddress();
+    for (let i = 0; i < 10; i++) {
+      assertRefused(await login({ ...wrong, localAddress, headers: { 'X-Forwarded-For': `198.51.100.${i}` } }));
+    }
+    assertProblem(await login({ ...wrong, localAddress, headers: { 'X-Forwarded-For': '198.51.100.99' } }), 429);
+  });
+});
+
+suite('failures behind a trusted proxy', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) => {
+  const login = (address, options) =>
+    cluster.request('GET', '/api/login', { headers: { 'X-Forwarded-For': address }, ...options });
+  const wrong = { query: { User: 'User_1', Nonce: 'n', Hash: '0'.repeat(64) } };
+
+  test('the forwarded address is the one that is shut out', async () => {
+    for (let i = 0; i < 10; i++) assertRefused(await login('203.0.113.7', wrong));
+    assertProblem(await login('203.0.113.7', { as: 'User_1' }), 429, 'too_many_failures');
+    assertOk(await login('203.0.113.8', { as: 'User_1' }));
+    assertOk(await login('2001:db8::7', { as: 'User_1' }));
+  });
+
+  test('what a client wrote before the proxy does not count', async () => {
+    for (let i = 0; i < 10; i++) assertRefused(await login(`198.51.100.${i}, 203.0.113.9`, wrong));
+    assertProblem(await login('198.51.100.77, 203.0.113.9', wrong), 429, 'too_many_failures');
+  });
+});
+
+suite('without SHA-1', { args: ['--auth-sha1', 'off'] }, ({ test, cluster }) => {
+  test('SHA-1 is refused and SHA-256 passes', async () => {
+    for (const newline of [false, true]) {
+      assertRefused(await cluster.request('GET', '/api/login', { as: 'User_1', signing: { algo: 'sha1', newline } }));
+      assertOk(await cluster.request('GET', '/api/login', { as: 'User_1', signing: { newline } }));
+    }
+  });
+});

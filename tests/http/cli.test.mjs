@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+//
+// Contract section 10: the command line. What a running node does on signals is in signals.test.mjs.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import {
+  ACCOUNTS,
+  assertOk,
+  assertProblem,
+  makeFolder,
+  openRequest,
+  runParley,
+  startRedis,
+  suite,
+  writeAccounts,
+} from '../support/harness.mjs';
+
+// One line on standard error, nothing on standard output, exit 2.
+function assertWrongUsage({ code, stdout, stderr }, pattern) {
+  assert.equal(code, 2, stderr);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^[^\n]+\n$/, 'one line');
+  assert.match(stderr, pattern);
+}
+
+describe('the command line', () => {
+  let accounts;
+  before(() => (accounts = writeAccounts()));
+  after(() => accounts.remove());
+
+  it('--help works everywhere and names every flag of a node', async () => {
+    for (const args of [['--help'], ['serve', '--help'], ['engine', '--help'], ['sign', '--help'], ['bench', '--help']]) {
+      const { code, stdout, stderr } = await runParley(args);
+      assert.equal(code, 0, `${args}: ${stderr}`);
+      assert.match(stdout, /usage|Usage/);
+      assert.equal(stderr, '');
+    }
+    const { stdout } = await runParley(['serve', '--help']);
+    for (const flag of [
+      'target',
+      'listen',
+      'redis',
+      'accounts',
+      'threads',
+      'lease-seconds',
+      'max-attempts',
+      'queue-max',
+      'auth-sha1',
+      'cors-origins',
+      'trusted-proxies',
+      'drain-seconds',
+      'log-format',
+      'log-level',
+      'delivery-seconds',
+      'rescan-seconds',
+      'check-config',
+    ]) {
+      assert.match(stdout, new RegExp(`--${flag}\\b`));
+    }
+  });
+
+  it('version prints one line', async () => {
+    const { code, stdout } = await runParley(['version']);
+    assert.equal(code, 0);
+    assert.match(stdout, /^parley \d+\.\d+\.\d+\S*\n$/);
+  });
+
+  it('an unknown command, or none: exit 2', async () => {
+    assertWrongUsage(await runParley(['sevre']), /sevre/);
+    assert.equal((await runParley([])).code, 2);
+  });
+
+  it('a wrong flag is one clear line and exit 2', async () => {
+    assertWrongUsage(await runParley(['serve', '--lisen', 'x']), /lisen/);
+    assertWrongUsage(await runParley(['serve', '--lisen=x']), /lisen/);
+    assertWrongUsage(await runParley(['serve', '--listen']), /listen/);
+    assertWrongUsage(await runParley(['sign', '--nonsense']), /nonsense/);
+  });
+
+  it('a wrong value is one clear line and exit 2', async () => {
+    const serve = (...flags) => runParley(['serve', '--check-config', '--accounts', accounts.path, ...flags]);
+    for (const [flag, value] of [
+      ['threads', 'many'],
+      ['threads', '-1'],
+      ['threads', '0'],
+      ['lease-seconds', '0'],
+      ['lease-seconds', '1.5'],
+      ['lease-seconds', '99999999999999999999'],
+      ['max-attempts', 'x'],
+      ['max-attempts', '0'],
+      ['queue-max', '-5'],
+      ['auth-sha1', 'maybe'],
+      ['log-format', 'xml'],
+      ['log-level', 'loud'],
+      ['listen', 'nonsense'],
+      ['listen', '127.0.0.1:99999'],
+      ['listen', ''],
+      ['redis', 'http://127.0.0.1:1/'],
+      ['redis', 'nonsense'],
+      ['target', 'nonsense'],
+      ['trusted-proxies', '300.1.2.3'],
+      ['drain-seconds', 'x'],
+    ]) {
+      assertWrongUsage(await serve(`--${flag}`, value), new RegExp(flag));
+    }
+  });
+
+  it('a wrong value in the environment is one clear line and exit 2', async () => {
+    assertWrongUsage(
+      await runParley(['serve', '--check-config', '--accounts', accounts.path], { env: { PARLEY_LEASE_SECONDS: 'x' } }),
+      /PARLEY_LEASE_SECONDS|lease-seconds/,
+    );
+  });
+
+  it('an accounts file that is missing or broken is one clear line that names it, and exit 2', async () => {
+    const folder = makeFolder();
+    try {
+      assertWrongUsage(await runParley(['serve', '--check-config', '--accounts', join(folder.dir, 'none.yaml')]), /none\.yaml/);
+      for (const text of [
+        'accounts: [',
+        'accounts:\n  A: {secret: "x", role: king}\n',
+        'accounts:\n  A: {role: user}\n',
+        'nonsense: 1\n',
+        '',
+      ]) {
+        assertWrongUsage(
+          await runParley(['serve', '--check-config', '--accounts', folder.file('broken.yaml', text)]),
+          /broken\.yaml/,
+        );
+      }
+    } finally {
+      folder.remove();
+    }
+  });
+
+  it('--check-config says what would run and exits 0, with no Redis there', async () => {
+    const { code, stdout, stderr } = await runParley(
+      ['serve', '--check-config', '--accounts', accounts.path, '--listen', '127.0.0.1:4711', '--lease-seconds', '77'],
+      { env: { PARLEY_MAX_ATTEMPTS: '9', PARLEY_LEASE_SECONDS: '55' } },
+    );
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /127\.0\.0\.1:4711/);
+    assert.match(stdout, /max-attempts\W+9\b/, 'the environment counts');
+    assert.match(stdout, /lease-seconds\W+77\b/, 'a flag beats the environment');
+    for (const { secret } of Object.values(ACCOUNTS)) assert.ok(!(stdout + stderr).includes(secret), 'no secret is shown');
+  });
+
+  it('a port that is taken is one clear line and no node', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const redis = await startRedis();
+    try {
+      const { port } = server.address();
+      const { code, stderr, stdout } = await runParley([
+        'serve',
+        '--accounts',
+        accounts.path,
+        '--redis',
+        redis.url,
+        '--listen',
+        `127.0.0.1:${port}`,
+      ]);
+      assert.ok(code > 0, 'it does not run');
+      assert.match(stderr, new RegExp(String(port)));
+      assert.equal(stdout, '');
+    } finally {
+      server.close();
+      await redis.stop();
+    }
+  });
+});
+
+suite('parley sign', { sweep: false }, ({ test, cluster }) => {
+  async function signUrl(url, args = [], user = 'User_1', secret = ACCOUNTS[user].secret) {
+    const folder = makeFolder();
+    try {
+      return await runParley(['sign', '--user', user, '--secret-file', folder.file('secret', secret), ...args, url]);
+    } finally {
+      folder.remove();
+    }
+  }
+
+  test('prints a URL that the node takes, once', async () => {
+    for (const secret of [ACCOUNTS.User_1.secret, `${ACCOUNTS.User_1.secret}\n`]) {
+      const { code, stdout, stderr } = await signUrl(`${cluster.nodes[0].url}/api/login`, [], 'User_1', secret);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /^http:\/\/\S+\n$/);
+      const { origin, pathname, search } = new URL(stdout.trim());
+      assert.equal(origin, cluster.nodes[0].url);
+      const response = await openRequest(origin, 'GET', pathname + search).response;
+      assert.equal(assertOk(response).User, 'User_1');
+      assertProblem(await openRequest(cluster.nodes[1].url, 'GET', pathname + search).response, 401, 'nonce_used');
+    }
+  });
+
+  test('keeps the parameters that were there, and takes --method', async () => {
+    const { Topic } = await cluster.add({ as: 'User_1' });
+    const { stdout } = await signUrl(`${cluster.nodes[0].url}/api/check-query?Topic=${Topic}&Seq=1&Wait=0`);
+    const url = new URL(stdout.trim());
+    assert.equal(assertOk(await openRequest(url.origin, 'GET', url.pathname + url.search).response).Topic, Topic);
+    const other = await signUrl(`${cluster.nodes[0].url}/api/topic?OnBehalfOf=User_1&Topic=${Topic}`, ['--method', 'DELETE']);
+    const target = new URL(other.stdout.trim());
+    assertOk(await openRequest(target.origin, 'DELETE', target.pathname + target.search).response);
+  });
+
+  test('a different nonce each time', async () => {
+    const nonces = new Set();
+    for (let i = 0; i < 3; i++)
+      nonces.add(new URL((await signUrl('http://127.0.0.1:1/x')).stdout.trim()).searchParams.get('Nonce'));
+    assert.equal(nonces.size, 3);
+  });
+
+  test('a user whose name needs encoding is encoded', async () => {
+    const { stdout } = await signUrl('http://127.0.0.1:1/x', [], 'a b&c', 'secret');
+    assert.equal(new URL(stdout.trim()).searchParams.get('User'), 'a b&c');
+  });
+
+  test('without a user, a secret or a URL: one clear line and exit 2', async () => {
+    const folder = makeFolder();
+    try {
+      const secret = folder.file('secret', 's');
+      assertWrongUsage(await runParley(['sign', '--secret-file', secret, 'http://x/']), /user/);
+      assertWrongUsage(await runParley(['sign', '--user', 'u', 'http://x/']), /secret/);
+      assertWrongUsage(await runParley(['sign', '--user', 'u', '--secret-file', secret]), /URL|url/);
+      assertWrongUsage(await runParley(['sign', '--user', 'u', '--secret-file', join(folder.dir, 'none'), 'http://x/']), /none/);
+    } finally {
+      folder.remove();
+    }
+  });
+});

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// Contract section 3, operator routes: status, queue, retry-query, drain-engine.
+import assert from 'node:assert/strict';
+import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
+
+const EMPTY = { Topic: null, Queries: null };
+
+suite('operator routes', {}, ({ test, cluster }) => {
+  const as = 'Operator_1';
+  const status = async () => assertOk(await cluster.request('GET', '/api/status', { as }));
+  const queue = (query = {}, options = {}) => cluster.request('GET', '/api/queue', { as, query, ...options });
+  const rows = async (query) => assertOk(await queue(query)).Queries;
+  const retry = (Topic, Seq, options = {}) =>
+    cluster.request('POST', '/api/retry-query', { as, body: { Topic, Seq }, ...options });
+  const fail = (Topic, Lease, Reason = 'broken') =>
+    cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease, Reason, Retry: false } });
+
+  test('status counts what waits and what is in flight', async () => {
+    const before = await status();
+    assert.equal(before.Depth, 0);
+    for (let i = 0; i < 3; i++) await cluster.add();
+    await cluster.claim();
+    for (let i = 0; i < 2; i++) {
+      const body = await status();
+      assert.equal(body.Depth, 2);
+      assert.equal(body.InFlight, before.InFlight + 1);
+      assert.ok(body.OldestSeconds >= 0 && body.OldestSeconds < 60);
+    }
+  });
+
+  test('status shows the engines that were seen, with their models, and both nodes', async () => {
+    await cluster.claim({ as: 'Inference_1', models: 'llama3,mistral', engine: 'gpu-1' });
+    const body = await eventually(
+      async () => {
+        const now = await status();
+        return now.Engines.some(({ Engine }) => Engine === 'gpu-1') && now.Nodes.length === 2 && now;
+      },
+      { what: 'engine and nodes are listed' },
+    );
+    const engine = body.Engines.find(({ Engine }) => Engine === 'gpu-1');
+    assert.equal(engine.User, 'Inference_1');
+    assert.deepEqual(engine.Models, ['llama3', 'mistral']);
+    assert.ok('Redis' in body);
+  });
+
+  test('queue lists what is Open, Pending and Failed', async () => {
+    const open = await cluster.add({ User: 'alice', Query: 'stays open', Model: `rare-${newNonce()}` });
+    const failing = await cluster.add({ User: 'bob', Query: 'fails' });
+    const { Lease } = await cluster.claim({ detail: true, models: 'none' });
+    assert.equal((await fail(failing.Topic, Lease)).status, 200);
+    const pending = await cluster.add({ User: 'carol', Query: 'is worked on' });
+    await cluster.claim({ models: 'none' });
+    for (const [State, { Topic }, Query] of [
+      ['Open', open, 'stays open'],
+      ['Pending', pending, 'is worked on'],
+      ['Failed', failing, 'fails'],
+    ]) {
+      const row = (await rows({ State })).find((one) => one.Topic === Topic);
+      assert.ok(row, `${State} lists its query`);
+      assert.equal(row.Seq, 1);
+      assert.equal(row.Query, Query);
+      assert.equal(row.Status, State);
+      for (const other of ['Open', 'Pending', 'Failed']) {
+        if (other !== State) assert.ok(!(await rows({ State: other })).some((one) => one.Topic === Topic));
+      }
+    }
+  });
+
+  test('queue of one user shows only that user', async () => {
+    const User = `user-${newNonce()}`;
+    const { Topic } = await cluster.add({ User });
+    await cluster.add({ User: 'somebody else' });
+    assert.deepEqual(
+      (await rows({ State: 'Open', User })).map((row) => row.Topic),
+      [Topic],
+    );
+    assert.deepEqual(await rows({ State: 'Open', User: `no-${User}` }), []);
+  });
+
+  test('queue goes on behind its cursor and shows each query once', async () => {
+    const User = `user-${newNonce()}`;
+    const added = await Promise.all(Array.from({ length: 99 }, (_, i) => cluster.add({ User, Query: `q${i}` })));
+    const more = await Promise.all(
+      Array.from({ length: 99 }, (_, i) =>
+        cluster.add({ User, as: 'Frontend_heavy', Topic: added[i].Topic, Query: `r${i}` }).catch(() => null),
+      ),
+    );
+    const seen = [];
+    let After;
+    do {
+      const page = assertOk(await queue({ State: 'Open', User, After }));
+      seen.push(...page.Queries.map(({ Topic, Seq }) => `${Topic} ${Seq}`));
+      After = page.Next ?? undefined;
+    } while (After);
+    assert.equal(new Set(seen).size, seen.length, 'no query twice');
+    assert.equal(seen.length, 99 + more.filter(Boolean).length);
+  });
+
+  test('queue with an unknown State or a cursor that is none of ours: 400', async () => {
+    for (const State of ['open', 'Nonsense', 'Open,Pending']) assertProblem(await queue({ State }), 400);
+    for (const After of ['x', '-1', '1.5']) assertProblem(await queue({ State: 'Open', After }), 400);
+  });
+
+  test('retry-query opens a failed query again, at the front, with fresh attempts', async () => {
+    const { Topic } = await cluster.add();
+    const { Lease } = await cluster.claim({ detail: true });
+    await fail(Topic, Lease);
+    await cluster.add();
+    assert.equal((await retry(Topic, 1)).status, 200);
+    const again = await cluster.claim({ detail: true });
+    assert.equal(again.Topic, Topic);
+    assert.equal(again.Attempt, 1);
+    assert.equal((await cluster.answer({ Topic, Seq: 1, Lease: again.Lease })).Status, 'Done');
+  });
+
+  test('a retry wakes a parked poll', async () => {
+    const { Topic } = await cluster.add();
+    const { Lease } = await cluster.claim({ detail: true });
+    await fail(Topic, Lease);
+    const poll = cluster.claimOpen({ wait: 30 });
+    assert.equal(await Promise.race([poll.response, new Promise((resolve) => setTimeout(resolve, 400, 'held'))]), 'held');
+    assert.equal((await retry(Topic, 1)).status, 200);
+    assert.equal(assertOk(await poll.response).Topic, Topic);
+  });
+
+  test('retry-query of what is Done: 409; unknown: 404; malformed: 400', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    await cluster.answer({ Topic, Seq: 1 });
+    assertProblem(await retry(Topic, 1), 409, 'already_done');
+    assertProblem(await retry(Topic, 2), 404, 'not_found');
+    assertProblem(await retry(newTopic(), 1), 404, 'not_found');
+    assertProblem(await retry(Topic, 'x'), 400);
+    assertProblem(await retry(undefined, 1), 400);
+    assert.deepEqual((await cluster.check({ Topic })).Answer, ['42']);
+  });
+
+  test('a drained engine finishes what it has and gets nothing new, until it is let in again', async () => {
+    const drain = (body) => cluster.request('POST', '/api/drain-engine', { as, body });
+    const first = await cluster.add();
+    await cluster.claim();
+    assert.equal((await drain({ User: 'Inference_1' })).status, 200);
+    try {
+      assert.equal((await cluster.answer({ Topic: first.Topic, Seq: 1 })).Status, 'Done');
+      const { Topic } = await cluster.add();
+      for (const node of [0, 1]) {
+        await eventually(async () => JSON.stringify(await cluster.claim({ node })) === JSON.stringify(EMPTY), {
+          what: 'nothing for the drained engine',
+        });
+      }
+      assert.equal((await cluster.claim({ as: 'Inference_2' })).Topic, Topic);
+    } finally {
+      assert.equal((await drain({ User: 'Inference_1', Drain: false })).status, 200);
+    }
+    const { Topic } = await cluster.add();
+    await eventually(async () => (await cluster.claim()).Topic === Topic, { what: 'it gets work again' });
+  });
+
+  test('drain-engine without an engine: 400', async () => {
+    for (const body of [{}, { User: '' }, { User: 7 }, { User: null }]) {
+      assertProblem(await cluster.request('POST', '/api/drain-engine', { as, body }), 400);
+    }
+  });
+});

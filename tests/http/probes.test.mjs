@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// Contract section 4: /livez, /readyz (/healthz, /api/health), /health, /metrics; and what a node
+// says while Redis is away.
+import assert from 'node:assert/strict';
+import { assertMembers, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
+
+const READY = ['/readyz', '/healthz', '/api/health'];
+
+suite('probes', {}, ({ test, cluster }) => {
+  test('all probes are 200 on a node that can work, without credentials', async () => {
+    for (const node of [0, 1]) {
+      for (const path of ['/livez', ...READY]) assert.equal((await cluster.request('GET', path, { node })).status, 200, path);
+    }
+  });
+
+  test('/health names the state of every dependency', async () => {
+    const body = assertOk(await cluster.request('GET', '/health'));
+    assertMembers(body, ['status', 'dependencies']);
+    assert.ok(['healthy', 'degraded', 'unhealthy'].includes(body.status));
+    assertMembers(body.dependencies, ['redis', 'engines', 'embeddings', 'vectors']);
+    for (const dependency of Object.values(body.dependencies)) {
+      assertMembers(dependency, ['status', 'details']);
+      assert.ok(['connected', 'configured', 'error'].includes(dependency.status), `status ${dependency.status}`);
+    }
+    assert.equal(body.dependencies.redis.status, 'connected');
+  });
+
+  test('/metrics is Prometheus text', async () => {
+    await cluster.add();
+    await cluster.claim();
+    const response = await cluster.request('GET', '/metrics', { node: 0 });
+    assert.equal(response.status, 200);
+    assert.match(response.headers['content-type'], /^text\/plain\b/);
+    const lines = response.text.trimEnd().split('\n');
+    assert.ok(lines.length > 10);
+    const declared = new Set();
+    for (const line of lines) {
+      if (line.startsWith('# TYPE ')) declared.add(line.split(' ')[2]);
+      if (line === '' || line.startsWith('#')) continue;
+      assert.match(
+        line,
+        /^[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_][a-zA-Z0-9_]*="(\\.|[^"\\])*",?)*\})? (-?[0-9.]+(e[+-]?\d+)?|\+Inf|-Inf|NaN)$/i,
+      );
+      const name = line.split(/[{ ]/)[0];
+      assert.ok(declared.has(name) || declared.has(name.replace(/_(bucket|sum|count)$/, '')), `${name} has a TYPE`);
+    }
+    assert.ok(lines.some((line) => line.startsWith('parley_')));
+    assert.ok(response.text.endsWith('\n'));
+  });
+
+  test('parked polls show in the metrics and leave them again', async () => {
+    const parked = async () => {
+      const { text } = await cluster.request('GET', '/metrics', { node: 0 });
+      const line = text.split('\n').find((one) => /^parley_\w*parked\w*(\{[^}]*\})? \d+$/.test(one));
+      return Number(line?.split(' ').pop());
+    };
+    const before = await parked();
+    const polls = [1, 2, 3].map(() => cluster.claimOpen({ wait: 30, node: 0 }));
+    await eventually(async () => (await parked()) === before + 3, { what: 'three polls are counted' });
+    polls.forEach((poll) => poll.abort());
+    await eventually(async () => (await parked()) === before, { what: 'polls that left are not counted', ms: 15_000 });
+  });
+});
+
+suite('while Redis is away', {}, ({ test, cluster }) => {
+  test(
+    'a node that lost Redis lives, is not ready, and refuses new work at once',
+    async () => {
+      await cluster.redis.kill();
+      await eventually(async () => (await cluster.request('GET', '/readyz', { node: 0 })).status === 503, {
+        what: '/readyz fails',
+      });
+      for (const node of [0, 1]) {
+        await eventually(async () => (await cluster.request('GET', '/healthz', { node })).status === 503, {
+          what: '/healthz fails',
+        });
+        assert.equal((await cluster.request('GET', '/livez', { node })).status, 200);
+        const began = Date.now();
+        const refused = await cluster.addRaw({ node });
+        assert.equal(assertProblem(refused, 503).code, 'redis_lost');
+        assert.ok(refused.headers['retry-after'], 'it says when to come back');
+        assert.ok(Date.now() - began < 3000, 'at once');
+        const health = await cluster.request('GET', '/health', { node });
+        assert.equal(health.json.status, 'unhealthy');
+        assert.equal(health.json.dependencies.redis.status, 'error');
+      }
+    },
+    { sweep: false },
+  );
+
+  test(
+    'when Redis is back, empty as it may be, the node is ready and serves',
+    async () => {
+      await cluster.redis.restart();
+      for (const node of [0, 1]) {
+        await eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === 200, {
+          what: 'ready again',
+          ms: 20_000,
+        });
+      }
+      const poll = cluster.claimOpen({ wait: 30, node: 0 });
+      const { Topic } = await cluster.add({ node: 1 });
+      assert.equal(assertOk(await poll.response).Topic, Topic);
+      await cluster.answer({ Topic, Seq: 1 });
+      assert.deepEqual((await cluster.check({ Topic })).Answer, ['42']);
+    },
+    { sweep: false },
+  );
+
+  test('parked requests survive a restart of Redis', async () => {
+    const poll = cluster.claimOpen({ wait: 60, node: 0 });
+    assert.equal(await Promise.race([poll.response, new Promise((resolve) => setTimeout(resolve, 400, 'held'))]), 'held');
+    await cluster.redis.restart();
+    await eventually(async () => (await cluster.request('GET', '/readyz', { node: 1 })).status === 200, {
+      what: 'ready again',
+      ms: 20_000,
+    });
+    const { Topic } = await eventually(
+      async () => {
+        const response = await cluster.addRaw({ node: 1 });
+        return response.status === 200 && response.json;
+      },
+      { what: 'a query is taken' },
+    );
+    assert.equal(assertOk(await poll.response).Topic, Topic);
+  });
+
+  test('a Redis that hangs is an error in time, not a hang', async () => {
+    cluster.redis.pause();
+    try {
+      const began = Date.now();
+      const refused = await cluster.addRaw({ node: 0, timeout: 20_000 });
+      assertProblem(refused, 503);
+      assert.ok(Date.now() - began < 15_000);
+    } finally {
+      cluster.redis.resume();
+    }
+    await eventually(async () => (await cluster.addRaw()).status === 200, { what: 'it works again', ms: 20_000 });
+  });
+});

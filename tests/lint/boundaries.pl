@@ -1,0 +1,81 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+# Who may include what. The table is the rule; style and reasons are in docs/architecture.md.
+# Before it looks at the project it checks itself on includes that must be refused and allowed.
+use strict;
+use warnings;
+use File::Find;
+
+# A module of shared/ and those that it stands on. Each may include itself.
+my %stands_on = (
+    base    => [],
+    op      => [qw(base)],
+    metrics => [qw(base)],
+    redis   => [qw(base op metrics)],
+    auth    => [qw(base)],
+    http    => [qw(base op metrics redis auth)],
+    queue   => [qw(base op metrics redis)],
+    rag     => [qw(base op http)],
+);
+
+# Returns why FILE must not include INCLUDE, or undef if it may.
+sub refusal {
+    my ($file, $include) = @_;
+    my ($area, $module) = $file =~ m{^(shared|services)/(?:([^/]+)/)?[^/]+$} or return undef;
+    if ($include =~ m{^(hiredis/|async\.h$|hiredis\.h$)}) {
+        return $file =~ m{^shared/redis/} ? undef : 'hiredis belongs to shared/redis alone';
+    }
+    if ($include =~ m{^tests/}) {
+        return 'the product does not include its tests';
+    }
+    my ($into, $target) = $include =~ m{^(shared|services)/(?:([^/]+)/)?[^/]+$} or return undef;
+    if ($area eq 'shared') {
+        return 'shared never includes a service' if $into eq 'services';
+        return "shared/$module is in no table: add it to tests/lint/boundaries.pl"
+            unless $stands_on{$module};
+        return undef if $target eq $module or grep { $_ eq $target } @{$stands_on{$module}};
+        return "shared/$module stands on " . (join(', ', @{$stands_on{$module}}) || 'nothing');
+    }
+    # Files directly in services/ are the composition root: they put the services together.
+    return undef if $into eq 'shared' or not defined $module or not defined $target;
+    return $target eq $module ? undef : 'services never include each other';
+}
+
+my @known = (
+    ['shared/base/a.c',       'shared/redis/redis.h',      1],
+    ['shared/base/a.c',       'shared/base/str.h',         0],
+    ['shared/redis/a.h',      'shared/http/server.h',      1],
+    ['shared/redis/a.c',      'hiredis/hiredis.h',         0],
+    ['shared/queue/a.c',      'hiredis/async.h',           1],
+    ['shared/queue/a.c',      'services/broker/routes.h',  1],
+    ['services/broker/a.c',   'shared/queue/queue.h',      0],
+    ['services/broker/a.c',   'services/engine/engine.h',  1],
+    ['services/broker/a.c',   'services/broker/routes.h',  0],
+    ['services/serve.c',      'services/broker/routes.h',  0],
+);
+for (@known) {
+    my ($file, $include, $is_refused) = @$_;
+    die "boundaries: the check itself is broken: $file, $include\n"
+        if defined(refusal($file, $include)) != $is_refused;
+}
+
+my ($file_n, $include_n, $bad) = (0, 0, 0);
+find({no_chdir => 1, wanted => sub {
+    return unless /\.[ch]$/;
+    $file_n++;
+    open(my $in, '<', $_) or die "$_: $!\n";
+    while (my $line = <$in>) {
+        if ($line =~ /\bredisReply\b/ and not m{^shared/redis/} and not m{/store\.[ch]$}) {
+            print STDERR "$_:$.: redisReply outside shared/redis and a store\n";
+            $bad++;
+        }
+        next unless $line =~ /^\s*#\s*include\s*["<]([^">]+)[">]/;
+        $include_n++;
+        my $why = refusal($_, $1) or next;
+        print STDERR "$_:$.: must not include $1: $why\n";
+        $bad++;
+    }
+}}, 'shared', 'services');
+die "boundaries: found no file to look at\n" unless $file_n and $include_n;
+exit 1 if $bad;
+print "boundaries: looked at $file_n files with $include_n includes, no finding\n";

@@ -1,0 +1,57 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+# Every Lua file opens with `-- NAME: purpose`; a verb also says there what its KEYS and ARGV are,
+# what it returns, whom it wakes and whether it may be repeated; and lua/library.lua includes it.
+# `lua_headers.pl --expand` prints the library with its includes in place, for other checks.
+use strict;
+use warnings;
+use File::Basename;
+use File::Find;
+
+sub slurp {
+    open(my $in, '<:raw', $_[0]) or die "$_[0]: $!\n";
+    local $/;
+    return scalar <$in>;
+}
+
+my (%included, $library);
+sub expand {
+    my ($path) = @_;
+    $included{$path}++;
+    my $text = slurp($path);
+    $text =~ s/^--- include (\S+)$/expand($1)/gme;
+    return $text;
+}
+$library = expand('lua/library.lua');
+if (($ARGV[0] // '') eq '--expand') {
+    print $library;
+    exit 0;
+}
+
+my ($n, $verb_n, $bad) = (0, 0, 0);
+sub complain {
+    print STDERR "$_[0]: $_[1]\n";
+    $bad++;
+}
+
+find({no_chdir => 1, wanted => sub {
+    return unless /\.lua$/;
+    my $path = $_;
+    my $name = basename($path, '.lua');
+    my $text = slurp($path);
+    my ($header) = $text =~ /\A((?:--.*\n)*)/;
+    $n++;
+    my ($verb) = $text =~ /^(?:function )?verbs\.(\w+)/m;
+    my ($title) = $header =~ /^-- (\w+): \S+ \S+/;
+    complain($path, "does not open with '-- " . ($verb // $name) . ": what it is for'")
+        unless defined $title and ($title eq $name or $title eq ($verb // ''));
+    complain($path, 'lua/library.lua does not include it') unless $included{$path};
+    return unless defined $verb;
+    $verb_n++;
+    for my $word (qw(KEYS ARGV Returns Wakes Repeatable)) {
+        complain($path, "its header has no $word:") unless $header =~ /\b$word:/;
+    }
+}}, 'lua');
+die "lua_headers: found no verb to look at\n" unless $verb_n;
+exit 1 if $bad;
+print "lua_headers: looked at $n files, $verb_n of them verbs, no finding\n";

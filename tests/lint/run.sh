@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# run.sh - the checks that need no running program. `run.sh` runs all, `run.sh NAME...` those named.
+# Each prints how many files it looked at and fails if there were none. The first six need only what
+# the build and test packages bring; shell, lua, cppcheck and tidy run where their tool is installed.
+set -euo pipefail
+export LC_ALL=C.UTF-8
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
+
+readonly ALWAYS="format boundaries headers lua_headers text links"
+readonly WITH_TOOL="shell lua cppcheck tidy"
+
+c_files() { find shared services tests -name '*.[ch]' | sort; }
+
+# Fails unless something was looked at, and says how much.
+looked_at() {
+    local name=$1 n=$2
+    [ "$n" -gt 0 ] || {
+        echo "$name: found no file to look at" >&2
+        return 1
+    }
+    echo "$name: looked at $n files, no finding"
+}
+
+check_format() {
+    local files file bad=0
+    mapfile -t files < <(c_files)
+    for file in "${files[@]}"; do
+        clang-format-14 --dry-run -Werror "$file" >/dev/null 2>&1 && continue
+        echo "$file: not laid out as .clang-format says; ./dev fmt mends it" >&2
+        bad=$((bad + 1))
+    done
+    [ $bad -eq 0 ] && looked_at format ${#files[@]}
+}
+
+check_boundaries() { perl tests/lint/boundaries.pl; }
+check_lua_headers() { perl tests/lint/lua_headers.pl; }
+check_text() { perl tests/lint/text.pl; }
+check_links() { perl tests/lint/links.pl; }
+
+# Every header compiles on its own, so that it can be included first and in any order.
+check_headers() {
+    local header n=0 bad=0 flags
+    flags=$(pkg-config --cflags libh2o-evloop hiredis jansson libcurl yaml-0.1 libcrypto cmocka)
+    while read -r header; do
+        n=$((n + 1))
+        # shellcheck disable=SC2086
+        cc -std=gnu11 -fsyntax-only -D_GNU_SOURCE -DH2O_USE_LIBUV=0 -DPARLEY_VERSION='"0"' \
+            -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unused-function -I. ${flags//-I/-isystem } \
+            -x c -include "$header" /dev/null || {
+            echo "headers: $header does not compile alone" >&2
+            bad=$((bad + 1))
+        }
+    done < <(find shared services -name '*.h' | sort)
+    [ $bad -eq 0 ] && looked_at headers $n
+}
+
+check_shell() {
+    local files
+    mapfile -t files < <(find dev .ci tests completions -type f \( -name "*.sh" -o -name "*.bash" -o -name dev -o -path '.ci/run' \) 2>/dev/null | sort)
+    shellcheck "${files[@]}"
+    looked_at shell ${#files[@]}
+}
+
+# The scripts share local names, so what luacheck sees is the library as Redis gets it.
+check_lua() {
+    mkdir -p build/lint
+    perl tests/lint/lua_headers.pl --expand >build/lint/library.lua
+    luacheck -q --no-color --std lua51 --globals redis FUNCTION_NAME --ignore 212 \
+        --max-line-length 120 build/lint/library.lua
+    looked_at lua "$(grep -c '^--- include' lua/library.lua)"
+}
+
+# Two of its checks misread our log macros and stores through out-parameters: the compilers and the
+# sanitizers watch over both.
+check_cppcheck() {
+    local files
+    mapfile -t files < <(find shared services -name '*.c' | sort)
+    cppcheck -q --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+        --suppress=missingIncludeSystem --suppress=syntaxError --suppress=uninitvar \
+        -I. -D_GNU_SOURCE -DPARLEY_VERSION='"0"' "${files[@]}"
+    looked_at cppcheck ${#files[@]}
+}
+
+check_tidy() {
+    local files
+    [ -f build/dev/compile_commands.json ] || ./dev build dev >/dev/null
+    mapfile -t files < <(find shared services -name '*.c' | sort)
+    clang-tidy --quiet -p build/dev --warnings-as-errors='*' \
+        --checks='-*,clang-analyzer-core.*,clang-analyzer-unix.*,clang-analyzer-deadcode.*,bugprone-sizeof-container,bugprone-suspicious-memset-usage,bugprone-suspicious-semicolon' \
+        "${files[@]}" 2>/dev/null
+    looked_at tidy ${#files[@]}
+}
+
+tool_of() {
+    case $1 in
+    shell) echo shellcheck ;; lua) echo luacheck ;; cppcheck) echo cppcheck ;; tidy) echo clang-tidy ;;
+    *) echo cc ;;
+    esac
+}
+
+main() {
+    local check status failed=0
+    # shellcheck disable=SC2086
+    [ $# -gt 0 ] || set -- $ALWAYS $WITH_TOOL
+    for check in "$@"; do
+        declare -F "check_$check" >/dev/null || {
+            echo "lint: no such check: $check ($ALWAYS $WITH_TOOL)" >&2
+            exit 2
+        }
+        if ! command -v "$(tool_of "$check")" >/dev/null; then
+            echo "$check: skipped, $(tool_of "$check") is not installed"
+            continue
+        fi
+        # Not as a condition, so that `set -e` holds inside.
+        set +e
+        (set -e && "check_$check")
+        status=$?
+        set -e
+        [ $status -eq 0 ] || failed=$((failed + 1))
+    done
+    [ $failed -eq 0 ]
+}
+
+main "$@"

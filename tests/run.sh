@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http and
+# cluster (Node's own test runner), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
+# line is `N passed, N failed`, summed over all; a group that finds no test counts as one failure,
+# so that an empty run can never look green.
+set -euo pipefail
+export LC_ALL=C.UTF-8
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+
+readonly GROUPS_ALL="lint unit lua http cluster fuzz"
+readonly FUZZ_SECONDS=10
+# No group may hang: past this many seconds it is interrupted and counts as failed.
+readonly GROUP_SECONDS=600
+readonly OUT=build/test
+CORES=$(nproc)
+passed=0 failed=0 skipped=0
+
+say() { printf '%s\n' "$*"; }
+heading() { printf '\n== %s\n' "$*"; }
+
+count() {
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+}
+
+fail() {
+    say "FAILED: $*"
+    count 0 1
+}
+
+build() { ./dev build "$1" >"$OUT/build-$1.log" 2>&1 || {
+    tail -n 40 "$OUT/build-$1.log"
+    fail "the build ($1)"
+    return 1
+}; }
+
+# Sums up the N of all lines in FILE that match the pattern, in which N is the first group.
+sum() { sed -nE "s/$2/\\1/p" "$1" | awk '{ n += $1 } END { print n + 0 }'; }
+
+# cmocka says how many tests passed; a program that died (a sanitizer, an assertion) says nothing, so
+# ctest's own count of failed programs is the least.
+run_unit() {
+    local log=$OUT/unit.log pattern=${1:-.} ok bad broken
+    heading "unit"
+    build dev || return 0
+    ctest --test-dir build/dev -j "$CORES" --timeout 120 -R "$pattern" --output-on-failure || true
+    cp build/dev/Testing/Temporary/LastTest.log $log 2>/dev/null || : >$log
+    ok=$(sum $log '^\[  PASSED  \] ([0-9]+) test\(s\)\..*')
+    bad=$(sum $log '^\[  FAILED  \] ([0-9]+) test\(s\).*')
+    broken=$(grep -c '^Test Failed\.$' $log || true)
+    [ "$bad" -ge "$broken" ] || bad=$broken
+    [ $((ok + bad)) -gt 0 ] || fail "unit: no test found"
+    count "$ok" "$bad"
+}
+
+# run_node NAME FILES...: one run of Node's test runner.
+run_node() {
+    local name=$1 counts=$OUT/$1.counts ok bad skip status=0 parallel=
+    shift
+    heading "$name ($# files)"
+    if [ ! -f "${1:-}" ]; then
+        fail "$name: no test found"
+        return 0
+    fi
+    node --help | grep -q -e --test-concurrency && parallel=--test-concurrency=$CORES
+    rm -f "$counts"
+    # shellcheck disable=SC2086
+    timeout -s INT -k 20 $GROUP_SECONDS node --test $parallel \
+        --test-reporter=spec --test-reporter-destination=stdout \
+        --test-reporter=./tests/count.mjs --test-reporter-destination="$counts" "$@" || status=$?
+    if ! read -r ok bad skip <"$counts"; then
+        fail "$name: the runner did not finish (status $status)"
+        return 0
+    fi
+    [ "$bad" -gt 0 ] || [ $status -eq 0 ] || fail "$name: the runner ended with status $status"
+    count "$ok" "$bad"
+    skipped=$((skipped + skip))
+}
+
+run_node_group() {
+    local files
+    build dev || return 0
+    mapfile -t files < <(find "tests/$1" -name '*.test.mjs' 2>/dev/null | sort)
+    run_node "$1" "${files[@]}"
+}
+
+# One fuzz target for some seconds. What it finds new stays in build/fuzz/corpus, what crashes it
+# goes to var/fuzz/NAME-*.
+fuzz_one() {
+    local target=$1 seconds=$2 name work seeds
+    name=$(basename "$target") name=${name#fuzz_}
+    work=build/fuzz/corpus/$name
+    seeds=tests/fuzz/corpus/$name
+    mkdir -p "$work" var/fuzz
+    [ -d "$seeds" ] || seeds=
+    # shellcheck disable=SC2086
+    ASAN_OPTIONS=allow_addr2line=1 UBSAN_OPTIONS=print_stacktrace=1 \
+        "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+        -artifact_prefix="var/fuzz/$name-" "$work" $seeds >"$OUT/fuzz-$name.log" 2>&1
+}
+
+fuzz_report() {
+    local name=$1 log=$OUT/fuzz-$1.log
+    say "  $name: $(sum "$log" '^stat::number_of_executed_units: *([0-9]+)') inputs, ok"
+}
+
+# run_fuzz SECONDS [NAME]: all targets, as many at a time as there are cores.
+run_fuzz() {
+    local seconds=$1 only=${2:-*} target name targets=() pids=() i
+    heading "fuzz ($seconds s each)"
+    build fuzz || return 0
+    for target in tests/fuzz/fuzz_${only#fuzz_}.c; do
+        [ -f "$target" ] && targets+=("build/fuzz/$(basename "$target" .c)")
+    done
+    [ ${#targets[@]} -gt 0 ] || {
+        fail "fuzz: no target found"
+        return 0
+    }
+    for ((i = 0; i < ${#targets[@]}; i += CORES)); do
+        pids=()
+        for target in "${targets[@]:i:CORES}"; do
+            fuzz_one "$target" "$seconds" &
+            pids+=($!)
+        done
+        for target in "${targets[@]:i:CORES}"; do
+            name=$(basename "$target") name=${name#fuzz_}
+            if wait "${pids[0]}"; then
+                fuzz_report "$name"
+                count 1 0
+            else
+                tail -n 40 "$OUT/fuzz-$name.log"
+                fail "fuzz target $name; its input is var/fuzz/$name-*"
+            fi
+            pids=("${pids[@]:1}")
+        done
+    done
+}
+
+run_lint() {
+    local check
+    heading "lint"
+    for check in format boundaries headers lua_headers text links; do
+        if tests/lint/run.sh $check; then count 1 0; else fail "lint: $check"; fi
+    done
+}
+
+run_one() {
+    case $1 in
+    lint) run_lint ;;
+    unit) run_unit ;;
+    fuzz) run_fuzz $FUZZ_SECONDS ;;
+    tests/fuzz/fuzz_*.c | fuzz_*) run_fuzz $FUZZ_SECONDS "$(basename "$1" .c)" ;;
+    tests/unit/test_*.c | test_*) run_unit "^$(basename "$1" .c)\$" ;;
+    *.mjs) build dev && run_node "$(basename "$1" .test.mjs)" "$1" ;;
+    *)
+        if [ -d "tests/$1" ]; then
+            run_node_group "$1"
+        else
+            fail "$1 is neither a group ($GROUPS_ALL) nor a test file"
+        fi
+        ;;
+    esac
+}
+
+main() {
+    local what
+    mkdir -p $OUT
+    case ${1:-} in
+    --fuzz) # [NAME] [SECONDS], in either order
+        local name='*' seconds=60
+        shift
+        for what in "$@"; do
+            case $what in *[!0-9]*) name=$what ;; *) seconds=$what ;; esac
+        done
+        run_fuzz "$seconds" "$name"
+        ;;
+    *)
+        # shellcheck disable=SC2086
+        [ $# -gt 0 ] || set -- $GROUPS_ALL
+        for what in "$@"; do run_one "${what#./}"; done
+        ;;
+    esac
+    say
+    [ $skipped -eq 0 ] || say "$skipped skipped"
+    say "$passed passed, $failed failed"
+    [ $failed -eq 0 ] && [ $passed -gt 0 ]
+}
+
+main "$@"

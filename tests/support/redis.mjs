@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+//
+// redis: a private redis-server on a free port of 127.0.0.1, in a folder of its own, and a client
+// that is just large enough to read what a script left behind. One per test file; nothing survives
+// stop(). The data folder is kept across kill() and restart(), so an append-only file is read again.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const STARTUP_MS = 10_000;
+const live = new Set();
+
+// A test process that ends in any way takes its servers along.
+process.on('exit', () => {
+  for (const child of live) child.kill('SIGKILL');
+});
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+  process.on(signal, () => process.exit(1));
+}
+
+// Registers a child to be killed when the test process exits.
+export function adopt(child) {
+  live.add(child);
+  child.once('exit', () => live.delete(child));
+  return child;
+}
+
+// A port that was free a moment ago; the caller retries when somebody was quicker.
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+// Resolves with {code, signal} once the child is gone, or rejects after `ms`.
+export function exited(child, ms, what) {
+  if (child.exitCode !== null || child.signalCode !== null) {
+    return Promise.resolve({ code: child.exitCode, signal: child.signalCode });
+  }
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${what} still runs after ${ms} ms`)), ms);
+    child.once('exit', (code, signal) => {
+      clearTimeout(timer);
+      resolve({ code, signal });
+    });
+  });
+}
+
+// Parses one RESP2 reply that starts at `at`. Returns [value, next] or null when bytes are missing.
+function parseReply(buffer, at) {
+  const eol = buffer.indexOf('\r\n', at);
+  if (eol < 0) return null;
+  const head = buffer.toString('utf8', at + 1, eol);
+  let next = eol + 2;
+  switch (String.fromCharCode(buffer[at])) {
+    case '+':
+      return [head, next];
+    case '-':
+      return [new Error(head), next];
+    case ':':
+      return [Number(head), next];
+    case '$': {
+      const length = Number(head);
+      if (length < 0) return [null, next];
+      if (buffer.length < next + length + 2) return null;
+      return [buffer.toString('utf8', next, next + length), next + length + 2];
+    }
+    case '*': {
+      const count = Number(head);
+      if (count < 0) return [null, next];
+      const items = [];
+      for (let i = 0; i < count; i++) {
+        const item = parseReply(buffer, next);
+        if (!item) return null;
+        items.push(item[0]);
+        next = item[1];
+      }
+      return [items, next];
+    }
+    default:
+      throw new Error(`not RESP: ${buffer.toString('latin1', at, at + 40)}`);
+  }
+}
+
+// One connection. cmd(...words) resolves with a string, number, null, or array; an error reply rejects.
+export class RedisClient {
+  #socket;
+  #buffer = Buffer.alloc(0);
+  #waiting = [];
+
+  constructor(port) {
+    this.#socket = net.connect(port, '127.0.0.1');
+    this.#socket.setNoDelay(true);
+    this.#socket.on('data', (chunk) => this.#read(chunk));
+    this.#socket.on('error', (error) => this.#fail(error));
+    this.#socket.on('close', () => this.#fail(new Error('Redis closed the connection')));
+  }
+
+  cmd(...words) {
+    const parts = words.map((word) => Buffer.from(String(word)));
+    const frame = [Buffer.from(`*${parts.length}\r\n`)];
+    for (const part of parts) frame.push(Buffer.from(`$${part.length}\r\n`), part, Buffer.from('\r\n'));
+    return new Promise((resolve, reject) => {
+      if (this.#socket.destroyed) return reject(new Error('Redis closed the connection'));
+      this.#waiting.push({ resolve, reject });
+      this.#socket.write(Buffer.concat(frame));
+    });
+  }
+
+  close() {
+    this.#socket.destroy();
+  }
+
+  #read(chunk) {
+    this.#buffer = this.#buffer.length ? Buffer.concat([this.#buffer, chunk]) : chunk;
+    for (;;) {
+      const reply = this.#buffer.length ? parseReply(this.#buffer, 0) : null;
+      if (!reply) return;
+      this.#buffer = this.#buffer.subarray(reply[1]);
+      const { resolve, reject } = this.#waiting.shift();
+      if (reply[0] instanceof Error) reject(reply[0]);
+      else resolve(reply[0]);
+    }
+  }
+
+  #fail(error) {
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+  }
+}
+
+async function ping(port) {
+  const client = new RedisClient(port);
+  try {
+    return (await client.cmd('PING')) === 'PONG';
+  } catch {
+    return false;
+  } finally {
+    client.close();
+  }
+}
+
+// Starts redis-server. aof: true keeps an append-only file (fsync always, so that what was
+// acknowledged is there after a kill); false keeps nothing.
+//
+//   redis.port, redis.url         redis://127.0.0.1:PORT/0
+//   await redis.cmd('HGETALL', k) one command on a lazy connection
+//   await redis.info('commandstats') a section of INFO as an object
+//   await redis.kill('SIGKILL')   ends it at once, keeps its folder
+//   await redis.pause() / resume() SIGSTOP, SIGCONT: there, but silent
+//   await redis.restart()         kill if needed, start again on the same port and folder
+//   await redis.stop()            ends it and deletes the folder
+export async function startRedis({ aof = false, args = [] } = {}) {
+  const dir = mkdtempSync(join(tmpdir(), 'parley-redis-'));
+  let child;
+  let client;
+  let port;
+  let log = '';
+
+  function launch() {
+    log = '';
+    child = adopt(
+      spawn(
+        'redis-server',
+        [
+          '--port',
+          port,
+          '--bind',
+          '127.0.0.1',
+          '--dir',
+          dir,
+          '--save',
+          '',
+          '--daemonize',
+          'no',
+          '--appendonly',
+          aof ? 'yes' : 'no',
+          '--appendfsync',
+          'always',
+          '--loglevel',
+          'notice',
+          ...args,
+        ].map(String),
+        { stdio: ['ignore', 'pipe', 'pipe'] },
+      ),
+    );
+    child.stdout.on('data', (chunk) => (log += chunk));
+    child.stderr.on('data', (chunk) => (log += chunk));
+  }
+
+  async function ready() {
+    const deadline = Date.now() + STARTUP_MS;
+    while (Date.now() < deadline) {
+      if (child.exitCode !== null) return false;
+      if (await ping(port)) return true;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`redis-server does not answer:\n${log}`);
+  }
+
+  async function kill(signal = 'SIGKILL') {
+    client?.close();
+    client = undefined;
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGCONT');
+      child.kill(signal);
+      await exited(child, 10_000, 'redis-server');
+    }
+  }
+
+  for (let attempt = 0; ; attempt++) {
+    port = await freePort();
+    launch();
+    if (await ready()) break;
+    if (attempt === 4) throw new Error(`redis-server does not start:\n${log}`);
+  }
+
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}/0`,
+    cmd(...words) {
+      client ??= new RedisClient(port);
+      return client.cmd(...words);
+    },
+    async info(section) {
+      const lines = (await this.cmd('INFO', section)).split('\r\n');
+      return Object.fromEntries(
+        lines
+          .filter((line) => line && !line.startsWith('#'))
+          .map((line) => {
+            const colon = line.indexOf(':');
+            return [line.slice(0, colon), line.slice(colon + 1)];
+          }),
+      );
+    },
+    kill,
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
+    async restart() {
+      await kill();
+      launch();
+      if (!(await ready())) throw new Error(`redis-server does not start again:\n${log}`);
+    },
+    async stop() {
+      await kill('SIGKILL');
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
