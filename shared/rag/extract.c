@@ -322,7 +322,6 @@ bool extract_text(enum extract_kind kind, struct str bytes, const char *path,
             return false;
         break;
     }
-    text->n = text_floor(buf_str(text), text->n);
     *ret_reason = "it holds no text";
-    return str_trim((struct str){text->at + before, text->n - before}).n > 0;
+    return text->n > before && str_trim((struct str){text->at + before, text->n - before}).n > 0;
 }

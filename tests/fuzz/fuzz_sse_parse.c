@@ -40,8 +40,9 @@ static void feed(struct run *run, struct str in, size_t step)
         goes_on = goes_on && sse_feed(&sse, piece, on_event, run);
         size_t answer_n = run->answer.n;
         think_feed(&split, piece, &run->think, &run->answer);
-        cite_feed(&cite, (struct str){run->answer.at + answer_n, run->answer.n - answer_n},
-                  &run->cited);
+        if (run->answer.n > answer_n)
+            cite_feed(&cite, (struct str){run->answer.at + answer_n, run->answer.n - answer_n},
+                      &run->cited);
     }
     think_finish(&split, &run->think, &run->answer);
     cite_finish(&cite, &run->cited);
