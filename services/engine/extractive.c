@@ -91,11 +91,14 @@ static struct str strip_marks(struct str s)
     }
 }
 
-static void put_sentence(struct extraction *x, size_t source, struct str text, uint64_t heading)
+/* `heading` and `title` are what those hold of the question's words. A sentence without any of its
+ * own counts only below a heading that has some: "How do I stop it?" stands above its answer. */
+static void put_sentence(struct extraction *x, size_t source, struct str text, uint64_t heading,
+                         uint64_t title)
 {
     size_t words;
     uint64_t own = match(x, text, &words);
-    if (own == 0 || words < SENTENCE_MIN_WORDS || text.n > SENTENCE_MAX_BYTES ||
+    if ((own | heading) == 0 || words < SENTENCE_MIN_WORDS || text.n > SENTENCE_MAX_BYTES ||
         text.at[text.n - 1] == '?' || x->n == SENTENCES_MAX)
         return;
     struct buf normal;
@@ -105,7 +108,7 @@ static void put_sentence(struct extraction *x, size_t source, struct str text, u
                                            .source = source,
                                            .place = x->n,
                                            .own = own,
-                                           .heading = heading,
+                                           .heading = heading | title,
                                            .twin = text_hash(buf_str(&normal), 0)};
     x->n++;
     buf_fini(&normal);
@@ -117,15 +120,15 @@ static void read_sentences(struct extraction *x)
         const struct source *source = &x->prompt->sources[i];
         struct str rest = str_of(source->text), sentence;
         size_t words;
-        uint64_t title = match(x, str_of(source->title), &words), heading = title;
+        uint64_t title = match(x, str_of(source->title), &words), heading = 0;
         while ((sentence = text_next_sentence(&rest)).n > 0) {
             if (*sentence.at == '#') {
-                heading = title | match(x, sentence, &words);
+                heading = match(x, sentence, &words);
                 continue;
             }
             sentence = strip_marks(sentence);
             if (sentence.n > 0)
-                put_sentence(x, i, sentence, heading);
+                put_sentence(x, i, sentence, heading, title);
         }
     }
 }

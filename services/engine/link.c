@@ -16,6 +16,7 @@ enum {
     FIRST_PAUSE_MS = 200,
     LONGEST_PAUSE_MS = 15000,
     RETRY_AFTER_MAX_S = 300,
+    NODE_URL_MAX_BYTES = 1024,
     URL_MAX_BYTES = 4096,
     /* A claim may hold a hundred queries of 256 KiB, and history. */
     REPLY_MAX_BYTES = 64 << 20,
@@ -53,8 +54,9 @@ static bool put_node(struct link *link, struct str url)
         host = (struct str){url.at + 7, url.n - 7};
     else if (str_has_prefix(url, STR("https://")))
         host = (struct str){url.at + 8, url.n - 8};
-    if (host.n == 0 || memchr(url.at, '@', url.n) != NULL || memchr(url.at, '?', url.n) != NULL ||
-        memchr(url.at, '#', url.n) != NULL || memchr(url.at, ' ', url.n) != NULL) {
+    if (host.n == 0 || url.n > NODE_URL_MAX_BYTES || memchr(url.at, '@', url.n) != NULL ||
+        memchr(url.at, '?', url.n) != NULL || memchr(url.at, '#', url.n) != NULL ||
+        memchr(url.at, ' ', url.n) != NULL) {
         fprintf(stderr,
                 "parley: --url takes http://HOST[:PORT] or https://HOST[:PORT], without a user or "
                 "a query, not '%.*s'\n",
