@@ -102,7 +102,7 @@ describe('the command line', () => {
       ['trusted-proxies', '300.1.2.3'],
       ['drain-seconds', 'x'],
     ]) {
-      assertWrongUsage(await serve(`--${flag}`, value), new RegExp(flag), `--${flag} ${value}`);
+      assertWrongUsage(await serve(`--${flag}`, value), new RegExp(value ? `${flag}|${value}` : flag), `--${flag} ${value}`);
     }
   });
 
