@@ -26,9 +26,11 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
   const queries = new Map(); // "<topic> <seq>" -> what is known of it
   const stored = new Map(); // the same -> the answers that an engine was told 200 for
   const wrong = [];
+  const polls = []; // the last one of each engine
   let adding = true;
   let working = true;
   let ended = 0;
+  let retries = 0;
   let turn = 0;
 
   // A live node, each in turn: clients behind a load balancer.
@@ -48,6 +50,7 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
         if (!/ECONN|EPIPE|hang up|cut|no answer in/.test(error.message)) throw error;
       }
       if (isOver()) return null;
+      retries++;
       await breath();
     }
   }
@@ -106,7 +109,11 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
   async function engine(number) {
     while (working) {
       const polled = await insist(
-        (node) => cluster.claimRaw({ wait: WAIT_S, detail: true, node, timeout: 20_000 }),
+        (node) => {
+          const poll = cluster.claimOpen({ wait: WAIT_S, detail: true, node, timeout: 20_000 });
+          polls[number] = poll;
+          return poll.response;
+        },
         () => !working,
       );
       if (polled === null) return;
@@ -142,6 +149,10 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
     get ended() {
       return ended;
     },
+    // How often a request had to be sent again.
+    get retries() {
+      return retries;
+    },
     async reached(n, ms = 40_000) {
       const goal = ended + n;
       await eventually(
@@ -165,6 +176,7 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
         throw new Error(`${error.message}: ${open.join(', ')}`);
       } finally {
         working = false;
+        polls.forEach((poll) => poll.abort());
       }
       await Promise.all(serving);
       if (failures.length) throw failures[0];
@@ -187,6 +199,7 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
     },
     abort() {
       adding = working = false;
+      polls.forEach((poll) => poll.abort());
     },
   };
 }
