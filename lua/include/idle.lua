@@ -86,7 +86,7 @@ local function take_waiter(model)
     return nil
 end
 
-local function begin_idle()
+begin_idle = function()
     idle, idle_by_member, idle_dirty, idle_is_loaded, is_alive_at = {}, {}, {}, false, {}
 end
 
@@ -98,6 +98,4 @@ flush_idle = function()
             call('ZREM', P .. 'idle', entry.member)
         end
     end
-    begin_idle()
 end
-begin_idle()
