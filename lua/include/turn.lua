@@ -21,6 +21,7 @@ local lease_ms, delivery_ms, max_attempts, queue_max
 local now_us, now_ms, now_s
 local meta, events, mail, is_replayed_at
 local lease_new, lease_gone, lease_kept
+local lease_known -- lease -> begun (true) or ended (false) in this turn
 local open_delta, users_seen
 
 -- meta holds the shard's counters: lease (last lease id), depth (Open queries), vt (virtual time
@@ -151,7 +152,7 @@ local function turn(keys, argv)
     now_us = now_s * 1000000 + tonumber(time[2])
     now_ms = floor(now_us / 1000)
     meta, meta_dirty, events, mail = nil, false, {}, {}
-    lease_new, lease_gone, lease_kept = {}, {}, {}
+    lease_new, lease_gone, lease_kept, lease_known = {}, {}, {}, {}
     open_delta, users_seen = {}, {}
     begin_idle()
     local nonce_n = tonumber(argv[6])

@@ -10,8 +10,8 @@ verbs.reap = function(a)
     local due = call('ZRANGEBYSCORE', P .. 'leases', '-inf', now_ms, 'LIMIT', 0, REAP_MAX)
     for i = 1, #due do
         local lease, topic = match(due[i], '^(%d+) (%S+)$')
-        call('ZREM', P .. 'leases', due[i])
         local seqs, attempts = held_by(topic, lease)
+        end_lease(lease, topic)
         call('HDEL', P .. 't:' .. topic, 'l:' .. lease)
         return_rows(topic, seqs, attempts, '"No answer came before the lease ended, in any attempt."')
     end

@@ -7,7 +7,7 @@
 --   and its info (JSON).
 -- Returns: <ms until the next lease ends or ''>/<drained accounts, ','>
 -- Wakes: this node's polls only.  Repeatable: yes.
-local NODE_GONE_MS, STAT_S, NONCE_S = 60000, 7200, 172800
+local NODE_GONE_MS, NONCE_S = 60000, 172800
 
 verbs.sync = function(a)
     local last = a + args[a - 1]

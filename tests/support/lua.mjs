@@ -243,11 +243,11 @@ export class Shard {
   }
 }
 
-// One case: before (keys), call ([verb, ...arguments]) or calls (a list of them, one turn), frame
+// One case: before (keys, or a function that makes them), call ([verb, ...arguments]) or calls (a list of them, one turn), frame
 // (options of the turn), reply or replies, events (this node's own), published ([channel, event]),
 // alive (other nodes that listen), after (changes to `before`; null: gone; absent: as before).
 async function runCase(shard, one) {
-  const start = one.before ?? {};
+  const start = (typeof one.before === 'function' ? one.before() : one.before) ?? {};
   await shard.seed(start);
   for (const node of one.alive ?? []) await shard.ears.add(node);
   try {
