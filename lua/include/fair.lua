@@ -21,6 +21,12 @@ local function enqueue(model, user, topic, at_us, is_front)
     call('SADD', P .. 'models', model)
 end
 
+-- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
+-- models are called is up to those who ask.
+local function is_room_for(model, models_max)
+    return call('SISMEMBER', P .. 'models', model) == 1 or call('SCARD', P .. 'models') < models_max
+end
+
 -- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without
 -- users the set of models. Returns true when the user has more.
 local function dequeue(model, user, topic)

@@ -256,7 +256,7 @@ async function runCase(shard, one) {
     assertFits(events, one.events ?? [], 'own events');
     assertFits(await shard.ears.take(), one.published ?? [], 'published events');
     const end = { ...start, ...one.after };
-    for (const name of Object.keys(end)) if (end[name] === null) delete end[name];
+    for (const name of Object.keys(end)) if (end[name] === null || end[name] === undefined) delete end[name];
     await shard.assertKeys(end);
   } finally {
     for (const node of one.alive ?? []) await shard.ears.remove(node);
