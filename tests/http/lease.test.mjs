@@ -2,7 +2,7 @@
 //
 // Contract section 3: extend-claim, release-claim, and what happens when a lease runs out.
 import assert from 'node:assert/strict';
-import { assertMembers, assertOk, assertProblem, eventually, newTopic, suite } from '../support/harness.mjs';
+import { assertOk, assertProblem, eventually, newTopic, suite } from '../support/harness.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 

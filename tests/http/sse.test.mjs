@@ -2,7 +2,7 @@
 //
 // Contract section 7, for GET /api/check-query with Accept: text/event-stream.
 import assert from 'node:assert/strict';
-import { assertMembers, assertOk, assertProblem, newTopic, suite } from '../support/harness.mjs';
+import { assertMembers, assertOk, newTopic, suite } from '../support/harness.mjs';
 
 const textOf = (events, name) =>
   events
