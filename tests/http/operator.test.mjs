@@ -77,11 +77,14 @@ suite('operator routes', {}, ({ test, cluster }) => {
     const User = `user-${newNonce()}`;
     const { Topic } = await cluster.add({ User });
     await cluster.add({ User: 'somebody else' });
+    const options = await withToken();
+    const of = async (name) => assertOk(await queue({ State: 'Open', User: name }, options)).Queries;
     assert.deepEqual(
-      (await rows({ State: 'Open', User })).map((row) => row.Topic),
+      (await of(User)).map((row) => row.Topic),
       [Topic],
     );
-    assert.deepEqual(await rows({ State: 'Open', User: `no-${User}` }), []);
+    assert.deepEqual(await of(`no-${User}`), []);
+    assert.equal((await of('somebody else')).length, 1);
   });
 
   test('queue goes on behind its cursor and shows each query once', async () => {

@@ -269,7 +269,7 @@ function parseRawResponse(buffer, at) {
 export function openSocket(base, { localAddress } = {}) {
   const url = new URL(base);
   return new Promise((resolve, reject) => {
-    const socket = net.connect({ host: url.hostname, port: Number(url.port), localAddress, allowHalfOpen: true });
+    const socket = net.connect({ host: url.hostname, port: Number(url.port), localAddress });
     let buffer = Buffer.alloc(0);
     let over = false;
     let wake = () => {};
