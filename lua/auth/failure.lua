@@ -11,5 +11,5 @@ verbs.failure = function(a)
         publish('all', {block})
         events[#events + 1] = 'block\n' .. args[a] .. '\n' .. call('PTTL', key)
     end
-    return string.format('%d', count)
+    return format('%d', count)
 end

@@ -86,7 +86,18 @@ local function take_waiter(model)
     return nil
 end
 
-local function begin_idle()
+-- No more hand-overs to a node until it states its credits anew.
+local function strike_off(other)
+    load_idle()
+    for i = 1, #idle do
+        if idle[i].node == other then
+            idle[i].credits = 0
+            idle_dirty[idle[i]] = true
+        end
+    end
+end
+
+begin_idle = function()
     idle, idle_by_member, idle_dirty, idle_is_loaded, is_alive_at = {}, {}, {}, false, {}
 end
 
@@ -98,6 +109,4 @@ flush_idle = function()
             call('ZREM', P .. 'idle', entry.member)
         end
     end
-    begin_idle()
 end
-begin_idle()

@@ -17,10 +17,10 @@ verbs.list_lookups = function(a)
     end
     local text = {'ok', got[1]}
     for n = 1, tonumber(got[1]) do
-        local seq = string.format('%d', n)
+        local seq = format('%d', n)
         local row = call('HGET', key, 'q:' .. seq)
         local list = by_seq[seq] or {}
-        table.sort(list, function(x, y)
+        sort(list, function(x, y)
             return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2])
         end)
         text[#text + 1] = seq

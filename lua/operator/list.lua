@@ -49,7 +49,7 @@ verbs.list = function(a)
         seen = seen + 1
         if seen <= skip then return false end
         if taken == page then
-            text[2] = string.format('%d', skip + page)
+            text[2] = format('%d', skip + page)
             return true
         end
         taken = taken + 1

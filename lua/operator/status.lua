@@ -26,22 +26,22 @@ verbs.status = function(a)
         end
     end
     local text = {'ok', max(meta_load().depth, 0),
-        oldest and string.format('%d', max(0, floor(now_ms - oldest / 1000))) or '',
-        call('ZCARD', P .. 'leases'), call('ZCARD', P .. 'lookups'), string.format('%d', parked),
+        oldest and format('%d', max(0, floor(now_ms - oldest / 1000))) or '',
+        call('ZCARD', P .. 'leases'), call('ZCARD', P .. 'lookups'), format('%d', parked),
         counts.added, counts.done, counts.failed, 60 + now_s % 60}
     local engines = call('HGETALL', P .. 'engines')
     text[#text + 1] = #engines / 2
     for i = 1, #engines, 2 do
         local at, info = match(engines[i + 1], '^(%d+) (.*)$')
         text[#text + 1] = engines[i]
-        text[#text + 1] = string.format('%d', max(0, now_ms - at))
+        text[#text + 1] = format('%d', max(0, now_ms - at))
         text[#text + 1] = info
         text[#text + 1] = call('SISMEMBER', P .. 'drained', match(engines[i], '^%S+'))
     end
     local nodes = call('ZRANGE', P .. 'nodes', 0, -1, 'WITHSCORES')
     for i = 1, #nodes, 2 do
         text[#text + 1] = nodes[i]
-        text[#text + 1] = string.format('%d', max(0, now_ms - nodes[i + 1]))
+        text[#text + 1] = format('%d', max(0, now_ms - nodes[i + 1]))
         text[#text + 1] = call('HGET', P .. 'node_info', nodes[i]) or '{}'
     end
     return concat(text, '\n')

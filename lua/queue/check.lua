@@ -19,7 +19,7 @@ local function position_of(topic, seq, open)
     local queue = P .. 'open:' .. model .. ':' .. user
     local rank = call('ZRANK', queue, topic) or 0
     local position = position_in_turns(model, user, rank) + before_in_topic
-    return string.format('%d', position), eta_seconds(position)
+    return format('%d', position), eta_seconds(position)
 end
 
 verbs.check = function(a)
@@ -34,7 +34,7 @@ verbs.check = function(a)
     if args[a + 4] == '1' then
         if not waiting or waiting == '' then
             call('HSET', key, 'w:' .. seq, node)
-        elseif not string.find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
+        elseif not find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
             call('HSET', key, 'w:' .. seq, waiting .. ' ' .. node)
         end
         return 'wait'

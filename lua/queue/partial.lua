@@ -17,8 +17,8 @@ verbs.partial = function(a)
     local stream = P .. 'partials:' .. topic .. ':' .. seq
     local holding, attempt = parse_pending(got[2])
     if holding ~= lease then
-        if got[4] and string.find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
-            return 'cancelled\n' .. string.format('%d', offset + #args[a + 5] + #args[a + 6])
+        if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
+            return 'cancelled\n' .. format('%d', offset + #args[a + 5] + #args[a + 6])
         end
         return 'lost'
     end

@@ -18,7 +18,7 @@ verbs.partials = function(a)
         head = outcome_text(row, state, got[3]) .. '\n\n'
     else
         waiting = waiting or ''
-        if not string.find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
+        if not find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
             call('HSET', key, 'w:' .. seq, waiting == '' and node or waiting .. ' ' .. node)
         end
         if first then

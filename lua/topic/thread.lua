@@ -11,10 +11,10 @@ verbs.thread = function(a)
     local got = call('HMGET', key, 'seq', 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
     local last = tonumber(got[1])
-    if args[a + 3] ~= '' then last = math.min(last, tonumber(args[a + 3]) - 1) end
+    if args[a + 3] ~= '' then last = min(last, tonumber(args[a + 3]) - 1) end
     local text = {'ok'}
     for from = max(1, last - THREAD_MAX + 1), last, CHUNK do
-        local fields, to = {}, math.min(from + CHUNK - 1, last)
+        local fields, to = {}, min(from + CHUNK - 1, last)
         for seq = from, to do
             for _, letter in ipairs({'q:', 's:', 'a:'}) do fields[#fields + 1] = letter .. seq end
         end

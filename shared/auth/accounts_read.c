@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <yaml.h>
 
+enum { DEPTH_MAX = 8 /* three are meant; the rest gets a better reason */ };
+
 enum member {
     MEMBER_SECRET,
     MEMBER_ROLE,
@@ -244,15 +246,40 @@ static bool fail_yaml(const struct reader *r, const yaml_parser_t *parser, struc
     return false;
 }
 
-/* Text behind the first document would be read by nobody: an error, like all that is not known. */
-static bool check_end(const struct reader *r, yaml_parser_t *parser, struct str text)
+static void start_parser(yaml_parser_t *parser, struct str text)
 {
-    yaml_document_t more;
-    if (!yaml_parser_load(parser, &more))
-        return fail_yaml(r, parser, text);
-    const yaml_node_t *root = yaml_document_get_root_node(&more);
-    bool ok = root == NULL || fail(r, root, "a second YAML document");
-    yaml_document_delete(&more);
+    if (!yaml_parser_initialize(parser))
+        abort();
+    yaml_parser_set_input_string(parser, (const yaml_char_t *)(text.n == 0 ? "" : text.at), text.n);
+}
+
+/* Refuses what the tree should not be made of. Deep nesting: libyaml takes quadratic time for it,
+ * minutes for 1 MiB of '['. A second document: it would be read by nobody. */
+static bool check_shape(const struct reader *r, struct str text)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    yaml_event_type_t type;
+    unsigned depth = 0, document_n = 0;
+    bool ok = true;
+    start_parser(&parser, text);
+    do {
+        if (!yaml_parser_parse(&parser, &event)) {
+            ok = fail_yaml(r, &parser, text);
+            break;
+        }
+        type = event.type;
+        size_t line = event.start_mark.line + 1;
+        yaml_event_delete(&event);
+        document_n += type == YAML_DOCUMENT_START_EVENT;
+        depth += type == YAML_MAPPING_START_EVENT || type == YAML_SEQUENCE_START_EVENT;
+        depth -= type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT;
+        ok = depth <= DEPTH_MAX && document_n <= 1;
+        if (!ok)
+            snprintf(r->reason, r->reason_size, "line %zu: %s", line,
+                     depth > DEPTH_MAX ? "nested too deep" : "a second YAML document");
+    } while (ok && type != YAML_STREAM_END_EVENT);
+    yaml_parser_delete(&parser);
     return ok;
 }
 
@@ -266,13 +293,12 @@ bool accounts_parse(struct str text, char *reason, size_t reason_size,
         snprintf(reason, reason_size, "it is larger than %d bytes", ACCOUNTS_FILE_MAX_BYTES);
         return false;
     }
-    if (!yaml_parser_initialize(&parser))
-        abort();
-    yaml_parser_set_input_string(&parser, (const yaml_char_t *)(text.n == 0 ? "" : text.at),
-                                 text.n);
+    if (!check_shape(&r, text))
+        return false;
+    start_parser(&parser, text);
     bool ok = yaml_parser_load(&parser, &document);
     if (ok) {
-        ok = read_document(&r) && check_end(&r, &parser, text);
+        ok = read_document(&r);
         yaml_document_delete(&document);
     } else {
         fail_yaml(&r, &parser, text);

@@ -54,6 +54,13 @@ void buf_put(struct buf *b, struct str s)
     b->n += s.n;
 }
 
+void buf_terminate(struct buf *b)
+{
+    char *at = buf_reserve(b, 1);
+    if (at != NULL)
+        *at = 0;
+}
+
 void buf_put_char(struct buf *b, char c)
 {
     char *at = buf_reserve(b, 1);

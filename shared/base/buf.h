@@ -29,6 +29,8 @@ static inline struct str buf_str(const struct buf *b)
  * adds what it wrote to `b->n`. The pointer is valid until the next call. */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_put(struct buf *b, struct str s);
+/* Puts a NUL behind the bytes that does not count: for libraries that want one. */
+void buf_terminate(struct buf *b);
 void buf_put_char(struct buf *b, char c);
 void buf_put_u64(struct buf *b, uint64_t value);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

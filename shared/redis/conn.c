@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000, CONNECT_MAX_MS = 3000, WIRE_MAX = 64 << 20 };
+enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000, CONNECT_MAX_MS = 3000, STEADY_MS = 1000, WIRE_MAX = 64 << 20 };
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_GREETING, CONN_UP };
 
 /* hiredis keeps one of these per command under way. */
@@ -32,17 +32,25 @@ struct pending {
     bool is_subscription;
 };
 
+/* What hiredis's context and libh2o's socket share. It lives as long as the context, which may be
+ * longer than it is the connection's: freed inside a callback, hiredis waits for its end. */
+struct link {
+    redisAsyncContext *ac;
+    h2o_socket_t *socket;
+    bool is_writing;
+};
+
 struct redis_conn {
     struct loop *loop;
     const struct redis_address *address;
     const char *name;
     struct redis_events events;
     enum conn_state state;
-    redisAsyncContext *ac;
-    h2o_socket_t *socket;
-    bool is_writing, is_destroying;
+    redisAsyncContext *ac; /* of the current connection */
+    bool is_destroying;
     struct deadline retry;
     unsigned backoff_ms;
+    uint64_t up_since_ms;
     struct pending *free_pending;
     struct buf words;
 };
@@ -127,6 +135,8 @@ static void lose(struct redis_conn *conn, const char *reason)
     conn->ac = NULL;
     if (conn->is_destroying)
         return;
+    if (was_up && conn->loop->now_ms - conn->up_since_ms > STEADY_MS)
+        conn->backoff_ms = 0;
     conn->backoff_ms = conn->backoff_ms == 0 ? BACKOFF_MIN_MS : conn->backoff_ms * 2;
     if (conn->backoff_ms > BACKOFF_MAX_MS)
         conn->backoff_ms = BACKOFF_MAX_MS;
@@ -140,39 +150,38 @@ static void lose(struct redis_conn *conn, const char *reason)
 
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
-    struct redis_conn *conn = socket->data;
+    struct link *link = socket->data;
     (void)error;
-    redisAsyncHandleRead(conn->ac); /* may disconnect: nothing is touched behind it */
+    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched behind it */
 }
 
 static void on_writable(h2o_socket_t *socket, const char *error)
 {
-    struct redis_conn *conn = socket->data;
+    struct link *link = socket->data;
     (void)error;
-    conn->is_writing = false;
-    redisAsyncHandleWrite(conn->ac);
+    link->is_writing = false;
+    redisAsyncHandleWrite(link->ac);
 }
 
 static void add_read(void *arg)
 {
-    struct redis_conn *conn = arg;
-    if (!h2o_socket_is_reading(conn->socket))
-        h2o_socket_read_start(conn->socket, on_readable);
+    struct link *link = arg;
+    if (!h2o_socket_is_reading(link->socket))
+        h2o_socket_read_start(link->socket, on_readable);
 }
 
 static void del_read(void *arg)
 {
-    struct redis_conn *conn = arg;
-    h2o_socket_read_stop(conn->socket);
+    h2o_socket_read_stop(((struct link *)arg)->socket);
 }
 
 static void add_write(void *arg)
 {
-    struct redis_conn *conn = arg;
-    if (conn->is_writing)
+    struct link *link = arg;
+    if (link->is_writing)
         return;
-    conn->is_writing = true;
-    h2o_socket_notify_write(conn->socket, on_writable);
+    link->is_writing = true;
+    h2o_socket_notify_write(link->socket, on_writable);
 }
 
 static void del_write(void *arg)
@@ -183,12 +192,11 @@ static void del_write(void *arg)
 /* hiredis is about to free its context. The h2o socket owns the descriptor. */
 static void on_cleanup(void *arg)
 {
-    struct redis_conn *conn = arg;
-    conn->ac->c.fd = -1;
-    conn->ac->ev.data = NULL;
-    conn->is_writing = false;
-    h2o_socket_close(conn->socket);
-    conn->socket = NULL;
+    struct link *link = arg;
+    link->ac->c.fd = -1;
+    link->ac->ev.data = NULL;
+    h2o_socket_close(link->socket);
+    free(link);
 }
 
 static void on_greeted(void *arg, const redisReply *reply)
@@ -204,7 +212,7 @@ static void on_greeted(void *arg, const redisReply *reply)
     }
     loop_cancel_deadline(conn->loop, &conn->retry);
     conn->state = CONN_UP;
-    conn->backoff_ms = 0;
+    conn->up_since_ms = conn->loop->now_ms;
     log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name));
     conn->events.on_connect(conn->events.arg);
 }
@@ -234,6 +242,8 @@ static void greet(struct redis_conn *conn)
 static void on_connected(const redisAsyncContext *ac, int status)
 {
     struct redis_conn *conn = ac->data;
+    if (conn->ac != ac)
+        return; /* given up meanwhile */
     if (status != REDIS_OK) {
         lose(conn, ac->errstr);
         return;
@@ -248,7 +258,8 @@ static void on_connected(const redisAsyncContext *ac, int status)
 static void on_disconnected(const redisAsyncContext *ac, int status)
 {
     struct redis_conn *conn = ac->data;
-    lose(conn, status == REDIS_OK ? "closed" : ac->errstr);
+    if (conn->ac == ac)
+        lose(conn, status == REDIS_OK ? "closed" : ac->errstr);
 }
 
 static void connect_now(struct redis_conn *conn)
@@ -265,11 +276,15 @@ static void connect_now(struct redis_conn *conn)
         lose(conn, reason);
         return;
     }
+    struct link *link = calloc(1, sizeof *link);
+    if (link == NULL)
+        abort();
     conn->ac = ac;
     ac->data = conn;
-    conn->socket = h2o_evloop_socket_create(conn->loop->h2o, ac->c.fd, H2O_SOCKET_FLAG_DONT_READ);
-    conn->socket->data = conn;
-    ac->ev.data = conn;
+    *link = (struct link){.ac = ac};
+    link->socket = h2o_evloop_socket_create(conn->loop->h2o, ac->c.fd, H2O_SOCKET_FLAG_DONT_READ);
+    link->socket->data = link;
+    ac->ev.data = link;
     ac->ev.addRead = add_read;
     ac->ev.delRead = del_read;
     ac->ev.addWrite = add_write;
@@ -277,8 +292,8 @@ static void connect_now(struct redis_conn *conn)
     ac->ev.cleanup = on_cleanup;
     redisAsyncSetConnectCallback(ac, on_connected);
     redisAsyncSetDisconnectCallback(ac, on_disconnected);
-    add_read(conn);
-    add_write(conn); /* the first writable event completes the connect */
+    add_read(link);
+    add_write(link); /* the first writable event completes the connect */
     loop_set_deadline(conn->loop, &conn->retry, CONNECT_MAX_MS);
 }
 
@@ -380,6 +395,7 @@ static struct str write_words(struct redis_conn *conn, int argc, const struct st
         buf_put(&conn->words, argv[i]);
         buf_lit(&conn->words, "\r\n");
     }
+    buf_terminate(&conn->words);
     return buf_str(&conn->words);
 }
 

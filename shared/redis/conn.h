@@ -41,7 +41,7 @@ bool redis_conn_is_up(const struct redis_conn *conn);
  * command, never before redis_conn_send returns. */
 typedef void redis_reply_cb(void *arg, const struct redisReply *reply);
 
-/* Sends `wire`, commands already in Redis's protocol, with one reply expected. ERR_REDIS_LOST
+/* Sends `wire`, commands already in Redis's protocol, with a NUL behind it (buf_terminate), one reply expected. ERR_REDIS_LOST
  * (and no callback) when the connection is down. Written at redis_conn_flush at the latest. */
 enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_cb *on_reply,
                          void *arg) must_check;

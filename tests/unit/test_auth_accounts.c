@@ -133,7 +133,7 @@ static const struct broken broken[] = {
     {"\nacounts: {A: {secret: x, role: user}}\n",
      "line 2: unknown member 'acounts'; known are accounts"},
     {"accounts: {A: {secret: x, role: user}}\n---\naccounts: {}\n",
-     "line 3: a second YAML document"},
+     "line 2: a second YAML document"},
     {"accounts:\n  A: topsecret\n",
      "line 2: account 'A' is not of the form {secret: ..., role: ...}"},
     {"accounts:\n  A:\n  B: {secret: x, role: user}\n",
@@ -207,6 +207,19 @@ static void a_broken_file_says_where_and_why_and_tells_no_secret(void **state)
         assert_string_equal(reason, broken[i].reason);
         assert_null(strstr(reason, "topsecret"));
     }
+}
+
+static void a_megabyte_of_brackets_is_refused_at_once(void **state)
+{
+    char *text = malloc(ACCOUNTS_FILE_MAX_BYTES), reason[ACCOUNTS_REASON_BYTES] = "";
+    struct accounts *accounts = NULL;
+    for (const char *bracket = "[{"; *bracket != 0; bracket++) {
+        memset(text, *bracket, ACCOUNTS_FILE_MAX_BYTES);
+        assert_false(accounts_parse((struct str){text, ACCOUNTS_FILE_MAX_BYTES}, reason,
+                                    sizeof reason, &accounts));
+        assert_string_equal(reason, "line 1: nested too deep");
+    }
+    free(text);
 }
 
 static void a_bad_byte_far_down_is_found_on_its_line(void **state)
@@ -386,6 +399,7 @@ int main(void)
         cmocka_unit_test(every_one_of_two_thousand_accounts_is_found),
         cmocka_unit_test(an_alias_shares_members_and_is_no_second_secret),
         cmocka_unit_test(a_broken_file_says_where_and_why_and_tells_no_secret),
+        cmocka_unit_test(a_megabyte_of_brackets_is_refused_at_once),
         cmocka_unit_test(a_bad_byte_far_down_is_found_on_its_line),
         cmocka_unit_test(names_and_secrets_are_bounded),
         cmocka_unit_test(the_longest_reason_has_room_and_a_short_buffer_cuts_it),
