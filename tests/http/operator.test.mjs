@@ -77,14 +77,13 @@ suite('operator routes', {}, ({ test, cluster }) => {
     const User = `user-${newNonce()}`;
     const { Topic } = await cluster.add({ User });
     await cluster.add({ User: 'somebody else' });
-    const options = await withToken();
-    const of = async (name) => assertOk(await queue({ State: 'Open', User: name }, options)).Queries;
+    const options = await withToken(); // in a signed query User is who signs
+    const of = async (user) => assertOk(await queue({ State: 'Open', User: user }, options)).Queries;
     assert.deepEqual(
       (await of(User)).map((row) => row.Topic),
       [Topic],
     );
     assert.deepEqual(await of(`no-${User}`), []);
-    assert.equal((await of('somebody else')).length, 1);
   });
 
   test('queue goes on behind its cursor and shows each query once', async () => {
