@@ -2,10 +2,22 @@
 -- one claim as the unit of service): the zset turns:<model> holds every user with Open queries by
 -- the virtual time of its next turn, open:<model>:<user> that user's topics by age. A claim takes
 -- the user with the lowest virtual time and moves it 1/weight further, so 1,000 questions of one
--- user delay another user's single one by at most one turn. A user that comes (back) starts at
--- the shard's virtual time: being away saves nothing up.
+-- user delay another user's single one by at most one turn. A user has one virtual time, in whatever
+-- models it asks. A user that comes (back) starts at the shard's virtual time: being away saves
+-- nothing up.
 
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
+
+-- Calls visit(turns key, virtual time) for the other models of `with_work` in which the user waits.
+local function each_other_turn(with_work, model, user, visit)
+    for i = 1, #with_work do
+        if with_work[i] ~= model then
+            local turns = P .. 'turns:' .. with_work[i]
+            local vt = tonumber(call('ZSCORE', turns, user))
+            if vt and vt ~= FRONT then visit(turns, vt) end
+        end
+    end
+end
 
 local function enqueue(model, user, topic, at_us, is_front)
     local queue = P .. 'open:' .. model .. ':' .. user
@@ -14,7 +26,11 @@ local function enqueue(model, user, topic, at_us, is_front)
     if is_front then
         call('ZADD', P .. 'turns:' .. model, FRONT, user)
     else
-        call('ZADD', P .. 'turns:' .. model, 'NX', meta_load().vt, user)
+        local vt = meta_load().vt
+        each_other_turn(call('SMEMBERS', P .. 'models'), model, user, function(_, other_vt)
+            vt = max(vt, other_vt)
+        end)
+        call('ZADD', P .. 'turns:' .. model, 'NX', vt, user)
     end
     call('SADD', P .. 'models', model)
 end
@@ -33,9 +49,10 @@ end
 
 -- The topic whose turn it is for an engine that takes `models`; nil when there is no work.
 -- Returns topic, model, user, virtual time.
+local with_work -- the models that had work then
 local function next_topic(models)
     local best_vt, best_model, best_user
-    local with_work = call('SMEMBERS', P .. 'models')
+    with_work = call('SMEMBERS', P .. 'models')
     for i = 1, #with_work do
         local model = with_work[i]
         if takes_model(models, model) then
@@ -51,7 +68,7 @@ local function next_topic(models)
     return topic, best_model, best_user, best_vt
 end
 
--- Moves a served user to its next turn.
+-- Moves a served user to its next turn, in all models.
 local function charge(model, user, vt, weight, has_more)
     local m = meta_load()
     local start = max(m.vt, vt)
@@ -59,9 +76,11 @@ local function charge(model, user, vt, weight, has_more)
         m.vt = start
         meta_dirty = true
     end
-    if has_more then
-        call('ZADD', P .. 'turns:' .. model, format('%.6f', start + 1 / weight), user)
-    end
+    local turn = format('%.6f', start + 1 / weight)
+    if has_more then call('ZADD', P .. 'turns:' .. model, turn, user) end
+    each_other_turn(with_work, model, user, function(turns)
+        call('ZADD', turns, 'XX', 'GT', turn, user)
+    end)
 end
 
 -- How many topics would be served before the topic at `rank` in this user's queue: its own
