@@ -9,7 +9,8 @@ local FRONT = -1 -- a turn before every virtual time: a query that came back is 
 
 local function enqueue(model, user, topic, at_us, is_front)
     local queue = P .. 'open:' .. model .. ':' .. user
-    call('ZADD', queue, 'NX', at_us, topic)
+    -- A topic that has newer Open queries takes the age of what comes back to it.
+    call('ZADD', queue, is_front and 'LT' or 'NX', at_us, topic)
     if is_front then
         call('ZADD', P .. 'turns:' .. model, FRONT, user)
     else

@@ -6,9 +6,7 @@ verbs.supersede = function(a)
     local older = call('HGET', P .. 'polls', who)
     if older then
         local at, poll = match(older, '^(%S+) (%S+)$')
-        if at ~= node then
-            send_event(at, 'supersede\n' .. args[a] .. '\n' .. args[a + 1] .. '\n' .. poll)
-        end
+        send_event(at, 'supersede\n' .. args[a] .. '\n' .. args[a + 1] .. '\n' .. poll)
     end
     call('HSET', P .. 'polls', who, node .. ' ' .. args[a + 2])
     return 'ok'

@@ -2,9 +2,11 @@
  * add_query.c - POST /api/add-query: one query into its topic (lua/queue/add.lua). */
 #include "services/broker/handlers.h"
 
+#include "shared/base/json.h"
+
 #include <openssl/sha.h>
 
-enum { ROW_MAX = 2 << 20, IDEMPOTENCY_MAX = 128, DEPLOYED_QUERY_MIN_CHARS = 10, MODIFIERS_MAX = 64 << 10 };
+enum { ROW_MAX = 2 << 20, IDEMPOTENCY_MAX = 128, DEPLOYED_QUERY_MIN_CHARS = 10, MODIFIERS_MAX = 512 << 10 };
 
 static void on_added(struct request *r, enum err error, struct str reply)
 {
@@ -19,7 +21,7 @@ static void on_added(struct request *r, enum err error, struct str reply)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
-    buf_put_json(b, json_member_str(r->body, "Topic"));
+    buf_put_span(b, request_member(r, "Topic"));
     store_put_key(b, "Seq");
     buf_put(b, lines_next(&lines));
     store_put_key(b, "Timestamp");
@@ -38,11 +40,15 @@ static size_t count_chars(struct str s)
 }
 
 /* The deployed dialect writes Modifiers.Category before the text. */
-static void put_categories(struct buf *text, const json_t *modifiers)
+static void put_categories(struct buf *text, const struct json_span *modifiers)
 {
-    const json_t *category = json_object_get(modifiers, "Category");
-    size_t n = json_is_array(category) ? json_array_size(category) : json_is_string(category);
+    char reason[128];
+    json_t *tree = NULL;
     bool has_any = false;
+    if (modifiers == NULL || !json_parse(modifiers->raw, reason, sizeof reason, &tree))
+        return;
+    const json_t *category = json_object_get(tree, "Category");
+    size_t n = json_is_array(category) ? json_array_size(category) : json_is_string(category);
     for (size_t i = 0; i < n; i++) {
         struct str one = json_str(json_is_array(category) ? json_array_get(category, i) : category);
         if (one.n == 0)
@@ -54,14 +60,15 @@ static void put_categories(struct buf *text, const json_t *modifiers)
     }
     if (has_any)
         buf_lit(text, ".....\n");
+    json_decref(tree);
 }
 
 /* Lines 3 to 7 of a row: user, model, modifiers, traceparent, query. */
 static bool put_row(struct buf *row, struct request *r, struct str user, struct str model,
                     struct str query)
 {
-    const json_t *modifiers = json_object_get(r->body, "Modifiers");
-    if (modifiers != NULL && !json_is_null(modifiers) && !json_is_object(modifiers)) {
+    const struct json_span *modifiers = request_member(r, "Modifiers");
+    if (modifiers != NULL && modifiers->kind != JSON_SPAN_OBJECT) {
         respond_error(r, ERR_BAD_REQUEST, "Modifiers must be an object.");
         return false;
     }
@@ -70,11 +77,11 @@ static bool put_row(struct buf *row, struct request *r, struct str user, struct 
     buf_put_json(row, model);
     buf_put_char(row, '\n');
     size_t before = row->n;
-    if (json_is_object(modifiers))
-        buf_put_json_value(row, modifiers);
+    if (modifiers != NULL)
+        buf_put_span(row, modifiers);
     else
         buf_lit(row, "{}");
-    if (row->n - before > MODIFIERS_MAX * 8) {
+    if (row->n - before > MODIFIERS_MAX) {
         respond_error(r, ERR_BAD_REQUEST, "Modifiers are larger than 512 KiB.");
         return false;
     }
@@ -91,7 +98,7 @@ static bool put_row(struct buf *row, struct request *r, struct str user, struct 
         buf_put_json(row, buf_str(&text));
         buf_fini(&text);
     } else {
-        buf_put_json(row, query);
+        buf_put_span(row, request_member(r, "Query"));
     }
     return true;
 }

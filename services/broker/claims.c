@@ -7,21 +7,17 @@
 
 enum { LEASE_MAX_BYTES = 20, PARTIAL_INTERVAL_MS = 100, PARTIALS_MAX_BYTES = 1 << 20, REASON_MAX_BYTES = 1024 };
 
+/* A lease as it was given out, a string of digits; clients that made a number of it are understood. */
 static bool read_lease(struct request *r, struct str *ret_lease)
 {
-    struct str lease = json_member_str(r->body, "Lease");
+    const struct json_span *lease = request_member(r, "Lease");
     uint64_t number;
-    const json_t *value = json_object_get(r->body, "Lease");
-    if (json_is_integer(value) && json_integer_value(value) > 0) {
-        char *digits = request_alloc(r, 24);
-        int n = snprintf(digits, 24, "%lld", (long long)json_integer_value(value));
-        lease = (struct str){digits, (size_t)n};
-    }
-    if (lease.n > LEASE_MAX_BYTES || !str_parse_u64(lease, &number)) {
+    if (lease == NULL || (lease->kind != JSON_SPAN_TEXT && lease->kind != JSON_SPAN_NUMBER) ||
+        lease->raw.n > LEASE_MAX_BYTES || !str_parse_u64(lease->raw, &number)) {
         respond_error(r, ERR_BAD_REQUEST, "Lease must be the Lease of a claim.");
         return false;
     }
-    *ret_lease = lease;
+    *ret_lease = lease->raw;
     return true;
 }
 
@@ -103,14 +99,11 @@ static void on_released(struct request *r, enum err error, struct str reply)
 void broker_release_claim(struct request *r)
 {
     struct str topic, lease, reason;
+    bool is_retry;
     if (!request_body(r) || !store_topic_member(r, &topic) || !read_lease(r, &lease) ||
-        !request_optional_text(r, "Reason", REASON_MAX_BYTES, &reason))
+        !request_optional_text(r, "Reason", REASON_MAX_BYTES, &reason) ||
+        !request_optional_bool(r, "Retry", true, &is_retry))
         return;
-    const json_t *retry = json_object_get(r->body, "Retry");
-    if (retry != NULL && !json_is_boolean(retry)) {
-        respond_error(r, ERR_BAD_REQUEST, "Retry must be true or false.");
-        return;
-    }
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_json(b, reason.n > 0 ? reason : STR("The engine gave it back."));
@@ -120,6 +113,6 @@ void broker_release_claim(struct request *r)
     turn_put(turn, r->account->name_token);
     turn_put(turn, STR(""));
     turn_put(turn, buf_str(b));
-    turn_put(turn, json_is_false(retry) ? STR("0") : STR("1"));
+    turn_put(turn, is_retry ? STR("1") : STR("0"));
     turn_end(turn);
 }

@@ -128,6 +128,7 @@ static void end_for_drain(struct poll *poll)
 void broker_drain(struct broker *broker)
 {
     queue_each_parked(broker->queue, end_for_drain);
+    queue_tell_delivered(broker->queue);
     lookups_drain(broker);
 }
 

@@ -18,7 +18,7 @@ static void put_answered(struct buf *b, const struct give_new_answer *op)
 {
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
-    buf_put_json(b, json_member_str(op->r->body, "Topic"));
+    buf_put_span(b, request_member(op->r, "Topic"));
     store_put_key(b, "Seq");
     buf_put_u64(b, op->seq);
     buf_lit(b, ",\"Status\":\"Done\",\"Timestamp\":");
@@ -92,43 +92,44 @@ static void on_released(struct request *r, enum err error, struct str reply)
         respond_json(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
-static bool is_text_list(const json_t *value)
+/* A list of texts; *ret_n is how many. */
+static bool is_text_list(const struct json_span *value, size_t *ret_n)
 {
-    for (size_t i = 0; i < json_array_size(value); i++)
-        if (!json_is_string(json_array_get(value, i)))
+    struct json_span item;
+    *ret_n = 0;
+    if (value == NULL || value->kind != JSON_SPAN_LIST)
+        return false;
+    for (struct str rest = json_list_inside(value); json_next_item(&rest, &item); ++*ret_n)
+        if (item.kind != JSON_SPAN_TEXT)
             return false;
-    return json_is_array(value);
+    return true;
 }
 
-static void put_text_list(struct buf *b, const json_t *value)
+static void put_text_list(struct buf *b, const struct json_span *value)
 {
-    if (json_is_string(value)) {
-        buf_put_char(b, '[');
-        buf_put_json(b, json_str(value));
-        buf_put_char(b, ']');
-    } else if (json_is_array(value)) {
-        for (size_t i = 0; i < json_array_size(value); i++) {
-            buf_put_char(b, i == 0 ? '[' : ',');
-            buf_put_json(b, json_str(json_array_get(value, i)));
-        }
-        buf_put(b, json_array_size(value) == 0 ? STR("[]") : STR("]"));
-    } else {
+    if (value == NULL) {
         buf_lit(b, "null");
+    } else if (value->kind == JSON_SPAN_TEXT) {
+        buf_put_char(b, '[');
+        buf_put_span(b, value);
+        buf_put_char(b, ']');
+    } else {
+        buf_put_span(b, value);
     }
 }
 
 /* "answer\nthink\nmodel" as lua/queue/complete.lua stores it. False after a 400. */
 static bool put_answer(struct buf *b, struct request *r)
 {
-    const json_t *answer = json_object_get(r->body, "Answer");
-    const json_t *think = json_object_get(r->body, "Think");
+    const struct json_span *answer = request_member(r, "Answer"), *think = request_member(r, "Think");
     struct str model;
-    bool is_list = is_text_list(answer) && json_array_size(answer) > 0;
-    if (!is_list && !json_is_string(answer)) {
+    size_t n;
+    bool is_list = is_text_list(answer, &n) && n > 0;
+    if (!is_list && (answer == NULL || answer->kind != JSON_SPAN_TEXT)) {
         respond_error(r, ERR_BAD_REQUEST, "Answer must be a non-empty array of strings, or a string.");
         return false;
     }
-    if (think != NULL && !json_is_null(think) && !json_is_string(think) && !is_text_list(think)) {
+    if (think != NULL && think->kind != JSON_SPAN_TEXT && !is_text_list(think, &n)) {
         respond_error(r, ERR_BAD_REQUEST, "Think must be null, a string or an array of strings.");
         return false;
     }
@@ -145,11 +146,12 @@ static bool put_answer(struct buf *b, struct request *r)
     return true;
 }
 
-static struct str query_json(struct request *r, struct str query)
+/* The member Query in its one form, as rows hold it. */
+static struct str query_json(struct request *r)
 {
     struct buf text;
     buf_init(&text, ANSWER_TEXT_MAX);
-    buf_put_json(&text, query);
+    buf_put_span(&text, request_member(r, "Query"));
     struct str copy = request_copy(r, buf_str(&text));
     buf_fini(&text);
     return copy;
@@ -158,10 +160,10 @@ static struct str query_json(struct request *r, struct str query)
 /* The deployed engines give a claim back by posting Seq 0 with empty lists. */
 static bool is_deployed_release(struct request *r, uint64_t seq)
 {
-    const json_t *answer = json_object_get(r->body, "Answer");
+    const struct json_span *answer = request_member(r, "Answer");
+    size_t n;
     return r->account->is_deployed && seq == 0 &&
-           (answer == NULL || json_is_null(answer) ||
-            (json_is_array(answer) && json_array_size(answer) == 0));
+           (answer == NULL || (is_text_list(answer, &n) && n == 0));
 }
 
 static void release(struct request *r, struct str topic, struct str query)
@@ -185,7 +187,7 @@ void broker_give_new_answer(struct request *r)
         !request_optional_text(r, "Lease", 20, &lease))
         return;
     if (is_deployed_release(r, seq)) {
-        release(r, topic, query_json(r, query));
+        release(r, topic, query_json(r));
         return;
     }
     struct give_new_answer *op = request_alloc(r, sizeof *op);
@@ -201,7 +203,7 @@ void broker_give_new_answer(struct request *r)
         return;
     r->state = op;
     r->on_gone = on_gone;
-    struct str query_text = query_json(r, query);
+    struct str query_text = query_json(r);
     struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("complete"), on_completed);
     turn_put(turn, topic);
     turn_put_u64(turn, seq);

@@ -44,7 +44,7 @@ static void on_lookup_added(struct request *r, enum err error, struct str reply)
     char print[13];
     if (store_refuse(r, error, lines_next(&lines), &lines))
         return;
-    fingerprint(json_member_str(r->body, "Fragment"), true, print);
+    fingerprint(request_member_text(r, "Fragment"), true, print);
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_printf(b, "{\"Fingerprint\":\"%s\",\"Timestamp\":", print);
@@ -61,11 +61,13 @@ void broker_add_lookup(struct request *r)
     char print[13], alias[13], threshold_text[32];
     if (!request_body(r) || !store_topic_member(r, &topic) || !store_seq_member(r, 1, &seq) ||
         !request_text(r, "Fragment", 1, FRAGMENT_MAX_BYTES, &fragment) ||
-        (json_object_get(r->body, "Count") != NULL && !request_number(r, "Count", 1, 100, &count)))
+        (request_member(r, "Count") != NULL && !request_number(r, "Count", 1, 100, &count)))
         return;
-    const json_t *threshold = json_object_get(r->body, "Threshold");
-    double value = threshold == NULL ? 1.0 : json_number_value(threshold);
-    if ((threshold != NULL && !json_is_number(threshold)) || value < 0 || value > 2) {
+    const struct json_span *threshold = request_member(r, "Threshold");
+    double value = 1.0;
+    bool is_number = threshold == NULL || (threshold->kind == JSON_SPAN_NUMBER &&
+                                           str_parse_double(threshold->raw, &value));
+    if (!is_number || value < 0 || value > 2) {
         respond_error(r, ERR_BAD_REQUEST, "Threshold must be a number from 0 to 2.");
         return;
     }
@@ -191,7 +193,7 @@ void broker_recommend(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
-    buf_put_json(b, json_member_str(r->body, "Topic"));
+    buf_put_span(b, request_member(r, "Topic"));
     store_put_key(b, "OnBehalfOf");
     buf_put_json(b, user.at == NULL ? r->account->name : user);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -349,17 +351,19 @@ void broker_give_new_matches(struct request *r)
     struct str print;
     if (!request_body(r) || !request_text(r, "Fingerprint", 1, 40, &print))
         return;
-    const json_t *matches = json_object_get(r->body, "Matches");
-    bool is_good = json_is_array(matches) && json_array_size(matches) <= MATCHES_MAX;
-    for (size_t i = 0; i < json_array_size(matches); i++)
-        is_good = is_good && json_is_string(json_array_get(matches, i));
+    const struct json_span *matches = request_member(r, "Matches");
+    bool is_good = matches != NULL && matches->kind == JSON_SPAN_LIST;
+    struct json_span item;
+    size_t n = 0;
+    for (struct str rest = json_list_inside(matches); json_next_item(&rest, &item); n++)
+        is_good = is_good && item.kind == JSON_SPAN_TEXT && n < MATCHES_MAX;
     if (!is_good) {
         respond_error(r, ERR_BAD_REQUEST, "Matches must be an array of at most 100 strings.");
         return;
     }
     struct buf *b = &r->server->scratch;
     buf_clear(b);
-    buf_put_json_value(b, matches);
+    buf_put_span(b, matches);
     struct str name = store_name(r, print);
     struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("match"), on_matched);
     turn_put(turn, name);

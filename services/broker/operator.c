@@ -187,20 +187,18 @@ static void on_drained(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     if (store_refuse(r, error, lines_next(&lines), &lines))
         return;
-    bool is_off = json_is_false(json_object_get(r->body, "Drain"));
+    const struct json_span *drain = request_member(r, "Drain");
+    bool is_off = drain != NULL && drain->raw.at[0] == 'f';
     respond_json(r, 200, is_off ? STR("{\"Drained\":false}") : STR("{\"Drained\":true}"));
 }
 
 void broker_drain_engine(struct request *r)
 {
     struct str user;
-    if (!request_body(r) || !request_text(r, "User", 1, ACCOUNT_MAX_BYTES, &user))
+    bool is_drained;
+    if (!request_body(r) || !request_text(r, "User", 1, ACCOUNT_MAX_BYTES, &user) ||
+        !request_optional_bool(r, "Drain", true, &is_drained))
         return;
-    const json_t *drain = json_object_get(r->body, "Drain");
-    if (drain != NULL && !json_is_boolean(drain)) {
-        respond_error(r, ERR_BAD_REQUEST, "Drain must be true or false.");
-        return;
-    }
     const struct account *engine =
         accounts_find(account_book_current(r->server->config->accounts), user);
     if (engine == NULL || engine->role != ROLE_ENGINE) {
@@ -209,6 +207,6 @@ void broker_drain_engine(struct request *r)
     }
     struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("drain"), on_drained);
     turn_put(turn, engine->name_token);
-    turn_put(turn, json_is_false(drain) ? STR("0") : STR("1"));
+    turn_put(turn, is_drained ? STR("1") : STR("0"));
     turn_end(turn);
 }

@@ -91,7 +91,7 @@ bool store_topic_param(struct request *r, struct str *ret_name)
 
 bool store_topic_member(struct request *r, struct str *ret_name)
 {
-    return check_topic(r, json_member_str(r->body, "Topic"), ret_name);
+    return check_topic(r, request_member_text(r, "Topic"), ret_name);
 }
 
 bool store_seq_member(struct request *r, int64_t min, uint64_t *ret_seq)

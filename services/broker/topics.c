@@ -88,7 +88,7 @@ static bool read_either(struct request *r, const char *name, struct str *ret_tex
     if (ret_text->at == NULL && r->h2o->entity.len > 0) {
         if (!request_body(r))
             return false;
-        *ret_text = json_member_str(r->body, name);
+        *ret_text = request_member_text(r, name);
     }
     return true;
 }
@@ -98,7 +98,7 @@ static bool read_user_and_topic(struct request *r, struct str *ret_user, struct 
     struct str given;
     if (!read_either(r, "OnBehalfOf", &given) || !store_on_behalf_of(r, given, ret_user))
         return false;
-    bool is_in_query = request_param_plus(r, "Topic").at != NULL || r->body == NULL;
+    bool is_in_query = request_param_plus(r, "Topic").at != NULL || r->members == NULL;
     return is_in_query ? store_topic_param(r, ret_topic) : store_topic_member(r, ret_topic);
 }
 

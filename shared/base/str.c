@@ -92,8 +92,12 @@ bool str_is_utf8(struct str s)
         return true;
     const unsigned char *p = (const unsigned char *)s.at, *end = p + s.n;
     while (p < end) {
-        if (*p < 0x80) {
-            p++;
+        if (*p < 0x80) { /* mostly: eight at a time */
+            uint64_t word;
+            while (end - p >= 8 && (memcpy(&word, p, 8), (word & 0x8080808080808080u) == 0))
+                p += 8;
+            while (p < end && *p < 0x80)
+                p++;
             continue;
         }
         size_t tail;

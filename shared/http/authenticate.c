@@ -72,9 +72,9 @@ static bool check_signed(struct request *r)
     if (user.at == NULL && r->route->takes_signed_body && r->h2o->entity.len > 0) {
         if (!request_body(r))
             return false;
-        user = json_member_str(r->body, "User");
-        nonce = json_member_str(r->body, "Nonce");
-        hash = json_member_str(r->body, "Hash");
+        user = request_member_text(r, "User");
+        nonce = request_member_text(r, "Nonce");
+        hash = request_member_text(r, "Hash");
     }
     const struct accounts *accounts = account_book_current(r->server->config->accounts);
     const struct account *account = user.at == NULL ? NULL : accounts_find(accounts, user);

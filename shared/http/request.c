@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { MEMBERS_USUAL = 12 };
+
 struct request_verb {
     struct turn_call call;
     struct request *request; /* NULL once the client has left */
@@ -32,7 +34,6 @@ static void on_disposed(void *chunk)
         r->verb->request = NULL;
     if (r->on_gone != NULL)
         r->on_gone(r);
-    json_decref(r->body);
 }
 
 static bool is_sane_id(struct str id)
@@ -47,9 +48,16 @@ static bool is_sane_id(struct str id)
 
 static struct str own_id(struct request *r)
 {
-    char *id = request_alloc(r, 40);
-    int n = snprintf(id, 40, "%s-%llx", r->server->node_id, (unsigned long long)r->server->request_n);
-    return (struct str){id, (size_t)n};
+    size_t node_n = strlen(r->server->node_id);
+    char *id = request_alloc(r, node_n + 18), *end = id + node_n + 18, *p = end;
+    uint64_t number = r->server->request_n;
+    do
+        *--p = "0123456789abcdef"[number & 15];
+    while ((number >>= 4) != 0);
+    *--p = '-';
+    p -= node_n;
+    memcpy(p, r->server->node_id, node_n);
+    return (struct str){p, (size_t)(end - p)};
 }
 
 /* Escapes must be whole and what they make must be UTF-8 without NUL, or the whole query is bad. */
@@ -219,20 +227,56 @@ bool request_param_is_true(struct request *r, const char *name)
 
 bool request_body(struct request *r)
 {
-    char reason[256], detail[320];
-    if (r->body != NULL)
+    char detail[192];
+    const char *reason;
+    size_t at, most = MEMBERS_USUAL;
+    bool is_object;
+    if (r->members != NULL)
         return true;
-    struct str entity = {r->h2o->entity.base, r->h2o->entity.len};
-    if (!json_parse(entity, reason, sizeof reason, &r->body)) {
-        snprintf(detail, sizeof detail, "The body is not valid JSON: %s.", reason);
-        respond_error(r, ERR_BAD_JSON, detail);
-        return false;
+    struct str entity = {r->h2o->entity.base == NULL ? "" : r->h2o->entity.base, r->h2o->entity.len};
+    struct json_member *members = request_alloc(r, most * sizeof *members);
+    bool ok = json_scan_object(entity, members, most, &r->member_n, &reason, &at, &is_object);
+    if (ok && r->member_n > most) {
+        most = r->member_n;
+        members = request_alloc(r, most * sizeof *members);
+        ok = json_scan_object(entity, members, most, &r->member_n, &reason, &at, &is_object);
     }
-    if (!json_is_object(r->body)) {
-        respond_error(r, ERR_BAD_REQUEST, "The body must be a JSON object.");
-        return false;
+    if (ok) {
+        r->members = members;
+        return true;
     }
-    return true;
+    snprintf(detail, sizeof detail, "The body is not %s: %s (at byte %zu).",
+             str_eq(str_of(reason), STR("it is no object")) ? "a JSON object" : "valid JSON", reason, at);
+    respond_error(r, ERR_BAD_JSON, detail);
+    return false;
+}
+
+const struct json_span *request_member(struct request *r, const char *name)
+{
+    struct str wanted = str_of(name);
+    for (size_t i = r->member_n; i-- > 0 && r->members != NULL;)
+        if (str_eq(r->members[i].name.raw, wanted))
+            return r->members[i].value.kind == JSON_SPAN_NULL ? NULL : &r->members[i].value;
+    return NULL;
+}
+
+static struct str span_text(struct request *r, const struct json_span *span)
+{
+    if (span == NULL || span->kind != JSON_SPAN_TEXT)
+        return (struct str){NULL, 0};
+    if (!span->has_escape)
+        return span->raw;
+    struct buf plain;
+    buf_init(&plain, span->raw.n);
+    buf_put_span_text(&plain, span);
+    struct str copy = request_copy(r, buf_str(&plain));
+    buf_fini(&plain);
+    return copy;
+}
+
+struct str request_member_text(struct request *r, const char *name)
+{
+    return span_text(r, request_member(r, name));
 }
 
 static bool refuse_member(struct request *r, const char *name, const char *what, long long min,
@@ -246,7 +290,7 @@ static bool refuse_member(struct request *r, const char *name, const char *what,
 
 bool request_text(struct request *r, const char *name, size_t min, size_t max, struct str *ret_text)
 {
-    struct str text = json_member_str(r->body, name);
+    struct str text = request_member_text(r, name);
     if (text.at == NULL || text.n < min || text.n > max)
         return refuse_member(r, name, "string of", (long long)min, (long long)max, " bytes");
     *ret_text = text;
@@ -255,22 +299,47 @@ bool request_text(struct request *r, const char *name, size_t min, size_t max, s
 
 bool request_optional_text(struct request *r, const char *name, size_t max, struct str *ret_text)
 {
-    const json_t *value = json_object_get(r->body, name);
-    if (value == NULL || json_is_null(value)) {
-        *ret_text = (struct str){NULL, 0};
-        return true;
+    *ret_text = (struct str){NULL, 0};
+    return request_member(r, name) == NULL || request_text(r, name, 0, max, ret_text);
+}
+
+static bool span_integer(const struct json_span *span, int64_t *ret_number)
+{
+    uint64_t magnitude;
+    if (span == NULL || span->kind != JSON_SPAN_NUMBER)
+        return false;
+    struct str digits = span->raw;
+    bool is_negative = digits.at[0] == '-';
+    if (is_negative) {
+        digits.at++;
+        digits.n--;
     }
-    return request_text(r, name, 0, max, ret_text);
+    if (!str_parse_u64(digits, &magnitude) || magnitude > INT64_MAX)
+        return false;
+    *ret_number = is_negative ? -(int64_t)magnitude : (int64_t)magnitude;
+    return true;
 }
 
 bool request_number(struct request *r, const char *name, int64_t min, int64_t max,
                     int64_t *ret_number)
 {
-    const json_t *value = json_object_get(r->body, name);
-    if (!json_is_integer(value) || json_integer_value(value) < min ||
-        json_integer_value(value) > max)
+    int64_t number;
+    if (!span_integer(request_member(r, name), &number) || number < min || number > max)
         return refuse_member(r, name, "whole number from", min, max, "");
-    *ret_number = json_integer_value(value);
+    *ret_number = number;
+    return true;
+}
+
+bool request_optional_bool(struct request *r, const char *name, bool fallback, bool *ret_value)
+{
+    const struct json_span *span = request_member(r, name);
+    if (span != NULL && span->kind != JSON_SPAN_BOOL) {
+        char detail[96];
+        snprintf(detail, sizeof detail, "%s must be true or false.", name);
+        respond_error(r, ERR_BAD_REQUEST, detail);
+        return false;
+    }
+    *ret_value = span == NULL ? fallback : span->raw.at[0] == 't';
     return true;
 }
 

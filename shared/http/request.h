@@ -11,7 +11,7 @@
 #define PARLEY_HTTP_REQUEST_H
 
 #include "shared/auth/accounts.h"
-#include "shared/base/json.h"
+#include "shared/base/json_scan.h"
 #include "shared/http/server.h"
 #include "shared/redis/turn.h"
 
@@ -47,7 +47,8 @@ struct request {
     bool is_answered;
     bool is_stream;                /* the answer is being streamed */
     bool was_parked;               /* its duration is the wait of a long poll */
-    json_t *body;                  /* what request_body read */
+    struct json_member *members;   /* of the body, once request_body has read it; NULL before */
+    size_t member_n;
     struct request_verb *verb;     /* under way */
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
@@ -76,17 +77,22 @@ bool request_param_is_true(struct request *r, const char *name);
 /* The header `name` (lower case); `at == NULL` when absent. */
 struct str request_header(struct request *r, const char *name);
 
-/* Reads the body as a JSON object into r->body. Answers 400 and returns false otherwise. */
+/* Reads the body as a JSON object into r->members. Answers 400 and returns false otherwise. */
 bool request_body(struct request *r) must_check;
-/* Typed members of r->body. On a wrong type, length (in bytes) or absence they answer 400 naming the
- * member and return false. Strings are borrowed from r->body. An absent optional string has `at ==
- * NULL`. */
+/* The member of the body of that name; NULL when there is none, or it is null. */
+const struct json_span *request_member(struct request *r, const char *name);
+/* What it says, when it is a text; `at == NULL` otherwise. Lives as long as the request. */
+struct str request_member_text(struct request *r, const char *name);
+/* Typed members. On a wrong type, length (in bytes) or absence they answer 400 naming the member and
+ * return false. An absent optional text has `at == NULL`, an absent optional bool is `fallback`. */
 bool request_text(struct request *r, const char *name, size_t min, size_t max,
                   struct str *ret_text) must_check;
 bool request_optional_text(struct request *r, const char *name, size_t max,
                            struct str *ret_text) must_check;
 bool request_number(struct request *r, const char *name, int64_t min, int64_t max,
                     int64_t *ret_number) must_check;
+bool request_optional_bool(struct request *r, const char *name, bool fallback,
+                           bool *ret_value) must_check;
 
 /* Begins a verb for the request, with its nonce unless that was used up. Then turn_put...,
  * turn_end. `on_reply` runs once, unless the client leaves first. One at a time. */
