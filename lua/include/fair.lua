@@ -3,20 +3,29 @@
 -- the virtual time of its next turn, open:<model>:<user> that user's topics by age. A claim takes
 -- the user with the lowest virtual time and moves it 1/weight further, so 1,000 questions of one
 -- user delay another user's single one by at most one turn. A user that comes (back) starts at
--- the shard's virtual time: being away saves nothing up.
+-- the shard's virtual time: being away saves nothing up. And coming back at once gains nothing: until
+-- the virtual time has passed the end of its last turn, that is where it starts (the zset served,
+-- "<model> <user>" -> virtual time; it goes when there is no work left to be fair about).
 
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 
 local function enqueue(model, user, topic, at_us, is_front)
-    local queue = P .. 'open:' .. model .. ':' .. user
+    local queue, turns = P .. 'open:' .. model .. ':' .. user, P .. 'turns:' .. model
     -- A topic that has newer Open queries takes the age of what comes back to it.
     call('ZADD', queue, is_front and 'LT' or 'NX', at_us, topic)
     if is_front then
-        call('ZADD', P .. 'turns:' .. model, FRONT, user)
-    else
-        call('ZADD', P .. 'turns:' .. model, 'NX', meta_load().vt, user)
+        call('ZADD', turns, FRONT, user)
+    elseif call('ZADD', turns, 'NX', meta_load().vt, user) == 1 then
+        local ends = tonumber(call('ZSCORE', P .. 'served', model .. ' ' .. user))
+        if ends and ends > meta.vt then call('ZADD', turns, ends, user) end
     end
     call('SADD', P .. 'models', model)
+end
+
+-- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
+-- models are called is up to those who ask.
+local function is_room_for(model, models_max)
+    return call('SISMEMBER', P .. 'models', model) == 1 or call('SCARD', P .. 'models') < models_max
 end
 
 -- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without
@@ -54,13 +63,19 @@ end
 -- Moves a served user to its next turn.
 local function charge(model, user, vt, weight, has_more)
     local m = meta_load()
-    local start = max(m.vt, vt)
+    local start, served = max(m.vt, vt), P .. 'served'
+    local ends = format('%.6f', start + 1 / weight)
     if start ~= m.vt then
         m.vt = start
         meta_dirty = true
+        call('ZREMRANGEBYSCORE', served, '-inf', start)
     end
     if has_more then
-        call('ZADD', P .. 'turns:' .. model, format('%.6f', start + 1 / weight), user)
+        call('ZADD', P .. 'turns:' .. model, ends, user)
+    elseif call('EXISTS', P .. 'models') == 1 then
+        call('ZADD', served, ends, model .. ' ' .. user)
+    else
+        call('DEL', served)
     end
 end
 

@@ -8,6 +8,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -100,6 +101,7 @@ void link_destroy(struct link *link)
 static struct node *pick_node(struct link *link, unsigned home)
 {
     uint64_t now_ms = clock_mono_ms();
+    assert(link->node_n > 0);
     for (unsigned i = 0; i < link->node_n; i++) {
         struct node *node = &link->nodes[(home + i) % link->node_n];
         if (!node->is_failing || now_ms - node->failed_at_ms > PASS_OVER_MS)

@@ -105,7 +105,10 @@ static void on_fetched(void *context, const struct link_reply *reply)
     recommender->call = NULL;
     if (reply->verdict == LINK_OK) {
         recommender->backoff.failures = 0;
-        json_array_foreach(list, i, item) take(recommender, item);
+        json_array_foreach(list, i, item)
+        {
+            take(recommender, item);
+        }
         if (move(recommender, json_object_get(reply->json, "Next")) && json_array_size(list) > 0)
             after_ms = 0;
     } else if (reply->verdict == LINK_RETRY) {

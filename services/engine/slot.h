@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot: the inside of a slot, shared by slot.c (the way of a claim) and slot_report.c (what is told
- * to the nodes about it meanwhile: partial answers and heartbeats). Nobody else includes it.
+ * slot: the inside of a slot, shared by slot.c (the way of a claim), slot_work.c (the work on one
+ * of its queries) and slot_report.c (what is told to the nodes meanwhile: partial answers and
+ * heartbeats). Nobody else includes it.
  */
 #ifndef PARLEY_ENGINE_SLOT_H
 #define PARLEY_ENGINE_SLOT_H
@@ -52,12 +53,35 @@ struct slot {
     uint64_t partial_interval_ms, partial_at_ms, partial_offset;
 };
 
+enum { SLOT_QUERY_MAX_BYTES = 2048 };
+
 /* slot.c */
 
+/* Ends all that works on the query at hand, but for heartbeats. */
+void slot_end_work(struct slot *slot);
+/* Ends the work and forgets the claim. */
+void slot_end_claim(struct slot *slot);
+/* Forgets the claim and pulls the next after a pause; or stops. */
+void slot_go_idle(struct slot *slot, uint64_t after_ms);
+/* Another try of what the state does, after a pause. */
+void slot_wait(struct slot *slot, uint64_t after_ms);
+/* Gives the claim back: for another try, or as failed. */
+void slot_release(struct slot *slot, bool is_retry, const char *reason);
+/* What get-new-queries and Next have in common. */
+void slot_put_poll_query(struct slot *slot, struct buf *query);
+/* Starts on the claim that was just put into the slot. */
+void slot_take_claim(struct slot *slot);
 /* The claim is no longer ours: forgets it and pulls the next. */
 void slot_drop_claim(struct slot *slot, const char *why);
 /* That query needs no answer any more; ends the work on it if it is the one at work. */
 void slot_drop_query(struct slot *slot, struct claim_query *query, const char *why);
+
+/* slot_work.c */
+
+/* Starts on the first query that is open; without one the claim ends. */
+void work_next_query(struct slot *slot);
+void work_generate(struct slot *slot);
+void work_send_answer(struct slot *slot);
 
 /* slot_report.c */
 

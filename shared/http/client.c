@@ -95,6 +95,18 @@ static void list_take(struct http_call *call)
         call->next->prev = call->prev;
 }
 
+/* Takes the first call off a list; NULL when it is empty. */
+static struct http_call *list_pop(struct http_client *client, enum call_state state)
+{
+    struct http_call *call = client->calls[state];
+    if (call == NULL)
+        return NULL;
+    client->calls[state] = call->next;
+    if (call->next != NULL)
+        call->next->prev = NULL;
+    return call;
+}
+
 /* ---- the timer ---- */
 
 static void arm(struct http_client *client, uint64_t after_ms)
@@ -390,10 +402,9 @@ void http_client_destroy(struct http_client *client)
 {
     if (client == NULL)
         return;
+    struct http_call *call;
     for (int state = 0; state < CALL_STATE_NR; state++)
-        while (client->calls[state] != NULL) {
-            struct http_call *call = client->calls[state];
-            list_take(call);
+        while ((call = list_pop(client, state)) != NULL) {
             if (state != CALL_FRESH)
                 curl_multi_remove_handle(client->multi, call->easy);
             free_call(call);
@@ -414,13 +425,11 @@ int http_client_fd(const struct http_client *client)
 static void start_and_end_calls(struct http_client *client)
 {
     struct http_call *call;
-    while ((call = client->calls[CALL_ENDED]) != NULL) {
-        list_take(call);
+    while ((call = list_pop(client, CALL_ENDED)) != NULL) {
         curl_multi_remove_handle(client->multi, call->easy);
         free_call(call);
     }
-    while ((call = client->calls[CALL_FRESH]) != NULL) {
-        list_take(call);
+    while ((call = list_pop(client, CALL_FRESH)) != NULL) {
         list_put(call, CALL_RUNNING);
         if (curl_multi_add_handle(client->multi, call->easy) != CURLM_OK)
             abort();

@@ -362,7 +362,7 @@ suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '3' } }, 
       llm.behave({ text: 'Half of this is not enough.', stream: 'break' });
       await start([...model, '--slots', 1]);
       const { Topic } = await cluster.add();
-      await eventually(() => requestsOf(llm).length === 1);
+      await eventually(() => requestsOf(llm)[0]?.aborted);
       llm.behave({ text: 'A whole answer.' });
       assert.deepEqual((await cluster.check({ Topic, wait: 30 })).Answer, ['A whole answer.']);
     }));

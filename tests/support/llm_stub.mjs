@@ -100,13 +100,19 @@ class LlmStub {
     for (const [i, piece] of pieces.entries()) {
       if (response.destroyed) return;
       if (how.hold && how.holdAt === i) await how.hold;
-      if (how.stream === 'break' && i >= pieces.length / 2) return response.destroy();
+      if (how.stream === 'break' && i >= pieces.length / 2) return hangUp(response);
       send(piece);
       if (how.pieceMs) await new Promise((resolve) => setTimeout(resolve, how.pieceMs));
     }
     send({}, 'stop');
     response.end('data: [DONE]\n\n');
   }
+}
+
+// Lets what was written leave first: the client sees the beginning and then the end of the connection.
+async function hangUp(response) {
+  await new Promise((resolve) => response.write('\n', resolve));
+  setTimeout(() => response.destroy(), 50);
 }
 
 // By characters, so that no piece ends inside one.

@@ -40,8 +40,7 @@ static void sentences_are_copied_with_their_marks(void **state)
                           "it. Claims expire at the end of their lease."));
     check(&prompt, "How long is a lease?",
           "A lease is 150 seconds long by default. [1]\n\nSources:\n[1] lease.md");
-    check(&prompt, "Are bananas yellow?",
-          "Bananas are yellow. [1]\n\nSources:\n[1] other.md");
+    check(&prompt, "Are bananas yellow?", "Bananas are yellow. [1]\n\nSources:\n[1] other.md");
     prompt_fini(&prompt);
 }
 
