@@ -35,7 +35,10 @@ local function dequeue(model, user, topic)
     if call('EXISTS', queue) == 1 then return true end
     local turns = P .. 'turns:' .. model
     call('ZREM', turns, user)
-    if call('EXISTS', turns) == 0 then call('SREM', P .. 'models', model) end
+    if call('EXISTS', turns) == 0 then
+        call('SREM', P .. 'models', model)
+        if call('EXISTS', P .. 'models') == 0 then call('DEL', P .. 'served') end
+    end
     return false
 end
 
@@ -73,8 +76,6 @@ local function charge(model, user, vt, weight, has_more)
         call('ZADD', P .. 'turns:' .. model, ends, user)
     elseif call('EXISTS', P .. 'models') == 1 then
         call('ZADD', served, ends, model .. ' ' .. user)
-    else
-        call('DEL', served)
     end
 end
 
