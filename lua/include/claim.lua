@@ -5,7 +5,8 @@
 --   q:<seq>      the row, 7 lines: created ms / "account user model weight" (names) / user /
 --                model / modifiers / traceparent / query (JSON, as clients get them)
 --   s:<seq>      its state; absent: Open. "P <lease> <attempt> <holder> <n>": Pending; n: 1, or more
---                when the claim is listed. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
+--                when the claim is listed; behind it the node that it was handed to, unless it took
+--                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
 --   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account
 --   w:<seq>      ids of the nodes that wait for it
 --   l:<lease>    the Seqs of a claim that took more than one, or one far behind the newest, ' '
@@ -21,8 +22,13 @@ local STATES = 500     -- states read with one call
 
 local function parse_pending(state)
     if not state or byte(state) ~= 80 then return nil end
-    local lease, attempt, holder, n = match(state, '^P (%d+) (%d+) (%S+) (%d+)$')
-    return lease, tonumber(attempt), holder, tonumber(n)
+    local lease, attempt, holder, n, to = match(state, '^P (%d+) (%d+) (%S+) (%d+) ?(%S*)$')
+    return lease, tonumber(attempt), holder, tonumber(n), to
+end
+
+-- The end of a Pending state: the node that a claim was handed to, if it is another one.
+local function handed_to(entry)
+    return entry.node == node and '' or ' ' .. entry.node
 end
 
 local function open_item(seq, attempts, model, user, account, weight)
@@ -32,10 +38,10 @@ end
 
 -- Starts a lease over `n` queries. It begins as a delivery lease: the node that writes the claim to
 -- its engine extends it (queue/delivered.lua), so a claim that dies on the way costs 2 s, not
--- a whole lease.
+-- a whole lease, and no attempt: half a millisecond in its deadline tells reap that no engine had it.
 local function start_lease(topic)
     local lease = next_lease()
-    lease_new[#lease_new + 1] = now_ms + delivery_ms
+    lease_new[#lease_new + 1] = now_ms + delivery_ms + 0.5
     lease_new[#lease_new + 1] = lease .. ' ' .. topic
     lease_known[lease] = true
     return lease
@@ -80,6 +86,7 @@ local function claim_topic(topic, entry, turn_of)
     for i = 1, #seqs do
         set[#set + 1] = 's:' .. seqs[i]
         set[#set + 1] = 'P ' .. lease .. ' ' .. states[i] .. ' ' .. entry.account .. ' ' .. n
+            .. handed_to(entry)
         text[#text + 1] = seqs[i]
         text[#text + 1] = rows[i]
     end

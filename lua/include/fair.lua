@@ -11,6 +11,7 @@ local FRONT = -1 -- a turn before every virtual time: a query that came back is 
 
 local function enqueue(model, user, topic, at_us, is_front)
     local queue, turns = P .. 'open:' .. model .. ':' .. user, P .. 'turns:' .. model
+    -- A topic that has newer Open queries takes the age of what comes back to it.
     call('ZADD', queue, is_front and 'LT' or 'NX', at_us, topic)
     if is_front then
         call('ZADD', turns, FRONT, user)

@@ -86,6 +86,17 @@ local function take_waiter(model)
     return nil
 end
 
+-- No more hand-overs to a node until it states its credits anew.
+local function strike_off(other)
+    load_idle()
+    for i = 1, #idle do
+        if idle[i].node == other then
+            idle[i].credits = 0
+            idle_dirty[idle[i]] = true
+        end
+    end
+end
+
 begin_idle = function()
     idle, idle_by_member, idle_dirty, idle_is_loaded, is_alive_at = {}, {}, {}, false, {}
 end

@@ -46,7 +46,7 @@ verbs.add = function(a)
     if waiter then
         local lease = start_lease(topic)
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
-             'P ' .. lease .. ' 1 ' .. waiter.account .. ' 1', 'u:' .. user, '1')
+             'P ' .. lease .. ' 1 ' .. waiter.account .. ' 1' .. handed_to(waiter), 'u:' .. user, '1')
         send_event(waiter.node, 'claim\n' .. waiter.account .. '|' .. waiter.models .. '\n' .. topic
             .. '\n' .. lease .. '\n1\n1\n' .. seq .. '\n' .. row)
     else

@@ -49,6 +49,7 @@ struct server {
     h2o_accept_ctx_t accept;
     h2o_socket_t *listener;
     struct deadline accept_again;
+    unsigned linger_n;           /* closed connections whose unread bytes are still taken */
     size_t open_n;               /* requests between start and gone */
 };
 

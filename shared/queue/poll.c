@@ -15,8 +15,27 @@ struct poll_call {
     struct queue *queue;
     struct poll_class *class;
     struct poll *poll; /* NULL once it was cancelled */
+    struct poll_call *previous, *next; /* of all under way */
     bool may_park;
+    bool is_superseded; /* a newer poll of its engine came first: it is not to be parked */
 };
+
+static void link_call(struct queue *queue, struct poll_call *call)
+{
+    call->next = queue->calls;
+    if (call->next != NULL)
+        call->next->previous = call;
+    queue->calls = call;
+    call->class->claiming_n++;
+}
+
+static void unlink_call(struct queue *queue, struct poll_call *call)
+{
+    *(call->previous == NULL ? &queue->calls : &call->previous->next) = call->next;
+    if (call->next != NULL)
+        call->next->previous = call->previous;
+    call->class->claiming_n--;
+}
 
 /* --- classes ---------------------------------------------------------------------------------- */
 
@@ -170,11 +189,11 @@ static void on_claim_reply(struct turn_call *call, enum err error, struct str re
     struct queue *queue = claiming->queue;
     struct poll_class *class = claiming->class;
     struct poll *poll = claiming->poll;
-    bool may_park = claiming->may_park;
+    bool may_park = claiming->may_park, is_superseded = claiming->is_superseded;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
+    unlink_call(queue, claiming);
     free(claiming);
-    class->claiming_n--;
     if (poll != NULL) {
         poll->call = NULL;
         poll->state = POLL_IDLE;
@@ -193,10 +212,13 @@ static void on_claim_reply(struct turn_call *call, enum err error, struct str re
         if (poll != NULL)
             poll->on_end(poll, ERR_NONCE_USED);
     } else if (error == ERR_OK && may_park) { /* parked, or "ok" of a drained account's nonce */
-        if (poll != NULL)
+        if (poll != NULL && !is_superseded) {
             park(queue, poll);
-        else
+        } else {
             take_credit_back(queue, class);
+            if (poll != NULL)
+                poll->on_end(poll, ERR_OK);
+        }
     } else if (poll != NULL) {
         poll->on_end(poll, error);
     }
@@ -223,16 +245,10 @@ static void note_engine(struct queue *queue, struct str account, struct str engi
         queue_sync_soon(queue, 200);
 }
 
-/* An engine that names itself has one poll: the newer one ends the older, here or on another node. */
+/* An engine that names itself has one poll: the newer one ends the older, here or on another node
+ * (polls_on_supersede, by an event of the script). */
 static void supersede(struct queue *queue, struct poll *newer, struct str account)
 {
-    for (struct poll *poll = newer->class->first; poll != NULL; poll = poll->next)
-        if (poll->engine.at != NULL && str_eq(poll->engine, newer->engine)) {
-            unlink_parked(queue, poll);
-            take_credit_back(queue, newer->class);
-            poll->on_end(poll, ERR_OK);
-            break;
-        }
     turn_begin_forget(queue->turn, LANE_FIRST, STR("supersede"));
     turn_put(queue->turn, account);
     turn_put(queue->turn, newer->engine);
@@ -256,6 +272,11 @@ void polls_on_supersede(struct queue *queue, struct lines *rest)
                     return;
                 }
         }
+    /* The event travels by the bus and may overtake the reply that parks the older poll. */
+    for (struct poll_call *call = queue->calls; call != NULL; call = call->next)
+        if (call->poll != NULL && call->poll->number == number &&
+            str_eq(call->poll->engine, engine))
+            call->is_superseded = true;
 }
 
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
@@ -276,7 +297,7 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
                                    .class = poll->class,
                                    .poll = poll,
                                    .may_park = may_park};
-    poll->class->claiming_n++;
+    link_call(queue, claiming);
     if (poll->class->is_drained) { /* it only uses its nonce up, and is then held */
         turn_begin(queue->turn, &claiming->call, LANE_CLAIM, STR("nonce"), nonce);
     } else {

@@ -60,6 +60,7 @@ static void on_up(void *arg)
         metrics_add(queue->metrics, METRIC_CONNECTED, 1);
     queue->is_counted = true;
     queue_sync_soon(queue, 0);
+    queue_tell_delivered(queue);
     watches_on_up(queue);
     queue->config.on_up(queue->config.arg);
 }
@@ -185,14 +186,43 @@ static void on_reap_timer(struct deadline *deadline)
     turn_end(queue->turn);
 }
 
-static void tell_delivered(struct queue *queue)
+/* Claims that are being confirmed. What a lost connection swallows is told again: their engines are
+ * at work, and would lose them with the delivery lease. */
+struct delivered_call {
+    struct turn_call call;
+    struct queue *queue;
+    unsigned n;
+    char *claims[DELIVERED_MAX];
+};
+
+static void on_told(struct turn_call *turn_call, enum err error, struct str reply)
+{
+    struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, turn_call);
+    struct queue *queue = call->queue;
+    (void)reply;
+    for (unsigned i = 0; i < call->n; i++)
+        if (error == ERR_REDIS_LOST && queue->delivered_n + 1 < DELIVERED_MAX)
+            queue->delivered[queue->delivered_n++] = call->claims[i];
+        else
+            free(call->claims[i]);
+    if (error == ERR_REDIS_LOST && !deadline_is_set(&queue->delivered_timer))
+        loop_set_deadline(queue->loop, &queue->delivered_timer, DELIVERED_EVERY_MS);
+    free(call);
+}
+
+void queue_tell_delivered(struct queue *queue)
 {
     if (queue->delivered_n == 0)
         return;
-    turn_begin_forget(queue->turn, LANE_FIRST, STR("delivered"));
+    struct delivered_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        abort();
+    *call = (struct delivered_call){
+        .call.on_reply = on_told, .queue = queue, .n = queue->delivered_n};
+    turn_begin_plain(queue->turn, &call->call, LANE_FIRST, STR("delivered"));
     for (unsigned i = 0; i < queue->delivered_n; i++) {
         turn_put(queue->turn, str_of(queue->delivered[i]));
-        free(queue->delivered[i]);
+        call->claims[i] = queue->delivered[i];
     }
     queue->delivered_n = 0;
     turn_end(queue->turn);
@@ -200,7 +230,7 @@ static void tell_delivered(struct queue *queue)
 
 static void on_delivered_timer(struct deadline *deadline)
 {
-    tell_delivered(H2O_STRUCT_FROM_MEMBER(struct queue, delivered_timer, deadline));
+    queue_tell_delivered(H2O_STRUCT_FROM_MEMBER(struct queue, delivered_timer, deadline));
 }
 
 void queue_delivered(struct queue *queue, struct str topic, struct str lease)
@@ -210,7 +240,7 @@ void queue_delivered(struct queue *queue, struct str topic, struct str lease)
                  STR_ARG(topic)) < 0)
         abort();
     if (++queue->delivered_n == DELIVERED_MAX)
-        tell_delivered(queue);
+        queue_tell_delivered(queue);
     else if (!deadline_is_set(&queue->delivered_timer))
         loop_set_deadline(queue->loop, &queue->delivered_timer, DELIVERED_EVERY_MS);
 }
@@ -292,9 +322,9 @@ void queue_destroy(struct queue *queue)
         return;
     loop_cancel_deadline(queue->loop, &queue->sync_timer);
     loop_cancel_deadline(queue->loop, &queue->reap_timer);
-    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
     loop_cancel_deadline(queue->loop, &queue->purge_timer);
     turn_destroy(queue->turn);
+    loop_cancel_deadline(queue->loop, &queue->delivered_timer); /* may be set by what was under way */
     bus_destroy(queue->bus);
     for (unsigned i = 0; i < queue->delivered_n; i++)
         free(queue->delivered[i]);
@@ -322,6 +352,7 @@ void queue_count_added(struct queue *queue)
 {
     queue->added_n++;
     queue_sync_soon(queue, 1000);
+    queue_reap_by(queue, queue->config.delivery_ms + 20); /* it may have been handed to a dying node */
     metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
 }
 

@@ -92,6 +92,8 @@ void queue_each_parked(struct queue *queue, void (*end)(struct poll *poll));
 void queue_delivered(struct queue *queue, struct str topic, struct str lease);
 /* It did not: its queries are Open again at once. */
 void queue_give_back(struct queue *queue, struct str topic, struct str lease);
+/* Tells Redis at once what queue_delivered collects for a moment: the node shuts down. */
+void queue_tell_delivered(struct queue *queue);
 
 void queue_watch(struct queue *queue, struct watch *watch);
 void queue_unwatch(struct queue *queue, struct watch *watch);

@@ -38,6 +38,7 @@ struct queue {
     struct bus *bus;
     struct poll_class *classes[CLASS_BUCKET_N];
     struct watch *watches[WATCH_BUCKET_N];
+    struct poll_call *calls;     /* polls that are claiming */
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
     unsigned engine_n;

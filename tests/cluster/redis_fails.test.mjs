@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+//
+// Redis restarts, hangs, forgets the scripts and drops connections, most of it under load. What was
+// acknowledged is there afterwards, everything ends once, and nobody hangs on a dead connection.
+import assert from 'node:assert/strict';
+import { assertOk, assertProblem, eventually, newNonce, newTopic, RedisClient, suite } from '../support/harness.mjs';
+import { startLoad } from './load.mjs';
+import { connections, holdScripts, parked, ready, status, waiting } from './watch.mjs';
+
+const EMPTY = { Topic: null, Queries: null };
+
+// Load on the cluster, disturbed `times` times: everything that was accepted ends Done, once.
+async function survive(cluster, disturb, { times = 3, between = 15, retries = Infinity } = {}) {
+  const load = startLoad(cluster, { frontends: 4, engines: 5, partials: true });
+  try {
+    for (let i = 0; i < times; i++) {
+      await load.reached(between);
+      await disturb(i);
+    }
+    await load.reached(between);
+    const states = await load.finish();
+    assert.deepEqual([states.Failed, states.Cancelled], [0, 0]);
+    assert.ok(states.Done >= times * between);
+    assert.ok(load.retries <= retries, `${load.retries} requests were sent again`);
+  } finally {
+    load.abort();
+  }
+}
+
+suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sweep: false }, ({ test, cluster }) => {
+  for (const signal of ['SIGKILL', 'SIGTERM']) {
+    test(`Redis ended by ${signal} under load: no accepted query and no accepted answer is lost`, async () => {
+      await survive(cluster, async () => {
+        await cluster.redis.kill(signal);
+        await cluster.redis.restart();
+      });
+    });
+  }
+
+  test('Redis down for a while under load: all goes on where it was', async () => {
+    await survive(
+      cluster,
+      async () => {
+        await cluster.redis.kill();
+        for (const node of [0, 1]) await ready(cluster, node, false);
+        await cluster.redis.restart();
+        for (const node of [0, 1]) await ready(cluster, node);
+      },
+      { times: 2 },
+    );
+  });
+
+  test('an answer whose reply was lost with Redis is stored once: sent again it is 200, and a waiter has it', async () => {
+    const { Topic } = await cluster.add();
+    const { Lease } = await cluster.claim({ detail: true });
+    const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
+    await waiting(cluster, 1, 1);
+    const held = await holdScripts(cluster.redis);
+    const lost = cluster.answerRaw({ Topic, Seq: 1, Lease, node: 0 });
+    await held.blocked();
+    await cluster.redis.kill();
+    assertProblem(await lost, 503, 'redis_lost');
+    await cluster.redis.restart();
+    await ready(cluster, 0);
+    await cluster.answer({ Topic, Seq: 1, Lease, node: 0 });
+    await cluster.answer({ Topic, Seq: 1, Lease, node: 1 });
+    assert.deepEqual(assertOk(await waiter.response).Answer, ['42']);
+  });
+
+  test('an add whose reply was lost with Redis is stored once under its Idempotency-Key', async () => {
+    const [Topic, key] = [newTopic(), newNonce()];
+    const send = (node) => cluster.addRaw({ Topic, headers: { 'Idempotency-Key': key }, node });
+    const held = await holdScripts(cluster.redis);
+    const lost = send(0);
+    await held.blocked();
+    await cluster.redis.kill();
+    const refused = await lost;
+    assertProblem(refused, 503, 'redis_lost');
+    assert.ok(Number(refused.headers['retry-after']) >= 1);
+    await cluster.redis.restart();
+    for (const node of [0, 1]) await ready(cluster, node);
+    const added = [assertOk(await send(0)), assertOk(await send(1))];
+    assert.deepEqual(added[0], added[1]);
+    assert.equal(added[0].Seq, 1);
+    assert.equal((await cluster.claim()).Topic, Topic);
+    assert.deepEqual(await cluster.claim(), EMPTY);
+    await cluster.answer({ Topic, Seq: 1 });
+  });
+
+  test('a claim that Redis keeps across its restart stays with its engine, also if its delivery was not told yet', async () => {
+    const { Topic } = await cluster.add({ node: 0 });
+    const { Lease } = await cluster.claim({ detail: true, node: 0 });
+    await cluster.redis.kill();
+    await cluster.redis.restart();
+    for (const node of [0, 1]) await ready(cluster, node);
+    await eventually(
+      async () => (await cluster.redis.cmd('ZSCORE', 'parley:{0}:leases', `${Lease} ${Topic}`)) - Date.now() > 100_000,
+      { what: 'the lease is a whole one' },
+    );
+    assert.deepEqual(await cluster.claim({ as: 'Inference_2' }), EMPTY);
+    await cluster.answer({ Topic, Seq: 1, Lease });
+  });
+});
+
+suite('Redis that is down', { nodes: 2, aof: true, sweep: false }, ({ test, cluster }) => {
+  test('new work is refused at once with Retry-After, parked polls live on and get work after the reconnect', async () => {
+    const polls = [0, 1, 0, 1].map((node) => cluster.claimOpen({ wait: 60, node }));
+    for (const node of [0, 1]) await parked(cluster, node, 2);
+    const { Topic } = await cluster.add({ Model: 'served-by-all' });
+    const first = await Promise.any(polls.map(async ({ response }) => assertOk(await response)));
+    assert.equal(first.Topic, Topic);
+    const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 60, node }));
+    for (const node of [0, 1]) await waiting(cluster, node, 1);
+    await cluster.redis.kill();
+    for (const node of [0, 1]) {
+      await ready(cluster, node, false);
+      assert.equal((await cluster.request('GET', '/livez', { node })).status, 200);
+      for (const refused of [
+        () => cluster.addRaw({ node }),
+        () => cluster.claimRaw({ wait: 30, node }),
+        () => cluster.answerRaw({ Topic, Seq: 1, node }),
+        () => cluster.checkRaw({ Topic, wait: 0, node }),
+      ]) {
+        const began = Date.now();
+        const response = await refused();
+        assertProblem(response, 503, 'redis_lost');
+        assert.ok(Number(response.headers['retry-after']) >= 1);
+        assert.ok(Date.now() - began < 1000, 'at once');
+      }
+    }
+    await cluster.redis.restart();
+    for (const node of [0, 1]) await ready(cluster, node);
+    await cluster.answer({ Topic, Seq: 1 });
+    for (const { response } of waiters) assert.deepEqual(assertOk(await response).Answer, ['42']);
+    const added = [];
+    for (let i = 0; i < 3; i++) added.push((await cluster.add()).Topic);
+    const got = await Promise.all(polls.map(async ({ response }) => assertOk(await response).Topic));
+    assert.deepEqual(got.sort(), [Topic, ...added].sort());
+    for (const one of added) await cluster.answer({ Topic: one, Seq: 1 });
+  });
+
+  test('a node that starts without Redis says so, and serves once it is there', async () => {
+    await cluster.redis.kill();
+    const early = await cluster.startNode();
+    await ready(cluster, early, false);
+    assertProblem(await cluster.addRaw({ node: early }), 503, 'redis_lost');
+    await cluster.redis.restart();
+    await ready(cluster, early);
+    const { Topic } = await cluster.add({ node: early });
+    for (const node of [0, 1]) await ready(cluster, node);
+    assert.equal((await cluster.claim({ node: early })).Topic, Topic);
+    await cluster.answer({ Topic, Seq: 1 });
+  });
+});
+
+suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ test, cluster }) => {
+  test('scripts that Redis forgot under load are loaded again: nobody sees an error', async () => {
+    await survive(
+      cluster,
+      async () => {
+        await cluster.redis.cmd('SCRIPT', 'FLUSH');
+        await cluster.redis.cmd('FUNCTION', 'FLUSH');
+      },
+      { times: 5, between: 10, retries: 0 },
+    );
+  });
+
+  test('a call that meets a Redis without scripts is answered as if they had been there', async () => {
+    await cluster.redis.cmd('FUNCTION', 'FLUSH');
+    const responses = await Promise.all([0, 1].map((node) => cluster.addRaw({ node })));
+    for (const response of responses) assertOk(response);
+    for (let i = 0; i < 2; i++) {
+      await cluster.redis.cmd('FUNCTION', 'FLUSH');
+      const { Topic } = await cluster.claim();
+      await cluster.answer({ Topic, Seq: 1 });
+    }
+  });
+
+  for (const type of ['normal', 'pubsub']) {
+    test(`connections of kind ${type} killed under load come back, and nothing is lost`, async () => {
+      await survive(cluster, () => cluster.redis.cmd('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes'), {
+        times: 4,
+        between: 10,
+      });
+      for (const name of ['parley-turn', 'parley-bus']) {
+        await eventually(async () => (await connections(cluster.redis, name)).length === 2, { what: `2 of ${name}` });
+      }
+    });
+  }
+
+  test('a hand-over whose message is lost with the bus finds another engine after the delivery lease', async () => {
+    cluster.claimOpen({ wait: 60, node: 0 });
+    await parked(cluster, 0, 1);
+    // The subscription still counts for Redis while node 0 does not read: the message goes nowhere.
+    cluster.nodes[0].signal('SIGSTOP');
+    try {
+      const { Topic } = await cluster.add({ node: 1 });
+      assert.equal((await status(cluster, Topic, 1, { node: 1 })).Status, 'Pending');
+      await cluster.redis.cmd('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      const claim = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
+      assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
+      await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: claim.Lease, node: 1 });
+    } finally {
+      cluster.nodes[0].signal('SIGCONT');
+    }
+    await ready(cluster, 0);
+    const { Topic } = await cluster.add({ node: 1 });
+    await cluster.answer({ Topic, Seq: 1, node: 1 });
+  });
+
+  test('Redis that pauses all commands under load is waited for', async () => {
+    await survive(cluster, () => cluster.redis.cmd('CLIENT', 'PAUSE', 700, 'ALL'), { times: 2 });
+  });
+
+  test('Redis that hangs longer than a call may take: 503 in time, and nothing is lost', async () => {
+    const load = startLoad(cluster, { frontends: 3, engines: 4 });
+    try {
+      await load.reached(15);
+      cluster.redis.pause();
+      const began = Date.now();
+      assertProblem(await cluster.addRaw({ node: 0 }), 503, 'redis_lost');
+      assert.ok(Date.now() - began < 8000);
+      for (const node of [0, 1]) await ready(cluster, node, false);
+      cluster.redis.resume();
+      for (const node of [0, 1]) await ready(cluster, node);
+      await load.reached(15);
+      const states = await load.finish();
+      assert.deepEqual([states.Failed, states.Cancelled], [0, 0]);
+    } finally {
+      cluster.redis.resume();
+      load.abort();
+    }
+  });
+
+  test('Redis that is out of memory or read-only: 503, and the node goes on when it passes', async () => {
+    const client = new RedisClient(cluster.redis.port);
+    try {
+      for (const [set, back] of [
+        [
+          ['maxmemory', '1'],
+          ['maxmemory', '0'],
+        ],
+        [
+          ['min-replicas-to-write', '1'],
+          ['min-replicas-to-write', '0'],
+        ],
+      ]) {
+        await client.cmd('CONFIG', 'SET', ...set);
+        const refused = await cluster.addRaw();
+        await client.cmd('CONFIG', 'SET', ...back);
+        assertProblem(refused, 503);
+        assert.ok(Number(refused.headers['retry-after']) >= 1);
+        const { Topic } = await cluster.add();
+        assert.equal((await cluster.claim()).Topic, Topic);
+        await cluster.answer({ Topic, Seq: 1 });
+      }
+    } finally {
+      client.close();
+    }
+  });
+});

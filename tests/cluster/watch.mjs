@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// watch: conditions on a running cluster, so that a race is met for certain: how many polls a node
+// holds, and whether its call has reached Redis. holdScripts() makes Redis keep calls of scripts
+// waiting (CLIENT PAUSE WRITE), while everything else of it answers.
+import { eventually } from '../support/harness.mjs';
+
+// One value of a node's /metrics, 0 if it is not there.
+export async function metric(cluster, node, name) {
+  const { text } = await cluster.request('GET', '/metrics', { node });
+  const line = text.split('\n').find((one) => one.startsWith(`${name} `));
+  return line ? Number(line.split(' ')[1]) : 0;
+}
+
+export function parked(cluster, node, n) {
+  return eventually(async () => (await metric(cluster, node, 'parley_polls_parked')) === n, {
+    what: `${n} polls are parked on one node`,
+  });
+}
+
+export function waiting(cluster, node, n) {
+  return eventually(async () => (await metric(cluster, node, 'parley_checks_parked')) === n, {
+    what: `${n} check-query requests wait on one node`,
+  });
+}
+
+export function ready(cluster, node, isReady = true) {
+  return eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === (isReady ? 200 : 503), {
+    ms: 20_000,
+    what: `the node is ${isReady ? '' : 'not '}ready`,
+  });
+}
+
+// The nodes' connections of one name, as CLIENT LIST shows them.
+export async function connections(redis, name = 'parley-turn') {
+  const list = await redis.cmd('CLIENT', 'LIST');
+  return list
+    .trim()
+    .split('\n')
+    .map((line) => Object.fromEntries(line.split(' ').map((pair) => pair.split('='))))
+    .filter((client) => client.name === name);
+}
+
+// Keeps scripts waiting until release(). The nodes give such a call up after 5 s.
+export async function holdScripts(redis) {
+  await redis.cmd('CLIENT', 'PAUSE', 60_000, 'WRITE');
+  return {
+    // Resolves once the calls of `n` nodes wait.
+    blocked: (n = 1) =>
+      eventually(async () => (await connections(redis)).filter(({ flags }) => flags.includes('b')).length >= n, {
+        what: `calls of ${n} nodes wait in Redis`,
+      }),
+    release: () => redis.cmd('CLIENT', 'UNPAUSE'),
+  };
+}
+
+// How often a command ran, from INFO commandstats.
+export async function calls(redis, command) {
+  const stats = await redis.info('commandstats');
+  return Number(/calls=(\d+)/.exec(stats[`cmdstat_${command}`] ?? '')?.[1] ?? 0);
+}
+
+export function status(cluster, Topic, Seq = 1, options = {}) {
+  return cluster.check({ Topic, Seq, detail: true, ...options });
+}
+
+export function becomes(cluster, state, Topic, Seq = 1, options = {}) {
+  return eventually(async () => (await status(cluster, Topic, Seq, options)).Status === state, {
+    ms: 15_000,
+    what: `${Topic} ${Seq} is ${state}`,
+  });
+}
