@@ -115,7 +115,7 @@ scripts('retry', ({ cases }) => {
       call: retry(),
       reply: 'ok',
       published: [['node:n2', lines('claim', 'E|*', 't', 1, 1, 1, 1, rowOf({ query: 'Q1' }))]],
-      after: { 't:t': { ...topicOf(['P 1 1 E 1']), open: '' }, failed: null, idle: null, leases: zset({ '1 t': soon(2000) }), meta: { lease: 1, depth: 0, vt: '0.000000' } },
+      after: { 't:t': { ...topicOf(['P 1 1 E 1 n2']), open: '' }, failed: null, idle: null, leases: zset({ '1 t': soon(2000) }), meta: { lease: 1, depth: 0, vt: '0.000000' } },
     },
     { name: 'race: retried twice in one turn: the second is pending', before: { 't:t': topicOf(['C "user"'], { 'w:1': '' }) }, calls: [retry(), retry()], replies: ['ok', 'pending'], after: again },
     { name: 'what is Done', before: { 't:t': topicOf(['D']) }, call: retry(), reply: 'done' },
