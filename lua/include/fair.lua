@@ -37,7 +37,10 @@ local function dequeue(model, user, topic)
     if call('EXISTS', queue) == 1 then return true end
     local turns = P .. 'turns:' .. model
     call('ZREM', turns, user)
-    if call('EXISTS', turns) == 0 then call('SREM', P .. 'models', model) end
+    if call('EXISTS', turns) == 0 then
+        call('SREM', P .. 'models', model)
+        if call('EXISTS', P .. 'models') == 0 then call('DEL', P .. 'served') end
+    end
     return false
 end
 
@@ -73,11 +76,7 @@ local function charge(model, user, vt, weight, has_more)
         call('ZREMRANGEBYSCORE', served, '-inf', start)
     end
     if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
-    if call('EXISTS', P .. 'models') == 0 then
-        call('DEL', served)
-        return
-    end
-    call('ZADD', served, ends, user)
+    if call('EXISTS', P .. 'models') == 1 then call('ZADD', served, ends, user) end
     for i = 1, #with_work do
         local turns = P .. 'turns:' .. with_work[i]
         local theirs = with_work[i] ~= model and tonumber(call('ZSCORE', turns, user))

@@ -33,6 +33,7 @@ verbs.partial = function(a)
         end
     end
     if offset > have then return 'gap\n' .. have end
+    if offset + #args[a + 5] + #args[a + 6] > tonumber(args[a + 7]) then return 'large' end
     local skip = have - offset
     local is_new = false
     for i, kind in ipairs({'t', 'a'}) do
@@ -41,7 +42,6 @@ verbs.partial = function(a)
         skip = max(0, skip - #text)
         if fresh ~= '' then
             have, n, is_new = have + #fresh, n + 1, true
-            if have > tonumber(args[a + 7]) then return 'large' end
             call('XADD', stream, attempt .. '-' .. n, 'k', kind, 'x', fresh, 'o', have)
         end
     end
