@@ -175,18 +175,19 @@ end
 local function held_by(topic, lease)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'l:' .. lease, 'seq')
-    local seqs, attempts, list = {}, {}, {}
+    local seqs, attempts, list, holder = {}, {}, {}, nil
     local function look(seq, state)
-        local holding, attempt = parse_pending(state)
+        local holding, attempt, by = parse_pending(state)
         if holding == lease then
             seqs[#seqs + 1] = seq
             attempts[#attempts + 1] = attempt
+            holder = by
         end
     end
     if got[1] then
         for seq in gmatch(got[1], '%d+') do list[#list + 1] = seq end
         each_state(key, list, look)
-        return seqs, attempts
+        return seqs, attempts, holder
     end
     local lives = lease_known[lease]
     if lives == nil then lives = call('ZSCORE', P .. 'leases', lease .. ' ' .. topic) end
@@ -197,5 +198,5 @@ local function held_by(topic, lease)
         each_state(key, list, look)
         last, step = last - step, min(step * 4, STATES)
     end
-    return seqs, attempts
+    return seqs, attempts, holder
 end

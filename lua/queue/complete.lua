@@ -57,11 +57,7 @@ verbs.complete = function(a)
     if first == 70 then return 'failed' end
     local holding, _, by, n = parse_pending(state)
     if holding then
-        if lease ~= '' then
-            if lease ~= holding then return 'lost' end
-        elseif by ~= holder then
-            return 'lost'
-        end
+        if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
     local stored = answer .. '\n' .. now_ms .. '\n' .. holder
     if got[3] and got[3] ~= '' then
