@@ -89,7 +89,7 @@ scripts('partial', ({ cases }) => {
     { name: 'without a lease', before: pending(), call: partial({ lease: '', answer: 'x' }), reply: 'lost' },
     { name: 'race: cancelled meanwhile: its engine hears of it', before: { 't:t': topicOf(['C "user"'], { 'c:7': '12,1' }) }, call: partial({ offset: 5, think: 'ab', answer: 'c' }), reply: 'cancelled\n8' },
     { name: 'another one of the claim was cancelled', before: { 't:t': topicOf(['D'], { 'c:7': '12,11' }) }, call: partial({ answer: 'c' }), reply: 'lost' },
-    { name: 'an unknown query', call: partial(), reply: 'missing' },
+    { name: 'an unknown query', call: partial(), reply: 'lost' },
   ]);
 });
 

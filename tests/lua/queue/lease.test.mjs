@@ -73,7 +73,7 @@ scripts('extend', ({ cases }) => {
       reply: 'ok\n',
       after: { leases: zset({ '7 t': soon(150_000) }) },
     },
-    { name: 'an unknown topic is missing', call: ['extend', 0, 'x', '7'], reply: 'missing' },
+    { name: 'a lease of an unknown topic is lost', call: ['extend', 0, 'x', '7'], reply: 'lost' },
     { name: 'another lease of that topic is lost', before: held(), call: ['extend', 0, 't', '8'], reply: 'lost' },
     { name: 'a lease of another topic is lost', before: { ...held(), 't:u': topicOf([undefined]) }, call: ['extend', 0, 'u', '7'], reply: 'lost' },
     { name: 'what is no number is lost', before: held(), call: ['extend', 0, 't', 'x y%'], reply: 'lost' },
@@ -181,7 +181,7 @@ scripts('release', ({ cases }) => {
         [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
       },
     },
-    { name: 'an unknown topic is missing', call: release(), reply: 'missing' },
+    { name: 'a lease of an unknown topic is lost', call: release(), reply: 'lost' },
     { name: 'race: a lease that ended is lost', before: { 't:t': topicOf([undefined]) }, call: release(), reply: 'lost' },
     {
       name: 'without a lease the text names the row: the others of that claim stay with their engine',
