@@ -171,14 +171,15 @@ end
 
 -- The Seqs that a lease still holds in a topic, with their attempts. A claim that is not listed holds
 -- one of the newest rows (LOOK_BACK, and what was added since): searched from the newest backwards,
--- and only while the lease lives.
-local function held_by(topic, lease)
+-- and only while the lease lives. With `holder` only what that account holds under it: numbers can be
+-- guessed, so a lease alone proves nothing.
+local function held_by(topic, lease, holder)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'l:' .. lease, 'seq')
     local seqs, attempts, list = {}, {}, {}
     local function look(seq, state)
-        local holding, attempt = parse_pending(state)
-        if holding == lease then
+        local holding, attempt, by = parse_pending(state)
+        if holding == lease and (not holder or by == holder) then
             seqs[#seqs + 1] = seq
             attempts[#attempts + 1] = attempt
         end

@@ -1,6 +1,6 @@
 -- complete: stores an answer, once. Compare and set: the first valid answer wins.
 -- Stops these races: two engines answer the same query (the second gets done), an engine answers
---   after its lease ended and another has claimed the row (lost: the fencing id or the holder
+--   after its lease ended and another has claimed the row (lost: the holder or the fencing id
 --   differs), the same answer sent twice after a lost reply (same).
 -- KEYS: t:<topic>, leases, partials:<topic>:<seq>.
 -- ARGV: nonce, topic, seq, lease ('' when the engine did not say), holder (account name), query (JSON),
@@ -57,11 +57,7 @@ verbs.complete = function(a)
     if first == 70 then return 'failed' end
     local holding, _, by, n = parse_pending(state)
     if holding then
-        if lease ~= '' then
-            if lease ~= holding then return 'lost' end
-        elseif by ~= holder then
-            return 'lost'
-        end
+        if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
     local stored = answer .. '\n' .. now_ms .. '\n' .. holder
     if got[3] and got[3] ~= '' then

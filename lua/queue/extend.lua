@@ -1,5 +1,5 @@
 -- extend: a heartbeat: the lease begins anew, if it is still this one's.
--- KEYS: t:<topic>, leases.  ARGV: nonce, topic, lease.
+-- KEYS: t:<topic>, leases.  ARGV: nonce, topic, lease, holder (account name).
 -- Returns: ok/<cancelled Seqs, ','> | lost | replay
 -- Wakes: nobody.  Repeatable: yes.
 verbs.extend = function(a)
@@ -8,7 +8,7 @@ verbs.extend = function(a)
     local key = P .. 't:' .. topic
     if call('EXISTS', key) == 0 then return 'lost' end
     local cancelled = call('HGET', key, 'c:' .. lease)
-    if #held_by(topic, lease) == 0 then
+    if #held_by(topic, lease, args[a + 3]) == 0 then
         if cancelled then return 'ok\n' .. cancelled end
         return 'lost'
     end

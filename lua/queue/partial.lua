@@ -3,7 +3,8 @@
 -- see as event id), fields k ("t" think, "a" answer), x (text), o (bytes of all text up to its end).
 -- Overlap with what is stored is ignored, a gap refused. A new attempt starts at offset 0.
 -- KEYS: t:<topic>, leases, partials:<topic>:<seq> stream.
--- ARGV: nonce, topic, seq, lease, offset (bytes), think (raw), answer (raw), max_bytes.
+-- ARGV: nonce, topic, seq, lease, offset (bytes), think (raw), answer (raw), max_bytes,
+--   holder (account name).
 -- Returns: ok/next offset | cancelled/next | gap/expected | lost | large | replay
 -- Wakes: every node that waits for the query.  Repeatable: yes, by its offset.
 local PARTIALS_S = 86400
@@ -15,8 +16,8 @@ verbs.partial = function(a)
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease)
     if not got[1] then return 'lost' end
     local stream = P .. 'partials:' .. topic .. ':' .. seq
-    local holding, attempt = parse_pending(got[2])
-    if holding ~= lease then
+    local holding, attempt, by = parse_pending(got[2])
+    if holding ~= lease or by ~= args[a + 8] then
         if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
             return 'cancelled\n' .. format('%d', offset + #args[a + 5] + #args[a + 6])
         end

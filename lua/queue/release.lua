@@ -18,7 +18,7 @@ verbs.release = function(a)
         lease, attempt, _, n = parse_pending(call('HGET', key, 's:' .. seq))
         seqs, attempts = {seq}, {attempt}
     else
-        seqs, attempts = held_by(topic, lease)
+        seqs, attempts = held_by(topic, lease, holder)
         if #seqs == 0 then return 'lost' end
         call('HDEL', key, 'l:' .. lease)
         end_lease(lease, topic)

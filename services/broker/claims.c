@@ -59,6 +59,7 @@ void broker_give_partial(struct request *r)
     turn_put(turn, think);
     turn_put(turn, answer);
     turn_put_u64(turn, PARTIALS_MAX_BYTES);
+    turn_put(turn, r->account->name_token);
     turn_end(turn);
 }
 
@@ -86,6 +87,7 @@ void broker_extend_claim(struct request *r)
     struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("extend"), on_extended);
     turn_put(turn, topic);
     turn_put(turn, lease);
+    turn_put(turn, r->account->name_token);
     turn_end(turn);
 }
 
