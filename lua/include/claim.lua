@@ -171,23 +171,23 @@ end
 
 -- The Seqs that a lease still holds in a topic, with their attempts. A claim that is not listed holds
 -- one of the newest rows (LOOK_BACK, and what was added since): searched from the newest backwards,
--- and only while the lease lives.
-local function held_by(topic, lease)
+-- and only while the lease lives. With `holder` only what that account holds under it: numbers can be
+-- guessed, so a lease alone proves nothing.
+local function held_by(topic, lease, holder)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'l:' .. lease, 'seq')
-    local seqs, attempts, list, holder = {}, {}, {}, nil
+    local seqs, attempts, list = {}, {}, {}
     local function look(seq, state)
         local holding, attempt, by = parse_pending(state)
-        if holding == lease then
+        if holding == lease and (not holder or by == holder) then
             seqs[#seqs + 1] = seq
             attempts[#attempts + 1] = attempt
-            holder = by
         end
     end
     if got[1] then
         for seq in gmatch(got[1], '%d+') do list[#list + 1] = seq end
         each_state(key, list, look)
-        return seqs, attempts, holder
+        return seqs, attempts
     end
     local lives = lease_known[lease]
     if lives == nil then lives = call('ZSCORE', P .. 'leases', lease .. ' ' .. topic) end
@@ -198,5 +198,5 @@ local function held_by(topic, lease)
         each_state(key, list, look)
         last, step = last - step, min(step * 4, STATES)
     end
-    return seqs, attempts, holder
+    return seqs, attempts
 end

@@ -76,7 +76,8 @@ local function charge(model, user, vt, weight, has_more)
         call('ZREMRANGEBYSCORE', served, '-inf', start)
     end
     if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
-    if call('EXISTS', P .. 'models') == 1 then call('ZADD', served, ends, user) end
+    if call('EXISTS', P .. 'models') == 0 then return end
+    call('ZADD', served, ends, user)
     for i = 1, #with_work do
         local turns = P .. 'turns:' .. with_work[i]
         local theirs = with_work[i] ~= model and tonumber(call('ZSCORE', turns, user))

@@ -1,6 +1,6 @@
 -- complete: stores an answer, once. Compare and set: the first valid answer wins.
 -- Stops these races: two engines answer the same query (the second gets done), an engine answers
---   after its lease ended and another has claimed the row (lost: the fencing id or the holder
+--   after its lease ended and another has claimed the row (lost: the holder or the fencing id
 --   differs), the same answer sent twice after a lost reply (same).
 -- KEYS: t:<topic>, leases, partials:<topic>:<seq>.
 -- ARGV: nonce, topic, seq, lease ('' when the engine did not say), holder (account name), query (JSON),

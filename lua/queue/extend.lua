@@ -1,6 +1,5 @@
 -- extend: a heartbeat: the lease begins anew, if it is still this one's.
--- KEYS: t:<topic>, leases.  ARGV: nonce, topic, lease, holder (account name): leases are small numbers,
---   so knowing one proves nothing.
+-- KEYS: t:<topic>, leases.  ARGV: nonce, topic, lease, holder (account name).
 -- Returns: ok/<cancelled Seqs, ','> | lost | replay
 -- Wakes: nobody.  Repeatable: yes.
 verbs.extend = function(a)
@@ -9,12 +8,10 @@ verbs.extend = function(a)
     local key = P .. 't:' .. topic
     if call('EXISTS', key) == 0 then return 'lost' end
     local cancelled = call('HGET', key, 'c:' .. lease)
-    local seqs, _, holder = held_by(topic, lease)
-    if #seqs == 0 then
+    if #held_by(topic, lease, args[a + 3]) == 0 then
         if cancelled then return 'ok\n' .. cancelled end
         return 'lost'
     end
-    if holder ~= args[a + 3] then return 'lost' end
     lease_kept[#lease_kept + 1] = now_ms + lease_ms
     lease_kept[#lease_kept + 1] = lease .. ' ' .. topic
     return 'ok\n' .. (cancelled or '')

@@ -16,8 +16,8 @@ verbs.partial = function(a)
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease)
     if not got[1] then return 'lost' end
     local stream = P .. 'partials:' .. topic .. ':' .. seq
-    local holding, attempt, holder = parse_pending(got[2])
-    if holding ~= lease or holder ~= args[a + 8] then
+    local holding, attempt, by = parse_pending(got[2])
+    if holding ~= lease or by ~= args[a + 8] then
         if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
             return 'cancelled\n' .. format('%d', offset + #args[a + 5] + #args[a + 6])
         end

@@ -18,9 +18,8 @@ verbs.release = function(a)
         lease, attempt, _, n = parse_pending(call('HGET', key, 's:' .. seq))
         seqs, attempts = {seq}, {attempt}
     else
-        local by
-        seqs, attempts, by = held_by(topic, lease)
-        if #seqs == 0 or by ~= holder then return 'lost' end
+        seqs, attempts = held_by(topic, lease, holder)
+        if #seqs == 0 then return 'lost' end
         call('HDEL', key, 'l:' .. lease)
         end_lease(lease, topic)
     end

@@ -137,7 +137,7 @@ class World {
     const reply = (await this.run(node, 'complete', 0, topic, seq, lease, holder, JSON.stringify(q.query), answer, '')).split('\n')[0];
     if (q.state === 'Done') return assert.equal(reply, q.answer === answer ? 'same' : 'done');
     if (q.state === 'Failed' || q.state === 'Cancelled') return assert.equal(reply, q.state.toLowerCase());
-    const isGood = q.state === 'Open' || (lease ? lease === q.lease : holder === q.holder);
+    const isGood = q.state === 'Open' || (holder === q.holder && (!lease || lease === q.lease));
     assert.equal(reply, isGood ? 'ok' : 'lost');
     if (isGood) Object.assign(q, { state: 'Done', answer });
   }
@@ -159,7 +159,7 @@ class World {
     const lease = q.lease ?? '5';
     const retries = this.below(3) > 0;
     const held = this.held(topic, lease);
-    const reply = await this.run(node, 'release', 0, topic, lease, 'E', '', REASON, retries ? '1' : '0');
+    const reply = await this.run(node, 'release', 0, topic, lease, q.holder ?? 'E', '', REASON, retries ? '1' : '0');
     assert.equal(reply, held.length ? 'ok' : 'lost');
     if (retries) this.giveBack(held);
     else for (const one of held) one.state = 'Failed';
@@ -187,7 +187,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, q } = found;
-    const reply = (await this.run(node, 'extend', 0, topic, q.lease ?? '999999')).split('\n')[0];
+    const reply = (await this.run(node, 'extend', 0, topic, q.lease ?? '999999', q.holder ?? 'E')).split('\n')[0];
     if (this.held(topic, q.lease ?? '999999').length) assert.equal(reply, 'ok');
     else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it hears of a cancel
   }
@@ -232,7 +232,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, seq, q } = found;
-    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? '999999', 0, '', 'text', 1000);
+    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? '999999', 0, '', 'text', 1000, q.holder ?? 'E');
     if (q.state === 'Pending') assert.equal(reply, 'ok\n4');
     else assert.ok(reply === 'lost' || reply === 'cancelled\n4', reply);
   }

@@ -58,8 +58,8 @@ scripts('check', ({ cases, test, shard }) => {
 });
 
 scripts('partial', ({ cases }) => {
-  const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000 } = {}) =>
-    ['partial', 0, 't', seq, lease, offset, think, answer, max];
+  const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000, holder = 'E' } = {}) =>
+    ['partial', 0, 't', seq, lease, offset, think, answer, max, holder];
   const pending = (more = {}, attempt = 1) => ({ 't:t': topicOf([`P 7 ${attempt} E 1`], more), leases: zset({ '7 t': LATER }) });
   const renewed = { leases: zset({ '7 t': soon(150_000) }) };
   const pieces = (...list) => ttl(86_400, stream(...list.map(([id, k, x, o]) => [id, { k, x, o }])));
@@ -86,10 +86,11 @@ scripts('partial', ({ cases }) => {
     { name: 'more than is allowed', before: pending(), call: partial({ think: 'hm', answer: 'x'.repeat(999) }), reply: 'large' },
     { name: 'race: another engine has claimed it since', before: { ...pending(), 't:t': topicOf(['P 8 2 F 1']) }, call: partial({ answer: 'x' }), reply: 'lost' },
     { name: 'race: it is Open again', before: { 't:t': topicOf([undefined]) }, call: partial({ answer: 'x' }), reply: 'lost' },
+    { name: 'of another engine: a lease can be guessed', before: pending(), call: partial({ holder: 'F', answer: 'x' }), reply: 'lost' },
     { name: 'without a lease', before: pending(), call: partial({ lease: '', answer: 'x' }), reply: 'lost' },
     { name: 'race: cancelled meanwhile: its engine hears of it', before: { 't:t': topicOf(['C "user"'], { 'c:7': '12,1' }) }, call: partial({ offset: 5, think: 'ab', answer: 'c' }), reply: 'cancelled\n8' },
     { name: 'another one of the claim was cancelled', before: { 't:t': topicOf(['D'], { 'c:7': '12,11' }) }, call: partial({ answer: 'c' }), reply: 'lost' },
-    { name: 'an unknown query', call: partial(), reply: 'missing' },
+    { name: 'an unknown query', call: partial(), reply: 'lost' },
   ]);
 });
 

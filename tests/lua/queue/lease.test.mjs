@@ -69,31 +69,32 @@ scripts('extend', ({ cases }) => {
     {
       name: 'a heartbeat begins the lease anew',
       before: held({ until: LATER }),
-      call: ['extend', 0, 't', '7'],
+      call: ['extend', 0, 't', '7', 'E'],
       reply: 'ok\n',
       after: { leases: zset({ '7 t': soon(150_000) }) },
     },
-    { name: 'an unknown topic is missing', call: ['extend', 0, 'x', '7'], reply: 'missing' },
-    { name: 'another lease of that topic is lost', before: held(), call: ['extend', 0, 't', '8'], reply: 'lost' },
-    { name: 'a lease of another topic is lost', before: { ...held(), 't:u': topicOf([undefined]) }, call: ['extend', 0, 'u', '7'], reply: 'lost' },
-    { name: 'what is no number is lost', before: held(), call: ['extend', 0, 't', 'x y%'], reply: 'lost' },
+    { name: 'a lease of an unknown topic is lost', call: ['extend', 0, 'x', '7', 'E'], reply: 'lost' },
+    { name: 'another lease of that topic is lost', before: held(), call: ['extend', 0, 't', '8', 'E'], reply: 'lost' },
+    { name: 'a lease of another topic is lost', before: { ...held(), 't:u': topicOf([undefined]) }, call: ['extend', 0, 'u', '7', 'E'], reply: 'lost' },
+    { name: 'the lease of another engine is lost: its number can be guessed', before: held(), call: ['extend', 0, 't', '7', 'F'], reply: 'lost' },
+    { name: 'what is no number is lost', before: held(), call: ['extend', 0, 't', 'x y%', 'E'], reply: 'lost' },
     {
       name: 'race: the heartbeat of an engine whose query another one has claimed since is lost',
       before: { ...held(), 't:t': topicOf(['P 8 2 F 1']), leases: zset({ '8 t': 9e12 }) },
-      call: ['extend', 0, 't', '7'],
+      call: ['extend', 0, 't', '7', 'E'],
       reply: 'lost',
     },
     {
       name: 'the heartbeat of a claim of three tells what was cancelled, and goes on for the others',
       before: { ...heldThree(), 't:t': topicOf(['P 7 1 E 3', 'C "user"', 'C "user"'], { 'l:7': '1 2 3', 'c:7': '2,3' }) },
-      call: ['extend', 0, 't', '7'],
+      call: ['extend', 0, 't', '7', 'E'],
       reply: 'ok\n2,3',
       after: { leases: zset({ '7 t': soon(150_000) }) },
     },
     {
       name: 'a claim whose queries are all cancelled hears of it, and has no lease',
       before: { 't:t': topicOf(['C "user"'], { 'c:7': '1' }) },
-      call: ['extend', 0, 't', '7'],
+      call: ['extend', 0, 't', '7', 'E'],
       reply: 'ok\n1',
     },
   ]);
@@ -181,7 +182,8 @@ scripts('release', ({ cases }) => {
         [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
       },
     },
-    { name: 'an unknown topic is missing', call: release(), reply: 'missing' },
+    { name: 'a lease of an unknown topic is lost', call: release(), reply: 'lost' },
+    { name: 'the lease of another engine is lost', before: held(), call: release({ holder: 'F' }), reply: 'lost' },
     { name: 'race: a lease that ended is lost', before: { 't:t': topicOf([undefined]) }, call: release(), reply: 'lost' },
     {
       name: 'without a lease the text names the row: the others of that claim stay with their engine',
@@ -335,7 +337,7 @@ scripts('reap', ({ cases, test, shard }) => {
     for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
     assert.match(await shard.call('claim', 0, 'E|*', '0'), /^claim\nE\|\*\nt\n1\n1\n1\n3\n/);
     await shard.cmd('CONFIG', 'RESETSTAT');
-    assert.equal(await shard.call('extend', 0, 't', '1'), 'ok\n');
+    assert.equal(await shard.call('extend', 0, 't', '1', 'E'), 'ok\n');
     const { cmdstat_hmget } = await shard.redis.info('commandstats');
     assert.ok(Number(/calls=(\d+)/.exec(cmdstat_hmget)[1]) < 5, cmdstat_hmget);
     await shard.cmd('ZADD', shard.key('leases'), 1, '1 t');
@@ -350,7 +352,7 @@ scripts('reap', ({ cases, test, shard }) => {
     const flat = Object.entries(topicOf(Array(3000).fill('D'))).flat();
     for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
     await shard.cmd('CONFIG', 'RESETSTAT');
-    assert.equal(await shard.call('extend', 0, 't', '99'), 'lost');
+    assert.equal(await shard.call('extend', 0, 't', '99', 'E'), 'lost');
     const { cmdstat_hmget } = await shard.redis.info('commandstats');
     assert.ok(Number(/calls=(\d+)/.exec(cmdstat_hmget)[1]) <= 2, cmdstat_hmget);
   });
