@@ -2,13 +2,14 @@
 -- (shared/redis/library.c puts the `#!lua` line and FUNCTION_NAME in front). One registered
 -- function, `turn`, runs what one turn of a node's event loop asked for; see include/turn.lua.
 -- While a library is loaded Redis gives it nothing but register_function: `turn` calls this first.
-local call, tonumber, tostring, floor, max, min, ceil, match, gmatch, sub, byte, find, format, concat
-local sort, pairs, ipairs, unpack
+local call, tonumber, tostring, floor, max, min, ceil, match, gmatch, gsub, sub, byte, find, format, concat
+local sort, pairs, ipairs, unpack, pcall, type
 local function begin_library()
     call, tonumber, tostring, pairs, ipairs, unpack = redis.call, _G.tonumber, _G.tostring, _G.pairs,
         _G.ipairs, _G.unpack
+    pcall, type = _G.pcall, _G.type
     floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
-    match, gmatch, sub, byte = string.match, string.gmatch, string.sub, string.byte
+    match, gmatch, gsub, sub, byte = string.match, string.gmatch, string.gsub, string.sub, string.byte
     find, format, concat, sort = string.find, string.format, table.concat, table.sort
 end
 local verbs = {}

@@ -4,16 +4,21 @@
 --   seq          the last Seq
 --   q:<seq>      the row, 7 lines: created ms / "account user model weight" (names) / user /
 --                model / modifiers / traceparent / query (JSON, as clients get them)
---   s:<seq>      its state; absent: Open. "P <lease> <attempt> <holder> <n>": Pending, n: queries
---                in that claim; behind it the node that it was handed to, unless it took it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
+--   s:<seq>      its state; absent: Open. "P <lease> <attempt> <holder> <n>": Pending; n: 1, or more
+--                when the claim is listed; behind it the node that it was handed to, unless it took
+--                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
 --   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account
 --   w:<seq>      ids of the nodes that wait for it
---   l:<lease>    the Seqs of a claim that took more than one
+--   l:<lease>    the Seqs of a claim that took more than one, or one far behind the newest, ' '
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
---   open         the Open queries: "<seq> <attempts> <model> <user> <account> <weight>;"...
+--   open         the Open queries by Seq: "<seq> <attempts> <model> <user> <account> <weight>;"...
 -- The zset leases ("<lease> <topic>" -> deadline ms) is the index of running claims.
 -- A claim as text: class / topic / lease / attempt / n, then per query its Seq and 7 row lines.
+
+local CLAIM_MAX = 1000 -- queries of a claim; what lies behind them is the next one's
+local LOOK_BACK = 100  -- a claim of one query older than that is listed: searching would take long
+local STATES = 500     -- states read with one call
 
 local function parse_pending(state)
     if not state or byte(state) ~= 80 then return nil end
@@ -38,24 +43,27 @@ local function start_lease(topic)
     local lease = next_lease()
     lease_new[#lease_new + 1] = now_ms + delivery_ms + 0.5
     lease_new[#lease_new + 1] = lease .. ' ' .. topic
+    lease_known[lease] = true
     return lease
 end
 
 local function end_lease(lease, topic)
     lease_gone[#lease_gone + 1] = lease .. ' ' .. topic
+    lease_known[lease] = false
 end
 
 -- Marks all Open queries of `topic` that the class takes as Pending and returns the claim as text, or
 -- nil when there is none. `turn_of` {model, user, vt}: whose turn pays for it.
 local function claim_topic(topic, entry, turn_of)
     local key = P .. 't:' .. topic
-    local open = call('HGET', key, 'open')
+    local got = call('HMGET', key, 'open', 'seq')
+    local open = got[1]
     if not open or open == '' then return nil end
-    local seqs, rows, rest, attempt, weight = {}, {}, '', 0, 1
-    local taken, states = {}, {}
+    local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
+    local taken, left, states = {}, {}, {}
     for item in gmatch(open, '[^;]+') do
         local seq, attempts, model, user, account, w = match(item, '^(%d+) (%d+) (%S+) (%S+) (%S+) (%S+)$')
-        if takes_model(entry.models, model) then
+        if #seqs < CLAIM_MAX and takes_model(entry.models, model) then
             seqs[#seqs + 1] = seq
             rows[#rows + 1] = 'q:' .. seq
             states[#states + 1] = tonumber(attempts) + 1
@@ -64,28 +72,31 @@ local function claim_topic(topic, entry, turn_of)
             if turn_of and model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
             count_open(account, user, -1)
         else
-            rest = rest .. item .. ';'
+            rest[#rest + 1] = item .. ';'
+            left[model .. ' ' .. user] = true
         end
     end
     if #seqs == 0 then return nil end
     rows = call('HMGET', key, unpack(rows))
     local lease = start_lease(topic)
-    local set = {'open', rest}
+    local n = #seqs
+    if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
+    local set = {'open', concat(rest)}
     local text = {entry.account .. '|' .. entry.models, topic, lease, attempt, #seqs}
     for i = 1, #seqs do
         set[#set + 1] = 's:' .. seqs[i]
-        set[#set + 1] = 'P ' .. lease .. ' ' .. states[i] .. ' ' .. entry.account .. ' ' .. #seqs
+        set[#set + 1] = 'P ' .. lease .. ' ' .. states[i] .. ' ' .. entry.account .. ' ' .. n
             .. handed_to(entry)
         text[#text + 1] = seqs[i]
         text[#text + 1] = rows[i]
     end
-    if #seqs > 1 then
+    if n > 1 then
         set[#set + 1] = 'l:' .. lease
         set[#set + 1] = concat(seqs, ' ')
     end
     call('HSET', key, unpack(set))
-    for _, pair in pairs(taken) do
-        local has_more = dequeue(pair[1], pair[2], topic)
+    for name, pair in pairs(taken) do
+        local has_more = left[name] or dequeue(pair[1], pair[2], topic)
         if turn_of and pair[1] == turn_of[1] and pair[2] == turn_of[2] then
             charge(pair[1], pair[2], turn_of[3], weight, has_more)
         end
@@ -118,31 +129,52 @@ local function offer(model)
     end
 end
 
--- Puts Pending (or Failed) rows back to Open, at the front. `attempts` per Seq: how many claims
--- they have used up. The caller has ended the lease.
+-- Puts Pending (or Failed) rows back to Open, in their place by Seq and served next. `attempts` per Seq:
+-- how many claims they have used up. The caller has ended the lease.
 local function reopen(topic, seqs, attempts)
     local key = P .. 't:' .. topic
-    local open = call('HGET', key, 'open') or ''
-    local models, gone, front = {}, {}, ''
+    local fields, gone, items, models = {'open'}, {}, {}, {}
     for i = 1, #seqs do
-        local row = call('HGET', key, 'q:' .. seqs[i])
-        local ms, account, user, model, weight = match(row, '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
-        front = front .. open_item(seqs[i], attempts[i], model, user, account, weight)
-        gone[#gone + 1] = 's:' .. seqs[i]
+        fields[i + 1] = 'q:' .. seqs[i]
+        gone[i] = 's:' .. seqs[i]
+    end
+    local got = call('HMGET', key, unpack(fields))
+    for item in gmatch(got[1] or '', '[^;]+') do
+        items[#items + 1] = {tonumber(match(item, '^%d+')), item .. ';'}
+    end
+    for i = 1, #seqs do
+        local ms, account, user, model, weight = match(got[i + 1], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
+        items[#items + 1] = {tonumber(seqs[i]), open_item(seqs[i], attempts[i], model, user, account, weight)}
         count_open(account, user, 1)
         enqueue(model, user, topic, tonumber(ms) * 1000, true)
         models[model] = true
     end
-    call('HSET', key, 'open', front .. open)
+    sort(items, function(x, y) return x[1] < y[1] end)
+    for i = 1, #items do items[i] = items[i][2] end
+    call('HSET', key, 'open', concat(items))
     call('HDEL', key, unpack(gone))
     for model in pairs(models) do offer(model) end
 end
 
--- The Seqs that a lease still holds in a topic, with their attempts.
+-- Calls visit(seq, state) for these Seqs (text) of a topic's hash, until it returns true.
+local function each_state(key, seqs, visit)
+    for from = 1, #seqs, STATES do
+        local fields = {}
+        for i = from, min(from + STATES - 1, #seqs) do fields[#fields + 1] = 's:' .. seqs[i] end
+        local states = call('HMGET', key, unpack(fields))
+        for i = 1, #fields do
+            if visit(seqs[from + i - 1], states[i]) then return end
+        end
+    end
+end
+
+-- The Seqs that a lease still holds in a topic, with their attempts. A claim that is not listed holds
+-- one of the newest rows (LOOK_BACK, and what was added since): searched from the newest backwards,
+-- and only while the lease lives.
 local function held_by(topic, lease)
     local key = P .. 't:' .. topic
-    local listed = call('HGET', key, 'l:' .. lease)
-    local seqs, attempts = {}, {}
+    local got = call('HMGET', key, 'l:' .. lease, 'seq')
+    local seqs, attempts, list = {}, {}, {}
     local function look(seq, state)
         local holding, attempt = parse_pending(state)
         if holding == lease then
@@ -150,15 +182,19 @@ local function held_by(topic, lease)
             attempts[#attempts + 1] = attempt
         end
     end
-    if listed then
-        for seq in gmatch(listed, '%d+') do look(seq, call('HGET', key, 's:' .. seq)) end
+    if got[1] then
+        for seq in gmatch(got[1], '%d+') do list[#list + 1] = seq end
+        each_state(key, list, look)
         return seqs, attempts
     end
-    -- A claim of one query is not listed: find it from the newest row backwards.
-    local last = tonumber(call('HGET', key, 'seq')) or 0
-    for seq = last, max(1, last - 9999), -1 do
-        look(format('%d', seq), call('HGET', key, 's:' .. seq))
-        if #seqs > 0 then break end
+    local lives = lease_known[lease]
+    if lives == nil then lives = call('ZSCORE', P .. 'leases', lease .. ' ' .. topic) end
+    local last, step = lives and tonumber(got[2]) or 0, 8
+    while last > 0 and #seqs == 0 do
+        list = {}
+        for seq = last, max(1, last - step + 1), -1 do list[#list + 1] = format('%d', seq) end
+        each_state(key, list, look)
+        last, step = last - step, min(step * 4, STATES)
     end
     return seqs, attempts
 end

@@ -4,35 +4,29 @@
 -- the user with the lowest virtual time and moves it 1/weight further, so 1,000 questions of one
 -- user delay another user's single one by at most one turn. A user has one virtual time, in whatever
 -- models it asks. A user that comes (back) starts at the shard's virtual time: being away saves
--- nothing up.
+-- nothing up. And coming back at once, or with another model, gains nothing: until the virtual time has
+-- passed the end of its last turn, that is where it starts (the zset served, user -> virtual time; it
+-- goes when there is no work left to be fair about).
 
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 
--- Calls visit(turns key, virtual time) for the other models of `with_work` in which the user waits.
-local function each_other_turn(with_work, model, user, visit)
-    for i = 1, #with_work do
-        if with_work[i] ~= model then
-            local turns = P .. 'turns:' .. with_work[i]
-            local vt = tonumber(call('ZSCORE', turns, user))
-            if vt and vt ~= FRONT then visit(turns, vt) end
-        end
-    end
-end
-
 local function enqueue(model, user, topic, at_us, is_front)
-    local queue = P .. 'open:' .. model .. ':' .. user
+    local queue, turns = P .. 'open:' .. model .. ':' .. user, P .. 'turns:' .. model
     -- A topic that has newer Open queries takes the age of what comes back to it.
     call('ZADD', queue, is_front and 'LT' or 'NX', at_us, topic)
     if is_front then
-        call('ZADD', P .. 'turns:' .. model, FRONT, user)
-    else
-        local vt = meta_load().vt
-        each_other_turn(call('SMEMBERS', P .. 'models'), model, user, function(_, other_vt)
-            vt = max(vt, other_vt)
-        end)
-        call('ZADD', P .. 'turns:' .. model, 'NX', vt, user)
+        call('ZADD', turns, FRONT, user)
+    elseif call('ZADD', turns, 'NX', meta_load().vt, user) == 1 then
+        local ends = tonumber(call('ZSCORE', P .. 'served', user))
+        if ends and ends > meta.vt then call('ZADD', turns, ends, user) end
     end
     call('SADD', P .. 'models', model)
+end
+
+-- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
+-- models are called is up to those who ask.
+local function is_room_for(model, models_max)
+    return call('SISMEMBER', P .. 'models', model) == 1 or call('SCARD', P .. 'models') < models_max
 end
 
 -- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without
@@ -71,16 +65,24 @@ end
 -- Moves a served user to its next turn, in all models.
 local function charge(model, user, vt, weight, has_more)
     local m = meta_load()
-    local start = max(m.vt, vt)
+    local start, served = max(m.vt, vt), P .. 'served'
+    local ends = format('%.6f', start + 1 / weight)
     if start ~= m.vt then
         m.vt = start
         meta_dirty = true
+        call('ZREMRANGEBYSCORE', served, '-inf', start)
     end
-    local turn = format('%.6f', start + 1 / weight)
-    if has_more then call('ZADD', P .. 'turns:' .. model, turn, user) end
-    each_other_turn(with_work, model, user, function(turns)
-        call('ZADD', turns, 'XX', 'GT', turn, user)
-    end)
+    if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
+    if has_more or call('EXISTS', P .. 'models') == 1 then
+        call('ZADD', served, 'GT', ends, user)
+    else
+        call('DEL', served)
+    end
+    for i = 1, #with_work do
+        local turns = P .. 'turns:' .. with_work[i]
+        local other_vt = with_work[i] ~= model and tonumber(call('ZSCORE', turns, user))
+        if other_vt and other_vt ~= FRONT then call('ZADD', turns, 'GT', ends, user) end
+    end
 end
 
 -- How many topics would be served before the topic at `rank` in this user's queue: its own

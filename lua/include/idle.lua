@@ -97,7 +97,7 @@ local function strike_off(other)
     end
 end
 
-local function begin_idle()
+begin_idle = function()
     idle, idle_by_member, idle_dirty, idle_is_loaded, is_alive_at = {}, {}, {}, false, {}
 end
 
@@ -109,6 +109,4 @@ flush_idle = function()
             call('ZREM', P .. 'idle', entry.member)
         end
     end
-    begin_idle()
 end
-begin_idle()

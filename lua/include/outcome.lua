@@ -35,31 +35,37 @@ end
 -- Takes an Open query out of the queue.
 local function leave_open(topic, seq)
     local key = P .. 't:' .. topic
-    local rest, mine, still = '', nil, false
+    local rest, mine, still = {}, nil, false
     for item in gmatch(call('HGET', key, 'open') or '', '[^;]+') do
-        if match(item, '^%d+') == seq then mine = item else rest = rest .. item .. ';' end
+        if match(item, '^%d+') == seq then mine = item else rest[#rest + 1] = item .. ';' end
     end
     if not mine then return end
     local model, user, account = match(mine, '^%d+ %d+ (%S+) (%S+) (%S+)')
-    for item in gmatch(rest, '[^;]+') do
-        local m, u = match(item, '^%d+ %d+ (%S+) (%S+)')
+    for i = 1, #rest do
+        local m, u = match(rest[i], '^%d+ %d+ (%S+) (%S+)')
         if m == model and u == user then still = true end
     end
-    call('HSET', key, 'open', rest)
+    call('HSET', key, 'open', concat(rest))
     count_open(account, user, -1)
     if not still then dequeue(model, user, topic) end
 end
 
 local FAILED_MAX = 1000 -- failed queries that operators can list
+local STAT_S = 7200
 
--- Ends a query that is Open or Pending as Failed ("F") or Cancelled ("C").
-local function end_query(topic, seq, kind, reason)
+-- Ends a query that is Open or Pending as Failed ("F") or Cancelled ("C"). `is_lease_over`: the caller
+-- has ended its lease, or will.
+local function end_query(topic, seq, kind, reason, is_lease_over)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
     local lease, _, _, n = parse_pending(got[1])
     local state = kind .. ' ' .. reason
     call('HSET', key, 's:' .. seq, state, 'w:' .. seq, '')
-    if lease then leave_lease(topic, lease, n) else leave_open(topic, seq) end
+    if not lease then
+        leave_open(topic, seq)
+    elseif not is_lease_over then
+        leave_lease(topic, lease, n)
+    end
     if lease and kind == 'C' then
         local earlier = call('HGET', key, 'c:' .. lease)
         call('HSET', key, 'c:' .. lease, earlier and earlier .. ',' .. seq or seq)
@@ -67,19 +73,21 @@ local function end_query(topic, seq, kind, reason)
     if kind == 'F' then
         call('ZADD', P .. 'failed', now_ms, topic .. ' ' .. seq)
         call('ZREMRANGEBYRANK', P .. 'failed', 0, -FAILED_MAX - 1)
-        call('HINCRBY', P .. 'stat:' .. floor(now_s / 60), 'failed', 1)
+        local stat = P .. 'stat:' .. floor(now_s / 60)
+        call('HINCRBY', stat, 'failed', 1)
+        call('EXPIRE', stat, STAT_S)
     end
     call('DEL', P .. 'partials:' .. topic .. ':' .. seq)
     tell_waiters(topic, seq, got[3], outcome_event(topic, seq, got[2], state))
 end
 
 -- Gives Pending rows back after a claim ended without an answer: Open again at the front, or
--- Failed once their attempts are used up.
+-- Failed once their attempts are used up. The caller has ended the lease, or will.
 local function return_rows(topic, seqs, attempts, reason)
     local again, used = {}, {}
     for i = 1, #seqs do
         if attempts[i] >= max_attempts then
-            end_query(topic, seqs[i], 'F', reason)
+            end_query(topic, seqs[i], 'F', reason, true)
         else
             again[#again + 1] = seqs[i]
             used[#used + 1] = attempts[i]

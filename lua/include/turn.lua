@@ -11,7 +11,8 @@
 -- its arguments.
 -- Returns  one string per verb, then this node's own events (strings; see include/outcome.lua
 --          and include/claim.lua). All strings are lines: every field is a number, a name
---          (buf_put_name) or compact JSON, none of which holds a newline.
+--          (buf_put_name) or compact JSON, none of which holds a newline. A verb that breaks (a bug
+--          of ours) is an error in its place; the others of the turn run and are written all the same.
 -- A nonce argument is its 1-based place in the turn's list, 0 for none, negative for one that is
 -- only to be recorded (a request that is sent again after a lost connection).
 
@@ -20,6 +21,7 @@ local lease_ms, delivery_ms, max_attempts, queue_max
 local now_us, now_ms, now_s
 local meta, events, mail, is_replayed_at
 local lease_new, lease_gone, lease_kept
+local lease_known -- lease -> begun (true) or ended (false) in this turn
 local open_delta, users_seen
 
 -- meta holds the shard's counters: lease (last lease id), depth (Open queries), vt (virtual time
@@ -95,14 +97,26 @@ local function publish(channel, list)
     return call('PUBLISH', P .. channel, concat(list))
 end
 
+-- Calls use(...) with the list's items as arguments, a part at a time: Lua's stack takes 8,000, and one
+-- turn may end more leases than that.
+local PART = 5000
+local function in_parts(list, use)
+    if #list <= PART then
+        if #list > 0 then use(unpack(list)) end
+        return
+    end
+    for from = 1, #list, PART do use(unpack(list, from, min(from + PART - 1, #list))) end
+end
+
 local function flush_leases()
-    if #lease_new > 0 then call('ZADD', P .. 'leases', unpack(lease_new)) end
-    if #lease_kept > 0 then call('ZADD', P .. 'leases', 'XX', unpack(lease_kept)) end
-    if #lease_gone > 0 then call('ZREM', P .. 'leases', unpack(lease_gone)) end
+    local key = P .. 'leases'
+    if #lease_new > 0 then in_parts(lease_new, function(...) call('ZADD', key, ...) end) end
+    if #lease_kept > 0 then in_parts(lease_kept, function(...) call('ZADD', key, 'XX', ...) end) end
+    if #lease_gone > 0 then in_parts(lease_gone, function(...) call('ZREM', key, ...) end) end
     lease_new, lease_kept, lease_gone = {}, {}, {}
 end
 
-local flush_idle -- include/idle.lua
+local begin_idle, flush_idle -- include/idle.lua
 
 local function flush()
     flush_leases()
@@ -119,6 +133,15 @@ local function flush()
     for to, list in pairs(mail) do publish('node:' .. to, list) end
 end
 
+-- Runs one verb. What it breaks on stays its own: without this, what the verbs before it have collected
+-- (leases of rows that are Pending already) would be lost with it.
+local function run(verb, first)
+    local is_good, reply = pcall(verbs[verb], first)
+    if is_good then return reply end
+    if type(reply) == 'table' then reply = reply.err end
+    return {err = 'ERR ' .. tostring(verb) .. ': ' .. tostring(reply)}
+end
+
 local function turn(keys, argv)
     if not call then begin_library() end
     P, args, node = keys[1], argv, argv[1]
@@ -129,13 +152,14 @@ local function turn(keys, argv)
     now_us = now_s * 1000000 + tonumber(time[2])
     now_ms = floor(now_us / 1000)
     meta, meta_dirty, events, mail = nil, false, {}, {}
-    lease_new, lease_gone, lease_kept = {}, {}, {}
+    lease_new, lease_gone, lease_kept, lease_known = {}, {}, {}, {}
     open_delta, users_seen = {}, {}
+    begin_idle()
     local nonce_n = tonumber(argv[6])
     use_nonces(7, nonce_n)
     local replies, i = {}, 7 + nonce_n
     while args[i] do
-        replies[#replies + 1] = verbs[args[i]](i + 2)
+        replies[#replies + 1] = run(args[i], i + 2)
         i = i + 2 + args[i + 1]
     end
     flush()

@@ -1,6 +1,7 @@
 -- add: stores one query in its topic and makes it claimable.
 -- Guarantees: Seq counts 1, 2, 3 in a topic; the same Idempotency-Key stores nothing twice; a full
---   queue stores nothing. With an engine parked somewhere the query is handed over at once and
+--   queue (TOPIC_OPEN_MAX Open queries of a topic, MODELS_MAX models waited for, max_waiting of a user,
+--   queue_max in all) stores nothing. With an engine parked somewhere the query is handed over at once and
 --   never enters the queue.
 -- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key>
 --   string with TTL; include/fair.lua, include/idle.lua, meta.
@@ -10,6 +11,15 @@
 -- Returns: ok/seq/ms | replay | missing | mismatch | waiting/depth/eta | full/depth/eta
 -- Wakes: one parked poll, by hand-over.  Repeatable: only with an idempotency key.
 local IDEMPOTENCY_S = 86400
+local TOPIC_OPEN_MAX, MODELS_MAX = 1000, 1000
+local OPEN_ITEM_MIN = 12 -- bytes: "1 0 m u a 1;"
+
+-- How many queries an `open` field holds; counted only when they may be too many.
+local function open_n(open)
+    if #open < TOPIC_OPEN_MAX * OPEN_ITEM_MIN then return 0 end
+    local _, n = gsub(open, ';', '')
+    return n
+end
 
 verbs.add = function(a)
     if is_replayed(args[a]) then return 'replay' end
@@ -42,7 +52,12 @@ verbs.add = function(a)
     else
         local depth, mine = meta_load().depth, open_count(account, user)
         if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. eta_seconds(mine) end
-        if depth >= queue_max then return 'full\n' .. depth .. '\n' .. eta_seconds(depth) end
+        if has_open and open_n(got[3]) >= TOPIC_OPEN_MAX then
+            return 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. eta_seconds(TOPIC_OPEN_MAX)
+        end
+        if depth >= queue_max or not is_room_for(model, MODELS_MAX) then
+            return 'full\n' .. depth .. '\n' .. eta_seconds(depth)
+        end
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'u:' .. user, '1', 'open',
              (got[3] or '') .. open_item(seq, 0, model, user, account, weight))
         count_open(account, user, 1)

@@ -8,18 +8,22 @@
 -- Returns: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay
 -- Wakes: every node that waits for the query, with the answer.  Repeatable: yes.
 
--- The lowest Seq that `holder` holds with that very text.
+local TEXT_LOOK_BACK = 10000
+
+-- The lowest Seq that `holder` holds with that very text, among the newest rows.
 local function find_held_text(topic, holder, query)
     local key = P .. 't:' .. topic
     local last = tonumber(call('HGET', key, 'seq')) or 0
-    for seq = max(1, last - 9999), last do
-        local _, _, by = parse_pending(call('HGET', key, 's:' .. seq))
-        if by == holder then
-            local row = call('HGET', key, 'q:' .. seq)
-            if sub(row, -#query - 1) == '\n' .. query then return format('%d', seq) end
+    local list, found = {}, nil
+    for seq = max(1, last - TEXT_LOOK_BACK + 1), last do list[#list + 1] = format('%d', seq) end
+    each_state(key, list, function(seq, state)
+        local _, _, by = parse_pending(state)
+        if by == holder and sub(call('HGET', key, 'q:' .. seq), -#query - 1) == '\n' .. query then
+            found = seq
         end
-    end
-    return nil
+        return found
+    end)
+    return found
 end
 
 verbs.complete = function(a)

@@ -13,13 +13,13 @@ verbs.reap = function(a)
                      'LIMIT', 0, REAP_MAX)
     for i = 1, #due, 2 do
         local lease, topic = match(due[i], '^(%d+) (%S+)$')
-        call('ZREM', P .. 'leases', due[i])
         local seqs, attempts = held_by(topic, lease)
         if due[i + 1] % 1 ~= 0 and #seqs > 0 then
             for k = 1, #attempts do attempts[k] = attempts[k] - 1 end
             local _, _, _, _, to = parse_pending(call('HGET', P .. 't:' .. topic, 's:' .. seqs[1]))
             strike_off(to)
         end
+        end_lease(lease, topic)
         call('HDEL', P .. 't:' .. topic, 'l:' .. lease)
         return_rows(topic, seqs, attempts, '"No answer came before the lease ended, in any attempt."')
     end

@@ -11,15 +11,12 @@ verbs.release = function(a)
     local reason, is_retry = args[a + 5], args[a + 6] == '1'
     local key = P .. 't:' .. topic
     if call('EXISTS', key) == 0 then return 'missing' end
-    local seqs, attempts
+    local seqs, attempts, attempt, n, _
     if lease == '' then
         local seq = find_held_text(topic, holder, query)
         if not seq then return 'lost' end
-        local attempt
-        lease, attempt = parse_pending(call('HGET', key, 's:' .. seq))
+        lease, attempt, _, n = parse_pending(call('HGET', key, 's:' .. seq))
         seqs, attempts = {seq}, {attempt}
-        local listed = call('HGET', key, 'l:' .. lease)
-        if not listed then end_lease(lease, topic) end
     else
         seqs, attempts = held_by(topic, lease)
         if #seqs == 0 then return 'lost' end
@@ -29,7 +26,8 @@ verbs.release = function(a)
     if is_retry then
         return_rows(topic, seqs, attempts, reason)
     else
-        for i = 1, #seqs do end_query(topic, seqs[i], 'F', reason) end
+        for i = 1, #seqs do end_query(topic, seqs[i], 'F', reason, true) end
     end
+    if n then leave_lease(topic, lease, n) end -- its other queries stay with their engine
     return 'ok'
 end

@@ -1,13 +1,16 @@
 -- supersede: an engine that names itself has one poll; its newer one ends the older, on any node.
--- KEYS: polls hash ("<account> <engine>" -> "<node> <poll>").  ARGV: account, engine, poll.
--- Returns: ok.  Wakes: the node that holds the older poll.  Repeatable: yes.
+-- KEYS: poll:<account>:<engine> string with TTL ("<node> <poll>").  ARGV: account, engine, poll.
+-- Returns: ok.  Wakes: the node that holds the older poll, this one too (its older poll may be of
+--   another class).  Repeatable: yes.
+local POLL_S = 300 -- no poll is parked longer
 verbs.supersede = function(a)
-    local who = args[a] .. ' ' .. args[a + 1]
-    local older = call('HGET', P .. 'polls', who)
+    local account, engine, poll = args[a], args[a + 1], args[a + 2]
+    local older = call('SET', P .. 'poll:' .. account .. ':' .. engine, node .. ' ' .. poll, 'GET', 'EX', POLL_S)
     if older then
-        local at, poll = match(older, '^(%S+) (%S+)$')
-        send_event(at, 'supersede\n' .. args[a] .. '\n' .. args[a + 1] .. '\n' .. poll)
+        local at, number = match(older, '^(%S+) (%S+)$')
+        if at ~= node or number ~= poll then
+            send_event(at, 'supersede\n' .. account .. '\n' .. engine .. '\n' .. number)
+        end
     end
-    call('HSET', P .. 'polls', who, node .. ' ' .. args[a + 2])
     return 'ok'
 end

@@ -1,22 +1,62 @@
 -- sync: the slow rescan. A node says that it is there, states its credits anew, and takes what is
 -- claimable for polls that missed their hand-over (a lost message, a struck-off node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, engines hash, drained set,
---   stat:<minute> hash, nonces:<day> set, models set.
+--   stat:<minute> hash, nonces:<day> set, models set, include/claim.lua.
 -- ARGV: info (JSON), added, done (counts since the last sync), class_n, then per class
 --   the class and its parked polls, then per engine seen since the last sync its "<account> <engine>"
 --   and its info (JSON).
 -- Returns: <ms until the next lease ends or ''>/<drained accounts, ','>
--- Wakes: this node's polls only.  Repeatable: yes.
-local NODE_GONE_MS, STAT_S, NONCE_S = 60000, 7200, 172800
+-- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.  Repeatable: yes.
+local NODE_GONE_MS, NONCE_S, SYNC_CLAIMS_MAX = 60000, 172800, 1000
+local ENGINES_MAX, ENGINE_GONE_MS = 1000, 86400000
+
+-- Nodes that have not said anything for a minute go, with the credits that they had.
+local function forget_nodes()
+    local gone = call('ZRANGEBYSCORE', P .. 'nodes', '-inf', now_ms - NODE_GONE_MS)
+    if #gone == 0 then return end
+    local members = call('ZRANGE', P .. 'idle', 0, -1)
+    for _, id in ipairs(gone) do
+        call('ZREM', P .. 'nodes', id)
+        call('HDEL', P .. 'node_info', id)
+        for _, member in ipairs(members) do
+            if sub(member, 1, #id + 1) == id .. ' ' then call('ZREM', P .. 'idle', member) end
+        end
+    end
+end
+
+-- Engines choose their names: of those not seen for a day none is kept, of all others the newest.
+local function forget_engines()
+    local all, seen = call('HGETALL', P .. 'engines'), {}
+    for i = 1, #all, 2 do
+        seen[#seen + 1] = {tonumber(match(all[i + 1], '^%d+')), all[i]}
+    end
+    sort(seen, function(x, y) return x[1] > y[1] or (x[1] == y[1] and x[2] < y[2]) end)
+    for i = #seen, 1, -1 do
+        if i <= ENGINES_MAX and seen[i][1] > now_ms - ENGINE_GONE_MS then break end
+        call('HDEL', P .. 'engines', seen[i][2])
+    end
+end
+
+-- States this node's credits of one class anew and takes what is claimable for them.
+local function serve_class(class, credits, claims_left)
+    local entry = own_entry(class)
+    entry.credits = credits
+    idle_dirty[entry] = true
+    while entry.credits > 0 and claims_left > 0 do
+        local text = claim_next(entry)
+        if not text then break end
+        add_credit(entry, -1)
+        claims_left = claims_left - 1
+        events[#events + 1] = 'claim\n' .. text
+    end
+    return claims_left
+end
 
 verbs.sync = function(a)
     local last = a + args[a - 1]
     call('ZADD', P .. 'nodes', now_ms, node)
     call('HSET', P .. 'node_info', node, args[a])
-    for _, gone in ipairs(call('ZRANGEBYSCORE', P .. 'nodes', '-inf', now_ms - NODE_GONE_MS)) do
-        call('ZREM', P .. 'nodes', gone)
-        call('HDEL', P .. 'node_info', gone)
-    end
+    forget_nodes()
     local stat = P .. 'stat:' .. floor(now_s / 60)
     for i, name in ipairs({'added', 'done'}) do
         if args[a + i] ~= '0' then
@@ -24,24 +64,20 @@ verbs.sync = function(a)
             call('EXPIRE', stat, STAT_S)
         end
     end
-    call('EXPIRE', P .. 'nonces:' .. floor(now_ms / 86400000), NONCE_S, 'NX')
-    local class_n, i = tonumber(args[a + 3]), a + 4
+    local day = floor(now_ms / 86400000)
+    call('EXPIRE', P .. 'nonces:' .. day, NONCE_S, 'NX')
+    call('EXPIRE', P .. 'nonces:' .. (day - 1), NONCE_S, 'NX') -- of a cluster that stopped in between
+    local class_n, i, claims_left = tonumber(args[a + 3]), a + 4, SYNC_CLAIMS_MAX
     for _ = 1, class_n do
-        local entry = own_entry(args[i])
-        entry.credits = tonumber(args[i + 1])
-        idle_dirty[entry] = true
-        while entry.credits > 0 do
-            local text = claim_next(entry)
-            if not text then break end
-            add_credit(entry, -1)
-            events[#events + 1] = 'claim\n' .. text
-        end
+        claims_left = serve_class(args[i], tonumber(args[i + 1]), claims_left)
         i = i + 2
     end
+    local new_n = 0
     while i < last do
-        call('HSET', P .. 'engines', args[i], now_ms .. ' ' .. args[i + 1])
+        new_n = new_n + call('HSET', P .. 'engines', args[i], now_ms .. ' ' .. args[i + 1])
         i = i + 2
     end
+    if new_n > 0 then forget_engines() end
     flush_leases()
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
     return (first and format('%d', max(0, first - now_ms)) or '') .. '\n'

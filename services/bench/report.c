@@ -105,6 +105,17 @@ static void put_cycle_rows(struct buf *out, const struct bench *bench,
     }
 }
 
+/* p50, p99 and the maximum; durations since the response may be negative. */
+static void put_wake_cells(struct buf *out, const struct bench_samples *samples)
+{
+    static const double points[] = {0.5, 0.99, 1};
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
+        if (samples->n == 0)
+            buf_printf(out, " %8s", "-");
+        else
+            buf_printf(out, " %8lld", (long long)bench_samples_quantile(samples, points[i]));
+}
+
 static void put_wake_rows(struct buf *out, const struct bench_results *results)
 {
     buf_printf(out, "\n%-10s %9s | %-26s | %s\n", "wake", "", "since the producer sent, us",
@@ -115,15 +126,11 @@ static void put_wake_rows(struct buf *out, const struct bench_results *results)
         const struct bench_wake_result *r = &results->wakes[mode - BENCH_WAKE];
         if (!results->has[mode])
             continue;
-        buf_printf(out, "%-10s %9zu | %8lld %8lld %8lld  | %8lld %8lld %8lld %7llu\n",
-                   bench_mode_name(mode), r->since_sent.n,
-                   (long long)bench_samples_quantile(&r->since_sent, 0.5),
-                   (long long)bench_samples_quantile(&r->since_sent, 0.99),
-                   (long long)bench_samples_quantile(&r->since_sent, 1),
-                   (long long)bench_samples_quantile(&r->since_returned, 0.5),
-                   (long long)bench_samples_quantile(&r->since_returned, 0.99),
-                   (long long)bench_samples_quantile(&r->since_returned, 1),
-                   (unsigned long long)r->faults.errors);
+        buf_printf(out, "%-10s %9zu |", bench_mode_name(mode), r->since_sent.n);
+        put_wake_cells(out, &r->since_sent);
+        buf_lit(out, "  |");
+        put_wake_cells(out, &r->since_returned);
+        buf_printf(out, " %7llu\n", (unsigned long long)r->faults.errors);
     }
 }
 

@@ -1,8 +1,394 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * main.c - `parley engine`: reads the settings, runs the loop, stops in order.
+ *
+ * One thread does all but reading the corpus. It waits for four things: the HTTP client, the
+ * library's builder, signals (as a descriptor) and timers. It starts to pull once the corpus was
+ * read, so that no question is answered from half a library. */
 #include "services/commands.h"
+#include "services/engine/engine.h"
+#include "services/engine/help.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STOP_MS = 10000, TURN_MS = 60000, ID_MAX_BYTES = 64, MODELS_MAX_BYTES = 512 };
+
+struct app {
+    struct config config;
+    struct engine engine;
+    struct embedder *embedder;
+    struct slot **slots;
+    unsigned slot_n;
+    struct lookup_worker *lookup;
+    struct recommender *recommender;
+    char *secret, *llm_key, *index_path;
+    char engine_id[ID_MAX_BYTES + 1];
+    int signal_fd;
+    bool is_ready, is_exiting;
+    uint64_t stop_at_ms;
+};
+
+/* ---- settings ---- */
+
+static bool complain(const char *line)
+{
+    fprintf(stderr, "parley: %s (see parley engine --help)\n", line);
+    return false;
+}
+
+static const char *llm_url(const struct config *config)
+{
+    const char *url = config_text(config, "llm");
+    return url != NULL ? url : config_text(config, "llm-url");
+}
+
+static bool is_http_url(const char *url)
+{
+    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}
+
+static bool is_id(const char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i < n; i++)
+        if (!((text[i] | 32) >= 'a' && (text[i] | 32) <= 'z') &&
+            !(text[i] >= '0' && text[i] <= '9') && strchr("-_.", text[i]) == NULL)
+            return false;
+    return n > 0 && n <= ID_MAX_BYTES;
+}
+
+static void make_engine_id(struct app *app)
+{
+    char host[40] = "";
+    const char *given = config_text(&app->config, "engine-id");
+    if (given != NULL) {
+        snprintf(app->engine_id, sizeof app->engine_id, "%s", given);
+        return;
+    }
+    if (gethostname(host, sizeof host - 1) != 0 || !is_id(host))
+        snprintf(host, sizeof host, "engine");
+    snprintf(app->engine_id, sizeof app->engine_id, "%s-%ld", host, (long)getpid());
+}
+
+/* What the table cannot check. */
+static bool check_settings(const struct config *config)
+{
+    const char *llm = llm_url(config), *embeddings = config_text(config, "embeddings");
+    const char *id = config_text(config, "engine-id"), *models = config_text(config, "models");
+    const char *corpus = config_text(config, "corpus");
+    struct stat info;
+    if (config->argument_n > 0)
+        return complain("engine takes flags only");
+    if (config_text(config, "url") == NULL)
+        return complain("--url is missing: the nodes to pull from");
+    if (config_text(config, "user") == NULL)
+        return complain("--user is missing: the account that signs");
+    if (strlen(config_text(config, "user")) > 256)
+        return complain("--user is too long");
+    if (config_text(config, "secret-file") == NULL)
+        return complain("--secret-file is missing: the file with the account's secret");
+    if (llm != NULL && !is_http_url(llm))
+        return complain("--llm takes a URL such as http://127.0.0.1:11434/v1");
+    if (llm != NULL && config_text(config, "model") == NULL)
+        return complain("--llm needs --model: what to ask the server for");
+    if (embeddings != NULL && !is_http_url(embeddings))
+        return complain("--embeddings takes a URL such as http://127.0.0.1:11434/v1");
+    if (embeddings != NULL && config_text(config, "embeddings-model") == NULL)
+        return complain("--embeddings needs --embeddings-model");
+    if (id != NULL && !is_id(id))
+        return complain("--engine-id takes 1 to 64 letters, digits, '-', '_' and '.'");
+    if (models != NULL && (strlen(models) > MODELS_MAX_BYTES || !str_is_utf8(str_of(models))))
+        return complain("--models is too long, or not UTF-8");
+    if (corpus != NULL && (stat(corpus, &info) != 0 || !S_ISDIR(info.st_mode)))
+        return complain("--corpus is no folder that can be read");
+    return true;
+}
+
+static bool read_settings(struct app *app)
+{
+    enum log_level level = LOG_INFO;
+    struct config *config = &app->config;
+    const char *key_file = config_text(config, "llm-key-file");
+    const char *corpus = config_text(config, "corpus"), *index = config_text(config, "index");
+    if (!check_settings(config))
+        return false;
+    app->secret = config_read_secret(config_text(config, "secret-file"));
+    if (app->secret == NULL)
+        return false;
+    if (key_file != NULL && (app->llm_key = config_read_secret(key_file)) == NULL)
+        return false;
+    if (corpus != NULL && asprintf(&app->index_path, "%s%s", index == NULL ? corpus : index,
+                                   index == NULL ? "/.parley-index" : "") < 0)
+        abort();
+    if (log_parse_level(str_of(config_text(config, "log-level")), &level))
+        log_setup(level, strcmp(config_text(config, "log-format"), "json") == 0);
+    make_engine_id(app);
+    return true;
+}
+
+static void print_settings(const struct app *app)
+{
+    const struct config *config = &app->config;
+    const char *llm = llm_url(config), *corpus = config_text(config, "corpus");
+    const char *embeddings = config_text(config, "embeddings");
+    printf("parley engine: would pull from %s as %s, %llu slots, engine id %s\n",
+           config_text(config, "url"), config_text(config, "user"),
+           (unsigned long long)config_number(config, "slots"), app->engine_id);
+    printf("model: %s%s%s\n", llm == NULL ? "built-in, extractive" : config_text(config, "model"),
+           llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
+    printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
+           corpus == NULL ? "" : ", embedded by ",
+           corpus == NULL       ? ""
+           : embeddings == NULL ? "built-in hashing"
+                                : config_text(config, "embeddings-model"));
+}
+
+/* ---- start ---- */
+
+static void start_pulling(void *context)
+{
+    struct app *app = context;
+    if (app->stop_at_ms != 0)
+        return;
+    app->is_ready = true;
+    for (unsigned i = 0; i < app->slot_n; i++)
+        slot_start(app->slots[i]);
+    if (app->lookup != NULL)
+        lookup_start(app->lookup);
+    if (app->recommender != NULL)
+        recommender_start(app->recommender);
+    printf("parley engine: pulling from %s as %s\n", config_text(&app->config, "url"),
+           config_text(&app->config, "user"));
+    fflush(stdout);
+}
+
+static char *without_slash(const char *url)
+{
+    char *copy = strdup(url);
+    if (copy == NULL)
+        abort();
+    for (size_t n = strlen(copy); n > 0 && copy[n - 1] == '/'; n--)
+        copy[n - 1] = 0;
+    return copy;
+}
+
+static void create_backend(struct app *app)
+{
+    const struct config *config = &app->config;
+    const char *llm = llm_url(config);
+    if (llm == NULL) {
+        app->engine.backend = backend_create_builtin(&app->engine.timers);
+        return;
+    }
+    char *url = without_slash(llm);
+    struct backend_openai_settings settings = {.base_url = url,
+                                               .model = config_text(config, "model"),
+                                               .key = app->llm_key,
+                                               .idle_timeout_s =
+                                                   config_number(config, "llm-timeout")};
+    app->engine.backend = backend_create_openai(app->engine.client, &settings);
+    free(url);
+}
+
+static void create_library(struct app *app)
+{
+    const struct config *config = &app->config;
+    const char *embeddings = config_text(config, "embeddings");
+    if (embeddings == NULL) {
+        app->embedder = embed_create_hash();
+    } else {
+        char *url = without_slash(embeddings);
+        struct embed_openai_settings settings = {
+            .base_url = url, .model = config_text(config, "embeddings-model"), .key = app->llm_key};
+        app->embedder = embed_create_openai(&settings);
+        free(url);
+    }
+    struct library_settings settings = {.folder = config_text(config, "corpus"),
+                                        .index_path = app->index_path,
+                                        .embedder = app->embedder,
+                                        .client = app->engine.client,
+                                        .timers = &app->engine.timers,
+                                        .on_ready = start_pulling,
+                                        .context = app};
+    app->engine.library = library_create(&settings);
+}
+
+static bool create_all(struct app *app)
+{
+    static const struct http_client_settings http = {.user_agent = "parley-engine/" PARLEY_VERSION};
+    const struct config *config = &app->config;
+    app->engine.client = http_client_create(&http);
+    app->engine.link = link_create(app->engine.client, config_text(config, "url"),
+                                   config_text(config, "user"), app->secret);
+    if (app->engine.link == NULL)
+        return false;
+    app->engine.models = config_text(config, "models");
+    app->engine.engine_id = app->engine_id;
+    app->engine.wait_s = config_number(config, "wait");
+    app->engine.top_k = config_number(config, "top-k");
+    create_backend(app);
+    app->slot_n = (unsigned)config_number(config, "slots");
+    app->slots = calloc(app->slot_n, sizeof(struct slot *));
+    if (app->slots == NULL)
+        abort();
+    for (unsigned i = 0; i < app->slot_n; i++)
+        app->slots[i] = slot_create(&app->engine, i);
+    app->recommender = recommender_create(&app->engine);
+    if (config_text(config, "corpus") != NULL)
+        app->lookup = lookup_create(&app->engine);
+    create_library(app);
+    return true;
+}
+
+static void destroy_all(struct app *app)
+{
+    recommender_destroy(app->recommender);
+    lookup_destroy(app->lookup);
+    for (unsigned i = 0; i < app->slot_n; i++)
+        slot_destroy(app->slots[i]);
+    free(app->slots);
+    backend_destroy(app->engine.backend);
+    library_destroy(app->engine.library);
+    embed_destroy(app->embedder);
+    link_destroy(app->engine.link);
+    http_client_destroy(app->engine.client);
+    if (app->secret != NULL)
+        OPENSSL_cleanse(app->secret, strlen(app->secret));
+    if (app->llm_key != NULL)
+        OPENSSL_cleanse(app->llm_key, strlen(app->llm_key));
+    free(app->secret);
+    free(app->llm_key);
+    free(app->index_path);
+    if (app->signal_fd >= 0)
+        close(app->signal_fd);
+    config_fini(&app->config);
+}
+
+/* ---- the loop ---- */
+
+static void stop(struct app *app, uint32_t signal_number)
+{
+    if (app->stop_at_ms != 0) {
+        log_write(LOG_WARN, "told again to stop: claims are left to their leases");
+        app->is_exiting = true;
+        return;
+    }
+    log_write(LOG_INFO, "stopping", LOG_U("signal", signal_number));
+    app->engine.is_stopping = true;
+    app->stop_at_ms = clock_mono_ms() + STOP_MS;
+    lookup_destroy(app->lookup);
+    app->lookup = NULL;
+    recommender_destroy(app->recommender);
+    app->recommender = NULL;
+    for (unsigned i = 0; i < app->slot_n; i++)
+        slot_stop(app->slots[i]);
+}
+
+/* The second step of stopping, see engine.h. */
+static void give_back(struct app *app)
+{
+    if (app->stop_at_ms == 0 || app->engine.may_give_back)
+        return;
+    for (unsigned i = 0; i < app->slot_n; i++)
+        if (slot_is_polling(app->slots[i]))
+            return;
+    app->engine.may_give_back = true;
+    for (unsigned i = 0; i < app->slot_n; i++)
+        slot_give_back(app->slots[i]);
+}
+
+static void read_signals(struct app *app)
+{
+    struct signalfd_siginfo info;
+    while (read(app->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP)
+            library_reload(app->engine.library);
+        else
+            stop(app, info.ssi_signo);
+    }
+}
+
+static bool is_over(const struct app *app)
+{
+    bool is_stopped = app->stop_at_ms != 0;
+    for (unsigned i = 0; i < app->slot_n && is_stopped; i++)
+        is_stopped = slot_is_stopped(app->slots[i]);
+    return app->is_exiting || is_stopped ||
+           (app->stop_at_ms != 0 && clock_mono_ms() >= app->stop_at_ms);
+}
+
+static void run(struct app *app)
+{
+    struct pollfd waits[] = {
+        {.fd = http_client_fd(app->engine.client), .events = POLLIN},
+        {.fd = library_fd(app->engine.library), .events = POLLIN},
+        {.fd = app->signal_fd, .events = POLLIN},
+    };
+    while (give_back(app), !is_over(app)) {
+        int wait_ms = timers_wait_ms(&app->engine.timers, TURN_MS);
+        if (app->stop_at_ms != 0 && wait_ms > 500)
+            wait_ms = 500;
+        if (poll(waits, sizeof waits / sizeof *waits, wait_ms) < 0 && errno != EINTR)
+            abort();
+        if (waits[2].revents != 0)
+            read_signals(app);
+        if (waits[0].revents != 0)
+            http_client_turn(app->engine.client);
+        if (waits[1].revents != 0)
+            library_turn(app->engine.library);
+        timers_run(&app->engine.timers);
+    }
+    log_write(LOG_INFO, "stopped");
+}
+
+/* Blocked before any thread starts, so that all of them leave signals to the descriptor. */
+static int catch_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 int engine_main(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    return 1;
+    struct app app = {.signal_fd = -1};
+    int code = 2;
+    switch (config_read(&app.config, engine_options, "engine", argc, argv)) {
+    case CONFIG_HELP:
+        help_print();
+        code = 0;
+        goto out;
+    case CONFIG_WRONG: goto out;
+    case CONFIG_READY: break;
+    }
+    if (!read_settings(&app))
+        goto out;
+    if (config_number(&app.config, "check-config") != 0) {
+        print_settings(&app);
+        code = 0;
+        goto out;
+    }
+    app.signal_fd = catch_signals();
+    if (app.signal_fd < 0 || !create_all(&app))
+        goto out;
+    run(&app);
+    code = 0;
+out:
+    destroy_all(&app);
+    return code;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_base_json_scan - any bytes: the scanner agrees with jansson on what is an object, and on what its
- * texts say; every compact form scans again, to itself. */
+ * fuzz_base_json_scan - any bytes: the scanner agrees with jansson on what is an object, and on
+ * what its texts say; every compact form scans again, to itself. */
 #include "shared/base/json.h"
 #include "shared/base/json_scan.h"
 

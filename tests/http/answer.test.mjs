@@ -2,7 +2,7 @@
 //
 // Contract section 3: POST /api/give-new-answer, with and without Next.
 import assert from 'node:assert/strict';
-import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newTopic, suite } from '../support/harness.mjs';
+import { assertMembers, assertProblem, assertTimestamp, eventually, newTopic, suite } from '../support/harness.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 

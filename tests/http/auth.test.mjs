@@ -6,11 +6,11 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { assertMembers, assertOk, assertProblem, newNonce, newTopic, sign, suite } from '../support/harness.mjs';
 
-// An address of 127.0.0.0/8 that nobody failed from before.
+// An address of 127.1.0.0/16 that nobody failed from before.
 let lastHost = 1;
 function newAddress() {
   lastHost += 1;
-  return `127.0.9.${lastHost}`;
+  return `127.1.${lastHost >> 7}.${(lastHost & 127) + 1}`;
 }
 
 function assertRefused(response, code) {
@@ -79,15 +79,7 @@ suite('signed queries', {}, ({ test, cluster }) => {
 
   test('a hash that is cut, lengthened, empty or no hex is refused', async () => {
     const { User, Nonce, Hash } = sign('User_1', cluster.accounts.User_1.secret);
-    for (const bad of [
-      Hash.slice(1),
-      `${Hash}0`,
-      '',
-      'z'.repeat(64),
-      Hash.slice(0, 40),
-      `${Hash.slice(0, 63)}\0`,
-      '0'.repeat(5000),
-    ]) {
+    for (const bad of [Hash.slice(1), `${Hash}0`, '', 'z'.repeat(64), Hash.slice(0, 40), '0'.repeat(5000)]) {
       assertRefused(await login({ query: { User, Nonce, Hash: bad } }));
     }
     assertOk(await login({ query: { User, Nonce, Hash } }));
@@ -144,16 +136,14 @@ suite('signed queries', {}, ({ test, cluster }) => {
     assertRefused(await login({ as: 'User_1', signing: { nonce: `${newNonce()}${'é'.repeat(53)}` } }));
   });
 
-  test('a nonce is kept for 24 hours in the store', async () => {
-    const nonce = newNonce();
-    const before = new Set(await cluster.redis.cmd('KEYS', '*'));
-    assertOk(await login({ as: 'User_1', signing: { nonce } }));
-    const fresh = (await cluster.redis.cmd('KEYS', '*')).filter((key) => !before.has(key));
-    const lives = await Promise.all(fresh.map((key) => cluster.redis.cmd('TTL', key)));
-    assert.ok(
-      lives.some((seconds) => seconds > 86_000 && seconds <= 86_400),
-      `a key that lives 24 h among ${fresh}: ${lives}`,
-    );
+  test('a nonce is remembered by the cluster, not by the node that saw it', async () => {
+    const seen = await cluster.startNode();
+    const proof = sign('User_1', cluster.accounts.User_1.secret);
+    assertOk(await login({ query: proof, node: seen }));
+    await seen.stop();
+    const later = await cluster.startNode();
+    assertRefused(await login({ query: proof, node: later }), 'nonce_used');
+    await later.stop();
   });
 
   test('credentials in a JSON body count for get-new-queries only', async () => {

@@ -36,7 +36,6 @@ suite('bad input', {}, ({ test, cluster }) => {
     1.5,
     1e308,
     -1e308,
-    9007199254740993,
     '',
     ' ',
     'hostile\u0000',
@@ -175,26 +174,27 @@ suite('bad input', {}, ({ test, cluster }) => {
     await assertAlive();
   });
 
-  test('a body whose length is told twice or in strange words never becomes a request of its own', async () => {
-    for (const head of [
-      'Content-Length: 0\r\nContent-Length: LEN',
-      'Content-Length: LEN\r\nTransfer-Encoding: chunked',
-      'Transfer-Encoding: chunked, identity\r\nContent-Length: LEN',
-      'Transfer-Encoding: xchunked\r\nContent-Length: LEN',
-    ]) {
+  for (const [how, head] of [
+    ['told twice', 'Content-Length: 0\r\nContent-Length: LEN'],
+    ['told twice, the other way round', 'Content-Length: LEN\r\nContent-Length: 0'],
+    ['told and chunked as well', 'Content-Length: LEN\r\nTransfer-Encoding: chunked'],
+    ['told behind a list of codings', 'Transfer-Encoding: chunked, identity\r\nContent-Length: LEN'],
+    ['told behind an unknown coding', 'Transfer-Encoding: xchunked\r\nContent-Length: LEN'],
+  ]) {
+    test(`a body whose length is ${how} never becomes a request of its own`, async () => {
       const topic = newTopic('hostile');
       const body = JSON.stringify({ Topic: topic, User: 'alice', Query: 'Why?' });
-      const inner = `POST ${cluster.path('/api/add-query', { as: 'Frontend_1' })} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      const path = cluster.path('/api/add-query', { as: 'Frontend_1' });
+      const inner = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
       const socket = await cluster.socket({ node: 0 });
       socket.write(`POST /api/login HTTP/1.1\r\nHost: x\r\n${head.replace('LEN', inner.length)}\r\n\r\n${inner}`);
       socket.end();
       await socket.closed();
       socket.abort();
-      const stored = await cluster.checkRaw({ Topic: topic });
-      assert.equal(stored.status, 404, `smuggled behind ${head}`);
-    }
-    await assertAlive();
-  });
+      assert.equal((await cluster.checkRaw({ Topic: topic })).status, 404, 'the inner request was not served');
+      await assertAlive();
+    });
+  }
 
   test('clients that leave at every moment leave nothing behind', async () => {
     for (let i = 0; i < 60; i++) {

@@ -56,7 +56,7 @@ suite('give-partial', {}, ({ test, cluster }) => {
 
   test('a lease that is not the one that holds the query: 409 lease_lost', async () => {
     const row = await claimed();
-    for (const Lease of ['0', '999999999', 'x'])
+    for (const Lease of ['0', '999999999'])
       assertProblem(await give({ ...row, Lease, Offset: 0, Answer: 'x' }), 409, 'lease_lost');
     assertProblem(await give({ ...row, Topic: newTopic(), Offset: 0, Answer: 'x' }), 409, 'lease_lost');
     assertProblem(await give({ ...row, Offset: 0, Answer: 'x' }, { as: 'Inference_2' }), 409, 'lease_lost');

@@ -51,7 +51,6 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5'] }, ({ test, cluster 
     const { code } = await stopping.exited(15_000);
     assert.equal(code, 0);
     silent.abort();
-    cluster.nodes.splice(cluster.nodes.indexOf(stopping), 1);
     stopping.check();
     await assert.rejects(openRequest(stopping.url, 'GET', '/livez').response, 'nobody listens there any more');
   });
@@ -61,7 +60,6 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5'] }, ({ test, cluster 
     const { Topic } = await cluster.add({ node: stopping });
     const waiter = cluster.checkOpen({ Topic, wait: 30, node: 0 });
     await stopping.stop();
-    cluster.nodes.splice(cluster.nodes.indexOf(stopping), 1);
     assert.equal((await cluster.claim()).Topic, Topic);
     await cluster.answer({ Topic, Seq: 1 });
     assert.deepEqual(assertOk(await waiter.response).Answer, ['42']);
@@ -73,7 +71,6 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5'] }, ({ test, cluster 
       signals.forEach((signal) => node.signal(signal));
       const { code } = await node.exited(15_000);
       assert.equal(code, 0);
-      cluster.nodes.splice(cluster.nodes.indexOf(node), 1);
     }
   });
 
@@ -83,7 +80,6 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5'] }, ({ test, cluster 
     const staying = cluster.claimOpen({ as: 'Inference_2', wait: 60, node: 0 });
     await Promise.race([staying.response, new Promise((resolve) => setTimeout(resolve, 400))]);
     await stopping.stop();
-    cluster.nodes.splice(cluster.nodes.indexOf(stopping), 1);
     await gone.response;
     const began = Date.now();
     const { Topic } = await cluster.add();
@@ -131,7 +127,7 @@ suite('SIGHUP', { sweep: false }, ({ test, cluster }) => {
       const before = node.log().length;
       cluster.writeAccounts(text);
       node.signal('SIGHUP');
-      await eventually(() => /accounts\.yaml/.test(node.log().slice(before)), { what: 'the log names the file' });
+      await eventually(() => /accounts.*\S/.test(node.log().slice(before)), { what: 'the log says why' });
       assertOk(await cluster.request('GET', '/api/login', { as: 'User_1', node: 0, localAddress: '127.0.10.3' }));
     }
     cluster.writeAccounts(ACCOUNTS);
@@ -217,14 +213,25 @@ describe('settings', () => {
     }
   });
 
-  it('without Redis a node starts, says so at /readyz, and serves once Redis is there', async () => {
+  it('without Redis a node lives, is not ready, and serves once Redis is there', async () => {
+    const gone = await startRedis();
+    await gone.kill();
     const port = await freePort();
-    const node = await startNode({ redis: { url: `redis://127.0.0.1:${port}/0` }, accounts: accounts.path });
+    const url = `http://127.0.0.1:${port}`;
+    const running = startProcess([
+      ...['serve', '--listen', `127.0.0.1:${port}`, '--redis', gone.url, '--accounts', accounts.path, '--threads', '1'],
+    ]);
+    const status = async (path) => (await openRequest(url, 'GET', path).response).status;
     try {
-      assert.equal((await openRequest(node.url, 'GET', '/livez').response).status, 200);
-      assert.equal((await openRequest(node.url, 'GET', '/readyz').response).status, 503);
+      await eventually(async () => (await status('/livez')) === 200, { what: '/livez is there' });
+      assert.equal(await status('/readyz'), 503);
+      await gone.restart();
+      await eventually(async () => (await status('/readyz')) === 200, { what: '/readyz is there', ms: 20_000 });
+      await waitForOutput(running, ({ stdout }) => /^parley: listening on/m.test(stdout), 5000, 'the line');
     } finally {
-      await node.stop();
+      running.child.kill('SIGTERM');
+      assert.equal((await running.exit()).code, 0, running.stderr);
+      await gone.stop();
     }
   });
 });

@@ -170,11 +170,11 @@ suite('topics', {}, ({ test, cluster }) => {
 
   test('an answer to the old life of a name does not land in the new one', async () => {
     const User = newUser();
-    const { Topic } = await cluster.add({ User, Query: 'same words' });
+    const { Topic } = await cluster.add({ User, Query: 'old words' });
     const { Lease } = await cluster.claim({ detail: true });
     assertOk(await remove(User, Topic));
-    await cluster.add({ User, Topic, Query: 'same words' });
-    const late = await cluster.answerRaw({ Topic, Seq: 1, Query: 'same words', Answer: ['old'], Lease });
+    await cluster.add({ User, Topic, Query: 'new words' });
+    const late = await cluster.answerRaw({ Topic, Seq: 1, Query: 'old words', Answer: ['old'], Lease });
     assertProblem(late, 409);
     assert.equal((await cluster.check({ Topic })).Answer, null);
   });

@@ -18,7 +18,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openRequest, openSocket, openStream, sign, withQuery } from './http.mjs';
-import { ACCOUNTS, startNode, writeAccounts } from './node.mjs';
+import { ACCOUNTS, SANITIZER, startNode, writeAccounts } from './node.mjs';
 import { startRedis } from './redis.mjs';
 
 export * from './http.mjs';
@@ -86,6 +86,12 @@ export function assertTimestamp(text) {
   assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/);
   const away = Math.abs(Date.parse(`${text}Z`) - Date.now());
   assert.ok(away < 120_000, `${text} is now, in UTC`);
+}
+
+// What a sanitizer says is at the head of its report, other trouble at the end of the log.
+function shorten(log) {
+  const report = log.search(SANITIZER);
+  return report >= 0 ? log.slice(Math.max(0, report - 500), report + LOG_TAIL) : log.slice(-LOG_TAIL);
 }
 
 // Redis, accounts and nodes. start() and stop() are called by suite() or startCluster().
@@ -281,7 +287,7 @@ export class Cluster {
   printLogs(marks) {
     this.nodes.forEach((node, i) => {
       const text = node.log().slice(marks.get(node) ?? 0);
-      console.error(`--- log of node ${i} (${node.url})\n${text.slice(-LOG_TAIL) || '(silent)'}\n---`);
+      console.error(`--- log of node ${i} (${node.url})\n${shorten(text) || '(silent)'}\n---`);
     });
   }
 

@@ -126,6 +126,7 @@ function parseEvent(block) {
 //   await stream.next(ms)          the next event that is no comment; null once the stream ended
 //   await stream.nextComment(ms)
 //   await stream.until('done', ms) every event up to and with that one
+//   stream.rest()                  the events that came and nobody took
 //   await stream.ended(ms)         the server closed the stream
 //   stream.abort()
 export function openStream(base, path, { headers = {}, timeout = REQUEST_MS, localAddress } = {}) {
@@ -206,6 +207,7 @@ function readStream(request, incoming) {
     },
     next: (ms = REQUEST_MS) => take(() => events.shift() ?? (over ? null : undefined), ms, 'event'),
     nextComment: (ms = REQUEST_MS) => take(() => comments.shift() ?? (over ? null : undefined), ms, 'comment'),
+    rest: () => events.splice(0),
     ended: (ms = REQUEST_MS) => take(() => (over ? true : undefined), ms, 'end of the stream'),
     async until(name, ms = REQUEST_MS) {
       const seen = [];

@@ -12,7 +12,8 @@ import { adopt, exited } from './redis.mjs';
 const ROOT = resolvePath(dirname(fileURLToPath(import.meta.url)), '../..');
 const STARTUP_MS = 20_000;
 const STOP_MS = 20_000;
-const SANITIZER = /ERROR: (Address|Leak|Thread)Sanitizer|WARNING: ThreadSanitizer|runtime error:/;
+// How the sanitizers begin a report.
+export const SANITIZER = /ERROR: (Address|Leak|Thread)Sanitizer|WARNING: ThreadSanitizer|runtime error:/;
 
 // The executable under test: PARLEY_BIN, or what `./dev build dev` leaves.
 export const BIN = process.env.PARLEY_BIN ? resolvePath(process.env.PARLEY_BIN) : join(ROOT, 'build/dev/parley');

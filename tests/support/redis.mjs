@@ -54,7 +54,7 @@ export function exited(child, ms, what) {
 }
 
 // Parses one RESP2 reply that starts at `at`. Returns [value, next] or null when bytes are missing.
-function parseReply(buffer, at) {
+export function parseReply(buffer, at) {
   const eol = buffer.indexOf('\r\n', at);
   if (eol < 0) return null;
   const head = buffer.toString('utf8', at + 1, eol);

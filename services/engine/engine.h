@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine: what the parts of one running engine share, and the parts that work at the same time:
+ * slots (one claim each), the lookup worker, the recommendations. Single thread: the engine's loop.
+ */
+#ifndef PARLEY_ENGINE_ENGINE_H
+#define PARLEY_ENGINE_ENGINE_H
+
+#include "services/engine/backend.h"
+#include "services/engine/library.h"
+#include "services/engine/link.h"
+
+enum {
+    CALL_TIMEOUT_MS = 15000, /* of a request that does not wait */
+    WAIT_MARGIN_MS = 15000,  /* what a long poll may take beyond its wait */
+    BODY_MAX_BYTES = 1 << 20 /* of a request, as the nodes limit it */
+};
+
+struct engine {
+    struct http_client *client;
+    struct timers timers;
+    struct link *link;
+    struct backend *backend;
+    struct library *library;
+    const char *models;    /* comma list for get-new-queries; NULL: all */
+    const char *engine_id; /* "Engine" is this, a dash and the slot's number */
+    uint64_t wait_s;
+    size_t top_k;
+    struct backoff model_backoff; /* of the back end, for all slots together */
+    /* Claims are given back only when no poll of ours is left that could take them again. */
+    bool is_stopping, may_give_back;
+};
+
+struct slot;
+struct slot *slot_create(struct engine *engine, unsigned number) must_check;
+/* Starts to pull. */
+void slot_start(struct slot *slot);
+/* Takes nothing new: ends a parked poll. Work goes on until slot_give_back. */
+void slot_stop(struct slot *slot);
+bool slot_is_polling(const struct slot *slot);
+/* Gives back what is unfinished, once `may_give_back` is set. */
+void slot_give_back(struct slot *slot);
+/* True after slot_give_back once nothing is left to give back. */
+bool slot_is_stopped(const struct slot *slot);
+/* Ends its calls at once. Accepts NULL. */
+void slot_destroy(struct slot *slot);
+
+struct lookup_worker;
+struct lookup_worker *lookup_create(struct engine *engine) must_check;
+void lookup_start(struct lookup_worker *worker);
+/* Accepts NULL. */
+void lookup_destroy(struct lookup_worker *worker);
+
+struct recommender;
+struct recommender *recommender_create(struct engine *engine) must_check;
+void recommender_start(struct recommender *recommender);
+/* Accepts NULL. */
+void recommender_destroy(struct recommender *recommender);
+
+#endif

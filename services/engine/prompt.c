@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ * prompt.c - see prompt.h. */
+#include "services/engine/prompt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CONTENT_MAX_BYTES = 1 << 20 };
+
+static char *copy(struct str s)
+{
+    char *twin = strndup(s.at == NULL ? "" : s.at, s.n);
+    if (twin == NULL)
+        abort();
+    return twin;
+}
+
+void prompt_add_source(struct prompt *prompt, struct str title, struct str text)
+{
+    if (prompt->source_n == PROMPT_SOURCES_MAX)
+        return;
+    prompt->sources[prompt->source_n++] =
+        (struct source){.title = copy(str_trim(title)), .text = copy(str_trim(text))};
+}
+
+void prompt_put_content(struct buf *b, const json_t *content)
+{
+    size_t i;
+    json_t *part;
+    if (json_is_string(content))
+        buf_put(b, json_str(content));
+    if (!json_is_array(content))
+        return;
+    json_array_foreach(content, i, part)
+    {
+        struct str text = json_is_string(part) ? json_str(part) : json_member_str(part, "text");
+        if (text.n > 0 && b->n > 0)
+            buf_put_char(b, '\n');
+        buf_put(b, text);
+    }
+}
+
+static const char *find_line(struct str text, struct str start)
+{
+    const char *at = text.at, *end = text.at + text.n;
+    while (at < end) {
+        if (str_has_prefix((struct str){at, (size_t)(end - at)}, start))
+            return at;
+        at = memchr(at, '\n', (size_t)(end - at));
+        if (at == NULL)
+            return NULL;
+        at++;
+    }
+    return NULL;
+}
+
+void prompt_read_sources(struct prompt *prompt, struct str text)
+{
+    char mark[16];
+    snprintf(mark, sizeof mark, "[%zu] ", prompt->source_n + 1);
+    const char *at = find_line(text, str_of(mark));
+    while (at != NULL && prompt->source_n < PROMPT_SOURCES_MAX) {
+        struct str block = {at + strlen(mark), (size_t)(text.at + text.n - at) - strlen(mark)};
+        snprintf(mark, sizeof mark, "[%zu] ", prompt->source_n + 2);
+        at = find_line(block, str_of(mark));
+        const char *end = at;
+        if (end == NULL)
+            end = find_line(block, STR("---"));
+        if (end == NULL)
+            end = find_line(block, STR("Question:"));
+        if (end != NULL)
+            block.n = (size_t)(end - block.at);
+        struct str body = str_trim(block), title = str_cut(&body, '\n');
+        if (body.at == NULL)
+            prompt_add_source(prompt, STR(""), title);
+        else
+            prompt_add_source(prompt, title, body);
+    }
+}
+
+/* A workflow's prompt names the members of the object that it wants back. */
+static bool asks_for_decision(struct str text)
+{
+    return memmem(text.at, text.n, "\"decision\"", 10) != NULL &&
+           memmem(text.at, text.n, "\"confidence\"", 12) != NULL;
+}
+
+static void read_messages(struct prompt *prompt)
+{
+    size_t i;
+    json_t *message;
+    struct buf text;
+    buf_init(&text, CONTENT_MAX_BYTES);
+    json_array_foreach(prompt->messages, i, message)
+    {
+        const json_t *content = json_object_get(message, "content");
+        struct str role = json_member_str(message, "role");
+        buf_clear(&text);
+        prompt_put_content(&text, content);
+        if (text.n == 0)
+            continue;
+        prompt->is_decision = prompt->is_decision || asks_for_decision(buf_str(&text));
+        if (!str_eq(role, STR("assistant")))
+            prompt_read_sources(prompt, buf_str(&text));
+        if (str_eq(role, STR("user")) && json_is_string(content))
+            prompt->question = json_str(content);
+    }
+    prompt->has_given_sources = prompt->source_n > 0;
+    buf_fini(&text);
+}
+
+void prompt_init(struct prompt *prompt, const struct claim *claim, const struct claim_query *query)
+{
+    *prompt = (struct prompt){.question = query->text,
+                              .history = claim->history,
+                              .modifiers = json_object_get(query->details, "Modifiers"),
+                              .model = json_member_str(query->details, "Model"),
+                              .traceparent = json_member_str(query->details, "Traceparent")};
+    if (str_eq(prompt->model, STR("default")))
+        prompt->model = (struct str){NULL, 0};
+    prompt->is_decision = asks_for_decision(query->text);
+    const json_t *messages = json_object_get(prompt->modifiers, "Messages");
+    if (json_array_size(messages) == 0)
+        return;
+    prompt->messages = messages;
+    prompt->history = NULL;
+    read_messages(prompt);
+}
+
+void prompt_fini(struct prompt *prompt)
+{
+    for (size_t i = 0; i < prompt->source_n; i++) {
+        free(prompt->sources[i].title);
+        free(prompt->sources[i].text);
+    }
+    *prompt = (struct prompt){0};
+}
+
+bool prompt_wants_sources(const struct prompt *prompt)
+{
+    return !prompt->is_decision && !prompt->has_given_sources;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT
+ * slot.c - one claim at a time: pull it, answer its queries one by one, pull the next.
+ *
+ *        +--------------------------- nothing ---------------------------+
+ *        v                                                               |
+ *      IDLE --> POLLING --claim--> SEARCHING --> GENERATING --> ANSWERING
+ *        ^                            ^              |            |  |
+ *        |                            +-- next query-+------------+  |
+ *        |                            +-- Next: the next claim ------+
+ *        +------------- RELEASING <-- back end failed, stopping
+ *
+ * GENERATING has either a completion or the timer for another try of the back end.
+ * The states that wait for a node (POLLING, ANSWERING, RELEASING) have either `call` under way or
+ * `timer` set for another try. An answer is tried until a node takes it or refuses it for good: a
+ * late answer is still taken while nobody else holds the query. A release is tried while the lease
+ * may be alive; after that it has happened by itself.
+ *
+ * What it does not do: an answer whose acceptance was lost together with the claim in `Next` leaves
+ * that claim to its lease. Only the first try asks for Next, which keeps that rare. */
+#include "services/engine/slot.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    EARLY_MS = 1000,        /* a poll with nothing that was shorter than this came back early */
+    END_POLL_WAIT_MS = 1500 /* how long the parked poll may take to end when we stop */
+};
+
+static void send_release(struct slot *slot);
+
+void slot_wait(struct slot *slot, uint64_t after_ms)
+{
+    timer_set(&slot->engine->timers, &slot->timer, after_ms);
+}
+
+/* Ends all that works on the query at hand, but for heartbeats. */
+void slot_end_work(struct slot *slot)
+{
+    link_cancel(slot->call);
+    slot->call = NULL;
+    timer_stop(&slot->timer);
+    library_cancel(slot->lookup);
+    slot->lookup = NULL;
+    if (slot->completion != NULL)
+        slot->engine->backend->ops->cancel(slot->completion);
+    slot->completion = NULL;
+    report_text_end(slot);
+    prompt_fini(&slot->prompt);
+    draft_clear(&slot->draft);
+    slot->query = NULL;
+}
+
+void slot_end_claim(struct slot *slot)
+{
+    slot_end_work(slot);
+    report_stop(slot);
+    claim_fini(&slot->claim);
+}
+
+/* Pulls the next claim after a pause; or stops. */
+void slot_go_idle(struct slot *slot, uint64_t after_ms)
+{
+    slot_end_claim(slot);
+    if (slot->is_stopping) {
+        slot->state = SLOT_STOPPED;
+        return;
+    }
+    slot->state = SLOT_IDLE;
+    slot_wait(slot, after_ms);
+}
+
+/* ---- polling ---- */
+
+void slot_put_poll_query(struct slot *slot, struct buf *query)
+{
+    buf_lit(query, "Detail=true&History=true&Engine=");
+    buf_put_url_encoded(query, str_of(slot->engine->engine_id));
+    buf_printf(query, "-%u", slot->number + 1);
+    if (slot->engine->models != NULL) {
+        buf_lit(query, "&Models=");
+        buf_put_url_encoded(query, str_of(slot->engine->models));
+    }
+}
+
+void slot_take_claim(struct slot *slot)
+{
+    log_write(LOG_DEBUG, "claimed", LOG_STR("topic", slot->claim.topic),
+              LOG_U("queries", slot->claim.query_n));
+    slot->early_backoff.failures = 0;
+    slot->refusal[0] = 0;
+    report_start(slot);
+    work_next_query(slot);
+}
+
+static void on_polled(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    slot->call = NULL;
+    if (reply->verdict != LINK_OK) {
+        if (reply->verdict == LINK_REFUSED)
+            log_write(LOG_ERROR, "a node refuses to hand out queries",
+                      LOG_U("status", reply->status), LOG_S("reason", reply->reason));
+        slot_go_idle(slot, backoff_next_ms(&slot->backoff, reply->retry_after_s));
+        return;
+    }
+    slot->backoff.failures = 0;
+    if (!claim_read(&slot->claim, reply->json)) {
+        log_write(LOG_ERROR, "a claim makes no sense: its lease will end by itself");
+        slot_go_idle(slot, backoff_next_ms(&slot->backoff, 0));
+    } else if (slot->claim.root == NULL) {
+        /* Nodes end polls early when they shut down, and when a newer poll has the same Engine:
+         * two engines under one name must not chase each other without a pause. */
+        bool is_early = reply->took_ms < EARLY_MS && slot->engine->wait_s * 1000 > EARLY_MS;
+        if (!is_early)
+            slot->early_backoff.failures = 0;
+        slot_go_idle(slot, is_early ? backoff_next_ms(&slot->early_backoff, 0) : 0);
+    } else {
+        slot_take_claim(slot);
+    }
+}
+
+static void poll_nodes(struct slot *slot)
+{
+    struct buf query;
+    buf_init(&query, SLOT_QUERY_MAX_BYTES);
+    slot_put_poll_query(slot, &query);
+    buf_printf(&query, "&Wait=%llu", (unsigned long long)slot->engine->wait_s);
+    struct link_request request = {.path = "/api/get-new-queries",
+                                   .query = buf_str(&query),
+                                   .timeout_ms = slot->engine->wait_s * 1000 + WAIT_MARGIN_MS,
+                                   .home = slot->number};
+    slot->state = SLOT_POLLING;
+    slot->call = link_start(slot->engine->link, &request, on_polled, slot);
+    buf_fini(&query);
+}
+
+/* ---- releasing ---- */
+
+void slot_release(struct slot *slot, bool is_retry, const char *reason)
+{
+    snprintf(slot->reason, sizeof slot->reason, "%s", reason);
+    slot_end_work(slot);
+    slot->release_retry = is_retry;
+    slot->state = SLOT_RELEASING;
+    log_write(is_retry ? LOG_INFO : LOG_WARN, is_retry ? "a claim is given back" : "queries failed",
+              LOG_STR("topic", slot->claim.topic), LOG_S("reason", slot->reason));
+    send_release(slot);
+}
+
+/* After a failure of the back end the slot rests, or it would claim the same query again and use
+ * up its attempts within a second. */
+static void end_release(struct slot *slot)
+{
+    bool has_failed = slot->release_retry && !slot->is_stopping;
+    slot_go_idle(slot, has_failed ? backoff_next_ms(&slot->engine->model_backoff, 1) : 0);
+}
+
+static void on_released(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    slot->call = NULL;
+    if (reply->verdict == LINK_RETRY && clock_mono_ms() < slot->lease_until_ms) {
+        slot_wait(slot, backoff_next_ms(&slot->backoff, reply->retry_after_s));
+        return;
+    }
+    if (reply->verdict != LINK_OK)
+        log_write(LOG_INFO, "a claim was not given back: its lease is over",
+                  LOG_STR("topic", slot->claim.topic), LOG_U("status", reply->status),
+                  LOG_S("reason", reply->reason));
+    slot->backoff.failures = 0;
+    end_release(slot);
+}
+
+static void send_release(struct slot *slot)
+{
+    struct buf body;
+    if (slot->is_stopping && !slot->engine->may_give_back)
+        return; /* until slot_give_back */
+    if (slot->claim.lease == NULL) {
+        end_release(slot);
+        return;
+    }
+    report_stop(slot);
+    buf_init(&body, BODY_MAX_BYTES);
+    buf_lit(&body, "{\"Topic\":");
+    buf_put_json(&body, slot->claim.topic);
+    buf_lit(&body, ",\"Lease\":");
+    buf_put_json_value(&body, slot->claim.lease);
+    buf_lit(&body, ",\"Reason\":");
+    buf_put_json(&body, str_is_utf8(str_of(slot->reason)) ? str_of(slot->reason)
+                                                          : STR("the model's server failed"));
+    buf_printf(&body, ",\"Retry\":%s}", slot->release_retry ? "true" : "false");
+    struct link_request request = {.path = "/api/release-claim",
+                                   .body = buf_str(&body),
+                                   .timeout_ms = CALL_TIMEOUT_MS,
+                                   .home = slot->number};
+    slot->call = link_start(slot->engine->link, &request, on_released, slot);
+    buf_fini(&body);
+}
+
+/* ---- what the nodes tell meanwhile ---- */
+
+void slot_drop_query(struct slot *slot, struct claim_query *query, const char *why)
+{
+    if (query->state != QUERY_OPEN)
+        return;
+    log_write(LOG_INFO, "a query needs no answer any more", LOG_STR("topic", slot->claim.topic),
+              LOG_U("seq", query->seq), LOG_S("why", why));
+    query->state = QUERY_GONE;
+    if (query != slot->query)
+        return;
+    slot_end_work(slot);
+    work_next_query(slot);
+}
+
+void slot_drop_claim(struct slot *slot, const char *why)
+{
+    log_write(LOG_WARN, "a lease was lost: the work on it ends",
+              LOG_STR("topic", slot->claim.topic), LOG_S("why", why));
+    slot_go_idle(slot, 0);
+}
+
+/* ---- life ---- */
+
+/* Another try of what the state does. */
+static void on_timer(void *context)
+{
+    struct slot *slot = context;
+    switch (slot->state) {
+    case SLOT_IDLE: poll_nodes(slot); break;
+    case SLOT_ANSWERING: work_send_answer(slot); break;
+    case SLOT_RELEASING: send_release(slot); break;
+    case SLOT_POLLING: /* stopping, and the parked poll did not end */ slot_go_idle(slot, 0); break;
+    case SLOT_GENERATING: work_generate(slot); break;
+    case SLOT_SEARCHING:
+    case SLOT_STOPPED:
+    case SLOT_NR: assert(!"these states set no timer"); break;
+    }
+}
+
+struct slot *slot_create(struct engine *engine, unsigned number)
+{
+    struct slot *slot = calloc(1, sizeof *slot);
+    if (slot == NULL)
+        abort();
+    slot->engine = engine;
+    slot->number = number;
+    slot->timer = (struct timer){.fire = on_timer, .context = slot};
+    report_init(slot);
+    draft_init(&slot->draft);
+    return slot;
+}
+
+void slot_start(struct slot *slot)
+{
+    poll_nodes(slot);
+}
+
+/* The reply to the poll that ends the parked one. It may be a claim of its own. */
+static void on_end_polled(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    struct claim claim;
+    slot->end_call = NULL;
+    if (reply->verdict != LINK_OK || !claim_read(&claim, reply->json) || claim.root == NULL)
+        return;
+    if (slot->claim.root != NULL) { /* the parked poll brought one too: never two in one slot */
+        claim_fini(&claim);
+        return;
+    }
+    slot_end_claim(slot);
+    slot->claim = claim;
+    slot->lease_until_ms = clock_mono_ms() + claim.lease_s * 1000;
+    slot_release(slot, true, "the engine is stopping");
+}
+
+/* A parked poll is not simply hung up on: a claim that is on its way at that moment would be lost
+ * until its lease ends. A second poll without a wait ends the first one properly. */
+static void end_poll(struct slot *slot)
+{
+    struct buf query;
+    buf_init(&query, SLOT_QUERY_MAX_BYTES);
+    slot_put_poll_query(slot, &query);
+    buf_lit(&query, "&Wait=0");
+    struct link_request request = {.path = "/api/get-new-queries",
+                                   .query = buf_str(&query),
+                                   .timeout_ms = END_POLL_WAIT_MS,
+                                   .home = slot->number};
+    slot->end_call = link_start(slot->engine->link, &request, on_end_polled, slot);
+    slot_wait(slot, END_POLL_WAIT_MS);
+    buf_fini(&query);
+}
+
+void slot_stop(struct slot *slot)
+{
+    slot->is_stopping = true;
+    if (slot->state == SLOT_POLLING)
+        end_poll(slot);
+    else if (slot->state == SLOT_IDLE)
+        slot_go_idle(slot, 0);
+}
+
+bool slot_is_polling(const struct slot *slot)
+{
+    return slot->state == SLOT_POLLING || slot->end_call != NULL;
+}
+
+void slot_give_back(struct slot *slot)
+{
+    if (slot->state == SLOT_SEARCHING || slot->state == SLOT_GENERATING)
+        slot_release(slot, true, "the engine is stopping");
+    else if (slot->state == SLOT_RELEASING && slot->call == NULL)
+        send_release(slot);
+    /* In ANSWERING the answer is there: it is worth the wait. */
+}
+
+bool slot_is_stopped(const struct slot *slot)
+{
+    return slot->state == SLOT_STOPPED && slot->end_call == NULL;
+}
+
+void slot_destroy(struct slot *slot)
+{
+    if (slot == NULL)
+        return;
+    if (slot->claim.root != NULL)
+        log_write(LOG_WARN, "a claim is left to its lease", LOG_STR("topic", slot->claim.topic));
+    link_cancel(slot->end_call);
+    slot_end_claim(slot);
+    draft_fini(&slot->draft);
+    free(slot);
+}

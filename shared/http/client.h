@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * client: asynchronous HTTP(S) requests, many at a time, on libcurl's multi interface. One client
+ * per thread; nothing is shared between clients. Everything a client waits for hides behind one
+ * file descriptor, so it fits any loop: `http_client_attach` puts it on an h2o loop, other loops
+ * poll `http_client_fd` and call `http_client_turn`, and a thread without a loop calls
+ * `http_client_wait`.
+ *
+ * It never follows redirects (a 3xx is a response like another), speaks http and https only, and
+ * does not retry: whether a repeat is safe is for the caller to know.
+ *
+ * Callbacks run on the thread that turns the client, never before http_call_start returns. In
+ * them any call may be started or cancelled; the client itself must not be destroyed.
+ */
+#ifndef PARLEY_HTTP_CLIENT_H
+#define PARLEY_HTTP_CLIENT_H
+
+#include "shared/base/buf.h"
+
+struct http_client;
+struct http_call;
+struct st_h2o_evloop_t;
+
+struct http_client_settings {
+    const char *user_agent;      /* borrowed until destroy; NULL: none is sent */
+    uint64_t connect_timeout_ms; /* 0: 5000 */
+    /* Refuses loopback, private, link-local and other special addresses after DNS, for URLs that
+     * strangers chose. Environment proxies are ignored then, as they would resolve for us. */
+    bool is_refusing_private;
+};
+
+struct http_request {
+    const char *method; /* NULL: GET, or POST when there is a body */
+    const char *url;
+    const char *const *headers; /* "Name: value", NULL ends; may be NULL */
+    struct str body;            /* `at == NULL`: none */
+    uint64_t timeout_ms;        /* for the whole exchange; 0: none */
+    uint64_t idle_timeout_s;    /* without a single byte; 0: none */
+    size_t body_max_bytes;      /* of the response; 0: 1 MiB */
+};
+
+enum http_outcome {
+    HTTP_ANSWERED,     /* a whole response, of whatever status */
+    HTTP_UNREACHABLE,  /* no connection: the request was not sent */
+    HTTP_LOST,         /* cut off: the request may have been served */
+    HTTP_TIMED_OUT,    /* the same, by a deadline */
+    HTTP_TOO_LARGE,    /* the response is past body_max_bytes */
+    HTTP_REFUSED_PEER, /* a private address, see is_refusing_private */
+    HTTP_BAD_URL,
+    HTTP_STOPPED, /* on_body returned false */
+    HTTP_OUTCOME_NR
+};
+
+/* Valid inside on_done only. */
+struct http_response {
+    enum http_outcome outcome;
+    int status;              /* 0 when none came */
+    struct str body;         /* empty where on_body took it */
+    struct str content_type; /* empty when unknown */
+    uint64_t retry_after_s;  /* 0: none */
+    const char *reason;      /* what went wrong, for logs; "" when answered */
+};
+
+struct http_events {
+    /* Optional: takes the body of a 2xx response piece by piece, instead of `response.body`.
+     * Returning false ends the call with HTTP_STOPPED. */
+    bool (*on_body)(void *context, struct str content_type, struct str bytes);
+    /* Exactly once, unless the call is cancelled; the call is gone when it returns. */
+    void (*on_done)(void *context, const struct http_response *response);
+};
+
+/* The word for logs. */
+const char *http_outcome_name(enum http_outcome outcome);
+
+/* `settings` may be NULL: all defaults. Aborts without memory or descriptors. */
+struct http_client *http_client_create(const struct http_client_settings *settings) must_check;
+/* Ends every call without its on_done. Accepts NULL. Not from inside a callback. */
+void http_client_destroy(struct http_client *client);
+
+/* Readable when http_client_turn has something to do. Owned by the client. */
+int http_client_fd(const struct http_client *client);
+/* Does what can be done without waiting; callbacks run inside. */
+void http_client_turn(struct http_client *client);
+/* Waits up to `timeout_ms` for something to do, and turns once. */
+void http_client_wait(struct http_client *client, int timeout_ms);
+/* Puts the client on an h2o loop: from then on the loop turns it. At most once; the loop must
+ * outlive the client. */
+void http_client_attach(struct http_client *client, struct st_h2o_evloop_t *loop);
+
+/* Starts a request; copies all of `request`. `events` must outlive the call. Even a URL that makes
+ * no sense is reported through on_done. The pointer is valid until on_done returns. */
+struct http_call *http_call_start(struct http_client *client, const struct http_request *request,
+                                  const struct http_events *events, void *context) must_check;
+/* Ends the call; no callback of it runs any more. Accepts NULL. */
+void http_call_cancel(struct http_call *call);
+
+/* True for addresses that the public internet does not route: `family` AF_INET or AF_INET6, with
+ * the address in network order (4 or 16 bytes). Other families count as private. */
+bool http_address_is_private(int family, const unsigned char *address);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ * embed.c - see embed.h: the common part and the built-in hashing embedder.
+ *
+ * Feature hashing after Weinberger and others, "Feature Hashing for Large Scale Multitask
+ * Learning" (2009): each feature of the text adds +w or -w to the coordinate that its hash names;
+ * the sign, another bit of the hash, makes collisions cancel out on average. Counts enter as
+ * 1 + log(count), so that one repeated word does not drown the rest. */
+#include "shared/rag/embed.h"
+
+#include "shared/rag/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct feature {
+    uint64_t hash;
+    float weight;
+};
+
+struct features {
+    struct feature *at;
+    size_t n, cap;
+};
+
+static void put_feature(struct features *features, uint64_t hash, float weight)
+{
+    if (features->n == features->cap) {
+        features->cap = features->cap == 0 ? 1024 : features->cap * 2;
+        features->at = realloc(features->at, features->cap * sizeof *features->at);
+        if (features->at == NULL)
+            abort();
+    }
+    features->at[features->n++] = (struct feature){hash, weight};
+}
+
+enum { SEED_WORD = 1, SEED_PAIR = 2, SEED_TRIGRAM = 3 };
+static const float word_weight = 1.0f, pair_weight = 0.6f, trigram_weight = 0.25f;
+static const float stop_weight = 0.1f;
+
+/* "^lease$" gives ^le, lea, eas, ase, se$: forms and misspellings of a word share most of them. */
+static void put_trigrams(struct features *features, const struct text_word *word)
+{
+    char framed[TEXT_WORD_MAX_BYTES + 2];
+    size_t n = 0;
+    framed[n++] = '^';
+    memcpy(framed + n, word->at, word->n);
+    n += word->n;
+    framed[n++] = '$';
+    for (size_t i = 0; i + 3 <= n; i++)
+        put_feature(features, text_hash((struct str){framed + i, 3}, SEED_TRIGRAM), trigram_weight);
+}
+
+static void put_text(struct features *features, struct str text)
+{
+    struct text_word word;
+    uint64_t before = 0;
+    bool is_before_stop = true;
+    while (text_next_word(&text, &word)) {
+        uint64_t hash = text_hash((struct str){word.at, word.n}, SEED_WORD);
+        put_feature(features, hash, word.is_stop ? stop_weight : word_weight);
+        if (!word.is_stop)
+            put_trigrams(features, &word);
+        if (before != 0)
+            put_feature(
+                features,
+                text_hash((struct str){(const char *)&hash, sizeof hash}, before ^ SEED_PAIR),
+                word.is_stop || is_before_stop ? stop_weight : pair_weight);
+        before = hash;
+        is_before_stop = word.is_stop;
+    }
+}
+
+static int compare_features(const void *a, const void *b)
+{
+    uint64_t x = ((const struct feature *)a)->hash, y = ((const struct feature *)b)->hash;
+    return (x > y) - (x < y);
+}
+
+static void embed_one(struct features *features, struct str text, float *vector)
+{
+    memset(vector, 0, EMBED_HASH_DIMENSION * sizeof *vector);
+    features->n = 0;
+    put_text(features, text);
+    if (features->n > 1)
+        qsort(features->at, features->n, sizeof *features->at, compare_features);
+    for (size_t i = 0, end; i < features->n; i = end) {
+        const struct feature *f = &features->at[i];
+        for (end = i + 1; end < features->n && features->at[end].hash == f->hash; end++)
+            ;
+        float value = f->weight * (1.0f + logf((float)(end - i)));
+        vector[f->hash % EMBED_HASH_DIMENSION] += f->hash >> 63 ? value : -value;
+    }
+    embed_normalise(vector, EMBED_HASH_DIMENSION);
+}
+
+static bool hash_embed(struct embedder *embedder, const struct str *texts, size_t n,
+                       const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension)
+{
+    float *vectors = malloc((n == 0 ? 1 : n) * EMBED_HASH_DIMENSION * sizeof *vectors);
+    if (vectors == NULL)
+        abort();
+    struct features features = {0};
+    for (size_t i = 0; i < n; i++)
+        embed_one(&features, texts[i], vectors + i * EMBED_HASH_DIMENSION);
+    free(features.at);
+    *ret_vectors = vectors;
+    *ret_dimension = EMBED_HASH_DIMENSION;
+    return true;
+}
+
+static void hash_destroy(struct embedder *embedder)
+{
+    free(embedder);
+}
+
+struct embedder *embed_create_hash(void)
+{
+    static const struct embedder_ops ops = {.embed = hash_embed, .destroy = hash_destroy};
+    struct embedder *embedder = malloc(sizeof *embedder);
+    if (embedder == NULL)
+        abort();
+    *embedder = (struct embedder){.ops = &ops, .name = "hash-512-1", .is_quick = true};
+    return embedder;
+}
+
+bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
+                 const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension)
+{
+    return embedder->ops->embed(embedder, texts, n, is_stopping, ret_vectors, ret_dimension);
+}
+
+struct embedding *embed_start(struct embedder *embedder, struct http_client *client,
+                              struct str text, embed_callback callback, void *context)
+{
+    return embedder->ops->start(embedder, client, text, callback, context);
+}
+
+void embed_cancel(struct embedder *embedder, struct embedding *embedding)
+{
+    if (embedding != NULL)
+        embedder->ops->cancel(embedding);
+}
+
+void embed_destroy(struct embedder *embedder)
+{
+    if (embedder != NULL)
+        embedder->ops->destroy(embedder);
+}
+
+void embed_normalise(float *vector, uint32_t dimension)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < dimension; i++)
+        sum += (double)vector[i] * (double)vector[i];
+    if (!(sum > 0))
+        return;
+    float scale = (float)(1.0 / sqrt(sum));
+    for (uint32_t i = 0; i < dimension; i++)
+        vector[i] *= scale;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * embed: turns texts into vectors of length 1, so that a dot product is the cosine similarity. Two
+ * makers behind one small table of functions: `hash`, built in, needs nothing and takes
+ * microseconds; `openai`, any server with OpenAI's /v1/embeddings. Vectors of different models do
+ * not compare: `name` says which is which, and whoever stores vectors stores it with them.
+ *
+ * An embedder does not change after creation; several threads may use it at once.
+ */
+#ifndef PARLEY_RAG_EMBED_H
+#define PARLEY_RAG_EMBED_H
+
+#include "shared/http/client.h"
+
+#include <stdatomic.h>
+
+enum { EMBED_HASH_DIMENSION = 512, EMBED_DIMENSION_MAX = 8192 };
+
+struct embedder;
+struct embedding;
+
+/* Runs once: `vector` has `dimension` numbers and is borrowed; NULL, with a reason, on failure. */
+typedef void (*embed_callback)(void *context, const float *vector, uint32_t dimension,
+                               const char *reason);
+
+struct embedder_ops {
+    /* Embeds one text. NULL where `is_quick`. */
+    struct embedding *(*start)(struct embedder *embedder, struct http_client *client,
+                               struct str text, embed_callback callback, void *context);
+    void (*cancel)(struct embedding *embedding);
+    /* Embeds `n` texts and waits for it. `*ret_vectors` (n * dimension) is the caller's to free. */
+    bool (*embed)(struct embedder *embedder, const struct str *texts, size_t n,
+                  const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension);
+    void (*destroy)(struct embedder *embedder);
+};
+
+struct embedder {
+    const struct embedder_ops *ops;
+    const char *name; /* "hash-512-1", or the model's name */
+    bool is_quick;    /* `embed` takes microseconds: no need to wait for `start` */
+};
+
+/* Feature hashing of words, pairs of words and character trigrams: good at finding the same words
+ * and their forms, blind to synonyms. */
+struct embedder *embed_create_hash(void) must_check;
+
+struct embed_openai_settings {
+    const char *base_url; /* "http://host:11434/v1" */
+    const char *model;
+    const char *key; /* NULL: no Authorization header */
+};
+/* Copies `settings`. Batches of texts, each tried up to 5 times with growing pauses. */
+struct embedder *embed_create_openai(const struct embed_openai_settings *settings) must_check;
+
+/* Embeds and waits; false, after a log line, when it failed or `*is_stopping` (may be NULL) became
+ * true. `*ret_vectors` holds n * *ret_dimension numbers and is the caller's to free. */
+bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
+                 const atomic_bool *is_stopping, float **ret_vectors,
+                 uint32_t *ret_dimension) must_check;
+/* Embeds one text on a loop that turns `client`. Not for quick embedders. */
+struct embedding *embed_start(struct embedder *embedder, struct http_client *client,
+                              struct str text, embed_callback callback, void *context) must_check;
+/* No callback runs any more. Accepts NULL. */
+void embed_cancel(struct embedder *embedder, struct embedding *embedding);
+/* Accepts NULL. */
+void embed_destroy(struct embedder *embedder);
+
+/* Scales `vector` to length 1; a zero vector stays. */
+void embed_normalise(float *vector, uint32_t dimension);
+/* Reads the vectors out of an /embeddings response body. False when it is not `n` vectors of one
+ * dimension. The caller frees. */
+bool embed_read_response(struct str body, size_t n, float **ret_vectors,
+                         uint32_t *ret_dimension) must_check;
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ * embed_openai.c - see embed.h: vectors from a server with OpenAI's /v1/embeddings.
+ *
+ * Questions are embedded on the caller's loop, one at a time and without a repeat: a person waits,
+ * and search works on words alone when it fails. Folders are embedded by a thread that has nothing
+ * else to do: it turns a client of its own, in batches, and tries each batch several times. */
+#include "shared/rag/embed.h"
+
+#include "shared/base/json.h"
+#include "shared/base/log.h"
+#include "shared/rag/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    BATCH_TEXTS = 32,
+    /* Most embedding models read 512 tokens and more; what is past this is no use to them. */
+    TEXT_MAX_BYTES = 8192,
+    TRIES = 5,
+    FIRST_PAUSE_MS = 500,
+    ANSWER_MAX_BYTES = 32 << 20,
+    BATCH_TIMEOUT_MS = 120000,
+    QUESTION_TIMEOUT_MS = 10000,
+    TURN_MS = 200
+};
+
+struct openai_embedder {
+    struct embedder base;
+    char *url, *model, *authorization;
+};
+
+struct embedding {
+    struct http_call *call;
+    embed_callback callback;
+    void *context;
+};
+
+static bool read_vector(const json_t *numbers, float *vector, uint32_t dimension)
+{
+    if (json_array_size(numbers) != dimension)
+        return false;
+    for (uint32_t i = 0; i < dimension; i++) {
+        const json_t *number = json_array_get(numbers, i);
+        if (!json_is_number(number))
+            return false;
+        vector[i] = (float)json_number_value(number);
+        if (!isfinite(vector[i]))
+            return false;
+    }
+    embed_normalise(vector, dimension);
+    return true;
+}
+
+bool embed_read_response(struct str body, size_t n, float **ret_vectors, uint32_t *ret_dimension)
+{
+    char reason[160];
+    json_t *root;
+    if (!json_parse(body, reason, sizeof reason, &root))
+        return false;
+    const json_t *data = json_object_get(root, "data");
+    const json_t *first = json_object_get(json_array_get(data, 0), "embedding");
+    size_t dimension = json_array_size(first);
+    float *vectors = NULL;
+    bool is_good =
+        n > 0 && json_array_size(data) == n && dimension > 0 && dimension <= EMBED_DIMENSION_MAX;
+    if (is_good && (vectors = malloc(n * dimension * sizeof *vectors)) == NULL)
+        abort();
+    for (size_t i = 0; is_good && i < n; i++) {
+        const json_t *item = json_array_get(data, i);
+        const json_t *index = json_object_get(item, "index");
+        /* Servers may answer out of order; `index` says what belongs to what. */
+        size_t place = json_is_integer(index) ? (size_t)json_integer_value(index) : i;
+        is_good = place < n && read_vector(json_object_get(item, "embedding"),
+                                           vectors + place * dimension, (uint32_t)dimension);
+    }
+    json_decref(root);
+    if (!is_good) {
+        free(vectors);
+        return false;
+    }
+    *ret_vectors = vectors;
+    *ret_dimension = (uint32_t)dimension;
+    return true;
+}
+
+static void put_request(struct buf *b, const char *model, const struct str *texts, size_t n)
+{
+    buf_lit(b, "{\"model\":");
+    buf_put_json(b, str_of(model));
+    buf_lit(b, ",\"encoding_format\":\"float\",\"input\":[");
+    for (size_t i = 0; i < n; i++) {
+        struct str text = texts[i];
+        text.n = text_floor(text, TEXT_MAX_BYTES);
+        if (i > 0)
+            buf_put_char(b, ',');
+        buf_put_json(b, text.n == 0 ? STR(" ") : text);
+    }
+    buf_lit(b, "]}");
+}
+
+static struct http_call *call_server(struct openai_embedder *self, struct http_client *client,
+                                     const struct str *texts, size_t n, uint64_t timeout_ms,
+                                     const struct http_events *events, void *context)
+{
+    const char *headers[] = {"Content-Type: application/json", self->authorization, NULL};
+    struct buf body;
+    buf_init(&body, SIZE_MAX / 2);
+    put_request(&body, self->model, texts, n);
+    struct http_request request = {.url = self->url,
+                                   .headers = headers,
+                                   .body = buf_str(&body),
+                                   .timeout_ms = timeout_ms,
+                                   .body_max_bytes = ANSWER_MAX_BYTES};
+    struct http_call *call = http_call_start(client, &request, events, context);
+    buf_fini(&body);
+    return call;
+}
+
+/* ---- one text, on the caller's loop ---- */
+
+static void on_question_done(void *context, const struct http_response *response)
+{
+    struct embedding *embedding = context;
+    float *vector = NULL;
+    uint32_t dimension = 0;
+    char reason[200] = "the answer has no vector";
+    bool is_good = response->outcome == HTTP_ANSWERED && response->status == 200 &&
+                   embed_read_response(response->body, 1, &vector, &dimension);
+    if (response->outcome != HTTP_ANSWERED)
+        snprintf(reason, sizeof reason, "%s", response->reason);
+    else if (response->status != 200)
+        snprintf(reason, sizeof reason, "status %d", response->status);
+    embedding->callback(embedding->context, is_good ? vector : NULL, dimension,
+                        is_good ? "" : reason);
+    free(vector);
+    free(embedding);
+}
+
+static struct embedding *openai_start(struct embedder *embedder, struct http_client *client,
+                                      struct str text, embed_callback callback, void *context)
+{
+    static const struct http_events events = {.on_done = on_question_done};
+    struct embedding *embedding = malloc(sizeof *embedding);
+    if (embedding == NULL)
+        abort();
+    *embedding = (struct embedding){.callback = callback, .context = context};
+    embedding->call = call_server((struct openai_embedder *)embedder, client, &text, 1,
+                                  QUESTION_TIMEOUT_MS, &events, embedding);
+    return embedding;
+}
+
+static void openai_cancel(struct embedding *embedding)
+{
+    http_call_cancel(embedding->call);
+    free(embedding);
+}
+
+/* ---- many texts, waiting ---- */
+
+struct batch {
+    size_t n;
+    bool is_done, is_good, is_hopeless;
+    float *vectors;
+    uint32_t dimension;
+};
+
+static void on_batch_done(void *context, const struct http_response *response)
+{
+    struct batch *batch = context;
+    batch->is_done = true;
+    batch->is_good =
+        response->outcome == HTTP_ANSWERED && response->status == 200 &&
+        embed_read_response(response->body, batch->n, &batch->vectors, &batch->dimension);
+    batch->is_hopeless = response->outcome == HTTP_ANSWERED && response->status >= 400 &&
+                         response->status < 500 && response->status != 408 &&
+                         response->status != 429;
+    if (!batch->is_good)
+        log_write(LOG_WARN, "embedding failed",
+                  LOG_S("outcome", http_outcome_name(response->outcome)),
+                  LOG_U("status", response->status), LOG_S("reason", response->reason));
+}
+
+static bool is_set(const atomic_bool *flag)
+{
+    return flag != NULL && atomic_load(flag);
+}
+
+static void pause_ms(unsigned ms, const atomic_bool *is_stopping)
+{
+    struct timespec nap = {.tv_nsec = 50 * 1000000};
+    for (unsigned slept = 0; slept < ms && !is_set(is_stopping); slept += 50)
+        nanosleep(&nap, NULL);
+}
+
+static bool embed_batch(struct openai_embedder *self, struct http_client *client,
+                        const struct str *texts, size_t n, const atomic_bool *is_stopping,
+                        struct batch *batch)
+{
+    static const struct http_events events = {.on_done = on_batch_done};
+    for (int i = 0; i < TRIES && !is_set(is_stopping); i++) {
+        *batch = (struct batch){.n = n};
+        struct http_call *call =
+            call_server(self, client, texts, n, BATCH_TIMEOUT_MS, &events, batch);
+        while (!batch->is_done && !is_set(is_stopping))
+            http_client_wait(client, TURN_MS);
+        if (!batch->is_done)
+            http_call_cancel(call);
+        if (batch->is_good)
+            return true;
+        if (batch->is_hopeless)
+            return false;
+        if (i + 1 < TRIES)
+            pause_ms(FIRST_PAUSE_MS << i, is_stopping);
+    }
+    return false;
+}
+
+static bool openai_embed(struct embedder *embedder, const struct str *texts, size_t n,
+                         const atomic_bool *is_stopping, float **ret_vectors,
+                         uint32_t *ret_dimension)
+{
+    struct http_client *client = http_client_create(NULL);
+    float *vectors = NULL;
+    uint32_t dimension = 0;
+    bool is_good = n > 0;
+    for (size_t done = 0; is_good && done < n;) {
+        struct batch batch;
+        size_t take = n - done < BATCH_TEXTS ? n - done : BATCH_TEXTS;
+        is_good = embed_batch((struct openai_embedder *)embedder, client, texts + done, take,
+                              is_stopping, &batch);
+        if (!is_good)
+            break;
+        if (dimension == 0) {
+            dimension = batch.dimension;
+            vectors = malloc(n * dimension * sizeof *vectors);
+            if (vectors == NULL)
+                abort();
+        }
+        is_good = batch.dimension == dimension;
+        if (is_good)
+            memcpy(vectors + done * dimension, batch.vectors, take * dimension * sizeof *vectors);
+        free(batch.vectors);
+        done += take;
+    }
+    http_client_destroy(client);
+    if (!is_good) {
+        free(vectors);
+        return false;
+    }
+    *ret_vectors = vectors;
+    *ret_dimension = dimension;
+    return true;
+}
+
+static void openai_destroy(struct embedder *embedder)
+{
+    struct openai_embedder *self = (struct openai_embedder *)embedder;
+    free(self->url);
+    free(self->model);
+    free(self->authorization);
+    free(self);
+}
+
+static char *join(const char *a, const char *b)
+{
+    char *text = NULL;
+    if (asprintf(&text, "%s%s", a, b) < 0)
+        abort();
+    return text;
+}
+
+struct embedder *embed_create_openai(const struct embed_openai_settings *settings)
+{
+    static const struct embedder_ops ops = {.start = openai_start,
+                                            .cancel = openai_cancel,
+                                            .embed = openai_embed,
+                                            .destroy = openai_destroy};
+    struct openai_embedder *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        abort();
+    self->url = join(settings->base_url, "/embeddings");
+    self->model = join(settings->model, "");
+    if (settings->key != NULL)
+        self->authorization = join("Authorization: Bearer ", settings->key);
+    self->base = (struct embedder){.ops = &ops, .name = self->model};
+    return &self->base;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * fuzz_sse_parse.c - what a model's server sends: events, <think>, citation marks. The first byte
+ * says how the rest is cut into pieces; the result must be that of the whole. */
+#include "services/engine/openai_request.h"
+#include "services/engine/stream.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+struct run {
+    struct buf events, think, answer, cited;
+};
+
+static bool on_event(void *context, struct str data)
+{
+    struct run *run = context;
+    char reason[100];
+    json_t *json;
+    buf_put(&run->events, data);
+    buf_put_char(&run->events, 0);
+    if (json_parse(data, reason, sizeof reason, &json)) {
+        struct openai_piece piece = openai_read_piece(json);
+        buf_put(&run->events, piece.answer);
+        buf_put(&run->events, openai_read_error(json));
+        json_decref(json);
+    }
+    return true;
+}
+
+static void feed(struct run *run, struct str in, size_t step)
+{
+    struct sse sse;
+    struct think_split split = {.where = THINK_START};
+    struct cite_filter cite = {.source_n = 3};
+    bool goes_on = true;
+    sse_init(&sse);
+    for (size_t at = 0; at < in.n; at += step) {
+        struct str piece = {in.at + at, in.n - at < step ? in.n - at : step};
+        goes_on = goes_on && sse_feed(&sse, piece, on_event, run);
+        size_t answer_n = run->answer.n;
+        think_feed(&split, piece, &run->think, &run->answer);
+        if (run->answer.n > answer_n)
+            cite_feed(&cite, (struct str){run->answer.at + answer_n, run->answer.n - answer_n},
+                      &run->cited);
+    }
+    think_finish(&split, &run->think, &run->answer);
+    cite_finish(&cite, &run->cited);
+    sse_fini(&sse);
+}
+
+static void init(struct run *run)
+{
+    buf_init(&run->events, 1 << 22);
+    buf_init(&run->think, 1 << 22);
+    buf_init(&run->answer, 1 << 22);
+    buf_init(&run->cited, 1 << 22);
+}
+
+static void fini(struct run *run)
+{
+    buf_fini(&run->events);
+    buf_fini(&run->think);
+    buf_fini(&run->answer);
+    buf_fini(&run->cited);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct run whole, cut;
+    if (n < 2)
+        return 0;
+    struct str in = {(const char *)data + 1, n - 1};
+    init(&whole);
+    init(&cut);
+    feed(&whole, in, in.n);
+    feed(&cut, in, 1 + data[0] % 16);
+    if (!str_eq(buf_str(&whole.events), buf_str(&cut.events)) ||
+        !str_eq(buf_str(&whole.think), buf_str(&cut.think)) ||
+        !str_eq(buf_str(&whole.answer), buf_str(&cut.answer)) ||
+        !str_eq(buf_str(&whole.cited), buf_str(&cut.cited)))
+        abort();
+    fini(&whole);
+    fini(&cut);
+    return 0;
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+//
+// Contract section 9: `parley engine` against real nodes, with the built-in model and with a small
+// OpenAI-compatible stub.
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  ACCOUNTS,
+  assertOk,
+  eventually,
+  makeFolder,
+  newTopic,
+  runParley,
+  startProcess,
+  suite,
+  waitForOutput,
+} from '../support/harness.mjs';
+import { startLlm } from '../support/llm_stub.mjs';
+
+const READY = /^parley engine: pulling from \S+ as \S+$/m;
+const SECRET = ACCOUNTS.Inference_1.secret;
+
+const HANDBOOK = {
+  'leases.md': '# Leases\n\nA lease lasts 150 seconds unless a setting says otherwise. Heartbeats renew it in time.\n',
+  'fruit/bananas.html': '<html><body><h1>Fruit</h1><p>Bananas are yellow &amp; grow in the tropics.</p></body></html>',
+  'signing.txt': 'Every request is signed with a nonce. A nonce works once per account for a day.\n',
+};
+
+// Runs `body({start, folder, corpus, llm})`, then ends every engine and the stub. start(nodes, args)
+// resolves once the engine says that it pulls.
+async function withEngines(cluster, body) {
+  const folder = makeFolder();
+  const llm = await startLlm();
+  const engines = [];
+  const secretFile = folder.file('secret', `${SECRET}\n`);
+  mkdirSync(join(folder.dir, 'corpus/fruit'), { recursive: true });
+  for (const [name, text] of Object.entries(HANDBOOK)) folder.file(`corpus/${name}`, text);
+  const corpus = join(folder.dir, 'corpus');
+  async function start(args = [], { nodes = cluster.nodes, env = {}, ready = true } = {}) {
+    const engine = startProcess(
+      ['engine', '--url', nodes.map(({ url }) => url).join(','), '--user', 'Inference_1', '--secret-file', secretFile, '--wait', 20, ...args],
+      { env },
+    );
+    engines.push(engine);
+    engine.stop = async (signal = 'SIGTERM') => {
+      engine.stopped = true;
+      engine.child.kill(signal);
+      return engine.exit();
+    };
+    if (ready) await waitForOutput(engine, ({ stdout }) => READY.exec(stdout), 20_000, 'the line that the engine pulls');
+    return engine;
+  }
+  try {
+    await body({ start, folder, corpus, llm, model: ['--llm', llm.url, '--model', 'stub'] });
+    for (const engine of engines.filter(({ stopped }) => !stopped)) {
+      assert.deepEqual(await engine.stop(), { code: 0, signal: null }, engine.stderr);
+    }
+    for (const { stdout, stderr } of engines) {
+      assert.doesNotMatch(stderr, /Sanitizer|runtime error:/);
+      assert.ok(!stderr.includes(SECRET) && !stdout.includes(SECRET), 'no secret in what it prints');
+    }
+  } catch (error) {
+    for (const { stderr } of engines) console.error(`--- log of an engine\n${stderr.slice(-6000)}\n---`);
+    throw error;
+  } finally {
+    for (const engine of engines) engine.child.kill('SIGKILL');
+    await llm.stop();
+    folder.remove();
+  }
+}
+
+// Ends a promise's wait from outside.
+function gate() {
+  let open;
+  const hold = new Promise((resolve) => {
+    open = resolve;
+  });
+  return { hold, open };
+}
+
+suite('the engine with its built-in model', {}, ({ test, cluster }) => {
+  const ask = async (Query, more = {}) => {
+    const { Topic, Seq } = await cluster.add({ Query, ...more });
+    return cluster.check({ Topic, Seq, wait: 20, detail: true });
+  };
+
+  test('a question is answered with a sentence of the folder, its mark and its source', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      await start(['--corpus', corpus]);
+      const row = await ask('How long does a lease last?');
+      assert.deepEqual(row.Answer, ['A lease lasts 150 seconds unless a setting says otherwise. [1]\n\nSources:\n[1] leases.md']);
+      assert.match(row.Think[0], /extractive.*Searched 3 passages of 3 documents/);
+      assert.equal(row.Model, 'parley-extractive');
+      assert.deepEqual((await ask('Where do bananas grow?')).Answer, [
+        'Bananas are yellow & grow in the tropics. [1]\n\nSources:\n[1] fruit/bananas.html',
+      ]);
+    }));
+
+  test('where the folder has no answer, or there is no folder, the engine says so', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      const nothing = ["I don't know based on the provided documents."];
+      const engine = await start(['--corpus', corpus]);
+      assert.deepEqual((await ask('Who painted the Mona Lisa?')).Answer, nothing);
+      await engine.stop();
+      await start();
+      const row = await ask('How long does a lease last?');
+      assert.deepEqual(row.Answer, nothing);
+      assert.match(row.Think[0], /has no documents/);
+    }));
+
+  test('all questions of a topic are answered, in order, and then those of the next', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      const Topic = newTopic();
+      const other = newTopic();
+      for (let i = 0; i < 5; i += 1) await cluster.add({ Topic, Query: `Where do bananas grow, ${i}?` });
+      await cluster.add({ Topic: other, Query: 'How long does a lease last?' });
+      await start(['--corpus', corpus, '--slots', 1]);
+      for (let Seq = 1; Seq <= 5; Seq += 1) assert.match((await cluster.check({ Topic, Seq, wait: 20 })).Answer[0], /^Bananas/);
+      assert.match((await cluster.check({ Topic: other, Seq: 1, wait: 20 })).Answer[0], /^A lease/);
+    }));
+
+  test('the index stays on disk: a second start reads nothing again', () =>
+    withEngines(cluster, async ({ start, corpus, folder }) => {
+      const index = join(folder.dir, 'kept.index');
+      const first = await start(['--corpus', corpus, '--index', index]);
+      assert.match(first.stderr, /corpus ready .*indexed=3 kept=0/);
+      await first.stop();
+      assert.ok(existsSync(index));
+      const second = await start(['--corpus', corpus, '--index', index]);
+      assert.match(second.stderr, /corpus ready .*indexed=0 kept=3/);
+      folder.file('kept.index', 'not an index');
+      await second.stop();
+      const third = await start(['--corpus', corpus, '--index', index]);
+      assert.match(third.stderr, /index is made anew.*damaged/);
+      assert.match((await ask('How long does a lease last?')).Answer[0], /^A lease/);
+    }));
+
+  test('SIGHUP reads the folder again', () =>
+    withEngines(cluster, async ({ start, corpus, folder }) => {
+      const engine = await start(['--corpus', corpus]);
+      folder.file('corpus/new.md', 'The mascot of Parley is a heron with a red hat.');
+      engine.child.kill('SIGHUP');
+      await waitForOutput(engine, ({ stderr }) => /documents=4/.test(stderr), 10_000, 'the folder with a file more');
+      assert.match((await ask('What is the mascot of Parley?')).Answer[0], /a heron with a red hat\. \[1\]/);
+    }));
+
+  test('a lookup brings the nearest passages, as many and as near as asked for', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      await start(['--corpus', corpus]);
+      const { Topic } = await cluster.add({ Query: 'Where do bananas grow?' });
+      await cluster.check({ Topic, wait: 20 });
+      const lookUp = async (Fragment, Count, Threshold) => {
+        assertOk(await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq: 1, Fragment, Count, Threshold } }));
+        return eventually(async () => {
+          const { Lookups } = assertOk(await cluster.request('GET', '/api/get-lookups', { as: 'Frontend_1', query: { Topic } }));
+          return Lookups[0].Fragments.find((entry) => Fragment in entry)?.[Fragment];
+        });
+      };
+      const matches = await lookUp('A nonce works once per account', 2, 2);
+      assert.equal(matches.length, 2);
+      assert.match(matches[0], /^Distance: 0\.\d\d\nDocument Name: signing\.txt\n\.{5}\nEvery request is signed/);
+      assert.deepEqual(await lookUp('Something else entirely, about zebras', 5, 0.05), []);
+    }));
+
+  test('recommended texts count as documents, flagged passages are left out', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      const { Topic } = await cluster.add({ User: 'alice', Query: 'Who keeps the bees?' });
+      const recommend = async (body) =>
+        assertOk(await cluster.request('POST', '/api/recommend', { as: 'Frontend_1', body: { Topic, OnBehalfOf: 'alice', Query: '', Fragment: '', Comment: '', ...body } }));
+      await recommend({ Type: 'Add Missing Info', Query: 'Who keeps the bees?', Comment: 'The bees are kept by Miriam on the roof.' });
+      await recommend({ Type: 'Make Correction', Query: 'When is the market?', Fragment: 'The market is on Monday.', Comment: 'The market is on Friday.' });
+      await recommend({ Type: 'Flag as Off Topic', Fragment: 'Bananas are YELLOW &\n grow' });
+      const engine = await start(['--corpus', corpus]);
+      await waitForOutput(engine, ({ stderr }) => /flagged passages/.test(stderr), 10_000, 'the flag');
+      assert.match((await cluster.check({ Topic, wait: 20 })).Answer[0], /bees|don't know/);
+      await eventually(async () => /kept by Miriam on the roof/.test((await ask('Who keeps the bees?')).Answer[0]));
+      const market = (await ask('When is the market?')).Answer[0];
+      assert.match(market, /Friday/);
+      assert.doesNotMatch(market, /Monday/);
+      assert.deepEqual((await ask('Where do bananas grow?')).Answer, ["I don't know based on the provided documents."]);
+    }));
+
+  test('a workflow prompt gets its decision as a JSON object', () =>
+    withEngines(cluster, async ({ start }) => {
+      await start();
+      const row = await ask('Answer with {"decision","confidence","reason","output"}.\nRequest: drop all tables');
+      const { decision, confidence, reason } = JSON.parse(row.Answer[0]);
+      assert.equal(decision, 'no');
+      assert.equal(typeof confidence, 'number');
+      assert.match(reason, /Built-in rule/);
+    }));
+
+  test('Modifiers.Messages are the conversation, with the passages that they bring', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      await start(['--corpus', corpus]);
+      const Messages = [
+        { role: 'system', content: 'Answer from these.\n\n[1] Pears are green.\n[2] Plums are blue.' },
+        { role: 'user', content: 'Are plums blue?' },
+      ];
+      assert.match((await ask('Are plums blue?', { Modifiers: { Messages } })).Answer[0], /^Plums are blue\. \[2\]/);
+    }));
+
+  test('a start with an unusable setting is one clear line and exit 2', async () => {
+    const folder = makeFolder();
+    const account = ['--user', 'u', '--secret-file', folder.file('secret', 'x')];
+    const cases = [
+      [[], /--url is missing/],
+      [['--url', 'ftp://x', ...account], /--url takes http:\/\/HOST/],
+      [['--url', 'http://u:p@x', ...account], /--url takes http:\/\/HOST/],
+      [['--url', 'http://x', '--user', 'u', '--secret-file', '/dev/null'], /secret file .*empty/],
+      [['--url', 'http://x', ...account, '--corpus', '/nonexistent'], /--corpus is no folder/],
+      [['--url', 'http://x', ...account, '--engine-id', 'a b'], /--engine-id takes/],
+      [['--url', 'http://x', '--user', 'u'], /--secret-file is missing/],
+      [['--url', 'http://x', '--user', 'u', '--secret-file', 'x', '--llm', 'http://y'], /--llm needs --model/],
+      [['--url', 'http://x', '--slots', '0'], /--slots takes a whole number/],
+      [['--bogus', '1'], /no such flag: --bogus/],
+    ];
+    for (const [args, expected] of cases) {
+      const { code, stderr } = await runParley(['engine', ...args]);
+      assert.equal(code, 2);
+      assert.match(stderr, expected);
+      assert.equal(stderr.trim().split('\n').length, 1, stderr);
+    }
+    const check = await runParley(['engine', '--url', 'http://x', ...account, '--check-config']);
+    assert.deepEqual([check.code, check.stderr], [0, '']);
+    assert.match(check.stdout, /would pull from http:\/\/x as u/);
+    folder.remove();
+    const help = await runParley(['engine', '--help']);
+    assert.equal(help.code, 0);
+    for (const word of ['--url', '--corpus', 'SIGTERM', 'PARLEY_LLM_URL', 'Examples']) assert.ok(help.stdout.includes(word), word);
+  });
+
+  test('parked engines that are told to stop exit 0 at once', () =>
+    withEngines(cluster, async ({ start }) => {
+      const engine = await start(['--slots', 3]);
+      await eventually(async () => {
+        const status = assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' }));
+        return JSON.stringify(status).includes('Inference_1');
+      });
+      const began = Date.now();
+      assert.deepEqual(await engine.stop('SIGINT'), { code: 0, signal: null });
+      assert.ok(Date.now() - began < 5000);
+    }));
+});
+
+suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '3' } }, ({ test, cluster }) => {
+  const requestsOf = (llm) => llm.requests.filter(({ path }) => path === '/v1/chat/completions');
+
+  test('words reach the reader while the model still writes, thoughts apart', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      const { hold, open } = gate();
+      llm.behave({ think: 'Let me see.', text: 'It is ünïcödé, all of it.', hold, holdAt: 4, pieces: 6 });
+      await start(model);
+      const { Topic } = await cluster.add();
+      const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 } });
+      const early = await stream.until('token');
+      open();
+      const events = [...early, ...(await stream.until('done'))];
+      const { data } = events.at(-1);
+      assert.deepEqual(data.Answer, ['It is ünïcödé, all of it.']);
+      assert.deepEqual(data.Think, ['Let me see.']);
+      stream.abort();
+    }));
+
+  test('passages go with the question, marks that name none are taken out', () =>
+    withEngines(cluster, async ({ start, llm, model, corpus }) => {
+      llm.behave({ text: 'It lasts 150 s [1], surely [9]. See `list[7]`.' });
+      await start([...model, '--corpus', corpus]);
+      const { Topic } = await cluster.add({ Query: 'How long does a lease last?' });
+      const { Answer } = await cluster.check({ Topic, wait: 20 });
+      assert.deepEqual(Answer, ['It lasts 150 s [1], surely. See `list[7]`.\n\nSources:\n[1] leases.md']);
+      const [{ body }] = requestsOf(llm);
+      assert.equal(body.model, 'stub');
+      assert.match(body.messages[0].content, /\[1\] leases\.md\n# Leases/);
+      assert.deepEqual(body.messages.at(-1), { role: 'user', content: 'How long does a lease last?' });
+      await cluster.add({ Topic, Query: 'And then?' });
+      await cluster.check({ Topic, Seq: 2, wait: 20 });
+      const roles = requestsOf(llm)[1].body.messages.map(({ role }) => role);
+      assert.deepEqual(roles, ['system', 'user', 'assistant', 'user']);
+    }));
+
+  test('a server that does not stream, or refuses to, is understood', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      await start([...model, '--slots', 1]);
+      for (const stream of ['never', 'refuse', 'refuse']) {
+        llm.behave({ think: 'Hm.', tags: true, text: `From ${stream}.`, stream });
+        const { Topic } = await cluster.add();
+        const { Answer, Think } = await cluster.check({ Topic, wait: 20 });
+        assert.deepEqual([Answer, Think], [[`From ${stream}.`], ['Hm.']]);
+      }
+      assert.deepEqual(requestsOf(llm).map(({ body }) => body.stream), [true, true, false, false]);
+    }));
+
+  test('heartbeats keep a lease of 3 seconds while the model is silent for longer', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      const { hold, open } = gate();
+      llm.behave({ text: 'Late but here.', hold });
+      await start(model);
+      const { Topic } = await cluster.add();
+      await eventually(() => requestsOf(llm).length === 1);
+      const until = Date.now() + 5000;
+      await eventually(() => Date.now() > until);
+      open();
+      assert.deepEqual((await cluster.check({ Topic, wait: 20 })).Answer, ['Late but here.']);
+      assert.equal(requestsOf(llm).length, 1, 'asked once: the lease was never lost');
+    }));
+
+  test('a cancelled query stops the model in the middle of its words', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      llm.behave({ text: 'word '.repeat(2000), pieceMs: 50 });
+      await start(model);
+      const { Topic } = await cluster.add();
+      await eventually(() => requestsOf(llm).length === 1);
+      assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq: 1 } }));
+      await eventually(() => requestsOf(llm)[0].aborted);
+      llm.behave({ text: 'Free again.' });
+      const next = await cluster.add();
+      assert.deepEqual((await cluster.check({ Topic: next.Topic, wait: 20 })).Answer, ['Free again.']);
+    }));
+
+  test('an engine that is told to stop gives its claim back, and another one answers', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      llm.behave({ text: 'word '.repeat(2000), pieceMs: 50 });
+      const first = await start(model);
+      const { Topic } = await cluster.add();
+      await eventually(() => requestsOf(llm).length === 1);
+      llm.behave({ text: 'The second engine says so.' });
+      const second = start(model);
+      assert.deepEqual(await first.stop(), { code: 0, signal: null });
+      assert.match(first.stderr, /a claim is given back/);
+      assert.deepEqual((await cluster.check({ Topic, wait: 20 })).Answer, ['The second engine says so.']);
+      await second;
+    }));
+
+  test('an engine that slept past its lease drops the work, and another one answers', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      llm.behave({ text: 'word '.repeat(2000), pieceMs: 50 });
+      const first = await start([...model, '--slots', 1]);
+      const { Topic } = await cluster.add();
+      await eventually(() => requestsOf(llm).length === 1);
+      first.child.kill('SIGSTOP');
+      llm.behave({ text: 'Awake.' });
+      await start([...model, '--slots', 1]);
+      assert.deepEqual((await cluster.check({ Topic, wait: 30 })).Answer, ['Awake.']);
+      first.child.kill('SIGCONT');
+      await eventually(() => requestsOf(llm)[0].aborted);
+      assert.deepEqual((await cluster.check({ Topic })).Answer, ['Awake.']);
+    }));
+
+  test('a model server that comes back answers what it failed before', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      llm.behave({ text: 'Back.', status: 500, times: 4 });
+      await start([...model, '--slots', 1]);
+      const { Topic } = await cluster.add();
+      assert.deepEqual((await cluster.check({ Topic, wait: 30 })).Answer, ['Back.']);
+      assert.equal(requestsOf(llm).length, 5);
+    }));
+
+  test('a stream that breaks off is no answer: the query is tried again', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      llm.behave({ text: 'Half of this is not enough.', stream: 'break' });
+      await start([...model, '--slots', 1]);
+      const { Topic } = await cluster.add();
+      await eventually(() => requestsOf(llm)[0]?.aborted);
+      llm.behave({ text: 'A whole answer.' });
+      assert.deepEqual((await cluster.check({ Topic, wait: 30 })).Answer, ['A whole answer.']);
+    }));
+
+  test('a query that the model server refuses for good fails with its reason', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      llm.behave({ status: 422 });
+      await start(model);
+      const { Topic } = await cluster.add();
+      const row = await cluster.check({ Topic, wait: 20, detail: true });
+      assert.equal(row.Status, 'Failed');
+      assert.match(row.Reason, /answered 422: stub fails with 422/);
+      assert.equal(requestsOf(llm).length, 1);
+    }));
+
+  test('PARLEY_LLM_URL names the model server too, and a query may ask for one of --models', () =>
+    withEngines(cluster, async ({ start, llm }) => {
+      await start(['--models', 'small,large'], { env: { PARLEY_LLM_URL: llm.url, PARLEY_MODEL: 'small' } });
+      const { Topic } = await cluster.add({ Model: 'large' });
+      assert.equal((await cluster.check({ Topic, wait: 20, detail: true })).Model, 'large');
+      const other = await cluster.add();
+      assert.equal((await cluster.check({ Topic: other.Topic, wait: 20, detail: true })).Model, 'small');
+    }));
+
+  test('embeddings of a server index the folder and find in it', () =>
+    withEngines(cluster, async ({ start, llm, corpus, model }) => {
+      await start([...model, '--corpus', corpus, '--embeddings', llm.url, '--embeddings-model', 'stub-embed']);
+      const { Topic } = await cluster.add({ Query: 'How long does a lease last?' });
+      await cluster.check({ Topic, wait: 20 });
+      assert.match(requestsOf(llm)[0].body.messages[0].content, /\[1\] leases\.md/);
+      assert.ok(llm.requests.some(({ path, body }) => path === '/v1/embeddings' && body.model === 'stub-embed'));
+    }));
+});
+
+suite('the engine and nodes that go', { nodes: 2 }, ({ test, cluster }) => {
+  test('an engine goes on with the other node when one is killed, and comes back to a new one', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      const [first, second] = cluster.nodes;
+      await start(['--corpus', corpus, '--slots', 2]);
+      await first.kill();
+      const { Topic } = await cluster.add({ Query: 'How long does a lease last?', node: second });
+      assert.match((await cluster.check({ Topic, wait: 20, node: second })).Answer[0], /^A lease/);
+    }));
+
+  test('an answer survives a node that dies before it is given', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      const [, second] = cluster.nodes;
+      const third = await cluster.startNode();
+      const { hold, open } = gate();
+      llm.behave({ text: 'Kept all along.', hold });
+      await start([...model, '--slots', 1], { nodes: [second, third] });
+      const { Topic } = await cluster.add({ node: third });
+      await eventually(() => llm.requests.length === 1);
+      await second.kill();
+      open();
+      assert.deepEqual((await cluster.check({ Topic, wait: 20, node: third })).Answer, ['Kept all along.']);
+      assert.equal(llm.requests.length, 1);
+    }));
+});

@@ -1,0 +1,40 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+# docs/operations.md names every flag of `parley serve` with its default, and every metric.
+use strict;
+use warnings;
+
+sub slurp {
+    open(my $in, '<:raw', $_[0]) or die "$_[0]: $!\n";
+    local $/;
+    return scalar <$in>;
+}
+
+my $page = slurp('docs/operations.md');
+my ($flag_n, $metric_n, $bad) = (0, 0, 0);
+
+my $serve = slurp('services/serve.c');
+while ($serve =~ /\{"([a-z0-9-]+)",\s*CONFIG_\w+,\s*(?:NULL|"[^"]*"),\s*(?:NULL|"([^"]*)")/g) {
+    my ($flag, $default) = ($1, $2 // '');
+    $flag_n++;
+    my ($documented) = $page =~ /^\| `--\Q$flag\E` \| (.*?) ?\|/m;
+    if (not defined $documented) {
+        print STDERR "docs/operations.md: no row for --$flag\n";
+        $bad++;
+    } elsif ($documented =~ s/`//gr ne $default) {
+        print STDERR "docs/operations.md: the default of --$flag is '$default'\n";
+        $bad++;
+    }
+}
+
+my $metrics = slurp('shared/metrics/metrics.h');
+while ($metrics =~ /"(parley_\w+)/g) {
+    $metric_n++;
+    next if $page =~ /`\Q$1\E[`{]/;
+    print STDERR "docs/operations.md: no word about the metric $1\n";
+    $bad++;
+}
+
+die "settings: found no flag or no metric to look at\n" unless $flag_n and $metric_n;
+exit 1 if $bad;
+print "settings: looked at $flag_n flags and $metric_n metrics, no finding\n";

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+//
+// add: what a question leaves in an empty, a waiting and a full queue, and with engines parked.
+import assert from 'node:assert/strict';
+import { ago, agoUs, anything, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
+
+const DIGEST = 'ab12';
+const add = ({ topic = 't', user = 'alice', model = 'default', weight = 1, max = 100, idem = '', digest = DIGEST, own = '', query = 'Q1' } = {}) =>
+  ['add', 0, topic, user, 'Frontend_1', model, weight, max, tailOf({ user, model, query }), idem, digest, own];
+const ok = (seq) => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}$`).test(reply);
+// A row of now.
+const row = ({ user = 'alice', model = 'default', query = 'Q1', weight = 1 } = {}) => (found) => {
+  const [ms, ...rest] = found.split('\n');
+  return ago()(ms) && rest.join('\n') === rowOf({ user, model, query, weight }).split('\n').slice(1).join('\n');
+};
+const open1 = {
+  't:t': { seq: 1, 'u:alice': 1, 'q:1': row(), open: openOf([1]) },
+  'open:default:alice': zset({ t: agoUs }),
+  'turns:default': zset({ alice: 0 }),
+  models: set('default'),
+  waiting: { 'Frontend_1 alice': 1 },
+  'topics:alice': zset({ t: ago() }),
+  users: set('alice'),
+  meta: { lease: 0, depth: 1, vt: '0.000000' },
+};
+// The same, as an earlier turn left it.
+const waiting1 = {
+  't:t': topicOf([undefined]),
+  'open:default:alice': zset({ t: 1_000_000 }),
+  'turns:default': zset({ alice: 0 }),
+  models: set('default'),
+  waiting: { 'Frontend_1 alice': '1' },
+  'topics:alice': zset({ t: 1000 }),
+  users: set('alice'),
+  meta: { lease: '0', depth: '1', vt: '0' },
+};
+const handedOver = () => ({
+  't:t': { seq: 1, 'u:alice': 1, 'q:1': row(), 's:1': 'P 1 1 E 1' },
+  'topics:alice': zset({ t: ago() }),
+  users: set('alice'),
+  leases: zset({ '1 t': soon(2000) }),
+  meta: { lease: 1, depth: 0, vt: '0.000000' },
+});
+const HEAD = 'claim\nE|*\nt\n1\n1\n1\n1\n';
+const handOver = (found) => found.startsWith(HEAD) && row()(found.slice(HEAD.length));
+
+scripts('add', ({ cases, test, shard }) => {
+  cases([
+    { name: 'the first query of a topic waits', call: add(), reply: ok(1), after: open1 },
+    {
+      name: 'the second one is Seq 2 of it',
+      before: waiting1,
+      call: add({ query: 'Q2' }),
+      reply: ok(2),
+      after: {
+        't:t': { ...topicOf([undefined]), seq: 2, 'q:2': row({ query: 'Q2' }), open: openOf([1], [2]) },
+        waiting: { 'Frontend_1 alice': 2 },
+        meta: { lease: 0, depth: 2, vt: '0.000000' },
+      },
+    },
+    {
+      name: 'another user of the same topic waits for a turn of its own',
+      before: waiting1,
+      call: add({ user: 'bob', model: 'big', query: 'Q2', weight: 2.5 }),
+      reply: ok(2),
+      after: {
+        't:t': {
+          ...topicOf([undefined]), seq: 2, 'q:2': row({ user: 'bob', model: 'big', query: 'Q2', weight: 2.5 }), 'u:bob': 1,
+          open: openOf([1], [2, 0, { user: 'bob', model: 'big', weight: 2.5 }]),
+        },
+        'open:big:bob': zset({ t: agoUs }),
+        'turns:big': zset({ bob: 0 }),
+        models: set('default', 'big'),
+        waiting: { 'Frontend_1 alice': 1, 'Frontend_1 bob': 1 },
+        'topics:bob': zset({ t: ago() }),
+        users: set('alice', 'bob'),
+        meta: { lease: 0, depth: 2, vt: '0.000000' },
+      },
+    },
+    { name: 'an own topic of somebody else is missing', before: waiting1, call: add({ user: 'bob', own: '1' }), reply: 'missing' },
+    { name: 'an own topic that does not exist yet is made', call: add({ own: '1' }), reply: ok(1), after: open1 },
+
+    {
+      name: 'an engine parked on this node: handed over in the reply, never queued',
+      before: { idle: zset({ 'n2 E|*': 9 }) },
+      alive: ['n2'],
+      calls: [['claim', 0, 'E|*', '1'], add()],
+      replies: ['parked', ok(1)],
+      events: [handOver],
+      after: handedOver(),
+    },
+    {
+      name: 'an engine parked on another node: handed over by one message to that node alone',
+      before: { idle: zset({ 'n2 E|*': 1, 'n3 E|*': 1 }) },
+      alive: ['n2', 'n3'],
+      frame: { node: 'n1' },
+      call: add(),
+      reply: ok(1),
+      published: [['node:n3', handOver]],
+      after: { ...handedOver(), idle: zset({ 'n2 E|*': 1 }) },
+    },
+    {
+      name: 'race: the node whose credit is taken has died: it is struck off, the next one is asked',
+      before: { idle: zset({ 'n2 E|*': 9, 'n3 E|*': 1 }) },
+      alive: ['n3'],
+      call: add(),
+      reply: ok(1),
+      published: [['node:n3', handOver]],
+      after: { ...handedOver(), idle: null },
+    },
+    {
+      name: 'race: all nodes with credits have died: the query waits',
+      before: { idle: zset({ 'n2 E|*': 9, 'n3 E|m': 1 }) },
+      call: add(),
+      reply: ok(1),
+      after: { ...open1, idle: null },
+    },
+    {
+      name: 'an engine that does not serve the model is left alone',
+      before: { idle: zset({ 'n2 E|small,tiny': 1 }) },
+      alive: ['n2'],
+      call: add({ model: 'big' }),
+      reply: ok(1),
+      after: {
+        ...open1,
+        't:t': { seq: 1, 'u:alice': 1, 'q:1': row({ model: 'big' }), open: openOf([1, 0, { model: 'big' }]) },
+        'open:default:alice': undefined, 'turns:default': undefined,
+        'open:big:alice': zset({ t: agoUs }), 'turns:big': zset({ alice: 0 }), models: set('big'),
+      },
+    },
+    {
+      name: 'a topic with Open queries is handed over whole',
+      before: { ...waiting1, idle: zset({ 'n2 E|*': 1 }) },
+      alive: ['n2'],
+      call: add({ query: 'Q2' }),
+      reply: ok(2),
+      published: [['node:n2', (claim) => claim.startsWith(lines('claim', 'E|*', 't', 1, 1, 2, 1, rowOf({ query: 'Q1' }), 2, ''))]],
+      after: {
+        't:t': {
+          ...topicOf(['P 1 1 E 2', 'P 1 1 E 2']), 'q:2': row({ query: 'Q2' }), 'l:1': '1 2', open: '',
+        },
+        'open:default:alice': null, 'turns:default': null, models: null, waiting: null, idle: null,
+        leases: zset({ '1 t': soon(2000) }),
+        meta: { lease: 1, depth: 0, vt: '0.000000' },
+      },
+    },
+
+    { name: 'a user with max_waiting Open queries is refused', before: waiting1, call: add({ max: 1 }), reply: 'waiting\n1\n' },
+    {
+      name: 'two queries of one turn count for max_waiting',
+      calls: [add({ max: 1 }), add({ topic: 'u', max: 1 })],
+      replies: [ok(1), 'waiting\n1\n'],
+      after: open1,
+    },
+    { name: 'a full queue stores nothing', before: waiting1, call: add({ user: 'bob' }), frame: { queueMax: 1 }, reply: 'full\n1\n' },
+    {
+      name: 'a refusal names when to try again, once there is a rate',
+      before: () => ({ ...waiting1, [`stat:${Math.floor(Date.now() / 60_000) - 1}`]: { done: '600' } }),
+      call: add({ max: 1 }),
+      reply: 'waiting\n1\n1',
+    },
+    {
+      name: 'a full queue hands over all the same: nothing waits for that',
+      before: { meta: { lease: '0', depth: '1', vt: '0' }, idle: zset({ 'n2 E|*': 1 }) },
+      alive: ['n2'],
+      call: add(),
+      frame: { queueMax: 1 },
+      reply: ok(1),
+      published: [['node:n2', handOver]],
+      after: { ...handedOver(), idle: null, meta: { lease: 1, depth: 1, vt: '0.000000' } },
+    },
+
+    {
+      name: 'with an Idempotency-Key the answer is kept',
+      call: add({ idem: 'k1' }),
+      reply: ok(1),
+      after: { ...open1, 'idem:Frontend_1:k1': ttl(86_400, (found) => found.startsWith(`${DIGEST} ok\n1\n`)) },
+    },
+    {
+      name: 'the same key and body again: the same answer, nothing stored',
+      before: { ...waiting1, 'idem:Frontend_1:k1': `${DIGEST} ok\n1\n1000` },
+      call: add({ idem: 'k1' }),
+      reply: 'ok\n1\n1000',
+    },
+    {
+      name: 'the same key with another body: mismatch',
+      before: { ...waiting1, 'idem:Frontend_1:k1': `${DIGEST} ok\n1\n1000` },
+      call: add({ idem: 'k1', digest: 'ff' }),
+      reply: 'mismatch',
+    },
+    {
+      name: 'race: the same key twice in one turn: one query',
+      calls: [add({ idem: 'k1' }), add({ idem: 'k1' })],
+      replies: [ok(1), ok(1)],
+      after: { ...open1, 'idem:Frontend_1:k1': ttl(86_400, anything) },
+    },
+    {
+      name: 'a refusal is not kept for its key',
+      before: waiting1,
+      call: add({ idem: 'k1', max: 1 }),
+      reply: 'waiting\n1\n',
+    },
+  ]);
+
+  test('a topic takes 1,000 Open queries, and one claim takes them all', async () => {
+    const turn = Array.from({ length: 100 }, () => add({ max: 5000 }));
+    for (let i = 0; i < 10; i++) {
+      const { replies } = await shard.turn(turn);
+      assert.ok(replies.every((reply) => reply.startsWith('ok\n')), replies[0]);
+    }
+    assert.equal(await shard.call(...add({ max: 5000 })), 'waiting\n1000\n');
+    assert.ok(ok(1)(await shard.call(...add({ topic: 'u', max: 5000 }))), 'another topic has room');
+    assert.match(await shard.call('claim', 0, 'E|*', '0'), /^claim\nE\|\*\nt\n1\n1\n1000\n1\n/);
+    assert.equal((await shard.get('meta')).depth, '1');
+    assert.ok(ok(1001)(await shard.call(...add({ max: 5000 }))), 'room again');
+  });
+
+  test('claims that come back may make more than 1,000 Open: they go in two claims', async () => {
+    const turn = Array.from({ length: 100 }, () => add({ max: 5000 }));
+    for (let i = 0; i < 20; i++) {
+      await shard.turn(turn);
+      if (i === 9) await shard.call('claim', 0, 'E|*', '0');
+    }
+    assert.equal(await shard.call('give_back', 't', '1'), 'ok');
+    const { replies } = await shard.turn([['claim', 0, 'E|*', '0'], ['claim', 0, 'E|*', '0'], ['claim', 0, 'E|*', '0']]);
+    assert.match(replies[0], /^claim\nE\|\*\nt\n2\n1\n1000\n1\n/);
+    assert.match(replies[1], /^claim\nE\|\*\nt\n3\n1\n1000\n1001\n/);
+    assert.equal(replies[2], 'empty');
+    assert.deepEqual((await shard.get('t:t')).open, '');
+    assert.equal(await shard.get('models'), undefined);
+  });
+
+  test('no more than 1,000 models are waited for', async () => {
+    for (let i = 0; i < 10; i++) {
+      await shard.turn(Array.from({ length: 100 }, (_, k) => add({ topic: `t${i}-${k}`, model: `m${i}-${k}`, max: 5000 })));
+    }
+    assert.equal(await shard.call(...add({ topic: 'new', model: 'one-more', max: 5000 })), 'full\n1000\n');
+    assert.ok(ok(1)(await shard.call(...add({ topic: 'new', model: 'm0-0', max: 5000 }))), 'a known one has room');
+    await shard.call('claim', 0, 'E|m5-5', '0');
+    assert.ok(ok(1)(await shard.call(...add({ topic: 'newer', model: 'one-more', max: 5000 }))), 'room again');
+  });
+});

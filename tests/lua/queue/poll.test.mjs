@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+//
+// claim, unpark, supersede, sync: engines' polls, their credits, and what a node says of itself.
+import assert from 'node:assert/strict';
+import { ago, lines, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../../support/lua.mjs';
+
+const minute = () => Math.floor(Date.now() / 60_000);
+const day = () => Math.floor(Date.now() / 86_400_000);
+
+// Topic t with one Open query of alice, waiting since 1970.
+const waiting = (topic = 't', { user = 'alice', model = 'default', vt = 0 } = {}) => ({
+  [`t:${topic}`]: { ...topicOf([undefined], { user }), open: openOf([1, 0, { user, model }]) },
+  [`open:${model}:${user}`]: zset({ [topic]: 1_000_000 }),
+  [`turns:${model}`]: zset({ [user]: vt }),
+  models: set(model),
+  waiting: { [`Frontend_1 ${user}`]: '1' },
+  meta: { lease: '0', depth: '1', vt: '0' },
+});
+const nothingWaits = { 'open:default:alice': null, 'turns:default': null, models: null, waiting: null };
+const claimed = {
+  ...nothingWaits,
+  't:t': { ...topicOf(['P 1 1 E 1']), open: '' },
+  leases: zset({ '1 t': soon(2000) }),
+  meta: { lease: 1, depth: 0, vt: '0.000000' },
+};
+const CLAIM = lines('claim', 'E|*', 't', 1, 1, 1, 1, rowOf({ query: 'Q1' }));
+
+scripts('claim', ({ cases }) => {
+  cases([
+    { name: 'no work, and it may not wait', call: ['claim', 0, 'E|*', '0'], reply: 'empty' },
+    { name: 'no work: the poll is a credit', call: ['claim', 0, 'E|*', '1'], reply: 'parked', after: { idle: zset({ 'n1 E|*': 1 }) } },
+    { name: 'polls of one class add up', calls: Array(3).fill(['claim', 0, 'E|a,b', '1']), replies: Array(3).fill('parked'), after: { idle: zset({ 'n1 E|a,b': 3 }) } },
+    { name: 'work: Pending under a new lease, short until it is delivered', before: waiting(), call: ['claim', 0, 'E|*', '1'], reply: CLAIM, after: claimed },
+    {
+      name: 'race: two engines ask at once: one has it',
+      before: waiting(),
+      calls: [['claim', 0, 'E|*', '0'], ['claim', 0, 'F|*', '0']],
+      replies: [CLAIM, 'empty'],
+      after: claimed,
+    },
+    {
+      name: 'all Open queries of the topic go together, Pending and Done ones stay',
+      before: {
+        ...waiting(),
+        't:t': { ...topicOf(['D', undefined, 'P 1 1 F 1', undefined], { 'a:1': 'x' }), open: openOf([2, 2], [4, 0]) },
+        waiting: { 'Frontend_1 alice': '2' },
+        leases: zset({ '1 t': 9e12 }),
+        meta: { lease: '1', depth: '2', vt: '0' },
+      },
+      call: ['claim', 0, 'E|*', '0'],
+      reply: lines('claim', 'E|*', 't', 2, 3, 2, 2, rowOf({ ms: 1001, query: 'Q2' }), 4, rowOf({ ms: 1003, query: 'Q4' })),
+      after: {
+        ...nothingWaits,
+        't:t': { ...topicOf(['D', 'P 2 3 E 2', 'P 1 1 F 1', 'P 2 1 E 2'], { 'a:1': 'x', 'l:2': '2 4' }), open: '' },
+        leases: zset({ '1 t': 9e12, '2 t': soon(2000) }),
+        meta: { lease: 2, depth: 0, vt: '0.000000' },
+      },
+    },
+    {
+      name: 'queries of other models stay Open in their places',
+      before: {
+        ...waiting(),
+        't:t': { ...topicOf([undefined, undefined, undefined]), open: openOf([1, 0, { model: 'big' }], [2], [3, 0, { model: 'big' }]) },
+        'open:big:alice': zset({ t: 1_000_000 }),
+        'turns:big': zset({ alice: 0 }),
+        models: set('default', 'big'),
+        waiting: { 'Frontend_1 alice': '3' },
+        meta: { lease: '0', depth: '3', vt: '0' },
+      },
+      call: ['claim', 0, 'E|small', '0'],
+      reply: lines('claim', 'E|small', 't', 1, 1, 1, 2, rowOf({ ms: 1001, query: 'Q2' })),
+      after: {
+        't:t': {
+          ...topicOf([undefined, 'P 1 1 E 1', undefined]),
+          open: openOf([1, 0, { model: 'big' }], [3, 0, { model: 'big' }]),
+        },
+        'open:default:alice': null,
+        'turns:default': null,
+        models: set('big'),
+        served: zset({ 'default alice': 1 }),
+        waiting: { 'Frontend_1 alice': 2 },
+        leases: zset({ '1 t': soon(2000) }),
+        meta: { lease: 1, depth: 2, vt: '0.000000' },
+      },
+    },
+    {
+      name: 'an engine with other models is parked beside work that is not for it',
+      before: { ...waiting('t', { model: 'big' }) },
+      call: ['claim', 0, 'E|small', '1'],
+      reply: 'parked',
+      after: { idle: zset({ 'n1 E|small': 1 }) },
+    },
+    {
+      name: 'a stale entry of the queue is dropped, and the next topic taken',
+      before: {
+        ...waiting(),
+        'open:default:alice': zset({ gone: 1, t: 1_000_000 }),
+      },
+      call: ['claim', 0, 'E|*', '0'],
+      reply: CLAIM,
+      after: claimed,
+    },
+    { name: 'after its last stale entry the queue is empty', before: { 'open:default:alice': zset({ gone: 1 }), 'turns:default': zset({ alice: 0 }), models: set('default') }, call: ['claim', 0, 'E|*', '0'], reply: 'empty', after: nothingWaits },
+  ]);
+});
+
+scripts('unpark', ({ cases }) => {
+  cases([
+    { name: 'takes one credit of the class', before: { idle: zset({ 'n1 E|*': 2, 'n2 E|*': 2 }) }, call: ['unpark', 'E|*'], reply: 'ok', after: { idle: zset({ 'n1 E|*': 1, 'n2 E|*': 2 }) } },
+    { name: 'the last one takes the class along', before: { idle: zset({ 'n1 E|*': 1 }) }, call: ['unpark', 'E|*'], reply: 'ok', after: { idle: null } },
+    { name: 'race: a hand-over has used the credit: never less than none', calls: [['unpark', 'E|*'], ['unpark', 'E|*']], replies: ['ok', 'ok'], after: {} },
+    { name: 'parked and gone in one turn leaves nothing', calls: [['claim', 0, 'E|*', '1'], ['unpark', 'E|*']], replies: ['parked', 'ok'], after: {} },
+  ]);
+});
+
+scripts('supersede', ({ cases }) => {
+  cases([
+    { name: 'the first poll of a named engine', call: ['supersede', 'E', 'box', 7], reply: 'ok', after: { 'poll:E:box': ttl(300, 'n1 7') } },
+    {
+      name: 'a newer one on another node ends it there',
+      before: { 'poll:E:box': 'n2 7' },
+      alive: ['n2'],
+      call: ['supersede', 'E', 'box', 1],
+      reply: 'ok',
+      published: [['node:n2', 'supersede\nE\nbox\n7']],
+      after: { 'poll:E:box': ttl(300, 'n1 1') },
+    },
+    {
+      name: 'a newer one on the same node ends it too, whatever models it asked for',
+      before: { 'poll:E:box': 'n1 7' },
+      call: ['supersede', 'E', 'box', 8],
+      reply: 'ok',
+      events: ['supersede\nE\nbox\n7'],
+      after: { 'poll:E:box': ttl(300, 'n1 8') },
+    },
+    { name: 'said twice, it ends nothing', before: { 'poll:E:box': 'n1 7' }, call: ['supersede', 'E', 'box', 7], reply: 'ok', after: { 'poll:E:box': ttl(300, 'n1 7') } },
+    { name: 'engines of other accounts and names are others', before: { 'poll:E:box': 'n1 7', 'poll:F:bag': 'n1 8' }, call: ['supersede', 'F', 'box', 9], reply: 'ok', after: { 'poll:F:box': ttl(300, 'n1 9') } },
+  ]);
+});
+
+scripts('sync', ({ cases, test, shard }) => {
+  const here = { nodes: zset({ n1: ago() }), node_info: { n1: '{}' } };
+  cases([
+    { name: 'a node that has nothing to say is there', call: ['sync', '{}', 0, 0, 0], reply: '\n', after: here },
+    {
+      name: 'counts of a minute add up for two hours',
+      before: () => ({ [`stat:${minute()}`]: { added: '1' } }),
+      call: ['sync', '{}', 2, 3, 0],
+      reply: '\n',
+      after: { ...here, [`stat:${minute()}`]: ttl(7200, { added: 3, done: 3 }) },
+    },
+    {
+      name: 'the nonces of today and yesterday get their lifetime once',
+      before: { [`nonces:${day()}`]: set('a'), [`nonces:${day() - 1}`]: ttl(50, set('b')) },
+      call: ['sync', '{}', 0, 0, 0],
+      reply: '\n',
+      after: { ...here, [`nonces:${day()}`]: ttl(172_800, set('a')) },
+    },
+    {
+      name: 'credits are stated anew, none takes the class away',
+      before: { idle: zset({ 'n1 E|*': 9, 'n1 F|*': 2, 'n2 E|*': 3 }) },
+      call: ['sync', '{}', 0, 0, 2, 'E|*', 4, 'F|*', 0],
+      reply: '\n',
+      after: { ...here, idle: zset({ 'n1 E|*': 4, 'n2 E|*': 3 }) },
+    },
+    {
+      name: 'race: a poll that was parked while its hand-over was lost gets what waits',
+      before: waiting(),
+      call: ['sync', '{}', 0, 0, 1, 'E|*', 2],
+      reply: (r) => /^(1\d{3}|2000)\n$/.test(r),
+      events: [CLAIM],
+      after: { ...here, ...claimed, idle: zset({ 'n1 E|*': 1 }) },
+    },
+    {
+      name: 'engines seen are written down with their time',
+      before: { engines: { 'E box': '5 {}' } },
+      call: ['sync', '{}', 0, 0, 0, 'E box', '{"a":1}', 'F -', '{}'],
+      reply: '\n',
+      after: {
+        ...here,
+        engines: {
+          'E box': (found) => ago()(found.split(' ')[0]) && found.endsWith(' {"a":1}'),
+          'F -': (found) => ago()(found.split(' ')[0]),
+        },
+      },
+    },
+    {
+      name: 'engines that nobody has seen for a day go when a new one comes',
+      before: () => ({ engines: { 'E old': `${Date.now() - 86_500_000} {}`, 'E box': `${Date.now() - 86_300_000} {}` } }),
+      call: ['sync', '{}', 0, 0, 0, 'F -', '{}'],
+      reply: '\n',
+      after: { ...here, engines: { 'E box': (found) => found.endsWith(' {}'), 'F -': (found) => found.endsWith(' {}') } },
+    },
+    {
+      name: 'a node that has said nothing for a minute goes, and its credits; one of 50 s stays',
+      before: () => ({
+        nodes: zset({ dead: Date.now() - 61_000, n2: Date.now() - 50_000 }),
+        node_info: { dead: '{}', n2: '{}' },
+        idle: zset({ 'dead E|*': 5, 'deadly E|*': 1, 'n2 E|*': 1 }),
+      }),
+      call: ['sync', '{}', 0, 0, 0],
+      reply: '\n',
+      after: {
+        nodes: zset({ n1: ago(), n2: ago(50_000) }),
+        node_info: { n1: '{}', n2: '{}' },
+        idle: zset({ 'deadly E|*': 1, 'n2 E|*': 1 }),
+      },
+    },
+    {
+      name: 'tells when the next lease ends, and who is drained',
+      before: () => ({ leases: zset({ '1 t': Date.now() + 60_000 }), drained: set('E') }),
+      call: ['sync', '{}', 0, 0, 0],
+      reply: (r) => /^5\d{4}\nE$/.test(r),
+      after: { ...here, leases: zset({ '1 t': soon(60_000) }) },
+    },
+    { name: 'a lease that is over: at once', before: { leases: zset({ '1 t': 1 }) }, call: ['sync', '{}', 0, 0, 0], reply: '0\n', after: here },
+  ]);
+
+  test('of engines with ever new names the newest thousand are kept', async () => {
+    for (let i = 0; i < 6; i++) {
+      const seen = Array.from({ length: 190 }, (_, k) => [`E name-${i}-${k}`, '{}']).flat();
+      await shard.call('sync', '{}', 0, 0, 0, ...seen);
+    }
+    const engines = Object.keys(await shard.get('engines'));
+    assert.equal(engines.length, 1000);
+    assert.ok(engines.includes('E name-5-7'));
+  });
+
+  test('twelve hundred topics and polls after a loss: a thousand a call, and every lease is written', async () => {
+    for (let i = 0; i < 1200; i++) await shard.seed({ [`t:${i}`]: topicOf([undefined]) });
+    const scored = Array.from({ length: 1200 }, (_, i) => [i, i]).flat();
+    await shard.cmd('ZADD', shard.key('open:default:alice'), ...scored);
+    await shard.seed({ 'turns:default': zset({ alice: 0 }), models: set('default'), meta: { depth: '1200' }, waiting: { 'Frontend_1 alice': '1200' } });
+    const first = await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 1200]]);
+    assert.equal(first.events.length, 1000);
+    assert.equal(await shard.cmd('ZCARD', shard.key('leases')), 1000);
+    const second = await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 200]]);
+    assert.equal(second.events.length, 200);
+    assert.deepEqual(await shard.get('meta'), { lease: '1200', depth: '0', vt: (await shard.get('meta')).vt });
+    assert.equal(await shard.get('waiting'), undefined);
+    assert.equal(await shard.get('idle'), undefined);
+  });
+});

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// turn: the frame around the verbs: nonces, batches, what a broken verb leaves of its turn.
+import assert from 'node:assert/strict';
+import { agoUs, ago, anything, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, zset } from '../support/lua.mjs';
+
+const day = (back = 0) => Math.floor(Date.now() / 86_400_000) - back;
+const NONCE = 'nonce-0000000001';
+const add = (topic, { nonce = 0, user = 'alice', model = 'default', max = 100 } = {}) =>
+  ['add', nonce, topic, user, 'Frontend_1', model, 1, max, tailOf({ user, model }), '', '', ''];
+
+scripts('turn', ({ cases, test, shard }) => {
+  cases([
+    {
+      name: 'a turn of nothing writes nothing',
+      calls: [],
+      replies: [],
+      after: {},
+    },
+    {
+      name: 'a nonce is written down for its day',
+      call: ['nonce', 1],
+      frame: { nonces: [NONCE] },
+      reply: 'ok',
+      after: { [`nonces:${day()}`]: set(NONCE) },
+    },
+    {
+      name: 'a nonce of today is refused',
+      before: { [`nonces:${day()}`]: set(NONCE) },
+      call: ['nonce', 1],
+      frame: { nonces: [NONCE] },
+      reply: 'replay',
+    },
+    {
+      name: 'a nonce of yesterday is refused, and is then one of today too',
+      before: { [`nonces:${day(1)}`]: set(NONCE) },
+      call: ['nonce', 1],
+      frame: { nonces: [NONCE] },
+      reply: 'replay',
+      after: { [`nonces:${day()}`]: set(NONCE) },
+    },
+    {
+      name: 'a nonce of the day before yesterday is fresh',
+      before: { [`nonces:${day(2)}`]: set(NONCE) },
+      call: ['nonce', 1],
+      frame: { nonces: [NONCE] },
+      reply: 'ok',
+      after: { [`nonces:${day()}`]: set(NONCE) },
+    },
+    {
+      name: 'two requests of one turn with the same nonce: the second is refused',
+      calls: [['nonce', 1], ['nonce', 2]],
+      frame: { nonces: [NONCE, NONCE] },
+      replies: ['ok', 'replay'],
+      after: { [`nonces:${day()}`]: set(NONCE) },
+    },
+    {
+      name: 'a nonce that is only recorded refuses nothing',
+      before: { [`nonces:${day()}`]: set(NONCE) },
+      call: ['nonce', -1],
+      frame: { nonces: [NONCE] },
+      reply: 'ok',
+    },
+    {
+      name: 'a verb with a used nonce changes nothing',
+      before: { [`nonces:${day()}`]: set(NONCE) },
+      call: add('t1', { nonce: 1 }),
+      frame: { nonces: [NONCE] },
+      reply: 'replay',
+    },
+    {
+      name: 'a verb that breaks is an error of its own: what the verbs around it did is written',
+      before: {
+        't:a': topicOf([undefined]),
+        'open:default:alice': zset({ a: 5 }),
+        'turns:default': zset({ alice: 0 }),
+        models: set('default'),
+        waiting: { 'Frontend_1 alice': '1' },
+        meta: { depth: '1' },
+      },
+      calls: [['claim', 0, 'E|*', '0'], ['no_such_verb', 1, 2], ['claim', 0, 'E|*', '1']],
+      replies: [lines('claim', 'E|*', 'a', 1, 1, 1, 1, rowOf({ query: 'Q1' })), (r) => r instanceof Error, 'parked'],
+      after: {
+        't:a': { ...topicOf(['P 1 1 E 1']), open: '' },
+        'open:default:alice': null,
+        'turns:default': null,
+        models: null,
+        waiting: null,
+        leases: zset({ '1 a': soon(2000) }),
+        idle: zset({ 'n1 E|*': 1 }),
+        meta: { lease: 1, depth: 0, vt: '0.000000' },
+      },
+    },
+  ]);
+
+  test('a broken verb is an error reply that names it', async () => {
+    const { replies } = await shard.turn([['no_such_verb', 0], ['nonce', 0], ['cancel', 0]]);
+    assert.match(replies[0].message, /^ERR no_such_verb: /);
+    assert.equal(replies[1], 'ok');
+    assert.match(replies[2].message, /^ERR cancel: /, 'without its arguments');
+  });
+
+  test('ten thousand leases that end in one turn are all written', async () => {
+    const rows = Array.from({ length: 10_000 }, (_, i) => `P ${i + 1} 1 E 1`);
+    await shard.seed({ 't:big': topicOf(rows), 'topics:alice': zset({ big: 1 }) });
+    const leases = rows.flatMap((_, i) => [9e12, `${i + 1} big`]);
+    for (let i = 0; i < leases.length; i += 5000) await shard.cmd('ZADD', shard.key('leases'), ...leases.slice(i, i + 5000));
+    assert.equal(await shard.call('delete', 0, 'alice', 'big'), 'ok');
+    await shard.assertKeys({});
+  });
+
+  cases([
+    {
+      name: 'one turn: queries added and claimed are written once, in the counters too',
+      calls: [add('a'), add('b'), ['claim', 0, 'E|*', '0'], ['claim', 0, 'E|*', '0'], ['claim', 0, 'E|*', '0']],
+      replies: [
+        (r) => /^ok\n1\n\d+$/.test(r),
+        (r) => /^ok\n1\n\d+$/.test(r),
+        (r) => r.startsWith('claim\nE|*\na\n1\n1\n1\n1\n'),
+        (r) => r.startsWith('claim\nE|*\nb\n2\n1\n1\n1\n'),
+        'empty',
+      ],
+      after: {
+        't:a': { seq: 1, 'u:alice': 1, open: '', 's:1': 'P 1 1 E 1', 'q:1': anything },
+        't:b': { seq: 1, 'u:alice': 1, open: '', 's:1': 'P 2 1 E 1', 'q:1': anything },
+        'topics:alice': zset({ a: ago(), b: ago() }),
+        users: set('alice'),
+        leases: zset({ '1 a': soon(2000), '2 b': soon(2000) }),
+        meta: { lease: 2, depth: 0, vt: anything },
+      },
+    },
+    {
+      name: 'the number of arguments may have any width',
+      calls: [add('a')],
+      replies: [(r) => r.startsWith('ok\n1\n')],
+      after: {
+        't:a': { seq: 1, 'u:alice': 1, open: openOf([1]), 'q:1': anything },
+        'open:default:alice': zset({ a: agoUs }),
+        'turns:default': zset({ alice: 0 }),
+        models: set('default'),
+        waiting: { 'Frontend_1 alice': 1 },
+        'topics:alice': zset({ a: ago() }),
+        users: set('alice'),
+        meta: { lease: 0, depth: 1, vt: '0.000000' },
+      },
+    },
+  ]);
+});

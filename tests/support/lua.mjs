@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+//
+// lua: the function library on a private Redis, without a node: what a test of a verb needs.
+// A test says the keyspace before, the call, the exact reply and the exact keyspace after:
+//
+//   scripts('release', ({ shard, cases }) => {
+//     cases([{ name, before: {…keys}, call: ['release', …], reply: 'ok', after: {…changes} }]);
+//   });
+//
+// Keys are written without the shard's prefix. A value is a string, an object (hash), or one of
+// zset(), set(), stream(), each of them perhaps inside ttl(). Where a value depends on the clock the
+// expected one is a function: true when the found one fits (soon(), ago(), anything, or one of the
+// test's own).
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import net from 'node:net';
+import { dirname, join } from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parseReply, startRedis } from './redis.mjs';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const FUNCTION = 'turn_test';
+const CLOCK_SLACK_MS = 20_000;
+export const PREFIX = 'parley:{0}:';
+
+// lua/library.lua with its includes in place, as shared/redis/turn.c loads it.
+export function libraryText() {
+  const slurp = (path) =>
+    readFileSync(join(ROOT, path), 'utf8').replace(/^--- include (\S+)$/gm, (_, inner) => slurp(inner));
+  return `#!lua name=parley_test\nlocal FUNCTION_NAME = '${FUNCTION}'\n${slurp('lua/library.lua')}`;
+}
+
+// --- values ------------------------------------------------------------------------------------
+
+class Typed {
+  constructor(type, value) {
+    this.type = type;
+    this.value = value;
+  }
+}
+export const zset = (members) => new Typed('zset', members);
+export const set = (...members) => new Typed('set', [...members].sort());
+export const stream = (...entries) => new Typed('stream', entries); // [id, {field: value}]
+export const ttl = (seconds, value) => new Typed('ttl', { seconds, value });
+
+// Predicates for values that depend on the clock, in ms.
+export const anything = () => true;
+export const ago = (ms = 0) => (found) => Math.abs(Number(found) - (Date.now() - ms)) < CLOCK_SLACK_MS;
+export const soon = (ms) => (found) => Math.abs(Number(found) - (Date.now() + ms)) < 2_000;
+export const agoUs = (found) => ago()(Number(found) / 1000);
+export const lines = (...parts) => parts.join('\n');
+
+function typeOf(value) {
+  if (value instanceof Typed) return value.type;
+  return typeof value === 'string' || typeof value === 'function' ? 'string' : 'hash';
+}
+
+// Compares what was found with what was expected, where a function decides for itself.
+export function assertFits(found, expected, where = 'the value') {
+  if (typeof expected === 'function') {
+    assert.ok(expected(found), `${where}: ${JSON.stringify(found)} does not fit`);
+  } else if (Array.isArray(expected)) {
+    assert.ok(Array.isArray(found), `${where}: ${JSON.stringify(found)} is no list`);
+    assert.deepEqual(found.length, expected.length, `${where}: length of ${JSON.stringify(found)}`);
+    expected.forEach((item, i) => assertFits(found[i], item, `${where}[${i}]`));
+  } else if (expected && typeof expected === 'object') {
+    assert.deepEqual(Object.keys(found ?? {}).sort(), Object.keys(expected).sort(), `${where}: its fields`);
+    for (const key of Object.keys(expected)) assertFits(found[key], expected[key], `${where} ${key}`);
+  } else {
+    assert.equal(String(found), String(expected), where);
+  }
+}
+
+// --- nodes' channels ---------------------------------------------------------------------------
+
+// A connection that is subscribed for several nodes and keeps what it hears.
+class Ears {
+  #socket;
+  #buffer = Buffer.alloc(0);
+  #waiting = [];
+  heard = [];
+
+  constructor(port) {
+    this.#socket = net.connect(port, '127.0.0.1');
+    this.#socket.on('error', () => {});
+    this.#socket.on('data', (chunk) => this.#read(chunk));
+  }
+
+  #read(chunk) {
+    this.#buffer = Buffer.concat([this.#buffer, chunk]);
+    for (let reply; this.#buffer.length && (reply = parseReply(this.#buffer, 0)); ) {
+      this.#buffer = this.#buffer.subarray(reply[1]);
+      const [kind, channel, body] = reply[0];
+      if (kind !== 'message') this.#waiting.shift()();
+      else for (const event of splitMessage(body)) this.heard.push([channel.slice(PREFIX.length), event]);
+    }
+  }
+
+  #ask(words) {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#socket.write(`${words}\r\n`);
+    });
+  }
+
+  // A node with its own channel and the one of all.
+  async add(node) {
+    await this.#ask(`SUBSCRIBE ${PREFIX}node:${node}`);
+    await this.#ask(`SUBSCRIBE ${PREFIX}all`);
+  }
+
+  remove(node) {
+    return this.#ask(`UNSUBSCRIBE ${PREFIX}node:${node}`);
+  }
+
+  // All that was published so far: [channel, event]. Events come in order on this connection, so an
+  // answered PING says that nothing is still under way.
+  async take() {
+    await this.#ask('PING');
+    return this.heard.splice(0);
+  }
+
+  close() {
+    this.#socket.destroy();
+  }
+}
+
+function splitMessage(body) {
+  const events = [];
+  let bytes = Buffer.from(body);
+  while (bytes.length) {
+    const colon = bytes.indexOf(':');
+    const n = Number(bytes.toString('utf8', 0, colon));
+    events.push(bytes.toString('utf8', colon + 1, colon + 1 + n));
+    bytes = bytes.subarray(colon + 1 + n);
+  }
+  return events;
+}
+
+// --- the shard ---------------------------------------------------------------------------------
+
+// Settings of a turn that a test does not name.
+const FRAME = { node: 'n1', leaseMs: 150_000, deliveryMs: 2_000, maxAttempts: 3, queueMax: 100_000, nonces: [] };
+
+export class Shard {
+  async start() {
+    this.redis = await startRedis();
+    await this.redis.cmd('FUNCTION', 'LOAD', libraryText());
+    this.ears = new Ears(this.redis.port);
+    return this;
+  }
+
+  async stop() {
+    this.ears.close();
+    await this.redis.stop();
+  }
+
+  // One turn: verbs are [name, ...arguments]. Returns one reply per verb, and this node's own events.
+  async turn(verbs, options = {}) {
+    const f = { ...FRAME, ...options };
+    const words = [f.node, f.leaseMs, f.deliveryMs, f.maxAttempts, f.queueMax, f.nonces.length, ...f.nonces];
+    for (const [name, ...args] of verbs) words.push(name, String(args.length).padStart(3, '0'), ...args);
+    const all = await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...words);
+    return { replies: all.slice(0, verbs.length), events: all.slice(verbs.length) };
+  }
+
+  // One verb in a turn of its own; its reply.
+  async call(verb, ...args) {
+    return (await this.turn([[verb, ...args]])).replies[0];
+  }
+
+  cmd(...words) {
+    return this.redis.cmd(...words);
+  }
+
+  key(name) {
+    return PREFIX + name;
+  }
+
+  // Fills the empty keyspace.
+  async seed(keys) {
+    for (const [name, value] of Object.entries(keys)) await this.#put(this.key(name), value);
+  }
+
+  async #put(key, value) {
+    const type = typeOf(value);
+    if (type === 'ttl') {
+      await this.#put(key, value.value.value);
+      await this.cmd('EXPIRE', key, value.value.seconds);
+    } else if (type === 'string') {
+      await this.cmd('SET', key, value);
+    } else if (type === 'hash') {
+      await this.cmd('HSET', key, ...Object.entries(value).flat());
+    } else if (type === 'set') {
+      await this.cmd('SADD', key, ...value.value);
+    } else if (type === 'zset') {
+      await this.cmd('ZADD', key, ...Object.entries(value.value).flatMap(([member, score]) => [score, member]));
+    } else {
+      for (const [id, fields] of value.value) await this.cmd('XADD', key, id, ...Object.entries(fields).flat());
+    }
+  }
+
+  // One key's value as in seed(), without ttl().
+  async get(name) {
+    const key = this.key(name);
+    const pairs = (flat) => Object.fromEntries(flat.flatMap((x, i) => (i % 2 ? [] : [[x, flat[i + 1]]])));
+    switch (await this.cmd('TYPE', key)) {
+      case 'string':
+        return this.cmd('GET', key);
+      case 'hash':
+        return pairs(await this.cmd('HGETALL', key));
+      case 'set':
+        return set(...(await this.cmd('SMEMBERS', key)));
+      case 'zset':
+        return zset(pairs(await this.cmd('ZRANGE', key, 0, -1, 'WITHSCORES')));
+      case 'stream':
+        return stream(...(await this.cmd('XRANGE', key, '-', '+')).map(([id, flat]) => [id, pairs(flat)]));
+      default:
+        return undefined;
+    }
+  }
+
+  async names() {
+    return (await this.cmd('KEYS', `${PREFIX}*`)).map((key) => key.slice(PREFIX.length)).sort();
+  }
+
+  // The keyspace is exactly this.
+  async assertKeys(expected) {
+    assert.deepEqual(await this.names(), Object.keys(expected).sort(), 'the keys that are there');
+    for (const [name, value] of Object.entries(expected)) {
+      const left = await this.cmd('TTL', this.key(name));
+      const inner = typeOf(value) === 'ttl' ? value.value.value : value;
+      if (typeOf(value) === 'ttl') {
+        assert.ok(Math.abs(left - value.value.seconds) <= 5, `${name}: expires in ${left} s`);
+      } else {
+        assert.equal(left, -1, `${name}: expires in ${left} s`);
+      }
+      const found = await this.get(name);
+      assert.equal(typeOf(found), typeOf(inner), `${name}: its type`);
+      assertFits(found instanceof Typed ? found.value : found, inner instanceof Typed ? inner.value : inner, name);
+    }
+  }
+}
+
+// One case: before (keys, or a function that makes them), call ([verb, ...arguments]) or calls (a list of them, one turn), frame
+// (options of the turn), reply or replies, events (this node's own), published ([channel, event]),
+// alive (other nodes that listen), after (changes to `before`; null: gone; absent: as before).
+async function runCase(shard, one) {
+  const start = (typeof one.before === 'function' ? one.before() : one.before) ?? {};
+  await shard.seed(start);
+  for (const node of one.alive ?? []) await shard.ears.add(node);
+  try {
+    const { replies, events } = await shard.turn(one.calls ?? [one.call], one.frame);
+    assertFits(replies, one.replies ?? [one.reply], 'replies');
+    assertFits(events, one.events ?? [], 'own events');
+    assertFits(await shard.ears.take(), one.published ?? [], 'published events');
+    const end = { ...start, ...one.after };
+    for (const name of Object.keys(end)) if (end[name] === null || end[name] === undefined) delete end[name];
+    await shard.assertKeys(end);
+  } finally {
+    for (const node of one.alive ?? []) await shard.ears.remove(node);
+  }
+}
+
+// A suite on one Redis, emptied before each test. define({shard, cases, test}).
+export function scripts(name, define) {
+  describe(name, () => {
+    const shard = new Shard();
+    before(() => shard.start());
+    after(() => shard.stop());
+    beforeEach(() => shard.cmd('FLUSHALL'));
+    const test = (title, body) => it(title, { timeout: 120_000 }, () => body(shard));
+    const cases = (list) => {
+      for (const one of list) test(one.name, () => runCase(shard, one));
+    };
+    define({ shard, cases, test });
+  });
+}
+
+// --- rows --------------------------------------------------------------------------------------
+
+// Lines 3 to 7 of a row, as a node sends them.
+export function tailOf({ user = 'alice', model = 'default', modifiers = '{}', trace = '', query = 'Why?' } = {}) {
+  return lines(JSON.stringify(user), JSON.stringify(model), modifiers, trace, JSON.stringify(query));
+}
+
+export function rowOf({ ms = 1000, account = 'Frontend_1', weight = 1, ...rest } = {}) {
+  const { user = 'alice', model = 'default' } = rest;
+  return lines(ms, `${account} ${user} ${model} ${weight}`, tailOf(rest));
+}
+
+// The `open` field of a topic: [seq, attempts, {user, model, account, weight}] each.
+export function openOf(...items) {
+  return items
+    .map(([seq, attempts = 0, { user = 'alice', model = 'default', account = 'Frontend_1', weight = 1 } = {}]) =>
+      `${seq} ${attempts} ${model} ${user} ${account} ${weight};`)
+    .join('');
+}
+
+// A topic's hash and all that belongs to it, for queries that were added with the defaults.
+//   states: per Seq undefined (Open), or what stands in s:<seq>.
+export function topicOf(states, { user = 'alice', query = (seq) => `Q${seq}`, ...more } = {}) {
+  const hash = { seq: String(states.length), [`u:${user}`]: '1' };
+  const open = [];
+  states.forEach((state, i) => {
+    hash[`q:${i + 1}`] = rowOf({ ms: 1000 + i, user, query: query(i + 1) });
+    if (state) hash[`s:${i + 1}`] = state;
+    else open.push([i + 1, 0, { user }]);
+  });
+  if (open.length) hash.open = openOf(...open);
+  return { ...hash, ...more };
+}
+

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ * test_engine_extractive.c - the built-in model: extractive answers and workflow rules. */
+#include "services/engine/extractive.h"
+#include "services/engine/rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void answer(struct prompt *prompt, const char *question, struct buf *think, struct buf *text)
+{
+    buf_init(think, 65536);
+    buf_init(text, 65536);
+    prompt->question = str_of(question);
+    extractive_answer(prompt, think, text);
+    buf_put_char(think, 0);
+    buf_put_char(text, 0);
+}
+
+static void check(struct prompt *prompt, const char *question, const char *expected)
+{
+    struct buf think, text;
+    for (int i = 0; i < 2; i++) { /* twice: the same prompt, the same answer */
+        answer(prompt, question, &think, &text);
+        assert_string_equal(text.at, expected);
+        assert_non_null(strstr(think.at, "extractive"));
+        buf_fini(&think);
+        buf_fini(&text);
+    }
+}
+
+static void sentences_are_copied_with_their_marks(void **state)
+{
+    struct prompt prompt = {.searched_documents = 2, .searched_passages = 2};
+    prompt_add_source(&prompt, STR("other.md"), STR("Bananas are yellow. Is a lease long?"));
+    prompt_add_source(&prompt, STR("lease.md"),
+                      STR("# Leases\n\nA lease is 150 seconds\nlong by default. Heartbeats renew "
+                          "it. Claims expire at the end of their lease."));
+    check(&prompt, "How long is a lease?",
+          "A lease is 150 seconds long by default. [1]\n\nSources:\n[1] lease.md");
+    check(&prompt, "Are bananas yellow?", "Bananas are yellow. [1]\n\nSources:\n[1] other.md");
+    prompt_fini(&prompt);
+}
+
+static void where_nothing_fits_it_says_so(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    check(&prompt, "Anything?", EXTRACTIVE_NOTHING);
+    prompt_add_source(&prompt, STR("a.md"), STR("A lease is 150 seconds long. What is love?"));
+    check(&prompt, "What is love?", EXTRACTIVE_NOTHING);
+    check(&prompt, "Who painted the Mona Lisa?", EXTRACTIVE_NOTHING);
+    check(&prompt, "What is it?", EXTRACTIVE_NOTHING);
+    check(&prompt, "", EXTRACTIVE_NOTHING);
+    prompt_fini(&prompt);
+}
+
+static void given_passages_keep_their_numbers(void **state)
+{
+    struct prompt prompt = {.has_given_sources = true};
+    prompt_read_sources(&prompt, STR("Answer from these.\n\n[1] First title\nBananas are yellow.\n"
+                                     "They grow.\n[2] A lease is 150 seconds long.\n---\nQuestion: "
+                                     "How long is a lease?"));
+    assert_int_equal(prompt.source_n, 2);
+    assert_string_equal(prompt.sources[0].title, "First title");
+    assert_string_equal(prompt.sources[1].title, "");
+    assert_string_equal(prompt.sources[1].text, "A lease is 150 seconds long.");
+    check(&prompt, "How long is a lease?",
+          "A lease is 150 seconds long. [2]\n\nSources:\n[2] given with the question");
+    prompt_fini(&prompt);
+}
+
+static void messages_are_the_conversation(void **state)
+{
+    char reason[100];
+    json_t *json;
+    assert_true(json_parse(
+        STR("{\"Topic\":\"T\",\"Queries\":[{\"1\":\"row\"}],\"Details\":{\"1\":{\"Modifiers\":{"
+            "\"Messages\":[{\"role\":\"system\",\"content\":\"[1] A lease is 150 seconds long.\"},"
+            "{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"Yes?\"},"
+            "{\"role\":\"user\",\"content\":\"How long is a lease?\"}]}}}}"),
+        reason, sizeof reason, &json));
+    struct claim claim;
+    struct prompt prompt;
+    assert_true(claim_read(&claim, json));
+    json_decref(json);
+    prompt_init(&prompt, &claim, &claim.queries[0]);
+    assert_true(str_eq(prompt.question, STR("How long is a lease?")));
+    assert_true(prompt.has_given_sources);
+    assert_false(prompt_wants_sources(&prompt));
+    assert_false(prompt.is_decision);
+    prompt_fini(&prompt);
+    claim_fini(&claim);
+}
+
+static void decide(const char *prompt, const char *decision, const char *output)
+{
+    struct buf out;
+    char reason[100];
+    json_t *json;
+    buf_init(&out, 65536);
+    rules_decide(str_of(prompt), &out);
+    assert_true(json_parse(buf_str(&out), reason, sizeof reason, &json));
+    assert_string_equal(json_string_value(json_object_get(json, "decision")), decision);
+    assert_string_equal(json_string_value(json_object_get(json, "output")), output);
+    assert_true(json_number_value(json_object_get(json, "confidence")) >= 0.5);
+    assert_non_null(strstr(json_string_value(json_object_get(json, "reason")), "Built-in rule"));
+    json_decref(json);
+    buf_fini(&out);
+}
+
+static void workflow_prompts_get_a_decision(void **state)
+{
+    decide("Is it sound?\nRequest: show all customers", "yes", "show all customers");
+    decide("Is it sound?\nRequest:", "no", "");
+    decide("Is it sound?\nRequest: drop the table", "no", "");
+    decide("RULE or CONTENT?\nRequest: run the sales rule", "yes", "RULE");
+    decide("RULE or CONTENT?\nRequest: extract the names", "yes", "CONTENT");
+    decide("RULE or CONTENT?\nRequest: hello", "no", "");
+    decide("Write SQL.\nRequest: rows, please", "no", "");
+    decide("Write SQL.\nRequest: use select a from b; now", "yes", "select a from b");
+    decide("", "no", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sentences_are_copied_with_their_marks),
+        cmocka_unit_test(where_nothing_fits_it_says_so),
+        cmocka_unit_test(given_passages_keep_their_numbers),
+        cmocka_unit_test(messages_are_the_conversation),
+        cmocka_unit_test(workflow_prompts_get_a_decision),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
