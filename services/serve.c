@@ -230,13 +230,18 @@ static bool read_settings(void)
     const struct config *c = &process.config;
     char reason[REASON_MAX];
     enum log_level level = LOG_INFO;
-    if (c->argument_n > 0)
-        return wrong("listen", "parley serve takes flags only");
+    if (c->argument_n > 0) {
+        fprintf(stderr, "parley: '%s': parley serve takes flags only; a switch takes on or off\n",
+                c->arguments[0]);
+        return false;
+    }
     if (!log_parse_level(str_of(config_text(c, "log-level")), &level))
         return wrong("log-level", "no such level");
     log_setup(level, strcmp(config_text(c, "log-format"), "json") == 0);
     if (!is_target_known(config_text(c, "target")))
         return wrong("target", "takes a comma list of: all, broker");
+    if (!server_check_address(config_text(c, "listen")))
+        return wrong("listen", "takes HOST:PORT with a port up to 65535, or unix:/path");
     if (!redis_parse_url(str_of(config_text(c, "redis")), &process.redis, reason, sizeof reason))
         return wrong("redis", reason);
     if (config_text(c, "accounts") == NULL)

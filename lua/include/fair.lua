@@ -4,9 +4,9 @@
 -- the user with the lowest virtual time and moves it 1/weight further, so 1,000 questions of one
 -- user delay another user's single one by at most one turn. A user has one virtual time, in whatever
 -- models it asks. A user that comes (back) starts at the shard's virtual time: being away saves
--- nothing up. And coming back at once, or with another model, gains nothing: until the virtual time has
--- passed the end of its last turn, that is where it starts (the zset served, user -> virtual time; it
--- goes when there is no work left to be fair about).
+-- nothing up. And coming back at once gains nothing: until the virtual time has passed the end of its
+-- last turn, that is where it starts (the zset served, user -> virtual time; it goes when there is no
+-- work left to be fair about).
 
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 
@@ -37,7 +37,10 @@ local function dequeue(model, user, topic)
     if call('EXISTS', queue) == 1 then return true end
     local turns = P .. 'turns:' .. model
     call('ZREM', turns, user)
-    if call('EXISTS', turns) == 0 then call('SREM', P .. 'models', model) end
+    if call('EXISTS', turns) == 0 then
+        call('SREM', P .. 'models', model)
+        if call('EXISTS', P .. 'models') == 0 then call('DEL', P .. 'served') end
+    end
     return false
 end
 
@@ -73,15 +76,11 @@ local function charge(model, user, vt, weight, has_more)
         call('ZREMRANGEBYSCORE', served, '-inf', start)
     end
     if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
-    if has_more or call('EXISTS', P .. 'models') == 1 then
-        call('ZADD', served, 'GT', ends, user)
-    else
-        call('DEL', served)
-    end
+    if call('EXISTS', P .. 'models') == 1 then call('ZADD', served, ends, user) end
     for i = 1, #with_work do
         local turns = P .. 'turns:' .. with_work[i]
-        local other_vt = with_work[i] ~= model and tonumber(call('ZSCORE', turns, user))
-        if other_vt and other_vt ~= FRONT then call('ZADD', turns, 'GT', ends, user) end
+        local theirs = with_work[i] ~= model and tonumber(call('ZSCORE', turns, user))
+        if theirs and theirs ~= FRONT then call('ZADD', turns, 'GT', ends, user) end
     end
 end
 

@@ -63,6 +63,10 @@ bool store_seq_member(struct request *r, int64_t min, uint64_t *ret_seq) must_ch
  * 400 or 403 and returns false otherwise. *ret_name is the user's name. */
 bool store_on_behalf_of(struct request *r, struct str given, struct str *ret_name) must_check;
 
+/* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. Answers 400
+ * and returns false otherwise. */
+bool store_models_param(struct request *r, struct str *ret_models) must_check;
+
 /* Puts `,"Name":` in front of the next member. */
 void store_put_key(struct buf *b, const char *name);
 /* Puts what check-query shows of an outcome, without the braces. `has_status`: Detail. */

@@ -132,43 +132,12 @@ void broker_drain(struct broker *broker)
     lookups_drain(broker);
 }
 
-/* The parameter Models as the scripts take it: names joined by ',', sorted out of nothing; "*" when
- * it is absent. False after a 400. */
-static bool read_models(struct request *r, struct str *ret_models)
-{
-    struct str given = request_param(r, "Models");
-    *ret_models = STR("*");
-    if (given.at == NULL || str_trim(given).n == 0)
-        return true;
-    if (given.n > MODELS_MAX_BYTES / 2) {
-        respond_error(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes.");
-        return false;
-    }
-    struct buf list;
-    buf_init(&list, MODELS_MAX_BYTES * 2);
-    while (given.at != NULL) {
-        struct str name = str_trim(str_cut(&given, ','));
-        if (name.n == 0)
-            continue;
-        if (list.n > 0)
-            buf_put_char(&list, ',');
-        buf_put_name(&list, name);
-    }
-    *ret_models = request_copy(r, buf_str(&list));
-    buf_fini(&list);
-    if (ret_models->n > MODELS_MAX_BYTES) {
-        respond_error(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes.");
-        return false;
-    }
-    return true;
-}
-
 void broker_get_new_queries(struct request *r)
 {
     struct str models, engine = request_param(r, "Engine");
     uint64_t wait_s;
     char info[INFO_MAX];
-    if (!request_param_u64(r, "Wait", 0, WAIT_MAX_S, 100, &wait_s) || !read_models(r, &models))
+    if (!request_param_u64(r, "Wait", 0, WAIT_MAX_S, 100, &wait_s) || !store_models_param(r, &models))
         return;
     if (engine.n > ENGINE_MAX_BYTES) {
         respond_error(r, ERR_BAD_REQUEST, "Engine must be at most 64 bytes.");

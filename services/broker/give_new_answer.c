@@ -10,6 +10,7 @@ struct give_new_answer {
     struct poll poll;
     struct claim_view view;
     struct delivery delivery;
+    struct str models;
     bool wants_next;
     uint64_t seq, answered_ms;
 };
@@ -73,8 +74,8 @@ static void on_completed(struct request *r, enum err error, struct str reply)
     if (str_eq(tag, STR("ok")))
         queue_count_done(broker_of(r)->queue);
     if (op->wants_next) {
-        queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, STR("*"), NULL, false,
-                         STR("{\"Models\":\"*\"}"));
+        queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL, false,
+                         STR("{}"));
         return;
     }
     struct buf *b = &r->server->scratch;
@@ -200,6 +201,8 @@ void broker_give_new_answer(struct request *r)
     struct buf *answer = &r->server->scratch;
     buf_clear(answer);
     if (!put_answer(answer, r))
+        return;
+    if (!store_models_param(r, &op->models))
         return;
     r->state = op;
     r->on_gone = on_gone;

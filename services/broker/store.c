@@ -121,6 +121,35 @@ bool store_on_behalf_of(struct request *r, struct str given, struct str *ret_nam
     return true;
 }
 
+bool store_models_param(struct request *r, struct str *ret_models)
+{
+    struct str given = request_param(r, "Models");
+    *ret_models = STR("*");
+    if (given.at == NULL || str_trim(given).n == 0)
+        return true;
+    if (given.n > MODELS_MAX_BYTES / 2) {
+        respond_error(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes.");
+        return false;
+    }
+    struct buf list;
+    buf_init(&list, MODELS_MAX_BYTES * 2);
+    while (given.at != NULL) {
+        struct str name = str_trim(str_cut(&given, ','));
+        if (name.n == 0)
+            continue;
+        if (list.n > 0)
+            buf_put_char(&list, ',');
+        buf_put_name(&list, name);
+    }
+    *ret_models = request_copy(r, buf_str(&list));
+    buf_fini(&list);
+    if (ret_models->n > MODELS_MAX_BYTES) {
+        respond_error(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes.");
+        return false;
+    }
+    return true;
+}
+
 void store_put_key(struct buf *b, const char *name)
 {
     buf_printf(b, ",\"%s\":", name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * server.c - see server.h.
  *
- * libh2o answers some requests itself, before any handler: a body over the hard limit, a broken
- * chunk. A filter gives these answers the form of ours. The hard limit is four times the one that
- * requests are held to, so that a client who sends a little too much reads its 413 instead of a
- * reset connection. */
+ * libh2o answers some requests itself, before any handler: a body over the limit, a broken chunk. A
+ * filter gives these answers the form of ours. It also lingers: libh2o closes such a connection at once,
+ * and closing with bytes unread resets it, which takes the answer away from a client that is still
+ * sending. A second descriptor keeps it open while we read on and drop what comes. */
 #include "shared/http/server.h"
 
 #include "shared/http/peer.h"
@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, ACCEPTS_A_TURN = 64, ACCEPT_AGAIN_MS = 100, SCRATCH_MAX = 32 << 20 };
+enum { BACKLOG = 4096, ACCEPTS_A_TURN = 64, ACCEPT_AGAIN_MS = 100, LINGER_MS = 2000, LINGERS_MAX = 256, SCRATCH_MAX = 32 << 20 };
 
 struct start_handler {
     h2o_handler_t super;
@@ -32,7 +32,64 @@ static int on_request(h2o_handler_t *self, h2o_req_t *h2o)
     return 0;
 }
 
+/* --- lingering -------------------------------------------------------------------------------- */
+
+struct lingering {
+    struct server *server;
+    h2o_socket_t *socket;
+    struct deadline deadline;
+};
+
+static void end_linger(struct lingering *linger)
+{
+    loop_cancel_deadline(linger->server->loop, &linger->deadline);
+    h2o_socket_read_stop(linger->socket);
+    h2o_socket_close(linger->socket);
+    linger->server->linger_n--;
+    free(linger);
+}
+
+static void on_linger_readable(h2o_socket_t *socket, const char *error)
+{
+    struct lingering *linger = socket->data;
+    char dropped[16384];
+    ssize_t n = recv(h2o_socket_get_fd(socket), dropped, sizeof dropped, MSG_DONTWAIT);
+    if (error != NULL || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        end_linger(linger);
+}
+
+static void on_linger_over(struct deadline *deadline)
+{
+    end_linger(H2O_STRUCT_FROM_MEMBER(struct lingering, deadline, deadline));
+}
+
+static void linger_on(struct server *server, h2o_req_t *h2o)
+{
+    h2o_socket_t *socket = h2o->conn->callbacks->get_socket(h2o->conn);
+    if (h2o->version >= 0x200 || socket == NULL || server->linger_n >= LINGERS_MAX)
+        return;
+    int fd = dup(h2o_socket_get_fd(socket));
+    struct lingering *linger = fd < 0 ? NULL : calloc(1, sizeof *linger);
+    if (linger == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    linger->server = server;
+    linger->socket = h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
+    linger->socket->data = linger;
+    linger->deadline.on_expire = on_linger_over;
+    server->linger_n++;
+    h2o_socket_read_start(linger->socket, on_linger_readable);
+    loop_set_deadline(server->loop, &linger->deadline, LINGER_MS);
+}
+
 /* --- libh2o's own errors ---------------------------------------------------------------------- */
+
+struct problem_filter {
+    h2o_filter_t super;
+    struct server *server;
+};
 
 struct problem_ostream {
     h2o_ostream_t super;
@@ -58,7 +115,6 @@ static enum err err_of_status(int status)
 static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
 {
     ssize_t type = h2o_find_header(&h2o->res.headers, H2O_TOKEN_CONTENT_TYPE, -1);
-    (void)self;
     bool is_ours = type == -1 || !h2o_memis(h2o->res.headers.entries[type].value.base,
                                             h2o->res.headers.entries[type].value.len,
                                             H2O_STRLIT("text/plain; charset=utf-8"));
@@ -76,8 +132,17 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
         h2o->res.content_length = (size_t)n;
         h2o->res.headers.entries[type].value = h2o_iovec_init(H2O_STRLIT("application/problem+json"));
         slot = &problem->super.next;
+        linger_on(((struct problem_filter *)self)->server, h2o);
     }
     h2o_setup_next_ostream(h2o, slot);
+}
+
+static void add_filter(struct server *server, h2o_pathconf_t *path)
+{
+    struct problem_filter *filter =
+        (struct problem_filter *)h2o_create_filter(path, sizeof *filter);
+    filter->super.on_setup_ostream = on_setup;
+    filter->server = server;
 }
 
 /* --- accepting -------------------------------------------------------------------------------- */
@@ -126,6 +191,15 @@ static int listen_unix(const char *path, char *reason, size_t reason_size)
         return -1;
     }
     return fd;
+}
+
+bool server_check_address(const char *address)
+{
+    uint64_t port;
+    if (strncmp(address, "unix:", 5) == 0)
+        return address[5] != 0;
+    const char *colon = strrchr(address, ':');
+    return colon != NULL && str_parse_u64(str_of(colon + 1), &port) && port <= 65535;
 }
 
 int server_listen(const char *address, bool is_shared, int *ret_port, char *reason,
@@ -183,7 +257,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     buf_init(&server->scratch, SCRATCH_MAX);
     h2o_config_init(&server->h2o_config);
     server->h2o_config.server_name = h2o_iovec_init(H2O_STRLIT("parley"));
-    server->h2o_config.max_request_entity_size = config->body_max_bytes * 4;
+    server->h2o_config.max_request_entity_size = config->body_max_bytes;
     server->h2o_config.http1.req_timeout = config->idle_ms;
     h2o_hostconf_t *host = h2o_config_register_host(
         &server->h2o_config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
@@ -191,8 +265,8 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     struct start_handler *start = (struct start_handler *)h2o_create_handler(all, sizeof *start);
     start->super.on_req = on_request;
     start->server = server;
-    h2o_create_filter(all, sizeof(h2o_filter_t))->on_setup_ostream = on_setup;
-    h2o_create_filter(&host->fallback_path, sizeof(h2o_filter_t))->on_setup_ostream = on_setup;
+    add_filter(server, all);
+    add_filter(server, &host->fallback_path);
     h2o_context_init(&server->context, loop->h2o, &server->h2o_config);
     server->accept.ctx = &server->context;
     server->accept.hosts = server->h2o_config.hosts;

@@ -49,6 +49,7 @@ struct server {
     h2o_accept_ctx_t accept;
     h2o_socket_t *listener;
     struct deadline accept_again;
+    unsigned linger_n;           /* closed connections whose unread bytes are still taken */
     size_t open_n;               /* requests between start and gone */
 };
 
@@ -56,6 +57,9 @@ struct server {
  * threads may bind the same port. Port 0 takes a free one; *ret_port says which (0 for unix). */
 int server_listen(const char *address, bool is_shared, int *ret_port, char *reason,
                   size_t reason_size) must_check;
+
+/* Is that such an address, as far as can be told without binding it? */
+bool server_check_address(const char *address) must_check;
 
 /* `config`, `routes` (ends with a NULL path) and `turn` are borrowed. */
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,

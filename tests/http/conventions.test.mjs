@@ -79,7 +79,7 @@ suite('bodies', {}, ({ test, cluster }) => {
   });
 
   test('a body that announces too much: 413 before it is sent', async () => {
-    for (const length of [2 * LIMIT, 5_000_000_000]) {
+    for (const length of [100 * LIMIT, 5_000_000_000]) {
       const response = await postBare(`Content-Length: ${length}`);
       assert.equal(response.status, 413);
     }

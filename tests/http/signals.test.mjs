@@ -156,15 +156,19 @@ describe('settings', () => {
         PARLEY_LOG_FORMAT: 'json',
       },
     });
-    const [, url] = await waitForOutput(
-      running,
-      ({ stdout }) => /^parley: listening on (\S+)$/m.exec(stdout),
-      20_000,
-      'the line',
-    );
-    assert.equal((await openRequest(url, 'GET', '/readyz').response).status, 200);
-    running.child.kill('SIGTERM');
-    assert.equal((await running.exit()).code, 0, running.stderr);
+    try {
+      const [, url] = await waitForOutput(
+        running,
+        ({ stdout }) => /^parley: listening on (\S+)$/m.exec(stdout),
+        20_000,
+        'the line',
+      );
+      assert.equal((await openRequest(url, 'GET', '/readyz').response).status, 200);
+      running.child.kill('SIGTERM');
+      assert.equal((await running.exit()).code, 0, running.stderr);
+    } finally {
+      running.child.kill('SIGKILL');
+    }
     for (const line of running.stderr.trim().split('\n').filter(Boolean))
       assert.doesNotThrow(() => JSON.parse(line), `a line of JSON: ${line}`);
   });
@@ -209,6 +213,7 @@ describe('settings', () => {
       assert.equal((await running.exit()).code, 0, running.stderr);
       assert.ok(!existsSync(socketPath));
     } finally {
+      running.child.kill('SIGKILL');
       folder.remove();
     }
   });

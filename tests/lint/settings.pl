@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# docs/operations.md names every flag of `parley serve` with its default, and every metric.
+# docs/operations.md names every flag of `parley serve` and `parley engine` with its default, and
+# every metric.
 use strict;
 use warnings;
 
@@ -13,18 +14,29 @@ sub slurp {
 my $page = slurp('docs/operations.md');
 my ($flag_n, $metric_n, $bad) = (0, 0, 0);
 
-my $serve = slurp('services/serve.c');
-while ($serve =~ /\{"([a-z0-9-]+)",\s*CONFIG_\w+,\s*(?:NULL|"[^"]*"),\s*(?:NULL|"([^"]*)")/g) {
-    my ($flag, $default) = ($1, $2 // '');
+# Looks for one flag in the section of its command.
+sub check_flag {
+    my ($command, $flag, $default) = @_;
+    my ($section) = $page =~ /^### parley $command\n(.*?)^##/ms or die "settings: no section on $command\n";
+    my ($documented) = $section =~ /^\| `--\Q$flag\E` \| (.*?) ?\|/m;
     $flag_n++;
-    my ($documented) = $page =~ /^\| `--\Q$flag\E` \| (.*?) ?\|/m;
     if (not defined $documented) {
-        print STDERR "docs/operations.md: no row for --$flag\n";
+        print STDERR "docs/operations.md: no row for --$flag of parley $command\n";
         $bad++;
     } elsif ($documented =~ s/`//gr ne $default) {
-        print STDERR "docs/operations.md: the default of --$flag is '$default'\n";
+        print STDERR "docs/operations.md: the default of --$flag of parley $command is '$default'\n";
         $bad++;
     }
+}
+
+my $serve = slurp('services/serve.c');
+while ($serve =~ /\{"([a-z0-9-]+)",\s*CONFIG_\w+,\s*(?:NULL|"[^"]*"),\s*(?:NULL|"([^"]*)")/g) {
+    check_flag('serve', $1, $2 // '');
+}
+my $engine = slurp('services/engine/help.c');
+while ($engine =~ /\{\.name = "([a-z0-9-]+)",(.*?)\},\n/gs) {
+    my ($flag, $rest) = ($1, $2);
+    check_flag('engine', $flag, $rest =~ /\.fallback = "([^"]*)"/ ? $1 : '');
 }
 
 my $metrics = slurp('shared/metrics/metrics.h');

@@ -100,6 +100,34 @@ export function openRequest(base, method, path, options = {}) {
   return { response, sent, abort: () => request.destroy() };
 }
 
+// Lets any number of callers wait for the same source: until(ready) looks again at each wake().
+function newWaiter() {
+  const sleepers = new Set();
+  return {
+    wake() {
+      for (const sleeper of [...sleepers]) sleeper();
+    },
+    async until(ready, ms, complaint) {
+      const deadline = Date.now() + ms;
+      for (;;) {
+        const found = ready();
+        if (found !== undefined) return found;
+        const left = deadline - Date.now();
+        if (left <= 0) throw new Error(complaint());
+        await new Promise((resolve) => {
+          const finish = () => {
+            clearTimeout(timer);
+            sleepers.delete(finish);
+            resolve();
+          };
+          const timer = setTimeout(finish, left);
+          sleepers.add(finish);
+        });
+      }
+    },
+  };
+}
+
 // Splits what came so far into events. A block of comments alone is an event named ':'.
 function parseEvent(block) {
   const event = { event: 'message', id: undefined, text: undefined, comment: undefined };
@@ -159,7 +187,7 @@ function readStream(request, incoming) {
   let raw = '';
   let taken = 0;
   let over = false;
-  let wake = () => {};
+  const waiter = newWaiter();
   incoming.setEncoding('utf8');
   incoming.on('data', (chunk) => {
     raw += chunk;
@@ -170,11 +198,11 @@ function readStream(request, incoming) {
       const event = incoming.statusCode === 200 ? parseEvent(block) : { event: 'body', text: block };
       (event.event === ':' ? comments : events).push(event);
     }
-    wake();
+    waiter.wake();
   });
   const finish = () => {
     over = true;
-    wake();
+    waiter.wake();
   };
   incoming.on('end', finish);
   incoming.on('close', finish);
@@ -182,22 +210,7 @@ function readStream(request, incoming) {
   request.removeAllListeners('error');
   request.on('error', finish);
 
-  async function take(ready, ms, what) {
-    const deadline = Date.now() + ms;
-    for (;;) {
-      const found = ready();
-      if (found !== undefined) return found;
-      const left = deadline - Date.now();
-      if (left <= 0) throw new Error(`stream: no ${what} in ${ms} ms; so far:\n${raw}`);
-      await new Promise((resolve) => {
-        const timer = setTimeout(resolve, left);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-  }
+  const take = (ready, ms, what) => waiter.until(ready, ms, () => `stream: no ${what} in ${ms} ms; so far:\n${raw}`);
 
   const stream = {
     status: incoming.statusCode,
@@ -269,17 +282,17 @@ function parseRawResponse(buffer, at) {
 export function openSocket(base, { localAddress } = {}) {
   const url = new URL(base);
   return new Promise((resolve, reject) => {
-    const socket = net.connect({ host: url.hostname, port: Number(url.port), localAddress, allowHalfOpen: true });
+    const socket = net.connect({ host: url.hostname, port: Number(url.port), localAddress });
     let buffer = Buffer.alloc(0);
     let over = false;
-    let wake = () => {};
+    const waiter = newWaiter();
     const finish = () => {
       over = true;
-      wake();
+      waiter.wake();
     };
     socket.on('data', (chunk) => {
       buffer = Buffer.concat([buffer, chunk]);
-      wake();
+      waiter.wake();
     });
     socket.on('end', finish);
     socket.on('close', finish);
@@ -288,22 +301,8 @@ export function openSocket(base, { localAddress } = {}) {
       finish();
     });
 
-    async function take(ready, ms, what) {
-      const deadline = Date.now() + ms;
-      for (;;) {
-        const found = ready();
-        if (found) return found;
-        const left = deadline - Date.now();
-        if (left <= 0) throw new Error(`socket: no ${what} in ${ms} ms; so far: ${buffer.toString('latin1')}`);
-        await new Promise((done) => {
-          const timer = setTimeout(done, left);
-          wake = () => {
-            clearTimeout(timer);
-            done();
-          };
-        });
-      }
-    }
+    const take = (ready, ms, what) =>
+      waiter.until(ready, ms, () => `socket: no ${what} in ${ms} ms; so far: ${buffer.toString('latin1')}`);
 
     socket.on('connect', () =>
       resolve({
@@ -314,12 +313,12 @@ export function openSocket(base, { localAddress } = {}) {
               const response = parseRawResponse(buffer, 0);
               if (response) buffer = buffer.subarray(response.next);
               else if (over) throw new Error(`the peer closed before a response; it sent: ${buffer.toString('latin1')}`);
-              return response;
+              return response ?? undefined;
             },
             ms,
             'response',
           ),
-        closed: (ms = REQUEST_MS) => take(() => (over ? { rest: buffer.toString('latin1') } : null), ms, 'close'),
+        closed: (ms = REQUEST_MS) => take(() => (over ? { rest: buffer.toString('latin1') } : undefined), ms, 'close'),
         end: () => socket.end(),
         pause: () => socket.pause(),
         resume: () => socket.resume(),

@@ -157,7 +157,10 @@ export async function startNode({ redis, accounts, args = [], env = {}, listen =
     ({ stdout }) => /^parley: listening on (\S+)$/m.exec(stdout),
     STARTUP_MS,
     'the line "parley: listening on"',
-  );
+  ).catch((error) => {
+    running.child.kill('SIGKILL');
+    throw error;
+  });
   const node = {
     url: line[1],
     child: running.child,
