@@ -38,10 +38,10 @@ local verbs = {}
 --- include lua/lookup/add.lua
 --- include lua/lookup/claim.lua
 --- include lua/lookup/match.lua
---- include lua/lookup/list.lua
 --- include lua/lookup/recommend.lua
 --- include lua/lookup/recommendations.lua
 --- include lua/topic/thread.lua
+--- include lua/lookup/list.lua
 --- include lua/topic/user_topics.lua
 --- include lua/topic/rename.lua
 --- include lua/topic/delete.lua

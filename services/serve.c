@@ -240,6 +240,8 @@ static bool read_settings(void)
     log_setup(level, strcmp(config_text(c, "log-format"), "json") == 0);
     if (!is_target_known(config_text(c, "target")))
         return wrong("target", "takes a comma list of: all, broker");
+    if (!server_check_address(config_text(c, "listen")))
+        return wrong("listen", "takes HOST:PORT with a port up to 65535, or unix:/path");
     if (!redis_parse_url(str_of(config_text(c, "redis")), &process.redis, reason, sizeof reason))
         return wrong("redis", reason);
     if (config_text(c, "accounts") == NULL)

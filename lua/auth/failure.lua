@@ -1,7 +1,7 @@
 -- failure: counts a failed login of an address; at the limit every node refuses that address until
 -- the minute is over. Only failures cost this call.
 -- KEYS: failures:<address> string with TTL.  ARGV: address (name), limit, window_ms.
--- Returns: count.  Wakes: all nodes, once at the limit.  Repeatable: counts again.
+-- Returns: count.  Wakes: all nodes, at the limit and past it.  Repeatable: counts again.
 verbs.failure = function(a)
     local key = P .. 'failures:' .. args[a]
     local count = call('INCR', key)

@@ -69,7 +69,7 @@ local function claim_topic(topic, entry, turn_of)
             states[#states + 1] = tonumber(attempts) + 1
             attempt = max(attempt, states[#states])
             taken[model .. ' ' .. user] = {model, user}
-            if turn_of and model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
+            if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
             count_open(account, user, -1)
         else
             rest[#rest + 1] = item .. ';'
@@ -95,12 +95,13 @@ local function claim_topic(topic, entry, turn_of)
         set[#set + 1] = concat(seqs, ' ')
     end
     call('HSET', key, unpack(set))
+    local payer = turn_of[1] .. ' ' .. turn_of[2]
+    local has_more = true
     for name, pair in pairs(taken) do
-        local has_more = left[name] or dequeue(pair[1], pair[2], topic)
-        if turn_of and pair[1] == turn_of[1] and pair[2] == turn_of[2] then
-            charge(pair[1], pair[2], turn_of[3], weight, has_more)
-        end
+        local more = left[name] or dequeue(pair[1], pair[2], topic)
+        if name == payer then has_more = more end
     end
+    if taken[payer] then charge(turn_of[1], turn_of[2], turn_of[3], weight, has_more) end
     return concat(text, '\n')
 end
 

@@ -2,10 +2,11 @@
 -- one claim as the unit of service): the zset turns:<model> holds every user with Open queries by
 -- the virtual time of its next turn, open:<model>:<user> that user's topics by age. A claim takes
 -- the user with the lowest virtual time and moves it 1/weight further, so 1,000 questions of one
--- user delay another user's single one by at most one turn. A user that comes (back) starts at
--- the shard's virtual time: being away saves nothing up. And coming back at once gains nothing: until
--- the virtual time has passed the end of its last turn, that is where it starts (the zset served,
--- "<model> <user>" -> virtual time; it goes when there is no work left to be fair about).
+-- user delay another user's single one by at most one turn. A user has one virtual time, in whatever
+-- models it asks. A user that comes (back) starts at the shard's virtual time: being away saves
+-- nothing up. And coming back at once gains nothing: until the virtual time has passed the end of its
+-- last turn, that is where it starts (the zset served, user -> virtual time; it goes when there is no
+-- work left to be fair about).
 
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 
@@ -16,7 +17,7 @@ local function enqueue(model, user, topic, at_us, is_front)
     if is_front then
         call('ZADD', turns, FRONT, user)
     elseif call('ZADD', turns, 'NX', meta_load().vt, user) == 1 then
-        local ends = tonumber(call('ZSCORE', P .. 'served', model .. ' ' .. user))
+        local ends = tonumber(call('ZSCORE', P .. 'served', user))
         if ends and ends > meta.vt then call('ZADD', turns, ends, user) end
     end
     call('SADD', P .. 'models', model)
@@ -36,15 +37,19 @@ local function dequeue(model, user, topic)
     if call('EXISTS', queue) == 1 then return true end
     local turns = P .. 'turns:' .. model
     call('ZREM', turns, user)
-    if call('EXISTS', turns) == 0 then call('SREM', P .. 'models', model) end
+    if call('EXISTS', turns) == 0 then
+        call('SREM', P .. 'models', model)
+        if call('EXISTS', P .. 'models') == 0 then call('DEL', P .. 'served') end
+    end
     return false
 end
 
 -- The topic whose turn it is for an engine that takes `models`; nil when there is no work.
 -- Returns topic, model, user, virtual time.
+local with_work -- the models that had work then
 local function next_topic(models)
     local best_vt, best_model, best_user
-    local with_work = call('SMEMBERS', P .. 'models')
+    with_work = call('SMEMBERS', P .. 'models')
     for i = 1, #with_work do
         local model = with_work[i]
         if takes_model(models, model) then
@@ -60,7 +65,7 @@ local function next_topic(models)
     return topic, best_model, best_user, best_vt
 end
 
--- Moves a served user to its next turn.
+-- Moves a served user to its next turn, in all models.
 local function charge(model, user, vt, weight, has_more)
     local m = meta_load()
     local start, served = max(m.vt, vt), P .. 'served'
@@ -70,12 +75,12 @@ local function charge(model, user, vt, weight, has_more)
         meta_dirty = true
         call('ZREMRANGEBYSCORE', served, '-inf', start)
     end
-    if has_more then
-        call('ZADD', P .. 'turns:' .. model, ends, user)
-    elseif call('EXISTS', P .. 'models') == 1 then
-        call('ZADD', served, ends, model .. ' ' .. user)
-    else
-        call('DEL', served)
+    if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
+    if call('EXISTS', P .. 'models') == 1 then call('ZADD', served, ends, user) end
+    for i = 1, #with_work do
+        local turns = P .. 'turns:' .. with_work[i]
+        local theirs = with_work[i] ~= model and tonumber(call('ZSCORE', turns, user))
+        if theirs and theirs ~= FRONT then call('ZADD', turns, 'GT', ends, user) end
     end
 end
 

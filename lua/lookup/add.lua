@@ -2,7 +2,7 @@
 -- fingerprint: the same fragment is looked up once, again only for a larger Count or another
 -- Threshold.
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash
---   (fragment, count, threshold, matches, refs), lookup_alias hash (fingerprint without the newline ->
+--   (fragment, count, threshold, alias, refs, claimed, matches), lookup_alias hash (fingerprint without the newline ->
 --   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookup_nodes set.
 -- ARGV: nonce, topic, seq, user (name; '' for any), fingerprint, alias, fragment (JSON), count,
 --   threshold.
@@ -41,9 +41,12 @@ verbs.add_lookup = function(a)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
     local mine, field = P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
     local key = P .. 'lookup:' .. fingerprint
-    local depth = call('ZCARD', P .. 'lookups')
-    if depth >= queue_max or call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return 'full\n' .. depth end
-    if call('HSETNX', mine, field, now_ms) == 1 then call('HINCRBY', key, 'refs', 1) end
+    if call('HEXISTS', mine, field) == 0 then
+        local depth = call('ZCARD', P .. 'lookups')
+        if depth >= queue_max or call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return 'full\n' .. depth end
+        call('HSET', mine, field, now_ms)
+        call('HINCRBY', key, 'refs', 1)
+    end
     local had = call('HMGET', key, 'count', 'threshold')
     if not had[1] or tonumber(had[1]) < tonumber(count) or had[2] ~= threshold then
         call('HSET', key, 'fragment', fragment, 'count', count, 'threshold', threshold, 'alias', alias)

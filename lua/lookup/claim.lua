@@ -8,7 +8,9 @@ verbs.claim_lookup = function(a)
     local fingerprint = call('ZRANGEBYSCORE', P .. 'lookups', '-inf', now_ms, 'LIMIT', 0, 1)[1]
     if fingerprint then
         call('ZADD', P .. 'lookups', now_ms + lease_ms, fingerprint)
-        local got = call('HMGET', P .. 'lookup:' .. fingerprint, 'fragment', 'count', 'threshold')
+        local key = P .. 'lookup:' .. fingerprint
+        local got = call('HMGET', key, 'fragment', 'count', 'threshold')
+        call('HSET', key, 'claimed', got[2] .. ' ' .. got[3]) -- what its matches will answer
         return 'lookup\n' .. fingerprint .. '\n' .. concat(got, '\n')
     end
     if args[a + 1] ~= '1' then return 'empty' end

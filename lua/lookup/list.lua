@@ -1,4 +1,5 @@
--- list_lookups: the lookups of a topic with their matches, by ascending Seq and age.
+-- list_lookups: the lookups of a topic with their matches, by ascending Seq and age, of its THREAD_MAX
+-- newest queries.
 -- KEYS: t:<topic>, lookups:<topic>, lookup:<fingerprint>.  ARGV: nonce, topic, user (name; '' for any).
 -- Returns: missing | replay | ok/<last Seq>, then per query with lookups in ascending Seq: its Seq /
 --   query (JSON) / n, and n times fingerprint / fragment (JSON) / matches (JSON, '' while there are none).
@@ -16,9 +17,14 @@ verbs.list_lookups = function(a)
         by_seq[seq][#by_seq[seq] + 1] = {tonumber(all[i + 1]), fingerprint}
     end
     local text = {'ok', got[1]}
-    for n = 1, tonumber(got[1]) do
-        local seq = format('%d', n)
-        local row = call('HGET', key, 'q:' .. seq)
+    local last, rows, from = tonumber(got[1]), {}, 0
+    for n = max(1, last - THREAD_MAX + 1), last do
+        if n >= from + #rows then
+            local fields = {}
+            for ahead = n, min(n + CHUNK - 1, last) do fields[#fields + 1] = 'q:' .. ahead end
+            rows, from = call('HMGET', key, unpack(fields)), n
+        end
+        local seq, row = format('%d', n), rows[n - from + 1]
         local list = by_seq[seq] or {}
         sort(list, function(x, y)
             return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2])

@@ -1,13 +1,20 @@
 -- match: what an engine found for a lookup. The last word counts.
+-- Stops this race: a larger Count is asked for while an engine works on the smaller one; its matches are
+--   kept, and the lookup stays to be done again. A fingerprint without the newline is resolved unless it
+--   is another fragment's own.
 -- KEYS: lookup:<fingerprint>, lookup_alias, lookups.  ARGV: nonce, fingerprint, matches (JSON array).
 -- Returns: ok | missing | replay.  Wakes: nobody.  Repeatable: yes.
 verbs.match = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local fingerprint = args[a + 1]
-    fingerprint = call('HGET', P .. 'lookup_alias', fingerprint) or fingerprint
     local key = P .. 'lookup:' .. fingerprint
-    if call('EXISTS', key) == 0 then return 'missing' end
+    if call('EXISTS', key) == 0 then
+        fingerprint = call('HGET', P .. 'lookup_alias', fingerprint)
+        if not fingerprint then return 'missing' end
+        key = P .. 'lookup:' .. fingerprint
+    end
+    local got = call('HMGET', key, 'count', 'threshold', 'claimed')
     call('HSET', key, 'matches', args[a + 2])
-    call('ZREM', P .. 'lookups', fingerprint)
+    if not got[3] or got[3] == got[1] .. ' ' .. got[2] then call('ZREM', P .. 'lookups', fingerprint) end
     return 'ok'
 end

@@ -5,7 +5,7 @@
 -- Returns: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in
 --   include/outcome.lua.
 -- Wakes: nobody.  Repeatable: yes.
-local LIST_SCAN_MAX = 20000
+local LIST_SCAN_MAX = 20000 -- queries looked at; what lies behind is not listed
 
 -- Calls visit(topic, seq) for the queries in a state, until it returns true.
 local function each_open(visit)
@@ -41,8 +41,10 @@ verbs.list = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local each = ({Open = each_open, Pending = each_pending, Failed = each_failed})[args[a + 1]]
     local user, skip, page = args[a + 2], tonumber(args[a + 3]), tonumber(args[a + 4])
-    local text, seen, taken = {'ok', ''}, 0, 0
+    local text, seen, taken, looked = {'ok', ''}, 0, 0, 0
     each(function(topic, seq)
+        looked = looked + 1
+        if looked > LIST_SCAN_MAX then return true end
         local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 's:' .. seq)
         local row = got[1]
         if not row or (user ~= '' and match(row, '^%d+\n%S+ (%S+)') ~= user) then return false end

@@ -1,12 +1,12 @@
 -- extend: a heartbeat: the lease begins anew, if it is still this one's.
 -- KEYS: t:<topic>, leases.  ARGV: nonce, topic, lease.
--- Returns: ok/<cancelled Seqs, ','> | lost | missing | replay
+-- Returns: ok/<cancelled Seqs, ','> | lost | replay
 -- Wakes: nobody.  Repeatable: yes.
 verbs.extend = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, lease = args[a + 1], args[a + 2]
     local key = P .. 't:' .. topic
-    if call('EXISTS', key) == 0 then return 'missing' end
+    if call('EXISTS', key) == 0 then return 'lost' end
     local cancelled = call('HGET', key, 'c:' .. lease)
     if #held_by(topic, lease) == 0 then
         if cancelled then return 'ok\n' .. cancelled end

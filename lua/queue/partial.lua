@@ -4,7 +4,7 @@
 -- Overlap with what is stored is ignored, a gap refused. A new attempt starts at offset 0.
 -- KEYS: t:<topic>, leases, partials:<topic>:<seq> stream.
 -- ARGV: nonce, topic, seq, lease, offset (bytes), think (raw), answer (raw), max_bytes.
--- Returns: ok/next offset | cancelled/next | gap/expected | lost | large | missing | replay
+-- Returns: ok/next offset | cancelled/next | gap/expected | lost | large | replay
 -- Wakes: every node that waits for the query.  Repeatable: yes, by its offset.
 local PARTIALS_S = 86400
 
@@ -13,7 +13,7 @@ verbs.partial = function(a)
     local topic, seq, lease, offset = args[a + 1], args[a + 2], args[a + 3], tonumber(args[a + 4])
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease)
-    if not got[1] then return 'missing' end
+    if not got[1] then return 'lost' end
     local stream = P .. 'partials:' .. topic .. ':' .. seq
     local holding, attempt = parse_pending(got[2])
     if holding ~= lease then
@@ -33,6 +33,7 @@ verbs.partial = function(a)
         end
     end
     if offset > have then return 'gap\n' .. have end
+    if offset + #args[a + 5] + #args[a + 6] > tonumber(args[a + 7]) then return 'large' end
     local skip = have - offset
     local is_new = false
     for i, kind in ipairs({'t', 'a'}) do
@@ -41,7 +42,6 @@ verbs.partial = function(a)
         skip = max(0, skip - #text)
         if fresh ~= '' then
             have, n, is_new = have + #fresh, n + 1, true
-            if have > tonumber(args[a + 7]) then return 'large' end
             call('XADD', stream, attempt .. '-' .. n, 'k', kind, 'x', fresh, 'o', have)
         end
     end

@@ -2,7 +2,7 @@
 -- KEYS: t:<topic>, leases.
 -- ARGV: nonce, topic, lease ('': the row with that text), holder, query (JSON, for lease ''),
 --   reason (JSON), is_retry ('1' or '0').
--- Returns: ok | lost | missing | replay
+-- Returns: ok | lost | replay
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
 -- Repeatable: the second time it is lost.
 verbs.release = function(a)
@@ -10,7 +10,7 @@ verbs.release = function(a)
     local topic, lease, holder, query = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
     local reason, is_retry = args[a + 5], args[a + 6] == '1'
     local key = P .. 't:' .. topic
-    if call('EXISTS', key) == 0 then return 'missing' end
+    if call('EXISTS', key) == 0 then return 'lost' end
     local seqs, attempts, attempt, n, _
     if lease == '' then
         local seq = find_held_text(topic, holder, query)

@@ -166,9 +166,14 @@ static void complete_text(struct stream *s, const struct outcome *o)
         s->n++;
         put_text_event(s, "think", buf_str(&think));
     }
-    if (!str_eq(buf_str(&whole), buf_str(&s->answer))) {
+    struct str shown = buf_str(&s->answer), all = buf_str(&whole);
+    bool was_resumed = is_new ? false : !s->has_text; /* what the client has is not known here */
+    if (!str_eq(all, shown) || was_resumed) {
         s->n++;
-        put_text_event(s, s->answer.n == 0 && is_new ? "token" : "reset", buf_str(&whole));
+        if (!was_resumed && str_has_prefix(all, shown))
+            put_text_event(s, "token", (struct str){all.at + shown.n, all.n - shown.n});
+        else
+            put_text_event(s, "reset", all);
     }
     buf_fini(&whole);
     buf_fini(&think);

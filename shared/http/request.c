@@ -12,6 +12,7 @@
 #include "shared/http/router.h"
 
 #include <errno.h>
+#include <strings.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,6 +84,28 @@ static size_t header_bytes(const h2o_req_t *h2o)
     return n;
 }
 
+/* More than one word on where the body ends, and a proxy in front may have taken another than libh2o:
+ * the rest of the body would be served as a request (smuggling). libh2o keeps no such headers, so the
+ * head is looked at as it came. */
+static bool has_doubtful_length(const h2o_req_t *h2o)
+{
+    unsigned lengths = 0;
+    h2o_socket_t *socket = h2o->conn->callbacks->get_socket(h2o->conn);
+    if (h2o->version >= 0x200 || socket == NULL || socket->input == NULL)
+        return false;
+    const char *head = socket->input->bytes, *end = h2o->entity.base;
+    if (end < head || end > head + socket->input->size)
+        return true; /* not where libh2o 2.2 keeps it: better no answer than a wrong one */
+    while (head < end && (head = memchr(head, '\n', (size_t)(end - head))) != NULL && ++head < end) {
+        size_t left = (size_t)(end - head);
+        if ((*head | 0x20) == 'c' && left > 14)
+            lengths += strncasecmp(head, "content-length", 14) == 0;
+        else if ((*head | 0x20) == 't' && left > 17)
+            lengths += strncasecmp(head, "transfer-encoding", 17) == 0;
+    }
+    return lengths > 1;
+}
+
 static void answer_preflight(struct request *r, const char *allow)
 {
     respond_header(r, "allow", str_of(allow));
@@ -110,6 +133,11 @@ void request_start(struct server *server, h2o_req_t *h2o)
         respond_error(r, h2o->path.len > server->config->header_max_bytes / 2 ? ERR_URI_TOO_LONG
                                                                             : ERR_HEADERS_TOO_LARGE,
                       NULL);
+        return;
+    }
+    if (h2o->entity.base != NULL && has_doubtful_length(h2o)) {
+        h2o->http1_is_persistent = 0;
+        respond_error(r, ERR_BAD_REQUEST, "The length of the body is told more than once.");
         return;
     }
     const char *allow;

@@ -193,6 +193,15 @@ static int listen_unix(const char *path, char *reason, size_t reason_size)
     return fd;
 }
 
+bool server_check_address(const char *address)
+{
+    uint64_t port;
+    if (strncmp(address, "unix:", 5) == 0)
+        return address[5] != 0;
+    const char *colon = strrchr(address, ':');
+    return colon != NULL && str_parse_u64(str_of(colon + 1), &port) && port <= 65535;
+}
+
 int server_listen(const char *address, bool is_shared, int *ret_port, char *reason,
                   size_t reason_size)
 {

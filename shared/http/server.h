@@ -58,6 +58,9 @@ struct server {
 int server_listen(const char *address, bool is_shared, int *ret_port, char *reason,
                   size_t reason_size) must_check;
 
+/* Is that such an address, as far as can be told without binding it? */
+bool server_check_address(const char *address) must_check;
+
 /* `config`, `routes` (ends with a NULL path) and `turn` are borrowed. */
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
                  struct turn *turn, struct metrics *metrics, const struct route *const *tables,

@@ -34,8 +34,8 @@ const waiting1 = {
   users: set('alice'),
   meta: { lease: '0', depth: '1', vt: '0' },
 };
-const handedOver = () => ({
-  't:t': { seq: 1, 'u:alice': 1, 'q:1': row(), 's:1': 'P 1 1 E 1' },
+const handedOver = (to = '') => ({
+  't:t': { seq: 1, 'u:alice': 1, 'q:1': row(), 's:1': `P 1 1 E 1${to}` },
   'topics:alice': zset({ t: ago() }),
   users: set('alice'),
   leases: zset({ '1 t': soon(2000) }),
@@ -97,7 +97,7 @@ scripts('add', ({ cases, test, shard }) => {
       call: add(),
       reply: ok(1),
       published: [['node:n3', handOver]],
-      after: { ...handedOver(), idle: zset({ 'n2 E|*': 1 }) },
+      after: { ...handedOver(' n3'), idle: zset({ 'n2 E|*': 1 }) },
     },
     {
       name: 'race: the node whose credit is taken has died: it is struck off, the next one is asked',
@@ -106,7 +106,7 @@ scripts('add', ({ cases, test, shard }) => {
       call: add(),
       reply: ok(1),
       published: [['node:n3', handOver]],
-      after: { ...handedOver(), idle: null },
+      after: { ...handedOver(' n3'), idle: null },
     },
     {
       name: 'race: all nodes with credits have died: the query waits',
@@ -137,7 +137,7 @@ scripts('add', ({ cases, test, shard }) => {
       published: [['node:n2', (claim) => claim.startsWith(lines('claim', 'E|*', 't', 1, 1, 2, 1, rowOf({ query: 'Q1' }), 2, ''))]],
       after: {
         't:t': {
-          ...topicOf(['P 1 1 E 2', 'P 1 1 E 2']), 'q:2': row({ query: 'Q2' }), 'l:1': '1 2', open: '',
+          ...topicOf(['P 1 1 E 2 n2', 'P 1 1 E 2 n2']), 'q:2': row({ query: 'Q2' }), 'l:1': '1 2', open: '',
         },
         'open:default:alice': null, 'turns:default': null, models: null, waiting: null, idle: null,
         leases: zset({ '1 t': soon(2000) }),
@@ -167,7 +167,7 @@ scripts('add', ({ cases, test, shard }) => {
       frame: { queueMax: 1 },
       reply: ok(1),
       published: [['node:n2', handOver]],
-      after: { ...handedOver(), idle: null, meta: { lease: 1, depth: 1, vt: '0.000000' } },
+      after: { ...handedOver(' n2'), idle: null, meta: { lease: 1, depth: 1, vt: '0.000000' } },
     },
 
     {

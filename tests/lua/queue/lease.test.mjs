@@ -134,7 +134,7 @@ scripts('give_back', ({ cases }) => {
       reply: 'ok',
       published: [['node:n2', lines('claim', 'F|*', 't', 8, 1, 1, 1, rowOf({ query: 'Q1' }))]],
       after: {
-        't:t': { ...topicOf(['P 8 1 F 1']), open: '' },
+        't:t': { ...topicOf(['P 8 1 F 1 n2']), open: '' },
         leases: zset({ '8 t': soon(2000) }),
         idle: null,
         meta: { lease: 8, depth: 0, vt: '3.000000' },
@@ -236,6 +236,34 @@ scripts('reap', ({ cases, test, shard }) => {
       call: ['reap'],
       reply: '',
       after: { leases: null },
+    },
+    {
+      name: 'a claim that never reached its engine has used no attempt up, not even the last',
+      before: held({ attempt: 3, until: 1.5 }),
+      call: ['reap'],
+      reply: '',
+      after: back(1, { attempts: [2] }),
+    },
+    {
+      name: 'the node that let a claim lie is handed nothing more until it speaks again, another one is',
+      before: { ...held({ until: 1.5 }), 't:t': topicOf(['P 7 1 E 1 n2']), idle: zset({ 'n2 E|*': 5, 'n2 F|*': 5, 'n3 F|*': 1 }) },
+      alive: ['n2', 'n3'],
+      call: ['reap'],
+      reply: (r) => r > 1000,
+      published: [['node:n3', lines('claim', 'F|*', 't', 8, 1, 1, 1, rowOf({ query: 'Q1' }))]],
+      after: {
+        't:t': { ...topicOf(['P 8 1 F 1 n3']), open: '' },
+        leases: zset({ '8 t': soon(2000) }),
+        idle: null,
+        meta: { lease: 8, depth: 0, vt: '3.000000' },
+      },
+    },
+    {
+      name: 'race: a claim whose delivery was told as its lease ended is not taken from its engine',
+      before: held({ until: 1.5 }),
+      calls: [['delivered', '7 t'], ['reap']],
+      replies: ['ok', (r) => r > 100_000],
+      after: { leases: zset({ '7 t': soon(150_000) }) },
     },
     {
       name: 'race: two nodes reap in one moment: the second finds nothing',

@@ -210,7 +210,7 @@ scripts('sync', ({ cases, test, shard }) => {
       name: 'tells when the next lease ends, and who is drained',
       before: () => ({ leases: zset({ '1 t': Date.now() + 60_000 }), drained: set('E') }),
       call: ['sync', '{}', 0, 0, 0],
-      reply: (r) => /^5\d{4}\nE$/.test(r),
+      reply: (r) => /^(60000|5\d{4})\nE$/.test(r),
       after: { ...here, leases: zset({ '1 t': soon(60_000) }) },
     },
     { name: 'a lease that is over: at once', before: { leases: zset({ '1 t': 1 }) }, call: ['sync', '{}', 0, 0, 0], reply: '0\n', after: here },

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// One question wakes one engine: 8 nodes hold the polls of 1,000 idle engines, and Redis's own
+// statistics say what an add costs besides itself. PARLEY_BIN_RELEASE names another executable.
+import assert from 'node:assert/strict';
+import { assertOk, eventually, suite } from '../support/harness.mjs';
+import { calls, metric, parked } from './watch.mjs';
+
+const NODES = 8;
+const ENGINES = 1000;
+const ADDS = 200;
+const BAR = 1.2;
+const AFTERWARDS_MS = 5200; // longer than confirming, looking after delivery leases, and one rescan
+
+suite('no herd', { nodes: NODES, sweep: false }, ({ test, cluster }) => {
+  const polls = [];
+
+  const sum = async (name) => {
+    let total = 0;
+    for (let node = 0; node < NODES; node++) total += await metric(cluster, node, name);
+    return total;
+  };
+
+  // Calls of the function library and messages that `body` causes, also a little later (deliveries are
+  // confirmed together): what happens in an idle span of the same length is taken off.
+  async function measure(body) {
+    const read = async () => [await calls(cluster.redis, 'fcall'), await calls(cluster.redis, 'publish'), performance.now()];
+    const pass = () => new Promise((resolve) => setTimeout(resolve, AFTERWARDS_MS));
+    const start = await read();
+    await pass();
+    const idle = await read();
+    await body();
+    const span = performance.now() - idle[2];
+    await pass();
+    const end = await read();
+    const share = (end[2] - idle[2]) / (idle[2] - start[2]);
+    const caused = (i) => end[i] - idle[i] - (idle[i] - start[i]) * share;
+    return { fcalls: caused(0), publishes: caused(1), span };
+  }
+
+  test(
+    'one add wakes one node and costs no more than 1.2 calls besides itself, with 1,000 idle engines on 8 nodes',
+    async () => {
+      const engines = ['Inference_1', 'Inference_2'];
+      for (let i = 0; i < ENGINES; i++) {
+        polls.push(cluster.claimOpen({ as: engines[i % 2], wait: 120, detail: true, node: i % NODES }));
+      }
+      for (let node = 0; node < NODES; node++) await parked(cluster, node, ENGINES / NODES);
+
+      let claimed = 0;
+      const served = [];
+      for (const { response } of polls) {
+        response
+          .then((one) => {
+            claimed++;
+            if (assertOk(one).Topic !== null) served.push(one.json);
+          })
+          .catch(() => {});
+      }
+      const added = [];
+      const { fcalls, publishes, span } = await measure(async () => {
+        for (let i = 0; i < ADDS; i++) added.push((await cluster.add({ User: `user${i % 20}` })).Topic);
+        await eventually(() => served.length === ADDS, { what: 'every question has its engine' });
+      });
+
+      const each = (fcalls - ADDS) / ADDS;
+      console.log(`# ${ADDS} adds in ${Math.round(span)} ms: ${each.toFixed(3)} calls and ${(publishes / ADDS).toFixed(3)} messages per add`);
+      assert.ok(each <= BAR, `${each} calls per add besides the add itself`);
+      assert.ok(publishes <= ADDS, `${publishes} messages for ${ADDS} adds`);
+      assert.equal(claimed, ADDS, 'only those polls ended that got a question');
+      assert.deepEqual(served.map(({ Topic }) => Topic).sort(), added.sort());
+      assert.ok(served.every(({ Attempt }) => Attempt === 1));
+      assert.equal(await sum('parley_claims_given_back_total'), 0, 'no node was woken for nothing');
+      assert.equal(await sum('parley_claims_total'), ADDS);
+      assert.equal(await sum('parley_polls_parked'), ENGINES - ADDS);
+    },
+    { ms: 90_000 },
+  );
+
+  test('a question that the last idle engine of its model takes wakes nobody else', async () => {
+    const poll = cluster.claimOpen({ wait: 60, models: 'rare', node: 3, as: 'Inference_1' });
+    await eventually(async () => (await metric(cluster, 3, 'parley_polls_parked')) > 0);
+    const before = await sum('parley_polls_parked');
+    polls.forEach(({ abort }) => abort());
+    const publishes = await calls(cluster.redis, 'publish');
+    const { Topic } = await cluster.add({ Model: 'rare', node: 3 });
+    assert.equal(assertOk(await poll.response).Topic, Topic);
+    assert.ok(before > 0);
+    // The clients that left are found out one by one: each costs a look at its socket, no message.
+    assert.ok((await calls(cluster.redis, 'publish')) - publishes <= NODES);
+  });
+});

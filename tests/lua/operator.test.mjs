@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+//
+// status, list, retry, drain: what operators see and do. failure, key: logins and the tokens' key.
+import assert from 'node:assert/strict';
+import { lines, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../support/lua.mjs';
+
+const NONE = lines('', '', '', '', '');
+const LATER = 9e12;
+const minute = () => Math.floor(Date.now() / 60_000);
+const waiting = {
+  't:t': topicOf([undefined]),
+  'open:default:alice': zset({ t: 1_000_000 }),
+  'turns:default': zset({ alice: 0 }),
+  models: set('default'),
+  waiting: { 'Frontend_1 alice': '1' },
+  meta: { lease: '7', depth: '1', vt: '0' },
+};
+
+scripts('status', ({ cases }) => {
+  const fits = (expected) => (reply) => {
+    const found = reply.split('\n');
+    assert.equal(found.length, expected.length, reply);
+    return expected.every((part, i) => (typeof part === 'function' ? part(found[i]) : String(part) === found[i]));
+  };
+  const near = (ms) => (found) => Math.abs(found - ms) < 10_000;
+  const span = (found) => found >= 60 && found < 120;
+  cases([
+    { name: 'nothing is there', call: ['status', 0], reply: fits(['ok', 0, '', 0, 0, 0, 0, 0, 0, span, 0]) },
+    {
+      name: 'depth, oldest age, in flight, lookups, polls, counts, engines and nodes',
+      before: () => ({
+        ...waiting,
+        'open:default:alice': zset({ t: (Date.now() - 5000) * 1000 }),
+        'turns:big': zset({ bob: 0 }), 'open:big:bob': zset({ u: (Date.now() - 90_000) * 1000 }),
+        models: set('default', 'big'),
+        leases: zset({ '1 x': LATER, '2 x': LATER }),
+        lookups: zset({ aa: 1 }),
+        idle: zset({ 'n1 E|*': 3, 'n2 F|big': 2 }),
+        [`stat:${minute()}`]: { added: '4', done: '2' },
+        [`stat:${minute() - 1}`]: { done: '1', failed: '1' },
+        [`stat:${minute() - 2}`]: { done: '99' },
+        engines: { 'E box': `${Date.now() - 7000} {"a":1}` },
+        drained: set('E'),
+        nodes: zset({ n1: Date.now() - 1000, n2: Date.now() - 2000 }),
+        node_info: { n2: '{"version":"1"}' },
+      }),
+      call: ['status', 0],
+      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 1, 'E box', near(7000), '{"a":1}', 1,
+        'n2', near(2000), '{"version":"1"}', 'n1', near(1000), '{}']),
+    },
+  ]);
+});
+
+scripts('list', ({ cases, test, shard }) => {
+  const list = ({ state = 'Open', user = '', skip = 0, page = 10 } = {}) => ['list', 0, state, user, skip, page];
+  const row = (seq, user = 'alice') => rowOf({ ms: 999 + seq, query: `Q${seq}`, user });
+  const open = {
+    't:t': { ...topicOf([undefined, 'D', undefined]), open: openOf([1], [3]) },
+    't:u': topicOf([undefined], { user: 'bob' }),
+    'open:default:alice': zset({ t: 1 }),
+    'open:default:bob': zset({ u: 1 }),
+    'turns:default': zset({ alice: 0, bob: 1 }),
+    models: set('default'),
+  };
+  const first = ['t', 1, 'Open', row(1), NONE];
+  const second = ['t', 3, 'Open', row(3), NONE];
+  const third = ['u', 1, 'Open', row(1, 'bob'), NONE];
+  cases([
+    ...['Open', 'Pending', 'Failed'].map((state) => ({ name: `nothing is ${state}`, call: list({ state }), reply: lines('ok', '') })),
+    { name: 'Open: by turns, topics and Seq', before: open, call: list(), reply: lines('ok', '', ...first, ...second, ...third) },
+    { name: 'Open: a page, and where the next begins', before: open, call: list({ page: 2 }), reply: lines('ok', 2, ...first, ...second) },
+    { name: 'Open: the last page', before: open, call: list({ page: 2, skip: 2 }), reply: lines('ok', '', ...third) },
+    { name: 'Open: a full last page', before: open, call: list({ page: 3 }), reply: lines('ok', '', ...first, ...second, ...third) },
+    { name: 'Open: of one user', before: open, call: list({ user: 'bob' }), reply: lines('ok', '', ...third) },
+    {
+      name: 'Pending: by lease, the claims of one and of more',
+      before: { 't:t': topicOf(['P 1 1 E 2', 'P 2 1 E 1', 'P 1 1 E 2'], { 'l:1': '1 3' }), leases: zset({ '1 t': LATER, '2 t': LATER + 1, '9 gone': 1 }) },
+      call: list({ state: 'Pending' }),
+      reply: lines('ok', '', 't', 1, 'Pending', row(1), NONE, 't', 3, 'Pending', row(3), NONE, 't', 2, 'Pending', row(2), NONE),
+    },
+    {
+      name: 'Failed: the oldest first, with the reason',
+      before: { 't:t': topicOf(['F "a"', 'F "b"']), failed: zset({ 't 2': 1, 't 1': 2, 'gone 1': 3 }) },
+      call: list({ state: 'Failed' }),
+      reply: lines('ok', '', 't', 2, 'Failed', row(2), '"b"', '', '', '', '', 't', 1, 'Failed', row(1), '"a"', '', '', '', ''),
+    },
+  ]);
+
+  test('no more than 1,000 failures are kept', async () => {
+    await shard.seed({ 't:t': topicOf(['P 7 3 E 1']), leases: zset({ '7 t': 1 }) });
+    await shard.cmd('ZADD', shard.key('failed'), ...Array.from({ length: 1000 }, (_, i) => [i, `x ${i}`]).flat());
+    await shard.call('reap');
+    assert.equal(await shard.cmd('ZCARD', shard.key('failed')), 1000);
+    assert.equal(await shard.cmd('ZSCORE', shard.key('failed'), 'x 0'), null);
+  });
+});
+
+scripts('retry', ({ cases }) => {
+  const retry = (seq = 1) => ['retry', 0, 't', seq];
+  const again = {
+    't:t': { ...topicOf([undefined]), 'w:1': '' },
+    'open:default:alice': zset({ t: 1_000_000 }),
+    'turns:default': zset({ alice: -1 }),
+    models: set('default'),
+    waiting: { 'Frontend_1 alice': 1 },
+    meta: { lease: 0, depth: 1, vt: '0.000000' },
+  };
+  cases([
+    { name: 'what failed is Open again, with all its attempts', before: { 't:t': topicOf(['F "tired"'], { 'w:1': '' }), failed: zset({ 't 1': 1, 's 1': 2 }) }, call: retry(), reply: 'ok', after: { ...again, failed: zset({ 's 1': 2 }) } },
+    { name: 'what was cancelled too', before: { 't:t': topicOf(['C "user"'], { 'w:1': '' }) }, call: retry(), reply: 'ok', after: again },
+    {
+      name: 'an engine that waits has it at once',
+      before: { 't:t': topicOf(['F "tired"']), failed: zset({ 't 1': 1 }), idle: zset({ 'n2 E|*': 1 }) },
+      alive: ['n2'],
+      call: retry(),
+      reply: 'ok',
+      published: [['node:n2', lines('claim', 'E|*', 't', 1, 1, 1, 1, rowOf({ query: 'Q1' }))]],
+      after: { 't:t': { ...topicOf(['P 1 1 E 1 n2']), open: '' }, failed: null, idle: null, leases: zset({ '1 t': soon(2000) }), meta: { lease: 1, depth: 0, vt: '0.000000' } },
+    },
+    { name: 'race: retried twice in one turn: the second is pending', before: { 't:t': topicOf(['C "user"'], { 'w:1': '' }) }, calls: [retry(), retry()], replies: ['ok', 'pending'], after: again },
+    { name: 'what is Done', before: { 't:t': topicOf(['D']) }, call: retry(), reply: 'done' },
+    { name: 'what is Pending', before: { 't:t': topicOf(['P 7 1 E 1']) }, call: retry(), reply: 'pending' },
+    { name: 'what is Open', before: waiting, call: retry(), reply: 'pending' },
+    { name: 'an unknown Seq', before: waiting, call: retry(2), reply: 'missing' },
+    { name: 'an unknown topic', call: retry(), reply: 'missing' },
+    {
+      name: 'race: the engine whose query was cancelled and retried keeps nothing of it',
+      before: { 't:t': topicOf(['C "user"'], { 'c:7': '1', 'w:1': '' }) },
+      calls: [retry(), ['partial', 0, 't', 1, '7', 0, '', 'x', 100]],
+      replies: ['ok', 'cancelled\n1'],
+      after: { ...again, 't:t': { ...again['t:t'], 'c:7': 1 } },
+    },
+  ]);
+});
+
+scripts('drain', ({ cases }) => {
+  const drain = (account, on) => ['drain', 0, account, on];
+  cases([
+    { name: 'an account is drained: every node is told', alive: ['n1', 'n2'], call: drain('E', '1'), reply: 'ok', published: [['all', 'drained\nE']], after: { drained: set('E') } },
+    { name: 'twice is once', before: { drained: set('E') }, alive: ['n1'], call: drain('E', '1'), reply: 'ok', published: [['all', 'drained\nE']] },
+    { name: 'one of two has claims again', before: { drained: set('E', 'F') }, alive: ['n1'], call: drain('F', '0'), reply: 'ok', published: [['all', 'drained\nE']], after: { drained: set('E') } },
+    { name: 'the last one', before: { drained: set('E') }, alive: ['n1'], call: drain('E', '0'), reply: 'ok', published: [['all', 'drained\n']], after: { drained: null } },
+    { name: 'one that was not drained', alive: ['n1'], call: drain('G', '0'), reply: 'ok', published: [['all', 'drained\n']], after: {} },
+  ]);
+});
+
+scripts('auth', ({ cases }) => {
+  const failure = ['failure', '10.0.0.1', 3, 60_000];
+  const block = (event) => /^block\n10\.0\.0\.1\n(59|60)\d{3}$/.test(event);
+  cases([
+    { name: 'the first failure of an address begins its minute', call: failure, reply: 1, after: { 'failures:10.0.0.1': ttl(60, 1) } },
+    { name: 'addresses are counted apart', before: { 'failures:10.0.0.2': ttl(30, '2') }, call: failure, reply: 1, after: { 'failures:10.0.0.1': ttl(60, 1) } },
+    { name: 'the minute is not prolonged', before: { 'failures:10.0.0.1': ttl(30, '1') }, call: failure, reply: 2, after: { 'failures:10.0.0.1': ttl(30, 2) } },
+    {
+      name: 'at the limit all nodes are told for how long, this one at once',
+      alive: ['n2'],
+      calls: [failure, failure, failure],
+      replies: [1, 2, 3],
+      events: [block],
+      published: [['all', block]],
+      after: { 'failures:10.0.0.1': ttl(60, 3) },
+    },
+    { name: 'the first node\'s proposal is the key', call: ['key', 'aa'], reply: 'aa', after: { token_key: 'aa' } },
+    { name: 'race: two nodes start at once: both have the same key', calls: [['key', 'aa'], ['key', 'bb']], replies: ['aa', 'aa'], after: { token_key: 'aa' } },
+    { name: 'a key is kept', before: { token_key: 'cc' }, call: ['key', 'aa'], reply: 'cc' },
+  ]);
+});

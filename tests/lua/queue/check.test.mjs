@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// check, partial, partials: looking at a query, waiting for it, and the text of an answer under way.
+import assert from 'node:assert/strict';
+import { lines, rowOf, scripts, soon, stream, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
+
+const ROW = rowOf({ query: 'Q1' });
+const STORED = lines('["42"]', '["hm"]', 'null', 1500, 'E');
+const LATER = 9e12;
+
+scripts('check', ({ cases, test, shard }) => {
+  const check = ({ seq = 1, user = '', wait = '0' } = {}) => ['check', 0, 't', seq, user, wait];
+  cases([
+    { name: 'an unknown topic', call: check(), reply: 'missing' },
+    { name: 'an unknown Seq', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ seq: 2 }), reply: 'missing' },
+    { name: 'a user without a part in it', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ user: 'bob' }), reply: 'missing' },
+    { name: 'Done: the answer, and nobody is written down', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ user: 'alice', wait: '1' }), reply: lines('Done', ROW, STORED, '', '') },
+    { name: 'Failed: the reason', before: { 't:t': topicOf(['F "tired"']) }, call: check({ wait: '1' }), reply: lines('Failed', ROW, '"tired"', '', '', '', '', '', '') },
+    { name: 'Cancelled: the reason', before: { 't:t': topicOf(['C "user"']) }, call: check({ wait: '1' }), reply: lines('Cancelled', ROW, '"user"', '', '', '', '', '', '') },
+    { name: 'Pending, not waiting', before: { 't:t': topicOf(['P 7 1 E 1']) }, call: check(), reply: lines('Pending', ROW, '', '', '', '', '', '', '') },
+    { name: 'Pending, waiting: this node is written down', before: { 't:t': topicOf(['P 7 1 E 1']) }, call: check({ wait: '1' }), reply: 'wait', after: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n1' }) } },
+    { name: 'beside others', before: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n10 n2' }) }, call: check({ wait: '1' }), reply: 'wait', after: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n10 n2 n1' }) } },
+    { name: 'once', before: { 't:t': topicOf([undefined], { 'w:1': 'n2 n1' }) }, calls: [check({ wait: '1' }), check({ wait: '1' })], replies: ['wait', 'wait'] },
+    {
+      name: 'Open, the only one: nothing is before it',
+      before: { 't:t': topicOf([undefined]), 'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }) },
+      call: check(),
+      reply: lines('Open', ROW, '', '', '', '', '', 0, ''),
+    },
+    {
+      name: 'Open: earlier ones of the topic, of the user and of others are before it, and the rate tells how long',
+      before: () => ({
+        't:t': topicOf([undefined, undefined]),
+        'open:default:alice': zset({ s: 1, t: 2 }),
+        'open:default:bob': zset({ b: 1, c: 2, d: 3 }),
+        'turns:default': zset({ alice: 0, bob: 0 }),
+        [`stat:${Math.floor(Date.now() / 60_000) - 1}`]: { done: '12000' },
+      }),
+      call: check({ seq: 2 }),
+      reply: (r) => {
+        const [status, ...rest] = r.split('\n');
+        return status === 'Open' && Number(rest.at(-2)) >= 3 && Number(rest.at(-2)) <= 4 && rest.at(-1) === '1';
+      },
+    },
+  ]);
+
+  test('the position that is told is how many are served before', async () => {
+    const add = (topic, user) => shard.call('add', 0, topic, user, 'F', 'default', 1, 1000, tailOf({ user }), '', '', '');
+    for (let i = 0; i < 5; i++) for (const user of ['alice', 'bob', 'carol']) await add(`${user}${i}`, user);
+    const told = {};
+    for (const topic of ['alice0', 'bob2', 'carol4', 'bob4']) {
+      told[topic] = Number((await shard.call('check', 0, topic, 1, '', '0')).split('\n').at(-2));
+    }
+    const order = [];
+    for (let reply; (reply = await shard.call('claim', 0, 'E|*', '0')) !== 'empty'; ) order.push(reply.split('\n')[2]);
+    for (const [topic, position] of Object.entries(told)) assert.equal(order.indexOf(topic), position, `${topic} in ${order}`);
+  });
+});
+
+scripts('partial', ({ cases }) => {
+  const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000 } = {}) =>
+    ['partial', 0, 't', seq, lease, offset, think, answer, max];
+  const pending = (more = {}, attempt = 1) => ({ 't:t': topicOf([`P 7 ${attempt} E 1`], more), leases: zset({ '7 t': LATER }) });
+  const renewed = { leases: zset({ '7 t': soon(150_000) }) };
+  const pieces = (...list) => ttl(86_400, stream(...list.map(([id, k, x, o]) => [id, { k, x, o }])));
+  const first = pieces(['1-1', 't', 'hm', 2], ['1-2', 'a', 'yes', 5]);
+  cases([
+    { name: 'think and answer are a piece each', before: pending(), call: partial({ think: 'hm', answer: 'yes' }), reply: 'ok\n5', after: { ...renewed, 'partials:t:1': first } },
+    {
+      name: 'more text: waiting nodes look',
+      before: { ...pending({ 'w:1': 'n1 n2' }), 'partials:t:1': first },
+      alive: ['n2'],
+      call: partial({ offset: 5, answer: ', no' }),
+      reply: 'ok\n9',
+      events: ['changed\nt\n1'],
+      published: [['node:n2', 'changed\nt\n1']],
+      after: { ...renewed, 'partials:t:1': pieces(['1-1', 't', 'hm', 2], ['1-2', 'a', 'yes', 5], ['1-3', 'a', ', no', 9]) },
+    },
+    { name: 'overlap is ignored', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 0, think: 'hm', answer: 'yes!' }), reply: 'ok\n6', after: { ...renewed, 'partials:t:1': pieces(['1-1', 't', 'hm', 2], ['1-2', 'a', 'yes', 5], ['1-3', 'a', '!', 6]) } },
+    { name: 'race: the same piece twice, after a lost reply', before: { ...pending({ 'w:1': 'n1' }), 'partials:t:1': first }, call: partial({ think: 'hm', answer: 'yes' }), reply: 'ok\n5', after: renewed },
+    { name: 'no text renews the lease', before: pending(), call: partial(), reply: 'ok\n0', after: renewed },
+    { name: 'a gap says what is expected', before: { ...pending(), 'partials:t:1': first }, call: partial({ offset: 6, answer: '!' }), reply: 'gap\n5' },
+    { name: 'offsets count bytes', before: pending(), calls: [partial({ answer: 'ä€' }), partial({ offset: 5, answer: '.' })], replies: ['ok\n5', 'ok\n6'], after: { ...renewed, 'partials:t:1': pieces(['1-1', 'a', 'ä€', 5], ['1-2', 'a', '.', 6]) } },
+    { name: 'a new attempt begins at 0', before: { ...pending({}, 2), 'partials:t:1': first }, call: partial({ answer: 'no' }), reply: 'ok\n2', after: { ...renewed, 'partials:t:1': pieces(['2-1', 'a', 'no', 2]) } },
+    { name: 'as much as is allowed', before: pending(), call: partial({ answer: 'x'.repeat(1000) }), reply: 'ok\n1000', after: { ...renewed, 'partials:t:1': pieces(['1-1', 'a', 'x'.repeat(1000), 1000]) } },
+    { name: 'more than is allowed', before: pending(), call: partial({ think: 'hm', answer: 'x'.repeat(999) }), reply: 'large' },
+    { name: 'race: another engine has claimed it since', before: { ...pending(), 't:t': topicOf(['P 8 2 F 1']) }, call: partial({ answer: 'x' }), reply: 'lost' },
+    { name: 'race: it is Open again', before: { 't:t': topicOf([undefined]) }, call: partial({ answer: 'x' }), reply: 'lost' },
+    { name: 'without a lease', before: pending(), call: partial({ lease: '', answer: 'x' }), reply: 'lost' },
+    { name: 'race: cancelled meanwhile: its engine hears of it', before: { 't:t': topicOf(['C "user"'], { 'c:7': '12,1' }) }, call: partial({ offset: 5, think: 'ab', answer: 'c' }), reply: 'cancelled\n8' },
+    { name: 'another one of the claim was cancelled', before: { 't:t': topicOf(['D'], { 'c:7': '12,11' }) }, call: partial({ answer: 'c' }), reply: 'lost' },
+    { name: 'an unknown query', call: partial(), reply: 'missing' },
+  ]);
+});
+
+scripts('partials', ({ cases, test, shard }) => {
+  const partials = (after = '0-0') => ['partials', 't', 1, after];
+  const text = stream(['1-1', { k: 't', x: 'hm', o: '2' }], ['1-2', { k: 'a', x: 'ä\n0:', o: '7' }]);
+  cases([
+    { name: 'an unknown query', call: partials(), reply: 'missing' },
+    {
+      name: 'Pending: its attempt, all pieces, and this node waits',
+      before: { 't:t': topicOf(['P 7 2 E 1']), 'partials:t:1': text },
+      call: partials(),
+      reply: `${lines('Pending', ROW, 2, '', '', '', '', '', '')}\0${'3:1-11:t2:hm3:1-21:a5:ä\n0:'}`,
+      after: { 't:t': topicOf(['P 7 2 E 1'], { 'w:1': 'n1' }) },
+    },
+    { name: 'behind an id', before: { 't:t': topicOf(['P 7 2 E 1'], { 'w:1': 'n1' }), 'partials:t:1': text }, call: partials('1-1'), reply: (r) => r.endsWith('\x003:1-21:a5:ä\n0:') },
+    { name: 'Done: the outcome and the pieces behind', before: { 't:t': topicOf(['D'], { 'a:1': STORED }), 'partials:t:1': text }, call: partials('1-2'), reply: `${lines('Done', ROW, STORED, '', '')}\0` },
+    { name: 'Failed: the reason', before: { 't:t': topicOf(['F "tired"']) }, call: partials(), reply: `${lines('Failed', ROW, '"tired"', '', '', '', '', '', '')}\0` },
+    {
+      name: 'Open: its position',
+      before: { 't:t': { ...topicOf([undefined]), 'w:1': 'n2' }, 'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }) },
+      call: partials(),
+      reply: `${lines('Open', ROW, '', '', '', '', '', 0, '')}\0`,
+      after: { 't:t': { ...topicOf([undefined]), 'w:1': 'n2 n1' } },
+    },
+  ]);
+
+  test('256 pieces a call, the rest behind the last id', async () => {
+    await shard.seed({ 't:t': topicOf(['P 7 1 E 1']) });
+    for (let i = 1; i <= 300; i++) await shard.cmd('XADD', shard.key('partials:t:1'), `1-${i}`, 'k', 'a', 'x', 'x', 'o', i);
+    const pieces = async (after) => (await shard.call('partials', 't', 1, after)).split('\0')[1].match(/1:a1:x/g).length;
+    assert.equal(await pieces('0-0'), 256);
+    assert.equal(await pieces('1-256'), 44);
+  });
+});

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+//
+// complete, cancel: how a query ends, once. Races by name.
+import { ago, lines, openOf, rowOf, scripts, set, topicOf, zset } from '../../support/lua.mjs';
+
+const ANSWER = lines('["42"]', '["hm"]', '"big"');
+const complete = ({ topic = 't', seq = 1, lease = '', holder = 'E', query = 'Q1', answer = ANSWER, dialect = '' } = {}) =>
+  ['complete', 0, topic, seq, lease, holder, JSON.stringify(query), answer, dialect];
+const ok = (seq = 1) => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}$`).test(reply);
+const stored = (found) => {
+  const parts = found.split('\n');
+  return parts.slice(0, 3).join('\n') === ANSWER && ago()(parts[3]) && parts[4] === 'E' && parts.length === 5;
+};
+const STORED = lines(ANSWER, 1500, 'E');
+const LATER = 9e12;
+
+const pending = ({ by = 'E', more = {} } = {}) => ({
+  't:t': topicOf([`P 7 1 ${by} 1`], more),
+  leases: zset({ '7 t': LATER }),
+});
+const done = { 't:t': topicOf(['D'], { 'a:1': STORED }) };
+const open = {
+  't:t': topicOf([undefined]),
+  'open:default:alice': zset({ t: 1_000_000 }),
+  'turns:default': zset({ alice: 0 }),
+  models: set('default'),
+  waiting: { 'Frontend_1 alice': '1' },
+  meta: { lease: '7', depth: '1', vt: '0' },
+};
+const notOpen = {
+  'open:default:alice': null,
+  'turns:default': null,
+  models: null,
+  waiting: null,
+  meta: { lease: 7, depth: 0, vt: '0.000000' },
+};
+const endedWith = (more = {}) => ({ 't:t': { ...topicOf(['D']), 'a:1': stored, ...more }, leases: null });
+const three = (states, more = {}) => ({ 't:t': topicOf(states, { 'l:7': '1 2 3', ...more }), leases: zset({ '7 t': LATER }) });
+
+scripts('complete', ({ cases }) => {
+  cases([
+    { name: 'the holder without its lease', before: pending(), call: complete(), reply: ok(), after: endedWith() },
+    { name: 'the holder with its lease', before: pending(), call: complete({ lease: '7' }), reply: ok(), after: endedWith() },
+    {
+      name: 'the nodes that wait get the answer, each once',
+      before: pending({ more: { 'w:1': 'n1 n2' } }),
+      alive: ['n2', 'n3'],
+      call: complete(),
+      reply: ok(),
+      events: [(event) => event.startsWith(lines('outcome', 't', 1, 'Done', rowOf({ query: 'Q1' }), ANSWER, ''))],
+      published: [['node:n2', (event) => event.startsWith(lines('outcome', 't', 1, 'Done', rowOf({ query: 'Q1' }), ANSWER, ''))]],
+      after: endedWith({ 'w:1': '' }),
+    },
+    {
+      name: 'a large answer is fetched by those who wait',
+      before: pending({ more: { 'w:1': 'n2' } }),
+      alive: ['n2'],
+      call: complete({ answer: lines(`["${'x'.repeat(70_000)}"]`, 'null', 'null') }),
+      reply: ok(),
+      published: [['node:n2', 'changed\nt\n1']],
+      after: endedWith({ 'w:1': '', 'a:1': (found) => found.length > 70_000 }),
+    },
+    {
+      name: 'one of three: the lease goes on for the others',
+      before: three(['P 7 1 E 3', 'P 7 1 E 3', 'P 7 1 E 3']),
+      call: complete({ seq: 2, query: 'Q2', lease: '7' }),
+      reply: ok(2),
+      after: { 't:t': { ...topicOf(['P 7 1 E 3', 'D', 'P 7 1 E 3']), 'a:2': stored, 'l:7': '1 2 3' } },
+    },
+    {
+      name: 'the last of three ends the lease and its list',
+      before: three(['D', 'D', 'P 7 1 E 3'], { 'a:1': STORED, 'a:2': STORED }),
+      call: complete({ seq: 3, query: 'Q3' }),
+      reply: ok(3),
+      after: { 't:t': { ...topicOf(['D', 'D', 'D']), 'a:1': STORED, 'a:2': STORED, 'a:3': stored }, leases: null },
+    },
+    {
+      name: 'race: the lease ended, nobody else has the query: the late answer is taken, and nobody gets it any more',
+      before: open,
+      call: complete({ lease: '7' }),
+      reply: ok(),
+      after: { ...notOpen, 't:t': { ...topicOf(['D']), 'a:1': stored, open: '' } },
+    },
+    {
+      name: 'race: the lease ended, another query of that user waits in the topic: it goes on waiting',
+      before: { ...open, 't:t': topicOf([undefined, undefined]), waiting: { 'Frontend_1 alice': '2' }, meta: { lease: '7', depth: '2', vt: '0' } },
+      call: complete(),
+      reply: ok(),
+      after: {
+        't:t': { ...topicOf([undefined, undefined]), 's:1': 'D', 'a:1': stored, open: openOf([2]) },
+        waiting: { 'Frontend_1 alice': 1 },
+        meta: { lease: 7, depth: 1, vt: '0.000000' },
+      },
+    },
+    { name: 'race: another engine has claimed it since: lost, by the lease', before: pending({ by: 'F' }), call: complete({ lease: '6' }), reply: 'lost' },
+    { name: 'race: another engine has claimed it since: lost, by the holder', before: pending({ by: 'F' }), call: complete(), reply: 'lost' },
+    { name: 'race: the same engine has claimed it anew: its first lease is lost', before: pending(), call: complete({ lease: '6' }), reply: 'lost' },
+    { name: 'race: the same answer twice, after a lost reply: the same', before: done, call: complete(), reply: 'same\n1\n1500' },
+    { name: 'race: two engines answer at once: the first wins, the other is told', before: pending(), calls: [complete({ lease: '7' }), complete({ holder: 'F', answer: lines('["43"]', 'null', 'null') })], replies: [ok(), 'done'], after: endedWith() },
+    { name: 'another answer to what is Done', before: done, call: complete({ answer: lines('["4"]', '["hm"]', '"big"') }), reply: 'done' },
+    { name: 'an answer to what was cancelled', before: { 't:t': topicOf(['C "user"']) }, call: complete(), reply: 'cancelled' },
+    { name: 'an answer to what has failed', before: { 't:t': topicOf(['F "tired"']) }, call: complete(), reply: 'failed' },
+    { name: 'an unknown topic', call: complete(), reply: 'missing' },
+    { name: 'an unknown Seq', before: done, call: complete({ seq: 2, query: 'Q2' }), reply: 'missing' },
+    { name: 'a Seq that is no number', before: done, call: complete({ seq: '1 x', query: 'Q2' }), reply: 'missing' },
+    { name: 'the text of no row that it holds', before: pending(), call: complete({ query: '?' }), reply: 'mismatch' },
+    { name: 'the end of a text is another text', before: { 't:t': topicOf(['P 7 1 E 1'], { query: () => 'a "Q1' }) }, call: complete({ query: 'Q1' }), reply: 'mismatch' },
+    {
+      name: 'a Seq that is off: the row that it holds with that text is meant',
+      before: three(['D', 'P 7 1 E 3', 'P 7 1 E 3'], { 'a:1': STORED }),
+      call: complete({ seq: 1, query: 'Q2' }),
+      reply: ok(2),
+      after: { 't:t': { ...topicOf(['D', 'D', 'P 7 1 E 3']), 'a:1': STORED, 'a:2': stored, 'l:7': '1 2 3' } },
+    },
+    { name: 'a Seq that is off, and another engine holds that text', before: pending({ by: 'F' }), call: complete({ seq: 9 }), reply: 'missing' },
+    {
+      name: 'deployed: of equal texts the lowest Pending one, whatever Seq says',
+      before: { ...three([undefined, 'P 7 1 E 3', 'P 7 1 E 3']), 't:t': topicOf(['D', 'P 7 1 E 3', 'P 7 1 E 3'], { query: () => 'Q1', 'l:7': '1 2 3', 'a:1': STORED }) },
+      call: complete({ seq: 3, dialect: 'deployed' }),
+      reply: ok(2),
+      after: { 't:t': { ...topicOf(['D', 'D', 'P 7 1 E 3'], { query: () => 'Q1' }), 'a:1': STORED, 'a:2': stored, 'l:7': '1 2 3' } },
+    },
+    { name: 'deployed: a text that it does not hold, in a known topic', before: pending(), call: complete({ seq: 9, query: '?', dialect: 'deployed' }), reply: 'mismatch' },
+    { name: 'deployed: an unknown topic', call: complete({ dialect: 'deployed' }), reply: 'missing' },
+  ]);
+});
+
+scripts('cancel', ({ cases }) => {
+  const cancel = ({ seq = 1, user = 'alice' } = {}) => ['cancel', 0, 't', seq, user, '"user"'];
+  const outcome = (seq = 1) => lines('outcome', 't', seq, 'Cancelled', rowOf({ ms: 999 + seq, query: `Q${seq}` }), '"user"', '', '', '', '');
+  cases([
+    {
+      name: 'an Open query leaves the queue, and who waits is told',
+      before: { ...open, 't:t': topicOf([undefined], { 'w:1': 'n1' }) },
+      call: cancel(),
+      reply: 'ok',
+      events: [outcome()],
+      after: { ...notOpen, 't:t': { ...topicOf(['C "user"']), open: '', 'w:1': '' } },
+    },
+    {
+      name: 'a Pending query ends its lease; its engine will hear of it; its text goes',
+      before: { ...pending(), 'partials:t:1': 'text' },
+      call: cancel(),
+      reply: 'ok',
+      after: { 't:t': topicOf(['C "user"'], { 'w:1': '', 'c:7': '1' }), leases: null, 'partials:t:1': null },
+    },
+    {
+      name: 'two of three: the engine hears of both and keeps the third',
+      before: three(['P 7 1 E 3', 'P 7 1 E 3', 'P 7 1 E 3']),
+      calls: [cancel({ seq: 3 }), cancel({ seq: 1 })],
+      replies: ['ok', 'ok'],
+      after: { 't:t': topicOf(['C "user"', 'P 7 1 E 3', 'C "user"'], { 'l:7': '1 2 3', 'c:7': '3,1', 'w:1': '', 'w:3': '' }) },
+    },
+    { name: 'race: cancelled twice: the same', before: { 't:t': topicOf(['C "first"']) }, call: cancel(), reply: 'ok' },
+    { name: 'race: answered first: done', before: done, call: cancel(), reply: 'done' },
+    { name: 'what has failed', before: { 't:t': topicOf(['F "tired"']) }, call: cancel(), reply: 'failed' },
+    { name: 'of a user without a part in the topic', before: pending(), call: cancel({ user: 'bob' }), reply: 'missing' },
+    { name: 'of anybody, for those who may', before: open, call: cancel({ user: '' }), reply: 'ok', after: { ...notOpen, 't:t': { ...topicOf(['C "user"']), open: '', 'w:1': '' } } },
+    { name: 'an unknown Seq', before: done, call: cancel({ seq: 2 }), reply: 'missing' },
+    { name: 'an unknown topic', call: cancel(), reply: 'missing' },
+  ]);
+});

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+//
+// What holds whatever happens: random verbs of several nodes and engines beside a small model of what must
+// have become of each query; after each step the model and the invariants of the keyspace are
+// compared. The seed is printed on failure; PARLEY_SEED=N runs that one alone.
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { lines, PREFIX, scripts, tailOf } from '../support/lua.mjs';
+
+const STEPS = 700;
+const MAX_ATTEMPTS = 3;
+const NODES = ['n1', 'n2', 'n3'];
+const CLASSES = ['E|*', 'F|big', 'G|small,big', 'H|*'];
+const USERS = ['alice', 'bob', 'carol'];
+const MODELS = ['default', 'big', 'small'];
+const TOPICS = ['t1', 't2', 't3', 't4', 't5', 't6'];
+const REASON = '"tired"';
+
+// mulberry32
+function random(seed) {
+  let a = seed >>> 0;
+  return (below) => {
+    a = (a + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(a ^ (a >>> 15), a | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return Math.floor(((t ^ (t >>> 14)) >>> 0) / 4294967296 * below);
+  };
+}
+
+const takes = (cls, model) => {
+  const models = cls.split('|')[1];
+  return models === '*' || model === 'default' || models.split(',').includes(model);
+};
+
+// What the tester knows: topics -> queries [{state, user, model, used, lease, holder, answer, cancelledBy}].
+class World {
+  constructor(shard, seed) {
+    this.shard = shard;
+    this.below = random(seed);
+    this.topics = new Map();
+    this.users = new Map(); // topic -> users with a part in it
+    this.alive = new Set(NODES);
+    this.leases = new Set(); // all that ever were
+  }
+
+  pick(list) {
+    return list[this.below(list.length)];
+  }
+
+  // Some query; more often one in that state.
+  any(state) {
+    const all = [...this.topics].flatMap(([topic, queries]) => queries.map((q, i) => ({ topic, seq: i + 1, q })));
+    const fitting = all.filter(({ q }) => q.state === state);
+    if (fitting.length && this.below(4)) return this.pick(fitting);
+    return all.length ? this.pick(all) : undefined;
+  }
+
+  held(topic, lease) {
+    return (this.topics.get(topic) ?? []).filter((q) => q.state === 'Pending' && q.lease === lease);
+  }
+
+  // One verb in a turn of `node`; then what was handed over to anybody is noted.
+  async run(node, verb, ...args) {
+    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
+    if (replies[0] instanceof Error) throw replies[0];
+    this.later = [...events, ...(await this.shard.ears.take()).map(([channel, event]) => {
+      assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
+      return event;
+    })].filter((event) => event.startsWith('claim\n'));
+    return replies[0];
+  }
+
+  // Notes the claims that came as events, after the verb's own effect was noted.
+  settle() {
+    for (const event of this.later) this.noteClaim(event);
+    this.later = [];
+  }
+
+  noteClaim(text) {
+    const [tag, cls, topic, lease, attempt, n, ...rest] = text.split('\n');
+    assert.equal(tag, 'claim');
+    assert.ok(!this.leases.has(lease), 'a lease is new');
+    this.leases.add(lease);
+    const queries = this.topics.get(topic);
+    assert.equal(rest.length, n * 8);
+    let most = 0;
+    for (let i = 0; i < n; i++) {
+      const q = queries[rest[i * 8] - 1];
+      assert.equal(q.state, 'Open', `${topic} ${rest[i * 8]} was ${q.state}`);
+      assert.ok(takes(cls, q.model), `${cls} does not serve ${q.model}`);
+      Object.assign(q, { state: 'Pending', lease, holder: cls.split('|')[0], used: q.used + 1 });
+      most = Math.max(most, q.used);
+    }
+    assert.equal(Number(attempt), most);
+    const left = queries.filter((q) => q.state === 'Open' && takes(cls, q.model));
+    // A reap hands over claim by claim: what comes back later in the same topic is not there yet.
+    if (this.verb !== 'reap') assert.equal(left.length, 0, 'all that are Open go together');
+  }
+
+  giveBack(queries, { counts = true } = {}) {
+    for (const q of queries) {
+      if (!counts) q.used--;
+      q.state = counts && q.used >= MAX_ATTEMPTS ? 'Failed' : 'Open';
+    }
+  }
+
+  // --- steps, each with what it must answer ------------------------------------------------------
+
+  async add(node) {
+    const [topic, user, model] = [this.pick(TOPICS), this.pick(USERS), this.pick(MODELS)];
+    const queries = this.topics.get(topic) ?? [];
+    const query = `${topic} ${queries.length + 1}`;
+    const reply = await this.run(node, 'add', 0, topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '');
+    assert.match(reply, new RegExp(`^ok\n${queries.length + 1}\n`));
+    queries.push({ state: 'Open', user, model, used: 0, query });
+    this.topics.set(topic, queries);
+    if (!this.users.has(topic)) this.users.set(topic, new Set());
+    this.users.get(topic).add(user);
+  }
+
+  async claim(node) {
+    const cls = this.pick(CLASSES);
+    const parks = this.below(2);
+    const waits = [...this.topics.values()].flat().some((q) => q.state === 'Open' && takes(cls, q.model));
+    const reply = await this.run(node, 'claim', 0, cls, String(parks));
+    if (waits) this.noteClaim(reply);
+    else assert.equal(reply, parks ? 'parked' : 'empty');
+  }
+
+  async complete(node) {
+    const found = this.any('Pending');
+    if (!found) return;
+    const { topic, seq, q } = found;
+    const lease = this.pick([q.lease ?? '1', '', '999999']);
+    const holder = this.pick([q.holder ?? 'E', 'Z']);
+    const answer = lines(`["${this.below(2)}"]`, 'null', 'null');
+    const reply = (await this.run(node, 'complete', 0, topic, seq, lease, holder, JSON.stringify(q.query), answer, '')).split('\n')[0];
+    if (q.state === 'Done') return assert.equal(reply, q.answer === answer ? 'same' : 'done');
+    if (q.state === 'Failed' || q.state === 'Cancelled') return assert.equal(reply, q.state.toLowerCase());
+    const isGood = q.state === 'Open' || (lease ? lease === q.lease : holder === q.holder);
+    assert.equal(reply, isGood ? 'ok' : 'lost');
+    if (isGood) Object.assign(q, { state: 'Done', answer });
+  }
+
+  async cancel(node) {
+    const found = this.any('Open');
+    if (!found) return;
+    const { topic, seq, q } = found;
+    const reply = await this.run(node, 'cancel', 0, topic, seq, '', REASON);
+    if (q.state === 'Done' || q.state === 'Failed') return assert.equal(reply, q.state.toLowerCase());
+    assert.equal(reply, 'ok');
+    q.state = 'Cancelled';
+  }
+
+  async release(node) {
+    const found = this.any('Pending');
+    if (!found) return;
+    const { topic, q } = found;
+    const lease = q.lease ?? '5';
+    const retries = this.below(3) > 0;
+    const held = this.held(topic, lease);
+    const reply = await this.run(node, 'release', 0, topic, lease, 'E', '', REASON, retries ? '1' : '0');
+    assert.equal(reply, held.length ? 'ok' : 'lost');
+    if (retries) this.giveBack(held);
+    else for (const one of held) one.state = 'Failed';
+  }
+
+  async releaseText(node) {
+    const found = this.any('Pending');
+    if (!found) return;
+    const { topic, q } = found;
+    const isHeld = q.state === 'Pending';
+    const reply = await this.run(node, 'release', 0, topic, '', q.holder ?? 'E', JSON.stringify(q.query), REASON, '1');
+    assert.equal(reply, isHeld ? 'ok' : 'lost');
+    if (isHeld) this.giveBack([q]);
+  }
+
+  async giveClaimBack(node) {
+    const found = this.any('Pending');
+    if (!found) return;
+    const held = this.held(found.topic, found.q.lease);
+    assert.equal(await this.run(node, 'give_back', found.topic, found.q.lease ?? '5'), 'ok');
+    this.giveBack(held, { counts: false });
+  }
+
+  async extend(node) {
+    const found = this.any('Pending');
+    if (!found) return;
+    const { topic, q } = found;
+    const reply = (await this.run(node, 'extend', 0, topic, q.lease ?? '999999')).split('\n')[0];
+    if (this.held(topic, q.lease ?? '999999').length) assert.equal(reply, 'ok');
+    else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it hears of a cancel
+  }
+
+  // The leases of some claims run out, and one node notices.
+  async reap(node) {
+    const due = new Set();
+    for (const [topic, queries] of this.topics) {
+      for (const q of queries) if (q.state === 'Pending' && !this.below(3)) due.add(`${q.lease} ${topic}`);
+    }
+    const counts = this.below(3) > 0; // half a millisecond says that no engine ever had it
+    for (const member of due) await this.shard.cmd('ZADD', `${PREFIX}leases`, 'XX', counts ? 1 : 1.5, member);
+    await this.run(node, 'reap');
+    for (const member of due) {
+      const [lease, topic] = member.split(' ');
+      this.giveBack(this.held(topic, lease), { counts });
+    }
+  }
+
+  async retry(node) {
+    const found = this.any(this.pick(['Failed', 'Cancelled']));
+    if (!found) return;
+    const { topic, seq, q } = found;
+    const reply = await this.run(node, 'retry', 0, topic, seq);
+    const ended = q.state === 'Failed' || q.state === 'Cancelled';
+    assert.equal(reply, ended ? 'ok' : q.state === 'Done' ? 'done' : 'pending');
+    if (ended) Object.assign(q, { state: 'Open', used: 0 });
+  }
+
+  async remove(node) {
+    if (this.below(4)) return;
+    const [topic, user] = [this.pick(TOPICS), this.pick(USERS)];
+    const users = this.users.get(topic);
+    const reply = await this.run(node, 'delete', 0, user, topic);
+    assert.equal(reply, users?.has(user) ? 'ok' : 'forbidden');
+    if (!users?.delete(user) || users.size) return;
+    this.users.delete(topic);
+    this.topics.delete(topic);
+  }
+
+  async partial(node) {
+    const found = this.any('Pending');
+    if (!found) return;
+    const { topic, seq, q } = found;
+    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? '999999', 0, '', 'text', 1000);
+    if (q.state === 'Pending') assert.equal(reply, 'ok\n4');
+    else assert.ok(reply === 'lost' || reply === 'cancelled\n4', reply);
+  }
+
+  async unpark(node) {
+    assert.equal(await this.run(node, 'unpark', this.pick(CLASSES)), 'ok');
+  }
+
+  async sync(node) {
+    const args = CLASSES.flatMap((cls) => [cls, this.below(2)]);
+    await this.run(node, 'sync', '{}', 0, 0, CLASSES.length, ...args);
+  }
+
+  // The last node dies without a word, or comes back.
+  async crash() {
+    const node = NODES.at(-1);
+    if (this.alive.delete(node)) await this.shard.ears.remove(node);
+    else {
+      this.alive.add(node);
+      await this.shard.ears.add(node);
+    }
+  }
+
+  async step() {
+    const verbs = ['add', 'add', 'add', 'add', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
+      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'unpark', 'sync', 'crash'];
+    const verb = this.pick(verbs);
+    const node = this.pick([...this.alive]);
+    this.later = [];
+    this.verb = verb;
+    await this[verb](node);
+    this.settle();
+    return `${node} ${verb}`;
+  }
+}
+
+// --- invariants ----------------------------------------------------------------------------------
+
+async function snapshot(shard) {
+  const names = await shard.names();
+  const values = await Promise.all(names.map((name) => shard.get(name)));
+  return new Map(names.map((name, i) => [name, values[i]?.value ?? values[i]]));
+}
+
+function stateOf(text) {
+  if (text === undefined) return { state: 'Open' };
+  const pending = /^P (\d+) (\d+) (\S+) (\d+)(?: n\d)?$/.exec(text);
+  if (pending) return { state: 'Pending', lease: pending[1], used: Number(pending[2]), holder: pending[3] };
+  return { state: { D: 'Done', F: 'Failed', C: 'Cancelled' }[text[0]] };
+}
+
+// Each query is in the one state that it must be in; returns what is Open.
+function checkTopics(world, keys) {
+  const open = [];
+  const hashes = [...keys.keys()].filter((name) => name.startsWith('t:')).map((name) => name.slice(2));
+  assert.deepEqual(hashes.sort(), [...world.topics.keys()].sort(), 'the topics');
+  for (const [topic, queries] of world.topics) {
+    const hash = keys.get(`t:${topic}`);
+    assert.equal(Number(hash.seq), queries.length);
+    const items = (hash.open ?? '').split(';').filter(Boolean).map((item) => item.split(' '));
+    assert.deepEqual(items.map(([seq]) => seq), queries.flatMap((q, i) => (q.state === 'Open' ? [String(i + 1)] : [])), `${topic}: open`);
+    queries.forEach((q, i) => {
+      const found = stateOf(hash[`s:${i + 1}`]);
+      assert.equal(found.state, q.state, `${topic} ${i + 1}`);
+      if (q.state === 'Pending') assert.deepEqual([found.lease, found.used, found.holder], [q.lease, q.used, q.holder], `${topic} ${i + 1}`);
+      assert.equal(`a:${i + 1}` in hash, q.state === 'Done', `${topic} ${i + 1}: its answer`);
+    });
+    for (const [seq, used, model, user] of items) {
+      const q = queries[seq - 1];
+      assert.deepEqual([Number(used), model, user], [q.used, q.model, q.user]);
+      open.push({ topic, model, user });
+    }
+    for (const field of Object.keys(hash)) {
+      if (field.startsWith('l:')) assert.ok(world.held(topic, field.slice(2)).length, `${topic} ${field}: nobody holds it`);
+    }
+  }
+  return open;
+}
+
+// What is Open is reachable by its turn, once, and nothing else is in the order.
+function checkOrder(keys, open) {
+  const expected = { open: new Set(), turns: new Set(), models: new Set() };
+  const waiting = {};
+  for (const { topic, model, user } of open) {
+    expected.open.add(`${model}:${user} ${topic}`);
+    expected.turns.add(`${model} ${user}`);
+    expected.models.add(model);
+    waiting[`A ${user}`] = String(Number(waiting[`A ${user}`] ?? 0) + 1);
+  }
+  const members = (kind) => [...keys].filter(([name]) => name.startsWith(`${kind}:`))
+    .flatMap(([name, value]) => Object.keys(value).map((member) => `${name.slice(kind.length + 1)} ${member}`));
+  assert.deepEqual(members('open').sort(), [...expected.open].sort(), 'open:*');
+  assert.deepEqual(members('turns').sort(), [...expected.turns].sort(), 'turns:*');
+  assert.deepEqual([...(keys.get('models') ?? [])].sort(), [...expected.models].sort(), 'models');
+  assert.deepEqual({ ...keys.get('waiting') }, waiting, 'waiting');
+  assert.equal(Number(keys.get('meta')?.depth ?? 0), open.length, 'depth');
+  if (!open.length) assert.ok(!keys.has('served'), 'served is gone with the last work');
+}
+
+function checkRest(world, keys, open) {
+  const leases = new Set();
+  for (const [topic, queries] of world.topics) {
+    for (const q of queries) if (q.state === 'Pending') leases.add(`${q.lease} ${topic}`);
+  }
+  assert.deepEqual(Object.keys(keys.get('leases') ?? {}).sort(), [...leases].sort(), 'leases');
+  for (const [member, credits] of Object.entries(keys.get('idle') ?? {})) {
+    assert.ok(Number(credits) >= 1 && Number.isInteger(Number(credits)), `${member}: ${credits} credits`);
+    const [node, cls] = member.split(' ');
+    const missed = world.alive.has(node) && open.find(({ model }) => takes(cls, model));
+    assert.ok(!missed, `${member} waits while ${missed?.topic} is Open`);
+  }
+  const failed = [...world.topics].flatMap(([topic, queries]) => queries.flatMap((q, i) => (q.state === 'Failed' ? [`${topic} ${i + 1}`] : [])));
+  assert.deepEqual(Object.keys(keys.get('failed') ?? {}).sort(), failed.sort(), 'failed');
+  for (const name of keys.keys()) {
+    const [kind, topic] = name.split(':');
+    if (kind === 'partials') assert.ok(world.topics.has(topic), `${name} outlives its topic`);
+  }
+}
+
+async function checkAll(world, shard) {
+  const keys = await snapshot(shard);
+  const open = checkTopics(world, keys);
+  checkOrder(keys, open);
+  checkRest(world, keys, open);
+}
+
+// Everything is cancelled or answered, every topic deleted: what may be left is named here.
+async function checkEnd(world, shard) {
+  for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
+  const allowed = /^(meta|idle|nodes|node_info|users|stat:\d+)$/;
+  const left = (await shard.names()).filter((name) => !allowed.test(name));
+  assert.deepEqual(left, [], 'left behind');
+  assert.equal((await shard.get('meta')).depth, '0');
+}
+
+scripts('random verbs', ({ test, shard }) => {
+  const given = process.env.PARLEY_SEED;
+  const seeds = given ? [Number(given)] : [1, 2, 3, randomInt(1e9)];
+  for (const seed of seeds) {
+    test(`every query is in one state, and reachable while it is Open (seed ${seed})`, async () => {
+      const world = new World(shard, seed);
+      const steps = [];
+      for (const node of NODES) await shard.ears.add(node);
+      try {
+        for (let i = 0; i < STEPS; i++) {
+          steps.push('(broke)');
+          steps[i] = await world.step();
+          await checkAll(world, shard);
+        }
+        await checkEnd(world, shard);
+      } catch (error) {
+        console.error(`PARLEY_SEED=${seed}, after step ${steps.length}: …${steps.slice(-12).join(', ')}`);
+        throw error;
+      } finally {
+        for (const node of world.alive) await shard.ears.remove(node);
+      }
+    });
+  }
+});
