@@ -90,6 +90,7 @@ static void on_outcome(struct watch *watch, struct str outcome)
 static void on_changed(struct watch *watch)
 {
     struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
+    check->is_last |= check->r->server->is_draining;
     if (check->r->verb != NULL)
         check->is_again = true;
     else

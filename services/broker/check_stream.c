@@ -273,11 +273,19 @@ static void on_outcome(struct watch *watch, struct str outcome)
         pull(s);
 }
 
+/* A node that shuts down ends its streams between two events: clients go on elsewhere from their last
+ * event id. */
 static void on_changed(struct watch *watch)
 {
     struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, watch, watch);
-    if (s->is_started)
+    if (!s->is_started)
+        return;
+    if (s->r->server->is_draining) {
+        s->is_ending = true;
+        flush(s);
+    } else {
         pull(s);
+    }
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

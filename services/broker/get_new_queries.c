@@ -130,6 +130,7 @@ void broker_drain(struct broker *broker)
     queue_each_parked(broker->queue, end_for_drain);
     queue_tell_delivered(broker->queue);
     lookups_drain(broker);
+    queue_each_watch(broker->queue); /* these see the drain and look for the last time */
 }
 
 void broker_get_new_queries(struct request *r)

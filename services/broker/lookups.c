@@ -198,7 +198,9 @@ void broker_recommend(struct request *r)
     buf_put_json(b, user.at == NULL ? r->account->name : user);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         size_t max = i == 0 ? QUERY_MAX_BYTES : i == 1 ? FRAGMENT_MAX_BYTES : COMMENT_MAX_BYTES;
-        if (!request_optional_text(r, texts[i], max, &text))
+        bool is_comment = i == 2;
+        if (is_comment ? !request_optional_text(r, texts[i], max, &text)
+                       : !request_text(r, texts[i], 0, max, &text))
             return;
         store_put_key(b, texts[i]);
         buf_put_json(b, text);

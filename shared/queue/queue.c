@@ -61,13 +61,20 @@ static void on_up(void *arg)
     queue->is_counted = true;
     queue_sync_soon(queue, 0);
     queue_tell_delivered(queue);
-    watches_on_up(queue);
+    queue_each_watch(queue);
     queue->config.on_up(queue->config.arg);
 }
 
 static void on_bus_up(void *arg)
 {
     on_up(arg);
+}
+
+static void on_turn_sent(void *arg, unsigned verb_n)
+{
+    struct queue *queue = arg;
+    metrics_add(queue->metrics, METRIC_TURNS, 1);
+    metrics_add(queue->metrics, METRIC_TURN_VERBS, verb_n);
 }
 
 static void on_turn_lost(void *arg)
@@ -305,6 +312,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
                                .on_event = on_event,
                                .on_up = on_up,
                                .on_lost = on_turn_lost,
+                               .on_sent = on_turn_sent,
                                .arg = queue};
     queue->turn = turn_create(loop, config->redis, &turn);
     queue->bus = bus_create(

@@ -97,6 +97,8 @@ void queue_tell_delivered(struct queue *queue);
 
 void queue_watch(struct queue *queue, struct watch *watch);
 void queue_unwatch(struct queue *queue, struct watch *watch);
+/* Calls on_changed of every watch, which must not answer inside it. */
+void queue_each_watch(struct queue *queue);
 
 /* Counts for rates and ETAs, which are the cluster's: told to Redis with the next sync. */
 void queue_count_added(struct queue *queue);

@@ -68,6 +68,5 @@ void queue_reap_by(struct queue *queue, uint64_t after_ms);
 /* watch.c */
 void watches_on_outcome(struct queue *queue, struct lines *rest);
 void watches_on_changed(struct queue *queue, struct lines *rest);
-void watches_on_up(struct queue *queue);
 
 #endif

@@ -83,7 +83,7 @@ void watches_on_changed(struct queue *queue, struct lines *rest)
     each_watch(queue, topic, lines_next_u64(rest), NULL);
 }
 
-void watches_on_up(struct queue *queue)
+void queue_each_watch(struct queue *queue)
 {
     for (unsigned i = 0; i < WATCH_BUCKET_N; i++)
         for (struct watch *watch = queue->watches[i], *next; watch != NULL; watch = next) {

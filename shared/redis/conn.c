@@ -414,7 +414,10 @@ enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel, redis
 
 void redis_conn_flush(struct redis_conn *conn)
 {
-    if (conn->ac != NULL && (conn->state == CONN_UP || conn->state == CONN_GREETING))
+    /* hiredis 1 aborts when it is asked to write inside one of its callbacks; the write event that
+     * every command asks for does it right after. */
+    if (conn->ac != NULL && (conn->state == CONN_UP || conn->state == CONN_GREETING) &&
+        (conn->ac->c.flags & REDIS_IN_CALLBACK) == 0)
         redisAsyncHandleWrite(conn->ac);
 }
 

@@ -318,6 +318,7 @@ static void send_batch(struct turn *turn, struct batch *batch)
         fail_batch(turn, batch, batch->wire.is_over ? ERR_INTERNAL : ERR_REDIS_LOST);
         return;
     }
+    turn->config.on_sent(turn->config.arg, batch->call_n);
     batch->next = turn->sent;
     turn->sent = batch;
     turn->in_flight_n++;

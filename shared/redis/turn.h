@@ -47,6 +47,8 @@ struct turn_config {
     /* The library is loaded: verbs run from here on. */
     void (*on_up)(void *arg);
     void (*on_lost)(void *arg);
+    /* A call with so many verbs was sent. */
+    void (*on_sent)(void *arg, unsigned verb_n);
     void *arg;
 };
 

@@ -251,7 +251,7 @@ suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ tes
         assertProblem(refused, 503);
         assert.ok(Number(refused.headers['retry-after']) >= 1);
         const { Topic } = await cluster.add();
-        assert.equal((await cluster.claim()).Topic, Topic);
+        assert.equal((await cluster.claim({ wait: 10 })).Topic, Topic);
         await cluster.answer({ Topic, Seq: 1 });
       }
     } finally {
