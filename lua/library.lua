@@ -1,5 +1,5 @@
 -- library: every verb of Parley, loaded as one Redis function library by each node
--- (shared/redis/library.c puts the `#!lua` line and FUNCTION_NAME in front). One registered
+-- (shared/redis/turn.c puts the `#!lua` line and FUNCTION_NAME in front). One registered
 -- function, `turn`, runs what one turn of a node's event loop asked for; see include/turn.lua.
 -- While a library is loaded Redis gives it nothing but register_function: `turn` calls this first.
 local call, tonumber, tostring, floor, max, min, ceil, match, gmatch, gsub, sub, byte, find, format, concat

@@ -73,6 +73,28 @@ bool peer_check_list(const char *list, char *reason, size_t reason_size)
     return true;
 }
 
+/* All X-Forwarded-For headers as one list: a proxy may add its entry as a header of its own, behind
+ * one that the client made up (RFC 9110, 5.3). */
+static struct str all_forwarded(struct request *r)
+{
+    static const char name[] = "x-forwarded-for";
+    struct str all = {NULL, 0};
+    ssize_t at = -1;
+    while ((at = h2o_find_header_by_str(&r->h2o->headers, name, sizeof name - 1, at)) != -1) {
+        h2o_iovec_t value = r->h2o->headers.entries[at].value;
+        if (all.n == 0) {
+            all = (struct str){value.base, value.len};
+            continue;
+        }
+        char *joined = request_alloc(r, all.n + 1 + value.len);
+        memcpy(joined, all.at, all.n);
+        joined[all.n] = ',';
+        memcpy(joined + all.n + 1, value.base, value.len);
+        all = (struct str){joined, all.n + 1 + value.len};
+    }
+    return all;
+}
+
 struct str peer_address(struct request *r)
 {
     struct sockaddr_storage storage;
@@ -87,7 +109,7 @@ struct str peer_address(struct request *r)
         inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&storage)->sin6_addr, text, sizeof text);
     r->peer = request_copy(r, str_of(text));
     const char *proxies = r->server->config->trusted_proxies;
-    struct str forwarded = request_header(r, "x-forwarded-for");
+    struct str forwarded = all_forwarded(r);
     while (forwarded.n > 0 && is_trusted(proxies, r->peer)) {
         const char *comma = memrchr(forwarded.at, ',', forwarded.n);
         size_t start = comma == NULL ? 0 : (size_t)(comma + 1 - forwarded.at);
@@ -160,7 +182,8 @@ uint64_t blocks_left_ms(struct blocks *blocks, struct request *r)
     buf_init(&name, PEER_TEXT_MAX * 3);
     buf_put_name(&name, peer_address(r));
     for (unsigned i = 0; i < blocks->n; i++)
-        if (str_eq(buf_str(&name), (struct str){blocks->list[i].address, blocks->list[i].address_n}))
+        if (str_eq(buf_str(&name),
+                   (struct str){blocks->list[i].address, blocks->list[i].address_n}))
             left = blocks->list[i].until_ms - now_ms;
     buf_fini(&name);
     return left;

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ * fuzz_bus.c - what comes by the bus, from the message to what the queue does with its events:
+ * claims, outcomes, changes, drained accounts, older polls. No Redis is there: verbs fail and are
+ * told so. */
+#include "shared/queue/queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct loop loop;
+static struct metrics metrics;
+static struct queue *queue;
+static struct poll polls[2];
+static struct watch watch;
+static unsigned told_n;
+
+static bool is_alive(struct poll *poll)
+{
+    return poll == &polls[0];
+}
+
+static void on_claim(struct poll *poll, struct claim *claim)
+{
+    told_n++;
+    queue_give_back(queue, claim->topic, claim->lease);
+}
+
+static void on_end(struct poll *poll, enum err error)
+{
+    told_n++;
+}
+
+static void on_outcome(struct watch *at, struct str outcome)
+{
+    struct lines lines = lines_of(outcome);
+    (void)lines_next_outcome(&lines);
+    told_n++;
+}
+
+static void on_changed(struct watch *at)
+{
+    told_n++;
+}
+
+static void on_other_event(void *arg, struct str kind, struct lines *rest)
+{
+    told_n++;
+}
+
+static void on_up(void *arg)
+{
+}
+
+static void on_event(void *arg, struct str event)
+{
+    queue_on_event(queue, event);
+}
+
+static void start(void)
+{
+    static struct redis_address nowhere = {.host = "127.0.0.1", .port = 1};
+    struct queue_config config = {.redis = &nowhere,
+                                  .prefix = "parley:{0}:",
+                                  .node_id = "n1",
+                                  .lease_ms = 1000,
+                                  .delivery_ms = 100,
+                                  .max_attempts = 3,
+                                  .queue_max = 100,
+                                  .rescan_ms = 1000,
+                                  .on_other_event = on_other_event,
+                                  .on_up = on_up};
+    loop_init(&loop);
+    queue = queue_create(&loop, &config, &metrics);
+    watch = (struct watch){
+        .topic = STR("t"), .seq = 1, .on_outcome = on_outcome, .on_changed = on_changed};
+    queue_watch(queue, &watch);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (queue == NULL)
+        start();
+    for (unsigned i = 0; i < 2; i++) { /* claiming: hand-overs that come now are kept */
+        polls[i] = (struct poll){
+            .is_alive = is_alive, .on_claim = on_claim, .on_end = on_end, .engine = STR("box")};
+        queue_poll_start(queue, &polls[i], STR("E"), STR("*"), NULL, false, STR("{}"));
+    }
+    (void)bus_read_message((struct str){(const char *)data, size}, on_event, NULL);
+    turn_flush(queue_turn(
+        queue)); /* the polls hear that Redis is not there, and what was kept goes back */
+    turn_flush(queue_turn(queue));
+    if (polls[0].state != POLL_IDLE || polls[1].state != POLL_IDLE || !watch.is_on)
+        abort();
+    queue_on_event(queue, (struct str){(const char *)data, size});
+    turn_flush(queue_turn(queue));
+    return 0;
+}

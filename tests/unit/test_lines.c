@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ * test_lines.c - shared/queue/lines.h: what the scripts answer, read field by field. */
+#include "shared/queue/lines.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define ROW                                                                                        \
+    "1742864523456\nFrontend_1 alice%20b default 2.5\n\"alice b\"\n\"default\"\n{}\n\n\"Why?\""
+
+static void assert_str(struct str s, const char *expected)
+{
+    assert_int_equal(s.n, strlen(expected));
+    if (s.n > 0)
+        assert_memory_equal(s.at, expected, s.n);
+}
+
+static void lines_end_with_the_text_and_stay_empty_then(void **state)
+{
+    struct lines lines = lines_of(STR("a\n\nb"));
+    assert_str(lines_next(&lines), "a");
+    assert_str(lines_next(&lines), "");
+    assert_true(lines_are_left(&lines));
+    assert_str(lines_next(&lines), "b");
+    assert_false(lines_are_left(&lines));
+    assert_str(lines_next(&lines), "");
+    assert_non_null(lines_next(&lines).at);
+    assert_int_equal(lines_next_u64(&lines), 0);
+}
+
+static void numbers_are_whole_lines(void **state)
+{
+    struct lines lines = lines_of(STR("7\n-7\n18446744073709551615\n18446744073709551616\n7x\n 7"));
+    assert_true(lines_next_u64(&lines) == 7);
+    assert_true(lines_next_u64(&lines) == 0);
+    assert_true(lines_next_u64(&lines) == UINT64_MAX);
+    assert_true(lines_next_u64(&lines) == 0);
+    assert_true(lines_next_u64(&lines) == 0);
+    assert_true(lines_next_u64(&lines) == 0);
+}
+
+static void a_row_has_its_fields(void **state)
+{
+    struct lines lines = lines_of(STR(ROW "\nrest"));
+    struct query_row row = lines_next_row(&lines);
+    assert_true(row.created_ms == 1742864523456);
+    assert_str(row.account, "Frontend_1");
+    assert_str(row.user_name, "alice%20b");
+    assert_str(row.model_name, "default");
+    assert_str(row.user, "\"alice b\"");
+    assert_str(row.model, "\"default\"");
+    assert_str(row.modifiers, "{}");
+    assert_str(row.traceparent, "");
+    assert_str(row.query, "\"Why?\"");
+    assert_str(lines_next(&lines), "rest");
+}
+
+static void an_outcome_says_what_its_status_allows(void **state)
+{
+    struct lines lines = lines_of(STR("Done\n" ROW "\n[\"42\"]\n[\"hm\"]\nnull\n1500\nE\n3\n7"));
+    struct outcome o = lines_next_outcome(&lines);
+    assert_str(o.status, "Done");
+    assert_str(o.row.query, "\"Why?\"");
+    assert_str(o.answer, "[\"42\"]");
+    assert_str(o.think, "[\"hm\"]");
+    assert_str(o.model, "null");
+    assert_true(o.answered_ms == 1500);
+    assert_int_equal(o.reason.n, 0);
+    assert_int_equal(o.attempt.n, 0);
+    assert_str(lines_next(&lines), "3");
+
+    lines = lines_of(STR("Failed\n" ROW "\n\"tired\"\n\n\n\n"));
+    o = lines_next_outcome(&lines);
+    assert_str(o.reason, "\"tired\"");
+    assert_int_equal(o.answer.n, 0);
+
+    lines = lines_of(STR("Pending\n" ROW "\n2\n\n\n\n"));
+    o = lines_next_outcome(&lines);
+    assert_str(o.attempt, "2");
+    assert_int_equal(o.reason.n, 0);
+
+    lines = lines_of(STR("Open\n" ROW "\n\n\n\n\n\n4\n9"));
+    o = lines_next_outcome(&lines);
+    assert_int_equal(o.reason.n, 0);
+    assert_str(lines_next(&lines), "4");
+    assert_str(lines_next(&lines), "9");
+}
+
+static void a_claim_keeps_its_queries_to_be_read(void **state)
+{
+    struct lines lines = lines_of(STR("E|*\nt%2Fx\n17\n2\n2\n3\n" ROW "\n4\n" ROW));
+    struct claim claim = lines_next_claim(&lines);
+    assert_str(claim.class_name, "E|*");
+    assert_str(claim.topic, "t%2Fx");
+    assert_str(claim.lease, "17");
+    assert_true(claim.attempt == 2);
+    assert_int_equal(claim.n, 2);
+    for (unsigned seq = 3; seq <= 4; seq++) {
+        assert_true(lines_next_u64(&claim.queries) == seq);
+        assert_str(lines_next_row(&claim.queries).query, "\"Why?\"");
+    }
+    assert_false(lines_are_left(&claim.queries));
+}
+
+static void a_short_reply_reads_as_empty(void **state)
+{
+    static const char *const texts[] = {"", "\n", "claim", "E|*\nt", "E|*\nt\n1\n1\n9"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct lines lines = lines_of(str_of(texts[i]));
+        struct claim claim = lines_next_claim(&lines);
+        struct query_row row = lines_next_row(&claim.queries);
+        assert_int_equal(row.query.n, 0);
+        lines = lines_of(str_of(texts[i]));
+        assert_int_equal(lines_next_outcome(&lines).answer.n, 0);
+    }
+}
+
+static void names_and_times_become_json(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"alice", "\"alice\""},     {"a%20b", "\"a b\""}, {"%22%5C", "\"\\\"\\\\\""},
+        {"%C3%A4", "\"\xc3\xa4\""}, {"%", "\"\""},        {"%2", "\"%2\""},
+    };
+    struct buf b;
+    buf_init(&b, 1000);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        buf_clear(&b);
+        buf_put_json_of_name(&b, str_of(pairs[i][0]));
+        assert_str(buf_str(&b), pairs[i][1]);
+    }
+    buf_clear(&b);
+    buf_put_json_ms(&b, 1742864523456);
+    assert_str(buf_str(&b), "\"2025-03-25T01:02:03\"");
+    buf_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_end_with_the_text_and_stay_empty_then),
+        cmocka_unit_test(numbers_are_whole_lines),
+        cmocka_unit_test(a_row_has_its_fields),
+        cmocka_unit_test(an_outcome_says_what_its_status_allows),
+        cmocka_unit_test(a_claim_keeps_its_queries_to_be_read),
+        cmocka_unit_test(a_short_reply_reads_as_empty),
+        cmocka_unit_test(names_and_times_become_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

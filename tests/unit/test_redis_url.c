@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ * test_redis_url.c - redis_parse_url of shared/redis/conn.h: where Redis is, and what is refused.
+ */
+#include "shared/redis/conn.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct redis_address address;
+static char reason[200];
+
+static bool parse(const char *url)
+{
+    memset(&address, 0xee, sizeof address);
+    reason[0] = 0;
+    return redis_parse_url(str_of(url), &address, reason, sizeof reason);
+}
+
+static void assert_address(const char *url, const char *host, int port, int db, const char *user,
+                           const char *password)
+{
+    assert_true(parse(url));
+    assert_string_equal(address.host, host);
+    assert_string_equal(address.path, "");
+    assert_int_equal(address.port, port);
+    assert_int_equal(address.db, db);
+    assert_string_equal(address.user, user);
+    assert_string_equal(address.password, password);
+}
+
+static void every_part_but_the_host_may_be_left_out(void **state)
+{
+    assert_address("redis://127.0.0.1", "127.0.0.1", 6379, 0, "", "");
+    assert_address("redis://redis:6400", "redis", 6400, 0, "", "");
+    assert_address("redis://redis/", "redis", 6379, 0, "", "");
+    assert_address("redis://redis:6400/15", "redis", 6400, 15, "", "");
+    assert_address("redis://u:p@redis:1/2", "redis", 1, 2, "u", "p");
+    assert_address("redis://:p@redis", "redis", 6379, 0, "", "p");
+    assert_address("redis://p@redis", "redis", 6379, 0, "", "p");
+    assert_address("redis://u:@redis", "redis", 6379, 0, "u", "");
+    assert_address("redis://u:a@b:c@redis:65535", "redis", 65535, 0, "u", "a@b:c");
+}
+
+static void a_unix_socket_has_a_path(void **state)
+{
+    assert_true(parse("unix:/run/redis.sock"));
+    assert_string_equal(address.path, "/run/redis.sock");
+    assert_int_equal(address.db, 0);
+    assert_true(parse("unix:/run/redis.sock?db=3"));
+    assert_string_equal(address.path, "/run/redis.sock");
+    assert_int_equal(address.db, 3);
+}
+
+static void other_forms_are_refused_with_a_reason(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "redis",
+        "redis:",
+        "redis://",
+        "redis://:6379",
+        "redis://@",
+        "redis://u:p@",
+        "http://x",
+        "redis://x:0",
+        "redis://x:65536",
+        "redis://x:",
+        "redis://x:1x",
+        "redis://x/a",
+        "redis://x/10000",
+        "redis://x/-1",
+        "redis://x/1/2",
+        "unix:",
+        "unix:?db=1",
+        "unix:/x?db=",
+        "unix:/x?db=10000",
+        "unix:/x?x=1",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (parse(bad[i]))
+            fail_msg("'%s' was taken", bad[i]);
+        assert_non_null(strstr(reason, "redis://"));
+        assert_int_equal((unsigned char)address.host[0], 0xee);
+    }
+}
+
+static void tls_is_refused_by_name(void **state)
+{
+    assert_false(parse("rediss://redis:6379"));
+    assert_non_null(strstr(reason, "TLS"));
+}
+
+/* Each part fits its array with the NUL behind it, or is refused. */
+static void long_parts_are_refused_not_cut(void **state)
+{
+    static const struct {
+        const char *before, *behind;
+        size_t most;
+    } parts[] = {
+        {"redis://", ":1", sizeof address.host - 1},
+        {"redis://", ":p@h", sizeof address.user - 1},
+        {"redis://u:", "@h", sizeof address.password - 1},
+        {"unix:/", "", sizeof address.path - 2},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (size_t extra = 0; extra < 2; extra++) {
+            char url[1024], fill[600];
+            memset(fill, 'x', sizeof fill);
+            fill[parts[i].most + extra] = 0;
+            snprintf(url, sizeof url, "%s%s%s", parts[i].before, fill, parts[i].behind);
+            assert_int_equal(parse(url), extra == 0);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_part_but_the_host_may_be_left_out),
+        cmocka_unit_test(a_unix_socket_has_a_path),
+        cmocka_unit_test(other_forms_are_refused_with_a_reason),
+        cmocka_unit_test(tls_is_refused_by_name),
+        cmocka_unit_test(long_parts_are_refused_not_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
