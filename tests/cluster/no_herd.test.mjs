@@ -64,7 +64,8 @@ suite('no herd', { nodes: NODES, sweep: false }, ({ test, cluster }) => {
       });
 
       const each = (fcalls - ADDS) / ADDS;
-      console.log(`# ${ADDS} adds in ${Math.round(span)} ms: ${each.toFixed(3)} calls and ${(publishes / ADDS).toFixed(3)} messages per add`);
+      const messages = (publishes / ADDS).toFixed(3);
+      console.log(`# ${ADDS} adds in ${Math.round(span)} ms: ${each.toFixed(3)} calls and ${messages} messages per add`);
       assert.ok(each <= BAR, `${each} calls per add besides the add itself`);
       assert.ok(publishes <= ADDS, `${publishes} messages for ${ADDS} adds`);
       assert.equal(claimed, ADDS, 'only those polls ended that got a question');
