@@ -315,7 +315,7 @@ suite('an engine or a user that changes its mind', { nodes: 2, sweep: false }, (
     assertOk(await cluster.request('DELETE', '/api/topic', gone));
     for (const { response } of waiters) assertProblem(await response, 404);
     assertProblem(await cluster.answerRaw({ Topic, Seq: 1, Query: 'old', Lease }), 404);
-    assertProblem(await post('/api/extend-claim', 'Inference_1', { Topic, Lease }), 404);
+    assertProblem(await post('/api/extend-claim', 'Inference_1', { Topic, Lease }), 409, 'lease_lost');
     assert.deepEqual(await cluster.redis.cmd('ZRANGE', 'parley:{0}:leases', 0, -1), []);
     assert.equal((await cluster.add({ Topic, Query: 'new' })).Seq, 1);
     const again = await cluster.claim({ detail: true, as: 'Inference_2' });
