@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { startLoad } from './load.mjs';
-import { becomes, connections, holdScripts, metric, parked, ready, status, waiting } from './watch.mjs';
+import { becomes, connections, holdScripts, metric, parked, ready, status, stop, waiting } from './watch.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const SLOW_RESCAN = ['--rescan-seconds', '3600'];
@@ -32,7 +32,7 @@ suite('a node that is killed', { nodes: 2, sweep: false }, ({ test, cluster }) =
     const dying = await cluster.startNode();
     cluster.claimOpen({ wait: 60, node: dying });
     await parked(cluster, dying, 1);
-    dying.signal('SIGSTOP');
+    await stop(dying);
     const { Topic } = await cluster.add({ node: 0 });
     assert.equal((await status(cluster, Topic, 1, { node: 0 })).Status, 'Pending', 'it is handed over');
     const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
@@ -53,7 +53,7 @@ suite('a node that is killed', { nodes: 2, sweep: false }, ({ test, cluster }) =
     const held = await holdScripts(cluster.redis);
     cluster.claimOpen({ wait: 60, node: dying });
     await held.blocked();
-    dying.signal('SIGSTOP');
+    await stop(dying);
     await held.release();
     await becomes(cluster, 'Pending', Topic, 1, { node: 0 });
     await dying.kill();
@@ -70,7 +70,7 @@ suite('a node that is killed', { nodes: 2, sweep: false }, ({ test, cluster }) =
     const cut = cluster.checkOpen({ Topic, wait: 60, node: dying });
     await waiting(cluster, dying, 1);
     await cluster.claim({ node: 1 });
-    dying.signal('SIGSTOP');
+    await stop(dying);
     await cluster.answer({ Topic, Seq: 1, node: 1 });
     await dying.kill();
     await assert.rejects(cut.response);
@@ -99,7 +99,7 @@ suite('a node that hangs', { nodes: 2, sweep: false }, ({ test, cluster }) => {
     const hanging = await cluster.startNode();
     const stale = cluster.claimOpen({ wait: 60, node: hanging, detail: true });
     await parked(cluster, hanging, 1);
-    hanging.signal('SIGSTOP');
+    await stop(hanging);
     try {
       const { Topic } = await cluster.add({ node: 0 });
       assert.equal((await status(cluster, Topic, 1, { node: 0 })).Status, 'Pending');
@@ -128,7 +128,7 @@ suite('a node that hangs', { nodes: 2, sweep: false }, ({ test, cluster }) => {
     await parked(cluster, hanging, 30);
     const poll = cluster.claimOpen({ as: 'Inference_2', wait: 60, node: 1, detail: true });
     await parked(cluster, 1, 1);
-    hanging.signal('SIGSTOP');
+    await stop(hanging);
     try {
       const { Topic } = await cluster.add({ node: 0 });
       const claim = assertOk(await poll.response);
