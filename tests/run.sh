@@ -147,18 +147,20 @@ run_lint() {
 }
 
 run_one() {
-    case $1 in
+    local what=${1%/}
+    [ ! -d "$what" ] || what=${what#tests/}
+    case $what in
     lint) run_lint ;;
     unit) run_unit ;;
     fuzz) run_fuzz $FUZZ_SECONDS ;;
-    tests/fuzz/fuzz_*.c | fuzz_*) run_fuzz $FUZZ_SECONDS "$(basename "$1" .c)" ;;
-    tests/unit/test_*.c | test_*) run_unit "^$(basename "$1" .c)\$" ;;
-    *.mjs) build dev && run_node "$(basename "$1" .test.mjs)" "$1" ;;
+    tests/fuzz/fuzz_*.c | fuzz_*) run_fuzz $FUZZ_SECONDS "$(basename "$what" .c)" ;;
+    tests/unit/test_*.c | test_*) run_unit "^$(basename "$what" .c)\$" ;;
+    *.mjs) build dev && run_node "$(basename "$what" .test.mjs)" "$what" ;;
     *)
-        if [ -d "tests/$1" ]; then
-            run_node_group "$1"
+        if [ -d "tests/$what" ]; then
+            run_node_group "$what"
         else
-            fail "$1 is neither a group ($GROUPS_ALL) nor a test file"
+            fail "$what is neither a group ($GROUPS_ALL) nor a test file"
         fi
         ;;
     esac

@@ -38,10 +38,10 @@ end
 
 -- Starts a lease over `n` queries. It begins as a delivery lease: the node that writes the claim to
 -- its engine extends it (queue/delivered.lua), so a claim that dies on the way costs 2 s, not
--- a whole lease, and no attempt: half a millisecond in its deadline tells reap that no engine had it.
+-- a whole lease, and no attempt: its odd deadline tells reap that no engine had it.
 local function start_lease(topic)
     local lease = next_lease()
-    lease_new[#lease_new + 1] = now_ms + delivery_ms + 0.5
+    lease_new[#lease_new + 1] = delivery_end_text
     lease_new[#lease_new + 1] = lease .. ' ' .. topic
     lease_known[lease] = true
     return lease

@@ -10,6 +10,11 @@
 
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 
+local function models_with_work()
+    with_work = with_work or call('SMEMBERS', P .. 'models')
+    return with_work
+end
+
 local function enqueue(model, user, topic, at_us, is_front)
     local queue, turns = P .. 'open:' .. model .. ':' .. user, P .. 'turns:' .. model
     -- A topic that has newer Open queries takes the age of what comes back to it.
@@ -21,6 +26,7 @@ local function enqueue(model, user, topic, at_us, is_front)
         if ends and ends > meta.vt then call('ZADD', turns, ends, user) end
     end
     call('SADD', P .. 'models', model)
+    with_work = nil
 end
 
 -- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
@@ -39,6 +45,7 @@ local function dequeue(model, user, topic)
     call('ZREM', turns, user)
     if call('EXISTS', turns) == 0 then
         call('SREM', P .. 'models', model)
+        with_work = nil
         if call('EXISTS', P .. 'models') == 0 then call('DEL', P .. 'served') end
     end
     return false
@@ -46,12 +53,11 @@ end
 
 -- The topic whose turn it is for an engine that takes `models`; nil when there is no work.
 -- Returns topic, model, user, virtual time.
-local with_work -- the models that had work then
 local function next_topic(models)
     local best_vt, best_model, best_user
-    with_work = call('SMEMBERS', P .. 'models')
-    for i = 1, #with_work do
-        local model = with_work[i]
+    local models_now = models_with_work()
+    for i = 1, #models_now do
+        local model = models_now[i]
         if takes_model(models, model) then
             local first = call('ZRANGE', P .. 'turns:' .. model, 0, 0, 'WITHSCORES')
             local vt = tonumber(first[2])
@@ -78,9 +84,10 @@ local function charge(model, user, vt, weight, has_more)
     if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
     if call('EXISTS', P .. 'models') == 0 then return end
     call('ZADD', served, ends, user)
-    for i = 1, #with_work do
-        local turns = P .. 'turns:' .. with_work[i]
-        local theirs = with_work[i] ~= model and tonumber(call('ZSCORE', turns, user))
+    local models_now = models_with_work()
+    for i = 1, #models_now do
+        local turns = P .. 'turns:' .. models_now[i]
+        local theirs = models_now[i] ~= model and tonumber(call('ZSCORE', turns, user))
         if theirs and theirs ~= FRONT then call('ZADD', turns, 'GT', ends, user) end
     end
 end

@@ -19,7 +19,11 @@
 local P, args, node
 local lease_ms, delivery_ms, max_attempts, queue_max
 local now_us, now_ms, now_s
+-- Numbers that many verbs store, as text: to write a double out and to read it back costs more than most
+-- commands do.
+local now_text, lease_end_text, delivery_end_text
 local meta, events, mail, is_replayed_at
+local with_work -- the models that have Open queries; nil: to be read (again)
 local lease_new, lease_gone, lease_kept
 local lease_known -- lease -> begun (true) or ended (false) in this turn
 local open_delta, users_seen
@@ -128,7 +132,7 @@ local function flush()
     end
     if meta_dirty then
         call('HSET', P .. 'meta', 'lease', format('%d', meta.lease), 'depth',
-             max(meta.depth, 0), 'vt', format('%.6f', meta.vt))
+             format('%d', max(meta.depth, 0)), 'vt', format('%.6f', meta.vt))
     end
     for to, list in pairs(mail) do publish('node:' .. to, list) end
 end
@@ -151,9 +155,13 @@ local function turn(keys, argv)
     now_s = tonumber(time[1])
     now_us = now_s * 1000000 + tonumber(time[2])
     now_ms = floor(now_us / 1000)
+    now_text = format('%d', now_ms)
+    -- An odd deadline is one of a delivery lease (include/claim.lua).
+    lease_end_text = format('%d', (now_ms + lease_ms) - (now_ms + lease_ms) % 2)
+    delivery_end_text = format('%d', (now_ms + delivery_ms) - (now_ms + delivery_ms) % 2 + 1)
     meta, meta_dirty, events, mail = nil, false, {}, {}
     lease_new, lease_gone, lease_kept, lease_known = {}, {}, {}, {}
-    open_delta, users_seen = {}, {}
+    open_delta, users_seen, with_work = {}, {}, nil
     begin_idle()
     local nonce_n = tonumber(argv[6])
     use_nonces(7, nonce_n)

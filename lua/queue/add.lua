@@ -40,7 +40,7 @@ verbs.add = function(a)
     local got = call('HMGET', key, 'seq', 'u:' .. user, 'open')
     if is_own and got[1] and not got[2] then return 'missing' end
     local seq = format('%d', (tonumber(got[1]) or 0) + 1)
-    local row = now_ms .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
+    local row = now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
     local has_open = got[3] and got[3] ~= ''
     local waiter = not has_open and take_waiter(model)
     if waiter then
@@ -65,12 +65,12 @@ verbs.add = function(a)
         if has_open then offer(model) end
     end
     if not got[2] then
-        if call('ZADD', P .. 'topics:' .. user, now_ms, topic) == 1 and not users_seen[user] then
+        if call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 and not users_seen[user] then
             users_seen[user] = true
             call('SADD', P .. 'users', user)
         end
     end
-    local answer = 'ok\n' .. seq .. '\n' .. now_ms
+    local answer = 'ok\n' .. seq .. '\n' .. now_text
     if idem_key then call('SET', idem_key, digest .. ' ' .. answer, 'EX', IDEMPOTENCY_S) end
     return answer
 end

@@ -59,7 +59,7 @@ verbs.complete = function(a)
     if holding then
         if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
-    local stored = answer .. '\n' .. now_ms .. '\n' .. holder
+    local stored = answer .. '\n' .. now_text .. '\n' .. holder
     if got[3] and got[3] ~= '' then
         call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, stored, 'w:' .. seq, '')
     else
@@ -69,5 +69,5 @@ verbs.complete = function(a)
     if got[3] and got[3] ~= '' then
         tell_waiters(topic, seq, got[3], outcome_event(topic, seq, row, 'D', stored))
     end
-    return 'ok\n' .. seq .. '\n' .. now_ms
+    return 'ok\n' .. seq .. '\n' .. now_text
 end

@@ -4,7 +4,7 @@
 -- Repeatable: yes.
 verbs.delivered = function(a)
     for i = a, a + tonumber(args[a - 1]) - 1 do
-        lease_kept[#lease_kept + 1] = now_ms + lease_ms
+        lease_kept[#lease_kept + 1] = lease_end_text
         lease_kept[#lease_kept + 1] = args[i]
     end
     return 'ok'

@@ -12,7 +12,7 @@ verbs.extend = function(a)
         if cancelled then return 'ok\n' .. cancelled end
         return 'lost'
     end
-    lease_kept[#lease_kept + 1] = now_ms + lease_ms
+    lease_kept[#lease_kept + 1] = lease_end_text
     lease_kept[#lease_kept + 1] = lease .. ' ' .. topic
     return 'ok\n' .. (cancelled or '')
 end

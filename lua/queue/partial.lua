@@ -50,7 +50,7 @@ verbs.partial = function(a)
         call('EXPIRE', stream, PARTIALS_S)
         tell_waiters(topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
     end
-    lease_kept[#lease_kept + 1] = now_ms + lease_ms
+    lease_kept[#lease_kept + 1] = lease_end_text
     lease_kept[#lease_kept + 1] = lease .. ' ' .. topic
     return 'ok\n' .. have
 end

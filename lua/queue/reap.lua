@@ -14,7 +14,7 @@ verbs.reap = function(a)
     for i = 1, #due, 2 do
         local lease, topic = match(due[i], '^(%d+) (%S+)$')
         local seqs, attempts = held_by(topic, lease)
-        if due[i + 1] % 1 ~= 0 and #seqs > 0 then
+        if due[i + 1] % 2 == 1 and #seqs > 0 then
             for k = 1, #attempts do attempts[k] = attempts[k] - 1 end
             local _, _, _, _, to = parse_pending(call('HGET', P .. 't:' .. topic, 's:' .. seqs[1]))
             strike_off(to)

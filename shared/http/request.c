@@ -47,18 +47,31 @@ static bool is_sane_id(struct str id)
     return true;
 }
 
-static struct str own_id(struct request *r)
+static struct str own_id(const struct server *server, h2o_mem_pool_t *pool)
 {
-    size_t node_n = strlen(r->server->node_id);
-    char *id = request_alloc(r, node_n + 18), *end = id + node_n + 18, *p = end;
-    uint64_t number = r->server->request_n;
+    size_t node_n = strlen(server->node_id);
+    char *id = h2o_mem_alloc_pool(pool, node_n + 18), *end = id + node_n + 18, *p = end;
+    uint64_t number = server->request_n;
     do
         *--p = "0123456789abcdef"[number & 15];
     while ((number >>= 4) != 0);
     *--p = '-';
     p -= node_n;
-    memcpy(p, r->server->node_id, node_n);
+    memcpy(p, server->node_id, node_n);
     return (struct str){p, (size_t)(end - p)};
+}
+
+struct str request_id_of(struct server *server, h2o_req_t *h2o)
+{
+    ssize_t at = h2o_find_header_by_str(&h2o->headers, H2O_STRLIT("x-request-id"), -1);
+    server->request_n++;
+    if (at != -1) {
+        h2o_iovec_t value = h2o->headers.entries[at].value;
+        struct str id = {value.base, value.len};
+        if (is_sane_id(id))
+            return id;
+    }
+    return own_id(server, &h2o->pool);
 }
 
 /* Escapes must be whole and what they make must be UTF-8 without NUL, or the whole query is bad. */
@@ -119,14 +132,12 @@ void request_start(struct server *server, h2o_req_t *h2o)
     struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
     *chunk = r;
     server->open_n++;
-    server->request_n++;
     struct str path = {h2o->path.base, h2o->path.len};
     if (h2o->query_at != SIZE_MAX) {
         path.n = h2o->query_at;
         r->query = (struct str){h2o->path.base + path.n + 1, h2o->path.len - path.n - 1};
     }
-    struct str id = request_header(r, "x-request-id");
-    r->id = is_sane_id(id) ? id : own_id(r);
+    r->id = request_id_of(server, h2o);
     if (server->is_draining)
         h2o->http1_is_persistent = 0;
     if (header_bytes(h2o) > server->config->header_max_bytes) {

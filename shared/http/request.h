@@ -59,6 +59,10 @@ struct request {
 /* Makes the request for `h2o` and finds its route; runs the handler, or answers what hinders it. */
 void request_start(struct server *server, h2o_req_t *h2o);
 
+/* The id of a request that was not started: the client's X-Request-Id if it is sane, else one of ours, in
+ * the request's pool. */
+struct str request_id_of(struct server *server, h2o_req_t *h2o);
+
 /* Memory from the request's pool: never NULL, freed with the request, not zeroed. */
 void *request_alloc(struct request *r, size_t bytes);
 struct str request_copy(struct request *r, struct str s);

@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, ACCEPTS_A_TURN = 64, ACCEPT_AGAIN_MS = 100, LINGER_MS = 2000, LINGERS_MAX = 256, SCRATCH_MAX = 32 << 20 };
+enum { BACKLOG = 4096, ACCEPTS_A_TURN = 64, ACCEPT_AGAIN_MS = 100, LINGER_MS = 2000, LINGERS_MAX = 256, SCRATCH_MAX = 32 << 20, PROBLEM_MAX = 768 };
 
 struct start_handler {
     h2o_handler_t super;
@@ -122,15 +122,19 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
         const struct err_info *info = err_info(err_of_status(h2o->res.status));
         struct problem_ostream *problem =
             (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
-        char *body = h2o_mem_alloc_pool(&h2o->pool, 512);
-        int n = snprintf(body, 512,
+        struct str id = request_id_of(((struct problem_filter *)self)->server, h2o);
+        char *body = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX);
+        int n = snprintf(body, PROBLEM_MAX,
                          "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
-                         "\"code\":\"%s\",\"instance\":\"\"}",
-                         err_reason(info->status), info->status, info->text, info->code);
+                         "\"code\":\"%s\",\"instance\":\"%.*s\"}",
+                         err_reason(h2o->res.status), h2o->res.status, info->text, info->code,
+                         STR_ARG(id));
         problem->body = (struct str){body, (size_t)n};
         problem->super.do_send = send_problem;
         h2o->res.content_length = (size_t)n;
         h2o->res.headers.entries[type].value = h2o_iovec_init(H2O_STRLIT("application/problem+json"));
+        h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.at,
+                              id.n);
         slot = &problem->super.next;
         linger_on(((struct problem_filter *)self)->server, h2o);
     }

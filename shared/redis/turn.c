@@ -30,7 +30,7 @@ enum {
 
 struct lane {
     struct buf wire;
-    unsigned arg_n;
+    unsigned arg_n, call_n;
     struct turn_call *first, **last;
 };
 
@@ -132,7 +132,7 @@ static struct batch *new_batch(struct turn *turn)
     for (int i = 0; i < LANE_NR; i++) {
         struct lane *lane = &batch->lanes[i];
         buf_clear(&lane->wire);
-        lane->arg_n = 0;
+        lane->arg_n = lane->call_n = 0;
         lane->first = NULL;
         lane->last = &lane->first;
     }
@@ -199,20 +199,30 @@ static bool is_broken(const redisReply *reply)
     return true;
 }
 
+static void answer_lane(struct turn *turn, const struct lane *lane, const redisReply *reply, size_t at)
+{
+    for (struct turn_call *call = lane->first, *next; call != NULL; call = next, at++) {
+        next = call->next;
+        if (at >= reply->elements || is_broken(reply->element[at]))
+            answer_call(turn, call, ERR_INTERNAL, (struct str){NULL, 0});
+        else
+            answer_call(turn, call, ERR_OK, reply_str(reply->element[at]));
+    }
+}
+
+/* Polls first, so that they are parked; then what was handed to them and other events, for somebody
+ * waits for these; the senders' own answers last. */
 static void answer_batch(struct turn *turn, struct batch *batch, const redisReply *reply)
 {
-    size_t at = 0;
+    size_t at[LANE_NR + 1] = {0};
     for (int i = 0; i < LANE_NR; i++)
-        for (struct turn_call *call = batch->lanes[i].first, *next; call != NULL; call = next) {
-            next = call->next;
-            if (at >= reply->elements || is_broken(reply->element[at]))
-                answer_call(turn, call, ERR_INTERNAL, (struct str){NULL, 0});
-            else
-                answer_call(turn, call, ERR_OK, reply_str(reply->element[at]));
-            at++;
-        }
-    for (; at < reply->elements; at++)
-        turn->config.on_event(turn->config.arg, reply_str(reply->element[at]));
+        at[i + 1] = at[i] + batch->lanes[i].call_n;
+    answer_lane(turn, &batch->lanes[LANE_CLAIM], reply, at[LANE_CLAIM]);
+    for (size_t i = at[LANE_NR]; i < reply->elements; i++)
+        turn->config.on_event(turn->config.arg, reply_str(reply->element[i]));
+    for (int i = 0; i < LANE_NR; i++)
+        if (i != LANE_CLAIM)
+            answer_lane(turn, &batch->lanes[i], reply, at[i]);
     recycle(turn, batch);
 }
 
@@ -355,6 +365,7 @@ static void begin(struct turn *turn, struct turn_call *call, enum turn_lane lane
     *turn->lane->last = call;
     turn->lane->last = &call->next;
     batch->call_n++;
+    turn->lane->call_n++;
     turn->pending_n++;
     put_bulk(&turn->lane->wire, verb);
     /* The number of arguments is known at the end: three digits are kept free for it. */

@@ -17,7 +17,8 @@ const SHORT = ['--lease-seconds', '1', '--rescan-seconds', '1'];
 async function startEngine(cluster, node) {
   const file = fileURLToPath(new URL('./engine_process.mjs', import.meta.url));
   const { secret } = cluster.accounts.Inference_1;
-  const child = adopt(spawn(process.execPath, [file, node.url, 'Inference_1', secret], { stdio: ['ignore', 'pipe', 'inherit'] }));
+  const args = [file, node.url, 'Inference_1', secret];
+  const child = adopt(spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] }));
   const line = new Promise((resolve, reject) => {
     let text = '';
     child.stdout.on('data', (chunk) => {
@@ -48,7 +49,8 @@ suite('an engine that dies', { nodes: 2, args: SHORT, sweep: false }, ({ test, c
     assert.deepEqual(assertOk(await waiter.response).Answer, ['The whole answer.']);
     const events = await stream.until('done');
     assert.deepEqual(events.at(-1).data.Answer, ['The whole answer.']);
-    assert.ok(!events.some(({ data }) => data?.text?.includes('begins')), 'nothing of the first attempt comes after the restart');
+    const ofTheFirst = events.filter(({ data }) => data?.text?.includes('begins'));
+    assert.deepEqual(ofTheFirst, [], 'nothing of the first attempt comes after the restart');
   });
 
   test('a lease that ends while its engine still works: the late answer is taken while nobody else holds it', async () => {
@@ -75,7 +77,7 @@ suite('an engine that dies', { nodes: 2, args: SHORT, sweep: false }, ({ test, c
     assert.deepEqual((await status(cluster, Topic)).Answer, ['second']);
   });
 
-  test('a query whose engines all die is Failed after the last attempt, once, and its waiters on both nodes hear why', async () => {
+  test('a query whose engines all die is Failed after the last attempt, and its waiters on both nodes hear why', async () => {
     const { Topic } = await cluster.add();
     const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 60, node }));
     for (const Attempt of [1, 2, 3]) {
@@ -266,9 +268,9 @@ suite('two answers at once', { nodes: 2, sweep: false }, ({ test, cluster }) => 
       const polls = [0, 1].map((node) => cluster.claimRaw({ as: `Inference_${node + 1}`, node }));
       await held.blocked(2);
       await held.release();
-      const got = (await Promise.all(polls)).map((response) => assertOk(response).Topic);
-      assert.deepEqual(got.sort(), topics.sort());
-      for (const [j, Topic] of got.entries()) assert.ok((await cluster.answerRaw({ as: `Inference_${j + 1}`, Topic, Seq: 1 })).status < 500);
+      const owners = (await Promise.all(polls)).map((response) => assertOk(response).Topic);
+      assert.deepEqual([...owners].sort(), topics.sort());
+      for (const [j, Topic] of owners.entries()) await cluster.answer({ as: `Inference_${j + 1}`, Topic, Seq: 1 });
     }
   });
 });
@@ -309,10 +311,11 @@ suite('an engine or a user that changes its mind', { nodes: 2, sweep: false }, (
     await waiting(cluster, 0, 1);
     await waiting(cluster, 1, 1);
     const { Lease } = await cluster.claim({ detail: true, node: 0 });
-    assertOk(await cluster.request('DELETE', '/api/topic', { as: 'Frontend_1', query: { OnBehalfOf: 'alice', Topic }, node: 1 }));
+    const gone = { as: 'Frontend_1', query: { OnBehalfOf: 'alice', Topic }, node: 1 };
+    assertOk(await cluster.request('DELETE', '/api/topic', gone));
     for (const { response } of waiters) assertProblem(await response, 404);
     assertProblem(await cluster.answerRaw({ Topic, Seq: 1, Query: 'old', Lease }), 404);
-    assertProblem(await post('/api/extend-claim', 'Inference_1', { Topic, Lease }), 404);
+    assertProblem(await post('/api/extend-claim', 'Inference_1', { Topic, Lease }), 409, 'lease_lost');
     assert.deepEqual(await cluster.redis.cmd('ZRANGE', 'parley:{0}:leases', 0, -1), []);
     assert.equal((await cluster.add({ Topic, Query: 'new' })).Seq, 1);
     const again = await cluster.claim({ detail: true, as: 'Inference_2' });

@@ -60,7 +60,9 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
       const response = await insist((node) =>
         cluster.checkRaw({ Topic: query.Topic, Seq: query.Seq, wait: WAIT_S, detail: true, node, timeout: 20_000 }),
       );
-      if (response.status !== 200) throw new Error(`check-query of ${query.Topic} ${query.Seq}: ${response.status} ${response.text}`);
+      if (response.status !== 200) {
+        throw new Error(`check-query of ${query.Topic} ${query.Seq}: ${response.status} ${response.text}`);
+      }
       if (['Done', 'Failed', 'Cancelled'].includes(response.json.Status)) return response.json;
     }
   }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, RedisClient, suite } from '../support/harness.mjs';
 import { startLoad } from './load.mjs';
-import { connections, holdScripts, parked, ready, status, waiting } from './watch.mjs';
+import { connections, holdScripts, parked, ready, status, stop, waiting } from './watch.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -52,7 +52,7 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
 
   test('an answer whose reply was lost with Redis is stored once: sent again it is 200, and a waiter has it', async () => {
     const { Topic } = await cluster.add();
-    const { Lease } = await cluster.claim({ detail: true });
+    const { Lease } = await cluster.claim({ wait: 10, detail: true });
     const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
     await waiting(cluster, 1, 1);
     const held = await holdScripts(cluster.redis);
@@ -61,7 +61,7 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
     await cluster.redis.kill();
     assertProblem(await lost, 503, 'redis_lost');
     await cluster.redis.restart();
-    await ready(cluster, 0);
+    for (const node of [0, 1]) await ready(cluster, node);
     await cluster.answer({ Topic, Seq: 1, Lease, node: 0 });
     await cluster.answer({ Topic, Seq: 1, Lease, node: 1 });
     assert.deepEqual(assertOk(await waiter.response).Answer, ['42']);
@@ -82,14 +82,14 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
     const added = [assertOk(await send(0)), assertOk(await send(1))];
     assert.deepEqual(added[0], added[1]);
     assert.equal(added[0].Seq, 1);
-    assert.equal((await cluster.claim()).Topic, Topic);
+    assert.equal((await cluster.claim({ wait: 10 })).Topic, Topic);
     assert.deepEqual(await cluster.claim(), EMPTY);
     await cluster.answer({ Topic, Seq: 1 });
   });
 
   test('a claim that Redis keeps across its restart stays with its engine, also if its delivery was not told yet', async () => {
     const { Topic } = await cluster.add({ node: 0 });
-    const { Lease } = await cluster.claim({ detail: true, node: 0 });
+    const { Lease } = await cluster.claim({ wait: 10, detail: true, node: 0 });
     await cluster.redis.kill();
     await cluster.redis.restart();
     for (const node of [0, 1]) await ready(cluster, node);
@@ -148,7 +148,7 @@ suite('Redis that is down', { nodes: 2, aof: true, sweep: false }, ({ test, clus
     await ready(cluster, early);
     const { Topic } = await cluster.add({ node: early });
     for (const node of [0, 1]) await ready(cluster, node);
-    assert.equal((await cluster.claim({ node: early })).Topic, Topic);
+    assert.equal((await cluster.claim({ wait: 10, node: early })).Topic, Topic);
     await cluster.answer({ Topic, Seq: 1 });
   });
 });
@@ -171,7 +171,7 @@ suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ tes
     for (const response of responses) assertOk(response);
     for (let i = 0; i < 2; i++) {
       await cluster.redis.cmd('FUNCTION', 'FLUSH');
-      const { Topic } = await cluster.claim();
+      const { Topic } = await cluster.claim({ wait: 10 });
       await cluster.answer({ Topic, Seq: 1 });
     }
   });
@@ -192,7 +192,7 @@ suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ tes
     cluster.claimOpen({ wait: 60, node: 0 });
     await parked(cluster, 0, 1);
     // The subscription still counts for Redis while node 0 does not read: the message goes nowhere.
-    cluster.nodes[0].signal('SIGSTOP');
+    await stop(cluster.nodes[0]);
     try {
       const { Topic } = await cluster.add({ node: 1 });
       assert.equal((await status(cluster, Topic, 1, { node: 1 })).Status, 'Pending');

@@ -3,6 +3,7 @@
 // watch: conditions on a running cluster, so that a race is met for certain: how many polls a node
 // holds, and whether its call has reached Redis. holdScripts() makes Redis keep calls of scripts
 // waiting (CLIENT PAUSE WRITE), while everything else of it answers.
+import { readFileSync } from 'node:fs';
 import { eventually } from '../support/harness.mjs';
 
 // One value of a node's /metrics, 0 if it is not there.
@@ -10,6 +11,13 @@ export async function metric(cluster, node, name) {
   const { text } = await cluster.request('GET', '/metrics', { node });
   const line = text.split('\n').find((one) => one.startsWith(`${name} `));
   return line ? Number(line.split(' ')[1]) : 0;
+}
+
+// Stops a node's process (SIGSTOP) and resolves once it does not run any more.
+export async function stop(node) {
+  node.signal('SIGSTOP');
+  const state = () => readFileSync(`/proc/${node.child.pid}/stat`, 'latin1').split(') ')[1][0];
+  await eventually(() => state() === 'T', { what: 'the process is stopped', every: 5 });
 }
 
 export function parked(cluster, node, n) {

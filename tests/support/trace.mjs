@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// trace: did a request leave anything in Redis? For tests of what must store nothing.
+import assert from 'node:assert/strict';
+
+// Keys that change with any request, or on their own: nonces, counts, and what nodes and engines say
+// about themselves.
+const ON_THEIR_OWN = /:(nonces:.*|nodes|node_info|engines|polls|stat:.*|idle|failures:.*|lookup_nodes)$/;
+
+// The value of a key in a form that compares. Of running claims (leases) only which they are: their
+// deadlines move when a delivery is confirmed.
+async function valueOf(redis, key) {
+  const pairs = (list) => list.flatMap((name, i) => (i % 2 ? [] : [`${name} = ${list[i + 1]}`])).sort();
+  switch (await redis.cmd('TYPE', key)) {
+    case 'hash':
+      return pairs(await redis.cmd('HGETALL', key));
+    case 'zset':
+      if (key.endsWith(':leases')) return (await redis.cmd('ZRANGE', key, 0, -1)).sort();
+      return pairs(await redis.cmd('ZRANGE', key, 0, -1, 'WITHSCORES'));
+    case 'set':
+      return (await redis.cmd('SMEMBERS', key)).sort();
+    case 'string':
+      return redis.cmd('GET', key);
+    default:
+      return redis.cmd('DUMP', key);
+  }
+}
+
+// Everything else that is stored, by key.
+async function stored(cluster) {
+  const keys = (await cluster.redis.cmd('KEYS', '*')).filter((key) => !ON_THEIR_OWN.test(key)).sort();
+  return Promise.all(keys.map(async (key) => [key, await valueOf(cluster.redis, key)]));
+}
+
+// Runs body() and fails if it left a trace.
+export async function leavesNoTrace(cluster, body) {
+  const before = await stored(cluster);
+  await body();
+  const now = await stored(cluster);
+  assert.deepEqual(
+    now.map(([key]) => key),
+    before.map(([key]) => key),
+    'no key came or went',
+  );
+  for (const [i, [key, value]] of before.entries()) assert.deepEqual(now[i][1], value, `${key} is what it was`);
+}
