@@ -330,10 +330,12 @@ void queue_each_parked(struct queue *queue, void (*end)(struct poll *poll))
 
 void polls_on_drained(struct queue *queue, struct str names)
 {
-    char *copy = strndup(names.n == 0 ? "" : names.at, names.n);
+    char *copy = malloc(names.n + 1);
     bool is_freed = false;
     if (copy == NULL)
         abort();
+    if (names.n > 0)
+        memcpy(copy, names.at, names.n);
     free((char *)queue->drained.at);
     queue->drained = (struct str){copy, names.n};
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
