@@ -20,7 +20,9 @@ struct check {
     struct deadline deadline;
     struct str topic;
     uint64_t seq;
+    struct nonce_id nonce; /* for a look that has to be sent again */
     bool is_detail, is_last, is_again;
+    bool was_up; /* Redis was there when the request came: a loss from then on is waited out */
 };
 
 static void ask(struct check *check);
@@ -54,8 +56,16 @@ static void on_checked(struct request *r, enum err error, struct str reply)
     struct str tag = lines_next(&lines);
     if (r->is_answered)
         return;
-    if (error == ERR_REDIS_LOST && r->was_parked && !check->is_last)
-        return; /* it stays parked: looked at again once the connection stands */
+    if (error == ERR_REDIS_LOST && check->was_up && !check->is_last) {
+        /* It stays parked: looked at again once the connection stands. Whether its nonce was stored is
+         * not known, so it is stored then. */
+        if (!r->was_parked) {
+            r->nonce = check->nonce;
+            r->nonce.is_record_only = true;
+        }
+        r->was_parked = true;
+        return;
+    }
     if (error == ERR_OK && str_eq(tag, STR("wait"))) {
         r->was_parked = true;
         if (check->is_again || check->is_last) {
@@ -132,6 +142,8 @@ void broker_check_query(struct request *r)
     *check = (struct check){.r = r,
                             .topic = topic,
                             .seq = seq,
+                            .nonce = r->nonce,
+                            .was_up = queue_is_up(broker_of(r)->queue),
                             .is_detail = request_param_is_true(r, "Detail"),
                             .is_last = wait_s == 0 || r->server->is_draining};
     r->state = check;
