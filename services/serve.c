@@ -97,6 +97,7 @@ static struct process {
 static void on_turn_end(void *arg)
 {
     struct node *node = arg;
+    queue_before_flush(node->broker.queue);
     turn_flush(node->server.turn);
 }
 

@@ -117,10 +117,9 @@ static void take_credit_back(struct queue *queue, struct poll_class *class)
 
 /* --- claims ----------------------------------------------------------------------------------- */
 
-static void deliver(struct queue *queue, struct poll *poll, struct claim *claim)
+static void deliver(struct poll *poll, struct claim *claim)
 {
     poll->state = POLL_IDLE;
-    queue_reap_by(queue, queue->config.delivery_ms + 20);
     poll->on_claim(poll, claim);
 }
 
@@ -131,7 +130,7 @@ static bool give_to_parked(struct queue *queue, struct poll_class *class, struct
         struct poll *poll = class->first;
         unlink_parked(queue, poll);
         if (poll->is_alive(poll)) {
-            deliver(queue, poll, claim);
+            deliver(poll, claim);
             return true;
         }
         /* This one's own credit is still out: the hand-over used up another poll's. */
@@ -202,7 +201,7 @@ static void on_claim_reply(struct turn_call *call, enum err error, struct str re
         struct str text = lines.rest;
         struct claim claim = lines_next_claim(&lines);
         if (poll != NULL && poll->is_alive(poll)) {
-            deliver(queue, poll, &claim);
+            deliver(poll, &claim);
         } else {
             if (poll != NULL)
                 poll->on_end(poll, ERR_NOT_FOUND);
@@ -241,8 +240,6 @@ static void note_engine(struct queue *queue, struct str account, struct str engi
     memcpy(seen.info, info.at, info.n);
     seen.info[info.n] = 0;
     queue->engines[queue->engine_n++] = seen;
-    if (queue->engine_n == 1)
-        queue_sync_soon(queue, 200);
 }
 
 /* An engine that names itself has one poll: the newer one ends the older, here or on another node

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 
 enum {
-    DELIVERED_EVERY_MS = 400, /* well within the delivery lease */
+    NEWS_EVERY_MS = 1000,
     REAP_RETRY_MS = 1000,
+    REAP_AFTER_MS = 20,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
     SYNC_ENTRIES_MAX = 400,
@@ -102,6 +103,18 @@ void queue_reap_by(struct queue *queue, uint64_t after_ms)
         loop_set_deadline(queue->loop, &queue->reap_timer, after_ms);
 }
 
+/* The next lease of all ends in that time. One that ends very soon has others who look after it: the
+ * node that added, while it is on its way; the node of its engine. If they are gone, it is found overdue
+ * by the next sync of any node. With all nodes after each lease, each would cost a call of all nodes. */
+static void follow_lease(struct queue *queue, uint64_t next_ms)
+{
+    uint64_t soon_ms = queue->config.lease_ms / 2;
+    if (soon_ms > queue->config.delivery_ms)
+        soon_ms = queue->config.delivery_ms;
+    if (next_ms == 0 || next_ms > soon_ms)
+        queue_reap_by(queue, next_ms + 2);
+}
+
 static void on_synced(struct turn_call *call, enum err error, struct str reply)
 {
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_call, call);
@@ -111,7 +124,7 @@ static void on_synced(struct turn_call *call, enum err error, struct str reply)
         return;
     struct lines lines = lines_of(reply);
     if (str_parse_u64(lines_next(&lines), &next_ms))
-        queue_reap_by(queue, next_ms);
+        follow_lease(queue, next_ms);
     struct str drained = lines_next(&lines);
     if (!str_eq(drained, queue->drained))
         polls_on_drained(queue, drained);
@@ -142,9 +155,10 @@ static void put_classes(struct queue *queue, unsigned n)
 static void on_sync_timer(struct deadline *deadline)
 {
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_timer, deadline);
-    queue_sync_soon(queue, queue->config.rescan_ms);
+    loop_set_deadline(queue->loop, &queue->sync_timer, queue->config.rescan_ms);
     if (!queue_is_up(queue) || queue->is_syncing)
         return;
+    queue->synced_ms = queue->loop->now_ms;
     char info[160];
     int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
     queue->is_syncing = true;
@@ -175,7 +189,7 @@ static void on_reaped(struct turn_call *call, enum err error, struct str reply)
     if (error != ERR_OK)
         queue_reap_by(queue, REAP_RETRY_MS);
     else if (str_parse_u64(reply, &next_ms))
-        queue_reap_by(queue, next_ms + 2);
+        follow_lease(queue, next_ms);
 }
 
 static void on_reap_timer(struct deadline *deadline)
@@ -202,6 +216,17 @@ struct delivered_call {
     char *claims[DELIVERED_MAX];
 };
 
+/* A confirmation waits for a turn that is sent anyway, from a fifth of the delivery lease on, and
+ * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs avoid. */
+static uint64_t delivered_soon_ms(const struct queue *queue)
+{
+    return queue->config.delivery_ms / 5;
+}
+static uint64_t delivered_late_ms(const struct queue *queue)
+{
+    return queue->config.delivery_ms * 3 / 5;
+}
+
 static void on_told(struct turn_call *turn_call, enum err error, struct str reply)
 {
     struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, turn_call);
@@ -212,13 +237,16 @@ static void on_told(struct turn_call *turn_call, enum err error, struct str repl
             queue->delivered[queue->delivered_n++] = call->claims[i];
         else
             free(call->claims[i]);
-    if (error == ERR_REDIS_LOST && !deadline_is_set(&queue->delivered_timer))
-        loop_set_deadline(queue->loop, &queue->delivered_timer, DELIVERED_EVERY_MS);
+    if (error == ERR_OK)
+        queue_reap_by(queue, queue->config.lease_ms + REAP_AFTER_MS);
+    else if (queue->delivered_n > 0 && !deadline_is_set(&queue->delivered_timer))
+        loop_set_deadline(queue->loop, &queue->delivered_timer, delivered_soon_ms(queue));
     free(call);
 }
 
 void queue_tell_delivered(struct queue *queue)
 {
+    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
     if (queue->delivered_n == 0)
         return;
     struct delivered_call *call = calloc(1, sizeof *call);
@@ -249,7 +277,20 @@ void queue_delivered(struct queue *queue, struct str topic, struct str lease)
     if (++queue->delivered_n == DELIVERED_MAX)
         queue_tell_delivered(queue);
     else if (!deadline_is_set(&queue->delivered_timer))
-        loop_set_deadline(queue->loop, &queue->delivered_timer, DELIVERED_EVERY_MS);
+        loop_set_deadline(queue->loop, &queue->delivered_timer, delivered_late_ms(queue));
+}
+
+void queue_before_flush(struct queue *queue)
+{
+    uint64_t now_ms = queue->loop->now_ms;
+    if (!turn_is_collecting(queue->turn) || !queue_is_up(queue))
+        return;
+    uint64_t window_ms = delivered_late_ms(queue) - delivered_soon_ms(queue);
+    if (queue->delivered_n > 0 && queue->delivered_timer.at_ms <= now_ms + window_ms)
+        queue_tell_delivered(queue);
+    bool has_news = queue->added_n > 0 || queue->done_n > 0 || queue->engine_n > 0;
+    if (has_news && now_ms >= queue->synced_ms + NEWS_EVERY_MS)
+        on_sync_timer(&queue->sync_timer);
 }
 
 void queue_give_back(struct queue *queue, struct str topic, struct str lease)
@@ -359,14 +400,13 @@ uint64_t queue_lease_ms(const struct queue *queue)
 void queue_count_added(struct queue *queue)
 {
     queue->added_n++;
-    queue_sync_soon(queue, 1000);
-    queue_reap_by(queue, queue->config.delivery_ms + 20); /* it may have been handed to a dying node */
+    /* It may have been handed to a dying node. */
+    queue_reap_by(queue, queue->config.delivery_ms + REAP_AFTER_MS);
     metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
 }
 
 void queue_count_done(struct queue *queue)
 {
     queue->done_n++;
-    queue_sync_soon(queue, 1000);
     metrics_add(queue->metrics, METRIC_ANSWERS, 1);
 }

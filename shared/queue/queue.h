@@ -100,6 +100,9 @@ void queue_unwatch(struct queue *queue, struct watch *watch);
 /* Calls on_changed of every watch, which must not answer inside it. */
 void queue_each_watch(struct queue *queue);
 
+/* What may wait a moment goes along with what is about to be sent. Before each turn_flush. */
+void queue_before_flush(struct queue *queue);
+
 /* Counts for rates and ETAs, which are the cluster's: told to Redis with the next sync. */
 void queue_count_added(struct queue *queue);
 void queue_count_done(struct queue *queue);

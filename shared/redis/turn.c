@@ -503,6 +503,11 @@ bool turn_is_up(const struct turn *turn)
     return turn->is_up;
 }
 
+bool turn_is_collecting(const struct turn *turn)
+{
+    return turn->collecting->call_n > 0;
+}
+
 size_t turn_pending_n(const struct turn *turn)
 {
     return turn->pending_n;

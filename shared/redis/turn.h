@@ -75,6 +75,8 @@ void turn_put(struct turn *turn, struct str argument);
 void turn_put_u64(struct turn *turn, uint64_t argument);
 void turn_end(struct turn *turn);
 
+/* Is there something to send? */
+bool turn_is_collecting(const struct turn *turn);
 /* Sends what was collected; the loop calls it at the end of each turn. */
 void turn_flush(struct turn *turn);
 

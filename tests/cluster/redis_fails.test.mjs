@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, RedisClient, suite } from '../support/harness.mjs';
 import { startLoad } from './load.mjs';
-import { connections, holdScripts, parked, ready, status, stop, waiting } from './watch.mjs';
+import { connections, holdScripts, parked, ready, status, stop } from './watch.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -54,7 +54,7 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
     const { Topic } = await cluster.add();
     const { Lease } = await cluster.claim({ wait: 10, detail: true });
     const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
-    await waiting(cluster, 1, 1);
+    await eventually(() => cluster.redis.cmd('HGET', `parley:{0}:t:${Topic}`, 'w:1'), { what: 'the waiter is written down' });
     const held = await holdScripts(cluster.redis);
     const lost = cluster.answerRaw({ Topic, Seq: 1, Lease, node: 0 });
     await held.blocked();
@@ -110,7 +110,10 @@ suite('Redis that is down', { nodes: 2, aof: true, sweep: false }, ({ test, clus
     const first = await Promise.any(polls.map(async ({ response }) => assertOk(await response)));
     assert.equal(first.Topic, Topic);
     const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 60, node }));
-    for (const node of [0, 1]) await waiting(cluster, node, 1);
+    await eventually(
+      async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${Topic}`, 'w:1'))?.split(' ').length === 2,
+      { what: 'both nodes are written down as waiting' },
+    );
     await cluster.redis.kill();
     for (const node of [0, 1]) {
       await ready(cluster, node, false);
