@@ -87,7 +87,7 @@ scripts('list', ({ cases, test, shard }) => {
   ]);
 
   test('no more than 1,000 failures are kept', async () => {
-    await shard.seed({ 't:t': topicOf(['P 7 3 E 1']), leases: zset({ '7 t': 1 }) });
+    await shard.seed({ 't:t': topicOf(['P 7 3 E 1']), leases: zset({ '7 t': 2 }) });
     await shard.cmd('ZADD', shard.key('failed'), ...Array.from({ length: 1000 }, (_, i) => [i, `x ${i}`]).flat());
     await shard.call('reap');
     assert.equal(await shard.cmd('ZCARD', shard.key('failed')), 1000);
