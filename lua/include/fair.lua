@@ -32,7 +32,8 @@ end
 -- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
 -- models are called is up to those who ask. Fewer queries wait for fewer models.
 local function is_room_for(model, models_max)
-    return meta_load().depth < models_max or call('SISMEMBER', P .. 'models', model) == 1 or call('SCARD', P .. 'models') < models_max
+    return meta_load().depth < models_max or call('SISMEMBER', P .. 'models', model) == 1
+        or call('SCARD', P .. 'models') < models_max
 end
 
 -- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without
