@@ -26,12 +26,13 @@ static void health(struct request *r)
     int64_t polls = metrics_sum(METRIC_POLLS_PARKED);
     struct buf *b = &r->server->scratch;
     buf_clear(b);
-    buf_printf(b, "{\"status\":\"%s\",\"dependencies\":{\"redis\":{\"status\":\"%s\",\"details\":\"%s\"},",
-               !is_up       ? "unhealthy"
-               : polls == 0 ? "degraded"
-                            : "healthy",
-               is_up ? "connected" : "error",
-               is_up ? "Both connections stand." : "Not connected: trying again.");
+    buf_printf(
+        b, "{\"status\":\"%s\",\"dependencies\":{\"redis\":{\"status\":\"%s\",\"details\":\"%s\"},",
+        !is_up       ? "unhealthy"
+        : polls == 0 ? "degraded"
+                     : "healthy",
+        is_up ? "connected" : "error",
+        is_up ? "Both connections stand." : "Not connected: trying again.");
     buf_printf(b, "\"engines\":{\"status\":\"%s\",\"details\":\"%lld polls are parked here.\"}}}",
                polls > 0 ? "connected" : "configured", (long long)polls);
     respond_json(r, is_up ? 200 : 503, buf_str(b));
@@ -46,8 +47,11 @@ static void metrics(struct request *r)
 }
 
 const struct route probe_routes[] = {
-    {"GET", "/livez", ROLES_NONE, live, false},        {"GET", "/healthz", ROLES_NONE, live, false},
-    {"GET", "/api/health", ROLES_NONE, health, false}, {"GET", "/readyz", ROLES_NONE, ready, false},
-    {"GET", "/health", ROLES_NONE, health, false},     {"GET", "/metrics", ROLES_NONE, metrics, false},
+    {"GET", "/livez", ROLES_NONE, live, false},
+    {"GET", "/healthz", ROLES_NONE, live, false},
+    {"GET", "/api/health", ROLES_NONE, health, false},
+    {"GET", "/readyz", ROLES_NONE, ready, false},
+    {"GET", "/health", ROLES_NONE, health, false},
+    {"GET", "/metrics", ROLES_NONE, metrics, false},
     {0},
 };

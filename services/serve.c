@@ -30,7 +30,8 @@ static const struct config_option options[] = {
     {"redis", CONFIG_TEXT, "URL", "redis://127.0.0.1:6379/0", 0, 0,
      "Redis 7 or Valkey 8: redis://[user:password@]host:port[/db] or unix:/path[?db=N].", NULL},
     {"accounts", CONFIG_TEXT, "FILE", NULL, 0, 0,
-     "The accounts (YAML): names, secrets, roles. Read again on SIGHUP; a broken file keeps the old.",
+     "The accounts (YAML): names, secrets, roles. Read again on SIGHUP; a broken file keeps the "
+     "old.",
      NULL},
     {"target", CONFIG_TEXT, "LIST", "all", 0, 0,
      "Which services to run, comma separated: all, broker.", NULL},
@@ -53,7 +54,8 @@ static const struct config_option options[] = {
      "Origins that browsers may call from: * (without credentials), or a comma list (with).", NULL},
     {"trusted-proxies", CONFIG_TEXT, "LIST", "", 0, 0,
      "Addresses or CIDR blocks whose X-Forwarded-For is believed.", NULL},
-    {"body-max-bytes", CONFIG_NUMBER, "N", "1048576", 1024, 67108864, "Largest request body.", NULL},
+    {"body-max-bytes", CONFIG_NUMBER, "N", "1048576", 1024, 67108864, "Largest request body.",
+     NULL},
     {"header-max-bytes", CONFIG_NUMBER, "N", "32768", 1024, 409600,
      "Largest request line with headers.", NULL},
     {"idle-seconds", CONFIG_NUMBER, "N", "30", 1, 3600,
@@ -61,7 +63,8 @@ static const struct config_option options[] = {
     {"drain-seconds", CONFIG_NUMBER, "N", "10", 1, 600,
      "How long requests under way may take after SIGTERM.", NULL},
     {"key-prefix", CONFIG_TEXT, "TEXT", "parley:{0}:", 0, 0,
-     "What keys and channels in Redis begin with. The part in braces keeps them in one slot.", NULL},
+     "What keys and channels in Redis begin with. The part in braces keeps them in one slot.",
+     NULL},
     {"log-format", CONFIG_TEXT, NULL, "text", 0, 0, "Log lines on standard error.", "json|text"},
     {"log-level", CONFIG_TEXT, NULL, "info", 0, 0, "Least level to log.", "debug|info|warn|error"},
     {"check-config", CONFIG_BOOL, NULL, "off", 0, 0, "Say what would run, and exit.", NULL},
@@ -194,14 +197,18 @@ static void *run_node(void *arg)
 
 static void print_help(void)
 {
-    printf("usage: parley serve [FLAGS]\n\n"
-           "Runs a node: HTTP in front, Redis behind. Any number of nodes on one Redis, behind any load\n"
-           "balancer, behave as one. Prints one line `parley: listening on URL` on standard output when\n"
-           "it is ready to accept; logs go to standard error.\n\n"
-           "Signals: SIGTERM and SIGINT drain and exit 0 (parked polls get their empty answer, what runs\n"
-           "is finished); SIGHUP reads the accounts again.\n"
-           "Exit codes: 0 after a signal, 1 when it could not start, 2 for a wrong flag or value.\n\n"
-           "Flags:\n");
+    printf(
+        "usage: parley serve [FLAGS]\n\n"
+        "Runs a node: HTTP in front, Redis behind. Any number of nodes on one Redis, behind any "
+        "load\n"
+        "balancer, behave as one. Prints one line `parley: listening on URL` on standard output "
+        "when\n"
+        "it is ready to accept; logs go to standard error.\n\n"
+        "Signals: SIGTERM and SIGINT drain and exit 0 (parked polls get their empty answer, what "
+        "runs\n"
+        "is finished); SIGHUP reads the accounts again.\n"
+        "Exit codes: 0 after a signal, 1 when it could not start, 2 for a wrong flag or value.\n\n"
+        "Flags:\n");
     config_print_options(options);
     printf("  --config FILE\n        Settings as YAML (`listen: 127.0.0.1:8080`).\n"
            "        Environment: PARLEY_CONFIG.\n\n"
@@ -307,8 +314,8 @@ static bool listen_all(char *url, size_t url_size)
         if (is_unix && i > 0)
             node->listen_fd = dup(process.nodes[0].listen_fd);
         else
-            node->listen_fd =
-                server_listen(i == 0 ? address : again, process.node_n > 1, &port, reason, sizeof reason);
+            node->listen_fd = server_listen(i == 0 ? address : again, process.node_n > 1, &port,
+                                            reason, sizeof reason);
         if (node->listen_fd < 0) {
             fprintf(stderr, "parley: cannot listen on %s: %s\n", address, reason);
             return false;
@@ -349,7 +356,8 @@ static void wait_for_signals(const sigset_t *signals)
             log_write(LOG_INFO, "accounts reloaded",
                       LOG_U("accounts", accounts_count(account_book_current(&process.accounts))));
         else
-            log_write(LOG_ERROR, "accounts not reloaded, the old ones stay", LOG_S("reason", reason));
+            log_write(LOG_ERROR, "accounts not reloaded, the old ones stay",
+                      LOG_S("reason", reason));
     }
 }
 
@@ -401,8 +409,7 @@ int serve_main(int argc, char **argv)
         print_help();
         code = 0;
         break;
-    case CONFIG_WRONG:
-        break;
+    case CONFIG_WRONG: break;
     case CONFIG_READY:
         if (!read_settings())
             break;

@@ -30,9 +30,10 @@ local function enqueue(model, user, topic, at_us, is_front)
 end
 
 -- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
--- models are called is up to those who ask.
+-- models are called is up to those who ask. Fewer queries wait for fewer models.
 local function is_room_for(model, models_max)
-    return call('SISMEMBER', P .. 'models', model) == 1 or call('SCARD', P .. 'models') < models_max
+    return meta_load().depth < models_max or call('SISMEMBER', P .. 'models', model) == 1
+        or call('SCARD', P .. 'models') < models_max
 end
 
 -- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without
@@ -46,7 +47,7 @@ local function dequeue(model, user, topic)
     if call('EXISTS', turns) == 0 then
         call('SREM', P .. 'models', model)
         with_work = nil
-        if call('EXISTS', P .. 'models') == 0 then call('DEL', P .. 'served') end
+        if meta_load().depth == 0 then call('DEL', P .. 'served') end
     end
     return false
 end
@@ -82,7 +83,7 @@ local function charge(model, user, vt, weight, has_more)
         call('ZREMRANGEBYSCORE', served, '-inf', start)
     end
     if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
-    if call('EXISTS', P .. 'models') == 0 then return end
+    if m.depth == 0 then return end
     call('ZADD', served, ends, user)
     local models_now = models_with_work()
     for i = 1, #models_now do

@@ -10,20 +10,27 @@
 
 local TEXT_LOOK_BACK = 10000
 
--- The lowest Seq that `holder` holds with that very text, among the newest rows.
-local function find_held_text(topic, holder, query)
+-- The lowest Seq that `holder` holds with that very text, among the newest rows. Without one, and with
+-- an answer given, the Seq with that text that has this very answer already.
+local function find_held_text(topic, holder, query, answer)
     local key = P .. 't:' .. topic
     local last = tonumber(call('HGET', key, 'seq')) or 0
-    local list, found = {}, nil
+    local list, found, answered = {}, nil, nil
+    local function has_text(seq)
+        return sub(call('HGET', key, 'q:' .. seq), -#query - 1) == '\n' .. query
+    end
     for seq = max(1, last - TEXT_LOOK_BACK + 1), last do list[#list + 1] = format('%d', seq) end
     each_state(key, list, function(seq, state)
         local _, _, by = parse_pending(state)
-        if by == holder and sub(call('HGET', key, 'q:' .. seq), -#query - 1) == '\n' .. query then
+        if by == holder and has_text(seq) then
             found = seq
+        elseif answer and not answered and state and byte(state) == 68 and has_text(seq)
+            and sub(call('HGET', key, 'a:' .. seq), 1, #answer + 1) == answer .. '\n' then
+            answered = seq
         end
         return found
     end)
-    return found
+    return found or answered
 end
 
 verbs.complete = function(a)
@@ -34,7 +41,7 @@ verbs.complete = function(a)
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
     local by_text = args[a + 7] == 'deployed'
     if by_text or not got[2] or sub(got[2], -#query - 1) ~= '\n' .. query then
-        local found = find_held_text(topic, holder, query)
+        local found = find_held_text(topic, holder, query, answer)
         if found then
             seq = found
             got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)

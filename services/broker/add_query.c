@@ -6,7 +6,12 @@
 
 #include <openssl/sha.h>
 
-enum { ROW_MAX = 2 << 20, IDEMPOTENCY_MAX = 128, DEPLOYED_QUERY_MIN_CHARS = 10, MODIFIERS_MAX = 512 << 10 };
+enum {
+    ROW_MAX = 2 << 20,
+    IDEMPOTENCY_MAX = 128,
+    DEPLOYED_QUERY_MIN_CHARS = 10,
+    MODIFIERS_MAX = 512 << 10
+};
 
 static void on_added(struct request *r, enum err error, struct str reply)
 {

@@ -53,8 +53,8 @@ struct str store_weight(struct request *r);
  * tags that are a success. */
 bool store_refuse(struct request *r, enum err error, struct str tag, struct lines *rest);
 
-/* The parameter or member Topic: 1 to 128 bytes, no white space, no control characters. They answer 400
- * and return false otherwise. *ret_name is the topic's name. */
+/* The parameter or member Topic: 1 to 128 bytes, no white space, no control characters. They answer
+ * 400 and return false otherwise. *ret_name is the topic's name. */
 bool store_topic_param(struct request *r, struct str *ret_name) must_check;
 bool store_topic_member(struct request *r, struct str *ret_name) must_check;
 /* The member Seq, a whole number from `min`. */
@@ -63,8 +63,8 @@ bool store_seq_member(struct request *r, int64_t min, uint64_t *ret_seq) must_ch
  * 400 or 403 and returns false otherwise. *ret_name is the user's name. */
 bool store_on_behalf_of(struct request *r, struct str given, struct str *ret_name) must_check;
 
-/* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. Answers 400
- * and returns false otherwise. */
+/* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. Answers
+ * 400 and returns false otherwise. */
 bool store_models_param(struct request *r, struct str *ret_models) must_check;
 
 /* Puts `,"Name":` in front of the next member. */
@@ -75,7 +75,8 @@ void store_put_outcome(struct buf *b, struct request *r, struct str topic, uint6
 
 /* --- claim_reply.c ---------------------------------------------------------------------------- */
 
-/* A claim on its way to an engine: written, and then confirmed or given back. In the owner's memory. */
+/* A claim on its way to an engine: written, and then confirmed or given back. In the owner's
+ * memory. */
 struct delivery {
     struct str topic, lease; /* copies in the request's pool; at == NULL: no claim */
 };

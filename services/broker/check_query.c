@@ -57,8 +57,8 @@ static void on_checked(struct request *r, enum err error, struct str reply)
     if (r->is_answered)
         return;
     if (error == ERR_REDIS_LOST && check->was_up && !check->is_last) {
-        /* It stays parked: looked at again once the connection stands. Whether its nonce was stored is
-         * not known, so it is stored then. */
+        /* It stays parked: looked at again once the connection stands. Whether its nonce was stored
+         * is not known, so it is stored then. */
         if (!r->was_parked) {
             r->nonce = check->nonce;
             r->nonce.is_record_only = true;

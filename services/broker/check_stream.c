@@ -25,11 +25,11 @@ struct stream {
     struct deadline comment;
     struct str topic;
     uint64_t seq;
-    uint64_t attempt, n;         /* of the last piece read */
+    uint64_t attempt, n;           /* of the last piece read */
     uint64_t seen_attempt, seen_n; /* what the client has already (Last-Event-ID) */
-    struct buf out, sending;     /* to be sent; being sent */
-    struct buf answer;           /* answer text of this attempt so far */
-    uint64_t position;           /* last told, plus 1 */
+    struct buf out, sending;       /* to be sent; being sent */
+    struct buf answer;             /* answer text of this attempt so far */
+    uint64_t position;             /* last told, plus 1 */
     bool has_text, is_started, is_sending, is_reading, is_again, is_ending, is_ended;
 };
 
@@ -48,7 +48,8 @@ static void flush(struct stream *s)
     s->is_sending = true;
     s->is_ended = s->is_ending;
     h2o_iovec_t bytes = h2o_iovec_init(s->sending.at, s->sending.n);
-    h2o_send(s->r->h2o, &bytes, 1, s->is_ending ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+    h2o_send(s->r->h2o, &bytes, 1,
+             s->is_ending ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 
 static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
@@ -121,7 +122,8 @@ static unsigned read_pieces(struct stream *s, struct str rest)
 {
     struct str id, kind, text;
     unsigned count = 0;
-    while (rest.n > 0 && next_part(&rest, &id) && next_part(&rest, &kind) && next_part(&rest, &text)) {
+    while (rest.n > 0 && next_part(&rest, &id) && next_part(&rest, &kind) &&
+           next_part(&rest, &text)) {
         uint64_t attempt = 0, n = 0;
         struct str tail = id;
         struct str head = str_cut(&tail, '-');
@@ -190,7 +192,8 @@ static void end_with(struct stream *s, const struct outcome *o)
         s->attempt = 1;
     s->n++;
     buf_put_char(&data, '{');
-    store_put_outcome(&data, s->r, s->topic, s->seq, o, request_param_is_true(s->r, "Detail"), false);
+    store_put_outcome(&data, s->r, s->topic, s->seq, o, request_param_is_true(s->r, "Detail"),
+                      false);
     buf_put_char(&data, '}');
     put_event(s, is_done ? "done" : "error", buf_str(&data));
     buf_fini(&data);
@@ -221,7 +224,8 @@ static void on_partials(struct request *r, enum err error, struct str reply)
         return;
     }
     if (str_eq(reply, STR("missing"))) { /* the topic was deleted */
-        put_event(s, "error", STR("{\"detail\":\"There is no such thing here.\",\"code\":\"not_found\"}"));
+        put_event(s, "error",
+                  STR("{\"detail\":\"There is no such thing here.\",\"code\":\"not_found\"}"));
         s->is_ending = true;
         flush(s);
         return;
@@ -273,8 +277,8 @@ static void on_outcome(struct watch *watch, struct str outcome)
         pull(s);
 }
 
-/* A node that shuts down ends its streams between two events: clients go on elsewhere from their last
- * event id. */
+/* A node that shuts down ends its streams between two events: clients go on elsewhere from their
+ * last event id. */
 static void on_changed(struct watch *watch)
 {
     struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, watch, watch);
@@ -322,7 +326,8 @@ static void read_last_id(struct stream *s)
     if (id.at == NULL)
         id = request_param(s->r, "after");
     struct str attempt = str_cut(&id, '-');
-    if (id.at == NULL || !str_parse_u64(attempt, &s->seen_attempt) || !str_parse_u64(id, &s->seen_n))
+    if (id.at == NULL || !str_parse_u64(attempt, &s->seen_attempt) ||
+        !str_parse_u64(id, &s->seen_n))
         s->seen_attempt = s->seen_n = 0;
 }
 

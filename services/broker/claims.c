@@ -5,9 +5,15 @@
 
 #include <stdio.h>
 
-enum { LEASE_MAX_BYTES = 20, PARTIAL_INTERVAL_MS = 100, PARTIALS_MAX_BYTES = 1 << 20, REASON_MAX_BYTES = 1024 };
+enum {
+    LEASE_MAX_BYTES = 20,
+    PARTIAL_INTERVAL_MS = 100,
+    PARTIALS_MAX_BYTES = 1 << 20,
+    REASON_MAX_BYTES = 1024
+};
 
-/* A lease as it was given out, a string of digits; clients that made a number of it are understood. */
+/* A lease as it was given out, a string of digits; clients that made a number of it are understood.
+ */
 static bool read_lease(struct request *r, struct str *ret_lease)
 {
     const struct json_span *lease = request_member(r, "Lease");

@@ -7,7 +7,12 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 
-enum { FRAGMENT_MAX_BYTES = 64 << 10, MATCHES_MAX = 100, COMMENT_MAX_BYTES = 16 << 10, CURSOR_MAX = 44 };
+enum {
+    FRAGMENT_MAX_BYTES = 64 << 10,
+    MATCHES_MAX = 100,
+    COMMENT_MAX_BYTES = 16 << 10,
+    CURSOR_MAX = 44
+};
 
 struct lookup_poll {
     struct lookup_poll *previous, *next;
@@ -128,7 +133,8 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
             put_fragments(b, &lines, &pending, &is_first_fragment);
         buf_put_char(b, ']');
         if (is_detail)
-            buf_printf(b, ",\"Seq\":%.*s,\"Pending\":[%.*s]", STR_ARG(seq), STR_ARG(buf_str(&pending)));
+            buf_printf(b, ",\"Seq\":%.*s,\"Pending\":[%.*s]", STR_ARG(seq),
+                       STR_ARG(buf_str(&pending)));
         buf_put_char(b, '}');
     }
     buf_lit(b, "]}");
@@ -409,7 +415,8 @@ void broker_get_recommendations(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "After must be the Next of an earlier answer.");
         return;
     }
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("recommendations"), on_recommendations);
+    struct turn *turn =
+        request_begin_verb(r, LANE_READ, STR("recommendations"), on_recommendations);
     turn_put(turn, after);
     turn_end(turn);
 }

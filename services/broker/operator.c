@@ -72,7 +72,8 @@ static void on_status(struct request *r, enum err error, struct str reply)
     buf_put_u64(b, span_s);
     for (size_t i = 0; i < 3; i++)
         buf_printf(b, ",\"%s\":%llu", counts[i], (unsigned long long)numbers[i]);
-    buf_printf(b, ",\"DonePerSecond\":%.3f}", span_s == 0 ? 0.0 : (double)numbers[1] / (double)span_s);
+    buf_printf(b, ",\"DonePerSecond\":%.3f}",
+               span_s == 0 ? 0.0 : (double)numbers[1] / (double)span_s);
     uint64_t engine_n = lines_next_u64(&lines);
     buf_lit(b, ",\"Engines\":[");
     for (uint64_t i = 0; i < engine_n && lines_are_left(&lines); i++) {
@@ -138,7 +139,8 @@ void broker_queue(struct request *r)
     uint64_t after;
     if (state.at == NULL || state.n == 0)
         state = STR("Open");
-    if (!str_eq(state, STR("Open")) && !str_eq(state, STR("Pending")) && !str_eq(state, STR("Failed"))) {
+    if (!str_eq(state, STR("Open")) && !str_eq(state, STR("Pending")) &&
+        !str_eq(state, STR("Failed"))) {
         respond_error(r, ERR_BAD_REQUEST, "State must be Open, Pending or Failed.");
         return;
     }

@@ -39,7 +39,9 @@ static void refuse_full(struct request *r, enum err error, struct lines *rest)
     else
         snprintf(members, sizeof members, "\"depth\":%llu,\"eta_seconds\":null",
                  (unsigned long long)depth);
-    unsigned retry_s = !has_eta ? ETA_DEFAULT_S : eta_s > RETRY_MAX_S ? RETRY_MAX_S : (unsigned)eta_s;
+    unsigned retry_s = !has_eta              ? ETA_DEFAULT_S
+                       : eta_s > RETRY_MAX_S ? RETRY_MAX_S
+                                             : (unsigned)eta_s;
     respond_error_more(r, error, NULL, members, retry_s == 0 ? 1 : retry_s);
 }
 

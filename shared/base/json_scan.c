@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * json_scan.c - see json_scan.h. Recursive descent, bounded by JSON_DEPTH_MAX. UTF-8 is checked once for
- * the whole text, so strings are searched for quotes, backslashes and control characters only. */
+ * json_scan.c - see json_scan.h. Recursive descent, bounded by JSON_DEPTH_MAX. UTF-8 is checked
+ * once for the whole text, so strings are searched for quotes, backslashes and control characters
+ * only. */
 #include "shared/base/json_scan.h"
 
 #include <stdint.h>
@@ -176,7 +177,8 @@ static bool scan_comma(struct scan *s, char close)
 }
 
 /* At the opening bracket. Members go to `members` as long as there is room. */
-static bool scan_items(struct scan *s, char close, struct json_member *members, size_t most, size_t *n)
+static bool scan_items(struct scan *s, char close, struct json_member *members, size_t most,
+                       size_t *n)
 {
     struct json_member member;
     if (++s->depth > JSON_DEPTH_MAX)
@@ -231,7 +233,7 @@ static bool scan_value(struct scan *s, struct json_span *span)
     default:
         span->kind = JSON_SPAN_NUMBER;
         ok = *s->at == '-' || (*s->at >= '0' && *s->at <= '9') ? scan_number(s)
-                                                                 : fail(s, "a value is expected");
+                                                               : fail(s, "a value is expected");
     }
     span->raw = (struct str){start, (size_t)(s->at - start)};
     return ok;

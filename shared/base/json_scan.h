@@ -39,8 +39,9 @@ struct json_member {
 };
 
 /* Scans `text`, which must be one object and nothing else. The first `most` members are written to
- * `members`; *ret_n is how many there are, which may be more. False: *ret_reason is a text for people, *ret_at
- * the offset in bytes; *ret_is_object tells a JSON value that is no object from what is no JSON. */
+ * `members`; *ret_n is how many there are, which may be more. False: *ret_reason is a text for
+ * people, *ret_at the offset in bytes; *ret_is_object tells a JSON value that is no object from
+ * what is no JSON. */
 bool json_scan_object(struct str text, struct json_member *members, size_t most, size_t *ret_n,
                       const char **ret_reason, size_t *ret_at, bool *ret_is_object) must_check;
 

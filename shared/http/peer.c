@@ -39,6 +39,18 @@ static bool parse_address(struct str text, struct address *ret_address)
     return true;
 }
 
+/* Some proxies write 192.0.2.1:8080 and [2001:db8::1]:8080. */
+static struct str without_port(struct str text)
+{
+    const char *close = text.n > 0 && text.at[0] == '[' ? memchr(text.at, ']', text.n) : NULL;
+    if (close != NULL)
+        return (struct str){text.at + 1, (size_t)(close - text.at - 1)};
+    const char *colon = text.n == 0 ? NULL : memchr(text.at, ':', text.n);
+    if (colon != NULL && memrchr(text.at, ':', text.n) == colon)
+        text.n = (size_t)(colon - text.at);
+    return text;
+}
+
 static bool is_in_block(const struct address *a, const struct address *block)
 {
     unsigned whole = block->prefix_bits / 8, rest = block->prefix_bits % 8;
@@ -115,6 +127,7 @@ struct str peer_address(struct request *r)
         size_t start = comma == NULL ? 0 : (size_t)(comma + 1 - forwarded.at);
         struct str last = str_trim((struct str){forwarded.at + start, forwarded.n - start});
         struct address a;
+        last = without_port(last);
         if (!parse_address(last, &a))
             break;
         r->peer = request_copy(r, last);

@@ -12,9 +12,9 @@
 #include "shared/http/router.h"
 
 #include <errno.h>
-#include <strings.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 enum { MEMBERS_USUAL = 12 };
 
@@ -97,9 +97,9 @@ static size_t header_bytes(const h2o_req_t *h2o)
     return n;
 }
 
-/* More than one word on where the body ends, and a proxy in front may have taken another than libh2o:
- * the rest of the body would be served as a request (smuggling). libh2o keeps no such headers, so the
- * head is looked at as it came. */
+/* More than one word on where the body ends, and a proxy in front may have taken another than
+ * libh2o: the rest of the body would be served as a request (smuggling). libh2o keeps no such
+ * headers, so the head is looked at as it came. */
 static bool has_doubtful_length(const h2o_req_t *h2o)
 {
     unsigned lengths = 0;
@@ -109,7 +109,8 @@ static bool has_doubtful_length(const h2o_req_t *h2o)
     const char *head = socket->input->bytes, *end = h2o->entity.base;
     if (end < head || end > head + socket->input->size)
         return true; /* not where libh2o 2.2 keeps it: better no answer than a wrong one */
-    while (head < end && (head = memchr(head, '\n', (size_t)(end - head))) != NULL && ++head < end) {
+    while (head < end && (head = memchr(head, '\n', (size_t)(end - head))) != NULL &&
+           ++head < end) {
         size_t left = (size_t)(end - head);
         if ((*head | 0x20) == 'c' && left > 14)
             lengths += strncasecmp(head, "content-length", 14) == 0;
@@ -141,8 +142,9 @@ void request_start(struct server *server, h2o_req_t *h2o)
     if (server->is_draining)
         h2o->http1_is_persistent = 0;
     if (header_bytes(h2o) > server->config->header_max_bytes) {
-        respond_error(r, h2o->path.len > server->config->header_max_bytes / 2 ? ERR_URI_TOO_LONG
-                                                                            : ERR_HEADERS_TOO_LARGE,
+        respond_error(r,
+                      h2o->path.len > server->config->header_max_bytes / 2 ? ERR_URI_TOO_LONG
+                                                                           : ERR_HEADERS_TOO_LARGE,
                       NULL);
         return;
     }
@@ -170,7 +172,8 @@ void request_start(struct server *server, h2o_req_t *h2o)
         return;
     }
     if (!is_good_query(server, r->query)) {
-        respond_error(r, ERR_BAD_REQUEST, "The query string is not valid: broken %-escapes, or not UTF-8.");
+        respond_error(r, ERR_BAD_REQUEST,
+                      "The query string is not valid: broken %-escapes, or not UTF-8.");
         return;
     }
     if (authenticate(r))
@@ -272,7 +275,8 @@ bool request_body(struct request *r)
     bool is_object;
     if (r->members != NULL)
         return true;
-    struct str entity = {r->h2o->entity.base == NULL ? "" : r->h2o->entity.base, r->h2o->entity.len};
+    struct str entity = {r->h2o->entity.base == NULL ? "" : r->h2o->entity.base,
+                         r->h2o->entity.len};
     struct json_member *members = request_alloc(r, most * sizeof *members);
     bool ok = json_scan_object(entity, members, most, &r->member_n, &reason, &at, &is_object);
     if (ok && r->member_n > most) {
@@ -285,7 +289,8 @@ bool request_body(struct request *r)
         return true;
     }
     snprintf(detail, sizeof detail, "The body is not %s: %s (at byte %zu).",
-             str_eq(str_of(reason), STR("it is no object")) ? "a JSON object" : "valid JSON", reason, at);
+             str_eq(str_of(reason), STR("it is no object")) ? "a JSON object" : "valid JSON",
+             reason, at);
     respond_error(r, ERR_BAD_JSON, detail);
     return false;
 }
@@ -410,9 +415,10 @@ static struct request_verb *new_verb(struct request *r, request_reply_cb *on_rep
     struct request_verb *verb = malloc(sizeof *verb);
     if (verb == NULL)
         abort();
-    *verb = (struct request_verb){
-        .call.on_reply = on_verb_reply, .request = r, .on_reply = on_reply,
-        .begin_us = clock_mono_us()};
+    *verb = (struct request_verb){.call.on_reply = on_verb_reply,
+                                  .request = r,
+                                  .on_reply = on_reply,
+                                  .begin_us = clock_mono_us()};
     r->verb = verb;
     return verb;
 }

@@ -27,7 +27,7 @@ struct route {
     const char *method, *path;
     unsigned roles;
     handler *handle;
-    bool takes_signed_body;    /* User, Nonce and Hash may stand in a JSON body */
+    bool takes_signed_body; /* User, Nonce and Hash may stand in a JSON body */
 };
 
 struct request_verb;
@@ -42,14 +42,14 @@ struct request {
     struct str id;                 /* X-Request-Id */
     struct str peer;               /* address of the client, behind trusted proxies theirs */
     uint64_t start_us;
-    uint64_t verb_us;              /* how long the last verb took */
-    bool is_signed;                /* proved by User, Nonce and Hash */
+    uint64_t verb_us; /* how long the last verb took */
+    bool is_signed;   /* proved by User, Nonce and Hash */
     bool is_answered;
-    bool is_stream;                /* the answer is being streamed */
-    bool was_parked;               /* its duration is the wait of a long poll */
-    struct json_member *members;   /* of the body, once request_body has read it; NULL before */
+    bool is_stream;              /* the answer is being streamed */
+    bool was_parked;             /* its duration is the wait of a long poll */
+    struct json_member *members; /* of the body, once request_body has read it; NULL before */
     size_t member_n;
-    struct request_verb *verb;     /* under way */
+    struct request_verb *verb; /* under way */
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
@@ -59,8 +59,8 @@ struct request {
 /* Makes the request for `h2o` and finds its route; runs the handler, or answers what hinders it. */
 void request_start(struct server *server, h2o_req_t *h2o);
 
-/* The id of a request that was not started: the client's X-Request-Id if it is sane, else one of ours, in
- * the request's pool. */
+/* The id of a request that was not started: the client's X-Request-Id if it is sane, else one of
+ * ours, in the request's pool. */
 struct str request_id_of(struct server *server, h2o_req_t *h2o);
 
 /* Memory from the request's pool: never NULL, freed with the request, not zeroed. */
@@ -74,7 +74,8 @@ struct str request_param(struct request *r, const char *name);
 struct str request_second_param(struct request *r, const char *name);
 /* The same with '+' kept, for names that never hold white space. */
 struct str request_param_plus(struct request *r, const char *name);
-/* Reads a whole number parameter. Absent: `fallback`. Otherwise out of range: answers 400, false. */
+/* Reads a whole number parameter. Absent: `fallback`. Otherwise out of range: answers 400, false.
+ */
 bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
                        uint64_t fallback, uint64_t *ret_value) must_check;
 bool request_param_is_true(struct request *r, const char *name);
@@ -87,8 +88,9 @@ bool request_body(struct request *r) must_check;
 const struct json_span *request_member(struct request *r, const char *name);
 /* What it says, when it is a text; `at == NULL` otherwise. Lives as long as the request. */
 struct str request_member_text(struct request *r, const char *name);
-/* Typed members. On a wrong type, length (in bytes) or absence they answer 400 naming the member and
- * return false. An absent optional text has `at == NULL`, an absent optional bool is `fallback`. */
+/* Typed members. On a wrong type, length (in bytes) or absence they answer 400 naming the member
+ * and return false. An absent optional text has `at == NULL`, an absent optional bool is
+ * `fallback`. */
 bool request_text(struct request *r, const char *name, size_t min, size_t max,
                   struct str *ret_text) must_check;
 bool request_optional_text(struct request *r, const char *name, size_t max,

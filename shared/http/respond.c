@@ -15,8 +15,8 @@ static h2o_iovec_t vec(struct str s)
 /* `name` is a literal in lower case (HTTP/2 wants that), `value` lives as long as the request. */
 static void put_header(struct request *r, const char *name, struct str value)
 {
-    h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL, value.at,
-                          value.n);
+    h2o_add_header_by_str(&r->h2o->pool, &r->h2o->res.headers, name, strlen(name), 0, NULL,
+                          value.at, value.n);
 }
 
 void respond_header(struct request *r, const char *name, struct str value)
@@ -89,7 +89,8 @@ static void count(struct request *r, int status)
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
     if (log_is_on(LOG_DEBUG))
         log_write(LOG_DEBUG, "request", LOG_STR("id", r->id),
-                  LOG_S("route", r->route == NULL ? "none" : r->route->path), LOG_U("status", status),
+                  LOG_S("route", r->route == NULL ? "none" : r->route->path),
+                  LOG_U("status", status),
                   LOG_STR("account", r->account == NULL ? STR("") : r->account->name),
                   LOG_U("us", took_us));
 }
@@ -136,7 +137,8 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
         respond_header(r, "retry-after", str_of(seconds));
     }
     if (info->status == 401)
-        put_header(r, "www-authenticate", STR("Bearer realm=\"parley\", Parley-Signed realm=\"parley\""));
+        put_header(r, "www-authenticate",
+                   STR("Bearer realm=\"parley\", Parley-Signed realm=\"parley\""));
     buf_init(&body, 64 << 10);
     buf_printf(&body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
                err_reason(info->status), info->status);

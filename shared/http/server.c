@@ -2,9 +2,9 @@
  * server.c - see server.h.
  *
  * libh2o answers some requests itself, before any handler: a body over the limit, a broken chunk. A
- * filter gives these answers the form of ours. It also lingers: libh2o closes such a connection at once,
- * and closing with bytes unread resets it, which takes the answer away from a client that is still
- * sending. A second descriptor keeps it open while we read on and drop what comes. */
+ * filter gives these answers the form of ours. It also lingers: libh2o closes such a connection at
+ * once, and closing with bytes unread resets it, which takes the answer away from a client that is
+ * still sending. A second descriptor keeps it open while we read on and drop what comes. */
 #include "shared/http/server.h"
 
 #include "shared/http/peer.h"
@@ -19,7 +19,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, ACCEPTS_A_TURN = 64, ACCEPT_AGAIN_MS = 100, LINGER_MS = 2000, LINGERS_MAX = 256, SCRATCH_MAX = 32 << 20, PROBLEM_MAX = 768 };
+enum {
+    BACKLOG = 4096,
+    ACCEPTS_A_TURN = 64,
+    ACCEPT_AGAIN_MS = 100,
+    LINGER_MS = 2000,
+    LINGERS_MAX = 256,
+    SCRATCH_MAX = 32 << 20,
+    PROBLEM_MAX = 768
+};
 
 struct start_handler {
     h2o_handler_t super;
@@ -124,17 +132,18 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
             (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
         struct str id = request_id_of(((struct problem_filter *)self)->server, h2o);
         char *body = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX);
-        int n = snprintf(body, PROBLEM_MAX,
-                         "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
-                         "\"code\":\"%s\",\"instance\":\"%.*s\"}",
-                         err_reason(h2o->res.status), h2o->res.status, info->text, info->code,
-                         STR_ARG(id));
+        int n = snprintf(
+            body, PROBLEM_MAX,
+            "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
+            "\"code\":\"%s\",\"instance\":\"%.*s\"}",
+            err_reason(h2o->res.status), h2o->res.status, info->text, info->code, STR_ARG(id));
         problem->body = (struct str){body, (size_t)n};
         problem->super.do_send = send_problem;
         h2o->res.content_length = (size_t)n;
-        h2o->res.headers.entries[type].value = h2o_iovec_init(H2O_STRLIT("application/problem+json"));
-        h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-request-id"), 0, NULL, id.at,
-                              id.n);
+        h2o->res.headers.entries[type].value =
+            h2o_iovec_init(H2O_STRLIT("application/problem+json"));
+        h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-request-id"), 0, NULL,
+                              id.at, id.n);
         slot = &problem->super.next;
         linger_on(((struct problem_filter *)self)->server, h2o);
     }
@@ -252,8 +261,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
                  struct turn *turn, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id)
 {
-    *server = (struct server){
-        .loop = loop, .config = config, .turn = turn, .metrics = metrics};
+    *server = (struct server){.loop = loop, .config = config, .turn = turn, .metrics = metrics};
     snprintf(server->node_id, sizeof server->node_id, "%s", node_id);
     server->router = router_create(tables);
     server->blocks = blocks_create();
@@ -263,8 +271,8 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     server->h2o_config.server_name = h2o_iovec_init(H2O_STRLIT("parley"));
     server->h2o_config.max_request_entity_size = config->body_max_bytes;
     server->h2o_config.http1.req_timeout = config->idle_ms;
-    h2o_hostconf_t *host = h2o_config_register_host(
-        &server->h2o_config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    h2o_hostconf_t *host =
+        h2o_config_register_host(&server->h2o_config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
     h2o_pathconf_t *all = h2o_config_register_path(host, "/", 0);
     struct start_handler *start = (struct start_handler *)h2o_create_handler(all, sizeof *start);
     start->super.on_req = on_request;
@@ -278,8 +286,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
 
 void server_start(struct server *server, int fd)
 {
-    server->listener =
-        h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
+    server->listener = h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
     server->listener->data = server;
     h2o_socket_read_start(server->listener, on_accept);
 }

@@ -35,12 +35,12 @@ struct server {
     struct turn *turn;
     struct metrics *metrics;
     struct router *router;
-    struct blocks *blocks;       /* addresses with too many failed logins */
+    struct blocks *blocks; /* addresses with too many failed logins */
     struct token_key token_key;
     bool has_token_key;
     bool is_draining;
-    void *services;              /* what handlers work on: struct broker */
-    struct buf scratch;          /* for building one answer; cleared by its user */
+    void *services;     /* what handlers work on: struct broker */
+    struct buf scratch; /* for building one answer; cleared by its user */
     char node_id[24];
     uint64_t request_n;
 
@@ -49,8 +49,8 @@ struct server {
     h2o_accept_ctx_t accept;
     h2o_socket_t *listener;
     struct deadline accept_again;
-    unsigned linger_n;           /* closed connections whose unread bytes are still taken */
-    size_t open_n;               /* requests between start and gone */
+    unsigned linger_n; /* closed connections whose unread bytes are still taken */
+    size_t open_n;     /* requests between start and gone */
 };
 
 /* A bound and listening descriptor for "host:port" or "unix:/path". With `is_shared` several

@@ -38,7 +38,8 @@ void metrics_add(struct metrics *metrics, enum metric metric, int64_t delta)
     add(&metrics->values[metric], delta);
 }
 
-void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us, bool was_parked)
+void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us,
+                           bool was_parked)
 {
     metrics_add(metrics,
                 status >= 500   ? METRIC_REQUESTS_5XX
@@ -65,8 +66,9 @@ int64_t metrics_sum(enum metric metric)
 static void write_durations(struct buf *b)
 {
     int64_t total = 0, duration_us = 0;
-    buf_lit(b, "# HELP parley_request_duration_seconds Time to answer requests that were not parked\n"
-               "# TYPE parley_request_duration_seconds histogram\n");
+    buf_lit(b,
+            "# HELP parley_request_duration_seconds Time to answer requests that were not parked\n"
+            "# TYPE parley_request_duration_seconds histogram\n");
     for (unsigned bucket = 0; bucket <= METRICS_BUCKET_N; bucket++) {
         for (struct metrics *m = first; m != NULL; m = m->next)
             total += atomic_load_explicit(&m->buckets[bucket], memory_order_relaxed);

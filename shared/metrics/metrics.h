@@ -48,7 +48,8 @@ struct metrics {
 void metrics_register(struct metrics *metrics);
 void metrics_add(struct metrics *metrics, enum metric metric, int64_t delta);
 /* Counts one answered request. Parked ones are left out: their wait is no work of ours. */
-void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us, bool was_parked);
+void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us,
+                           bool was_parked);
 /* The sum over all threads. */
 int64_t metrics_sum(enum metric metric);
 /* Writes Prometheus's text format 0.0.4. */

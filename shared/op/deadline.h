@@ -14,8 +14,8 @@
 
 /* Zeroed is a valid, unset deadline. */
 struct deadline {
-    uint64_t at_ms;   /* on clock_mono_ms */
-    size_t place;     /* 1-based place in the heap; 0: not set */
+    uint64_t at_ms; /* on clock_mono_ms */
+    size_t place;   /* 1-based place in the heap; 0: not set */
     /* Runs once, on the loop's thread, at or after `at_ms`; the deadline is unset by then and may
      * be set again or freed inside. */
     void (*on_expire)(struct deadline *deadline);

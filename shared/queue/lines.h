@@ -35,7 +35,7 @@ static inline uint64_t lines_next_u64(struct lines *lines)
 /* One row: what was asked, see lua/include/claim.lua. */
 struct query_row {
     uint64_t created_ms;
-    struct str account, user_name, model_name; /* names as in keys */
+    struct str account, user_name, model_name;             /* names as in keys */
     struct str user, model, modifiers, traceparent, query; /* JSON; traceparent may be "" */
 };
 struct query_row lines_next_row(struct lines *lines);
@@ -47,7 +47,7 @@ struct outcome {
     struct str answer, think, model; /* JSON; empty without an answer */
     struct str reason;               /* JSON; of Failed and Cancelled */
     uint64_t answered_ms;
-    struct str attempt;              /* of Pending, where it is known */
+    struct str attempt; /* of Pending, where it is known */
 };
 struct outcome lines_next_outcome(struct lines *lines);
 

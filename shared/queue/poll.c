@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * poll.c - engines' polls: claiming, parking, and taking hand-overs (queue.h, lua/include/idle.lua).
+ * poll.c - engines' polls: claiming, parking, and taking hand-overs (queue.h,
+ * lua/include/idle.lua).
  *
  * A hand-over from another node travels by the bus, a poll's own "parked" by the reply to its
  * turn: they may come in either order. A hand-over that finds nobody while polls of its class
@@ -14,7 +15,7 @@ struct poll_call {
     struct turn_call call;
     struct queue *queue;
     struct poll_class *class;
-    struct poll *poll; /* NULL once it was cancelled */
+    struct poll *poll;                 /* NULL once it was cancelled */
     struct poll_call *previous, *next; /* of all under way */
     bool may_park;
     bool is_superseded; /* a newer poll of its engine came first: it is not to be parked */
@@ -337,7 +338,8 @@ void polls_on_drained(struct queue *queue, struct str names)
     queue->drained = (struct str){copy, names.n};
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
-            bool is_drained = is_listed(queue->drained, (struct str){class->name, class->account_n});
+            bool is_drained =
+                is_listed(queue->drained, (struct str){class->name, class->account_n});
             if (is_drained && !class->is_drained)
                 for (unsigned n = class->parked_n; n > 0; n--)
                     take_credit_back(queue, class);

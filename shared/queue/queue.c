@@ -142,7 +142,8 @@ static unsigned count_classes(const struct queue *queue)
 static void put_classes(struct queue *queue, unsigned n)
 {
     for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL && n > 0; class = class->next) {
+        for (struct poll_class *class = queue->classes[i]; class != NULL && n > 0;
+             class = class->next) {
             if (class->parked_n == 0 && !class->is_told)
                 continue;
             turn_put(queue->turn, (struct str){class->name, class->name_n});
@@ -252,8 +253,8 @@ void queue_tell_delivered(struct queue *queue)
     struct delivered_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         abort();
-    *call = (struct delivered_call){
-        .call.on_reply = on_told, .queue = queue, .n = queue->delivered_n};
+    *call =
+        (struct delivered_call){.call.on_reply = on_told, .queue = queue, .n = queue->delivered_n};
     turn_begin_plain(queue->turn, &call->call, LANE_FIRST, STR("delivered"));
     for (unsigned i = 0; i < queue->delivered_n; i++) {
         turn_put(queue->turn, str_of(queue->delivered[i]));
@@ -356,9 +357,9 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
                                .on_sent = on_turn_sent,
                                .arg = queue};
     queue->turn = turn_create(loop, config->redis, &turn);
-    queue->bus = bus_create(
-        loop, config->redis, config->prefix, config->node_id,
-        (struct bus_events){.on_event = on_event, .on_up = on_bus_up, .arg = queue});
+    queue->bus =
+        bus_create(loop, config->redis, config->prefix, config->node_id,
+                   (struct bus_events){.on_event = on_event, .on_up = on_bus_up, .arg = queue});
     queue_sync_soon(queue, config->rescan_ms);
     if (config->retention_s > 0)
         loop_set_deadline(loop, &queue->purge_timer, PURGE_EVERY_MS);
@@ -373,7 +374,8 @@ void queue_destroy(struct queue *queue)
     loop_cancel_deadline(queue->loop, &queue->reap_timer);
     loop_cancel_deadline(queue->loop, &queue->purge_timer);
     turn_destroy(queue->turn);
-    loop_cancel_deadline(queue->loop, &queue->delivered_timer); /* may be set by what was under way */
+    loop_cancel_deadline(queue->loop,
+                         &queue->delivered_timer); /* may be set by what was under way */
     bus_destroy(queue->bus);
     for (unsigned i = 0; i < queue->delivered_n; i++)
         free(queue->delivered[i]);

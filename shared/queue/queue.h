@@ -37,12 +37,12 @@ struct poll {
     struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
     /* Is somebody there to take a claim? Asked right before one is given. */
     bool (*is_alive)(struct poll *poll);
-    /* A claim for it: the poll is idle again; `claim` is valid inside the call only. The owner answers
-     * its engine and then calls queue_delivered or queue_give_back. */
+    /* A claim for it: the poll is idle again; `claim` is valid inside the call only. The owner
+     * answers its engine and then calls queue_delivered or queue_give_back. */
     void (*on_claim)(struct poll *poll, struct claim *claim);
     /* It ends without a claim: idle again. ERR_OK: with the empty body (a newer poll of that engine
-     * took its place, or nothing was there for one that may not wait). ERR_NOT_FOUND: its client has
-     * left. Else what failed. */
+     * took its place, or nothing was there for one that may not wait). ERR_NOT_FOUND: its client
+     * has left. Else what failed. */
     void (*on_end)(struct poll *poll, enum err error);
 };
 

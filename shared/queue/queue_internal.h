@@ -14,19 +14,19 @@ enum { CLASS_BUCKET_N = 256, WATCH_BUCKET_N = 4096, ENGINES_MAX = 256, DELIVERED
  * node: accounts and model lists are few. */
 struct poll_class {
     struct poll_class *next;
-    char *name;                  /* "<account>|<models>" */
+    char *name; /* "<account>|<models>" */
     size_t name_n, account_n;
-    struct poll *first, *last;   /* parked, oldest first */
+    struct poll *first, *last; /* parked, oldest first */
     unsigned parked_n, claiming_n;
-    bool is_drained;             /* the account gets no claims: its polls are held without credit */
-    bool is_told;                /* Redis knows of credits here: tell it when there are none */
-    struct buf *early;           /* hand-overs that came before the poll's own reply */
+    bool is_drained;   /* the account gets no claims: its polls are held without credit */
+    bool is_told;      /* Redis knows of credits here: tell it when there are none */
+    struct buf *early; /* hand-overs that came before the poll's own reply */
     unsigned early_n;
 };
 
 /* An engine that polled since the last sync. */
 struct engine_seen {
-    char name[300];              /* "<account> <engine>" */
+    char name[300]; /* "<account> <engine>" */
     char info[600];
 };
 
@@ -38,19 +38,19 @@ struct queue {
     struct bus *bus;
     struct poll_class *classes[CLASS_BUCKET_N];
     struct watch *watches[WATCH_BUCKET_N];
-    struct poll_call *calls;     /* polls that are claiming */
+    struct poll_call *calls; /* polls that are claiming */
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
     unsigned engine_n;
     char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
     unsigned delivered_n;
-    struct str drained;          /* names, ','; own memory */
+    struct str drained; /* names, ','; own memory */
     uint64_t added_n, done_n;
     uint64_t synced_ms;          /* when the last sync was sent */
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
     struct turn_call sync_call, reap_call, purge_call;
     bool is_syncing, is_reaping, is_purging;
-    bool is_counted;             /* in METRIC_CONNECTED */
+    bool is_counted; /* in METRIC_CONNECTED */
     char purge_cursor[32];
 };
 

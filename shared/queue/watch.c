@@ -41,7 +41,8 @@ static bool is_for(const struct watch *watch, struct str topic, uint64_t seq)
 
 /* Takes one matching watch after the other out of the bucket, so that callbacks may change it, and
  * puts those that stayed on back in. */
-static void each_watch(struct queue *queue, struct str topic, uint64_t seq, const struct str *outcome)
+static void each_watch(struct queue *queue, struct str topic, uint64_t seq,
+                       const struct str *outcome)
 {
     struct watch **bucket = bucket_of(queue, topic, seq), *at = *bucket;
     while (at != NULL) {

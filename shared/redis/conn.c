@@ -20,7 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000, CONNECT_MAX_MS = 3000, STEADY_MS = 1000, WIRE_MAX = 64 << 20 };
+enum {
+    BACKOFF_MIN_MS = 50,
+    BACKOFF_MAX_MS = 2000,
+    CONNECT_MAX_MS = 3000,
+    STEADY_MS = 1000,
+    WIRE_MAX = 64 << 20
+};
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_GREETING, CONN_UP };
 
 /* hiredis keeps one of these per command under way. */
@@ -265,8 +271,8 @@ static void on_disconnected(const redisAsyncContext *ac, int status)
 static void connect_now(struct redis_conn *conn)
 {
     const struct redis_address *a = conn->address;
-    redisAsyncContext *ac = a->path[0] != 0 ? redisAsyncConnectUnix(a->path)
-                                            : redisAsyncConnect(a->host, a->port);
+    redisAsyncContext *ac =
+        a->path[0] != 0 ? redisAsyncConnectUnix(a->path) : redisAsyncConnect(a->host, a->port);
     conn->state = CONN_CONNECTING;
     if (ac == NULL || ac->err != 0) {
         char reason[128];
@@ -405,8 +411,8 @@ enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, v
     return send_wire(conn, write_words(conn, argc, argv), on_reply, arg, false);
 }
 
-enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel, redis_reply_cb *on_message,
-                              void *arg)
+enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel,
+                              redis_reply_cb *on_message, void *arg)
 {
     struct str words[] = {STR("SUBSCRIBE"), channel};
     return send_wire(conn, write_words(conn, 2, words), on_message, arg, true);

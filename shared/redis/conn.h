@@ -41,8 +41,9 @@ bool redis_conn_is_up(const struct redis_conn *conn);
  * command, never before redis_conn_send returns. */
 typedef void redis_reply_cb(void *arg, const struct redisReply *reply);
 
-/* Sends `wire`, commands already in Redis's protocol, with a NUL behind it (buf_terminate), one reply expected. ERR_REDIS_LOST
- * (and no callback) when the connection is down. Written at redis_conn_flush at the latest. */
+/* Sends `wire`, commands already in Redis's protocol, with a NUL behind it (buf_terminate), one
+ * reply expected. ERR_REDIS_LOST (and no callback) when the connection is down. Written at
+ * redis_conn_flush at the latest. */
 enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_cb *on_reply,
                          void *arg) must_check;
 /* The same from words. */
@@ -50,8 +51,8 @@ enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, v
                             const struct str *argv) must_check;
 /* Subscribes to one channel; from then on the connection takes subscriptions only. The callback
  * runs for the confirmation, for every message, and once with NULL when the connection is lost. */
-enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel, redis_reply_cb *on_message,
-                              void *arg) must_check;
+enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel,
+                              redis_reply_cb *on_message, void *arg) must_check;
 /* Writes what was sent since the last call, now, instead of after the next poll. */
 void redis_conn_flush(struct redis_conn *conn);
 /* Gives the connection up, as if it had been lost, and makes a new one. */

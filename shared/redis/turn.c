@@ -199,7 +199,8 @@ static bool is_broken(const redisReply *reply)
     return true;
 }
 
-static void answer_lane(struct turn *turn, const struct lane *lane, const redisReply *reply, size_t at)
+static void answer_lane(struct turn *turn, const struct lane *lane, const redisReply *reply,
+                        size_t at)
 {
     for (struct turn_call *call = lane->first, *next; call != NULL; call = next, at++) {
         next = call->next;

@@ -139,6 +139,15 @@ suite('give-new-answer', {}, ({ test, cluster }) => {
     assert.equal((await cluster.answer({ Topic, Seq: 99, Query: 'two', Answer: ['to two'] })).Seq, 2);
   });
 
+  test('the identical answer again, its Seq off both times: 200, from whatever node', async () => {
+    const row = await claimed('Once?');
+    for (let i = 0; i < 3; i++) {
+      const body = await cluster.answer({ ...row, Seq: 7, Answer: ['once'] });
+      assert.equal(body.Seq, 1);
+      assert.equal(body.Status, 'Done');
+    }
+  });
+
   test('a text that no row held by this engine has: 409 query_mismatch', async () => {
     const row = await claimed('Why?');
     assertProblem(await cluster.answerRaw({ ...row, Query: 'Why not?' }), 409, 'query_mismatch');

@@ -198,7 +198,7 @@ class World {
     for (const [topic, queries] of this.topics) {
       for (const q of queries) if (q.state === 'Pending' && !this.below(3)) due.add(`${q.lease} ${topic}`);
     }
-    const counts = this.below(3) > 0; // half a millisecond says that no engine ever had it
+    const counts = this.below(3) > 0; // an odd deadline says that no engine ever had it
     for (const member of due) await this.shard.cmd('ZADD', `${PREFIX}leases`, 'XX', counts ? 2 : 1, member);
     await this.run(node, 'reap');
     for (const member of due) {

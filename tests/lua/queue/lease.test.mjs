@@ -7,7 +7,10 @@ import { ago, anything, lines, openOf, rowOf, scripts, set, soon, topicOf, ttl, 
 const LEASE_OVER = '"No answer came before the lease ended, in any attempt."';
 const minute = () => Math.floor(Date.now() / 60_000);
 
-const LATER = 9e12; // ms
+// Deadlines in ms; odd ones are of claims that no engine has yet.
+const LATER = 9e12;
+const OVER = 2;
+const UNDELIVERED = 1;
 
 // Topic t whose only query engine E holds under lease 7.
 const held = ({ attempt = 1, until = LATER, more = {} } = {}) => ({
@@ -230,25 +233,25 @@ scripts('reap', ({ cases, test, shard }) => {
   cases([
     { name: 'nothing runs: nothing to come back for', call: ['reap'], reply: '' },
     { name: 'what is not due is not touched', before: () => held({ until: Date.now() + 9000 }), call: ['reap'], reply: (r) => r > 6000 && r <= 9000 },
-    { name: 'a lease that ended: Open at the front, the attempt counted', before: held({ until: 2 }), call: ['reap'], reply: '', after: back(1) },
-    { name: 'a claim of three that ended leaves no list behind', before: heldThree({ until: 2 }), call: ['reap'], reply: '', after: back(3) },
+    { name: 'a lease that ended: Open at the front, the attempt counted', before: held({ until: OVER }), call: ['reap'], reply: '', after: back(1) },
+    { name: 'a claim of three that ended leaves no list behind', before: heldThree({ until: OVER }), call: ['reap'], reply: '', after: back(3) },
     {
       name: 'a lease of a topic that is gone goes',
-      before: { leases: zset({ '7 t': 1 }) },
+      before: { leases: zset({ '7 t': OVER }) },
       call: ['reap'],
       reply: '',
       after: { leases: null },
     },
     {
       name: 'a claim that never reached its engine has used no attempt up, not even the last',
-      before: held({ attempt: 3, until: 1 }),
+      before: held({ attempt: 3, until: UNDELIVERED }),
       call: ['reap'],
       reply: '',
       after: back(1, { attempts: [2] }),
     },
     {
       name: 'the node that let a claim lie is handed nothing more until it speaks again, another one is',
-      before: { ...held({ until: 1 }), 't:t': topicOf(['P 7 1 E 1 n2']), idle: zset({ 'n2 E|*': 5, 'n2 F|*': 5, 'n3 F|*': 1 }) },
+      before: { ...held({ until: UNDELIVERED }), 't:t': topicOf(['P 7 1 E 1 n2']), idle: zset({ 'n2 E|*': 5, 'n2 F|*': 5, 'n3 F|*': 1 }) },
       alive: ['n2', 'n3'],
       call: ['reap'],
       reply: (r) => r > 1000,
@@ -262,28 +265,28 @@ scripts('reap', ({ cases, test, shard }) => {
     },
     {
       name: 'race: a claim whose delivery was told as its lease ended is not taken from its engine',
-      before: held({ until: 1 }),
+      before: held({ until: UNDELIVERED }),
       calls: [['delivered', '7 t'], ['reap']],
       replies: ['ok', (r) => r > 100_000],
       after: { leases: zset({ '7 t': soon(150_000) }) },
     },
     {
       name: 'race: two nodes reap in one moment: the second finds nothing',
-      before: held({ until: 2 }),
+      before: held({ until: OVER }),
       calls: [['reap'], ['reap']],
       replies: ['', ''],
       after: back(1),
     },
     {
       name: 'race: a query answered as its lease ended is not given out again',
-      before: held({ until: 2 }),
+      before: held({ until: OVER }),
       calls: [['complete', 0, 't', 1, '', 'E', '"Q1"', lines('["a"]', 'null', 'null'), ''], ['reap']],
       replies: [(r) => r.startsWith('ok\n1\n'), ''],
       after: { 't:t': { ...topicOf(['D']), 'a:1': anything }, leases: null },
     },
     {
       name: 'an engine parked here gets what came back, in the reply',
-      before: { ...held({ until: 2 }), idle: zset({ 'n1 F|*': 2 }) },
+      before: { ...held({ until: OVER }), idle: zset({ 'n1 F|*': 2 }) },
       calls: [['claim', 0, 'G|m', '0'], ['claim', 0, 'F|*', '1'], ['reap']],
       replies: ['empty', 'parked', (r) => r > 1000],
       events: [lines('claim', 'F|*', 't', 8, 2, 1, 1, rowOf({ query: 'Q1' }))],
@@ -299,7 +302,7 @@ scripts('reap', ({ cases, test, shard }) => {
   test('a claim of three in its last attempt fails, and each of its rows is looked at once', async () => {
     await shard.seed({
       't:t': topicOf([...Array(3).fill('P 7 3 E 3'), ...Array(2000).fill('D')], { 'l:7': '1 2 3' }),
-      leases: zset({ '7 t': 2 }),
+      leases: zset({ '7 t': OVER }),
     });
     await shard.cmd('CONFIG', 'RESETSTAT');
     assert.equal(await shard.call('reap'), '');
@@ -313,7 +316,7 @@ scripts('reap', ({ cases, test, shard }) => {
 
   test('a hundred a call, the rest with the next', async () => {
     for (let i = 1; i <= 101; i++) await shard.seed({ [`t:${i}`]: topicOf([`P ${i} 1 E 1`]) });
-    await shard.cmd('ZADD', shard.key('leases'), ...Array.from({ length: 101 }, (_, i) => [i + 1, `${i + 1} ${i + 1}`]).flat());
+    await shard.cmd('ZADD', shard.key('leases'), ...Array.from({ length: 101 }, (_, i) => [2 * i, `${i + 1} ${i + 1}`]).flat());
     assert.equal(await shard.call('reap'), '0');
     assert.equal(await shard.cmd('ZCARD', shard.key('leases')), 1);
     assert.equal(await shard.call('reap'), '');
@@ -321,7 +324,7 @@ scripts('reap', ({ cases, test, shard }) => {
   });
 
   test('the counter of failures has a lifetime', async () => {
-    await shard.seed(held({ attempt: 3, until: 2 }));
+    await shard.seed(held({ attempt: 3, until: OVER }));
     await shard.call('reap');
     const [stat] = (await shard.names()).filter((name) => name.startsWith('stat:'));
     assert.deepEqual(await shard.get(stat), { failed: '1' });
@@ -340,7 +343,7 @@ scripts('reap', ({ cases, test, shard }) => {
     assert.equal(await shard.call('extend', 0, 't', '1', 'E'), 'ok\n');
     const { cmdstat_hmget } = await shard.redis.info('commandstats');
     assert.ok(Number(/calls=(\d+)/.exec(cmdstat_hmget)[1]) < 5, cmdstat_hmget);
-    await shard.cmd('ZADD', shard.key('leases'), 2, '1 t');
+    await shard.cmd('ZADD', shard.key('leases'), OVER, '1 t');
     assert.equal(await shard.call('reap'), '');
     const after = await shard.get('t:t');
     assert.equal(after.open, openOf([3, 1]));
