@@ -74,8 +74,8 @@ static void on_completed(struct request *r, enum err error, struct str reply)
     if (str_eq(tag, STR("ok")))
         queue_count_done(broker_of(r)->queue);
     if (op->wants_next) {
-        queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL, false,
-                         STR("{}"));
+        queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL,
+                         false, STR("{}"));
         return;
     }
     struct buf *b = &r->server->scratch;
@@ -122,12 +122,14 @@ static void put_text_list(struct buf *b, const struct json_span *value)
 /* "answer\nthink\nmodel" as lua/queue/complete.lua stores it. False after a 400. */
 static bool put_answer(struct buf *b, struct request *r)
 {
-    const struct json_span *answer = request_member(r, "Answer"), *think = request_member(r, "Think");
+    const struct json_span *answer = request_member(r, "Answer"),
+                           *think = request_member(r, "Think");
     struct str model;
     size_t n;
     bool is_list = is_text_list(answer, &n) && n > 0;
     if (!is_list && (answer == NULL || answer->kind != JSON_SPAN_TEXT)) {
-        respond_error(r, ERR_BAD_REQUEST, "Answer must be a non-empty array of strings, or a string.");
+        respond_error(r, ERR_BAD_REQUEST,
+                      "Answer must be a non-empty array of strings, or a string.");
         return false;
     }
     if (think != NULL && think->kind != JSON_SPAN_TEXT && !is_text_list(think, &n)) {
@@ -198,11 +200,12 @@ void broker_give_new_answer(struct request *r)
         .view = {.is_detail = request_param_is_true(r, "Detail"),
                  .is_deployed = r->account->is_deployed},
         .wants_next = request_param_is_true(r, "Next") && !r->server->is_draining};
+    /* Parameters are decoded in the scratch: before the answer is put there. */
+    if (!store_models_param(r, &op->models))
+        return;
     struct buf *answer = &r->server->scratch;
     buf_clear(answer);
     if (!put_answer(answer, r))
-        return;
-    if (!store_models_param(r, &op->models))
         return;
     r->state = op;
     r->on_gone = on_gone;

@@ -103,9 +103,10 @@ void queue_reap_by(struct queue *queue, uint64_t after_ms)
         loop_set_deadline(queue->loop, &queue->reap_timer, after_ms);
 }
 
-/* The next lease of all ends in that time. One that ends very soon has others who look after it: the
- * node that added, while it is on its way; the node of its engine. If they are gone, it is found overdue
- * by the next sync of any node. With all nodes after each lease, each would cost a call of all nodes. */
+/* The next lease of all ends in that time. One that ends very soon has others who look after it:
+ * the node that added, while it is on its way; the node of its engine. If they are gone, it is
+ * found overdue by the next sync of any node. With all nodes after each lease, each would cost a
+ * call of all nodes. */
 static void follow_lease(struct queue *queue, uint64_t next_ms)
 {
     uint64_t soon_ms = queue->config.lease_ms / 2;
@@ -218,7 +219,8 @@ struct delivered_call {
 };
 
 /* A confirmation waits for a turn that is sent anyway, from a fifth of the delivery lease on, and
- * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs avoid. */
+ * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs
+ * avoid. */
 static uint64_t delivered_soon_ms(const struct queue *queue)
 {
     return queue->config.delivery_ms / 5;

@@ -46,7 +46,7 @@ struct queue {
     unsigned delivered_n;
     struct str drained; /* names, ','; own memory */
     uint64_t added_n, done_n;
-    uint64_t synced_ms;          /* when the last sync was sent */
+    uint64_t synced_ms; /* when the last sync was sent */
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
     struct turn_call sync_call, reap_call, purge_call;
     bool is_syncing, is_reaping, is_purging;

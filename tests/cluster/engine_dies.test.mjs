@@ -235,6 +235,13 @@ suite('two answers at once', { nodes: 2, sweep: false }, ({ test, cluster }) => 
     }
   });
 
+  test('parameters beside an answer (Next, Models with escapes) do not get into what is stored', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim({ wait: 10 });
+    await cluster.answer({ Topic, Seq: 1, Answer: ['as it was sent'], next: true, query: { Models: 'small,large' } });
+    assert.deepEqual((await status(cluster, Topic)).Answer, ['as it was sent']);
+  });
+
   test('the same answer twice at once is told 200 twice, with one timestamp', async () => {
     const Topic = await openAgain();
     const [one, two] = await race(Topic, {}, { as: 'Inference_2' });
