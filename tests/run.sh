@@ -96,7 +96,7 @@ fuzz_one() {
     mkdir -p "$work" var/fuzz
     [ -d "$seeds" ] || seeds=
     # shellcheck disable=SC2086
-    ASAN_OPTIONS=allow_addr2line=1 UBSAN_OPTIONS=print_stacktrace=1 \
+    UBSAN_OPTIONS=print_stacktrace=1 \
         "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="var/fuzz/$name-" "$work" $seeds >"$OUT/fuzz-$name.log" 2>&1
 }
