@@ -5,7 +5,8 @@
  * that it can be sent again when Redis says that it does not know the function (a restart without
  * persistence, FUNCTION FLUSH): such a batch has certainly not run. A batch without an answer in
  * time means that Redis hangs: the connection is given up and everybody hears ERR_REDIS_LOST.
- * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. */
+ * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. When Redis
+ * has nothing to do, EARLY_CALLS verbs are enough to be sent before the loop's turn has ended. */
 #include "shared/redis/turn.h"
 
 #include "shared/base/buf.h"
@@ -23,7 +24,8 @@ enum {
     BATCH_CALLS_MAX = 128,
     BATCH_SOFT_BYTES = 256 << 10,
     BATCH_HARD_BYTES = 64 << 20,
-    IN_FLIGHT_MAX = 2,
+    IN_FLIGHT_MAX = 8,
+    EARLY_CALLS = 12,
     ANSWER_MAX_MS = 5000,
     FIXED_ARGS = 6,
 };
@@ -52,6 +54,7 @@ struct turn {
     unsigned in_flight_n;
     size_t pending_n;
     bool is_up, is_loading;
+    bool is_answering;    /* inside a callback of hiredis, which must not be made to write */
     struct batch *parked; /* found the library missing: sent again once it is loaded */
     /* The verb being written. */
     struct lane *lane;
@@ -216,6 +219,7 @@ static void answer_lane(struct turn *turn, const struct lane *lane, const redisR
 static void answer_batch(struct turn *turn, struct batch *batch, const redisReply *reply)
 {
     size_t at[LANE_NR + 1] = {0};
+    turn->is_answering = true;
     for (int i = 0; i < LANE_NR; i++)
         at[i + 1] = at[i] + batch->lanes[i].call_n;
     answer_lane(turn, &batch->lanes[LANE_CLAIM], reply, at[LANE_CLAIM]);
@@ -224,6 +228,7 @@ static void answer_batch(struct turn *turn, struct batch *batch, const redisRepl
     for (int i = 0; i < LANE_NR; i++)
         if (i != LANE_CLAIM)
             answer_lane(turn, &batch->lanes[i], reply, at[i]);
+    turn->is_answering = false;
     recycle(turn, batch);
 }
 
@@ -438,6 +443,9 @@ void turn_end(struct turn *turn)
         turn->collecting = new_batch(turn);
         write_batch(turn, batch);
         send_batch(turn, batch);
+    } else if (turn->in_flight_n == 0 && turn->collecting->call_n >= EARLY_CALLS &&
+               !turn->is_answering) {
+        turn_flush(turn); /* Redis has nothing to do: let it begin while this turn goes on */
     }
 }
 
