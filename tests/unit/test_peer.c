@@ -114,14 +114,30 @@ static void what_a_client_wrote_in_a_header_of_its_own_does_not_count(void **sta
 
 static void what_is_no_address_ends_the_list(void **state)
 {
-    static const char *const bad[] = {
-        "unknown", "", ",", "198.51.100.7:80", "x, ", "198.51.100.777", "198.51.100.7 10.0.0.1",
-        "%31"};
+    static const char *const bad[] = {"unknown",
+                                      "",
+                                      ",",
+                                      "198.51.100.7:http:80",
+                                      "[198.51.100.7",
+                                      "x, ",
+                                      "198.51.100.777",
+                                      "198.51.100.7 10.0.0.1",
+                                      "%31"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         begin("10.1.2.3", "10.0.0.0/8");
         add_forwarded(bad[i]);
         end("10.1.2.3");
     }
+}
+
+static void a_port_behind_an_address_is_passed_over(void **state)
+{
+    begin("10.1.2.3", "10.0.0.0/8");
+    add_forwarded("198.51.100.7:8080");
+    end("198.51.100.7");
+    begin("10.1.2.3", "10.0.0.0/8");
+    add_forwarded("[2001:db8::7]:8080");
+    end("2001:db8::7");
 }
 
 static void blocks_hold_addresses_and_networks(void **state)
@@ -220,6 +236,7 @@ int main(void)
         cmocka_unit_test(the_last_one_that_is_no_trusted_proxy_counts),
         cmocka_unit_test(what_a_client_wrote_in_a_header_of_its_own_does_not_count),
         cmocka_unit_test(what_is_no_address_ends_the_list),
+        cmocka_unit_test(a_port_behind_an_address_is_passed_over),
         cmocka_unit_test(blocks_hold_addresses_and_networks),
         cmocka_unit_test(a_list_is_checked_before_it_is_used),
         cmocka_unit_test(a_refused_address_is_refused_for_its_time),
