@@ -70,5 +70,7 @@ void server_start(struct server *server, int fd);
 /* Stops accepting. Requests under way are answered; connections close with their answers. */
 void server_drain(struct server *server);
 void server_fini(struct server *server);
+/* The largest body that the route takes. */
+size_t server_body_max(const struct server *server, const struct route *route);
 
 #endif
