@@ -9,6 +9,7 @@
 
 #include "shared/http/peer.h"
 #include "shared/http/router.h"
+#include "shared/http/websocket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -320,6 +321,7 @@ void server_drain(struct server *server)
         server->listener = NULL;
     }
     h2o_context_request_shutdown(&server->context);
+    websocket_close_all(server);
 }
 
 void server_fini(struct server *server)
