@@ -119,8 +119,8 @@ static void close_bracket(struct check *c, struct str rest)
     size_t at = 0;
     bool is_mark = find_bracket(c, &at);
     if (is_mark)
-        is_mark = read_mark((struct str){c->out->at + at + 1, c->out->n - at - 1}, is_named,
-                            c->given_n);
+        is_mark =
+            read_mark((struct str){c->out->at + at + 1, c->out->n - at - 1}, is_named, c->given_n);
     if (!is_mark) {
         buf_put_char(c->out, ']');
         return;
