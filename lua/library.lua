@@ -73,6 +73,11 @@ end
 --- include lua/topic/rename.lua
 --- include lua/topic/delete.lua
 --- include lua/topic/purge.lua
+do
+--- include lua/queue/ask.lua
+--- include lua/queue/ask_leave.lua
+--- include lua/queue/sweep_asks.lua
+end
 --- include lua/operator/status.lua
 --- include lua/operator/list.lua
 --- include lua/operator/retry.lua
