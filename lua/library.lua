@@ -45,6 +45,9 @@ do
 --- include lua/documents/packs.lua
 --- include lua/documents/chunk.lua
 --- include lua/documents/passages.lua
+--- include lua/documents/watch_indexing.lua
+--- include lua/documents/watch_indexing_again.lua
+--- include lua/documents/unwatch_indexing.lua
 end
 
 --- include lua/queue/add.lua
