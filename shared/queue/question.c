@@ -341,6 +341,8 @@ static void ask(struct question *q, const struct question_settings *s)
     turn_put(turn, buf_str(&model));
     turn_put(turn, s->weight.n > 0 ? s->weight : STR("1"));
     turn_put(turn, buf_str(&tail));
+    if (s->max_waiting > 0)
+        turn_put_u64(turn, s->max_waiting);
     turn_end(turn);
     buf_fini(&tail);
     buf_fini(&user);

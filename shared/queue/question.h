@@ -47,6 +47,7 @@ struct question_events {
 struct question_settings {
     struct str user;        /* whose it is, as engines see it: 1 to 128 bytes */
     struct str account;     /* whose waiting queries it counts among: a name, see buf_put_name */
+    unsigned max_waiting;   /* of those; 0: only the queue's own bound */
     struct str weight;      /* of its share; n == 0: 1 */
     struct str model;       /* n == 0: any */
     struct str query;       /* what the user said last */
