@@ -4,6 +4,7 @@
 // tokens that it would not issue are forged under its keys, or under others.
 import assert from 'node:assert/strict';
 import { createPublicKey } from 'node:crypto';
+import { connect, constants } from 'node:http2';
 import { after, describe, it } from 'node:test';
 import {
   assertMembers,
@@ -313,6 +314,25 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
     assert.equal(first.keyRequests, before + 1);
     assertOk(await me(cluster, first.sign(), { node: 0 }));
     assert.equal(first.keyRequests, before + 1);
+  });
+
+  test('a request that is taken back while it waits for a key is forgotten', async () => {
+    first.rotate();
+    const { arrived, release } = first.hold();
+    // Only over HTTP/2 does a client tell; a ping comes back once all before it has been read.
+    const session = connect(cluster.nodes[0].url);
+    const seen = () => new Promise((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve())));
+    const headers = { ':path': '/api/me', authorization: `Bearer ${first.sign()}` };
+    const [gone, stays] = [session.request(headers), session.request(headers)];
+    const answered = new Promise((resolve) => stays.once('response', resolve));
+    await arrived;
+    await seen();
+    gone.close(constants.NGHTTP2_CANCEL);
+    await seen();
+    release();
+    assert.equal((await answered)[':status'], 200);
+    session.destroy();
+    assertOk(await me(cluster, first.sign(), { node: 0 }));
   });
 
   test('a node that stops while requests wait for a key stops', async () => {
