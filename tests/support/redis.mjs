@@ -146,6 +146,10 @@ async function ping(port) {
   }
 }
 
+// The server that tests run against: the installed one, or what PARLEY_TEST_REDIS names (see
+// tests/servers.sh).
+const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
+
 // Starts redis-server. aof: true keeps an append-only file (fsync always, so that what was
 // acknowledged is there after a kill); false keeps nothing.
 //
@@ -167,7 +171,7 @@ export async function startRedis({ aof = false, args = [] } = {}) {
     log = '';
     child = adopt(
       spawn(
-        'redis-server',
+        program,
         [
           '--port',
           port,
