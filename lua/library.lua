@@ -30,6 +30,17 @@ do
 --- include lua/documents/doc.lua
 --- include lua/documents/doc_delete.lua
 --- include lua/documents/doc_reindex.lua
+--- include lua/documents/job_begin.lua
+--- include lua/documents/job_steal.lua
+--- include lua/documents/job_upload.lua
+--- include lua/documents/job_text.lua
+--- include lua/documents/job_progress.lua
+--- include lua/documents/job_parsed.lua
+--- include lua/documents/job_vectors.lua
+--- include lua/documents/job_store.lua
+--- include lua/documents/job_fail.lua
+--- include lua/documents/job_release.lua
+--- include lua/documents/sweep.lua
 end
 
 --- include lua/queue/add.lua

@@ -10,7 +10,8 @@ verbs.docs = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local before = args[a + 2] == '' and '+inf' or '(' .. args[a + 2]
     local text = {'ok', ''}
-    for _, doc in ipairs(call('ZREVRANGEBYSCORE', P .. 'docs:' .. args[a + 1], before, '-inf', 'LIMIT', 0, DOCS_PAGE)) do
+    local key = P .. 'docs:' .. args[a + 1]
+    for _, doc in ipairs(call('ZREVRANGEBYSCORE', key, before, '-inf', 'LIMIT', 0, DOCS_PAGE)) do
         text[#text + 1] = document_lines(doc)
     end
     text[2] = #text - 2

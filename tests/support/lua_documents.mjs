@@ -6,7 +6,7 @@
 //
 // makes every key of these documents, of their spaces and jobs, as the verbs leave them.
 import assert from 'node:assert/strict';
-import { ago, assertFits, soon, stream, ttl, zset } from './lua.mjs';
+import { ago, anything, assertFits, soon, stream, ttl, zset } from './lua.mjs';
 
 export const ALICE = 'o:alice';
 export const BOB = 'o:bob';
@@ -35,14 +35,14 @@ export function packOf(...chunks) {
 export const PACK = packOf([0, 10]);
 
 // What documents are made of, with everything a test does not say.
-//   state QUEUED (upload), RUNNING (upload, or text once it is parsed), INDEXED (text, pack), FAILED (nothing)
+//   state QUEUED, INDEXING (upload), INDEXED (text, pack), FAILED (nothing)
 //   upload, text ([number, block, …]), oldText, pack, generation, chunks: what is there
 //   j: number of its job; job: changes of the job's hash
 function fullOf({ n, state = 'QUEUED', ...more }) {
   const isIndexed = state === 'INDEXED';
   const one = {
     n, state, space: ALICE, sha: shaOf(n), path: '', url: '', j: n, filename: `"f${n}.txt"`, type: 'text/plain', kind: 'text',
-    upload: state === 'QUEUED' ? `bytes ${n}` : undefined,
+    upload: state === 'QUEUED' || state === 'INDEXING' ? `bytes ${n}` : undefined,
     text: isIndexed ? [5, 'block'] : undefined,
     generation: isIndexed ? 5 : 0,
     created: CREATED + n, updated: CREATED + n, model: isIndexed ? 'hash' : '', vectors: '', digest: '', chunks: isIndexed ? 1 : 0, ...more,
@@ -58,7 +58,7 @@ export const storedBytes = (one) => (one.upload ?? '').length + (one.pack ?? '')
 export function docOf(given) {
   const one = fullOf(given);
   return {
-    space: one.space, filename: one.filename, type: one.type, kind: one.kind, size: (one.upload ?? 'bytes').length, sha: one.sha, status: one.state,
+    space: one.space, filename: one.filename, type: one.type, kind: one.kind, size: (one.upload ?? 'bytes 1').length, sha: one.sha, status: one.state,
     created: one.created, updated: one.updated, job: jobId(one.j), generation: one.generation, chunks: one.chunks, chars: one.chars ?? 0, blocks: one.blocks ?? 0,
     bytes: storedBytes(one), model: one.model, path: one.path, url: one.url, vectors: one.vectors,
     text: one.text ? one.text[0] : '', text_bytes: bytesOf(one.text), old_text: one.oldText ? one.oldText[0] : '', old_text_bytes: bytesOf(one.oldText),
@@ -156,3 +156,100 @@ export function partsOf(text) {
 
 // A job that stays for an hour after it was cancelled.
 export const cancelled = (given) => ttl(HOUR_S, { ...jobOf(given), status: 'CANCELLED', updated: ago() });
+
+// --- indexers ----------------------------------------------------------------------------------
+
+const VECTOR_BYTES = 16;
+export const vectorOf = (...numbers) => Buffer.from(new Float32Array(numbers).buffer).toString('latin1');
+export const VECTOR = vectorOf(1, 0, 0, 0);
+assert.equal(VECTOR.length, VECTOR_BYTES);
+
+// What an indexer does with the stream and the verbs of a job.
+export class Indexer {
+  constructor(shard, consumer = 'i1') {
+    this.shard = shard;
+    this.consumer = consumer;
+  }
+
+  // The next entry of the stream: {entry, job}, undefined when there is none.
+  async read() {
+    await this.group();
+    const got = await this.shard.cmd('XREADGROUP', 'GROUP', 'indexers', this.consumer, 'COUNT', 1, 'STREAMS', this.shard.key('jobs'), '>');
+    return got ? { entry: got[0][1][0][0], job: got[0][1][0][1][1] } : undefined;
+  }
+
+  // The group is there, as after the first look of any indexer.
+  group() {
+    return this.shard.call('job_steal', this.consumer, 1e9);
+  }
+
+  async steal(idle = 0) {
+    const reply = await this.shard.call('job_steal', this.consumer, idle);
+    const [entry, job] = reply.split('\n');
+    return reply === 'none' ? undefined : { entry, job };
+  }
+
+  // The lease and what else the job's facts are, or the word that refuses it.
+  async begin({ entry, job }) {
+    const reply = await this.shard.call('job_begin', entry, job, this.consumer);
+    const [word, lease, attempt, doc, space, stage, kind, filename, size, isReindex, chars, blocks] = reply.split('\n');
+    return word === 'ok' ? { entry, job, lease, attempt, doc, space, stage, kind, filename, size, isReindex, chars, blocks } : word;
+  }
+
+  async take() {
+    const read = await this.read();
+    return read && this.begin(read);
+  }
+
+  call(verb, { job, lease }, ...rest) {
+    return this.shard.call(verb, job, lease, ...rest);
+  }
+
+  parsed(run, { blocks = ['block'], cap = 1e6, chars = 5 } = {}) {
+    return this.call('job_parsed', run, chars, cap, ...blocks);
+  }
+  store(run, { model = 'hash', dimension = 4, vectors = 'exact', chunks = 1, cap = 1e6, pack = PACK } = {}) {
+    return this.call('job_store', run, model, dimension, vectors, chunks, cap, pack);
+  }
+  vectors(run, { digest = 'abc', first = 0, vectors = [VECTOR] } = {}) {
+    return this.call('job_vectors', run, digest, first, ...vectors);
+  }
+
+  // The next job from its entry to its end; all its replies are ok.
+  async index(options = {}) {
+    const run = await this.take();
+    if (run.blocks === '0') assert.equal(await this.parsed(run, options), 'ok');
+    if (options.vectors === 'set') assert.equal(await this.vectors(run, { digest: options.digest, vectors: Array(options.chunks ?? 1).fill(VECTOR) }), 'ok');
+    assert.equal(await this.store(run, options), 'ok');
+    return run;
+  }
+}
+
+// Does this server know vector sets?
+export async function knowsVectorSets(shard) {
+  return (await shard.cmd('COMMAND', 'INFO', 'VADD'))[0] !== null;
+}
+
+// The body of a test that needs vector sets, or needs a server without.
+export const withVectorSets = (body) => async (shard, t) =>
+  (await knowsVectorSets(shard)) ? body(shard) : t.skip('this server has no vector sets');
+export const withoutVectorSets = (body) => async (shard, t) =>
+  (await knowsVectorSets(shard)) ? t.skip('this server has vector sets') : body(shard);
+
+// All of the documents, except what is the clock's own, as the keys that they must be now. Entries are
+// new with each release: only their jobs are compared.
+export async function assertDocuments(shard, documents, more = {}) {
+  const keys = keysOf(...documents);
+  for (const given of documents) {
+    const [doc, job] = [keys[`doc:${docId(given.n)}`], keys[`job:${jobId(given.j ?? given.n)}`]];
+    for (const hash of [doc, job]) Object.assign(hash, { created: anything, updated: anything });
+    Object.assign(job, { entry: anything });
+  }
+  for (const name of Object.keys(keys)) if (/^(docs|recent_jobs):/.test(name)) keys[name] = zset(Object.fromEntries(Object.keys(keys[name].value).map((member) => [member, anything])));
+  const open = keys.jobs?.value.map(([, { job }]) => job).sort() ?? [];
+  keys.jobs = (found) => found.map(([, { job }]) => job).sort().join() === open.join();
+  keys.meta = anything;
+  const all = { ...keys, ...more };
+  for (const name of Object.keys(all)) if (all[name] === null) delete all[name];
+  await shard.assertKeys(all);
+}
