@@ -151,7 +151,9 @@ static void tables_keep_their_rows_and_cells(void **state)
                                                                                           "w:tc></"
                                                                                           "w:tr></"
                                                                                           "w:"
-                                                                                          "tbl>" P("After"))),
+                                                                                          "tbl>" P(
+                                                                                              "Afte"
+                                                                                              "r"))),
         "Before\n\na b | c\nd | e f\n\nAfter");
 }
 
