@@ -41,6 +41,10 @@ do
 --- include lua/documents/job_fail.lua
 --- include lua/documents/job_release.lua
 --- include lua/documents/sweep.lua
+--- include lua/documents/search.lua
+--- include lua/documents/packs.lua
+--- include lua/documents/chunk.lua
+--- include lua/documents/passages.lua
 end
 
 --- include lua/queue/add.lua
