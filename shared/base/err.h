@@ -37,6 +37,7 @@
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Something broke on our side.")        \
     X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \
     X(REDIS_LOST,       503, "redis_lost",       LOG_WARN,  "The store is not reachable: retry shortly.") \
+    X(PROVIDER_DOWN,    503, "provider_down",    LOG_INFO,  "The OpenID provider's keys cannot be had now, so this token cannot be checked: retry shortly.") \
     X(DRAINING,         503, "draining",         LOG_INFO,  "This node is shutting down: retry on another.") \
     X(TIMEOUT,          503, "timeout",          LOG_WARN,  "The store took too long: retry shortly.")
 /* clang-format on */

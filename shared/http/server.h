@@ -17,6 +17,7 @@ struct request;
 struct route;
 struct router;
 struct blocks;
+struct oidc;
 struct websocket;
 
 /* What all threads of a process share; read-only while they run, except where noted. */
@@ -40,6 +41,7 @@ struct server {
     struct blocks *blocks; /* addresses with too many failed logins */
     struct token_key token_key;
     bool has_token_key;
+    struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
     bool is_draining;
     void *services;     /* what handlers work on: struct broker */
     struct buf scratch; /* for building one answer; cleared by its user */
