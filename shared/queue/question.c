@@ -274,7 +274,7 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
         if (is_again)
             look(q);
         if (q->events->on_asked != NULL)
-            q->events->on_asked(q->context, q->watch.topic);
+            q->events->on_asked(q->context, q->watch.topic, is_made);
     } else if (error != ERR_OK) {
         end_plain(q, QUESTION_LOST);
     } else if (str_eq(tag, STR("no_engine"))) {

@@ -36,8 +36,8 @@ struct question_end {
 
 struct question_events {
     /* The question is in the queue or has its answer there: `topic` (a name, its Seq is 1) lives as
-     * long as the question. NULL: not wanted. */
-    void (*on_asked)(void *context, struct str topic);
+     * long as the question. `is_new`: nobody had asked it before. NULL: not wanted. */
+    void (*on_asked)(void *context, struct str topic, bool is_new);
     /* Exactly once, unless the question is cancelled, never before question_start returns; the
      * question is gone. What `end` holds is valid inside the call only. */
     void (*on_end)(void *context, const struct question_end *end);
