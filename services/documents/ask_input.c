@@ -20,32 +20,22 @@ static bool refuse(struct request *r, const char *name, const char *what, double
     return false;
 }
 
-static bool read_text(struct request *r, const char *name, size_t min_chars, size_t max_chars,
-                      struct str *ret_text)
+bool ask_input_optional_text(struct request *r, const char *name, size_t max_chars,
+                             struct str *ret_text)
 {
     char detail[192];
     struct str text = request_member_text(r, name);
-    size_t chars = text.at == NULL || text.n > 4 * max_chars ? 0 : text_length(text);
-    if (text.at == NULL || text.n > 4 * max_chars || chars < min_chars || chars > max_chars) {
-        snprintf(detail, sizeof detail, "%s must be a string of %zu to %zu characters.", name,
-                 min_chars, max_chars);
+    *ret_text = STR("");
+    if (request_member(r, name) == NULL)
+        return true;
+    if (text.at == NULL || text.n > 4 * max_chars || text_length(text) > max_chars) {
+        snprintf(detail, sizeof detail, "%s must be a string of 0 to %zu characters.", name,
+                 max_chars);
         respond_error(r, ERR_BAD_REQUEST, detail);
         return false;
     }
     *ret_text = text;
     return true;
-}
-
-bool ask_input_text(struct request *r, const char *name, size_t max_chars, struct str *ret_text)
-{
-    return read_text(r, name, 1, max_chars, ret_text);
-}
-
-bool ask_input_optional_text(struct request *r, const char *name, size_t max_chars,
-                             struct str *ret_text)
-{
-    *ret_text = STR("");
-    return request_member(r, name) == NULL || read_text(r, name, 0, max_chars, ret_text);
 }
 
 bool ask_input_whole(struct request *r, const char *name, unsigned min, unsigned max,

@@ -9,10 +9,7 @@
 
 #include "shared/http/request.h"
 
-/* A text of 1 to `max_chars` characters. */
-bool ask_input_text(struct request *r, const char *name, size_t max_chars,
-                    struct str *ret_text) must_check;
-/* The same, 0 to `max_chars` characters; "" when it is absent. */
+/* A text of 0 to `max_chars` characters; "" when it is absent. */
 bool ask_input_optional_text(struct request *r, const char *name, size_t max_chars,
                              struct str *ret_text) must_check;
 bool ask_input_whole(struct request *r, const char *name, unsigned min, unsigned max,

@@ -34,6 +34,7 @@ const char *err_reason(int status)
     case 426: return "Upgrade Required";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
+    case 507: return "Insufficient Storage";
     case 503: return "Service Unavailable";
     default: return "Internal Server Error";
     }

@@ -30,6 +30,8 @@ struct route {
     bool takes_signed_body; /* User, Nonce and Hash may stand in a JSON body */
     bool takes_token_param; /* a bearer token may stand in the parameter `token` */
     size_t body_max_bytes;  /* of its bodies; 0: the server's (struct server_config) */
+    enum err too_large;     /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
+    bool tells_error;       /* its errors have the member `error` too, the text of `detail` */
 };
 
 /* What a provider's token says of its owner, besides the account's name; in the request's pool. */

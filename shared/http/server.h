@@ -16,6 +16,7 @@
 struct request;
 struct route;
 struct router;
+struct services;
 struct blocks;
 struct oidc;
 struct websocket;
@@ -43,8 +44,8 @@ struct server {
     bool has_token_key;
     struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
     bool is_draining;
-    void *services;     /* what handlers work on: struct broker */
-    struct buf scratch; /* for building one answer; cleared by its user */
+    struct services *services; /* what handlers work on, borrowed (services/services.h) */
+    struct buf scratch;        /* for building one answer; cleared by its user */
     char node_id[24];
     uint64_t request_n;
 
@@ -75,7 +76,8 @@ void server_start(struct server *server, int fd);
 /* Stops accepting. Requests under way are answered; connections close with their answers. */
 void server_drain(struct server *server);
 void server_fini(struct server *server);
-/* The largest body that the route takes. */
+/* The largest body that the route takes, and what a larger one is answered with. */
 size_t server_body_max(const struct server *server, const struct route *route);
+enum err server_too_large(const struct route *route);
 
 #endif
