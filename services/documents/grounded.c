@@ -150,7 +150,7 @@ static void on_asked(void *context, struct str topic, bool is_new)
     bool was_resumed = follow_is_resumed(&g->follow);
     if (!g->is_stream)
         return;
-    follow_watch(&g->follow, topic, 1);
+    follow_watch(&g->follow, request_copy(g->r, topic), 1); /* it may outlive the question */
     stream_start(stream);
     g->is_streaming = true;
     if (was_resumed && is_new) {

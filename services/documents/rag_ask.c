@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * rag_ask.c - POST /api/rag/ask: an owner asks over documents of theirs (contract, section 5).
  *
- *   documents_rag_ask --(refine_prompt) admit--> REWRITING --+
- *        |                                                   v
- *        +------------------------------------------> RETRIEVING --nothing, or all as it is--+
- *                                                            | rerank                        v
- *                                                            +--> RERANKING ----------> grounded.h
+ *   documents_rag_ask --> RETRIEVING --nothing--------------------------------------+
+ *                          |      ^                                               |
+ *            refine_prompt |      | the rewritten question                        v
+ *                          v      |                                          grounded.h
+ *                         REWRITING                                               ^
+ *                                                                                 |
+ *                         RETRIEVING --all as it is, or rerank--> RERANKING ------+
  *
- * The nonce and the limit go with the first of these that speaks to Redis. Rewriting and reranking
- * take a part of the time only, so that some is left for the answer. Marks name citations: [1] the
- * first one of the list. */
+ * The question is searched for as it is first, even if it is to be rewritten: where there is
+ * nothing to be found no engine is asked, and what it finds is there if the rewritten one finds
+ * nothing. The nonce and the limit go with that search. Rewriting and reranking take a part of the
+ * time only, so that some is left for the answer. Marks name citations: [1] the first one of the
+ * list. */
 #include "services/documents/ask_input.h"
 #include "services/documents/grounded.h"
 #include "services/documents/handlers.h"
@@ -33,11 +37,11 @@ struct rag_ask {
     unsigned top_k, max_tokens;
     double temperature;
     bool is_refining, is_reranking;
-    struct str limits;
     struct str query; /* what is searched for */
     struct presence presence;
     struct rewrite *rewrite;
-    struct retrieval *retrieval;
+    struct retrieval *first, *second; /* of the question, and of the rewritten one */
+    const struct retrieval *found;    /* the one that is used */
     struct rerank *rerank;
     bool was_reranked;
     uint64_t rerank_us;
@@ -130,10 +134,10 @@ static void on_presence_end(struct presence *presence, bool has_left)
     struct rag_ask *op = H2O_STRUCT_FROM_MEMBER(struct rag_ask, presence, presence);
     struct refusal refusal;
     rewrite_free(op->rewrite);
-    retrieve_free(op->retrieval);
+    retrieve_free(op->second);
     rerank_free(op->rerank);
     op->rewrite = NULL;
-    op->retrieval = NULL;
+    op->second = NULL;
     op->rerank = NULL;
     op->r->h2o->http1_is_persistent = 0;
     refusal_of_drain(true, &refusal);
@@ -154,19 +158,14 @@ static void on_reranked(void *context, const unsigned *order, bool is_used)
     op->was_reranked = is_used;
     op->rerank_us = clock_mono_us() - op->rerank_us;
     for (unsigned i = 0; i < op->hit_n; i++)
-        op->hits[i] = &op->retrieval->hits[order[i]];
+        op->hits[i] = &op->found->hits[order[i]];
     answer(op);
 }
 
-static void on_retrieved(struct retrieval *retrieval, void *context)
+static void use(struct rag_ask *op, const struct retrieval *retrieval)
 {
-    struct rag_ask *op = context;
-    if (retrieval->error != ERR_OK) {
-        presence_stop(&op->presence);
-        retrieve_refuse(op->r, retrieval);
-        return;
-    }
     unsigned found_n = (unsigned)retrieval->hit_n;
+    op->found = retrieval;
     op->hit_n = found_n < op->top_k ? found_n : op->top_k;
     for (unsigned i = 0; i < op->hit_n; i++)
         op->hits[i] = &retrieval->hits[i];
@@ -180,33 +179,43 @@ static void on_retrieved(struct retrieval *retrieval, void *context)
                               on_reranked, op);
 }
 
-static void retrieve(struct rag_ask *op)
+static void on_second(struct retrieval *retrieval, void *context)
+{
+    struct rag_ask *op = context;
+    bool is_good = retrieval->error == ERR_OK && retrieval->hit_n > 0;
+    use(op, is_good ? retrieval : op->first);
+}
+
+static struct retrieve_settings settings_of(const struct rag_ask *op)
 {
     unsigned n = op->is_reranking ? op->top_k * RERANK_FACTOR : op->top_k;
-    struct retrieve_settings settings = {.space = op->owner.space,
-                                         .question = op->query,
-                                         .n = n < TOP_K_MAX ? n : TOP_K_MAX,
-                                         .nonce = &op->r->nonce,
-                                         .limits = op->limits};
-    op->retrieval = retrieve_start(documents_of(op->r), &settings, on_retrieved, op);
+    return (struct retrieve_settings){
+        .space = op->owner.space, .question = op->query, .n = n < TOP_K_MAX ? n : TOP_K_MAX};
 }
 
 static void on_rewritten(void *context, struct str query, bool is_fallback)
 {
     struct rag_ask *op = context;
+    if (is_fallback) {
+        use(op, op->first);
+        return;
+    }
     op->query = query;
-    retrieve(op);
+    struct retrieve_settings settings = settings_of(op);
+    op->second = retrieve_start(documents_of(op->r), &settings, on_second, op);
 }
 
-static void on_admitted(struct request *r, enum err error, struct str reply)
+static void on_first(struct retrieval *retrieval, void *context)
 {
-    struct rag_ask *op = r->state;
-    struct lines lines = lines_of(reply);
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
-        return;
-    op->limits = STR("");
-    wait_for_engines(op);
-    op->rewrite = rewrite_start(&op->asker, op->question, step_ms(op), on_rewritten, op);
+    struct rag_ask *op = context;
+    if (retrieval->error != ERR_OK) {
+        retrieve_refuse(op->r, retrieval);
+    } else if (!op->is_refining || retrieval->hit_n == 0) {
+        use(op, retrieval);
+    } else {
+        wait_for_engines(op);
+        op->rewrite = rewrite_start(&op->asker, op->question, step_ms(op), on_rewritten, op);
+    }
 }
 
 static void on_gone(struct request *r)
@@ -216,7 +225,8 @@ static void on_gone(struct request *r)
     grounded_fini(&op->grounded);
     rewrite_free(op->rewrite);
     rerank_free(op->rerank);
-    retrieve_free(op->retrieval);
+    retrieve_free(op->first);
+    retrieve_free(op->second);
 }
 
 void documents_rag_ask(struct request *r)
@@ -233,15 +243,11 @@ void documents_rag_ask(struct request *r)
         !request_owner(r, &op->owner))
         return;
     op->asker = asker_of_owner(r, &op->owner);
-    op->limits = ask_input_limits(r, op->owner.name_token);
     op->query = op->question;
     r->state = op;
     r->on_gone = on_gone;
-    if (!op->is_refining) {
-        retrieve(op);
-        return;
-    }
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("admit"), on_admitted);
-    turn_put(turn, op->limits);
-    turn_end(turn);
+    struct retrieve_settings settings = settings_of(op);
+    settings.nonce = &r->nonce;
+    settings.limits = ask_input_limits(r, op->owner.name_token);
+    op->first = retrieve_start(documents_of(r), &settings, on_first, op);
 }

@@ -267,6 +267,29 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
   });
 });
 
+suite('ask of an engine that has just come', { sweep: false }, ({ test, cluster }) => {
+  let library;
+  before(async () => {
+    library = await openLibrary(cluster.redis);
+    await library.store('c:public', BOOK);
+  });
+  after(() => library?.close());
+
+  test('an engine that has answered once, and polls no more for now, is still there', async () => {
+    const poll = cluster.claimOpen({ wait: 30, detail: true, node: 0 });
+    await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'it waits' });
+    const asked = cluster.request('POST', '/ask', { node: 1, body: { question: QUESTION } });
+    const { json } = await poll.response;
+    const [[Seq, Query]] = Object.entries(json.Queries[0]);
+    await cluster.answer({ Topic: json.Topic, Seq: Number(Seq), Query, Answer: ['It lasts [1].'], Lease: json.Lease });
+    assertAnswer(assertOk(await asked));
+    const again = cluster.open('POST', '/ask', { node: 1, body: { question: QUESTION, top_k: 1 } });
+    const claimed = await cluster.claim({ wait: 20, detail: true });
+    assert.notEqual(claimed.Topic, null, 'the second question waits for it');
+    again.abort();
+  });
+});
+
 suite('ask without engines', { sweep: false }, ({ test, cluster }) => {
   let library;
   before(async () => {
