@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * index.c - see index.h: documents and the set of them; index_search.c searches it.
  *
- * A document is one piece of memory: the struct, then its pack, then the strings. Its text may be
- * megabytes that no search touches, so it comes last. Entries are a sorted array: it is walked
- * whole by every search, and changes are rare. */
+ * A document is one piece of memory: the struct, the pack's directory, the pack, the strings. Its
+ * text may be megabytes that no search touches, so it comes last. Entries are a sorted array: it is
+ * walked whole by every search, and changes are rare. */
 #include "shared/rag/index_entries.h"
 
 #include "shared/rag/text.h"
@@ -17,7 +17,7 @@
 struct owned_document {
     struct rag_document base;
     atomic_uint refs;
-    char bytes[];
+    uint32_t directory[]; /* of the pack; then bytes */
 };
 
 static struct str put_copy(char **at, struct str s)
@@ -45,17 +45,19 @@ struct rag_document *rag_document_create(struct str id, uint64_t generation, str
     struct pack pack;
     if (!pack_parse(pack_bytes, &pack) || (text.at != NULL && !are_chunks_within(&pack, text)))
         return NULL;
-    size_t n =
-        sizeof(struct owned_document) + pack_bytes.n + id.n + title_json.n + url_json.n + text.n;
+    size_t directory_bytes = pack_directory_n(&pack) * sizeof(uint32_t);
+    size_t n = sizeof(struct owned_document) + directory_bytes + pack_bytes.n + id.n +
+               title_json.n + url_json.n + text.n;
     struct owned_document *owned = malloc(n);
     if (owned == NULL)
         abort();
-    char *at = owned->bytes;
+    char *at = (char *)owned->directory + directory_bytes;
     struct rag_document *document = &owned->base;
     *document = (struct rag_document){.generation = generation, .memory_bytes = n};
     atomic_init(&owned->refs, 1);
     bool is_sound = pack_parse(put_copy(&at, pack_bytes), &document->pack);
     assert(is_sound);
+    pack_use_directory(&document->pack, owned->directory);
     document->id = put_copy(&at, id);
     document->title_json = put_copy(&at, title_json);
     document->url_json = put_copy(&at, url_json);
@@ -129,7 +131,7 @@ struct rag_index *rag_index_create(void)
 static void fill_entry(struct rag_index *index, struct rag_entry *entry,
                        const struct rag_document *document)
 {
-    *entry = (struct rag_entry){.document = document};
+    *entry = (struct rag_entry){.document = document, .pack = document->pack};
     index->chunk_n += document->pack.chunk_n;
     index->word_total += document->pack.word_total;
     index->bytes += document->memory_bytes;
