@@ -6,9 +6,10 @@
 #ifndef PARLEY_SERVICES_COMMANDS_H
 #define PARLEY_SERVICES_COMMANDS_H
 
-int serve_main(int argc, char **argv);  /* services/serve.c */
-int engine_main(int argc, char **argv); /* services/engine/main.c */
-int bench_main(int argc, char **argv);  /* services/bench/main.c */
-int sign_main(int argc, char **argv);   /* services/sign.c */
+int serve_main(int argc, char **argv);   /* services/serve.c */
+int engine_main(int argc, char **argv);  /* services/engine/main.c */
+int bench_main(int argc, char **argv);   /* services/bench/main.c */
+int sign_main(int argc, char **argv);    /* services/sign.c */
+int extract_main(int argc, char **argv); /* services/extract.c */
 
 #endif

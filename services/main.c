@@ -2,6 +2,8 @@
  * main.c - picks the subcommand. One executable with many roles: see docs/adr/0001. */
 #include "services/commands.h"
 
+#include "shared/rag/extract.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ static const struct command {
     {"serve", "run a node: HTTP in front, Redis behind", serve_main},
     {"engine", "run the reference inference engine: pulls questions, pushes answers", engine_main},
     {"bench", "load a node with full cycles and print what it did", bench_main},
+    {"extract", "print the text of a document", extract_main},
     {"sign", "print a URL with User, Nonce and Hash added", sign_main},
     {"version", "print the version", version_main},
 };
@@ -45,6 +48,7 @@ static void print_help(FILE *out)
 
 int main(int argc, char **argv)
 {
+    extract_set_program("/proc/self/exe");
     if (argc < 2) {
         print_help(stderr);
         return 2;

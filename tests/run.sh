@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http and
-# cluster (Node's own test runner), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
+# run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
+# documents and cluster (Node's own test runner), servers (lua and documents again on Redis 8 and
+# Valkey 8), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
 # line is `N passed, N failed`, summed over all; a group that finds no test counts as one failure,
 # so that an empty run can never look green.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-readonly GROUPS_ALL="lint unit lua http cluster fuzz"
+readonly GROUPS_ALL="lint unit lua http cluster servers fuzz"
+# The groups that run again on the other servers, see tests/servers.sh.
+readonly ON_SERVERS="lua documents"
 readonly FUZZ_SECONDS=10
 # No group may hang: past this many seconds it is interrupted and counts as failed.
 readonly GROUP_SECONDS=600
@@ -86,6 +89,27 @@ run_node_group() {
     run_node "$1" "${files[@]}"
 }
 
+# What depends on the server's kind runs on each of the others too.
+run_servers() {
+    local server path files=() group status
+    for group in $ON_SERVERS; do
+        [ ! -d "tests/$group" ] || mapfile -t -O ${#files[@]} files < <(
+            find "tests/$group" -name '*.test.mjs' | sort)
+    done
+    build dev || return 0
+    for server in redis8 valkey8; do
+        status=0
+        path=$(tests/servers.sh $server) || status=$?
+        if [ $status -eq 3 ]; then
+            skipped=$((skipped + ${#files[@]}))
+        elif [ $status -ne 0 ]; then
+            fail "$server cannot be fetched"
+        else
+            PARLEY_TEST_REDIS=$path run_node "$server" "${files[@]}"
+        fi
+    done
+}
+
 # One fuzz target for some seconds. What it finds new stays in build/fuzz/corpus, what crashes it
 # goes to var/fuzz/NAME-*.
 fuzz_one() {
@@ -153,6 +177,7 @@ run_one() {
     lint) run_lint ;;
     unit) run_unit ;;
     fuzz) run_fuzz $FUZZ_SECONDS ;;
+    servers) run_servers ;;
     tests/fuzz/fuzz_*.c | fuzz_*) run_fuzz $FUZZ_SECONDS "$(basename "$what" .c)" ;;
     tests/unit/test_*.c | test_*) run_unit "^$(basename "$what" .c)\$" ;;
     *.mjs) build dev && run_node "$(basename "$what" .test.mjs)" "$what" ;;

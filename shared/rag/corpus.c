@@ -161,6 +161,8 @@ static bool read_changed(struct build *build, const struct file *file,
         .name = file->name, .mtime_ns = file->mtime_ns, .size_bytes = file->size_bytes};
     struct buf bytes, text;
     const char *reason;
+    enum extract_fault fault;
+    const struct sandbox_wait wait = {.is_stopping = build->settings->is_stopping};
     bool has_room = true;
     buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + 65536);
     buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
@@ -170,9 +172,9 @@ static bool read_changed(struct build *build, const struct file *file,
     } else if (EVP_Digest(bytes.at, bytes.n, document.sha256, &sum_n, EVP_sha256(), NULL) == 1 &&
                old != NULL && memcmp(old->sha256, document.sha256, sizeof old->sha256) == 0) {
         has_room = keep(build, old, file);
-    } else if (!extract_text(extract_kind_of(str_of(file->name)), buf_str(&bytes), file->path,
-                             build->settings->is_stopping, &text, &reason)) {
-        skip(build, file, reason);
+    } else if ((fault = extract_text(extract_kind_of(str_of(file->name)), buf_str(&bytes), &wait,
+                                     &text)) != EXTRACT_FAULT_NONE) {
+        skip(build, file, extract_fault_text(fault));
     } else {
         document.name = strdup(file->name);
         document.text = malloc(text.n + 1);

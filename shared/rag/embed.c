@@ -15,22 +15,55 @@
 struct feature {
     uint64_t hash;
     float weight;
+    uint32_t count;
 };
 
+/* The features of one text, counted: `at` in the order in which they came first, `slots` a hash
+ * table over them (place in `at` plus 1; 0 is free), never more than half full. */
 struct features {
     struct feature *at;
-    size_t n, cap;
+    uint32_t *slots;
+    size_t n, slot_n;
 };
+
+static void grow(struct features *features)
+{
+    features->slot_n = features->slot_n == 0 ? 4096 : features->slot_n * 2;
+    free(features->slots);
+    features->slots = calloc(features->slot_n, sizeof *features->slots);
+    features->at = realloc(features->at, features->slot_n / 2 * sizeof *features->at);
+    if (features->slots == NULL || features->at == NULL)
+        abort();
+    for (size_t i = 0; i < features->n; i++) {
+        size_t slot = features->at[i].hash & (features->slot_n - 1);
+        while (features->slots[slot] != 0)
+            slot = (slot + 1) & (features->slot_n - 1);
+        features->slots[slot] = (uint32_t)i + 1;
+    }
+}
 
 static void put_feature(struct features *features, uint64_t hash, float weight)
 {
-    if (features->n == features->cap) {
-        features->cap = features->cap == 0 ? 1024 : features->cap * 2;
-        features->at = realloc(features->at, features->cap * sizeof *features->at);
-        if (features->at == NULL)
-            abort();
+    if (features->n * 2 >= features->slot_n)
+        grow(features);
+    size_t slot = hash & (features->slot_n - 1);
+    while (features->slots[slot] != 0) {
+        struct feature *known = &features->at[features->slots[slot] - 1];
+        if (known->hash == hash) {
+            known->count++;
+            return;
+        }
+        slot = (slot + 1) & (features->slot_n - 1);
     }
-    features->at[features->n++] = (struct feature){hash, weight};
+    features->at[features->n++] = (struct feature){hash, weight, 1};
+    features->slots[slot] = (uint32_t)features->n;
+}
+
+static void clear_features(struct features *features)
+{
+    features->n = 0;
+    if (features->slots != NULL)
+        memset(features->slots, 0, features->slot_n * sizeof *features->slots);
 }
 
 enum { SEED_WORD = 1, SEED_PAIR = 2, SEED_TRIGRAM = 3 };
@@ -70,24 +103,21 @@ static void put_text(struct features *features, struct str text)
     }
 }
 
-static int compare_features(const void *a, const void *b)
+/* 1 + log(count); most counts are small. */
+static float damped(uint32_t count)
 {
-    uint64_t x = ((const struct feature *)a)->hash, y = ((const struct feature *)b)->hash;
-    return (x > y) - (x < y);
+    static const float known[] = {0, 1, 1.6931472f, 2.0986123f, 2.3862944f, 2.6094379f};
+    return count < sizeof known / sizeof known[0] ? known[count] : 1.0f + logf((float)count);
 }
 
 static void embed_one(struct features *features, struct str text, float *vector)
 {
     memset(vector, 0, EMBED_HASH_DIMENSION * sizeof *vector);
-    features->n = 0;
+    clear_features(features);
     put_text(features, text);
-    if (features->n > 1)
-        qsort(features->at, features->n, sizeof *features->at, compare_features);
-    for (size_t i = 0, end; i < features->n; i = end) {
+    for (size_t i = 0; i < features->n; i++) {
         const struct feature *f = &features->at[i];
-        for (end = i + 1; end < features->n && features->at[end].hash == f->hash; end++)
-            ;
-        float value = f->weight * (1.0f + logf((float)(end - i)));
+        float value = f->weight * damped(f->count);
         vector[f->hash % EMBED_HASH_DIMENSION] += f->hash >> 63 ? value : -value;
     }
     embed_normalise(vector, EMBED_HASH_DIMENSION);
@@ -103,6 +133,7 @@ static bool hash_embed(struct embedder *embedder, const struct str *texts, size_
     for (size_t i = 0; i < n; i++)
         embed_one(&features, texts[i], vectors + i * EMBED_HASH_DIMENSION);
     free(features.at);
+    free(features.slots);
     *ret_vectors = vectors;
     *ret_dimension = EMBED_HASH_DIMENSION;
     return true;

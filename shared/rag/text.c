@@ -100,7 +100,7 @@ static uint32_t fold(uint32_t c)
     return c == 0x3c2 ? 0x3c3 : c; /* final sigma */
 }
 
-static size_t put_char(char *at, uint32_t c)
+size_t text_put_char(char *at, uint32_t c)
 {
     if (c < 0x80) {
         at[0] = (char)c;
@@ -209,7 +209,7 @@ bool text_next_word(struct str *rest, struct text_word *ret_word)
         rest->n -= step;
         is_ascii = is_ascii && (c < 0x80 || is_apostrophe);
         if (!is_apostrophe && ret_word->n + 4 < TEXT_WORD_MAX_BYTES)
-            ret_word->n += put_char(ret_word->at + ret_word->n, fold(c));
+            ret_word->n += text_put_char(ret_word->at + ret_word->n, fold(c));
     }
     if (ret_word->n == 0)
         return false;
@@ -336,7 +336,7 @@ void text_put_normal(struct buf *b, struct str s)
         char bytes[4];
         if (is_gap && !is_first)
             buf_put_char(b, ' ');
-        buf_put(b, (struct str){bytes, put_char(bytes, fold(c))});
+        buf_put(b, (struct str){bytes, text_put_char(bytes, fold(c))});
         is_gap = is_first = false;
     }
 }

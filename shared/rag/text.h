@@ -12,6 +12,8 @@
 
 /* Reads the character at `s.at[0]` and returns how many bytes it takes; 0 only at the end. */
 size_t text_char(struct str s, uint32_t *ret_code);
+/* Writes the character in UTF-8, up to 4 bytes, and returns how many. */
+size_t text_put_char(char *at, uint32_t code);
 /* How many characters `s` holds. */
 size_t text_length(struct str s);
 /* Moves `n` bytes down until s.at[n] starts a character (or is the end). */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_rag_corpus.c - text extraction, the corpus and its index file. */
+ * test_rag_corpus.c - the corpus and its index file. */
 #include "shared/base/log.h"
 #include "shared/rag/corpus.h"
-#include "shared/rag/extract.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +80,7 @@ static void a_folder_becomes_passages_and_stays_on_disk(void **state)
     assert_non_null(first);
     assert_int_equal(first->document_n, 3);
     assert_non_null(find(first, "lease.md"));
-    assert_string_equal(find(first, "inner/page.html")->text, "Tom & Jerry!\n\n");
+    assert_string_equal(find(first, "inner/page.html")->text, "No\n\nTom & Jerry!");
     assert_string_equal(find(first, "latin.txt")->text, "caf\xef\xbf\xbd and\nmore");
     const char *reason;
     struct passages *kept = corpus_load(index_path, &reason);
@@ -168,55 +167,6 @@ static void a_missing_folder_is_an_error(void **state)
     assert_null(corpus_build(&stopped));
 }
 
-/* The smallest PDF with a line of text; its table of offsets is wrong, which readers repair. */
-static void pdf_is_read_by_pdftotext(void **state)
-{
-    static const char pdf[] =
-        "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
-        "2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
-        "3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 100]/Contents 4 0 R/Resources<</Font<<"
-        "/F1 5 0 R>>>>>>endobj\n"
-        "4 0 obj<</Length 47>>stream\nBT /F1 18 Tf 10 50 Td (Hello from a page.) Tj ET \nendstream "
-        "endobj\n5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n"
-        "trailer<</Root 1 0 R>>\n%%EOF\n";
-    char path[256];
-    const char *reason;
-    struct buf text;
-    buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
-    write_file("page.pdf", pdf, sizeof pdf - 1);
-    snprintf(path, sizeof path, "%s/page.pdf", folder);
-    bool is_good = extract_text(EXTRACT_PDF, STR(""), path, NULL, &text, &reason);
-    if (!is_good && strstr(reason, "not installed") != NULL) {
-        buf_fini(&text);
-        skip();
-    }
-    assert_true(is_good);
-    assert_non_null(memmem(text.at, text.n, "Hello from a page.", 18));
-    buf_clear(&text);
-    write_text("page.pdf", "%PDF-1.4 and then nothing that makes sense");
-    assert_false(extract_text(EXTRACT_PDF, STR(""), path, NULL, &text, &reason));
-    unlink(path);
-    buf_fini(&text);
-}
-
-static void html_leaves_what_people_read(void **state)
-{
-    static const char *const cases[][2] = {
-        {"a &lt; b < c", "a < b < c"},         {"<p>one</p><p>two</p>", "one\n\ntwo\n\n"},
-        {"x<br>y<!-- z -->", "x\ny"},          {"<ul><li>a</li><li>b</li></ul>", "a\n\nb\n\n"},
-        {"<SCRIPT>x</SCRIPT >after", "after"}, {"&#x41;&#66;&bogus;&", "AB&bogus;&"},
-        {"<script>never closed", ""},          {"<", "<"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct buf text;
-        buf_init(&text, 4096);
-        extract_put_html(&text, str_of(cases[i][0]));
-        buf_put_char(&text, 0);
-        assert_string_equal(text.at, cases[i][1]);
-        buf_fini(&text);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,8 +175,6 @@ int main(void)
         cmocka_unit_test(a_damaged_index_is_made_anew),
         cmocka_unit_test(an_index_of_another_model_is_made_anew),
         cmocka_unit_test(a_missing_folder_is_an_error),
-        cmocka_unit_test(pdf_is_read_by_pdftotext),
-        cmocka_unit_test(html_leaves_what_people_read),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
