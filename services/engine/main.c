@@ -86,8 +86,6 @@ static struct embedder *create_embedder(const struct config *config, const char 
 {
     const char *embeddings = config_text(config, "embeddings");
     const char *model = config_text(config, "embeddings-model");
-    if (embeddings == NULL)
-        return embed_create_hash();
     if (!is_http_url(embeddings))
         return embed_create(embeddings, key, ret_reason);
     *ret_reason = "a URL needs --embeddings-model";
@@ -172,10 +170,10 @@ static void print_settings(const struct app *app)
            llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
     printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
            corpus == NULL ? "" : ", embedded by ",
-           corpus == NULL                                          ? ""
-           : embeddings == NULL || strcmp(embeddings, "hash") == 0 ? "built-in hashing"
-           : model != NULL                                         ? model
-                                                                   : strchr(embeddings, '#') + 1);
+           corpus == NULL                    ? ""
+           : strcmp(embeddings, "hash") == 0 ? "built-in hashing"
+           : is_http_url(embeddings)         ? model
+                                             : strchr(embeddings, '#') + 1);
 }
 
 /* ---- start ---- */
