@@ -3,11 +3,11 @@
 -- function, `turn`, runs what one turn of a node's event loop asked for; see include/turn.lua.
 -- While a library is loaded Redis gives it nothing but register_function: `turn` calls this first.
 local call, tonumber, tostring, floor, max, min, ceil, match, gmatch, gsub, sub, byte, find, format, concat
-local sort, pairs, ipairs, unpack, pcall, type
+local sort, pairs, ipairs, unpack, pcall, type, error, struct
 local function begin_library()
     call, tonumber, tostring, pairs, ipairs, unpack = redis.call, _G.tonumber, _G.tostring, _G.pairs,
         _G.ipairs, _G.unpack
-    pcall, type = _G.pcall, _G.type
+    pcall, type, error, struct = _G.pcall, _G.type, _G.error, _G.struct
     floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
     match, gmatch, gsub, sub, byte = string.match, string.gmatch, string.gsub, string.sub, string.byte
     find, format, concat, sort = string.find, string.format, table.concat, table.sort
@@ -19,6 +19,33 @@ local verbs = {}
 --- include lua/include/fair.lua
 --- include lua/include/claim.lua
 --- include lua/include/outcome.lua
+
+-- A function of Lua has at most 200 locals at a time: these names end with their block.
+do
+--- include lua/include/limit.lua
+--- include lua/include/documents.lua
+--- include lua/documents/admit.lua
+--- include lua/documents/upload.lua
+--- include lua/documents/docs.lua
+--- include lua/documents/doc.lua
+--- include lua/documents/doc_delete.lua
+--- include lua/documents/doc_reindex.lua
+--- include lua/documents/job_begin.lua
+--- include lua/documents/job_steal.lua
+--- include lua/documents/job_upload.lua
+--- include lua/documents/job_text.lua
+--- include lua/documents/job_progress.lua
+--- include lua/documents/job_parsed.lua
+--- include lua/documents/job_vectors.lua
+--- include lua/documents/job_store.lua
+--- include lua/documents/job_fail.lua
+--- include lua/documents/job_release.lua
+--- include lua/documents/sweep.lua
+--- include lua/documents/search.lua
+--- include lua/documents/packs.lua
+--- include lua/documents/chunk.lua
+--- include lua/documents/passages.lua
+end
 
 --- include lua/queue/add.lua
 --- include lua/queue/claim.lua

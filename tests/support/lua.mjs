@@ -8,7 +8,7 @@
 //   });
 //
 // Keys are written without the shard's prefix. A value is a string, an object (hash), or one of
-// zset(), set(), stream(), each of them perhaps inside ttl(). Where a value depends on the clock the
+// zset(), set(), list(), stream(), each of them perhaps inside ttl(). Where a value depends on the clock the
 // expected one is a function: true when the found one fits (soon(), ago(), anything, or one of the
 // test's own).
 import assert from 'node:assert/strict';
@@ -42,6 +42,7 @@ class Typed {
 export const zset = (members) => new Typed('zset', members);
 export const set = (...members) => new Typed('set', [...members].sort());
 export const stream = (...entries) => new Typed('stream', entries); // [id, {field: value}]
+export const list = (...items) => new Typed('list', items);
 export const ttl = (seconds, value) => new Typed('ttl', { seconds, value });
 
 // Predicates for values that depend on the clock, in ms.
@@ -144,8 +145,12 @@ function splitMessage(body) {
 const FRAME = { node: 'n1', leaseMs: 150_000, deliveryMs: 2_000, maxAttempts: 3, queueMax: 100_000, nonces: [] };
 
 export class Shard {
+  constructor(options) {
+    this.options = options;
+  }
+
   async start() {
-    this.redis = await startRedis();
+    this.redis = await startRedis(this.options);
     await this.redis.cmd('FUNCTION', 'LOAD', libraryText());
     this.ears = new Ears(this.redis.port);
     return this;
@@ -194,6 +199,8 @@ export class Shard {
       await this.cmd('HSET', key, ...Object.entries(value).flat());
     } else if (type === 'set') {
       await this.cmd('SADD', key, ...value.value);
+    } else if (type === 'list') {
+      await this.cmd('RPUSH', key, ...value.value);
     } else if (type === 'zset') {
       await this.cmd('ZADD', key, ...Object.entries(value.value).flatMap(([member, score]) => [score, member]));
     } else {
@@ -212,6 +219,8 @@ export class Shard {
         return pairs(await this.cmd('HGETALL', key));
       case 'set':
         return set(...(await this.cmd('SMEMBERS', key)));
+      case 'list':
+        return list(...(await this.cmd('LRANGE', key, 0, -1)));
       case 'zset':
         return zset(pairs(await this.cmd('ZRANGE', key, 0, -1, 'WITHSCORES')));
       case 'stream':
@@ -263,14 +272,14 @@ async function runCase(shard, one) {
   }
 }
 
-// A suite on one Redis, emptied before each test. define({shard, cases, test}).
-export function scripts(name, define) {
+// A suite on one Redis, emptied before each test. define({shard, cases, test}). options: as startRedis has.
+export function scripts(name, define, options) {
   describe(name, () => {
-    const shard = new Shard();
+    const shard = new Shard(options);
     before(() => shard.start());
     after(() => shard.stop());
     beforeEach(() => shard.cmd('FLUSHALL'));
-    const test = (title, body) => it(title, { timeout: 120_000 }, () => body(shard));
+    const test = (title, body) => it(title, { timeout: 120_000 }, (t) => body(shard, t));
     const cases = (list) => {
       for (const one of list) test(one.name, () => runCase(shard, one));
     };

@@ -54,7 +54,8 @@ export function exited(child, ms, what) {
 }
 
 // Parses one RESP2 reply that starts at `at`. Returns [value, next] or null when bytes are missing.
-export function parseReply(buffer, at) {
+// encoding: 'latin1' keeps any bytes, one character each.
+export function parseReply(buffer, at, encoding = 'utf8') {
   const eol = buffer.indexOf('\r\n', at);
   if (eol < 0) return null;
   const head = buffer.toString('utf8', at + 1, eol);
@@ -70,14 +71,14 @@ export function parseReply(buffer, at) {
       const length = Number(head);
       if (length < 0) return [null, next];
       if (buffer.length < next + length + 2) return null;
-      return [buffer.toString('utf8', next, next + length), next + length + 2];
+      return [buffer.toString(encoding, next, next + length), next + length + 2];
     }
     case '*': {
       const count = Number(head);
       if (count < 0) return [null, next];
       const items = [];
       for (let i = 0; i < count; i++) {
-        const item = parseReply(buffer, next);
+        const item = parseReply(buffer, next, encoding);
         if (!item) return null;
         items.push(item[0]);
         next = item[1];
@@ -94,8 +95,10 @@ export class RedisClient {
   #socket;
   #buffer = Buffer.alloc(0);
   #waiting = [];
+  #encoding;
 
-  constructor(port) {
+  constructor(port, encoding = 'utf8') {
+    this.#encoding = encoding;
     this.#socket = net.connect(port, '127.0.0.1');
     this.#socket.setNoDelay(true);
     this.#socket.on('data', (chunk) => this.#read(chunk));
@@ -104,7 +107,7 @@ export class RedisClient {
   }
 
   cmd(...words) {
-    const parts = words.map((word) => Buffer.from(String(word)));
+    const parts = words.map((word) => Buffer.from(String(word), this.#encoding));
     const frame = [Buffer.from(`*${parts.length}\r\n`)];
     for (const part of parts) frame.push(Buffer.from(`$${part.length}\r\n`), part, Buffer.from('\r\n'));
     return new Promise((resolve, reject) => {
@@ -121,7 +124,7 @@ export class RedisClient {
   #read(chunk) {
     this.#buffer = this.#buffer.length ? Buffer.concat([this.#buffer, chunk]) : chunk;
     for (;;) {
-      const reply = this.#buffer.length ? parseReply(this.#buffer, 0) : null;
+      const reply = this.#buffer.length ? parseReply(this.#buffer, 0, this.#encoding) : null;
       if (!reply) return;
       this.#buffer = this.#buffer.subarray(reply[1]);
       const { resolve, reject } = this.#waiting.shift();
@@ -151,7 +154,8 @@ async function ping(port) {
 const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 
 // Starts redis-server. aof: true keeps an append-only file (fsync always, so that what was
-// acknowledged is there after a kill); false keeps nothing.
+// acknowledged is there after a kill); false keeps nothing. encoding: of all words and replies, see
+// parseReply.
 //
 //   redis.port, redis.url         redis://127.0.0.1:PORT/0
 //   await redis.cmd('HGETALL', k) one command on a lazy connection
@@ -160,7 +164,7 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 //   await redis.pause() / resume() SIGSTOP, SIGCONT: there, but silent
 //   await redis.restart()         kill if needed, start again on the same port and folder
 //   await redis.stop()            ends it and deletes the folder
-export async function startRedis({ aof = false, args = [] } = {}) {
+export async function startRedis({ aof = false, args = [], encoding = 'utf8' } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'parley-redis-'));
   let child;
   let client;
@@ -229,7 +233,7 @@ export async function startRedis({ aof = false, args = [] } = {}) {
     port,
     url: `redis://127.0.0.1:${port}/0`,
     cmd(...words) {
-      client ??= new RedisClient(port);
+      client ??= new RedisClient(port, encoding);
       return client.cmd(...words);
     },
     async info(section) {

@@ -1,0 +1,37 @@
+-- chunk: one passage of a document: where it begins and ends, and the blocks of text that hold it.
+-- Where it is, the document's pack says: a header of 32 bytes, then 24 bytes per chunk (shared/rag/pack.h).
+-- KEYS: doc:<doc> hash, pack:<doc>:<generation> string, text:<doc>:<n> hash.  ARGV: nonce, space, doc, index.
+-- Returns: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first
+--   block, NUL, then the blocks as parts.
+-- Wakes: nobody.  Repeatable: yes.
+local PACK_HEADER, CHUNK_ROW, BLOCK_BYTES = 32, 24, 65536
+local PASSAGE_BLOCKS = 4 -- a chunk is far shorter: more of them are none of ours
+
+-- The lines from `generation` on, and the blocks; nil when there is no such chunk.
+local function passage_of(doc, d, index)
+    local key = pack_key(doc, d.generation)
+    local header = call('GETRANGE', key, 0, PACK_HEADER - 1)
+    if #header < PACK_HEADER or sub(header, 1, 4) ~= 'PPK1' or not index or index % 1 ~= 0 then return nil end
+    if index < 0 or index >= struct.unpack('<I4', header, 5) then return nil end
+    local at = PACK_HEADER + index * CHUNK_ROW
+    local row = call('GETRANGE', key, format('%d', at), format('%d', at + CHUNK_ROW - 1))
+    if #row < CHUNK_ROW then return nil end
+    local from, to, from_chars, to_chars = struct.unpack('<I4I4I4I4', row)
+    local first, last = floor(from / BLOCK_BYTES), floor(max(from, to - 1) / BLOCK_BYTES)
+    if to < from or last - first >= PASSAGE_BLOCKS then return nil end
+    local text, blocks = text_key(doc, d.old_text ~= '' and d.old_text or d.text), {}
+    for block = first, last do
+        local bytes = call('HGET', text, format('%d', block))
+        if not bytes then return nil end
+        blocks[#blocks + 1] = part(bytes)
+    end
+    local where = format('\n%d\n%d\n%d\n%d\n%d', from, to, from_chars, to_chars, first)
+    return d.generation .. where .. '\0' .. concat(blocks)
+end
+
+verbs.chunk = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local d = document_of(args[a + 1], args[a + 2])
+    local passage = d and passage_of(args[a + 2], d, tonumber(args[a + 3]))
+    return passage and 'ok\n' .. d.filename .. '\n' .. passage or 'missing'
+end

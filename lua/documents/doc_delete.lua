@@ -1,0 +1,43 @@
+-- doc_delete: a document goes at once with all that is stored for it, and its job is cancelled.
+-- Stops this race: an indexer works on it. Its next verb is told `lost`, and what it has stored so far
+--   goes here: it can store nothing after.
+-- KEYS: doc:<doc>, job:<job>, upload:<doc>, text:<doc>:<n>, pack:<doc>:<generation>, docs:<space>, space:<space>,
+--   shas:<space>, paths:<space>, packs:<space>, recent_jobs:<space>, jobs, trash.
+-- ARGV: nonce, space, doc.
+-- Returns: ok | missing | replay
+-- Wakes: watching nodes, if it was being indexed.  Repeatable: the second time it is missing.
+
+-- The document that such a field names is gone, unless it names another one by now.
+local function drop_name(key, field, doc)
+    if field ~= '' and call('HGET', key, field) == doc then call('HDEL', key, field) end
+end
+
+-- Nothing is searched in the space any more: the next document may bring another model. With the last
+-- document the space is gone.
+local function leave_space(space)
+    local key = P .. 'space:' .. space
+    if call('EXISTS', P .. 'packs:' .. space) == 0 then call('HDEL', key, 'model', 'dimension', 'vectors', 'digest') end
+    if call('EXISTS', P .. 'docs:' .. space) == 0 then call('UNLINK', key, P .. 'recent_jobs:' .. space) end
+end
+
+verbs.doc_delete = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local space, doc = args[a + 1], args[a + 2]
+    local d = document_of(space, doc)
+    if not d then return 'missing' end
+    retire_job(d.job, '"The document was deleted."')
+    call('ZREM', P .. 'recent_jobs:' .. space, d.job)
+    trash_elements(space, d.vectors, doc, d.generation, d.chunks)
+    call('UNLINK', d.key, P .. 'upload:' .. doc, text_key(doc, d.text), text_key(doc, d.old_text),
+         pack_key(doc, d.generation))
+    call('ZREM', P .. 'docs:' .. space, doc)
+    drop_name(P .. 'shas:' .. space, d.sha, doc)
+    drop_name(P .. 'paths:' .. space, d.path, doc)
+    call('HINCRBY', P .. 'space:' .. space, 'bytes', format('%d', -d.bytes))
+    if call('HDEL', P .. 'packs:' .. space, doc) == 1 then
+        call('HINCRBY', P .. 'space:' .. space, 'chunks', format('%d', -d.chunks))
+        change_space(space)
+    end
+    leave_space(space)
+    return 'ok'
+end

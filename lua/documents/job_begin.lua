@@ -1,0 +1,60 @@
+-- job_begin: an indexer that has read an entry of the stream, or took it over, runs its job from here on,
+-- under a new lease. Without an entry (`parley ingest`) the job is run past the stream; its entry stays
+-- there, so that others find it if this indexer dies.
+-- Guarantees: one lease at a time; the same call again (a lost reply) is the same lease and the same
+--   attempt. What an earlier attempt put into a vector set goes; the text that it stored is gone on with.
+-- Stops this race: an indexer reads the entry of a job that runs already, past the stream or because
+--   another one took it over and was quicker. Only job_steal's word takes a running job away.
+-- KEYS: job:<job>, doc:<doc> hashes, jobs stream, recent_jobs:<space>, trash; meta.
+-- ARGV: entry ('' for none), job, consumer.
+-- Returns: ok/lease/attempt/doc/space/stage/kind/filename (JSON)/size/is_reindex/chars/blocks (0: to be
+--   parsed) | gone (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are
+--   used up: FAILED)
+-- Wakes: watching nodes, when it is spent.  Repeatable: yes.
+
+-- The group of indexers, which the first of them needs; without one XCLAIM is an error.
+local function ensure_group()
+    local key = P .. 'jobs'
+    if call('EXISTS', key) == 1 then
+        for _, group in ipairs(call('XINFO', 'GROUPS', key)) do
+            if group[2] == GROUP then return end
+        end
+    end
+    call('XGROUP', 'CREATE', key, GROUP, 0, 'MKSTREAM')
+end
+
+local function job_facts(j, lease, attempt)
+    local got = call('HMGET', P .. 'doc:' .. j.doc, 'kind', 'filename', 'size', 'chars', 'blocks')
+    return concat({'ok', lease, attempt, j.doc, j.space, tonumber(got[5]) > 0 and 'CHUNK' or 'PARSE', got[1],
+                   got[2], got[3], j.is_reindex, got[4], got[5]}, '\n')
+end
+
+verbs.job_begin = function(a)
+    local entry, job, consumer = args[a], args[a + 1], args[a + 2]
+    local j = job_of(job)
+    if not j.is_open or (entry ~= '' and entry ~= j.entry) then
+        drop_entry(entry)
+        return 'gone'
+    end
+    if j.status == 'RUNNING' and j.stolen ~= consumer then
+        if j.consumer ~= consumer then return 'gone' end
+        return job_facts(j, j.lease, j.attempt)
+    end
+    trash_job_elements(j)
+    j.vectors_n = '0'
+    local attempt = format('%d', j.attempt + 1)
+    if tonumber(attempt) > JOB_ATTEMPTS then
+        fail_job(j, '"Indexing ended without a word, in each of ' .. JOB_ATTEMPTS .. ' attempts."')
+        return 'spent'
+    end
+    ensure_group()
+    local lease = next_lease()
+    local blocks = tonumber(call('HGET', P .. 'doc:' .. j.doc, 'blocks'))
+    call('HSET', j.key, 'status', 'RUNNING', 'stage', blocks > 0 and 'CHUNK' or 'PARSE', 'progress', 0,
+         'attempt', attempt, 'lease', lease, 'consumer', consumer, 'stolen', '', 'digest', '', 'vectors_n', 0,
+         'updated', now_text)
+    call('XCLAIM', P .. 'jobs', GROUP, consumer, 0, j.entry, 'JUSTID')
+    call('HSET', P .. 'doc:' .. j.doc, 'status', 'INDEXING', 'updated', now_text)
+    list_job(j.space, job, false)
+    return job_facts(j, lease, attempt)
+end

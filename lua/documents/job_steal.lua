@@ -1,0 +1,26 @@
+-- job_steal: takes over one job whose indexer was not heard of for so long. Until the thief begins it, its
+-- indexer may come back: then it is that one's again.
+-- KEYS: jobs stream, job:<job> hash.  ARGV: consumer, idle ms.
+-- Returns: entry/job (to be begun) | none.  Wakes: nobody.  Repeatable: it is this consumer's then.
+local STEAL_STEPS = 1000
+
+verbs.job_steal = function(a)
+    local consumer, idle_ms, from = args[a], args[a + 1], '0-0'
+    ensure_group()
+    for _ = 1, STEAL_STEPS do
+        local got = call('XAUTOCLAIM', P .. 'jobs', GROUP, consumer, idle_ms, from, 'COUNT', 1)
+        local taken = got[2][1]
+        if taken then
+            local entry, job = taken[1], taken[2][2]
+            local j = job_of(job)
+            if j.is_open and j.entry == entry then
+                call('HSET', j.key, 'stolen', consumer)
+                return entry .. '\n' .. job
+            end
+            drop_entry(entry)
+        end
+        from = got[1]
+        if from == '0-0' then break end
+    end
+    return 'none'
+end

@@ -1,0 +1,53 @@
+-- job_store: a document is searched by its new pack from here on. One atom: the new pack is in, the old one,
+-- its text and its elements are out, the job is done.
+-- Stops this race: two indexers end the same job. The lease of one of them is over.
+-- A space has one embedding model, and keeps its vectors in one way: what is searched already decides.
+--   A reindexing may bring another model, since a space gets there document by document.
+-- KEYS: job:<job>, doc:<doc>, pack:<doc>:<generation>, text:<doc>:<n>, space:<space>, packs:<space>, jobs,
+--   recent_jobs:<space>, trash; meta.
+-- ARGV: job, lease, model, dimension, vectors (exact | set), chunks, cap (bytes), pack.
+-- Returns: ok | lost | mismatch/model/vectors (those of the space) | full/used/cap
+-- Wakes: watching nodes.  Repeatable: yes.
+
+-- Does another document of the space need another model, or its vectors elsewhere?
+local function is_mismatch(j, d, s, model, backend)
+    local others = call('HLEN', P .. 'packs:' .. j.space) - (d.generation ~= '0' and 1 or 0)
+    if others == 0 then return false end
+    if s.model ~= model then return j.is_reindex ~= '1' end
+    return s.vectors ~= backend
+end
+
+local function swap_pack(j, d, pack, chunks, model, backend)
+    call('SET', pack_key(j.doc, j.lease), pack)
+    if d.generation ~= '0' then
+        call('UNLINK', pack_key(j.doc, d.generation))
+        trash_elements(j.space, d.vectors, j.doc, d.generation, d.chunks)
+    end
+    if d.old_text ~= '' then call('UNLINK', text_key(j.doc, d.old_text)) end
+    if backend ~= 'set' then trash_job_elements(j) end
+    call('HSET', d.key, 'generation', j.lease, 'chunks', chunks, 'model', model,
+         'vectors', backend == 'set' and j.digest or '', 'old_text', '', 'old_text_bytes', 0, 'status', 'INDEXED',
+         'updated', now_text)
+    call('HSET', P .. 'packs:' .. j.space, j.doc, j.lease)
+    count_bytes(j.doc, j.space)
+end
+
+verbs.job_store = function(a)
+    local lease, model, dimension, backend = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
+    local chunks, cap, pack = args[a + 5], tonumber(args[a + 6]), args[a + 7]
+    local j, seen = held_job(args[a], lease)
+    if not j then return seen.status == 'DONE' and seen.lease == lease and 'ok' or 'lost' end
+    local d = document_of(j.space, j.doc)
+    local s = fields(P .. 'space:' .. j.space, 'model', 'vectors', 'bytes')
+    if is_mismatch(j, d, s, model, backend) then return 'mismatch\n' .. s.model .. '\n' .. s.vectors end
+    local going = call('STRLEN', pack_key(j.doc, d.generation)) + d.old_text_bytes
+    if s.bytes - going + #pack > cap then return 'full\n' .. s.bytes .. '\n' .. format('%d', cap) end
+    swap_pack(j, d, pack, chunks, model, backend)
+    call('HSET', P .. 'space:' .. j.space, 'model', model, 'dimension', dimension, 'vectors', backend, 'digest',
+         backend == 'set' and j.digest or '')
+    call('HINCRBY', P .. 'space:' .. j.space, 'chunks', format('%d', chunks - d.chunks))
+    change_space(j.space)
+    end_job(j, 'DONE', 'STORE', 100, '')
+    tell_watchers(j.space, j.id, j.doc, 'index_complete', 'STORE', 100, '"' .. chunks .. ' passages can be searched."')
+    return 'ok'
+end

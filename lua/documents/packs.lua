@@ -1,0 +1,25 @@
+-- packs: the packs that a node has not got yet. As many as fit, from the first on: the caller asks again for
+-- the rest. What is gone is told with an empty pack.
+-- KEYS: doc:<doc> hashes, pack:<doc>:<generation> strings.  ARGV: space, then doc and generation each.
+-- Returns: per document five parts: doc, generation, filename (JSON), url (JSON or ''), pack.
+--   PACKS_BYTES, but one at least.
+-- Wakes: nobody.  Repeatable: yes.
+local PACKS_BYTES = 4194304
+
+verbs.packs = function(a)
+    local space, last, parts, bytes = args[a], a + args[a - 1] - 1, {}, 0
+    for i = a + 1, last - 1, 2 do
+        local doc, generation, pack = args[i], args[i + 1], ''
+        local d = fields(P .. 'doc:' .. doc, 'space', 'filename', 'url')
+        if d.space == space then
+            local key = pack_key(doc, generation)
+            bytes = bytes + call('STRLEN', key)
+            if bytes > PACKS_BYTES and #parts > 0 then break end
+            pack = call('GET', key) or ''
+        else
+            d = {}
+        end
+        parts[#parts + 1] = part(doc) .. part(generation) .. part(d.filename or '') .. part(d.url or '') .. part(pack)
+    end
+    return concat(parts)
+end

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+//
+// upload, docs, doc, doc_delete, doc_reindex: what is stored of a document, and for whom.
+import assert from 'node:assert/strict';
+import { ago, anything, lines, list, scripts, soon, stream, ttl, zset } from '../../support/lua.mjs';
+import { ALICE, BOB, BOOK, cancelled, docId, docOf, HOUR_S, indexingEvent, jobId, jobOf, keysOf, linesOf, PACK, shaOf, unfinished } from '../../support/lua_documents.mjs';
+
+const CAP = 1000;
+const BINARY = { encoding: 'latin1' };
+const ANY_BYTES = String.fromCharCode(...Array(256).keys());
+
+// As one that was uploaded just now: its times and the id of its entry are new.
+function fresh(given) {
+  const keys = keysOf(given);
+  const { j = given.n, space = ALICE } = given;
+  Object.assign(keys[`doc:${docId(given.n)}`], { created: given.created ?? ago(), updated: ago() });
+  Object.assign(keys[`job:${jobId(j)}`], { created: ago(), updated: ago(), entry: anything });
+  keys[`docs:${space}`] = zset({ [docId(given.n)]: given.created ?? ago() });
+  keys[`recent_jobs:${space}`] = zset({ [jobId(j)]: unfinished });
+  keys.jobs = (found) => found.length === 1 && found[0][1].job === jobId(j);
+  return keys;
+}
+
+const upload = ({ n = 1, j = n, space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', url = '', filename = `"f${n}.txt"` } = {}) =>
+  ['upload', 0, space, limits, docId(n), jobId(j), filename, 'text/plain', 'text', bytes.length, sha, bytes, cap, path, url];
+const ok = (n, j = n) => lines('ok', docId(n), jobId(j));
+
+scripts('upload', ({ cases, test, shard }) => {
+  cases([
+    { name: 'a new document is stored and queued', call: upload(), reply: ok(1), after: fresh({ n: 1 }) },
+    { name: 'any bytes, and none', call: upload({ bytes: ANY_BYTES }), reply: ok(1), after: fresh({ n: 1, upload: ANY_BYTES }) },
+    {
+      name: 'the same bytes again are a duplicate, under the first ids',
+      before: () => keysOf({ n: 1, state: 'INDEXED' }),
+      call: upload({ n: 2, sha: shaOf(1), bytes: 'bytes 1' }),
+      reply: lines('duplicate', docId(1), jobId(1), 'INDEXED'),
+    },
+    {
+      name: 'the same bytes of another owner are a document of its own',
+      calls: [upload(), upload({ n: 2, space: BOB, sha: shaOf(1), bytes: 'bytes 1' })],
+      replies: [ok(1), ok(2)],
+      after: {
+        ...fresh({ n: 1 }),
+        ...fresh({ n: 2, space: BOB, sha: shaOf(1), upload: 'bytes 1' }),
+        jobs: (found) => found.map(([, { job }]) => job).join() === [jobId(1), jobId(2)].join(),
+      },
+    },
+    {
+      name: 'race: the same bytes twice in one turn are stored once',
+      calls: [upload(), upload({ n: 2, sha: shaOf(1), bytes: 'bytes 1' })],
+      replies: [ok(1), lines('duplicate', docId(1), jobId(1), 'QUEUED')],
+      after: fresh({ n: 1 }),
+    },
+    {
+      name: 'a request that is sent again after a lost connection finds its own document',
+      before: () => keysOf({ n: 1 }),
+      call: upload(),
+      reply: lines('duplicate', docId(1), jobId(1), 'QUEUED'),
+    },
+    {
+      name: 'what failed is stored again, under the same document and a new job',
+      before: () => keysOf({ n: 1, state: 'FAILED', text: [3, 'old text'] }),
+      call: upload({ n: 2, sha: shaOf(1), bytes: 'bytes 1', filename: '"again.txt"' }),
+      reply: lines('ok', docId(1), jobId(2)),
+      after: {
+        ...fresh({ n: 1, j: 2, created: 1001, filename: '"again.txt"' }),
+        [`text:${docId(1)}:3`]: null,
+        [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf({ n: 1, state: 'FAILED' })),
+        [`recent_jobs:${ALICE}`]: zset({ [jobId(1)]: soon(HOUR_S * 1000), [jobId(2)]: unfinished }),
+      },
+    },
+    {
+      name: 'past the cap nothing is stored',
+      before: () => keysOf({ n: 1, state: 'INDEXED' }),
+      call: upload({ n: 2, cap: 'block'.length + PACK.length + 6 }),
+      reply: lines('full', 'block'.length + PACK.length, 'block'.length + PACK.length + 6),
+    },
+    { name: 'up to the cap it is', call: upload({ cap: 7 }), reply: ok(1), after: fresh({ n: 1 }) },
+    {
+      name: 'the cap of one owner is not that of another',
+      before: () => keysOf({ n: 2, space: BOB, upload: 'x'.repeat(CAP) }),
+      call: upload(),
+      reply: ok(1),
+      after: { ...fresh({ n: 1 }), jobs: (found) => found.length === 2 },
+    },
+    {
+      name: 'a limit that is reached refuses it, and counts nothing',
+      before: () => ({ 'limit:upload:alice': zset({ x: (Date.now() - 20_000) * 1000 }) }),
+      call: upload({ limits: 'upload:alice:1:60,upload:alice:50:3600' }),
+      reply: (found) => /^limited\n(39|40)\d\d\d\n1\n60$/.test(found),
+    },
+    {
+      name: 'a file of a collection is known by its path',
+      call: upload({ space: BOOK, path: 'a%2Fb.md', url: '"https://h/b"' }),
+      reply: ok(1),
+      after: fresh({ n: 1, space: BOOK, path: 'a%2Fb.md', url: '"https://h/b"' }),
+    },
+    {
+      name: 'the same file with the same bytes is a duplicate',
+      before: () => keysOf({ n: 1, state: 'INDEXED', space: BOOK, path: 'a' }),
+      call: upload({ n: 2, sha: shaOf(1), space: BOOK, path: 'a', filename: '"f1.txt"' }),
+      reply: lines('duplicate', docId(1), jobId(1), 'INDEXED'),
+    },
+    {
+      name: 'two files of a collection with the same bytes are two documents: either may go',
+      calls: [upload({ space: BOOK, path: 'a' }), upload({ n: 2, sha: shaOf(1), bytes: 'bytes 1', space: BOOK, path: 'b' })],
+      replies: [ok(1), ok(2)],
+      after: {
+        ...fresh({ n: 1, space: BOOK, path: 'a' }),
+        ...fresh({ n: 2, space: BOOK, path: 'b', sha: shaOf(1), upload: 'bytes 1' }),
+        [`paths:${BOOK}`]: { a: docId(1), b: docId(2) },
+        [`docs:${BOOK}`]: zset({ [docId(1)]: ago(), [docId(2)]: ago() }),
+        [`recent_jobs:${BOOK}`]: zset({ [jobId(1)]: unfinished, [jobId(2)]: unfinished }),
+        [`space:${BOOK}`]: { bytes: 14 },
+        jobs: (found) => found.length === 2,
+      },
+    },
+    {
+      name: 'a file with other bytes keeps its document, whose pack and text stay until the new ones are indexed',
+      before: () => keysOf({ n: 1, state: 'INDEXED', space: BOOK, path: 'a' }),
+      call: upload({ n: 2, space: BOOK, path: 'a', filename: '"f1.txt"' }),
+      reply: lines('ok', docId(1), jobId(2)),
+      after: {
+        ...fresh({ n: 1, j: 2, created: 1001, space: BOOK, path: 'a', sha: shaOf(2), upload: 'bytes 2', generation: 5, chunks: 1, model: 'hash', oldText: [5, 'block'] }),
+        [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf({ n: 1, state: 'INDEXED', space: BOOK })),
+        [`recent_jobs:${BOOK}`]: zset({ [jobId(1)]: soon(HOUR_S * 1000), [jobId(2)]: unfinished }),
+      },
+    },
+    {
+      name: 'a file whose page has another address is indexed again',
+      before: () => keysOf({ n: 1, state: 'INDEXED', space: BOOK, path: 'a', url: '"https://old/a"' }),
+      call: upload({ n: 2, sha: shaOf(1), bytes: 'bytes 1', space: BOOK, path: 'a', filename: '"f1.txt"', url: '"https://new/a"' }),
+      reply: lines('ok', docId(1), jobId(2)),
+      after: {
+        ...fresh({ n: 1, j: 2, created: 1001, space: BOOK, path: 'a', url: '"https://new/a"', upload: 'bytes 1', generation: 5, chunks: 1, model: 'hash', oldText: [5, 'block'] }),
+        [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf({ n: 1, state: 'INDEXED', space: BOOK })),
+        [`recent_jobs:${BOOK}`]: zset({ [jobId(1)]: soon(HOUR_S * 1000), [jobId(2)]: unfinished }),
+      },
+    },
+    {
+      name: 'race: new bytes come while the old ones wait to be indexed: that job is cancelled, and who watches is told',
+      before: () => ({ ...keysOf({ n: 1, space: BOOK, path: 'a' }), [`watchers:${BOOK}`]: zset({ n1: Date.now() + 50_000, n2: Date.now() + 50_000, n3: 5 }) }),
+      alive: ['n2', 'n3'],
+      call: upload({ n: 2, space: BOOK, path: 'a', filename: '"f1.txt"' }),
+      reply: lines('ok', docId(1), jobId(2)),
+      events: [indexingEvent({ n: 1, space: BOOK }, 'index_failed', 'PARSE', 0, '"The document was uploaded again."')],
+      published: [['node:n2', indexingEvent({ n: 1, space: BOOK }, 'index_failed', 'PARSE', 0, '"The document was uploaded again."')]],
+      after: { ...fresh({ n: 1, j: 2, created: 1001, space: BOOK, path: 'a', sha: shaOf(2), upload: 'bytes 2' }), [`job:${jobId(1)}`]: cancelled({ n: 1, space: BOOK }) },
+    },
+    {
+      name: 'new bytes count in the place of those that they replace',
+      before: () => keysOf({ n: 1, space: BOOK, path: 'a' }),
+      call: upload({ n: 2, space: BOOK, path: 'a', cap: 7, filename: '"f1.txt"' }),
+      reply: lines('ok', docId(1), jobId(2)),
+      after: { ...fresh({ n: 1, j: 2, created: 1001, space: BOOK, path: 'a', sha: shaOf(2), upload: 'bytes 2' }), [`job:${jobId(1)}`]: cancelled({ n: 1, space: BOOK }) },
+    },
+  ]);
+
+  test('limits that are no limits are an error, and nothing is stored', async () => {
+    for (const limits of ['upload', 'upload:alice:1', 'upload:alice:x:60', 'a:b:1:60;c:d:1:60', Array(9).fill('a:b:1:60').join()]) {
+      assert.match(String(await shard.call(...upload({ limits }))), /limits: /);
+    }
+    await shard.assertKeys({});
+  });
+
+  test('a space takes 10,000 documents', async () => {
+    const members = Array.from({ length: 9_999 }, (_, i) => [i, `x${i}`]).flat();
+    await shard.cmd('ZADD', shard.key(`docs:${ALICE}`), ...members);
+    assert.equal(await shard.call(...upload()), ok(1));
+    assert.equal(await shard.call(...upload({ n: 2 })), 'many');
+    assert.equal(await shard.call(...upload({ n: 3, space: BOB })), ok(3));
+    assert.equal(await shard.get(`upload:${docId(2)}`), undefined);
+  });
+
+  test('documents of one millisecond stand in the order in which they came', async () => {
+    const { replies } = await shard.turn(Array.from({ length: 50 }, (_, i) => upload({ n: i + 1 })));
+    assert.ok(replies.every((reply) => reply.startsWith('ok\n')));
+    const found = await shard.cmd('ZRANGE', shard.key(`docs:${ALICE}`), 0, -1, 'WITHSCORES');
+    assert.deepEqual(found.filter((_, i) => i % 2 === 0), Array.from({ length: 50 }, (_, i) => docId(i + 1)));
+    assert.equal(new Set(found.filter((_, i) => i % 2)).size, 50);
+  });
+
+  test('of the recent jobs the newest 200 unfinished ones are kept, finished ones go first', async () => {
+    await shard.seed(keysOf({ n: 1, state: 'INDEXED' }));
+    for (let i = 2; i < 202; i += 50) await shard.turn(Array.from({ length: 50 }, (_, k) => upload({ n: i + k, cap: 1e6 })));
+    const found = await shard.get(`recent_jobs:${ALICE}`);
+    assert.equal(Object.keys(found.value).length, 200);
+    assert.ok(!(jobId(1) in found.value) && jobId(2) in found.value && jobId(201) in found.value);
+  });
+
+  test('a nonce that was used before stores nothing', async () => {
+    const call = upload();
+    call[1] = 1;
+    const frame = { nonces: ['nonce-0000000001'] };
+    assert.deepEqual((await shard.turn([call], frame)).replies, [ok(1)]);
+    assert.deepEqual((await shard.turn([['doc_delete', 0, ALICE, docId(1)], call], frame)).replies, ['ok', 'replay']);
+    assert.equal(await shard.get(`doc:${docId(1)}`), undefined);
+  });
+}, BINARY);
+
+scripts('docs', ({ cases, test, shard }) => {
+  const docs = (space = ALICE, before = '') => ['docs', 0, space, before];
+  const two = [{ n: 1, state: 'INDEXED' }, { n: 2, state: 'FAILED' }];
+  cases([
+    { name: 'a space without documents', call: docs(), reply: lines('ok', 0) },
+    { name: 'the newest first, each with its latest job', before: () => keysOf(...two), call: docs(), reply: lines('ok', 2, linesOf(two[1]), linesOf(two[0])) },
+    { name: 'only those before a time', before: () => keysOf(...two), call: docs(ALICE, 1002), reply: lines('ok', 1, linesOf(two[0])) },
+    { name: 'none of another owner', before: () => keysOf(...two, { n: 3, space: BOB }), call: docs(BOB), reply: lines('ok', 1, linesOf({ n: 3, space: BOB })) },
+    {
+      name: 'a document whose job is not known any more',
+      before: () => {
+        const keys = keysOf(two[0]);
+        delete keys[`job:${jobId(1)}`];
+        return keys;
+      },
+      call: docs(),
+      reply: lines('ok', 1, linesOf(two[0]).split('\n').slice(0, 10).join('\n'), '', '', '', ''),
+    },
+  ]);
+
+  test('1,000 a page, and the next page goes on behind it', async () => {
+    for (let i = 1; i <= 1001; i += 91) await shard.turn(Array.from({ length: 91 }, (_, k) => upload({ n: i + k, cap: 1e6 })));
+    const first = (await shard.call(...docs())).split('\n');
+    assert.deepEqual([first.length, first[1], first[2]], [2 + 14_000, '1000', docId(1001)]);
+    const rest = (await shard.call(...docs(ALICE, first.at(-14 + 5)))).split('\n');
+    assert.deepEqual([rest[1], rest[2]], ['1', docId(1)]);
+  });
+}, BINARY);
+
+scripts('doc', ({ cases }) => {
+  const before = () => keysOf({ n: 1, state: 'INDEXED' }, { n: 2, space: BOB });
+  const doc = (n, space = ALICE) => ['doc', 0, space, docId(n)];
+  cases([
+    { name: 'one of that owner', before, call: doc(1), reply: lines('ok', linesOf({ n: 1, state: 'INDEXED' })) },
+    { name: 'one of another owner is missing', before, call: doc(2), reply: 'missing' },
+    { name: 'one that never was is missing', before, call: doc(3), reply: 'missing' },
+    { name: 'an empty id is missing', before, call: ['doc', 0, ALICE, ''], reply: 'missing' },
+  ]);
+}, BINARY);
+
+scripts('doc_delete', ({ cases, test, shard }) => {
+  const remove = (n = 1, space = ALICE) => ['doc_delete', 0, space, docId(n)];
+  const gone = (...documents) => Object.fromEntries(Object.keys(keysOf(...documents)).map((name) => [name, null]));
+  const indexed = { n: 1, state: 'INDEXED' };
+  cases([
+    { name: 'one of another owner is missing, and stays', before: () => keysOf({ n: 1, space: BOB }), call: remove(), reply: 'missing' },
+    { name: 'one that never was', call: remove(), reply: 'missing' },
+    {
+      name: 'everything of the last one goes',
+      before: () => keysOf(indexed),
+      calls: [remove(), remove()],
+      replies: ['ok', 'missing'],
+      after: { ...gone(indexed), [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf(indexed)), meta: anything },
+    },
+    {
+      name: 'of two one stays, with its bytes and chunks',
+      before: () => keysOf(indexed, { n: 2, state: 'INDEXED', text: [5, 'second'], chunks: 3 }),
+      call: remove(),
+      reply: 'ok',
+      after: {
+        ...gone(indexed),
+        ...keysOf({ n: 2, state: 'INDEXED', text: [5, 'second'], chunks: 3, version: 1 }),
+        [`recent_jobs:${ALICE}`]: zset({ [jobId(2)]: anything }),
+        [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf(indexed)),
+        meta: anything,
+      },
+    },
+    {
+      name: 'with the last one that is searched the space forgets its model',
+      before: () => keysOf(indexed, { n: 2 }),
+      call: remove(),
+      reply: 'ok',
+      after: {
+        ...gone(indexed),
+        ...keysOf({ n: 2 }),
+        [`space:${ALICE}`]: { bytes: 7, chunks: 0, version: 1 },
+        [`recent_jobs:${ALICE}`]: zset({ [jobId(2)]: anything }),
+        [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf(indexed)),
+        meta: anything,
+      },
+    },
+    {
+      name: 'one that waits to be indexed: its job is cancelled, and who watches is told',
+      before: () => ({ ...keysOf({ n: 1 }), [`watchers:${ALICE}`]: zset({ n1: Date.now() + 50_000 }) }),
+      call: remove(),
+      reply: 'ok',
+      events: [indexingEvent({ n: 1 }, 'index_failed', 'PARSE', 0, '"The document was deleted."')],
+      after: { ...gone({ n: 1 }), [`job:${jobId(1)}`]: cancelled({ n: 1 }), jobs: stream() },
+    },
+    {
+      name: 'one that is indexed anew goes with both of its texts and with what both indexings put into the vector set',
+      before: () => keysOf({ n: 1, state: 'QUEUED', jobState: 'RUNNING', generation: 5, chunks: 3, vectors: 'abc', text: [7, 'new'], oldText: [5, 'old'], job: { lease: '7', digest: 'def', vectors_n: '16' } }),
+      call: remove(),
+      reply: 'ok',
+      after: {
+        ...gone({ n: 1, generation: 5, text: [7, ''], oldText: [5, ''] }),
+        [`job:${jobId(1)}`]: cancelled({ n: 1, jobState: 'RUNNING', job: { lease: '7', digest: 'def', vectors_n: '16' } }),
+        jobs: stream(),
+        trash: list(`vectors:${ALICE}:def ${docId(1)} 7 16`, `vectors:${ALICE}:abc ${docId(1)} 5 3`),
+        meta: anything,
+      },
+    },
+    {
+      name: 'a file of a collection goes with its path',
+      before: () => keysOf({ n: 1, space: BOOK, path: 'a' }, { n: 2, space: BOOK, path: 'b', sha: shaOf(1) }),
+      call: remove(1, BOOK),
+      reply: 'ok',
+      after: {
+        ...gone({ n: 1 }),
+        ...keysOf({ n: 2, space: BOOK, path: 'b', sha: shaOf(1) }),
+        [`recent_jobs:${BOOK}`]: zset({ [jobId(2)]: anything }),
+        [`job:${jobId(1)}`]: cancelled({ n: 1, space: BOOK }),
+      },
+    },
+  ]);
+
+  test('an owner without documents leaves nothing but the cancelled job', async () => {
+    await shard.call(...upload());
+    await shard.call(...remove());
+    assert.deepEqual(await shard.names(), [`job:${jobId(1)}`, 'jobs']);
+  });
+}, BINARY);
+
+scripts('doc_reindex', ({ cases }) => {
+  const reindex = (n = 1, space = ALICE) => ['doc_reindex', 0, space, docId(n), jobId(9)];
+  const indexed = { n: 1, state: 'INDEXED', chars: 5, blocks: 1 };
+  const job = { ...jobOf({ n: 1, j: 9 }), stage: 'CHUNK', is_reindex: 1, created: ago(), updated: ago(), entry: anything };
+  const queued = (one) => ({
+    [`doc:${docId(1)}`]: { ...docOf(one), status: 'QUEUED', updated: ago(), job: jobId(9) },
+    [`job:${jobId(9)}`]: job,
+    [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf(one)),
+    [`recent_jobs:${ALICE}`]: zset({ [jobId(1)]: anything, [jobId(9)]: unfinished }),
+    jobs: (found) => found.length === 1 && found[0][1].job === jobId(9),
+  });
+  const failed = { n: 1, state: 'FAILED', text: [3, 'block'] };
+  cases([
+    { name: 'one of another owner is missing', before: () => keysOf(indexed), call: reindex(1, BOB), reply: 'missing' },
+    { name: 'one that never was', call: reindex(), reply: 'missing' },
+    { name: 'one that is indexed gets a new job, and stays searchable', before: () => keysOf(indexed), call: reindex(), reply: lines('ok', jobId(9)), after: queued(indexed) },
+    { name: 'one that failed after its text was read', before: () => keysOf(failed), call: reindex(), reply: lines('ok', jobId(9)), after: queued(failed) },
+    { name: 'one that failed before that has to be uploaded again', before: () => keysOf({ n: 1, state: 'FAILED' }), call: reindex(), reply: 'gone' },
+    {
+      name: 'race: asked for twice, it is one job',
+      before: () => keysOf(indexed),
+      calls: [reindex(), ['doc_reindex', 0, ALICE, docId(1), jobId(8)]],
+      replies: [lines('ok', jobId(9)), lines('ok', jobId(9))],
+      after: queued(indexed),
+    },
+    { name: 'an unfinished job is the answer', before: () => keysOf({ n: 1 }), call: reindex(), reply: lines('ok', jobId(1)) },
+  ]);
+}, BINARY);
