@@ -164,3 +164,16 @@ void respond_start_stream(struct request *r, h2o_generator_t *generator)
     r->is_stream = true;
     h2o_start_response(r->h2o, generator);
 }
+
+void respond_start_upgrade(struct request *r)
+{
+    put_common(r, 101, NULL);
+    count(r, 101);
+}
+
+bool respond_allows_origin(struct request *r)
+{
+    struct str origin = request_header(r, "origin");
+    const char *origins = r->server->config->cors_origins;
+    return origin.at == NULL || strcmp(origins, "*") == 0 || is_listed(origins, origin);
+}

@@ -9,6 +9,7 @@
 
 #include "shared/http/peer.h"
 #include "shared/http/router.h"
+#include "shared/http/websocket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,7 +27,8 @@ enum {
     LINGER_MS = 2000,
     LINGERS_MAX = 256,
     SCRATCH_MAX = 32 << 20,
-    PROBLEM_MAX = 768
+    PROBLEM_MAX = 768,
+    BODY_SLACK_BYTES = 1 << 20
 };
 
 struct start_handler {
@@ -257,6 +259,24 @@ int server_listen(const char *address, bool is_shared, int *ret_port, char *reas
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+size_t server_body_max(const struct server *server, const struct route *route)
+{
+    return route->body_max_bytes != 0 ? route->body_max_bytes : server->config->body_max_bytes;
+}
+
+/* libh2o knows one maximum and holds to it before it knows the route, so it is that of the route
+ * that takes most. The slack is for HTTP/2, where libh2o resets the stream of a body past it: what
+ * is only a little too large still gets its 413, from request_start. */
+static size_t largest_body(const struct server *server, const struct route *const *tables)
+{
+    size_t most = server->config->body_max_bytes;
+    for (; *tables != NULL; tables++)
+        for (const struct route *route = *tables; route->path != NULL; route++)
+            if (server_body_max(server, route) > most)
+                most = server_body_max(server, route);
+    return most + BODY_SLACK_BYTES;
+}
+
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
                  struct turn *turn, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id)
@@ -269,7 +289,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     buf_init(&server->scratch, SCRATCH_MAX);
     h2o_config_init(&server->h2o_config);
     server->h2o_config.server_name = h2o_iovec_init(H2O_STRLIT("parley"));
-    server->h2o_config.max_request_entity_size = config->body_max_bytes;
+    server->h2o_config.max_request_entity_size = largest_body(server, tables);
     server->h2o_config.http1.req_timeout = config->idle_ms;
     h2o_hostconf_t *host =
         h2o_config_register_host(&server->h2o_config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
@@ -301,6 +321,7 @@ void server_drain(struct server *server)
         server->listener = NULL;
     }
     h2o_context_request_shutdown(&server->context);
+    websocket_close_all(server);
 }
 
 void server_fini(struct server *server)
