@@ -21,7 +21,12 @@ enum {
 };
 static const uint64_t pdf_memory_bytes = (uint64_t)1 << 30;
 /* Sanitizers reserve far more address space than any limit would leave. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(IS_SANITIZED)
 static const uint64_t own_memory_bytes = 0;
 #else
 static const uint64_t own_memory_bytes = (uint64_t)1 << 30;
