@@ -5,9 +5,11 @@
  * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
 #include "services/broker/broker.h"
 #include "services/commands.h"
+#include "services/documents/handlers.h"
 #include "services/probes.h"
 #include "shared/base/clock.h"
 #include "shared/base/config.h"
+#include "shared/http/oidc.h"
 #include "shared/http/peer.h"
 
 #include <errno.h>
@@ -50,6 +52,18 @@ static const struct config_option options[] = {
     {"retention-days", CONFIG_NUMBER, "N", "0", 0, 36500,
      "Topics without a new query for so long are deleted. 0: never.", NULL},
     {"auth-sha1", CONFIG_BOOL, NULL, "on", 0, 0, "Accept SHA-1 hashes besides SHA-256.", NULL},
+    {"oidc-issuer", CONFIG_TEXT, "URL", "", 0, 0,
+     "The OpenID provider whose tokens are accepted; its keys are found by discovery.", NULL},
+    {"oidc-jwks-url", CONFIG_TEXT, "URL", "", 0, 0,
+     "Where the provider's keys are, without discovery.", NULL},
+    {"oidc-audience", CONFIG_TEXT, "NAME", "", 0, 0,
+     "What `aud` or `azp` of a provider's token must say; needed with a provider.", NULL},
+    {"oidc-allow-private", CONFIG_BOOL, NULL, "off", 0, 0,
+     "Let the provider have a private address, and http:// in its URLs.", NULL},
+    {"oidc-retry-seconds", CONFIG_NUMBER, "N", "30", 0, 86400,
+     "Keys are fetched for an unknown key at most so often.", NULL},
+    {"oidc-refresh-seconds", CONFIG_NUMBER, "N", "900", 1, 86400,
+     "How often the provider's keys are fetched in any case.", NULL},
     {"cors-origins", CONFIG_TEXT, "LIST", "*", 0, 0,
      "Origins that browsers may call from: * (without credentials), or a comma list (with).", NULL},
     {"trusted-proxies", CONFIG_TEXT, "LIST", "", 0, 0,
@@ -89,6 +103,7 @@ static struct process {
     struct account_book accounts;
     struct redis_address redis;
     struct server_config server;
+    struct oidc_settings oidc;
     struct node *nodes;
     unsigned node_n;
     atomic_bool is_draining;
@@ -145,7 +160,8 @@ static void on_wake(void *arg)
 
 static void init_node(struct node *node, unsigned index)
 {
-    static const struct route *const tables[] = {broker_routes, probe_routes, NULL};
+    static const struct route *const tables[] = {broker_routes, documents_routes, probe_routes,
+                                                 NULL};
     const struct config *c = &process.config;
     unsigned char random[8];
     char hex[17];
@@ -177,6 +193,8 @@ static void init_node(struct node *node, unsigned index)
     server_init(&node->server, &node->loop, &process.server, queue_turn(node->broker.queue),
                 &node->metrics, tables, node->id);
     node->server.services = &node->broker;
+    if (oidc_is_wanted(&process.oidc))
+        node->server.oidc = oidc_create(&node->loop, &process.oidc);
 }
 
 static void *run_node(void *arg)
@@ -185,6 +203,7 @@ static void *run_node(void *arg)
     server_start(&node->server, node->listen_fd);
     loop_run(&node->loop);
     queue_destroy(node->broker.queue);
+    oidc_destroy(node->server.oidc);
     server_fini(&node->server);
     loop_fini(&node->loop);
     sem_post(&process.ended);
@@ -233,6 +252,21 @@ static bool is_target_known(const char *list)
     return true;
 }
 
+static bool read_oidc(const struct config *c)
+{
+    const char *reason;
+    process.oidc = (struct oidc_settings){
+        .issuer = config_text(c, "oidc-issuer"),
+        .jwks_url = config_text(c, "oidc-jwks-url"),
+        .audience = config_text(c, "oidc-audience"),
+        .is_private_allowed = config_number(c, "oidc-allow-private"),
+        .retry_ms = config_number(c, "oidc-retry-seconds") * 1000,
+        .refresh_ms = config_number(c, "oidc-refresh-seconds") * 1000,
+    };
+    const char *flag = oidc_check_settings(&process.oidc, &reason);
+    return flag == NULL || wrong(flag, reason);
+}
+
 static bool read_settings(void)
 {
     const struct config *c = &process.config;
@@ -261,6 +295,8 @@ static bool read_settings(void)
     const char *proxies = config_text(c, "trusted-proxies");
     if (!peer_check_list(proxies, reason, sizeof reason))
         return wrong("trusted-proxies", reason);
+    if (!read_oidc(c))
+        return false;
     if (strlen(config_text(c, "key-prefix")) > 64)
         return wrong("key-prefix", "at most 64 bytes");
     process.server = (struct server_config){

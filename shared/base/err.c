@@ -35,6 +35,7 @@ const char *err_reason(int status)
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
     case 503: return "Service Unavailable";
+    case 507: return "Insufficient Storage";
     default: return "Internal Server Error";
     }
 }

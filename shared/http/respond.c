@@ -145,6 +145,10 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     buf_put_json(&body, str_of(detail == NULL ? info->text : detail));
     buf_printf(&body, ",\"code\":\"%s\",\"instance\":", info->code);
     buf_put_json(&body, r->id);
+    if (r->route != NULL && r->route->repeats_detail) {
+        buf_lit(&body, ",\"error\":");
+        buf_put_json(&body, str_of(detail == NULL ? info->text : detail));
+    }
     if (members != NULL)
         buf_printf(&body, ",%s", members);
     buf_put_char(&body, '}');

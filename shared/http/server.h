@@ -18,6 +18,10 @@ struct route;
 struct router;
 struct blocks;
 struct websocket;
+struct oidc;
+
+/* Whose routes a server may have. */
+enum service { SERVICE_BROKER, SERVICE_DOCUMENTS, SERVICE_NR };
 
 /* What all threads of a process share; read-only while they run, except where noted. */
 struct server_config {
@@ -40,8 +44,9 @@ struct server {
     struct blocks *blocks; /* addresses with too many failed logins */
     struct token_key token_key;
     bool has_token_key;
+    struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
     bool is_draining;
-    void *services;     /* what handlers work on: struct broker */
+    void *services[SERVICE_NR]; /* what handlers work on; shared/http looks into none */
     struct buf scratch; /* for building one answer; cleared by its user */
     char node_id[24];
     uint64_t request_n;
