@@ -11,6 +11,7 @@
 #include "shared/base/clock.h"
 #include "shared/queue/lines.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -173,9 +174,11 @@ static void read_facts(struct job *job, struct str id, struct str reply)
 
 enum err job_begin(struct job *job, struct str entry, struct str id, struct str consumer)
 {
-    struct str reply, args[] = {entry, id, consumer};
+    char digits[24];
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)job->lease_ms);
+    struct str reply, args[] = {entry, id, consumer, str_of(digits)};
     pthread_mutex_lock(&job->lock);
-    enum err error = sync_verb(job->sync, STR("job_begin"), args, 3, &reply);
+    enum err error = sync_verb(job->sync, STR("job_begin"), args, entry.n == 0 ? 4 : 3, &reply);
     if (error == ERR_OK && str_eq(reply, STR("gone")))
         error = ERR_NOT_FOUND;
     else if (error == ERR_OK && str_eq(reply, STR("spent")))
@@ -217,7 +220,7 @@ void job_stop(struct job *job)
 void job_init(struct job *job, struct sync *sync, uint64_t lease_ms, const atomic_bool *is_stopping)
 {
     pthread_condattr_t clock;
-    *job = (struct job){.sync = sync, .is_stopping = is_stopping};
+    *job = (struct job){.sync = sync, .is_stopping = is_stopping, .lease_ms = lease_ms};
     job->renew_ms = lease_ms / 3 < RENEW_MAX_MS ? lease_ms / 3 : RENEW_MAX_MS;
     buf_init(&job->text, FACTS_MAX_BYTES);
     buf_init(&job->reply, REPLY_MAX_BYTES);

@@ -34,7 +34,7 @@ struct job {
     atomic_bool must_stop;
     /* private */
     struct sync *sync;
-    uint64_t renew_ms;
+    uint64_t renew_ms, lease_ms;
     pthread_mutex_t lock; /* of `sync` while a job is held, and of all below */
     pthread_cond_t changed;
     pthread_t renewer;
@@ -54,8 +54,10 @@ void job_fini(struct job *job);
 /* Sets must_stop. Any thread, and async-signal-safe. */
 void job_stop(struct job *job);
 
-/* Takes the job. ERR_OK: it is ours until job_end. ERR_NOT_FOUND: there is nothing to do (any
- * more). ERR_FAILED: its attempts are used up; it has failed now. ERR_REDIS_LOST, ERR_INTERNAL. */
+/* Takes the job that came as the stream's `entry`; without one (n == 0) past the stream, also when
+ * it runs and nothing was heard of it for a lease. ERR_OK: it is ours until job_end. ERR_NOT_FOUND:
+ * there is nothing to do (any more). ERR_FAILED: its attempts are used up; it has failed now.
+ * ERR_REDIS_LOST, ERR_INTERNAL. */
 enum err job_begin(struct job *job, struct str entry, struct str id,
                    struct str consumer) must_check;
 /* Stops renewing. What became of the job has been told by then, or its lease runs out. */

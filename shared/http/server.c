@@ -117,9 +117,19 @@ static void send_problem(h2o_ostream_t *self, h2o_req_t *h2o, h2o_iovec_t *bufs,
     h2o_ostream_send_next(self, h2o, &body, 1, state);
 }
 
-static enum err err_of_status(int status)
+static enum err err_of(const struct server *server, const h2o_req_t *h2o, bool *ret_repeats)
 {
-    return status == 413 ? ERR_TOO_LARGE : status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
+    const struct route *route = NULL;
+    const char *allow;
+    struct str path, query;
+    *ret_repeats = false;
+    if (h2o->res.status != 413)
+        return h2o->res.status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
+    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, &query);
+    struct str method = {h2o->input.method.base, h2o->input.method.len};
+    route = router_find(server->router, method, path, &allow);
+    *ret_repeats = route != NULL && route->repeats_detail;
+    return route == NULL || route->too_large == ERR_OK ? ERR_TOO_LARGE : route->too_large;
 }
 
 static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
@@ -129,16 +139,19 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
                                             h2o->res.headers.entries[type].value.len,
                                             H2O_STRLIT("text/plain; charset=utf-8"));
     if (h2o->res.status >= 400 && !is_ours) {
-        const struct err_info *info = err_info(err_of_status(h2o->res.status));
+        struct server *server = ((struct problem_filter *)self)->server;
+        bool repeats;
+        const struct err_info *info = err_info(err_of(server, h2o, &repeats));
         struct problem_ostream *problem =
             (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
-        struct str id = request_id_of(((struct problem_filter *)self)->server, h2o);
+        struct str id = request_id_of(server, h2o);
         char *body = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX);
         int n = snprintf(
             body, PROBLEM_MAX,
             "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
-            "\"code\":\"%s\",\"instance\":\"%.*s\"}",
-            err_reason(h2o->res.status), h2o->res.status, info->text, info->code, STR_ARG(id));
+            "\"code\":\"%s\",\"instance\":\"%.*s\"%s%s%s}",
+            err_reason(h2o->res.status), h2o->res.status, info->text, info->code, STR_ARG(id),
+            repeats ? ",\"error\":\"" : "", repeats ? info->text : "", repeats ? "\"" : "");
         problem->body = (struct str){body, (size_t)n};
         problem->super.do_send = send_problem;
         h2o->res.content_length = (size_t)n;
