@@ -81,24 +81,12 @@ static void restart(struct follow *f, uint64_t attempt)
         put_event(f, "restart", STR("{}"));
 }
 
-static bool next_part(struct str *rest, struct str *ret_part)
-{
-    uint64_t n;
-    struct str digits = str_cut(rest, ':');
-    if (rest->at == NULL || !str_parse_u64(digits, &n) || n > rest->n)
-        return false;
-    *ret_part = (struct str){rest->at, (size_t)n};
-    rest->at += n;
-    rest->n -= (size_t)n;
-    return true;
-}
-
-static unsigned read_pieces(struct follow *f, struct str rest)
+static unsigned read_pieces(struct follow *f, struct lines pieces)
 {
     struct str id, kind, text;
     unsigned count = 0;
-    while (rest.n > 0 && next_part(&rest, &id) && next_part(&rest, &kind) &&
-           next_part(&rest, &text)) {
+    while (lines_next_part(&pieces, &id) && lines_next_part(&pieces, &kind) &&
+           lines_next_part(&pieces, &text)) {
         uint64_t attempt = 0, n = 0;
         struct str tail = id;
         struct str head = str_cut(&tail, '-');
@@ -205,7 +193,7 @@ static void read_reply(struct follow *f, struct str reply)
     uint64_t attempt;
     if (str_parse_u64(o.attempt, &attempt) && attempt > f->attempt)
         restart(f, attempt);
-    unsigned count = read_pieces(f, pieces);
+    unsigned count = read_pieces(f, lines_of(pieces));
     if (count == PIECES_PAGE) {
         f->is_again = true;
     } else if (o.answer.n > 0 || o.reason.n > 0) {
