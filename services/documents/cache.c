@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cache.c - see cache.h. A list in the order of use: a thread serves few spaces at a time, and a walk over
- * thousands of names costs less than one round trip. */
+ * cache.c - see cache.h. A list in the order of use: a thread serves few spaces at a time, and a
+ * walk over thousands of names costs less than one round trip. */
 #include "services/documents/cache.h"
 
 #include <stdlib.h>

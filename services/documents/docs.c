@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * docs.c - what an owner sees of documents and does to them: the list, one of them, its deletion, its
- * indexing anew (lua/documents/docs.lua, doc.lua, doc_delete.lua, doc_reindex.lua). */
+ * docs.c - what an owner sees of documents and does to them: the list, one of them, its deletion,
+ * its indexing anew (lua/documents/docs.lua, doc.lua, doc_delete.lua, doc_reindex.lua). */
 #include "services/documents/handlers.h"
 
 static void on_listed(struct request *r, enum err error, struct str reply)

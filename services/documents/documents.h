@@ -23,10 +23,10 @@ enum {
 /* The process's settings, shared by its threads. */
 struct documents_settings {
     struct embedder *embedder;
-    uint64_t cap_bytes;       /* of one owner */
-    size_t cache_bytes;       /* of packs that a thread keeps */
-    const char *collection;   /* of POST /ask */
-    uint64_t ask_ms;          /* for an answer to a question */
+    uint64_t cap_bytes;     /* of one owner */
+    size_t cache_bytes;     /* of packs that a thread keeps */
+    const char *collection; /* of POST /ask */
+    uint64_t ask_ms;        /* for an answer to a question */
 };
 
 struct documents {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * indexing_ws.c - GET /ws/indexing: how the indexing of an owner's documents goes, as it goes
- * (lua/documents/watch_indexing.lua). The verb registers this node for the owner's space and lists the
- * recent jobs in one atom, so no event falls between; indexers then publish to the nodes that are registered.
+ * (lua/documents/watch_indexing.lua). The verb registers this node for the owner's space and lists
+ * the recent jobs in one atom, so no event falls between; indexers then publish to the nodes that
+ * are registered.
  *
- * Registrations last a minute and are renewed twice in it, one for all sockets of a space. After a lost
- * connection each space is asked for anew, and its sockets get the state of its jobs again. */
+ * Registrations last a minute and are renewed twice in it, one for all sockets of a space. After a
+ * lost connection each space is asked for anew, and its sockets get the state of its jobs again. */
 #include "services/documents/handlers.h"
 
 #include "services/documents/indexing.h"
@@ -44,7 +45,8 @@ static char *copy(struct str s)
     return twin;
 }
 
-/* --- messages ---------------------------------------------------------------------------------- */
+/* --- messages ----------------------------------------------------------------------------------
+ */
 
 struct job_view {
     struct str job, doc, what, stage, progress, message;
@@ -54,8 +56,10 @@ struct job_view {
 static void put_message(struct buf *b, const struct job_view *view, const char *owner)
 {
     buf_printf(b,
-               "{\"type\":\"%.*s\",\"data\":{\"type\":\"%.*s\",\"document_id\":\"%.*s\",\"job_id\":\"%.*s\","
-               "\"user_id\":%s,\"documentId\":\"%.*s\",\"jobId\":\"%.*s\",\"userId\":%s,\"stage\":\"%.*s\","
+               "{\"type\":\"%.*s\",\"data\":{\"type\":\"%.*s\",\"document_id\":\"%.*s\",\"job_id\":"
+               "\"%.*s\","
+               "\"user_id\":%s,\"documentId\":\"%.*s\",\"jobId\":\"%.*s\",\"userId\":%s,\"stage\":"
+               "\"%.*s\","
                "\"progress\":%.*s,\"message\":",
                STR_ARG(view->what), STR_ARG(view->what), STR_ARG(view->doc), STR_ARG(view->job),
                owner, STR_ARG(view->doc), STR_ARG(view->job), owner, STR_ARG(view->stage),
@@ -110,7 +114,8 @@ void documents_on_event(struct documents *documents, struct str kind, struct lin
             send_job(s, &view);
 }
 
-/* --- registrations ----------------------------------------------------------------------------- */
+/* --- registrations -----------------------------------------------------------------------------
+ */
 
 /* Is this the first socket of its space in the list? It stands for all of them. */
 static bool stands_for_space(const struct indexing_socket *socket)
@@ -163,7 +168,8 @@ void documents_on_up(struct documents *documents)
     }
 }
 
-/* --- sockets ----------------------------------------------------------------------------------- */
+/* --- sockets -----------------------------------------------------------------------------------
+ */
 
 static void on_message(struct websocket *websocket, void *arg, struct str text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * passage: the text of one chunk, out of what lua/documents/chunk.lua and passages.lua answer: where
- * it stands, and the deflated blocks of text that hold it. Any thread.
+ * passage: the text of one chunk, out of what lua/documents/chunk.lua and passages.lua answer:
+ * where it stands, and the deflated blocks of text that hold it. Any thread.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_PASSAGE_H
 #define PARLEY_SERVICES_DOCUMENTS_PASSAGE_H

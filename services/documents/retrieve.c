@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * retrieve.c - see retrieve.h (lua/documents/search.lua, packs.lua, passages.lua). One round trip tells
- * whether the packs that this thread keeps are still what is searched, and what a vector set finds; the
- * search itself is the node's; a second one brings the texts. A space whose packs are not here costs as many
- * more as they take, once.
+ * retrieve.c - see retrieve.h (lua/documents/search.lua, packs.lua, passages.lua). One round trip
+ * tells whether the packs that this thread keeps are still what is searched, and what a vector set
+ * finds; the search itself is the node's; a second one brings the texts. A space whose packs are
+ * not here costs as many more as they take, once.
  *
- * Several requests may do this to one space at a time: packs never change, so what one has put in is
- * right for all, and the list of what is searched is taken from the newest version only. */
+ * Several requests may do this to one space at a time: packs never change, so what one has put in
+ * is right for all, and the list of what is searched is taken from the newest version only. */
 #include "services/documents/retrieve.h"
 
 #include "services/documents/cache.h"
@@ -14,7 +14,10 @@
 
 #include <stdlib.h>
 
-enum { CANDIDATES = 100, PASSAGES_MAX_BYTES = TOP_K_MAX * PASSAGE_BLOCKS_MAX * PASSAGE_BLOCK_BYTES };
+enum {
+    CANDIDATES = 100,
+    PASSAGES_MAX_BYTES = TOP_K_MAX * PASSAGE_BLOCKS_MAX * PASSAGE_BLOCK_BYTES
+};
 /* A passage that shares no word with the question counts only from this cosine on. */
 static const float cosine_min = 0.25f;
 /* What rag_index_search gives to the first by one measure (reciprocal rank, k = 60). */
@@ -51,7 +54,8 @@ static void fail(struct retrieve *op, enum err error, const char *detail)
     op->on_done(op->r, NULL);
 }
 
-/* --- reading the texts ------------------------------------------------------------------------- */
+/* --- reading the texts -------------------------------------------------------------------------
+ */
 
 static void finish(struct retrieve *op)
 {
@@ -99,7 +103,8 @@ static void on_passages(struct request *r, enum err error, struct str reply)
     finish(op);
 }
 
-/* --- searching --------------------------------------------------------------------------------- */
+/* --- searching ---------------------------------------------------------------------------------
+ */
 
 static void search(struct retrieve *op)
 {
@@ -119,8 +124,7 @@ static void search(struct retrieve *op)
     }
     /* The index may change before the texts are here: what is needed of the documents is kept. */
     op->marks = request_alloc(op->r, op->hit_n * sizeof *op->marks);
-    struct turn *turn =
-        request_begin_plain_verb(op->r, LANE_READ, STR("passages"), on_passages);
+    struct turn *turn = request_begin_plain_verb(op->r, LANE_READ, STR("passages"), on_passages);
     turn_put(turn, op->settings.space);
     turn_put_u64(turn, op->hit_n);
     for (size_t i = 0; i < op->hit_n; i++) {
@@ -134,7 +138,8 @@ static void search(struct retrieve *op)
     turn_end(turn);
 }
 
-/* --- packs ------------------------------------------------------------------------------------- */
+/* --- packs -------------------------------------------------------------------------------------
+ */
 
 static void fetch(struct retrieve *op);
 
@@ -193,7 +198,8 @@ static void fetch(struct retrieve *op)
     search(op);
 }
 
-/* --- what Redis says --------------------------------------------------------------------------- */
+/* --- what Redis says ---------------------------------------------------------------------------
+ */
 
 static void read_marks(struct retrieve *op, struct lines *lines, uint64_t n)
 {
@@ -276,7 +282,8 @@ static void ask_redis(struct retrieve *op)
     turn_end(turn);
 }
 
-/* --- the question's vector --------------------------------------------------------------------- */
+/* --- the question's vector ---------------------------------------------------------------------
+ */
 
 static void keep_vector(struct retrieve *op, const float *vector, uint32_t dimension)
 {

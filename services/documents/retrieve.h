@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * retrieve: the passages of a space that fit a question: the operation under /api/rag/retrieve, /ask,
- * /api/rag/ask and the agent. It belongs to a request: it lives in its pool, takes its verbs (one at a time:
- * the caller begins none meanwhile) and with them its nonce, and ends without a callback when the client
- * leaves, if the owner's on_gone calls retrieve_cancel.
+ * retrieve: the passages of a space that fit a question: the operation under /api/rag/retrieve,
+ * /ask, /api/rag/ask and the agent. It belongs to a request: it lives in its pool, takes its verbs
+ * (one at a time: the caller begins none meanwhile) and with them its nonce, and ends without a
+ * callback when the client leaves, if the owner's on_gone calls retrieve_cancel.
  *
  *   start --> EMBEDDING --vector--> SEARCHING --some packs are not here--> FETCHING --+
  *                                       |  ^                                  ^       | more
@@ -43,11 +43,12 @@ struct retrieve_settings {
     size_t top_k;      /* 1 to TOP_K_MAX */
 };
 
-/* Runs once, on the loop, never before retrieve_start returns. NULL: it failed, or a limit was reached, and
- * the request has been answered. */
+/* Runs once, on the loop, never before retrieve_start returns. NULL: it failed, or a limit was
+ * reached, and the request has been answered. */
 typedef void retrieve_callback(struct request *r, const struct retrieved *result);
 
-/* `settings` is copied, its strings must live as long as the request. Aborts nothing, answers what fails. */
+/* `settings` is copied, its strings must live as long as the request. Aborts nothing, answers what
+ * fails. */
 struct retrieve *retrieve_start(struct request *r, const struct retrieve_settings *settings,
                                 retrieve_callback *on_done);
 /* No callback any more. Accepts NULL, and one that is done. */

@@ -37,8 +37,7 @@ void documents_retrieve(struct request *r)
         return;
     if (request_member(r, "topK") != NULL && !request_number(r, "topK", 1, TOP_K_MAX, &top_k))
         return;
-    struct retrieve_settings settings = {
-        .space = space, .question = query, .top_k = (size_t)top_k};
+    struct retrieve_settings settings = {.space = space, .question = query, .top_k = (size_t)top_k};
     r->on_gone = on_gone;
     r->state = retrieve_start(r, &settings, on_retrieved);
 }

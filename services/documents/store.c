@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * store.c - what the document service's handlers share: owners, ids, refusals, documents as JSON. */
+ * store.c - what the document service's handlers share: owners, ids, refusals, documents as JSON.
+ */
 #include "services/documents/documents.h"
 
 #include <openssl/rand.h>

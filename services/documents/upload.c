@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * upload.c - POST /api/docs/upload: a file from a form (lua/documents/upload.lua). The bytes go from
- * libh2o's buffer into the turn: what a script decides is whether they are new, allowed and fit. */
+ * upload.c - POST /api/docs/upload: a file from a form (lua/documents/upload.lua). The bytes go
+ * from libh2o's buffer into the turn: what a script decides is whether they are new, allowed and
+ * fit. */
 #include "services/documents/handlers.h"
 
 #include "shared/http/multipart.h"
@@ -17,7 +18,8 @@ static const char *content_type_of(enum extract_kind kind, struct str name)
         return "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
     default: break;
     }
-    bool is_markdown = name.n > 3 && (str_eq_nocase((struct str){name.at + name.n - 3, 3}, STR(".md")));
+    bool is_markdown =
+        name.n > 3 && (str_eq_nocase((struct str){name.at + name.n - 3, 3}, STR(".md")));
     return is_markdown ? "text/markdown" : "text/plain";
 }
 
@@ -68,9 +70,8 @@ static bool take_file(struct request *r, struct multipart_part *ret_part, struct
     }
     *ret_filename = request_copy(r, buf_str(name));
     *ret_kind = extract_kind_of(*ret_filename);
-    enum extract_fault fault = *ret_kind == EXTRACT_NONE
-                                   ? EXTRACT_FAULT_KIND
-                                   : extract_sniff(*ret_kind, ret_part->bytes);
+    enum extract_fault fault =
+        *ret_kind == EXTRACT_NONE ? EXTRACT_FAULT_KIND : extract_sniff(*ret_kind, ret_part->bytes);
     if (fault != EXTRACT_FAULT_NONE) {
         respond_error(r, ERR_INVALID_FILE_TYPE, extract_fault_text(fault));
         return false;
@@ -95,8 +96,8 @@ void documents_upload(struct request *r)
     struct str *kept = request_alloc(r, sizeof *kept);
     *kept = request_copy(r, buf_str(json));
     r->state = kept;
-    struct str limits = documents_limits(r, "upload:%.*s:5:60,upload:%.*s:50:3600", STR_ARG(owner),
-                                         STR_ARG(owner));
+    struct str limits =
+        documents_limits(r, "upload:%.*s:5:60,upload:%.*s:50:3600", STR_ARG(owner), STR_ARG(owner));
     struct turn *turn = request_begin_verb(r, LANE_ADD, STR("upload"), on_uploaded);
     turn_put(turn, space);
     turn_put(turn, limits);

@@ -47,7 +47,7 @@ struct server {
     struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
     bool is_draining;
     void *services[SERVICE_NR]; /* what handlers work on; shared/http looks into none */
-    struct buf scratch; /* for building one answer; cleared by its user */
+    struct buf scratch;         /* for building one answer; cleared by its user */
     char node_id[24];
     uint64_t request_n;
 
