@@ -8,7 +8,7 @@
 #include "services/documents/documents.h"
 
 handler documents_me;
-handler documents_upload, documents_list, documents_get, documents_delete, documents_reindex;
-handler documents_chunk, documents_retrieve, documents_indexing;
+handler documents_upload, documents_list, documents_show, documents_delete, documents_reindex;
+handler documents_chunk, documents_retrieve, documents_watch;
 
 #endif
