@@ -5,9 +5,14 @@
  * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
 #include "services/broker/broker.h"
 #include "services/commands.h"
+#include "services/documents/documents.h"
+#include "services/indexer/indexer.h"
 #include "services/probes.h"
+#include "services/services.h"
 #include "shared/base/clock.h"
 #include "shared/base/config.h"
+#include "shared/http/authenticate.h"
+#include "shared/http/oidc.h"
 #include "shared/http/peer.h"
 
 #include <errno.h>
@@ -34,7 +39,7 @@ static const struct config_option options[] = {
      "old.",
      NULL},
     {"target", CONFIG_TEXT, "LIST", "all", 0, 0,
-     "Which services to run, comma separated: all, broker.", NULL},
+     "Which services to run, comma separated: all, broker, documents, indexer.", NULL},
     {"threads", CONFIG_NUMBER, "N", "0", 0, THREADS_MAX,
      "Event loops, each a node of its own. 0: one per core.", NULL},
     {"lease-seconds", CONFIG_NUMBER, "N", "150", 1, 86400,
@@ -49,7 +54,45 @@ static const struct config_option options[] = {
      "How often a node states its parked polls anew; bounds what a lost message costs.", NULL},
     {"retention-days", CONFIG_NUMBER, "N", "0", 0, 36500,
      "Topics without a new query for so long are deleted. 0: never.", NULL},
+    {"indexers", CONFIG_NUMBER, "N", "1", 0, INDEXERS_MAX,
+     "Threads that index documents, where the target has indexer.", NULL},
+    {"job-lease-seconds", CONFIG_NUMBER, "N", "30", 1, 3600,
+     "After so long without a sign of life of its indexer another one goes on with a document.",
+     NULL},
+    {"vectors", CONFIG_TEXT, NULL, "auto", 0, 0,
+     "How a new owner's documents are searched: exact (the node compares all vectors), set (a "
+     "vector set of Redis 8), or auto: set where Redis knows it.",
+     "auto|exact|set"},
+    {"embeddings", CONFIG_TEXT, "MODEL", "hash", 0, 0,
+     "The embedding model of documents: hash (built in), openai:URL#MODEL or ollama:URL#MODEL.",
+     NULL},
+    {"embeddings-key-file", CONFIG_TEXT, "FILE", NULL, 0, 0,
+     "The file that holds the key of the embedding model's server.", NULL},
+    {"owner-max-mib", CONFIG_NUMBER, "N", "500", 1, 1048576,
+     "How much one owner's documents may take: uploads, texts and their index.", NULL},
+    {"upload-max-mib", CONFIG_NUMBER, "N", "25", 1, UPLOAD_MOST_MIB,
+     "The largest document that may be uploaded.", NULL},
+    {"documents-cache-mib", CONFIG_NUMBER, "N", "256", 1, 1048576,
+     "How much memory each thread keeps search indexes in; what is searched at the moment is kept "
+     "in any case.",
+     NULL},
+    {"public-collection", CONFIG_TEXT, "NAME", "public", 0, 0,
+     "The collection that POST /ask answers from.", NULL},
+    {"ask-seconds", CONFIG_NUMBER, "N", "25", 1, 600,
+     "How long a question over documents may wait for its answer.", NULL},
     {"auth-sha1", CONFIG_BOOL, NULL, "on", 0, 0, "Accept SHA-1 hashes besides SHA-256.", NULL},
+    {"oidc-issuer", CONFIG_TEXT, "URL", "", 0, 0,
+     "The OpenID provider whose tokens are accepted; its keys are found by discovery.", NULL},
+    {"oidc-jwks-url", CONFIG_TEXT, "URL", "", 0, 0,
+     "Where the provider's keys are, without discovery.", NULL},
+    {"oidc-audience", CONFIG_TEXT, "NAME", "", 0, 0,
+     "What `aud` or `azp` of a provider's token must say; needed with a provider.", NULL},
+    {"oidc-allow-private", CONFIG_BOOL, NULL, "off", 0, 0,
+     "Let the provider have a private address, and http:// in its URLs.", NULL},
+    {"oidc-retry-seconds", CONFIG_NUMBER, "N", "30", 0, 86400,
+     "Keys are fetched for an unknown key at most so often.", NULL},
+    {"oidc-refresh-seconds", CONFIG_NUMBER, "N", "900", 1, 86400,
+     "How often the provider's keys are fetched in any case.", NULL},
     {"cors-origins", CONFIG_TEXT, "LIST", "*", 0, 0,
      "Origins that browsers may call from: * (without credentials), or a comma list (with).", NULL},
     {"trusted-proxies", CONFIG_TEXT, "LIST", "", 0, 0,
@@ -76,7 +119,9 @@ struct node {
     pthread_t thread;
     struct loop loop;
     struct server server;
+    struct queue *queue;
     struct broker broker;
+    struct services services;
     struct metrics metrics;
     struct deadline drain_look;
     uint64_t drain_end_ms;
@@ -89,6 +134,11 @@ static struct process {
     struct account_book accounts;
     struct redis_address redis;
     struct server_config server;
+    struct oidc_settings oidc;
+    struct embedder *embedder;
+    struct documents_settings documents;
+    struct pipeline_settings indexing;
+    struct indexer *indexer; /* NULL: not of this process's targets */
     struct node *nodes;
     unsigned node_n;
     atomic_bool is_draining;
@@ -100,32 +150,38 @@ static struct process {
 static void on_turn_end(void *arg)
 {
     struct node *node = arg;
-    queue_before_flush(node->broker.queue);
+    queue_before_flush(node->queue);
     turn_flush(node->server.turn);
 }
 
 static void on_other_event(void *arg, struct str kind, struct lines *rest)
 {
     struct node *node = arg;
+    const struct services *services = &node->services;
     if (str_eq(kind, STR("block"))) {
         struct str address = lines_next(rest);
         blocks_add(node->server.blocks, address, node->loop.now_ms, lines_next_u64(rest));
-    } else {
-        broker_on_event(&node->broker, kind, rest);
+    } else if (services->documents == NULL ||
+               !documents_on_event(services->documents, kind, rest)) {
+        if (services->broker != NULL)
+            broker_on_event(services->broker, kind, rest);
     }
 }
 
 static void on_queue_up(void *arg)
 {
     struct node *node = arg;
-    broker_on_up(&node->broker);
+    authenticate_on_up(&node->server);
+    if (node->services.documents != NULL)
+        documents_on_up(node->services.documents);
 }
 
 /* Requests under way have answers and verbs have replies, or the time is over. */
 static void on_drain_look(struct deadline *deadline)
 {
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
-    broker_drain(&node->broker);
+    if (node->services.broker != NULL)
+        broker_drain(node->services.broker);
     bool is_done = node->server.open_n == 0 && turn_pending_n(node->server.turn) == 0;
     if (is_done || node->loop.now_ms >= node->drain_end_ms)
         loop_finish(&node->loop);
@@ -143,9 +199,34 @@ static void on_wake(void *arg)
     on_drain_look(&node->drain_look);
 }
 
+/* Does this process run that service? */
+static bool has_target(const char *wanted)
+{
+    struct str rest = str_of(config_text(&process.config, "target"));
+    while (rest.at != NULL) {
+        struct str name = str_trim(str_cut(&rest, ','));
+        if (str_eq(name, STR("all")) || str_eq(name, str_of(wanted)))
+            return true;
+    }
+    return false;
+}
+
+/* The services of this process's targets, once the node's server and queue are there. */
+static void init_services(struct node *node)
+{
+    node->broker = (struct broker){.server = &node->server, .queue = node->queue};
+    node->services.queue = node->queue;
+    if (has_target("broker"))
+        node->services.broker = &node->broker;
+    if (has_target("documents"))
+        node->services.documents = documents_create(&node->server, node->queue, &process.documents);
+    node->server.services = &node->services;
+}
+
 static void init_node(struct node *node, unsigned index)
 {
-    static const struct route *const tables[] = {broker_routes, probe_routes, NULL};
+    const struct route *tables[4] = {probe_routes};
+    unsigned table_n = 1;
     const struct config *c = &process.config;
     unsigned char random[8];
     char hex[17];
@@ -160,7 +241,10 @@ static void init_node(struct node *node, unsigned index)
     node->loop.on_wake = on_wake;
     node->loop.wake_arg = node;
     node->drain_look.on_expire = on_drain_look;
-    node->broker.server = &node->server;
+    if (has_target("broker"))
+        tables[table_n++] = broker_routes;
+    if (has_target("documents"))
+        tables[table_n++] = documents_routes;
     struct queue_config queue = {.redis = &process.redis,
                                  .prefix = config_text(c, "key-prefix"),
                                  .node_id = node->id,
@@ -173,10 +257,12 @@ static void init_node(struct node *node, unsigned index)
                                  .on_other_event = on_other_event,
                                  .on_up = on_queue_up,
                                  .arg = node};
-    node->broker.queue = queue_create(&node->loop, &queue, &node->metrics);
-    server_init(&node->server, &node->loop, &process.server, queue_turn(node->broker.queue),
+    node->queue = queue_create(&node->loop, &queue, &node->metrics);
+    server_init(&node->server, &node->loop, &process.server, queue_turn(node->queue),
                 &node->metrics, tables, node->id);
-    node->server.services = &node->broker;
+    init_services(node);
+    if (oidc_is_wanted(&process.oidc))
+        node->server.oidc = oidc_create(&node->loop, &process.oidc);
 }
 
 static void *run_node(void *arg)
@@ -184,7 +270,9 @@ static void *run_node(void *arg)
     struct node *node = arg;
     server_start(&node->server, node->listen_fd);
     loop_run(&node->loop);
-    queue_destroy(node->broker.queue);
+    queue_destroy(node->queue);
+    documents_destroy(node->services.documents);
+    oidc_destroy(node->server.oidc);
     server_fini(&node->server);
     loop_fini(&node->loop);
     sem_post(&process.ended);
@@ -224,13 +312,72 @@ static bool wrong(const char *flag, const char *reason)
 
 static bool is_target_known(const char *list)
 {
+    static const char *const targets[] = {"all", "broker", "documents", "indexer"};
     struct str rest = str_of(list);
     while (rest.at != NULL) {
         struct str name = str_trim(str_cut(&rest, ','));
-        if (!str_eq(name, STR("all")) && !str_eq(name, STR("broker")))
+        size_t i = 0;
+        while (i < sizeof targets / sizeof *targets && !str_eq(name, str_of(targets[i])))
+            i++;
+        if (i == sizeof targets / sizeof *targets)
             return false;
     }
     return true;
+}
+
+static bool read_oidc(const struct config *c)
+{
+    const char *reason;
+    process.oidc = (struct oidc_settings){
+        .issuer = config_text(c, "oidc-issuer"),
+        .jwks_url = config_text(c, "oidc-jwks-url"),
+        .audience = config_text(c, "oidc-audience"),
+        .is_private_allowed = config_number(c, "oidc-allow-private"),
+        .retry_ms = config_number(c, "oidc-retry-seconds") * 1000,
+        .refresh_ms = config_number(c, "oidc-refresh-seconds") * 1000,
+    };
+    const char *flag = oidc_check_settings(&process.oidc, &reason);
+    return flag == NULL || wrong(flag, reason);
+}
+
+static bool read_documents(void)
+{
+    const struct config *c = &process.config;
+    const char *collection = config_text(c, "public-collection");
+    if (collection[0] == 0 || strlen(collection) > OWNER_MAX_BYTES)
+        return wrong("public-collection", "takes a name of 1 to 128 bytes");
+    process.documents = (struct documents_settings){
+        .embedder = process.embedder,
+        .upload_max_bytes = config_number(c, "upload-max-mib") << 20,
+        .owner_max_bytes = config_number(c, "owner-max-mib") << 20,
+        .cache_max_bytes = config_number(c, "documents-cache-mib") << 20,
+        .public_collection = collection,
+        .ask_ms = config_number(c, "ask-seconds") * 1000,
+    };
+    return true;
+}
+
+/* What documents are embedded and indexed with. */
+static bool read_indexing(void)
+{
+    const struct config *c = &process.config;
+    const char *key_file = config_text(c, "embeddings-key-file");
+    char reason[REASON_MAX], *key = NULL;
+    if (key_file != NULL && (key = config_read_secret(key_file)) == NULL)
+        return false;
+    process.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
+    free(key);
+    if (process.embedder == NULL)
+        return wrong("embeddings", reason);
+    process.indexing = (struct pipeline_settings){
+        .redis = &process.redis,
+        .prefix = config_text(c, "key-prefix"),
+        .embedder = process.embedder,
+        .lease_ms = config_number(c, "job-lease-seconds") * 1000,
+        .cap_bytes = config_number(c, "owner-max-mib") << 20,
+    };
+    return vectors_parse_mode(str_of(config_text(c, "vectors")), &process.indexing.vectors) ||
+           wrong("vectors", "takes auto, exact or set");
 }
 
 static bool read_settings(void)
@@ -247,7 +394,7 @@ static bool read_settings(void)
         return wrong("log-level", "no such level");
     log_setup(level, strcmp(config_text(c, "log-format"), "json") == 0);
     if (!is_target_known(config_text(c, "target")))
-        return wrong("target", "takes a comma list of: all, broker");
+        return wrong("target", "takes a comma list of: all, broker, documents, indexer");
     if (!server_check_address(config_text(c, "listen")))
         return wrong("listen", "takes HOST:PORT with a port up to 65535, or unix:/path");
     if (!redis_parse_url(str_of(config_text(c, "redis")), &process.redis, reason, sizeof reason))
@@ -261,8 +408,12 @@ static bool read_settings(void)
     const char *proxies = config_text(c, "trusted-proxies");
     if (!peer_check_list(proxies, reason, sizeof reason))
         return wrong("trusted-proxies", reason);
+    if (!read_oidc(c))
+        return false;
     if (strlen(config_text(c, "key-prefix")) > 64)
         return wrong("key-prefix", "at most 64 bytes");
+    if (!read_indexing() || !read_documents())
+        return false;
     process.server = (struct server_config){
         .accounts = &process.accounts,
         .is_sha1_allowed = config_number(c, "auth-sha1"),
@@ -383,6 +534,9 @@ static int run(void)
     for (unsigned i = 0; i < process.node_n; i++)
         if (pthread_create(&process.nodes[i].thread, NULL, run_node, &process.nodes[i]) != 0)
             abort();
+    if (has_target("indexer") && config_number(&process.config, "indexers") > 0)
+        process.indexer =
+            indexer_start(&process.indexing, (unsigned)config_number(&process.config, "indexers"));
     wait_for_redis();
     printf("parley: listening on %s\n", url);
     fflush(stdout);
@@ -392,9 +546,11 @@ static int run(void)
     atomic_store(&process.is_draining, true);
     for (unsigned i = 0; i < process.node_n; i++)
         loop_wake(&process.nodes[i].loop);
+    indexer_stop(process.indexer);
     for (unsigned i = 0; i < process.node_n; i++)
         while (sem_wait(&process.ended) != 0)
             ;
+    indexer_destroy(process.indexer);
     if (strncmp(url, "unix:", 5) == 0)
         unlink(url + 5);
     log_write(LOG_INFO, "stopped");
@@ -420,6 +576,7 @@ int serve_main(int argc, char **argv)
             code = run();
         }
     }
+    embed_destroy(process.embedder);
     account_book_fini(&process.accounts);
     config_fini(&process.config);
     return code;

@@ -4,9 +4,10 @@
 -- Guarantees: one lease at a time; the same call again (a lost reply) is the same lease and the same
 --   attempt. What an earlier attempt put into a vector set goes; the text that it stored is gone on with.
 -- Stops this race: an indexer reads the entry of a job that runs already, past the stream or because
---   another one took it over and was quicker. Only job_steal's word takes a running job away.
+--   another one took it over and was quicker. Only job_steal's word takes a running job away, or, past the
+--   stream where no indexer may ever have read its entry, that nothing was heard of it for so long.
 -- KEYS: job:<job>, doc:<doc> hashes, jobs stream, recent_jobs:<space>, trash; meta.
--- ARGV: entry ('' for none), job, consumer.
+-- ARGV: entry ('' for none), job, consumer, idle ms (only without an entry: after so long it is taken over).
 -- Returns: ok/lease/attempt/doc/space/stage/kind/filename (JSON)/size/is_reindex/chars/blocks (0: to be
 --   parsed) | gone (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are
 --   used up: FAILED)
@@ -29,14 +30,21 @@ local function job_facts(j, lease, attempt)
                    got[2], got[3], j.is_reindex, got[4], got[5]}, '\n')
 end
 
+-- May a job that runs be taken over?
+local function is_forsaken(j, entry, consumer, idle_ms)
+    if j.stolen == consumer then return true end
+    return entry == '' and idle_ms ~= nil and now_ms - call('HGET', j.key, 'updated') >= idle_ms
+end
+
 verbs.job_begin = function(a)
     local entry, job, consumer = args[a], args[a + 1], args[a + 2]
+    local idle_ms = tonumber(args[a - 1]) > 3 and tonumber(args[a + 3]) or nil
     local j = job_of(job)
     if not j.is_open or (entry ~= '' and entry ~= j.entry) then
         drop_entry(entry)
         return 'gone'
     end
-    if j.status == 'RUNNING' and j.stolen ~= consumer then
+    if j.status == 'RUNNING' and not is_forsaken(j, entry, consumer, idle_ms) then
         if j.consumer ~= consumer then return 'gone' end
         return job_facts(j, j.lease, j.attempt)
     end

@@ -47,7 +47,9 @@ static void put_cors(struct request *r)
     put_header(r, "vary", STR("Origin"));
     if (!is_any)
         put_header(r, "access-control-allow-credentials", STR("true"));
-    put_header(r, "access-control-expose-headers", STR("X-Request-Id, Retry-After"));
+    put_header(
+        r, "access-control-expose-headers",
+        STR("X-Request-Id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"));
     if (!str_eq((struct str){r->h2o->method.base, r->h2o->method.len}, STR("OPTIONS")))
         return;
     put_header(r, "access-control-allow-methods", STR("GET, POST, PUT, DELETE, OPTIONS"));
@@ -142,7 +144,12 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     buf_init(&body, 64 << 10);
     buf_printf(&body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
                err_reason(info->status), info->status);
-    buf_put_json(&body, str_of(detail == NULL ? info->text : detail));
+    struct str text = str_of(detail == NULL ? info->text : detail);
+    buf_put_json(&body, text);
+    if (r->route != NULL && r->route->tells_error) {
+        buf_lit(&body, ",\"error\":");
+        buf_put_json(&body, text);
+    }
     buf_printf(&body, ",\"code\":\"%s\",\"instance\":", info->code);
     buf_put_json(&body, r->id);
     if (members != NULL)
@@ -163,4 +170,17 @@ void respond_start_stream(struct request *r, h2o_generator_t *generator)
     count(r, 200);
     r->is_stream = true;
     h2o_start_response(r->h2o, generator);
+}
+
+void respond_start_upgrade(struct request *r)
+{
+    put_common(r, 101, NULL);
+    count(r, 101);
+}
+
+bool respond_allows_origin(struct request *r)
+{
+    struct str origin = request_header(r, "origin");
+    const char *origins = r->server->config->cors_origins;
+    return origin.at == NULL || strcmp(origins, "*") == 0 || is_listed(origins, origin);
 }

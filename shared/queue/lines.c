@@ -4,6 +4,17 @@
 
 enum { NAME_MAX_BYTES = 4096 };
 
+bool lines_next_part(struct lines *lines, struct str *ret_part)
+{
+    struct str rest = lines->rest, digits = str_cut(&rest, ':');
+    uint64_t n = 0;
+    if (rest.at == NULL || !str_parse_u64(digits, &n) || n > rest.n)
+        return false;
+    *ret_part = (struct str){rest.at, (size_t)n};
+    lines->rest = (struct str){rest.at + n, rest.n - (size_t)n};
+    return true;
+}
+
 struct query_row lines_next_row(struct lines *lines)
 {
     struct query_row row = {.created_ms = lines_next_u64(lines)};

@@ -32,6 +32,10 @@ static inline uint64_t lines_next_u64(struct lines *lines)
     return str_parse_u64(lines_next(lines), &value) ? value : 0;
 }
 
+/* Takes a part off: `<length>:<bytes>`, where bytes may be anything. False at the end, and for what
+ * is no part. */
+bool lines_next_part(struct lines *lines, struct str *ret_part) must_check;
+
 /* One row: what was asked, see lua/include/claim.lua. */
 struct query_row {
     uint64_t created_ms;

@@ -62,6 +62,11 @@ struct embedder *embed_create_ollama(const struct embed_server_settings *setting
 struct embedder *embed_create(const char *setting, const char *key,
                               const char **ret_reason) must_check;
 
+/* Makes the embedder of a setting: "hash", or "openai:URL#MODEL". `key` may be NULL. NULL, with a
+ * reason for people, when the setting is of another form. */
+struct embedder *embed_create(const char *setting, const char *key, char *reason,
+                              size_t reason_size) must_check;
+
 /* Embeds and waits; false, after a log line, when it failed or `*is_stopping` (may be NULL) became
  * true. `*ret_vectors` holds n * *ret_dimension numbers and is the caller's to free. */
 bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
@@ -84,4 +89,6 @@ bool embed_read_openai(struct str body, size_t n, float **ret_vectors,
 bool embed_read_ollama(struct str body, size_t n, float **ret_vectors,
                        uint32_t *ret_dimension) must_check;
 
+struct embedder *embed_create(const char *setting, const char *key, char *reason,
+                              size_t reason_size); /* STAND-IN */
 #endif

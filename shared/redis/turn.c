@@ -11,14 +11,11 @@
 
 #include "shared/base/buf.h"
 #include "shared/base/clock.h"
+#include "shared/redis/library.h"
 
 #include <hiredis/hiredis.h>
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-extern const char lua_library[];
-extern const size_t lua_library_bytes;
 
 enum {
     BATCH_CALLS_MAX = 128,
@@ -61,23 +58,10 @@ struct turn {
     size_t argc_at;
     unsigned argc;
     struct buf library;
-    char function[32];
+    char function[LIBRARY_NAME_BYTES];
 };
 
 /* --- the library ---------------------------------------------------------------------------- */
-
-static void build_library(struct turn *turn)
-{
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    char hex[17];
-    SHA256((const unsigned char *)lua_library, lua_library_bytes, digest);
-    str_hex(digest, 8, hex);
-    snprintf(turn->function, sizeof turn->function, "turn_%s", hex);
-    buf_init(&turn->library, BATCH_HARD_BYTES);
-    buf_printf(&turn->library, "#!lua name=parley_%s\nlocal FUNCTION_NAME = '%s'\n", hex,
-               turn->function);
-    buf_put(&turn->library, (struct str){lua_library, lua_library_bytes});
-}
 
 static void send_batch(struct turn *turn, struct batch *batch);
 
@@ -87,7 +71,7 @@ static void on_loaded(void *arg, const redisReply *reply)
     turn->is_loading = false;
     if (reply == NULL)
         return;
-    if (reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "already exists") == NULL) {
+    if (reply->type == REDIS_REPLY_ERROR && !redis_library_is_there(reply->str)) {
         log_write(LOG_ERROR, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
                   LOG_S("error", reply->str));
         redis_conn_reset(turn->conn, "no function library");
@@ -242,18 +226,6 @@ static void unlink_sent(struct turn *turn, struct batch *batch)
     loop_cancel_deadline(turn->loop, &batch->deadline);
 }
 
-/* Redis runs but cannot take work now: loading, read-only, out of memory, busy with a script. */
-static bool is_passing(const char *error)
-{
-    static const char *const passing[] = {"LOADING", "READONLY",    "OOM",
-                                          "BUSY",    "MASTERDOWN",  "NOREPLICAS",
-                                          "MISCONF", "CLUSTERDOWN", "TRYAGAIN"};
-    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++)
-        if (strncmp(error, passing[i], strlen(passing[i])) == 0)
-            return true;
-    return false;
-}
-
 static void on_batch_reply(void *arg, const redisReply *reply)
 {
     struct batch *batch = arg;
@@ -263,14 +235,13 @@ static void on_batch_reply(void *arg, const redisReply *reply)
         fail_batch(turn, batch, ERR_REDIS_LOST);
     } else if (reply->type == REDIS_REPLY_ARRAY) {
         answer_batch(turn, batch, reply);
-    } else if (reply->type == REDIS_REPLY_ERROR &&
-               strstr(reply->str, "Function not found") != NULL) {
+    } else if (reply->type == REDIS_REPLY_ERROR && redis_library_is_missing(reply->str)) {
         log_write(LOG_WARN, "redis lost the function library, loading it again");
         batch->next = turn->parked;
         turn->parked = batch;
         load_library(turn);
     } else {
-        bool passes = reply->type == REDIS_REPLY_ERROR && is_passing(reply->str);
+        bool passes = reply->type == REDIS_REPLY_ERROR && redis_error_passes(reply->str);
         log_write(
             passes ? LOG_WARN : LOG_ERROR, "a turn failed",
             LOG_S("error", reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply"));
@@ -478,7 +449,8 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
         abort();
     turn->loop = loop;
     turn->config = *config;
-    build_library(turn);
+    buf_init(&turn->library, LIBRARY_MAX_BYTES);
+    redis_library_put(&turn->library, turn->function);
     turn->collecting = new_batch(turn);
     turn->conn = redis_conn_create(
         loop, address, "parley-turn",

@@ -71,5 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require((o.answer.n > 0) + (o.reason.n > 0) + (o.attempt.n > 0) <= 1);
 
     put_name_as_json(claim.topic);
+
+    lines = lines_of(text);
+    for (struct str part; lines_next_part(&lines, &part);)
+        require(part.at >= first && part.at + part.n <= behind && lines.rest.at > first);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# docs/operations.md names every flag of `parley serve` and `parley engine` with its default, and
+# docs/operations.md names every flag of `parley serve`, `engine` and `ingest` with its default, and
 # every metric.
 use strict;
 use warnings;
@@ -33,10 +33,12 @@ my $serve = slurp('services/serve.c');
 while ($serve =~ /\{"([a-z0-9-]+)",\s*CONFIG_\w+,\s*(?:NULL|"[^"]*"),\s*(?:NULL|"([^"]*)")/g) {
     check_flag('serve', $1, $2 // '');
 }
-my $engine = slurp('services/engine/help.c');
-while ($engine =~ /\{\.name = "([a-z0-9-]+)",(.*?)\},\n/gs) {
-    my ($flag, $rest) = ($1, $2);
-    check_flag('engine', $flag, $rest =~ /\.fallback = "([^"]*)"/ ? $1 : '');
+for my $table (['engine', 'services/engine/help.c'], ['ingest', 'services/indexer/ingest_help.c']) {
+    my ($command, $text) = ($table->[0], slurp($table->[1]));
+    while ($text =~ /\{\.name = "([a-z0-9-]+)",(.*?)\},\n/gs) {
+        my ($flag, $rest) = ($1, $2);
+        check_flag($command, $flag, $rest =~ /\.fallback = "([^"]*)"/ ? $1 : '');
+    }
 }
 
 my $metrics = slurp('shared/metrics/metrics.h');

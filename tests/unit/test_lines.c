@@ -136,6 +136,25 @@ static void names_and_times_become_json(void **state)
     buf_fini(&b);
 }
 
+static void parts_hold_any_bytes_and_end_where_they_break(void **state)
+{
+    struct lines lines = lines_of(STR("5:a\nb:c0:3:x\0y"));
+    struct str part;
+    assert_true(lines_next_part(&lines, &part));
+    assert_str(part, "a\nb:c");
+    assert_true(lines_next_part(&lines, &part));
+    assert_int_equal(part.n, 0);
+    assert_true(lines_next_part(&lines, &part));
+    assert_true(str_eq(part, STR("x\0y")));
+    assert_false(lines_next_part(&lines, &part));
+    static const char *const broken[] = {"",     "lost", "4:abc",
+                                         "-1:a", ":a",   "99999999999999999999:a"};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        lines = lines_of(str_of(broken[i]));
+        assert_false(lines_next_part(&lines, &part));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +165,7 @@ int main(void)
         cmocka_unit_test(a_claim_keeps_its_queries_to_be_read),
         cmocka_unit_test(a_short_reply_reads_as_empty),
         cmocka_unit_test(names_and_times_become_json),
+        cmocka_unit_test(parts_hold_any_bytes_and_end_where_they_break),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,25 @@ scripts('job_begin', ({ test, cases }) => {
     await assertDocuments(shard, [parsed({ n: 1 })]);
   });
 
+  test('past the stream a job that runs is taken over only when nothing was heard of it for so long', async (shard) => {
+    await upload(shard);
+    const dead = await shard.call('job_begin', '', jobId(1), 'i1');
+    assert.equal(await shard.call('job_begin', '', jobId(1), 'i2', 60_000), 'gone');
+    assert.equal(await shard.call('job_begin', '', jobId(1), 'i2'), 'gone');
+    await shard.cmd('HINCRBY', shard.key(`job:${jobId(1)}`), 'updated', -60_000);
+    assert.equal(await shard.call('job_begin', '', jobId(1), 'i2', 60_000), dead.replace('ok\n1\n1', 'ok\n2\n2'));
+    assert.equal(await shard.call('job_progress', jobId(1), 1, 'PARSE', 5, '""'), 'lost');
+    await assertDocuments(shard, [running({ n: 1, job: { attempt: 2, lease: 2 } }, 'i2')]);
+  });
+
+  test('an entry does not take a job that runs past the stream, however long it was silent', async (shard) => {
+    await upload(shard);
+    await shard.call('job_begin', '', jobId(1), 'i1');
+    await shard.cmd('HINCRBY', shard.key(`job:${jobId(1)}`), 'updated', -60_000);
+    const { entry, job } = await new Indexer(shard, 'i2').read();
+    assert.equal(await shard.call('job_begin', entry, job, 'i2', 1), 'gone');
+  });
+
   test('a reindexing begins with the stored text', async (shard) => {
     await upload(shard);
     const i1 = new Indexer(shard);

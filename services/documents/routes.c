@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * routes.c - the document service's routes: which method and path, for whom, handled where. Their
+ * errors have the member `error` too. */
+#include "services/documents/handlers.h"
+
+#define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
+
+/* A form takes some bytes besides its file. */
+enum { UPLOAD_BODY_BYTES = (UPLOAD_MOST_MIB << 20) + (64 << 10) };
+
+#define ROUTE(METHOD, PATH, HANDLER, ...)                                                          \
+    {                                                                                              \
+        .method = METHOD, .path = PATH, .roles = FRONT, .handle = HANDLER, .tells_error = true,    \
+        __VA_ARGS__                                                                                \
+    }
+
+/* clang-format off */
+const struct route documents_routes[] = {
+    ROUTE("GET",    "/api/me",                          documents_me),
+
+    ROUTE("POST",   "/api/docs/upload",                 documents_upload,
+          .body_max_bytes = UPLOAD_BODY_BYTES, .too_large = ERR_FILE_TOO_LARGE),
+    ROUTE("GET",    "/api/docs",                        documents_list),
+    ROUTE("GET",    "/api/docs/",                       documents_list),
+    ROUTE("GET",    "/api/docs/{id}",                   documents_show),
+    ROUTE("DELETE", "/api/docs/{id}",                   documents_delete),
+    ROUTE("DELETE", "/api/docs/{id}/delete",            documents_delete),
+    ROUTE("POST",   "/api/docs/{id}/delete",            documents_delete),
+    ROUTE("POST",   "/api/docs/{id}/reindex",           documents_reindex),
+    ROUTE("GET",    "/api/docs/{id}/chunks/{index}",    documents_chunk),
+
+    ROUTE("POST",   "/api/rag/retrieve",                documents_retrieve),
+
+    ROUTE("GET",    "/ws/indexing",                     documents_watch, .takes_token_param = true),
+    {0},
+};
+/* clang-format on */

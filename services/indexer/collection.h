@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * collection: the documents of one collection as `parley ingest` sees them: which files it has, and
+ * putting, indexing and removing one. Blocking; one thread. All of it is safe to repeat.
+ */
+#ifndef PARLEY_INDEXER_COLLECTION_H
+#define PARLEY_INDEXER_COLLECTION_H
+
+#include "services/indexer/files.h"
+#include "services/indexer/pipeline.h"
+
+enum { COLLECTION_NAME_MAX_BYTES = 64, DOC_ID_BYTES = 24, SHA_HEX_BYTES = 64 };
+
+struct collection_entry {
+    char *name; /* of the file */
+    char doc[DOC_ID_BYTES + 1];
+};
+
+struct collection {
+    struct pipeline *pipeline;
+    char space[COLLECTION_NAME_MAX_BYTES * 3 + 8];
+    struct collection_entry *entries; /* by name */
+    size_t n;
+};
+
+enum file_change { FILE_NEW, FILE_CHANGED, FILE_SAME, FILE_CHANGE_NR };
+
+enum put_outcome {
+    PUT_INDEXED,
+    PUT_FAILED,  /* `reason` says why */
+    PUT_STOPPED, /* told to stop, or Redis was gone for too long */
+    PUT_NR
+};
+
+/* `pipeline` is borrowed. */
+void collection_init(struct collection *collection, struct pipeline *pipeline, struct str name);
+void collection_fini(struct collection *collection);
+/* Reads which files it has. ERR_OK, ERR_REDIS_LOST, ERR_INTERNAL. */
+enum err collection_load(struct collection *collection) must_check;
+/* The entry of a file; NULL when there is none. After collection_load. */
+const struct collection_entry *collection_find(const struct collection *collection,
+                                               const char *name);
+/* What is stored for a file, against what it is now: its bytes (by their SHA-256) and its page.
+ * FILE_CHANGED is also one that is not indexed yet, or whose indexing failed. */
+enum err collection_compare(struct collection *collection, const struct collection_entry *entry,
+                            struct str sha, struct str url,
+                            enum file_change *ret_change) must_check;
+
+/* Stores the file's bytes and indexes them, or waits until an indexer that was quicker has. `url`
+ * is its page. `reason` gets a sentence for people with PUT_FAILED. */
+enum put_outcome collection_put(struct collection *collection, const struct file *file,
+                                struct str bytes, struct str sha, struct str url,
+                                struct buf *reason) must_check;
+enum err collection_remove(struct collection *collection,
+                           const struct collection_entry *entry) must_check;
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ * ingest.c - `parley ingest`: files into a collection, through the pipeline of the indexers.
+ *
+ *   list the files --> read what the collection has --> prune --> file by file: compare, put
+ *
+ * Pruning comes first: it makes room.
+ * One thread does all of it but renewing the lease of the job at hand (services/indexer/job.h). A
+ * signal only stops the pipeline; the run then ends with its summary like any other. */
+#include "services/commands.h"
+#include "services/indexer/collection.h"
+#include "services/indexer/ingest_help.h"
+#include "services/indexer/progress.h"
+
+#include "shared/base/log.h"
+#include "shared/rag/extract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 30000, REASON_MAX = 512, READ_STEP_BYTES = 1 << 16, URL_MAX_BYTES = 4096 };
+
+/* What became of the files, by the word that is printed. */
+enum tally { INDEXED, UNCHANGED, FAILED, REMOVED, TALLY_NR };
+static const char *const tally_names[TALLY_NR] = {"indexed", "unchanged", "failed", "removed"};
+
+struct ingest {
+    struct config config;
+    struct files files;
+    struct redis_address redis;
+    struct pipeline_settings settings;
+    struct pipeline pipeline;
+    struct collection collection;
+    struct progress progress;
+    size_t tally[TALLY_NR];
+    bool is_dry, is_interrupted;
+};
+
+static struct pipeline *to_stop; /* what the signal handler reaches */
+
+static void on_signal(int number)
+{
+    int saved = errno;
+    (void)number;
+    pipeline_stop(to_stop);
+    errno = saved;
+}
+
+static bool complain(const char *line)
+{
+    fprintf(stderr, "parley: %s (see parley ingest --help)\n", line);
+    return false;
+}
+
+/* --- settings ------------------------------------------------------------------------------- */
+
+static bool check_settings(struct ingest *in)
+{
+    const struct config *c = &in->config;
+    const char *collection = config_text(c, "collection"), *base = config_text(c, "base-url");
+    char reason[REASON_MAX], line[REASON_MAX + 64];
+    enum log_level level = LOG_ERROR;
+    if (collection == NULL)
+        return complain("--collection is missing: the collection to fill");
+    if (strlen(collection) > COLLECTION_NAME_MAX_BYTES || !str_is_utf8(str_of(collection)))
+        return complain("--collection takes 1 to 64 bytes of UTF-8");
+    if (base == NULL)
+        return complain("--base-url is missing: where the pages of the files can be read");
+    if ((strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0) ||
+        strlen(base) > 1024 || !str_is_utf8(str_of(base)))
+        return complain("--base-url takes a URL such as https://example.org/handbook");
+    if (strlen(config_text(c, "key-prefix")) > 64)
+        return complain("--key-prefix takes at most 64 bytes");
+    if (!redis_parse_url(str_of(config_text(c, "redis")), &in->redis, reason, sizeof reason)) {
+        snprintf(line, sizeof line, "--redis: %s", reason);
+        return complain(line);
+    }
+    if (!vectors_parse_mode(str_of(config_text(c, "vectors")), &in->settings.vectors) ||
+        !log_parse_level(str_of(config_text(c, "log-level")), &level))
+        return complain("no such value");
+    log_setup(level, false);
+    if (c->argument_n == 0)
+        return complain("which files? PATH is missing");
+    return true;
+}
+
+static bool list_files(struct ingest *in)
+{
+    char reason[REASON_MAX];
+    for (size_t i = 0; i < in->config.argument_n; i++)
+        if (!files_add(&in->files, in->config.arguments[i], reason, sizeof reason)) {
+            fprintf(stderr, "parley: %s\n", reason);
+            return false;
+        }
+    files_finish(&in->files);
+    if (in->files.is_over) {
+        fprintf(stderr, "parley: more than %d files: a collection cannot hold them\n", FILES_MAX);
+        return false;
+    }
+    return true;
+}
+
+static void on_stage(void *arg, enum job_stage stage, unsigned percent)
+{
+    struct ingest *in = arg;
+    progress_tell(&in->progress, job_stage_name(stage), percent);
+}
+
+static bool read_settings(struct ingest *in)
+{
+    const struct config *c = &in->config;
+    const char *key_file = config_text(c, "embeddings-key-file");
+    char reason[REASON_MAX], *key = NULL;
+    if (!check_settings(in) || (key_file != NULL && (key = config_read_secret(key_file)) == NULL))
+        return false;
+    in->settings.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
+    free(key);
+    if (in->settings.embedder == NULL) {
+        fprintf(stderr, "parley: --embeddings: %s\n", reason);
+        return false;
+    }
+    in->settings.redis = &in->redis;
+    in->settings.prefix = config_text(c, "key-prefix");
+    in->settings.lease_ms = config_number(c, "job-lease-seconds") * 1000;
+    in->settings.cap_bytes = config_number(c, "owner-max-mib") << 20;
+    in->settings.on_stage = on_stage;
+    in->settings.arg = in;
+    in->is_dry = config_number(c, "dry-run");
+    return list_files(in);
+}
+
+/* --- one file ------------------------------------------------------------------------------- */
+
+static bool read_file(const struct file *file, struct buf *bytes, const char **ret_reason)
+{
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0) {
+        char *at = buf_reserve(bytes, READ_STEP_BYTES);
+        n = at == NULL ? 0 : read(fd, at, READ_STEP_BYTES);
+        if (n > 0)
+            bytes->n += (size_t)n;
+    }
+    *ret_reason = n < 0 ? strerror(errno) : "The file is larger than 25 MiB.";
+    if (fd >= 0)
+        close(fd);
+    return n == 0 && bytes->n <= EXTRACT_FILE_MAX_BYTES;
+}
+
+static void end_file(struct ingest *in, const struct file *file, enum tally tally,
+                     const char *reason)
+{
+    in->tally[tally]++;
+    progress_end(&in->progress, tally_names[tally], file->name, file->size_bytes, reason,
+                 tally == UNCHANGED);
+}
+
+/* False when the run cannot go on. */
+static bool put(struct ingest *in, const struct file *file, struct str bytes, struct str sha,
+                struct str url)
+{
+    struct buf reason;
+    bool goes_on = true;
+    buf_init(&reason, 4096);
+    switch (collection_put(&in->collection, file, bytes, sha, url, &reason)) {
+    case PUT_INDEXED: end_file(in, file, INDEXED, NULL); break;
+    case PUT_FAILED:
+        buf_terminate(&reason);
+        end_file(in, file, FAILED, reason.n == 0 ? "It could not be indexed." : reason.at);
+        break;
+    default: goes_on = false;
+    }
+    buf_fini(&reason);
+    return goes_on;
+}
+
+/* An error of Redis ends the run; the files that are left are for the next one. */
+static bool compare_and_put(struct ingest *in, const struct file *file, struct str bytes,
+                            struct str url)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    char sha[2 * EVP_MAX_MD_SIZE + 1];
+    unsigned digest_n = 0;
+    enum file_change change = FILE_NEW;
+    const struct collection_entry *entry = collection_find(&in->collection, file->name);
+    if (EVP_Digest(bytes.at, bytes.n, digest, &digest_n, EVP_sha256(), NULL) != 1)
+        abort();
+    str_hex(digest, digest_n, sha);
+    if (entry != NULL &&
+        collection_compare(&in->collection, entry, str_of(sha), url, &change) != ERR_OK)
+        return false;
+    if (change == FILE_SAME || in->is_dry) {
+        end_file(in, file, change == FILE_SAME ? UNCHANGED : INDEXED, NULL);
+        return true;
+    }
+    return put(in, file, bytes, str_of(sha), url);
+}
+
+static bool ingest_file(struct ingest *in, const struct file *file)
+{
+    struct buf bytes, url;
+    const char *reason;
+    bool goes_on = true;
+    buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + 2 * READ_STEP_BYTES);
+    buf_init(&url, URL_MAX_BYTES);
+    file_put_url(&url, str_of(config_text(&in->config, "base-url")), str_of(file->page));
+    progress_begin(&in->progress, file->name);
+    if (!read_file(file, &bytes, &reason))
+        end_file(in, file, FAILED, reason);
+    else
+        goes_on = compare_and_put(in, file, buf_str(&bytes), buf_str(&url));
+    buf_fini(&url);
+    buf_fini(&bytes);
+    return goes_on;
+}
+
+/* --- the run -------------------------------------------------------------------------------- */
+
+static bool is_stopping(struct ingest *in)
+{
+    return atomic_load(&in->pipeline.is_stopping);
+}
+
+static bool prune(struct ingest *in)
+{
+    for (size_t i = 0; i < in->collection.n && !is_stopping(in); i++) {
+        const struct collection_entry *entry = &in->collection.entries[i];
+        if (files_have(&in->files, entry->name) || !files_cover(&in->files, entry->name))
+            continue;
+        if (!in->is_dry && collection_remove(&in->collection, entry) != ERR_OK)
+            return false;
+        in->tally[REMOVED]++;
+        progress_note(&in->progress, tally_names[REMOVED], entry->name, NULL);
+    }
+    return true;
+}
+
+static bool run_all(struct ingest *in)
+{
+    if (collection_load(&in->collection) != ERR_OK)
+        return false;
+    if (config_number(&in->config, "prune") && !prune(in))
+        return false;
+    for (size_t i = 0; i < in->files.n; i++)
+        if (is_stopping(in) || !ingest_file(in, &in->files.at[i]))
+            return false;
+    return true;
+}
+
+static void sum_up(struct ingest *in, bool is_whole)
+{
+    const size_t *t = in->tally;
+    const char *end = is_whole ? "" : in->is_interrupted ? ", interrupted" : ", Redis lost";
+    progress_clear(&in->progress);
+    if (in->progress.is_json)
+        printf("{\"files\":%zu,\"indexed\":%zu,\"unchanged\":%zu,\"failed\":%zu,"
+               "\"removed\":%zu,\"passedOver\":%zu,\"dryRun\":%s,\"complete\":%s}\n",
+               in->files.n, t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED],
+               in->files.passed_over_n, in->is_dry ? "true" : "false", is_whole ? "true" : "false");
+    else
+        printf("%s%zu of %zu files: %zu indexed, %zu unchanged, %zu failed; %zu removed, "
+               "%zu passed over%s\n",
+               in->is_dry ? "dry run, nothing was changed: " : "", in->progress.done_n, in->files.n,
+               t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED], in->files.passed_over_n, end);
+    fflush(stdout);
+    if (!is_whole && in->is_interrupted)
+        fputs("parley: interrupted; run it again to go on\n", stderr);
+    else if (!is_whole)
+        fprintf(stderr, "parley: Redis at %s: %s; run it again to go on\n",
+                in->redis.path[0] != 0 ? in->redis.path : in->redis.host,
+                sync_error(in->pipeline.sync));
+}
+
+static int run(struct ingest *in)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    progress_init(&in->progress, in->files.n, in->files.bytes, config_number(&in->config, "json"));
+    pipeline_init(&in->pipeline, &in->settings, "parley-ingest", PATIENCE_MS);
+    collection_init(&in->collection, &in->pipeline, str_of(config_text(&in->config, "collection")));
+    to_stop = &in->pipeline;
+    signal(SIGPIPE, SIG_IGN);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    bool is_whole = run_all(in);
+    in->is_interrupted = is_stopping(in);
+    sum_up(in, is_whole);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    collection_fini(&in->collection);
+    pipeline_fini(&in->pipeline);
+    return is_whole && in->tally[FAILED] == 0 ? 0 : 1;
+}
+
+int ingest_main(int argc, char **argv)
+{
+    struct ingest in = {0};
+    int code = 2;
+    switch (config_read(&in.config, ingest_options, "ingest", argc, argv)) {
+    case CONFIG_HELP:
+        ingest_print_help();
+        code = 0;
+        break;
+    case CONFIG_WRONG: break;
+    case CONFIG_READY:
+        if (read_settings(&in))
+            code = run(&in);
+    }
+    embed_destroy(in.settings.embedder);
+    files_fini(&in.files);
+    config_fini(&in.config);
+    return code;
+}

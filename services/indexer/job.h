@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * job: the one job that an indexer holds: its calls to Redis, each fenced by the job's lease, and a
+ * thread that renews that lease while the work goes on, however long a step of it takes. Whoever
+ * loses the lease (another indexer has the job, or its document was deleted) finds `must_stop` set
+ * within 2 seconds, even in the middle of a long step.
+ *
+ * One struct per indexer, used for one job after the other. Its functions belong to the indexer's
+ * thread, but for job_stop.
+ */
+#ifndef PARLEY_INDEXER_JOB_H
+#define PARLEY_INDEXER_JOB_H
+
+#include "shared/base/buf.h"
+#include "shared/redis/sync.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum job_stage { JOB_PARSE, JOB_CHUNK, JOB_EMBED, JOB_STORE, JOB_STAGE_NR };
+const char *job_stage_name(enum job_stage stage);
+
+/* What job_begin told; valid until the next one. */
+struct job_facts {
+    struct str id, lease, doc, space, stage, kind, filename_json;
+    uint64_t attempt, size_bytes, chars, blocks;
+    bool is_reindex;
+};
+
+struct job {
+    struct job_facts facts;
+    /* The work on this job ends soon: it is lost, or the process stops. For steps that take long
+     * and may be told to stop. */
+    atomic_bool must_stop;
+    /* private */
+    struct sync *sync;
+    uint64_t renew_ms, lease_ms;
+    pthread_mutex_t lock; /* of `sync` while a job is held, and of all below */
+    pthread_cond_t changed;
+    pthread_t renewer;
+    struct buf text, reply, message; /* the facts; the last reply; JSON of the last message */
+    enum job_stage stage;
+    unsigned percent;
+    uint64_t told_ms;
+    bool is_held, is_lost, is_ending, is_told;
+    const atomic_bool *is_stopping;
+};
+
+/* `sync` and `is_stopping` (the process's) are borrowed. `lease_ms`: after so long without a sign
+ * of life another indexer may take the job. */
+void job_init(struct job *job, struct sync *sync, uint64_t lease_ms,
+              const atomic_bool *is_stopping);
+void job_fini(struct job *job);
+/* Sets must_stop. Any thread, and async-signal-safe. */
+void job_stop(struct job *job);
+
+/* Takes the job that came as the stream's `entry`; without one (n == 0) past the stream, also when
+ * it runs and nothing was heard of it for a lease. ERR_OK: it is ours until job_end. ERR_NOT_FOUND:
+ * there is nothing to do (any more). ERR_FAILED: its attempts are used up; it has failed now.
+ * ERR_REDIS_LOST, ERR_INTERNAL. */
+enum err job_begin(struct job *job, struct str entry, struct str id,
+                   struct str consumer) must_check;
+/* Stops renewing. What became of the job has been told by then, or its lease runs out. */
+void job_end(struct job *job);
+
+/* Calls a verb that takes job and lease in front of `args`. ERR_OK: `*ret_reply` is what it said
+ * ("ok", or what it has to say instead), valid until the next call. ERR_LEASE_LOST, ERR_REDIS_LOST,
+ * ERR_INTERNAL. */
+enum err job_call(struct job *job, struct str verb, const struct str *args, size_t n,
+                  struct str *ret_reply) must_check;
+/* The same for verbs that say "ok" and nothing else: another word is ERR_INTERNAL. */
+enum err job_simple_call(struct job *job, struct str verb, const struct str *args,
+                         size_t n) must_check;
+
+/* Sends a plain command; `*ret_first` is the first string of its answer, valid until the next call,
+ * with at == NULL where that is nil or nothing. Errors as of sync_command. */
+enum err job_ask(struct job *job, const struct str *words, size_t n,
+                 struct str *ret_first) must_check;
+
+/* Says how far the work is: `percent` of the whole, `message` for people (UTF-8). Sent at once when
+ * the stage is a new one, else a few times a second at most. Errors as of job_call. */
+enum err job_tell(struct job *job, enum job_stage stage, unsigned percent,
+                  const char *message) must_check;
+
+#endif

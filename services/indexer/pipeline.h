@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pipeline: what happens to one document between its upload and being found:
+ *
+ *     PARSE    the upload's bytes become text, which is stored compressed; the upload goes
+ *     CHUNK    the text is cut into passages
+ *     EMBED    each passage gets its vector
+ *     STORE    the new index takes the old one's place, in one atom
+ *
+ * Nothing but STORE changes what a search finds, and STORE is fenced by the job's lease: so a job
+ * that is run twice, or half, makes neither a doubled nor a missing passage. A job that comes back
+ * after PARSE goes on from the stored text. Blocking; one pipeline per indexer, on its thread.
+ */
+#ifndef PARLEY_INDEXER_PIPELINE_H
+#define PARLEY_INDEXER_PIPELINE_H
+
+#include "services/indexer/job.h"
+#include "shared/rag/embed.h"
+
+enum vectors_mode { VECTORS_AUTO, VECTORS_EXACT, VECTORS_SET };
+/* "auto", "exact" or "set". */
+bool vectors_parse_mode(struct str name, enum vectors_mode *ret_mode) must_check;
+
+/* What all indexers of a process share; does not change while they run. */
+struct pipeline_settings {
+    const struct redis_address *redis;
+    const char *prefix;
+    struct embedder *embedder;
+    enum vectors_mode vectors;
+    uint64_t lease_ms;
+    uint64_t cap_bytes; /* what one owner may store */
+    /* How far a job is, as it is told to Redis too; may be NULL. On the pipeline's thread. */
+    void (*on_stage)(void *arg, enum job_stage stage, unsigned percent);
+    void *arg;
+};
+
+enum pipeline_outcome {
+    PIPELINE_DONE,
+    PIPELINE_FAILED,   /* for good, with a reason that its owner sees */
+    PIPELINE_RELEASED, /* given back, or left to its lease: somebody goes on with it */
+    PIPELINE_LOST,     /* it is not ours any more: cancelled, deleted, or another indexer's */
+    PIPELINE_NONE,     /* there was nothing to do */
+    PIPELINE_NR
+};
+const char *pipeline_outcome_name(enum pipeline_outcome outcome);
+
+struct pipeline {
+    const struct pipeline_settings *settings;
+    struct sync *sync;
+    struct job job;
+    atomic_bool is_stopping;
+    char consumer[40];    /* this indexer, in the stream's group */
+    struct buf reason;    /* of the last PIPELINE_FAILED, for people */
+    struct buf text;      /* of the document */
+    struct chunk *chunks; /* chunk_n of it */
+    uint32_t chunk_n, dimension;
+    float *vectors; /* chunk_n * dimension */
+    bool is_set;    /* its vectors go to a vector set */
+};
+
+/* `settings` is borrowed. `name` is what Redis's CLIENT LIST shows. `patience_ms`: see sync.h. */
+void pipeline_init(struct pipeline *pipeline, const struct pipeline_settings *settings,
+                   const char *name, uint64_t patience_ms);
+void pipeline_fini(struct pipeline *pipeline);
+/* The job under way is given back soon, and no new one starts. Any thread; async-signal-safe. */
+void pipeline_stop(struct pipeline *pipeline);
+/* Runs the job `id` that came as the stream's `entry`, or past the stream (see job_begin). */
+enum pipeline_outcome pipeline_run(struct pipeline *pipeline, struct str entry, struct str id);
+
+#endif

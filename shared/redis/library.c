@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * library.c - see library.h. */
+#include "shared/redis/library.h"
+
+#include <openssl/sha.h>
+#include <stdio.h>
+
+extern const char lua_library[];
+extern const size_t lua_library_bytes;
+
+void redis_library_put(struct buf *text, char ret_function[LIBRARY_NAME_BYTES])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    char hex[17];
+    SHA256((const unsigned char *)lua_library, lua_library_bytes, digest);
+    str_hex(digest, 8, hex);
+    snprintf(ret_function, LIBRARY_NAME_BYTES, "turn_%s", hex);
+    buf_printf(text, "#!lua name=parley_%s\nlocal FUNCTION_NAME = '%s'\n", hex, ret_function);
+    buf_put(text, (struct str){lua_library, lua_library_bytes});
+}
+
+bool redis_library_is_there(const char *error)
+{
+    return strstr(error, "already exists") != NULL;
+}
+
+bool redis_library_is_missing(const char *error)
+{
+    return strstr(error, "Function not found") != NULL;
+}
+
+bool redis_error_passes(const char *error)
+{
+    static const char *const passing[] = {"LOADING", "READONLY",    "OOM",
+                                          "BUSY ",   "MASTERDOWN",  "NOREPLICAS",
+                                          "MISCONF", "CLUSTERDOWN", "TRYAGAIN"};
+    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++)
+        if (strncmp(error, passing[i], strlen(passing[i])) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT
+ * sync.c - see sync.h.
+ *
+ * hiredis's blocking calls cannot be interrupted, so only its parts are used here: it connects and
+ * writes with the socket's own timeouts, and reading waits in poll(2) for the socket or for
+ * `wake_fd`, which sync_stop makes readable for good. A command that blocks in Redis is not left
+ * behind on a stop, for Redis might just then give it a job that nobody would read: a second
+ * connection ends it with CLIENT UNBLOCK, and its answer is read as always.
+ *
+ * A try is one exchange on a connection. Lost, late, or refused for a passing reason (Redis is
+ * loading, out of memory, ...): the next try follows after a pause that doubles from 50 ms to 2 s.
+ */
+#include "shared/redis/sync.h"
+
+#include "shared/base/buf.h"
+#include "shared/base/clock.h"
+#include "shared/redis/library.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/rand.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum {
+    BACKOFF_MIN_MS = 50,
+    BACKOFF_MAX_MS = 2000,
+    CONNECT_MAX_MS = 3000,
+    ANSWER_MAX_MS = 15000, /* an upload of 25 MiB goes through a slow link too */
+    STOPPING_MAX_MS = 2000,
+    WIRE_MAX_BYTES = 128 << 20,
+    ERROR_BYTES = 160,
+    NUMBER_BYTES = 24,
+    FRAME_WORDS = 10, /* FCALL name 1 prefix, and the six words of the turn's frame */
+};
+
+struct sync {
+    struct sync_config config;
+    redisContext *context; /* NULL: not connected */
+    redisReply *reply;     /* of the last call */
+    struct str *strings;   /* sync_answer */
+    char *numbers;
+    struct buf wire;
+    char function[LIBRARY_NAME_BYTES], node_id[24], error[ERROR_BYTES];
+    long long client_id;
+    unsigned backoff_ms;
+    atomic_bool is_stopping;
+    int wake_fd;
+    bool is_lost_said; /* one log line per loss, not one per try */
+};
+
+static void set_error(struct sync *sync, const char *text)
+{
+    snprintf(sync->error, sizeof sync->error, "%s", text);
+}
+
+static void disconnect(struct sync *sync)
+{
+    if (sync->context != NULL)
+        redisFree(sync->context);
+    sync->context = NULL;
+}
+
+static void lose(struct sync *sync, const char *reason)
+{
+    set_error(sync, reason);
+    disconnect(sync);
+    if (!sync->is_lost_said)
+        log_write(LOG_WARN, "redis lost", LOG_S("connection", sync->config.name),
+                  LOG_S("reason", sync->error));
+    sync->is_lost_said = true;
+}
+
+/* --- the wire ------------------------------------------------------------------------------- */
+
+static void put_word(struct buf *wire, struct str word)
+{
+    buf_put_char(wire, '$');
+    buf_put_u64(wire, word.n);
+    buf_lit(wire, "\r\n");
+    buf_put(wire, word);
+    buf_lit(wire, "\r\n");
+}
+
+static void begin_wire(struct buf *wire, size_t word_n)
+{
+    buf_clear(wire);
+    buf_put_char(wire, '*');
+    buf_put_u64(wire, word_n);
+    buf_lit(wire, "\r\n");
+}
+
+static void write_words(struct buf *wire, const struct str *words, size_t n)
+{
+    begin_wire(wire, n);
+    for (size_t i = 0; i < n; i++)
+        put_word(wire, words[i]);
+}
+
+/* --- connecting ----------------------------------------------------------------------------- */
+
+static redisContext *open_context(const struct redis_address *a)
+{
+    struct timeval limit = {.tv_sec = CONNECT_MAX_MS / 1000};
+    redisContext *c = a->path[0] != 0 ? redisConnectUnixWithTimeout(a->path, limit)
+                                      : redisConnectWithTimeout(a->host, a->port, limit);
+    if (c == NULL)
+        abort();
+    int one = 1;
+    if (c->err == 0 && a->path[0] == 0)
+        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (c->err == 0)
+        redisSetTimeout(c, limit);
+    return c;
+}
+
+/* Sends one short command and waits for its reply, which is the caller's; NULL when it failed. */
+static redisReply *ask(redisContext *c, const struct str *words, size_t n)
+{
+    const char *at[4];
+    size_t length[4];
+    for (size_t i = 0; i < n; i++) {
+        at[i] = words[i].at;
+        length[i] = words[i].n;
+    }
+    return redisCommandArgv(c, (int)n, at, length);
+}
+
+/* True when the reply is no error. */
+static bool asked(struct sync *sync, redisContext *c, const struct str *words, size_t n)
+{
+    redisReply *reply = ask(c, words, n);
+    bool is_good = reply != NULL && reply->type != REDIS_REPLY_ERROR;
+    if (!is_good)
+        set_error(sync, reply == NULL ? c->errstr : reply->str);
+    if (is_good && reply->type == REDIS_REPLY_INTEGER)
+        sync->client_id = reply->integer;
+    if (reply != NULL)
+        freeReplyObject(reply);
+    return is_good;
+}
+
+static bool greet(struct sync *sync, redisContext *c)
+{
+    const struct redis_address *a = sync->config.address;
+    char db[16];
+    snprintf(db, sizeof db, "%d", a->db);
+    struct str auth[3] = {STR("AUTH"), str_of(a->user), str_of(a->password)};
+    struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(sync->config.name)};
+    struct str id[] = {STR("CLIENT"), STR("ID")};
+    struct str select[] = {STR("SELECT"), str_of(db)};
+    if (a->user[0] == 0)
+        auth[1] = auth[2];
+    if (a->password[0] != 0 && !asked(sync, c, auth, a->user[0] == 0 ? 2 : 3))
+        return false;
+    return asked(sync, c, name, 3) && asked(sync, c, select, 2) && asked(sync, c, id, 2);
+}
+
+static bool connect_now(struct sync *sync)
+{
+    redisContext *c = open_context(sync->config.address);
+    bool is_open = c->err == 0;
+    if (!is_open)
+        set_error(sync, c->errstr);
+    if (!is_open || !greet(sync, c)) {
+        redisFree(c);
+        char reason[ERROR_BYTES];
+        memcpy(reason, sync->error, sizeof reason);
+        lose(sync, reason);
+        return false;
+    }
+    sync->context = c;
+    if (sync->is_lost_said)
+        log_write(LOG_INFO, "redis connected", LOG_S("connection", sync->config.name));
+    sync->is_lost_said = false;
+    return true;
+}
+
+/* Ends the command that our connection blocks in. A failure is no harm: it ends by itself. */
+static void unblock(struct sync *sync)
+{
+    char id[NUMBER_BYTES];
+    snprintf(id, sizeof id, "%lld", sync->client_id);
+    struct str words[] = {STR("CLIENT"), STR("UNBLOCK"), str_of(id)};
+    redisContext *c = open_context(sync->config.address);
+    const struct redis_address *a = sync->config.address;
+    struct str auth[3] = {STR("AUTH"), str_of(a->user), str_of(a->password)};
+    if (a->user[0] == 0)
+        auth[1] = auth[2];
+    if (c->err == 0 && (a->password[0] == 0 || asked(sync, c, auth, a->user[0] == 0 ? 2 : 3))) {
+        redisReply *reply = ask(c, words, 3);
+        if (reply != NULL)
+            freeReplyObject(reply);
+    }
+    redisFree(c);
+}
+
+/* --- one try -------------------------------------------------------------------------------- */
+
+/* Waits until the socket can be read; false when `end_ms` passed. On a stop the end moves closer.
+ */
+static bool wait_readable(struct sync *sync, uint64_t *end_ms, bool *is_blocking)
+{
+    bool was_stopping = atomic_load(&sync->is_stopping);
+    for (;;) {
+        uint64_t now_ms = clock_mono_ms();
+        struct pollfd fds[2] = {{.fd = sync->context->fd, .events = POLLIN},
+                                {.fd = sync->wake_fd, .events = POLLIN}};
+        if (now_ms >= *end_ms)
+            return false;
+        int n = poll(fds, was_stopping ? 1 : 2, (int)(*end_ms - now_ms));
+        if (n > 0 && fds[0].revents != 0)
+            return true;
+        if (n > 0 && !was_stopping) {
+            was_stopping = true;
+            if (*end_ms > now_ms + STOPPING_MAX_MS)
+                *end_ms = now_ms + STOPPING_MAX_MS;
+            if (*is_blocking)
+                unblock(sync);
+            *is_blocking = false;
+        }
+    }
+}
+
+/* Sends the wire and reads one reply into sync->reply; false when the connection is no good. */
+static bool exchange(struct sync *sync, struct str wire, unsigned block_ms)
+{
+    redisContext *c = sync->context;
+    bool is_stopping = atomic_load(&sync->is_stopping), is_blocking = block_ms > 0;
+    uint64_t end_ms = clock_mono_ms() + (is_stopping ? STOPPING_MAX_MS : ANSWER_MAX_MS) + block_ms;
+    void *reply = NULL;
+    int is_written = 0;
+    if (redisAppendFormattedCommand(c, wire.at, wire.n) != REDIS_OK)
+        return false;
+    while (!is_written)
+        if (redisBufferWrite(c, &is_written) != REDIS_OK)
+            return false;
+    for (;;) {
+        if (redisReaderGetReply(c->reader, &reply) != REDIS_OK)
+            return false;
+        if (reply != NULL)
+            break;
+        if (!wait_readable(sync, &end_ms, &is_blocking)) {
+            set_error(sync, "no answer in time");
+            return false;
+        }
+        if (redisBufferRead(c) != REDIS_OK)
+            return false;
+    }
+    sync->reply = reply;
+    return true;
+}
+
+static void drop_reply(struct sync *sync)
+{
+    if (sync->reply != NULL)
+        freeReplyObject(sync->reply);
+    sync->reply = NULL;
+    free(sync->strings);
+    free(sync->numbers);
+    sync->strings = NULL;
+    sync->numbers = NULL;
+}
+
+static bool try_once(struct sync *sync, struct str wire, unsigned block_ms)
+{
+    if (sync->context == NULL && (atomic_load(&sync->is_stopping) || !connect_now(sync)))
+        return false;
+    drop_reply(sync);
+    sync->error[0] = 0;
+    if (exchange(sync, wire, block_ms))
+        return true;
+    char reason[ERROR_BYTES];
+    snprintf(reason, sizeof reason, "%s",
+             sync->error[0] != 0 ? sync->error : sync->context->errstr);
+    lose(sync, reason);
+    return false;
+}
+
+void sync_pause(struct sync *sync, unsigned ms)
+{
+    struct pollfd wake = {.fd = sync->wake_fd, .events = POLLIN};
+    (void)poll(&wake, 1, (int)ms);
+}
+
+/* Waits before the next try; false when there shall be none. */
+static bool pause_between(struct sync *sync, uint64_t since_ms)
+{
+    sync->backoff_ms = sync->backoff_ms == 0 ? BACKOFF_MIN_MS : sync->backoff_ms * 2;
+    if (sync->backoff_ms > BACKOFF_MAX_MS)
+        sync->backoff_ms = BACKOFF_MAX_MS;
+    uint32_t random = 0;
+    (void)RAND_bytes((unsigned char *)&random, sizeof random);
+    unsigned wait_ms = sync->backoff_ms / 2 + random % (sync->backoff_ms / 2 + 1);
+    uint64_t patience_ms = sync->config.patience_ms;
+    if (patience_ms > 0 && clock_mono_ms() + wait_ms - since_ms > patience_ms)
+        return false;
+    sync_pause(sync, wait_ms);
+    return !atomic_load(&sync->is_stopping);
+}
+
+static bool load_library(struct sync *sync)
+{
+    struct buf text, wire;
+    char function[LIBRARY_NAME_BYTES];
+    buf_init(&text, LIBRARY_MAX_BYTES);
+    buf_init(&wire, LIBRARY_MAX_BYTES + 1024);
+    redis_library_put(&text, function);
+    write_words(&wire, (struct str[]){STR("FUNCTION"), STR("LOAD"), buf_str(&text)}, 3);
+    bool is_loaded = try_once(sync, buf_str(&wire), 0);
+    if (is_loaded && sync->reply->type == REDIS_REPLY_ERROR &&
+        !redis_library_is_there(sync->reply->str)) {
+        log_write(redis_error_passes(sync->reply->str) ? LOG_WARN : LOG_ERROR,
+                  "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
+                  LOG_S("error", sync->reply->str));
+        set_error(sync, sync->reply->str);
+        is_loaded = false;
+    }
+    buf_fini(&wire);
+    buf_fini(&text);
+    return is_loaded;
+}
+
+/* Sends sync->wire until there is an answer that means something. */
+static enum err call(struct sync *sync, unsigned block_ms)
+{
+    uint64_t since_ms = clock_mono_ms();
+    if (sync->wire.is_over) {
+        set_error(sync, "the call is too large");
+        return ERR_INTERNAL;
+    }
+    for (;;) {
+        bool is_answered = try_once(sync, buf_str(&sync->wire), block_ms);
+        const char *refusal =
+            is_answered && sync->reply->type == REDIS_REPLY_ERROR ? sync->reply->str : NULL;
+        if (is_answered && refusal == NULL) {
+            sync->backoff_ms = 0;
+            return ERR_OK;
+        }
+        if (refusal != NULL && redis_library_is_missing(refusal)) {
+            if (load_library(sync))
+                continue;
+        } else if (refusal != NULL) {
+            set_error(sync, refusal);
+            if (!redis_error_passes(refusal))
+                return ERR_CONFLICT;
+        }
+        if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
+            return ERR_REDIS_LOST;
+    }
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                   struct str *ret_reply)
+{
+    struct buf *wire = &sync->wire;
+    char digits[NUMBER_BYTES];
+    snprintf(digits, sizeof digits, "%zu", n);
+    begin_wire(wire, FRAME_WORDS + 2 + n);
+    put_word(wire, STR("FCALL"));
+    put_word(wire, str_of(sync->function));
+    put_word(wire, STR("1"));
+    put_word(wire, str_of(sync->config.prefix));
+    put_word(wire, str_of(sync->node_id));
+    /* The settings of the queue's verbs, which are not called from here; and no nonces. */
+    for (int i = 0; i < 5; i++)
+        put_word(wire, STR("0"));
+    put_word(wire, verb);
+    put_word(wire, str_of(digits));
+    for (size_t i = 0; i < n; i++)
+        put_word(wire, args[i]);
+    enum err error = call(sync, 0);
+    if (error == ERR_OK && (sync->reply->type != REDIS_REPLY_ARRAY || sync->reply->elements == 0)) {
+        set_error(sync, "no list");
+        error = ERR_INTERNAL;
+    }
+    if (error == ERR_OK && sync->reply->element[0]->type != REDIS_REPLY_STRING) {
+        const redisReply *first = sync->reply->element[0];
+        set_error(sync, first->type == REDIS_REPLY_ERROR ? first->str : "no string");
+        error = ERR_INTERNAL;
+    }
+    if (error == ERR_OK) {
+        const redisReply *first = sync->reply->element[0];
+        *ret_reply = (struct str){first->str, (size_t)first->len};
+    } else if (error != ERR_REDIS_LOST) {
+        log_write(LOG_ERROR, "a verb failed", LOG_STR("verb", verb), LOG_S("error", sync->error));
+        error = ERR_INTERNAL;
+    }
+    return error;
+}
+
+static size_t count_leaves(const redisReply *reply)
+{
+    size_t n = 0;
+    if (reply->type != REDIS_REPLY_ARRAY)
+        return 1;
+    for (size_t i = 0; i < reply->elements; i++)
+        n += count_leaves(reply->element[i]);
+    return n;
+}
+
+static size_t put_leaves(struct sync *sync, const redisReply *reply, size_t at)
+{
+    if (reply->type == REDIS_REPLY_ARRAY) {
+        for (size_t i = 0; i < reply->elements; i++)
+            at = put_leaves(sync, reply->element[i], at);
+        return at;
+    }
+    struct str *leaf = &sync->strings[at];
+    if (reply->type == REDIS_REPLY_INTEGER) {
+        char *number = sync->numbers + at * NUMBER_BYTES;
+        snprintf(number, NUMBER_BYTES, "%lld", reply->integer);
+        *leaf = str_of(number);
+    } else if (reply->type != REDIS_REPLY_NIL) {
+        *leaf = (struct str){reply->str, (size_t)reply->len};
+    }
+    return at + 1;
+}
+
+enum err sync_command(struct sync *sync, const struct str *words, size_t n, unsigned block_ms,
+                      struct sync_answer *ret_answer)
+{
+    write_words(&sync->wire, words, n);
+    enum err error = call(sync, block_ms);
+    if (error != ERR_OK)
+        return error;
+    size_t leaf_n = count_leaves(sync->reply);
+    sync->strings = calloc(leaf_n + 1, sizeof *sync->strings);
+    sync->numbers = malloc((leaf_n + 1) * NUMBER_BYTES);
+    if (sync->strings == NULL || sync->numbers == NULL)
+        abort();
+    put_leaves(sync, sync->reply, 0);
+    *ret_answer = (struct sync_answer){sync->strings, leaf_n};
+    return ERR_OK;
+}
+
+const char *sync_error(const struct sync *sync)
+{
+    return sync->error;
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+struct sync *sync_create(const struct sync_config *config)
+{
+    struct sync *sync = calloc(1, sizeof *sync);
+    unsigned char random[8];
+    char hex[17];
+    struct buf text;
+    if (sync == NULL || RAND_bytes(random, sizeof random) != 1)
+        abort();
+    str_hex(random, sizeof random, hex);
+    sync->config = *config;
+    snprintf(sync->node_id, sizeof sync->node_id, "s%s", hex);
+    sync->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sync->wake_fd < 0)
+        abort();
+    buf_init(&sync->wire, WIRE_MAX_BYTES);
+    buf_init(&text, LIBRARY_MAX_BYTES);
+    redis_library_put(&text, sync->function);
+    buf_fini(&text);
+    return sync;
+}
+
+void sync_destroy(struct sync *sync)
+{
+    if (sync == NULL)
+        return;
+    disconnect(sync);
+    drop_reply(sync);
+    close(sync->wake_fd);
+    buf_fini(&sync->wire);
+    free(sync);
+}
+
+void sync_stop(struct sync *sync)
+{
+    uint64_t one = 1;
+    atomic_store(&sync->is_stopping, true);
+    while (write(sync->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}

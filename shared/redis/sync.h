@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sync: a connection to Redis for threads that may wait: indexers and command-line tools. It
+ * connects by itself and again after a loss (backoff with jitter), loads the function library where
+ * it is missing, and repeats what failed for want of a connection: so only verbs and commands that
+ * may run twice go through it. Used by one thread at a time; the owner locks if there are several.
+ */
+#ifndef PARLEY_REDIS_SYNC_H
+#define PARLEY_REDIS_SYNC_H
+
+#include "shared/redis/conn.h"
+
+struct sync;
+
+struct sync_config {
+    const struct redis_address *address;
+    const char *prefix; /* KEYS[1] of the library, "parley:{0}:" */
+    const char *name;   /* shown in logs and in Redis's CLIENT LIST */
+    /* How long one call goes on trying without Redis. 0: for ever. */
+    uint64_t patience_ms;
+};
+
+/* Does not connect yet: the first call does. `config` is copied, what it points to is borrowed. */
+struct sync *sync_create(const struct sync_config *config) must_check;
+/* Accepts NULL. */
+void sync_destroy(struct sync *sync);
+
+/* Ends waiting: a command that blocks in Redis is ended there, pauses between tries end, and every
+ * call from now on makes one try of at most 2 seconds over the connection that stands. So what a
+ * thread holds can still be given back. Any thread, and async-signal-safe. */
+void sync_stop(struct sync *sync);
+
+/* Waits so long, or until sync_stop. */
+void sync_pause(struct sync *sync, unsigned ms);
+
+/* Calls one verb of the function library as a turn of its own. Verbs that take a nonce get "0" as
+ * their first argument from the caller. ERR_OK: `*ret_reply` is the verb's string, valid until the
+ * next call. ERR_REDIS_LOST: stopped, or out of patience; the verb may have run. ERR_INTERNAL: the
+ * verb broke, which is logged. */
+enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                   struct str *ret_reply) must_check;
+
+/* What a command answered: its strings, numbers (as text) and nils (at == NULL) in order, nested
+ * lists laid flat. Valid until the next call. */
+struct sync_answer {
+    const struct str *at;
+    size_t n;
+};
+/* Sends one command. `block_ms`: how long the command itself may block in Redis; 0 for one that
+ * does not. ERR_OK, ERR_REDIS_LOST as above, or ERR_CONFLICT: Redis refused it, see sync_error. */
+enum err sync_command(struct sync *sync, const struct str *words, size_t n, unsigned block_ms,
+                      struct sync_answer *ret_answer) must_check;
+/* What Redis, or the connection, last said was wrong; never NULL. For people, and for the first
+ * word of a refused command. */
+const char *sync_error(const struct sync *sync);
+
+#endif

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+//
+// indexing: documents put into Redis by the verbs themselves, without HTTP, and what became of them.
+//
+//   const desk = await openDesk(cluster.redis);
+//   const { doc, job } = await desk.upload({ name: 'notes.md', bytes: 'text' });
+//   assert.equal((await desk.ended(job)).status, 'DONE');
+//   await desk.assertWhole(doc);       // its passages cover its text, none doubled, none missing
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import { inflateRawSync } from 'node:zlib';
+import { eventually } from './harness.mjs';
+import { libraryText, PREFIX } from './lua.mjs';
+import { RedisClient } from './redis.mjs';
+
+const FUNCTION = 'turn_test';
+const CAP_BYTES = 100 << 20;
+const HEAD_BYTES = 32;
+const ROW_BYTES = 24;
+const BLOCK_BYTES = 65536;
+
+const newId = () => randomBytes(12).toString('hex');
+const latin1 = (value) => (Buffer.isBuffer(value) ? value.toString('latin1') : Buffer.from(String(value)).toString('latin1'));
+
+const KINDS = { md: 'text', txt: 'text', html: 'html', pdf: 'pdf', docx: 'docx' };
+
+// Some English-looking text: `words` words in sentences and paragraphs, the same for the same seed.
+export function prose(words, seed = 1) {
+  const stems = ['lease', 'engine', 'node', 'queue', 'answer', 'claim', 'topic', 'paper', 'garden', 'river', 'stone', 'window', 'letter', 'market', 'bridge', 'winter'];
+  let x = seed;
+  const next = (n) => (x = (x * 1103515245 + 12345) % 2147483648) % n;
+  let text = '';
+  for (let i = 1; i <= words; i++) {
+    text += stems[next(stems.length)] + next(1000);
+    text += i % 120 === 0 ? '.\n\n' : i % 12 === 0 ? '. ' : ' ';
+  }
+  return text.trim();
+}
+
+// A PDF of that many pages, each with its lines of text.
+export function makePdf(pages, line = (page, i) => `Page ${page}, line ${i}: the lease of engine ${page * 40 + i} ends.`) {
+  const objects = ['<</Type/Catalog/Pages 2 0 R>>', '', '<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>'];
+  const kids = [];
+  for (let page = 1; page <= pages; page++) {
+    const rows = Array.from({ length: 40 }, (_, i) => `1 0 0 1 40 ${780 - i * 18} Tm (${line(page, i)}) Tj`).join('\n');
+    const stream = `BT /F1 10 Tf\n${rows}\nET`;
+    objects.push(`<</Length ${stream.length}>>stream\n${stream}\nendstream`);
+    objects.push(`<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 820]/Contents ${objects.length} 0 R/Resources<</Font<</F1 3 0 R>>>>>>`);
+    kids.push(`${objects.length} 0 R`);
+  }
+  objects[1] = `<</Type/Pages/Count ${pages}/Kids[${kids.join(' ')}]>>`;
+  let text = '%PDF-1.4\n';
+  const offsets = objects.map((object, i) => {
+    const at = text.length;
+    text += `${i + 1} 0 obj${object}endobj\n`;
+    return at;
+  });
+  const start = text.length;
+  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')}`;
+  return `${text}trailer<</Size ${objects.length + 1}/Root 1 0 R>>\nstartxref\n${start}\n%%EOF\n`;
+}
+
+class Desk {
+  constructor(client) {
+    this.client = client;
+  }
+
+  cmd(...words) {
+    return this.client.cmd(...words.map(latin1));
+  }
+
+  key(name) {
+    return `${PREFIX}${name}`;
+  }
+
+  // One verb in a turn of its own.
+  async verb(name, ...args) {
+    const words = ['ntest', 150_000, 2_000, 3, 100_000, 0, name, args.length, ...args];
+    const [reply] = await this.cmd('FCALL', FUNCTION, 1, PREFIX, ...words);
+    return reply;
+  }
+
+  // Stores a document with its job: {doc, job}, or {word} of a refusal.
+  async upload({ space = 'o:alice', name = 'notes.txt', bytes = 'text', kind, type = 'text/plain', path = '', url = '' } = {}) {
+    const content = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes);
+    const sha = createHash('sha256').update(content).digest('hex');
+    const reply = await this.verb(
+      'upload', 0, space, '', newId(), newId(), JSON.stringify(name), type, kind ?? KINDS[name.split('.').at(-1)] ?? 'none',
+      content.length, sha, content, CAP_BYTES, path, url,
+    );
+    const [word, doc, job] = reply.split('\n');
+    return word === 'ok' || word === 'duplicate' ? { word, doc, job } : { word };
+  }
+
+  async reindex(doc, space = 'o:alice') {
+    return (await this.verb('doc_reindex', 0, space, doc, newId())).split('\n')[1];
+  }
+
+  remove(doc, space = 'o:alice') {
+    return this.verb('doc_delete', 0, space, doc);
+  }
+
+  async hash(name) {
+    const flat = await this.cmd('HGETALL', this.key(name));
+    return Object.fromEntries(Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], Buffer.from(flat[2 * i + 1], 'latin1').toString()]));
+  }
+
+  doc(doc) {
+    return this.hash(`doc:${doc}`);
+  }
+
+  job(job) {
+    return this.hash(`job:${job}`);
+  }
+
+  // The job, once it is over.
+  ended(job, ms = 40_000) {
+    return eventually(
+      async () => {
+        const found = await this.job(job);
+        return ['DONE', 'FAILED', 'CANCELLED'].includes(found.status) ? found : null;
+      },
+      { what: `job ${job} is over`, ms },
+    );
+  }
+
+  // Resolves once the job is in that stage under an indexer.
+  stage(job, stage) {
+    return eventually(
+      async () => {
+        const found = await this.job(job);
+        if (['DONE', 'FAILED', 'CANCELLED'].includes(found.status)) throw new Error(`the job is ${found.status} already`);
+        return found.status === 'RUNNING' && found.stage === stage;
+      },
+      { what: `job ${job} is in ${stage}`, every: 1, ms: 20_000 },
+    );
+  }
+
+  // The stored text as bytes.
+  async text(doc) {
+    const { text } = await this.doc(doc);
+    const flat = await this.cmd('HGETALL', this.key(`text:${doc}:${text}`));
+    const blocks = [];
+    for (let i = 0; i < flat.length; i += 2) blocks[Number(flat[i])] = inflateRawSync(Buffer.from(flat[i + 1], 'latin1'));
+    blocks.slice(0, -1).forEach((block) => assert.equal(block.length, BLOCK_BYTES));
+    return Buffer.concat(blocks);
+  }
+
+  // The chunks of the pack that is searched: [start, end) in bytes and in characters.
+  async chunks(doc) {
+    const { generation } = await this.doc(doc);
+    const pack = Buffer.from((await this.cmd('GET', this.key(`pack:${doc}:${generation}`))) ?? '', 'latin1');
+    assert.equal(pack.toString('latin1', 0, 4), 'PPK1');
+    return Array.from({ length: pack.readUInt32LE(4) }, (_, i) => {
+      const [start, end, startChars, endChars] = [0, 4, 8, 12].map((at) => pack.readUInt32LE(HEAD_BYTES + i * ROW_BYTES + at));
+      return { start, end, startChars, endChars };
+    });
+  }
+
+  // The document is searchable, and its passages are its text: each character that is no white space is
+  // in one, they rise, none is there twice, and nothing of an earlier or lost try is left.
+  async assertWhole(doc) {
+    const found = await this.doc(doc);
+    assert.equal(found.status, 'INDEXED');
+    const [text, chunks] = [await this.text(doc), await this.chunks(doc)];
+    assert.equal(chunks.length, Number(found.chunks));
+    assert.ok(chunks.length > 0);
+    let covered = 0;
+    for (const [i, { start, end }] of chunks.entries()) {
+      assert.ok(start < end && end <= text.length, `passage ${i} lies in the text`);
+      assert.ok(i === 0 || start > chunks[i - 1].start, `passage ${i} comes after the one before it`);
+      if (start > covered) assert.equal(text.toString('utf8', covered, start).trim(), '', `nothing is missing before passage ${i}`);
+      covered = Math.max(covered, end);
+    }
+    assert.equal(text.toString('utf8', covered).trim(), '', 'nothing is missing at the end');
+    assert.deepEqual(await this.cmd('KEYS', this.key(`pack:${doc}:*`)), [this.key(`pack:${doc}:${found.generation}`)]);
+    assert.deepEqual(await this.cmd('KEYS', this.key(`text:${doc}:*`)), [this.key(`text:${doc}:${found.text}`)]);
+    assert.equal(await this.cmd('EXISTS', this.key(`upload:${doc}`)), 0, 'the upload is gone');
+    return { text: text.toString(), chunks };
+  }
+
+  // No job is under way or waits.
+  async assertIdle() {
+    assert.equal(await this.cmd('XLEN', this.key('jobs')), 0, 'no entry is left in the stream');
+    const [pending] = await this.cmd('XPENDING', this.key('jobs'), 'indexers');
+    assert.equal(pending, 0, 'none is pending');
+  }
+
+  close() {
+    this.client.close();
+  }
+}
+
+// `redis` as startRedis gives it; may be called after each restart of it.
+export async function openDesk(redis) {
+  const desk = new Desk(new RedisClient(redis.port, 'latin1'));
+  await desk.cmd('FUNCTION', 'LOAD', 'REPLACE', libraryText());
+  return desk;
+}
+
+const DIMENSION = 16;
+
+// A server with /v1/embeddings that can be made to wait, and to fail.
+//
+//   const embedder = await startEmbedder();
+//   … --embeddings openai:${embedder.url}#stub …
+//   const release = embedder.hold();      // requests from now on wait for release()
+//   await embedder.asked(2);              // two requests have come in all
+//   embedder.status = 500;
+class Embedder {
+  constructor(server) {
+    this.server = server;
+    this.url = `http://127.0.0.1:${server.address().port}/v1`;
+    this.requests = [];
+    this.status = 200;
+    server.on('request', (request, response) => this.answer(request, response).catch(() => response.destroy()));
+  }
+
+  hold() {
+    let release;
+    this.held = new Promise((resolve) => (release = resolve));
+    return () => {
+      this.held = undefined;
+      release();
+    };
+  }
+
+  asked(n) {
+    return eventually(() => this.requests.length >= n, { what: `${n} requests for vectors have come` });
+  }
+
+  async answer(request, response) {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const record = { left: false };
+    this.requests.push(record);
+    response.on('close', () => (record.left = !response.writableFinished));
+    const { input } = JSON.parse(Buffer.concat(chunks));
+    await this.held;
+    const data = [input].flat().map((text, index) => {
+      const vector = new Array(DIMENSION).fill(0.01);
+      for (const letter of text.slice(0, 200)) vector[letter.codePointAt(0) % DIMENSION] += 1;
+      return { object: 'embedding', index, embedding: vector };
+    });
+    response.writeHead(this.status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(this.status === 200 ? { object: 'list', data } : { error: { message: 'the stub fails' } }));
+  }
+
+  async stop() {
+    this.server.closeAllConnections?.();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+}
+
+export async function startEmbedder() {
+  const server = http.createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return new Embedder(server);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//
+// proxy: stands between a process and Redis and stops at a chosen call, so that a process can be killed
+// between two of its calls for certain:
+//
+//   const proxy = await startProxy(redis);
+//   const held = proxy.holdAt('job_store', 'request');   // or 'reply': Redis has run it, nobody was told
+//   … a process with --redis proxy.url …
+//   await held;                                          // its call is under way and stays so
+//   await proxy.stop();
+import net from 'node:net';
+import { once } from 'node:events';
+
+class Proxy {
+  constructor(server, port) {
+    this.server = server;
+    this.port = port;
+    this.url = `redis://127.0.0.1:${server.address().port}/0`;
+    this.sockets = new Set();
+    server.on('connection', (client) => this.connect(client));
+  }
+
+  // Resolves once a call is held. `text`: a word of it, as bytes between line ends; `nth`: which one.
+  holdAt(text, side = 'request', nth = 1) {
+    return new Promise((resolve) => {
+      this.trap = { needle: Buffer.from(`\r\n${text}\r\n`), side, left: nth, resolve };
+    });
+  }
+
+  connect(client) {
+    const server = net.connect(this.port, '127.0.0.1');
+    let isRequestHeld = false;
+    let isReplyHeld = false;
+    let tail = Buffer.alloc(0);
+    for (const [socket, other] of [[client, server], [server, client]]) {
+      this.sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        this.sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    client.on('data', (chunk) => {
+      const { trap } = this;
+      if (trap) {
+        const seen = Buffer.concat([tail, chunk]);
+        // What was in the tail alone was counted before.
+        for (let at = seen.indexOf(trap.needle); at >= 0; at = seen.indexOf(trap.needle, at + 1)) {
+          if (at + trap.needle.length > tail.length) trap.left -= 1;
+        }
+        tail = seen.subarray(Math.max(0, seen.length - trap.needle.length + 1));
+        if (trap.left <= 0) {
+          this.trap = undefined;
+          isRequestHeld = trap.side === 'request';
+          isReplyHeld = true;
+          if (isRequestHeld) trap.resolve();
+          else this.pending = trap;
+        }
+      }
+      if (!isRequestHeld) server.write(chunk);
+    });
+    server.on('data', (chunk) => {
+      if (!isReplyHeld) return client.write(chunk);
+      this.pending?.resolve(); // Redis has run it
+    });
+  }
+
+  async stop() {
+    for (const socket of this.sockets) socket.destroy();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+}
+
+export async function startProxy({ port }) {
+  const server = net.createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return new Proxy(server, port);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ * test_redis_sync.c - shared/redis/sync.h against a redis-server of its own on a Unix socket. */
+#include "shared/redis/sync.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { READY_MS = 20000 };
+
+static struct server {
+    char folder[64];
+    struct redis_address address;
+    pid_t pid;
+} server;
+
+/* A verb that changes nothing here: age and cursor. */
+static const struct str purge_args[] = {{"3600", 4}, {"0", 1}};
+
+static struct sync *make(uint64_t patience_ms)
+{
+    return sync_create(&(struct sync_config){.address = &server.address,
+                                             .prefix = "parley:{0}:",
+                                             .name = "test-sync",
+                                             .patience_ms = patience_ms});
+}
+
+static void start_server(void)
+{
+    server.pid = fork();
+    if (server.pid == 0) {
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", server.address.path,
+               "--dir", server.folder, "--save", "", "--daemonize", "no", "--requirepass", "secret",
+               (char *)NULL);
+        _exit(127);
+    }
+    assert_true(server.pid > 0);
+    struct sync *sync = make(READY_MS);
+    struct sync_answer answer;
+    struct str ping[] = {STR("PING")};
+    assert_int_equal(sync_command(sync, ping, 1, 0, &answer), ERR_OK);
+    sync_destroy(sync);
+}
+
+static void kill_server(void)
+{
+    kill(server.pid, SIGKILL);
+    waitpid(server.pid, NULL, 0);
+    unlink(server.address.path);
+}
+
+static int set_up(void **state)
+{
+    log_setup(LOG_ERROR, false);
+    signal(SIGPIPE, SIG_IGN);
+    snprintf(server.folder, sizeof server.folder, "/tmp/parley-sync-XXXXXX");
+    if (mkdtemp(server.folder) == NULL)
+        return -1;
+    snprintf(server.address.path, sizeof server.address.path, "%s/socket", server.folder);
+    snprintf(server.address.password, sizeof server.address.password, "secret");
+    server.address.db = 3;
+    start_server();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    kill_server();
+    rmdir(server.folder);
+    return 0;
+}
+
+static enum err command(struct sync *sync, struct sync_answer *answer, int n, ...)
+{
+    struct str words[8];
+    va_list list;
+    va_start(list, n);
+    for (int i = 0; i < n; i++)
+        words[i] = str_of(va_arg(list, const char *));
+    va_end(list);
+    return sync_command(sync, words, (size_t)n, 0, answer);
+}
+
+#define assert_str(s, text) assert_true(str_eq((s), str_of(text)))
+
+static void an_answer_is_laid_flat_with_numbers_as_text_and_nils_in_place(void **state)
+{
+    struct sync *sync = make(READY_MS);
+    struct sync_answer answer;
+    assert_int_equal(command(sync, &answer, 4, "RPUSH", "list", "a", ""), ERR_OK);
+    assert_int_equal(answer.n, 1);
+    assert_str(answer.at[0], "2");
+    assert_int_equal(command(sync, &answer, 3, "MGET", "none", "none"), ERR_OK);
+    assert_int_equal(answer.n, 2);
+    assert_null(answer.at[0].at);
+    const char *script = "return {'a', {1, {'', false}}, {}}";
+    assert_int_equal(command(sync, &answer, 3, "EVAL", script, "0"), ERR_OK);
+    assert_int_equal(answer.n, 4);
+    assert_str(answer.at[0], "a");
+    assert_str(answer.at[1], "1");
+    assert_non_null(answer.at[2].at);
+    assert_null(answer.at[3].at);
+    sync_destroy(sync);
+}
+
+static void a_refused_command_says_why_and_the_connection_goes_on(void **state)
+{
+    struct sync *sync = make(READY_MS);
+    struct sync_answer answer;
+    assert_int_equal(command(sync, &answer, 2, "INCR", "list"), ERR_CONFLICT);
+    assert_true(str_has_prefix(str_of(sync_error(sync)), STR("WRONGTYPE")));
+    assert_int_equal(command(sync, &answer, 1, "PING"), ERR_OK);
+    assert_str(answer.at[0], "PONG");
+    assert_string_equal(sync_error(sync), "");
+    sync_destroy(sync);
+}
+
+static void a_verb_is_called_with_the_library_loaded_where_it_is_missing(void **state)
+{
+    struct sync *sync = make(READY_MS);
+    struct sync_answer answer;
+    struct str reply;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(command(sync, &answer, 2, "FUNCTION", "FLUSH"), ERR_OK);
+        assert_int_equal(sync_verb(sync, STR("purge"), purge_args, 2, &reply), ERR_OK);
+        assert_int_equal(sync_verb(sync, STR("purge"), purge_args, 2, &reply), ERR_OK);
+    }
+    sync_destroy(sync);
+}
+
+static void a_verb_that_breaks_is_an_internal_error(void **state)
+{
+    struct sync *sync = make(READY_MS);
+    struct str reply;
+    log_setup(LOG_LEVEL_NR, false);
+    assert_int_equal(sync_verb(sync, STR("no such verb"), NULL, 0, &reply), ERR_INTERNAL);
+    log_setup(LOG_ERROR, false);
+    assert_true(strstr(sync_error(sync), "no such verb") != NULL);
+    sync_destroy(sync);
+}
+
+/* Waits until our client blocks in Redis; or, with `is_killing`, ends its connection then. */
+static void *stop_when_blocked(void *arg)
+{
+    struct sync *sync = arg, *other = make(READY_MS);
+    struct sync_answer answer;
+    for (bool is_blocked = false; !is_blocked;) {
+        assert_int_equal(command(other, &answer, 2, "CLIENT", "LIST"), ERR_OK);
+        is_blocked = memmem(answer.at[0].at, answer.at[0].n, "cmd=blpop", 9) != NULL;
+    }
+    sync_stop(sync);
+    sync_destroy(other);
+    return NULL;
+}
+
+static void stopping_ends_a_blocked_command_and_leaves_one_more_try(void **state)
+{
+    struct sync *sync = make(0);
+    struct sync_answer answer;
+    pthread_t thread;
+    struct str words[] = {STR("BLPOP"), STR("empty"), STR("0")};
+    assert_int_equal(pthread_create(&thread, NULL, stop_when_blocked, sync), 0);
+    assert_int_equal(sync_command(sync, words, 3, 3600 * 1000, &answer), ERR_OK);
+    assert_int_equal(answer.n, 1);
+    assert_null(answer.at[0].at);
+    pthread_join(thread, NULL);
+    assert_int_equal(command(sync, &answer, 1, "PING"), ERR_OK);
+    sync_destroy(sync);
+}
+
+static void what_was_stopped_before_it_connected_does_not_connect(void **state)
+{
+    struct sync *sync = make(0);
+    struct sync_answer answer;
+    sync_stop(sync);
+    assert_int_equal(command(sync, &answer, 1, "PING"), ERR_REDIS_LOST);
+    sync_destroy(sync);
+}
+
+static void
+a_call_outlives_a_connection_that_was_killed_and_a_redis_that_was_restarted(void **state)
+{
+    struct sync *sync = make(READY_MS), *other = make(READY_MS);
+    struct sync_answer answer;
+    struct str reply;
+    assert_int_equal(command(sync, &answer, 1, "PING"), ERR_OK);
+    assert_int_equal(
+        command(other, &answer, 6, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"), ERR_OK);
+    assert_int_equal(command(sync, &answer, 1, "PING"), ERR_OK);
+    kill_server();
+    start_server();
+    assert_int_equal(sync_verb(sync, STR("purge"), purge_args, 2, &reply), ERR_OK);
+    sync_destroy(other);
+    sync_destroy(sync);
+}
+
+static void patience_ends_and_the_error_says_what_is_wrong(void **state)
+{
+    struct redis_address nowhere = {.path = "/nowhere/socket"};
+    struct sync *sync = sync_create(
+        &(struct sync_config){.address = &nowhere, .name = "test-sync", .patience_ms = 1});
+    struct sync_answer answer;
+    assert_int_equal(command(sync, &answer, 1, "PING"), ERR_REDIS_LOST);
+    assert_true(strlen(sync_error(sync)) > 0);
+    sync_destroy(sync);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_is_laid_flat_with_numbers_as_text_and_nils_in_place),
+        cmocka_unit_test(a_refused_command_says_why_and_the_connection_goes_on),
+        cmocka_unit_test(a_verb_is_called_with_the_library_loaded_where_it_is_missing),
+        cmocka_unit_test(a_verb_that_breaks_is_an_internal_error),
+        cmocka_unit_test(stopping_ends_a_blocked_command_and_leaves_one_more_try),
+        cmocka_unit_test(what_was_stopped_before_it_connected_does_not_connect),
+        cmocka_unit_test(
+            a_call_outlives_a_connection_that_was_killed_and_a_redis_that_was_restarted),
+        cmocka_unit_test(patience_ends_and_the_error_says_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
