@@ -57,13 +57,8 @@ struct embedder *embed_create_openai(const struct embed_server_settings *setting
 struct embedder *embed_create_ollama(const struct embed_server_settings *settings) must_check;
 
 /* Makes the embedder that a setting names: `hash`, `openai:<base URL>#<model>` or
- * `ollama:<base URL>#<model>`. `key` may be NULL. NULL, with a sentence for people that lives for
- * ever, when it names none. */
-struct embedder *embed_create(const char *setting, const char *key,
-                              const char **ret_reason) must_check;
-
-/* Makes the embedder of a setting: "hash", or "openai:URL#MODEL". `key` may be NULL. NULL, with a
- * reason for people, when the setting is of another form. */
+ * `ollama:<base URL>#<model>`. `key` may be NULL. NULL, with a reason for people that continues the
+ * setting's name, when it names none. */
 struct embedder *embed_create(const char *setting, const char *key, char *reason,
                               size_t reason_size) must_check;
 
@@ -89,6 +84,4 @@ bool embed_read_openai(struct str body, size_t n, float **ret_vectors,
 bool embed_read_ollama(struct str body, size_t n, float **ret_vectors,
                        uint32_t *ret_dimension) must_check;
 
-struct embedder *embed_create(const char *setting, const char *key, char *reason,
-                              size_t reason_size); /* STAND-IN */
 #endif
