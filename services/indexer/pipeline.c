@@ -55,7 +55,8 @@ bool vectors_parse_mode(struct str name, enum vectors_mode *ret_mode)
 
 const char *pipeline_outcome_name(enum pipeline_outcome outcome)
 {
-    static const char *const names[PIPELINE_NR] = {"done", "failed", "released", "lost", "none"};
+    static const char *const names[PIPELINE_NR] = {"done", "failed", "released",
+                                                   "cut",  "lost",   "none"};
     return names[outcome];
 }
 
@@ -447,14 +448,18 @@ static enum pipeline_outcome finish(struct pipeline *p, enum err error)
     case ERR_OK: return PIPELINE_DONE;
     case ERR_LEASE_LOST: return PIPELINE_LOST;
     case ERR_FAILED: return fail(p);
+    case ERR_REDIS_LOST:
+        if (!atomic_load(&p->is_stopping))
+            return PIPELINE_CUT;
+        break;
     case ERR_INTERNAL:
         (void)refuse(p, "Something broke on our side while the document was indexed.");
         return fail(p);
-    default:
-        return job_simple_call(&p->job, STR("job_release"), NULL, 0) == ERR_LEASE_LOST
-                   ? PIPELINE_LOST
-                   : PIPELINE_RELEASED;
+    default: break;
     }
+    return job_simple_call(&p->job, STR("job_release"), NULL, 0) == ERR_LEASE_LOST
+               ? PIPELINE_LOST
+               : PIPELINE_RELEASED;
 }
 
 static void forget(struct pipeline *p)
@@ -471,19 +476,29 @@ static void forget(struct pipeline *p)
 
 enum pipeline_outcome pipeline_run(struct pipeline *p, struct str entry, struct str id)
 {
-    enum err error = job_begin(&p->job, entry, id, str_of(p->consumer));
-    if (error == ERR_FAILED)
-        return refuse(p, "Its attempts are used up."), PIPELINE_FAILED;
-    if (error != ERR_OK)
-        return error == ERR_NOT_FOUND ? PIPELINE_NONE : PIPELINE_RELEASED;
     buf_clear(&p->reason);
-    enum pipeline_outcome outcome = finish(p, work(p));
-    job_end(&p->job);
-    forget(p);
-    log_write(outcome == PIPELINE_FAILED ? LOG_WARN : LOG_INFO, "indexing ended",
-              LOG_STR("job", p->job.facts.id), LOG_STR("document", p->job.facts.doc),
+    enum err error = job_begin(&p->job, entry, id, str_of(p->consumer));
+    enum pipeline_outcome outcome = PIPELINE_NONE;
+    switch (error) {
+    case ERR_OK:
+        outcome = finish(p, work(p));
+        job_end(&p->job);
+        forget(p);
+        break;
+    case ERR_NOT_FOUND: return PIPELINE_NONE;
+    case ERR_REDIS_LOST: return PIPELINE_CUT;
+    case ERR_FAILED:
+        (void)refuse(p, "Its attempts are used up.");
+        outcome = PIPELINE_FAILED;
+        break;
+    default:
+        (void)refuse(p, "Something broke on our side before the document was indexed.");
+        outcome = PIPELINE_FAILED;
+    }
+    bool has_failed = outcome == PIPELINE_FAILED;
+    log_write(has_failed ? LOG_WARN : LOG_INFO, "indexing ended", LOG_STR("job", id),
               LOG_S("outcome", pipeline_outcome_name(outcome)),
-              LOG_STR("reason", outcome == PIPELINE_FAILED ? buf_str(&p->reason) : STR("")));
+              LOG_STR("reason", has_failed ? buf_str(&p->reason) : STR("")));
     return outcome;
 }
 
