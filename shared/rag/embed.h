@@ -52,11 +52,6 @@ struct embed_openai_settings {
 /* Copies `settings`. Batches of texts, each tried up to 5 times with growing pauses. */
 struct embedder *embed_create_openai(const struct embed_openai_settings *settings) must_check;
 
-/* Makes the embedder of a setting: "hash", or "openai:URL#MODEL". `key` may be NULL. NULL, with a
- * reason for people, when the setting is of another form. */
-struct embedder *embed_create(const char *setting, const char *key, char *reason,
-                              size_t reason_size) must_check;
-
 /* Embeds and waits; false, after a log line, when it failed or `*is_stopping` (may be NULL) became
  * true. `*ret_vectors` holds n * *ret_dimension numbers and is the caller's to free. */
 bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
@@ -77,6 +72,4 @@ void embed_normalise(float *vector, uint32_t dimension);
 bool embed_read_response(struct str body, size_t n, float **ret_vectors,
                          uint32_t *ret_dimension) must_check;
 
-struct embedder *embed_create(const char *setting, const char *key, char *reason,
-                              size_t reason_size); /* STAND-IN */
 #endif
