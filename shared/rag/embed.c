@@ -154,6 +154,40 @@ struct embedder *embed_create_hash(void)
     return embedder;
 }
 
+static const char *after(const char *setting, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return strncmp(setting, prefix, n) == 0 ? setting + n : NULL;
+}
+
+struct embedder *embed_create(const char *setting, const char *key, const char **ret_reason)
+{
+    const char *openai = after(setting, "openai:"), *ollama = after(setting, "ollama:");
+    const char *server = openai != NULL ? openai : ollama;
+    if (strcmp(setting, "hash") == 0)
+        return embed_create_hash();
+    *ret_reason = "it takes hash, openai:<URL>#<model> or ollama:<URL>#<model>";
+    if (server == NULL)
+        return NULL;
+    const char *mark = strchr(server, '#');
+    *ret_reason = "behind the URL it takes #<model>";
+    if (mark == NULL || mark[1] == 0 || !str_is_utf8(str_of(mark)))
+        return NULL;
+    const char *https = after(server, "https://"), *http = after(server, "http://");
+    const char *host = https != NULL ? https : http;
+    *ret_reason = "it takes a URL such as http://127.0.0.1:11434";
+    if (host == NULL || host == mark)
+        return NULL;
+    char *url = strndup(server, (size_t)(mark - server));
+    if (url == NULL)
+        abort();
+    struct embed_server_settings settings = {.base_url = url, .model = mark + 1, .key = key};
+    struct embedder *embedder =
+        openai != NULL ? embed_create_openai(&settings) : embed_create_ollama(&settings);
+    free(url);
+    return embedder;
+}
+
 bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
                  const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension)
 {

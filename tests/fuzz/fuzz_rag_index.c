@@ -85,8 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     try_index((struct str){bytes, length});
     free(bytes);
     try_index((struct str){(const char *)data, n});
-    if (embed_read_response((struct str){(const char *)data, n}, 1 + data[0] % 4, &vectors,
-                            &dimension))
+    if (embed_read_openai((struct str){(const char *)data, n}, 1 + data[0] % 4, &vectors,
+                          &dimension))
         free(vectors);
     return 0;
 }

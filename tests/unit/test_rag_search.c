@@ -2,7 +2,6 @@
  * test_rag_search.c - embedding, passages and search. */
 #include "shared/rag/search.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -31,38 +30,6 @@ static float *embed(const char *text)
     assert_true(embed_texts(embedder, &s, 1, NULL, &vector, &dimension));
     assert_int_equal(dimension, EMBED_HASH_DIMENSION);
     return vector;
-}
-
-static float similarity(const char *a, const char *b)
-{
-    float *x = embed(a), *y = embed(b), sum = 0;
-    for (int i = 0; i < EMBED_HASH_DIMENSION; i++)
-        sum += x[i] * y[i];
-    free(x);
-    free(y);
-    return sum;
-}
-
-static void vectors_have_length_one_and_are_stable(void **state)
-{
-    assert_float_equal(similarity("The lease ends.", "The lease ends."), 1.0, 1e-5);
-    assert_float_equal(similarity("The lease ends.", "the LEASE ends"), 1.0, 1e-5);
-    assert_float_equal(similarity("", "word"), 0.0, 1e-6);
-    /* Files hold vectors: a change of this number means a new name for the embedder. */
-    float *vector = embed("lease");
-    double sum = 0;
-    for (int i = 0; i < EMBED_HASH_DIMENSION; i++)
-        sum += (double)vector[i] * (i + 1);
-    free(vector);
-    assert_float_equal(sum, 186.9353, 0.01);
-}
-
-static void nearer_texts_are_nearer(void **state)
-{
-    float same = similarity("How long is a lease?", "The lease of a claim is 150 seconds long.");
-    float other = similarity("How long is a lease?", "Bananas are yellow fruits of the tropics.");
-    assert_true(same > other + 0.1f);
-    assert_true(similarity("embedding", "embeddings") > 0.6f);
 }
 
 static struct passages *make_set(const char *const *texts, size_t n)
@@ -181,40 +148,14 @@ static void a_copied_document_keeps_its_vectors(void **state)
     passages_destroy(twin);
 }
 
-static void embedding_responses_are_read_strictly(void **state)
-{
-    float *vectors;
-    uint32_t dimension;
-    assert_true(embed_read_response(STR("{\"data\":[{\"index\":1,\"embedding\":[0,2]},"
-                                        "{\"index\":0,\"embedding\":[3,4]}]}"),
-                                    2, &vectors, &dimension));
-    assert_int_equal(dimension, 2);
-    assert_float_equal(vectors[0], 0.6, 1e-6);
-    assert_float_equal(vectors[3], 1.0, 1e-6);
-    free(vectors);
-    static const char *const bad[] = {"",
-                                      "[]",
-                                      "{\"data\":[]}",
-                                      "{\"data\":[{\"embedding\":[]}]}",
-                                      "{\"data\":[{\"embedding\":[\"x\"]}]}",
-                                      "{\"data\":[{\"embedding\":[1e999]}]}",
-                                      "{\"data\":[{\"index\":7,\"embedding\":[1]}]}",
-                                      "{\"data\":[{\"embedding\":[1]},{\"embedding\":[1]}]}"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(embed_read_response(str_of(bad[i]), 1, &vectors, &dimension));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_have_length_one_and_are_stable),
-        cmocka_unit_test(nearer_texts_are_nearer),
         cmocka_unit_test(the_best_passage_comes_first),
         cmocka_unit_test(words_find_where_there_is_no_vector),
         cmocka_unit_test(nearest_respects_count_and_threshold),
         cmocka_unit_test(flagged_passages_are_left_out),
         cmocka_unit_test(a_copied_document_keeps_its_vectors),
-        cmocka_unit_test(embedding_responses_are_read_strictly),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
