@@ -45,6 +45,9 @@ do
 --- include lua/documents/packs.lua
 --- include lua/documents/chunk.lua
 --- include lua/documents/passages.lua
+--- include lua/documents/watch_indexing.lua
+--- include lua/documents/watch_indexing_again.lua
+--- include lua/documents/unwatch_indexing.lua
 end
 
 --- include lua/queue/add.lua
@@ -73,6 +76,11 @@ end
 --- include lua/topic/rename.lua
 --- include lua/topic/delete.lua
 --- include lua/topic/purge.lua
+do
+--- include lua/queue/ask.lua
+--- include lua/queue/ask_leave.lua
+--- include lua/queue/sweep_asks.lua
+end
 --- include lua/operator/status.lua
 --- include lua/operator/list.lua
 --- include lua/operator/retry.lua

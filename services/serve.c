@@ -5,10 +5,12 @@
  * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
 #include "services/broker/broker.h"
 #include "services/commands.h"
+#include "services/documents/handlers.h"
 #include "services/indexer/indexer.h"
 #include "services/probes.h"
 #include "shared/base/clock.h"
 #include "shared/base/config.h"
+#include "shared/http/oidc.h"
 #include "shared/http/peer.h"
 
 #include <errno.h>
@@ -66,7 +68,25 @@ static const struct config_option options[] = {
      "The file that holds the key of the embedding model's server.", NULL},
     {"owner-max-mib", CONFIG_NUMBER, "N", "500", 1, 1048576,
      "How much one owner's documents may take: uploads, texts and their index.", NULL},
+    {"documents-cache-mib", CONFIG_NUMBER, "N", "256", 1, 1048576,
+     "How much of the documents' index each thread keeps in memory.", NULL},
+    {"public-collection", CONFIG_TEXT, "NAME", "public", 0, 0,
+     "The collection that POST /ask answers from.", NULL},
+    {"ask-seconds", CONFIG_NUMBER, "N", "25", 1, 3600,
+     "How long a question over documents may wait for its answer.", NULL},
     {"auth-sha1", CONFIG_BOOL, NULL, "on", 0, 0, "Accept SHA-1 hashes besides SHA-256.", NULL},
+    {"oidc-issuer", CONFIG_TEXT, "URL", "", 0, 0,
+     "The OpenID provider whose tokens are accepted; its keys are found by discovery.", NULL},
+    {"oidc-jwks-url", CONFIG_TEXT, "URL", "", 0, 0,
+     "Where the provider's keys are, without discovery.", NULL},
+    {"oidc-audience", CONFIG_TEXT, "NAME", "", 0, 0,
+     "What `aud` or `azp` of a provider's token must say; needed with a provider.", NULL},
+    {"oidc-allow-private", CONFIG_BOOL, NULL, "off", 0, 0,
+     "Let the provider have a private address, and http:// in its URLs.", NULL},
+    {"oidc-retry-seconds", CONFIG_NUMBER, "N", "30", 0, 86400,
+     "Keys are fetched for an unknown key at most so often.", NULL},
+    {"oidc-refresh-seconds", CONFIG_NUMBER, "N", "900", 1, 86400,
+     "How often the provider's keys are fetched in any case.", NULL},
     {"cors-origins", CONFIG_TEXT, "LIST", "*", 0, 0,
      "Origins that browsers may call from: * (without credentials), or a comma list (with).", NULL},
     {"trusted-proxies", CONFIG_TEXT, "LIST", "", 0, 0,
@@ -93,7 +113,9 @@ struct node {
     pthread_t thread;
     struct loop loop;
     struct server server;
+    struct queue *queue;
     struct broker broker;
+    struct documents documents;
     struct metrics metrics;
     struct deadline drain_look;
     uint64_t drain_end_ms;
@@ -106,9 +128,12 @@ static struct process {
     struct account_book accounts;
     struct redis_address redis;
     struct server_config server;
+    struct oidc_settings oidc;
     struct embedder *embedder;
     struct pipeline_settings indexing;
     struct indexer *indexer; /* NULL: not of this process's targets */
+    struct documents_settings documents;
+    const struct route *tables[SERVICE_NR + 2]; /* of the targets, and the probes */
     struct node *nodes;
     unsigned node_n;
     atomic_bool is_draining;
@@ -120,7 +145,7 @@ static struct process {
 static void on_turn_end(void *arg)
 {
     struct node *node = arg;
-    queue_before_flush(node->broker.queue);
+    queue_before_flush(node->queue);
     turn_flush(node->server.turn);
 }
 
@@ -130,6 +155,8 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
     if (str_eq(kind, STR("block"))) {
         struct str address = lines_next(rest);
         blocks_add(node->server.blocks, address, node->loop.now_ms, lines_next_u64(rest));
+    } else if (str_eq(kind, STR("indexing"))) {
+        documents_on_event(&node->documents, kind, rest);
     } else {
         broker_on_event(&node->broker, kind, rest);
     }
@@ -139,6 +166,7 @@ static void on_queue_up(void *arg)
 {
     struct node *node = arg;
     broker_on_up(&node->broker);
+    documents_on_up(&node->documents);
 }
 
 /* Requests under way have answers and verbs have replies, or the time is over. */
@@ -165,7 +193,6 @@ static void on_wake(void *arg)
 
 static void init_node(struct node *node, unsigned index)
 {
-    static const struct route *const tables[] = {broker_routes, probe_routes, NULL};
     const struct config *c = &process.config;
     unsigned char random[8];
     char hex[17];
@@ -180,7 +207,6 @@ static void init_node(struct node *node, unsigned index)
     node->loop.on_wake = on_wake;
     node->loop.wake_arg = node;
     node->drain_look.on_expire = on_drain_look;
-    node->broker.server = &node->server;
     struct queue_config queue = {.redis = &process.redis,
                                  .prefix = config_text(c, "key-prefix"),
                                  .node_id = node->id,
@@ -193,10 +219,16 @@ static void init_node(struct node *node, unsigned index)
                                  .on_other_event = on_other_event,
                                  .on_up = on_queue_up,
                                  .arg = node};
-    node->broker.queue = queue_create(&node->loop, &queue, &node->metrics);
-    server_init(&node->server, &node->loop, &process.server, queue_turn(node->broker.queue),
-                &node->metrics, tables, node->id);
-    node->server.services = &node->broker;
+    node->queue = queue_create(&node->loop, &queue, &node->metrics);
+    node->broker = (struct broker){.server = &node->server, .queue = node->queue};
+    node->documents = (struct documents){.server = &node->server, .queue = node->queue};
+    server_init(&node->server, &node->loop, &process.server, queue_turn(node->queue),
+                &node->metrics, process.tables, node->id);
+    node->server.services[SERVICE_BROKER] = &node->broker;
+    node->server.services[SERVICE_DOCUMENTS] = &node->documents;
+    documents_init(&node->documents, &process.documents);
+    if (oidc_is_wanted(&process.oidc))
+        node->server.oidc = oidc_create(&node->loop, &process.oidc);
 }
 
 static void *run_node(void *arg)
@@ -204,7 +236,8 @@ static void *run_node(void *arg)
     struct node *node = arg;
     server_start(&node->server, node->listen_fd);
     loop_run(&node->loop);
-    queue_destroy(node->broker.queue);
+    queue_destroy(node->queue);
+    oidc_destroy(node->server.oidc);
     server_fini(&node->server);
     loop_fini(&node->loop);
     sem_post(&process.ended);
@@ -257,6 +290,21 @@ static bool is_target_known(const char *list)
     return true;
 }
 
+static bool read_oidc(const struct config *c)
+{
+    const char *reason;
+    process.oidc = (struct oidc_settings){
+        .issuer = config_text(c, "oidc-issuer"),
+        .jwks_url = config_text(c, "oidc-jwks-url"),
+        .audience = config_text(c, "oidc-audience"),
+        .is_private_allowed = config_number(c, "oidc-allow-private"),
+        .retry_ms = config_number(c, "oidc-retry-seconds") * 1000,
+        .refresh_ms = config_number(c, "oidc-refresh-seconds") * 1000,
+    };
+    const char *flag = oidc_check_settings(&process.oidc, &reason);
+    return flag == NULL || wrong(flag, reason);
+}
+
 /* Does this process run that service? */
 static bool has_target(const char *wanted)
 {
@@ -274,10 +322,11 @@ static bool read_indexing(void)
 {
     const struct config *c = &process.config;
     const char *key_file = config_text(c, "embeddings-key-file");
-    char reason[REASON_MAX], *key = NULL;
+    const char *reason;
+    char *key = NULL;
     if (key_file != NULL && (key = config_read_secret(key_file)) == NULL)
         return false;
-    process.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
+    process.embedder = embed_create(config_text(c, "embeddings"), key, &reason);
     free(key);
     if (process.embedder == NULL)
         return wrong("embeddings", reason);
@@ -288,8 +337,25 @@ static bool read_indexing(void)
         .lease_ms = config_number(c, "job-lease-seconds") * 1000,
         .cap_bytes = config_number(c, "owner-max-mib") << 20,
     };
+    process.documents = (struct documents_settings){
+        .embedder = process.embedder,
+        .cap_bytes = process.indexing.cap_bytes,
+        .cache_bytes = config_number(c, "documents-cache-mib") << 20,
+        .collection = config_text(c, "public-collection"),
+        .ask_ms = config_number(c, "ask-seconds") * 1000,
+    };
     return vectors_parse_mode(str_of(config_text(c, "vectors")), &process.indexing.vectors) ||
            wrong("vectors", "takes auto, exact or set");
+}
+
+static void pick_routes(void)
+{
+    size_t n = 0;
+    if (has_target("broker"))
+        process.tables[n++] = broker_routes;
+    if (has_target("documents"))
+        process.tables[n++] = documents_routes;
+    process.tables[n] = probe_routes;
 }
 
 static bool read_settings(void)
@@ -320,6 +386,8 @@ static bool read_settings(void)
     const char *proxies = config_text(c, "trusted-proxies");
     if (!peer_check_list(proxies, reason, sizeof reason))
         return wrong("trusted-proxies", reason);
+    if (!read_oidc(c))
+        return false;
     if (strlen(config_text(c, "key-prefix")) > 64)
         return wrong("key-prefix", "at most 64 bytes");
     if (!read_indexing())
@@ -333,6 +401,7 @@ static bool read_settings(void)
         .header_max_bytes = config_number(c, "header-max-bytes"),
         .idle_ms = config_number(c, "idle-seconds") * 1000,
     };
+    pick_routes();
     process.node_n = (unsigned)config_number(c, "threads");
     if (process.node_n == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);

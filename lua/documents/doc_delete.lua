@@ -27,7 +27,7 @@ verbs.doc_delete = function(a)
     if not d then return 'missing' end
     retire_job(d.job, '"The document was deleted."')
     call('ZREM', P .. 'recent_jobs:' .. space, d.job)
-    trash_elements(space, d.vectors, doc, d.generation, d.chunks)
+    trash_elements(space, d.vectors, doc, d.generation, d.vectors_n)
     call('UNLINK', d.key, P .. 'upload:' .. doc, text_key(doc, d.text), text_key(doc, d.old_text),
          pack_key(doc, d.generation))
     call('ZREM', P .. 'docs:' .. space, doc)

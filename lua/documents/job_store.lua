@@ -21,12 +21,15 @@ local function swap_pack(j, d, pack, chunks, model, backend)
     call('SET', pack_key(j.doc, j.lease), pack)
     if d.generation ~= '0' then
         call('UNLINK', pack_key(j.doc, d.generation))
-        trash_elements(j.space, d.vectors, j.doc, d.generation, d.chunks)
+        trash_elements(j.space, d.vectors, j.doc, d.generation, d.vectors_n)
     end
     if d.old_text ~= '' then call('UNLINK', text_key(j.doc, d.old_text)) end
-    if backend ~= 'set' then trash_job_elements(j) end
+    if backend ~= 'set' then
+        trash_job_elements(j)
+        j.digest, j.vectors_n = '', '0'
+    end
     call('HSET', d.key, 'generation', j.lease, 'chunks', chunks, 'model', model,
-         'vectors', backend == 'set' and j.digest or '', 'old_text', '', 'old_text_bytes', 0, 'status', 'INDEXED',
+         'vectors', j.digest, 'vectors_n', j.vectors_n, 'old_text', '', 'old_text_bytes', 0, 'status', 'INDEXED',
          'updated', now_text)
     call('HSET', P .. 'packs:' .. j.space, j.doc, j.lease)
     count_bytes(j.doc, j.space)
@@ -43,11 +46,12 @@ verbs.job_store = function(a)
     local going = call('STRLEN', pack_key(j.doc, d.generation)) + d.old_text_bytes
     if s.bytes - going + #pack > cap then return 'full\n' .. s.bytes .. '\n' .. format('%d', cap) end
     swap_pack(j, d, pack, chunks, model, backend)
-    call('HSET', P .. 'space:' .. j.space, 'model', model, 'dimension', dimension, 'vectors', backend, 'digest',
-         backend == 'set' and j.digest or '')
+    call('HSET', P .. 'space:' .. j.space, 'model', model, 'dimension', dimension, 'vectors', backend,
+         'digest', j.digest)
     call('HINCRBY', P .. 'space:' .. j.space, 'chunks', format('%d', chunks - d.chunks))
     change_space(j.space)
     end_job(j, 'DONE', 'STORE', 100, '')
-    tell_watchers(j.space, j.id, j.doc, 'index_complete', 'STORE', 100, '"' .. chunks .. ' passages can be searched."')
+    local message = '"' .. chunks .. (chunks == '1' and ' passage' or ' passages') .. ' can be searched."'
+    tell_watchers(j.space, j.id, j.doc, 'index_complete', 'STORE', 100, message)
     return 'ok'
 end

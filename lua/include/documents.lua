@@ -30,7 +30,7 @@ end
 -- A document of that space with what all verbs need of it; nil for one of another space, too.
 local function document_of(space, doc)
     local d = fields(P .. 'doc:' .. doc, 'space', 'filename', 'url', 'status', 'sha', 'path', 'job', 'generation',
-                     'chunks', 'bytes', 'text', 'text_bytes', 'old_text', 'old_text_bytes', 'vectors')
+                     'chunks', 'bytes', 'text', 'text_bytes', 'old_text', 'old_text_bytes', 'vectors', 'vectors_n')
     if d.space ~= space then return nil end
     d.key = P .. 'doc:' .. doc
     return d

@@ -18,6 +18,16 @@ local function tell_waiters(topic, seq, waiting, event)
     for to in gmatch(waiting, '%S+') do send_event(to, event) end
 end
 
+-- Writes this node down as waiting for a query. `waiting`: who does already.
+local function wait_for(topic, seq, waiting)
+    local key = P .. 't:' .. topic
+    if not waiting or waiting == '' then
+        call('HSET', key, 'w:' .. seq, node)
+    elseif not find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
+        call('HSET', key, 'w:' .. seq, waiting .. ' ' .. node)
+    end
+end
+
 local function outcome_event(topic, seq, row, state, answer)
     if #row + #(answer or '') > OUTCOME_INLINE_MAX then
         return 'changed\n' .. topic .. '\n' .. seq

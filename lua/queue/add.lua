@@ -21,12 +21,43 @@ local function open_n(open)
     return n
 end
 
+-- Stores a query as the next one of its topic, whose fields `seq` and `open` the caller has read, and makes
+-- it claimable. What follows are more fields of the topic. Returns its Seq, or nil and what refuses it.
+local function store_query(topic, last, open, user, account, model, weight, max_waiting, tail, ...)
+    local key = P .. 't:' .. topic
+    local seq = format('%d', (tonumber(last) or 0) + 1)
+    local row = now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
+    local has_open = open and open ~= ''
+    local waiter = not has_open and take_waiter(model)
+    if waiter then
+        local lease = start_lease(topic)
+        call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
+             'P ' .. lease .. ' 1 ' .. waiter.account .. ' 1' .. handed_to(waiter), ...)
+        send_event(waiter.node, 'claim\n' .. waiter.account .. '|' .. waiter.models .. '\n' .. topic
+            .. '\n' .. lease .. '\n1\n1\n' .. seq .. '\n' .. row)
+        return seq
+    end
+    local depth, mine = meta_load().depth, open_count(account, user)
+    if mine >= max_waiting then return nil, 'waiting\n' .. mine .. '\n' .. eta_seconds(mine) end
+    if has_open and open_n(open) >= TOPIC_OPEN_MAX then
+        return nil, 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. eta_seconds(TOPIC_OPEN_MAX)
+    end
+    if depth >= queue_max or not is_room_for(model, MODELS_MAX) then
+        return nil, 'full\n' .. depth .. '\n' .. eta_seconds(depth)
+    end
+    call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',
+         (open or '') .. open_item(seq, 0, model, user, account, weight), ...)
+    count_open(account, user, 1)
+    enqueue(model, user, topic, now_us, false)
+    if has_open then offer(model) end
+    return seq
+end
+
 verbs.add = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, user, account, model = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
     local weight, max_waiting, tail = args[a + 5], tonumber(args[a + 6]), args[a + 7]
     local idem, digest, is_own = args[a + 8], args[a + 9], args[a + 10] == '1'
-    local key = P .. 't:' .. topic
     local idem_key
     if idem ~= '' then
         idem_key = P .. 'idem:' .. account .. ':' .. idem
@@ -37,33 +68,11 @@ verbs.add = function(a)
             return answer
         end
     end
-    local got = call('HMGET', key, 'seq', 'u:' .. user, 'open')
+    local got = call('HMGET', P .. 't:' .. topic, 'seq', 'u:' .. user, 'open')
     if is_own and got[1] and not got[2] then return 'missing' end
-    local seq = format('%d', (tonumber(got[1]) or 0) + 1)
-    local row = now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
-    local has_open = got[3] and got[3] ~= ''
-    local waiter = not has_open and take_waiter(model)
-    if waiter then
-        local lease = start_lease(topic)
-        call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
-             'P ' .. lease .. ' 1 ' .. waiter.account .. ' 1' .. handed_to(waiter), 'u:' .. user, '1')
-        send_event(waiter.node, 'claim\n' .. waiter.account .. '|' .. waiter.models .. '\n' .. topic
-            .. '\n' .. lease .. '\n1\n1\n' .. seq .. '\n' .. row)
-    else
-        local depth, mine = meta_load().depth, open_count(account, user)
-        if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. eta_seconds(mine) end
-        if has_open and open_n(got[3]) >= TOPIC_OPEN_MAX then
-            return 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. eta_seconds(TOPIC_OPEN_MAX)
-        end
-        if depth >= queue_max or not is_room_for(model, MODELS_MAX) then
-            return 'full\n' .. depth .. '\n' .. eta_seconds(depth)
-        end
-        call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'u:' .. user, '1', 'open',
-             (got[3] or '') .. open_item(seq, 0, model, user, account, weight))
-        count_open(account, user, 1)
-        enqueue(model, user, topic, now_us, false)
-        if has_open then offer(model) end
-    end
+    local seq, refusal = store_query(topic, got[1], got[3], user, account, model, weight, max_waiting, tail,
+                                     'u:' .. user, '1')
+    if not seq then return refusal end
     if not got[2] then
         if call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 and not users_seen[user] then
             users_seen[user] = true

@@ -32,11 +32,7 @@ verbs.check = function(a)
     local first = state and byte(state)
     if first and first ~= 80 then return outcome_text(row, state, got[3]) .. '\n\n' end
     if args[a + 4] == '1' then
-        if not waiting or waiting == '' then
-            call('HSET', key, 'w:' .. seq, node)
-        elseif not find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
-            call('HSET', key, 'w:' .. seq, waiting .. ' ' .. node)
-        end
+        wait_for(topic, seq, waiting)
         return 'wait'
     end
     if first then return 'Pending\n' .. row .. '\n\n\n\n\n\n\n' end

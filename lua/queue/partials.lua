@@ -17,10 +17,7 @@ verbs.partials = function(a)
     if first and first ~= 80 then
         head = outcome_text(row, state, got[3]) .. '\n\n'
     else
-        waiting = waiting or ''
-        if not find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
-            call('HSET', key, 'w:' .. seq, waiting == '' and node or waiting .. ' ' .. node)
-        end
+        wait_for(topic, seq, waiting)
         if first then
             local _, attempt = parse_pending(state)
             head = 'Pending\n' .. row .. '\n' .. attempt .. '\n\n\n\n\n\n'

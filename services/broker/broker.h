@@ -30,7 +30,7 @@ extern const struct route broker_routes[];
 
 static inline struct broker *broker_of(struct request *r)
 {
-    return r->server->services;
+    return r->server->services[SERVICE_BROKER];
 }
 
 /* Ends everything that is parked, with its normal empty answer: the node shuts down. */

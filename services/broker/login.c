@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * login.c - GET /api/login: a bearer token for whoever proves to be an account. */
+ * login.c - GET /api/login: a bearer token for whoever proves to be an account. Users of an OpenID
+ * provider are none, and have a token. */
 #include "services/broker/handlers.h"
 
 #include "shared/base/clock.h"
@@ -30,7 +31,10 @@ static void on_nonce_used(struct request *r, enum err error, struct str reply)
 
 void broker_login(struct request *r)
 {
-    turn_end(request_begin_verb(r, LANE_READ, STR("nonce"), on_nonce_used));
+    if (r->identity != NULL)
+        respond_error(r, ERR_FORBIDDEN, "Users of the OpenID provider log in there.");
+    else
+        turn_end(request_begin_verb(r, LANE_READ, STR("nonce"), on_nonce_used));
 }
 
 struct key_call {

@@ -112,10 +112,11 @@ static bool read_settings(struct ingest *in)
 {
     const struct config *c = &in->config;
     const char *key_file = config_text(c, "embeddings-key-file");
-    char reason[REASON_MAX], *key = NULL;
+    const char *reason;
+    char *key = NULL;
     if (!check_settings(in) || (key_file != NULL && (key = config_read_secret(key_file)) == NULL))
         return false;
-    in->settings.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
+    in->settings.embedder = embed_create(config_text(c, "embeddings"), key, &reason);
     free(key);
     if (in->settings.embedder == NULL) {
         fprintf(stderr, "parley: --embeddings: %s\n", reason);

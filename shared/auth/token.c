@@ -9,6 +9,7 @@
  */
 #include "shared/auth/token.h"
 
+#include "shared/base/base64url.h"
 #include "shared/base/json.h"
 
 #include <assert.h>
@@ -27,59 +28,6 @@ enum {
 static const struct str header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9");
 static const struct str issuer = STR("parley");
 
-/* RFC 4648, section 5, without padding. Returns how many characters it wrote: n * 4 / 3, rounded
- * up. */
-static size_t encode_base64url(const unsigned char *bytes, size_t n, char *out)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    const char *start = out;
-    uint32_t bits = 0;
-    unsigned bit_n = 0;
-    for (size_t i = 0; i < n; i++) {
-        bits = bits << 8 | bytes[i];
-        for (bit_n += 8; bit_n >= 6; bit_n -= 6)
-            *out++ = digits[bits >> (bit_n - 6) & 63];
-    }
-    if (bit_n > 0)
-        *out++ = digits[bits << (6 - bit_n) & 63];
-    return (size_t)(out - start);
-}
-
-static int base64url_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '-' ? 62 : c == '_' ? 63 : -1;
-}
-
-/* Writes at most `s.n * 3 / 4` bytes. False on foreign characters, padding, an impossible length
- * and bits set behind the last byte. */
-static bool decode_base64url(struct str s, unsigned char *out, size_t *ret_n)
-{
-    uint32_t bits = 0;
-    unsigned bit_n = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        int value = base64url_value(s.at[i]);
-        if (value < 0)
-            return false;
-        bits = (bits << 6 | (uint32_t)value) & 0xfff;
-        bit_n += 6;
-        if (bit_n >= 8) {
-            bit_n -= 8;
-            out[n++] = (unsigned char)(bits >> bit_n);
-        }
-    }
-    if (bit_n >= 6 || (bits & ((1u << bit_n) - 1)) != 0)
-        return false;
-    *ret_n = n;
-    return true;
-}
-
 static void sign(const struct token_key *key, struct str text, char mac_chars[MAC_CHARS])
 {
     unsigned char mac[EVP_MAX_MD_SIZE];
@@ -89,7 +37,7 @@ static void sign(const struct token_key *key, struct str text, char mac_chars[MA
              mac, &n) == NULL)
         abort();
     assert(n == MAC_BYTES);
-    encode_base64url(mac, n, mac_chars);
+    base64url_encode(mac, n, mac_chars);
 }
 
 bool token_key_parse(struct str hex, struct token_key *ret_key)
@@ -126,7 +74,7 @@ void token_issue(struct buf *out, const struct token_key *key, struct str accoun
     buf_put_char(out, '.');
     char *at = buf_reserve(out, payload.n * 4 / 3 + 1);
     if (at != NULL)
-        out->n += encode_base64url((const unsigned char *)payload.at, payload.n, at);
+        out->n += base64url_encode((const unsigned char *)payload.at, payload.n, at);
     buf_fini(&payload);
     if (out->is_over)
         return;
@@ -184,6 +132,11 @@ static bool read_claims(const json_t *payload, uint64_t now_s, struct token_clai
     return true;
 }
 
+bool token_is_ours(struct str token)
+{
+    return str_has_prefix(token, header);
+}
+
 enum err token_verify(const struct token_key *key, struct str token, uint64_t now_s,
                       struct token_claims *ret_claims)
 {
@@ -192,7 +145,7 @@ enum err token_verify(const struct token_key *key, struct str token, uint64_t no
     size_t n;
     char reason[REASON_BYTES];
     json_t *payload;
-    if (!check_mac(key, token, &encoded) || !decode_base64url(encoded, json, &n) ||
+    if (!check_mac(key, token, &encoded) || !base64url_decode(encoded, json, &n) ||
         !json_parse((struct str){(const char *)json, n}, reason, sizeof reason, &payload))
         return ERR_UNAUTHORIZED;
     bool ok = read_claims(payload, now_s, ret_claims);

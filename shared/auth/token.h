@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * token: the bearer tokens that `login` issues: JWTs (RFC 7519) signed with HS256 under one key
- * that all nodes share. Tokens of an OpenID provider are not for this module: it refuses them at
- * their first bytes, so a caller tries this one first. No cjose here: that library is for choosing
- * among a provider's algorithms and keys, and our own tokens leave nothing to choose. Pure
- * functions, any thread; the caller owns everything.
+ * that all nodes share. Tokens of an OpenID provider are not for this module (jwt.h): the first
+ * bytes of a token tell them apart. No cjose here: that library is for choosing among a provider's
+ * algorithms and keys, and our own tokens leave nothing to choose. Pure functions, any thread; the
+ * caller owns everything.
  *
  * A good token proves that an account of that name had that role when it was issued. Whether the
  * account still exists, and with that role, is the caller's to look up.
@@ -47,6 +47,10 @@ bool token_key_parse(struct str hex, struct token_key *ret_key) must_check;
  * is all escapes. */
 void token_issue(struct buf *out, const struct token_key *key, struct str account_name,
                  enum role role, uint64_t now_s, unsigned lifetime_s);
+
+/* Whether `token` begins as every token of login does: it is ours or a forgery of one, and nothing
+ * that a provider issued. */
+bool token_is_ours(struct str token);
 
 /* ERR_OK with *ret_claims filled when `token` was issued under `key` and `now_s` lies between its
  * `nbf` and `exp`, give or take TOKEN_SKEW_S. Otherwise ERR_UNAUTHORIZED and *ret_claims untouched:

@@ -16,6 +16,7 @@ const struct err_info *err_info(enum err error)
 const char *err_reason(int status)
 {
     switch (status) {
+    case 101: return "Switching Protocols";
     case 200: return "OK";
     case 201: return "Created";
     case 202: return "Accepted";
@@ -30,9 +31,11 @@ const char *err_reason(int status)
     case 414: return "URI Too Long";
     case 417: return "Expectation Failed";
     case 422: return "Unprocessable Content";
+    case 426: return "Upgrade Required";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
     case 503: return "Service Unavailable";
+    case 507: return "Insufficient Storage";
     default: return "Internal Server Error";
     }
 }

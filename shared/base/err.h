@@ -29,15 +29,24 @@
     X(CONFLICT,         409, "conflict",         LOG_DEBUG, "That conflicts with what is stored.") \
     X(TOO_LARGE,        413, "too_large",        LOG_DEBUG, "The body is too large.")              \
     X(URI_TOO_LONG,     414, "uri_too_long",     LOG_DEBUG, "The request line is too long.")       \
+    X(MISSING_FILE,     400, "MISSING_FILE",     LOG_DEBUG, "There is no file: send one as multipart/form-data, in the field `file`.") \
+    X(INVALID_FILE_TYPE, 400, "INVALID_FILE_TYPE", LOG_DEBUG, "This kind of file is not read: send PDF, DOCX, HTML, Markdown or plain text.") \
+    X(UPLOAD_AGAIN,     409, "upload_again",     LOG_DEBUG, "Neither the text nor the file of this document is kept: upload it again.") \
+    X(FILE_TOO_LARGE,   413, "FILE_TOO_LARGE",   LOG_DEBUG, "The file is larger than 25 MiB.")     \
+    X(UPGRADE,          426, "upgrade_required", LOG_DEBUG, "This route is a WebSocket: connect to it over HTTP/1.1 with an upgrade.") \
     X(IDEMPOTENCY,      422, "idempotency_mismatch", LOG_INFO, "This Idempotency-Key was used with another body.") \
     X(HEADERS_TOO_LARGE, 431, "headers_too_large", LOG_DEBUG, "The request's headers are too large.") \
     X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins from this address: wait a minute.") \
+    X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: retry later.")     \
     X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "This user has too many waiting queries: retry later.") \
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Something broke on our side.")        \
     X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \
     X(REDIS_LOST,       503, "redis_lost",       LOG_WARN,  "The store is not reachable: retry shortly.") \
+    X(PROVIDER_DOWN,    503, "provider_down",    LOG_INFO,  "The OpenID provider's keys cannot be had now, so this token cannot be checked: retry shortly.") \
     X(DRAINING,         503, "draining",         LOG_INFO,  "This node is shutting down: retry on another.") \
-    X(TIMEOUT,          503, "timeout",          LOG_WARN,  "The store took too long: retry shortly.")
+    X(TIMEOUT,          503, "timeout",          LOG_WARN,  "The store took too long: retry shortly.") \
+    X(STORAGE_FULL,     507, "storage_full",     LOG_INFO,  "Your documents take all the space that you may use: delete some first.") \
+    X(TOO_MANY_DOCUMENTS, 507, "too_many_documents", LOG_INFO, "You have 10,000 documents, which is the most: delete some first.")
 /* clang-format on */
 
 enum err {

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * authenticate.c - see authenticate.h. A failure costs the sender a round trip to Redis, where
- * failures are counted per address for the whole cluster; a success costs nothing. */
+ * failures are counted per address for the whole cluster; a success costs nothing.
+ *
+ * A provider's token gets an account of its own making, for this request: role user, and `sub` for
+ * a name. Names of configured accounts are taken, whoever the provider gives them to. A token under
+ * a key that is not known yet waits for the keys, at most once; the request then goes on by itself.
+ */
 #include "shared/http/authenticate.h"
 
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
+#include "shared/http/oidc.h"
 #include "shared/http/peer.h"
 #include "shared/http/respond.h"
 
-enum { FAILURES_MAX = 10, FAILURES_WINDOW_MS = 60000 };
+enum { FAILURES_MAX = 10, FAILURES_WINDOW_MS = 60000, PROVIDER_MAX_WAITING = 100 };
 
 static void refuse_address(struct request *r, uint64_t left_ms)
 {
@@ -39,16 +45,19 @@ static bool fail(struct request *r)
     return false;
 }
 
-/* `Authorization: Bearer <token>`; at == NULL when there is none. */
+/* `Authorization: Bearer <token>`, else the parameter `token` where the route takes it, for
+ * browsers' WebSockets, which cannot send headers; at == NULL when there is none. */
 static struct str bearer_token(struct request *r)
 {
     struct str value = request_header(r, "authorization");
-    if (value.n < 7 || !str_eq_nocase((struct str){value.at, 7}, STR("Bearer ")))
-        return (struct str){NULL, 0};
-    return str_trim((struct str){value.at + 7, value.n - 7});
+    if (value.n >= 7 && str_eq_nocase((struct str){value.at, 7}, STR("Bearer ")))
+        return str_trim((struct str){value.at + 7, value.n - 7});
+    if (r->route->takes_token_param)
+        return request_param(r, "token");
+    return (struct str){NULL, 0};
 }
 
-static bool check_token(struct request *r, struct str token)
+static bool check_own_token(struct request *r, struct str token)
 {
     struct token_claims claims;
     if (!r->server->has_token_key) {
@@ -63,6 +72,124 @@ static bool check_token(struct request *r, struct str token)
         return fail(r);
     r->account = account;
     return true;
+}
+
+/* --- tokens of a provider --------------------------------------------------------------------- */
+
+static bool refuse_token(struct request *r, const char *reason)
+{
+    log_write(LOG_INFO, "token refused", LOG_STR("id", r->id), LOG_S("reason", reason));
+    return fail(r);
+}
+
+static struct str take(struct request *r, struct buf *b)
+{
+    struct str copy = request_copy(r, buf_str(b));
+    buf_clear(b);
+    return copy;
+}
+
+static void become(struct request *r, const struct jwt_claims *claims)
+{
+    struct account *account = request_alloc(r, sizeof *account);
+    struct identity *identity = request_alloc(r, sizeof *identity);
+    struct buf *b = &r->server->scratch;
+    *account = (struct account){.name = request_copy(r, claims->sub),
+                                .role = ROLE_USER,
+                                .weight = 1,
+                                .max_waiting = PROVIDER_MAX_WAITING};
+    *identity = (struct identity){.username = request_copy(r, claims->username)};
+    if (claims->email.at != NULL)
+        identity->email = request_copy(r, claims->email);
+    buf_clear(b);
+    buf_put_name(b, account->name);
+    account->name_token = take(r, b);
+    buf_put_json(b, account->name);
+    account->name_json = take(r, b);
+    jwt_put_roles(b, claims);
+    identity->roles_json = take(r, b);
+    r->account = account;
+    r->identity = identity;
+}
+
+static bool accept_claims(struct request *r, const struct jwt_claims *claims)
+{
+    const struct accounts *accounts = account_book_current(r->server->config->accounts);
+    if (accounts_find(accounts, claims->sub) != NULL)
+        return refuse_token(r, "its sub is the name of a configured account");
+    become(r, claims);
+    return true;
+}
+
+struct key_wait {
+    struct oidc_waiter waiter;
+    struct request *request;
+    struct str token;
+};
+
+static void on_gone_waiting(struct request *r)
+{
+    struct key_wait *wait = r->state;
+    oidc_leave(r->server->oidc, &wait->waiter);
+}
+
+static void on_keys_fetched(struct oidc_waiter *waiter);
+
+static bool wait_for_keys(struct request *r, struct str token)
+{
+    struct key_wait *wait = request_alloc(r, sizeof *wait);
+    *wait = (struct key_wait){.waiter.on_fetched = on_keys_fetched, .request = r, .token = token};
+    if (!oidc_wait(r->server->oidc, &wait->waiter))
+        return false;
+    r->state = wait;
+    r->on_gone = on_gone_waiting;
+    return true;
+}
+
+static bool check_provider_token(struct request *r, struct str token, bool may_wait)
+{
+    struct oidc *oidc = r->server->oidc;
+    struct jwt_claims claims;
+    enum jwt_fault fault = oidc_verify(oidc, token, &claims);
+    if (fault == JWT_GOOD) {
+        bool ok = accept_claims(r, &claims);
+        jwt_claims_fini(&claims);
+        return ok;
+    }
+    if (fault == JWT_NO_KEY && may_wait && wait_for_keys(r, token))
+        return false;
+    if (fault == JWT_NO_KEY && !oidc_is_sure(oidc)) {
+        respond_error_more(r, ERR_PROVIDER_DOWN, NULL, NULL, oidc_retry_after_s(oidc));
+        return false;
+    }
+    return refuse_token(r, jwt_fault_text(fault));
+}
+
+/* --- all together ----------------------------------------------------------------------------- */
+
+static bool check_role(struct request *r)
+{
+    if ((r->route->roles & 1u << r->account->role) != 0)
+        return true;
+    respond_error(r, ERR_FORBIDDEN, NULL);
+    return false;
+}
+
+static void on_keys_fetched(struct oidc_waiter *waiter)
+{
+    struct key_wait *wait = H2O_STRUCT_FROM_MEMBER(struct key_wait, waiter, waiter);
+    struct request *r = wait->request;
+    r->on_gone = NULL;
+    r->state = NULL;
+    if (check_provider_token(r, wait->token, false) && check_role(r))
+        r->route->handle(r);
+}
+
+static bool check_token(struct request *r, struct str token)
+{
+    if (token_is_ours(token) || r->server->oidc == NULL)
+        return check_own_token(r, token);
+    return check_provider_token(r, token, true);
 }
 
 static bool check_signed(struct request *r)
@@ -105,11 +232,5 @@ bool authenticate(struct request *r)
         return false;
     }
     struct str token = bearer_token(r);
-    if (token.at != NULL ? !check_token(r, token) : !check_signed(r))
-        return false;
-    if ((r->route->roles & 1u << r->account->role) == 0) {
-        respond_error(r, ERR_FORBIDDEN, NULL);
-        return false;
-    }
-    return true;
+    return (token.at != NULL ? check_token(r, token) : check_signed(r)) && check_role(r);
 }

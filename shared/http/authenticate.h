@@ -9,8 +9,9 @@
 
 #include "shared/http/request.h"
 
-/* Sets r->account and r->nonce and returns true, or answers (at once or after counting the
- * failure) and returns false. */
+/* Sets r->account, r->identity and r->nonce and returns true, or returns false and sees to the
+ * request itself: it answers, at once or after counting the failure, or waits for a provider's keys
+ * and then runs the route's handler, or answers. */
 bool authenticate(struct request *r) must_check;
 
 #endif

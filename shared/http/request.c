@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { MEMBERS_USUAL = 12 };
-
 struct request_verb {
     struct turn_call call;
     struct request *request; /* NULL once the client has left */
@@ -74,16 +72,16 @@ struct str request_id_of(struct server *server, h2o_req_t *h2o)
     return own_id(server, &h2o->pool);
 }
 
-/* Escapes must be whole and what they make must be UTF-8 without NUL, or the whole query is bad. */
-static bool is_good_query(struct server *server, struct str query)
+/* Escapes must be whole and what they make must be UTF-8 without NUL, or the whole text is bad. */
+static bool is_good_encoding(struct server *server, struct str text)
 {
     bool needs_look = false;
-    for (size_t i = 0; i < query.n; i++)
-        needs_look |= query.at[i] == '%' || (unsigned char)query.at[i] >= 0x80;
+    for (size_t i = 0; i < text.n; i++)
+        needs_look |= text.at[i] == '%' || (unsigned char)text.at[i] >= 0x80;
     if (!needs_look)
         return true;
     buf_clear(&server->scratch);
-    if (!buf_put_url_decoded(&server->scratch, query, false))
+    if (!buf_put_url_decoded(&server->scratch, text, false))
         return false;
     struct str decoded = buf_str(&server->scratch);
     return str_is_utf8(decoded) && memchr(decoded.at, 0, decoded.n) == NULL;
@@ -120,6 +118,30 @@ static bool has_doubtful_length(const h2o_req_t *h2o)
     return lengths > 1;
 }
 
+void request_split_target(struct str target, struct str *ret_path, struct str *ret_query)
+{
+    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}};
+    struct str query = target;
+    struct str path = str_cut(&query, '?');
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        struct str scheme = schemes[i];
+        if (path.n < scheme.n || !str_eq_nocase((struct str){path.at, scheme.n}, scheme))
+            continue;
+        const char *end = path.at + path.n;
+        const char *slash = memchr(path.at + scheme.n, '/', path.n - scheme.n);
+        path = slash == NULL ? STR("/") : (struct str){slash, (size_t)(end - slash)};
+        break;
+    }
+    *ret_path = path;
+    *ret_query = query;
+}
+
+/* What a route's `{name}` segments stand for must be decodable, as the query must. */
+static bool is_good_path(struct request *r)
+{
+    return !router_is_pattern(str_of(r->route->path)) || is_good_encoding(r->server, r->path);
+}
+
 static void answer_preflight(struct request *r, const char *allow)
 {
     respond_header(r, "allow", str_of(allow));
@@ -133,11 +155,7 @@ void request_start(struct server *server, h2o_req_t *h2o)
     struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
     *chunk = r;
     server->open_n++;
-    struct str path = {h2o->path.base, h2o->path.len};
-    if (h2o->query_at != SIZE_MAX) {
-        path.n = h2o->query_at;
-        r->query = (struct str){h2o->path.base + path.n + 1, h2o->path.len - path.n - 1};
-    }
+    request_split_target((struct str){h2o->path.base, h2o->path.len}, &r->path, &r->query);
     r->id = request_id_of(server, h2o);
     if (server->is_draining)
         h2o->http1_is_persistent = 0;
@@ -155,7 +173,7 @@ void request_start(struct server *server, h2o_req_t *h2o)
     }
     const char *allow;
     struct str method = {h2o->method.base, h2o->method.len};
-    r->route = router_find(server->router, method, path, &allow);
+    r->route = router_find(server->router, method, r->path, &allow);
     if (r->route == NULL) {
         if (allow == NULL) {
             respond_error(r, ERR_NO_ROUTE, NULL);
@@ -167,11 +185,15 @@ void request_start(struct server *server, h2o_req_t *h2o)
         }
         return;
     }
-    if (h2o->entity.len > server->config->body_max_bytes) {
-        respond_error(r, ERR_TOO_LARGE, NULL);
+    if (h2o->entity.len > server_body_max(server, r->route)) {
+        respond_error(r, r->route->too_large == ERR_OK ? ERR_TOO_LARGE : r->route->too_large, NULL);
         return;
     }
-    if (!is_good_query(server, r->query)) {
+    if (!is_good_path(r)) {
+        respond_error(r, ERR_BAD_REQUEST, "The path is not valid: broken %-escapes, or not UTF-8.");
+        return;
+    }
+    if (!is_good_encoding(server, r->query)) {
         respond_error(r, ERR_BAD_REQUEST,
                       "The query string is not valid: broken %-escapes, or not UTF-8.");
         return;
@@ -245,6 +267,14 @@ struct str request_param_plus(struct request *r, const char *name)
     return decode_param(r, raw_param(r, str_of(name), 0), false);
 }
 
+struct str request_path_param(struct request *r, const char *name)
+{
+    struct str segment = router_segment(str_of(r->route->path), r->path, str_of(name));
+    if (segment.at == NULL)
+        abort();
+    return decode_param(r, segment, false);
+}
+
 bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
                        uint64_t fallback, uint64_t *ret_value)
 {
@@ -265,126 +295,6 @@ bool request_param_is_true(struct request *r, const char *name)
 {
     struct str text = request_param(r, name);
     return text.at != NULL && (str_eq_nocase(text, STR("true")) || str_eq(text, STR("1")));
-}
-
-bool request_body(struct request *r)
-{
-    char detail[192];
-    const char *reason;
-    size_t at, most = MEMBERS_USUAL;
-    bool is_object;
-    if (r->members != NULL)
-        return true;
-    struct str entity = {r->h2o->entity.base == NULL ? "" : r->h2o->entity.base,
-                         r->h2o->entity.len};
-    struct json_member *members = request_alloc(r, most * sizeof *members);
-    bool ok = json_scan_object(entity, members, most, &r->member_n, &reason, &at, &is_object);
-    if (ok && r->member_n > most) {
-        most = r->member_n;
-        members = request_alloc(r, most * sizeof *members);
-        ok = json_scan_object(entity, members, most, &r->member_n, &reason, &at, &is_object);
-    }
-    if (ok) {
-        r->members = members;
-        return true;
-    }
-    snprintf(detail, sizeof detail, "The body is not %s: %s (at byte %zu).",
-             str_eq(str_of(reason), STR("it is no object")) ? "a JSON object" : "valid JSON",
-             reason, at);
-    respond_error(r, ERR_BAD_JSON, detail);
-    return false;
-}
-
-const struct json_span *request_member(struct request *r, const char *name)
-{
-    struct str wanted = str_of(name);
-    for (size_t i = r->member_n; i-- > 0 && r->members != NULL;)
-        if (str_eq(r->members[i].name.raw, wanted))
-            return r->members[i].value.kind == JSON_SPAN_NULL ? NULL : &r->members[i].value;
-    return NULL;
-}
-
-static struct str span_text(struct request *r, const struct json_span *span)
-{
-    if (span == NULL || span->kind != JSON_SPAN_TEXT)
-        return (struct str){NULL, 0};
-    if (!span->has_escape)
-        return span->raw;
-    struct buf plain;
-    buf_init(&plain, span->raw.n);
-    buf_put_span_text(&plain, span);
-    struct str copy = request_copy(r, buf_str(&plain));
-    buf_fini(&plain);
-    return copy;
-}
-
-struct str request_member_text(struct request *r, const char *name)
-{
-    return span_text(r, request_member(r, name));
-}
-
-static bool refuse_member(struct request *r, const char *name, const char *what, long long min,
-                          long long max, const char *unit)
-{
-    char detail[192];
-    snprintf(detail, sizeof detail, "%s must be a %s %lld to %lld%s.", name, what, min, max, unit);
-    respond_error(r, ERR_BAD_REQUEST, detail);
-    return false;
-}
-
-bool request_text(struct request *r, const char *name, size_t min, size_t max, struct str *ret_text)
-{
-    struct str text = request_member_text(r, name);
-    if (text.at == NULL || text.n < min || text.n > max)
-        return refuse_member(r, name, "string of", (long long)min, (long long)max, " bytes");
-    *ret_text = text;
-    return true;
-}
-
-bool request_optional_text(struct request *r, const char *name, size_t max, struct str *ret_text)
-{
-    *ret_text = (struct str){NULL, 0};
-    return request_member(r, name) == NULL || request_text(r, name, 0, max, ret_text);
-}
-
-static bool span_integer(const struct json_span *span, int64_t *ret_number)
-{
-    uint64_t magnitude;
-    if (span == NULL || span->kind != JSON_SPAN_NUMBER)
-        return false;
-    struct str digits = span->raw;
-    bool is_negative = digits.at[0] == '-';
-    if (is_negative) {
-        digits.at++;
-        digits.n--;
-    }
-    if (!str_parse_u64(digits, &magnitude) || magnitude > INT64_MAX)
-        return false;
-    *ret_number = is_negative ? -(int64_t)magnitude : (int64_t)magnitude;
-    return true;
-}
-
-bool request_number(struct request *r, const char *name, int64_t min, int64_t max,
-                    int64_t *ret_number)
-{
-    int64_t number;
-    if (!span_integer(request_member(r, name), &number) || number < min || number > max)
-        return refuse_member(r, name, "whole number from", min, max, "");
-    *ret_number = number;
-    return true;
-}
-
-bool request_optional_bool(struct request *r, const char *name, bool fallback, bool *ret_value)
-{
-    const struct json_span *span = request_member(r, name);
-    if (span != NULL && span->kind != JSON_SPAN_BOOL) {
-        char detail[96];
-        snprintf(detail, sizeof detail, "%s must be true or false.", name);
-        respond_error(r, ERR_BAD_REQUEST, detail);
-        return false;
-    }
-    *ret_value = span == NULL ? fallback : span->raw.at[0] == 't';
-    return true;
 }
 
 /* --- verbs ---------------------------------------------------------------------------------- */

@@ -24,10 +24,21 @@ typedef void handler(struct request *r);
 enum { ROLES_NONE = 0, ROLES_ALL = (1 << ROLE_NR) - 1 };
 
 struct route {
-    const char *method, *path;
+    const char *method, *path; /* a path may have `{name}` segments, see router.h */
     unsigned roles;
     handler *handle;
     bool takes_signed_body; /* User, Nonce and Hash may stand in a JSON body */
+    bool takes_token_param; /* a bearer token may stand in the parameter `token` */
+    size_t body_max_bytes;  /* of its bodies; 0: the server's (struct server_config) */
+    enum err too_large;     /* how a larger one is refused; ERR_OK: ERR_TOO_LARGE */
+    bool repeats_detail;    /* errors carry the member `error` with the text of `detail` */
+};
+
+/* What a provider's token says of its owner, besides the account's name; in the request's pool. */
+struct identity {
+    struct str username;
+    struct str email;      /* `at == NULL` when unknown */
+    struct str roles_json; /* a JSON list of texts */
 };
 
 struct request_verb;
@@ -36,11 +47,15 @@ struct request {
     h2o_req_t *h2o;
     struct server *server;
     const struct route *route;
-    const struct account *account; /* NULL on routes without roles */
-    struct nonce_id nonce;         /* to be used up by the request's first verb */
-    struct str query;              /* raw query string, without '?' */
-    struct str id;                 /* X-Request-Id */
-    struct str peer;               /* address of the client, behind trusted proxies theirs */
+    /* NULL on routes without roles. Of a provider's token it is made for this request: role user,
+     * name = `sub`. */
+    const struct account *account;
+    const struct identity *identity; /* of a provider's token; NULL for our own accounts */
+    struct nonce_id nonce;           /* to be used up by the request's first verb */
+    struct str path;                 /* as it was sent, without the query */
+    struct str query;                /* raw query string, without '?' */
+    struct str id;                   /* X-Request-Id */
+    struct str peer;                 /* address of the client, behind trusted proxies theirs */
     uint64_t start_us;
     uint64_t verb_us; /* how long the last verb took */
     bool is_signed;   /* proved by User, Nonce and Hash */
@@ -53,7 +68,8 @@ struct request {
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
-    void *state; /* the handler's own */
+    void *state;     /* the handler's own */
+    void *operation; /* what begins verbs on the handler's behalf, while it does */
 };
 
 /* Makes the request for `h2o` and finds its route; runs the handler, or answers what hinders it. */
@@ -63,10 +79,19 @@ void request_start(struct server *server, h2o_req_t *h2o);
  * ours, in the request's pool. */
 struct str request_id_of(struct server *server, h2o_req_t *h2o);
 
+/* Splits a request target, also one in absolute form (`http://host/path?query`, RFC 9112, 3.2.2),
+ * into path and query. Both borrow from it, or from a constant; without '?' the query's `at` is
+ * NULL. */
+void request_split_target(struct str target, struct str *ret_path, struct str *ret_query);
+
 /* Memory from the request's pool: never NULL, freed with the request, not zeroed. */
 void *request_alloc(struct request *r, size_t bytes);
 struct str request_copy(struct request *r, struct str s);
 
+/* What stands in the path for the route's segment `{name}`, decoded: never empty, valid UTF-8
+ * without NUL (other paths were answered with 400), but it may hold anything else, '/' too. The
+ * route must have such a segment. */
+struct str request_path_param(struct request *r, const char *name);
 /* The query parameter `name`, decoded ('+' is a space); `at == NULL` when absent. A parameter that
  * is not decodable or not UTF-8 is answered with 400 by request_param_ok only. */
 struct str request_param(struct request *r, const char *name);

@@ -145,6 +145,10 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     buf_put_json(&body, str_of(detail == NULL ? info->text : detail));
     buf_printf(&body, ",\"code\":\"%s\",\"instance\":", info->code);
     buf_put_json(&body, r->id);
+    if (r->route != NULL && r->route->repeats_detail) {
+        buf_lit(&body, ",\"error\":");
+        buf_put_json(&body, str_of(detail == NULL ? info->text : detail));
+    }
     if (members != NULL)
         buf_printf(&body, ",%s", members);
     buf_put_char(&body, '}');
@@ -163,4 +167,17 @@ void respond_start_stream(struct request *r, h2o_generator_t *generator)
     count(r, 200);
     r->is_stream = true;
     h2o_start_response(r->h2o, generator);
+}
+
+void respond_start_upgrade(struct request *r)
+{
+    put_common(r, 101, NULL);
+    count(r, 101);
+}
+
+bool respond_allows_origin(struct request *r)
+{
+    struct str origin = request_header(r, "origin");
+    const char *origins = r->server->config->cors_origins;
+    return origin.at == NULL || strcmp(origins, "*") == 0 || is_listed(origins, origin);
 }

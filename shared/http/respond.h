@@ -23,5 +23,10 @@ void respond_header(struct request *r, const char *name, struct str value);
 
 /* Starts a streamed answer (SSE); the caller then uses h2o_send on r->h2o with `generator`. */
 void respond_start_stream(struct request *r, h2o_generator_t *generator);
+/* Counts the request and puts what every answer carries; the caller then lets libh2o write 101
+ * Switching Protocols (websocket.c). */
+void respond_start_upgrade(struct request *r);
+/* False when origins are listed and the request comes from another one. */
+bool respond_allows_origin(struct request *r);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * router.c - see router.h. Open addressing over FNV-1a; a slot holds all methods of one path. */
+ * router.c - see router.h. Exact paths: open addressing over FNV-1a. Patterns: a short list that is
+ * gone through in the order of the tables. A slot holds all methods of one path.
+ *
+ * A path is compared as it was sent: `%2F` is a letter of a segment and never ends one. */
 #include "shared/http/router.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SLOT_N = 256, METHODS_MAX = 6, ALLOW_MAX = 64 };
+enum { SLOT_N = 512, PATTERNS_MAX = 64, METHODS_MAX = 6, ALLOW_MAX = 64 };
 
 struct slot {
     const char *path;
@@ -16,6 +19,8 @@ struct slot {
 
 struct router {
     struct slot slots[SLOT_N];
+    struct slot patterns[PATTERNS_MAX];
+    unsigned pattern_n;
 };
 
 static uint32_t hash_of(struct str path)
@@ -34,14 +39,68 @@ static const struct slot *find_slot(const struct router *router, struct str path
     return &router->slots[at];
 }
 
+/* --- patterns --------------------------------------------------------------------------------- */
+
+static bool is_name(struct str segment)
+{
+    return segment.n > 2 && segment.at[0] == '{' && segment.at[segment.n - 1] == '}';
+}
+
+bool router_is_pattern(struct str path)
+{
+    while (path.at != NULL)
+        if (is_name(str_cut(&path, '/')))
+            return true;
+    return false;
+}
+
+bool router_match(struct str pattern, struct str path)
+{
+    while (pattern.at != NULL && path.at != NULL) {
+        struct str wanted = str_cut(&pattern, '/'), segment = str_cut(&path, '/');
+        if (is_name(wanted) ? segment.n == 0 : !str_eq(wanted, segment))
+            return false;
+    }
+    return pattern.at == NULL && path.at == NULL;
+}
+
+struct str router_segment(struct str pattern, struct str path, struct str name)
+{
+    while (pattern.at != NULL && path.at != NULL) {
+        struct str wanted = str_cut(&pattern, '/'), segment = str_cut(&path, '/');
+        if (is_name(wanted) && str_eq((struct str){wanted.at + 1, wanted.n - 2}, name))
+            return segment;
+    }
+    return (struct str){NULL, 0};
+}
+
+/* The slot of a pattern that is added: its own, or a new one. */
+static struct slot *pattern_slot(struct router *router, const char *path)
+{
+    for (unsigned i = 0; i < router->pattern_n; i++) {
+        struct slot *slot = &router->patterns[i];
+        if (strcmp(slot->path, path) == 0)
+            return slot;
+        if (router_match(str_of(slot->path), str_of(path)))
+            abort();
+    }
+    if (router->pattern_n == PATTERNS_MAX)
+        abort();
+    return &router->patterns[router->pattern_n++];
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
 static void add(struct router *router, const struct route *route)
 {
-    struct slot *slot = (struct slot *)find_slot(router, str_of(route->path));
-    if (slot->n == METHODS_MAX)
+    struct str path = str_of(route->path);
+    struct slot *slot = router_is_pattern(path) ? pattern_slot(router, route->path)
+                                                : (struct slot *)find_slot(router, path);
+    size_t used = strlen(slot->allow);
+    if (slot->n == METHODS_MAX || used + strlen(route->method) + 3 > sizeof slot->allow)
         abort();
     slot->path = route->path;
     slot->routes[slot->n++] = route;
-    size_t used = strlen(slot->allow);
     snprintf(slot->allow + used, sizeof slot->allow - used, "%s%s", used == 0 ? "" : ", ",
              route->method);
 }
@@ -70,6 +129,9 @@ const struct route *router_find(const struct router *router, struct str method, 
                                 const char **ret_allow)
 {
     const struct slot *slot = find_slot(router, path);
+    for (unsigned i = 0; slot->path == NULL && i < router->pattern_n; i++)
+        if (router_match(str_of(router->patterns[i].path), path))
+            slot = &router->patterns[i];
     *ret_allow = slot->path == NULL ? NULL : slot->allow;
     for (unsigned i = 0; i < slot->n; i++)
         if (str_eq(method, str_of(slot->routes[i]->method)))

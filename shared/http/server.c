@@ -9,6 +9,7 @@
 
 #include "shared/http/peer.h"
 #include "shared/http/router.h"
+#include "shared/http/websocket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,7 +27,8 @@ enum {
     LINGER_MS = 2000,
     LINGERS_MAX = 256,
     SCRATCH_MAX = 32 << 20,
-    PROBLEM_MAX = 768
+    PROBLEM_MAX = 768,
+    BODY_SLACK_BYTES = 1 << 20
 };
 
 struct start_handler {
@@ -115,9 +117,19 @@ static void send_problem(h2o_ostream_t *self, h2o_req_t *h2o, h2o_iovec_t *bufs,
     h2o_ostream_send_next(self, h2o, &body, 1, state);
 }
 
-static enum err err_of_status(int status)
+static enum err err_of(const struct server *server, const h2o_req_t *h2o, bool *ret_repeats)
 {
-    return status == 413 ? ERR_TOO_LARGE : status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
+    const struct route *route = NULL;
+    const char *allow;
+    struct str path, query;
+    *ret_repeats = false;
+    if (h2o->res.status != 413)
+        return h2o->res.status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
+    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, &query);
+    struct str method = {h2o->input.method.base, h2o->input.method.len};
+    route = router_find(server->router, method, path, &allow);
+    *ret_repeats = route != NULL && route->repeats_detail;
+    return route == NULL || route->too_large == ERR_OK ? ERR_TOO_LARGE : route->too_large;
 }
 
 static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
@@ -127,16 +139,19 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
                                             h2o->res.headers.entries[type].value.len,
                                             H2O_STRLIT("text/plain; charset=utf-8"));
     if (h2o->res.status >= 400 && !is_ours) {
-        const struct err_info *info = err_info(err_of_status(h2o->res.status));
+        struct server *server = ((struct problem_filter *)self)->server;
+        bool repeats;
+        const struct err_info *info = err_info(err_of(server, h2o, &repeats));
         struct problem_ostream *problem =
             (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
-        struct str id = request_id_of(((struct problem_filter *)self)->server, h2o);
+        struct str id = request_id_of(server, h2o);
         char *body = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX);
         int n = snprintf(
             body, PROBLEM_MAX,
             "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
-            "\"code\":\"%s\",\"instance\":\"%.*s\"}",
-            err_reason(h2o->res.status), h2o->res.status, info->text, info->code, STR_ARG(id));
+            "\"code\":\"%s\",\"instance\":\"%.*s\"%s%s%s}",
+            err_reason(h2o->res.status), h2o->res.status, info->text, info->code, STR_ARG(id),
+            repeats ? ",\"error\":\"" : "", repeats ? info->text : "", repeats ? "\"" : "");
         problem->body = (struct str){body, (size_t)n};
         problem->super.do_send = send_problem;
         h2o->res.content_length = (size_t)n;
@@ -257,6 +272,24 @@ int server_listen(const char *address, bool is_shared, int *ret_port, char *reas
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+size_t server_body_max(const struct server *server, const struct route *route)
+{
+    return route->body_max_bytes != 0 ? route->body_max_bytes : server->config->body_max_bytes;
+}
+
+/* libh2o knows one maximum and holds to it before it knows the route, so it is that of the route
+ * that takes most. The slack is for HTTP/2, where libh2o resets the stream of a body past it: what
+ * is only a little too large still gets its 413, from request_start. */
+static size_t largest_body(const struct server *server, const struct route *const *tables)
+{
+    size_t most = server->config->body_max_bytes;
+    for (; *tables != NULL; tables++)
+        for (const struct route *route = *tables; route->path != NULL; route++)
+            if (server_body_max(server, route) > most)
+                most = server_body_max(server, route);
+    return most + BODY_SLACK_BYTES;
+}
+
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
                  struct turn *turn, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id)
@@ -269,7 +302,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     buf_init(&server->scratch, SCRATCH_MAX);
     h2o_config_init(&server->h2o_config);
     server->h2o_config.server_name = h2o_iovec_init(H2O_STRLIT("parley"));
-    server->h2o_config.max_request_entity_size = config->body_max_bytes;
+    server->h2o_config.max_request_entity_size = largest_body(server, tables);
     server->h2o_config.http1.req_timeout = config->idle_ms;
     h2o_hostconf_t *host =
         h2o_config_register_host(&server->h2o_config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
@@ -301,6 +334,7 @@ void server_drain(struct server *server)
         server->listener = NULL;
     }
     h2o_context_request_shutdown(&server->context);
+    websocket_close_all(server);
 }
 
 void server_fini(struct server *server)

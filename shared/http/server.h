@@ -17,6 +17,11 @@ struct request;
 struct route;
 struct router;
 struct blocks;
+struct websocket;
+struct oidc;
+
+/* Whose routes a server may have. */
+enum service { SERVICE_BROKER, SERVICE_DOCUMENTS, SERVICE_NR };
 
 /* What all threads of a process share; read-only while they run, except where noted. */
 struct server_config {
@@ -27,6 +32,7 @@ struct server_config {
     uint64_t body_max_bytes;     /* of routes that do not say otherwise */
     uint64_t header_max_bytes;   /* request line and headers */
     uint64_t idle_ms;            /* to send a request, and between requests */
+    uint64_t websocket_ping_ms;  /* between two signs of life of a WebSocket; 0: 30 s */
 };
 
 struct server {
@@ -38,9 +44,10 @@ struct server {
     struct blocks *blocks; /* addresses with too many failed logins */
     struct token_key token_key;
     bool has_token_key;
+    struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
     bool is_draining;
-    void *services;     /* what handlers work on: struct broker */
-    struct buf scratch; /* for building one answer; cleared by its user */
+    void *services[SERVICE_NR]; /* what handlers work on; shared/http looks into none */
+    struct buf scratch;         /* for building one answer; cleared by its user */
     char node_id[24];
     uint64_t request_n;
 
@@ -50,7 +57,8 @@ struct server {
     h2o_socket_t *listener;
     struct deadline accept_again;
     unsigned linger_n; /* closed connections whose unread bytes are still taken */
-    size_t open_n;     /* requests between start and gone */
+    size_t open_n;     /* requests and WebSockets between start and gone */
+    struct websocket *websockets;
 };
 
 /* A bound and listening descriptor for "host:port" or "unix:/path". With `is_shared` several
@@ -70,5 +78,7 @@ void server_start(struct server *server, int fd);
 /* Stops accepting. Requests under way are answered; connections close with their answers. */
 void server_drain(struct server *server);
 void server_fini(struct server *server);
+/* The largest body that the route takes. */
+size_t server_body_max(const struct server *server, const struct route *route);
 
 #endif

@@ -25,6 +25,7 @@
     X(REDIS_LOST,     "parley_redis_lost_total",       "counter", "Lost connections to Redis")    \
     X(POLLS_PARKED,   "parley_polls_parked",           "gauge",   "Engines' polls waiting for work") \
     X(CHECKS_PARKED,  "parley_checks_parked",          "gauge",   "Requests waiting for an answer") \
+    X(WEBSOCKETS,     "parley_websockets_open",        "gauge",   "Open WebSockets")             \
     X(CONNECTED,      "parley_redis_connected",        "gauge",   "Threads whose connections to Redis stand")
 /* clang-format on */
 

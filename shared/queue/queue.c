@@ -2,8 +2,9 @@
  * queue.c - life, events and timers of one node's queue (queue.h).
  *
  * Timers: sync (the slow rescan: says that we are there, states credits anew), reap (when the next
- * lease ends, as far as we know), delivered (claims confirmed together), purge (retention). None
- * of them is needed for a request's path; each bounds how long a lost message hurts. */
+ * lease ends, as far as we know), delivered (claims confirmed together), purge (retention, and
+ * questions that a dead node left). None of them is needed for a request's path; each bounds how
+ * long a lost message hurts. */
 #include "shared/queue/queue_internal.h"
 
 #include <stdio.h>
@@ -323,6 +324,10 @@ static void on_purge_timer(struct deadline *deadline)
     loop_set_deadline(queue->loop, &queue->purge_timer, PURGE_EVERY_MS);
     if (!turn_is_up(queue->turn) || queue->is_purging)
         return;
+    turn_begin_forget(queue->turn, LANE_FIRST, STR("sweep_asks"));
+    turn_end(queue->turn);
+    if (queue->config.retention_s == 0)
+        return;
     queue->is_purging = true;
     queue->purge_call.on_reply = on_purged;
     turn_begin_plain(queue->turn, &queue->purge_call, LANE_FIRST, STR("purge"));
@@ -363,8 +368,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
         bus_create(loop, config->redis, config->prefix, config->node_id,
                    (struct bus_events){.on_event = on_event, .on_up = on_bus_up, .arg = queue});
     queue_sync_soon(queue, config->rescan_ms);
-    if (config->retention_s > 0)
-        loop_set_deadline(loop, &queue->purge_timer, PURGE_EVERY_MS);
+    loop_set_deadline(loop, &queue->purge_timer, PURGE_EVERY_MS);
     return queue;
 }
 

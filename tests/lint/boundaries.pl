@@ -15,6 +15,7 @@ my %stands_on = (
     auth    => [qw(base)],
     http    => [qw(base op metrics redis auth)],
     queue   => [qw(base op metrics redis)],
+    answer  => [qw(base op metrics redis http queue)],
     rag     => [qw(base op http)],
 );
 

@@ -11,7 +11,7 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 readonly ALWAYS="format boundaries headers lua_headers text links settings"
 readonly WITH_TOOL="shell lua cppcheck tidy"
 
-c_files() { find shared services tests -name '*.[ch]' | sort; }
+c_files() { find shared services tests -name '*.[ch]' -not -path '*/node_modules/*' | sort; }
 
 # Fails unless something was looked at, and says how much.
 looked_at() {
@@ -59,7 +59,7 @@ check_headers() {
 
 check_shell() {
     local files
-    mapfile -t files < <(find dev .ci tests completions -type f \( -name "*.sh" -o -name "*.bash" -o -name dev -o -path '.ci/run' \) 2>/dev/null | sort)
+    mapfile -t files < <(find dev .ci tests completions -type f -not -path '*/node_modules/*' \( -name "*.sh" -o -name "*.bash" -o -name dev -o -path '.ci/run' \) 2>/dev/null | sort)
     shellcheck "${files[@]}"
     looked_at shell ${#files[@]}
 }

@@ -60,7 +60,7 @@ export function docOf(given) {
   return {
     space: one.space, filename: one.filename, type: one.type, kind: one.kind, size: (one.upload ?? 'bytes 1').length, sha: one.sha, status: one.state,
     created: one.created, updated: one.updated, job: jobId(one.j), generation: one.generation, chunks: one.chunks, chars: one.chars ?? 0, blocks: one.blocks ?? 0,
-    bytes: storedBytes(one), model: one.model, path: one.path, url: one.url, vectors: one.vectors,
+    bytes: storedBytes(one), model: one.model, path: one.path, url: one.url, vectors: one.vectors, vectors_n: one.vectors ? one.chunks : 0,
     text: one.text ? one.text[0] : '', text_bytes: bytesOf(one.text), old_text: one.oldText ? one.oldText[0] : '', old_text_bytes: bytesOf(one.oldText),
     ...one.doc,
   };

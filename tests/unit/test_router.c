@@ -86,7 +86,7 @@ static void no_tables_have_no_routes(void **state)
 /* As many as it takes, so that slots collide. */
 static void many_routes_are_told_apart(void **state)
 {
-    enum { N = 120 };
+    enum { N = 250 };
     static char paths[N][16];
     static struct route many[N + 1];
     for (int i = 0; i < N; i++) {
@@ -98,8 +98,109 @@ static void many_routes_are_told_apart(void **state)
     const char *allow;
     for (int i = 0; i < N; i++)
         assert_ptr_equal(find(router, "GET", paths[i], &allow), &many[i]);
-    assert_null(find(router, "GET", "/p120", &allow));
+    assert_null(find(router, "GET", "/p250", &allow));
     router_destroy(router);
+}
+
+static const struct route documents[] = {
+    {"GET", "/api/docs/{id}", 0, handle, false},
+    {"GET", "/api/docs", 0, handle, false},
+    {"GET", "/api/docs/", 0, handle, false},
+    {"DELETE", "/api/docs/{id}", 0, handle, false},
+    {"POST", "/api/docs/upload", 0, handle, false},
+    {"POST", "/api/docs/{id}/reindex", 0, handle, false},
+    {"GET", "/api/docs/{id}/chunks/{index}", 0, handle, false},
+    {"GET", "/ws/{room}", 0, handle, false},
+    {0},
+};
+
+static void a_pattern_takes_one_segment_for_each_name(void **state)
+{
+    const struct route *const tables[] = {documents, NULL};
+    struct router *router = router_create(tables);
+    const char *allow = NULL;
+    assert_ptr_equal(find(router, "GET", "/api/docs/5f", &allow), &documents[0]);
+    assert_ptr_equal(find(router, "DELETE", "/api/docs/5f", &allow), &documents[3]);
+    assert_ptr_equal(find(router, "POST", "/api/docs/5f/reindex", &allow), &documents[5]);
+    assert_ptr_equal(find(router, "GET", "/api/docs/5f/chunks/0", &allow), &documents[6]);
+    assert_ptr_equal(find(router, "GET", "/ws/a%2Fb", &allow), &documents[7]);
+    assert_null(find(router, "PUT", "/api/docs/5f", &allow));
+    assert_string_equal(allow, "GET, DELETE");
+    assert_null(find(router, "GET", "/api/docs/5f/reindex", &allow));
+    assert_string_equal(allow, "POST");
+    router_destroy(router);
+}
+
+static void an_exact_path_is_found_before_a_pattern(void **state)
+{
+    const struct route *const tables[] = {documents, NULL};
+    struct router *router = router_create(tables);
+    const char *allow = NULL;
+    assert_ptr_equal(find(router, "GET", "/api/docs", &allow), &documents[1]);
+    assert_ptr_equal(find(router, "GET", "/api/docs/", &allow), &documents[2]);
+    assert_ptr_equal(find(router, "POST", "/api/docs/upload", &allow), &documents[4]);
+    assert_null(find(router, "GET", "/api/docs/upload", &allow));
+    assert_string_equal(allow, "POST");
+    router_destroy(router);
+}
+
+static void a_path_with_more_less_or_empty_segments_matches_no_pattern(void **state)
+{
+    static const char *const unknown[] = {"/api/docs/a/",
+                                          "/api/docs//reindex",
+                                          "/api/docs/a/b",
+                                          "/api/docs/a/chunks",
+                                          "/api/docs/a/chunks/",
+                                          "/api/docs/a/chunks/1/",
+                                          "api/docs/a",
+                                          "/ws/",
+                                          "/ws"};
+    const struct route *const tables[] = {documents, NULL};
+    struct router *router = router_create(tables);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        const char *allow = "?";
+        assert_null(find(router, "GET", unknown[i], &allow));
+        assert_null(allow);
+    }
+    router_destroy(router);
+}
+
+static void a_named_segment_is_read_from_the_path(void **state)
+{
+    struct str pattern = STR("/api/docs/{id}/chunks/{index}");
+    struct str path = STR("/api/docs/a%20b/chunks/12");
+    assert_true(str_eq(router_segment(pattern, path, STR("id")), STR("a%20b")));
+    assert_true(str_eq(router_segment(pattern, path, STR("index")), STR("12")));
+    assert_null(router_segment(pattern, path, STR("docs")).at);
+    assert_null(router_segment(pattern, path, STR("i")).at);
+    assert_true(router_is_pattern(pattern));
+    assert_false(router_is_pattern(path));
+    assert_false(router_is_pattern(STR("/a/{}/x{y}")));
+}
+
+static void a_target_in_absolute_form_has_its_path(void **state)
+{
+    static const char *const cases[][3] = {
+        {"/a/b?x=1", "/a/b", "x=1"},
+        {"/a?", "/a", ""},
+        {"/a", "/a", NULL},
+        {"http://host:80/a/b?x=http://y/", "/a/b", "x=http://y/"},
+        {"HTTPS://host/a", "/a", NULL},
+        {"http://host", "/", NULL},
+        {"http://host?x=/1", "/", "x=/1"},
+        {"http://", "/", NULL},
+        {"*", "*", NULL},
+        {"ftp://host/a", "ftp://host/a", NULL},
+        {"http:/a", "http:/a", NULL},
+        {"/http://host/a", "/http://host/a", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct str got_path, got_query;
+        request_split_target(str_of(cases[i][0]), &got_path, &got_query);
+        assert_true(str_eq(got_path, str_of(cases[i][1])));
+        assert_true(str_eq(got_query, str_of(cases[i][2])));
+        assert_int_equal(got_query.at == NULL, cases[i][2] == NULL);
+    }
 }
 
 int main(void)
@@ -110,6 +211,11 @@ int main(void)
         cmocka_unit_test(an_unknown_path_has_nothing),
         cmocka_unit_test(no_tables_have_no_routes),
         cmocka_unit_test(many_routes_are_told_apart),
+        cmocka_unit_test(a_pattern_takes_one_segment_for_each_name),
+        cmocka_unit_test(an_exact_path_is_found_before_a_pattern),
+        cmocka_unit_test(a_path_with_more_less_or_empty_segments_matches_no_pattern),
+        cmocka_unit_test(a_named_segment_is_read_from_the_path),
+        cmocka_unit_test(a_target_in_absolute_form_has_its_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,12 @@ scripts('admit', ({ cases, test, shard }) => {
     assert.ok(Math.abs((await shard.cmd('TTL', shard.key('limit:up:alice'))) - 3600) <= 1);
   });
 
+  test('what has left the shorter window counts in the longer one only', async () => {
+    await shard.seed({ 'limit:up:alice': seen(3000, 70) });
+    assert.equal(await shard.call(...admit('up:alice:1:60,up:alice:3:3600')), 'ok');
+    assert.match(await shard.call(...admit('up:alice:2:60,up:alice:3:3600')), /^limited\n\d+\n3\n3600$/);
+  });
+
   test('one that has just left the window makes room for one', async () => {
     await shard.seed({ 'limit:ask:alice': seen(60.001, 30) });
     assert.deepEqual((await shard.turn([admit('ask:alice:2:60'), admit('ask:alice:2:60')])).replies.map((reply) => reply.split('\n')[0]), ['ok', 'limited']);

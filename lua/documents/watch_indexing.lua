@@ -1,0 +1,34 @@
+-- watch_indexing: somebody watches a space's jobs on this node: what is under way and what ended within an
+-- hour, and from here on every event. Both in one atom: no event falls between them.
+-- KEYS: watchers:<space> zset (node -> until ms), recent_jobs:<space> zset, job:<job>, doc:<doc> hashes.
+-- ARGV: nonce, space.
+-- Returns: replay | ok/n, then n times 8 lines: job, doc, status, stage, progress, error (JSON or ''), updated
+--   (ms), filename (JSON); the finished ones first, then as they were last heard of.
+-- Wakes: nobody.  Repeatable: yes.
+local WATCH_S = 60
+
+local function watch(space)
+    local key = P .. 'watchers:' .. space
+    call('ZREMRANGEBYSCORE', key, '-inf', now_text)
+    call('ZADD', key, format('%d', now_ms + WATCH_S * 1000), node)
+    call('EXPIRE', key, WATCH_S)
+end
+
+verbs.watch_indexing = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local space = args[a + 1]
+    watch(space)
+    local key, text = P .. 'recent_jobs:' .. space, {'ok', ''}
+    call('ZREMRANGEBYSCORE', key, '-inf', now_text)
+    local n = 0
+    for _, job in ipairs(call('ZRANGE', key, 0, JOBS_SHOWN - 1)) do
+        local got = call('HMGET', P .. 'job:' .. job, 'doc', 'status', 'stage', 'progress', 'error', 'updated')
+        local filename = got[1] and call('HGET', P .. 'doc:' .. got[1], 'filename')
+        if filename then
+            n = n + 1
+            text[#text + 1] = job .. '\n' .. concat(got, '\n') .. '\n' .. filename
+        end
+    end
+    text[2] = n
+    return concat(text, '\n')
+end

@@ -1,0 +1,19 @@
+-- ask_leave: a request waits for its question no longer. With the last one the topic goes, at once when it is
+-- ended or is not to be kept: its query leaves the queue, its engine's answer finds nothing. Else it stays so
+-- long: a client that asks again finds it.
+-- KEYS: t:<topic>, asked:<digest>, asks; as delete.  ARGV: topic, digest (as asked; the topic knows it, too),
+--   keep ms.
+-- Returns: ok.  Wakes: nodes that wait for a topic that goes.  Repeatable: no, it leaves once more.
+verbs.ask_leave = function(a)
+    local topic, keep_ms = args[a], tonumber(args[a + 2])
+    local key = P .. 't:' .. topic
+    local got = call('HMGET', key, 'asks', 's:1')
+    if not got[1] or call('HINCRBY', key, 'asks', -1) > 0 then return 'ok' end
+    local first = got[2] and byte(got[2])
+    if keep_ms > 0 and (not first or first == 80) then
+        call('ZADD', P .. 'asks', format('%d', now_ms + keep_ms), topic)
+    else
+        drop_ask(topic)
+    end
+    return 'ok'
+end

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * handlers: the document service's handlers, one per route (routes.c). Each answers exactly once.
+ */
+#ifndef PARLEY_SERVICES_DOCUMENTS_HANDLERS_H
+#define PARLEY_SERVICES_DOCUMENTS_HANDLERS_H
+
+#include "services/documents/documents.h"
+
+handler documents_me;
+handler documents_upload, documents_list, documents_get, documents_delete, documents_reindex;
+handler documents_chunk, documents_retrieve, documents_indexing;
+
+#endif

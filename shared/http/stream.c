@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ * stream.c - see stream.h.
+ *
+ * Two buffers take turns: one is with libh2o until it asks for more (on_proceed), the other
+ * collects. libh2o takes one h2o_send at a time and needs its bytes until then. A reader that
+ * leaves is noticed by a write that fails, which is what comments are for, too. */
+#include "shared/http/stream.h"
+
+enum { COMMENT_EVERY_MS = 15000 };
+
+void stream_flush(struct stream *s)
+{
+    if (!s->is_started || s->is_sending || s->is_ended)
+        return;
+    if (s->is_cut) {
+        /* With bytes, if only a few: without any libh2o may let go of the request inside h2o_send.
+         */
+        h2o_iovec_t last = h2o_iovec_init(H2O_STRLIT(":\n\n"));
+        s->is_ended = true;
+        h2o_send(s->r->h2o, &last, 1, H2O_SEND_STATE_ERROR);
+        return;
+    }
+    if (s->out.n == 0 && !s->is_ending)
+        return;
+    const char *end = s->form == STREAM_DATA_FIRST && s->out.n > 0
+                          ? memmem(s->out.at, s->out.n, "\n\n", 2)
+                          : NULL;
+    size_t n = end == NULL ? s->out.n : (size_t)(end + 2 - s->out.at);
+    buf_clear(&s->sending);
+    if (n == s->out.n) {
+        struct buf swap = s->sending;
+        s->sending = s->out;
+        s->out = swap;
+    } else {
+        buf_put(&s->sending, (struct str){s->out.at, n});
+        s->out.n -= n;
+        memmove(s->out.at, s->out.at + n, s->out.n);
+    }
+    s->is_sending = true;
+    s->is_ended = s->is_ending && s->out.n == 0;
+    h2o_iovec_t bytes = h2o_iovec_init(s->sending.at, s->sending.n);
+    h2o_send(s->r->h2o, &bytes, 1, s->is_ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
+}
+
+static void on_proceed(h2o_generator_t *generator, h2o_req_t *h2o)
+{
+    struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, generator, generator);
+    (void)h2o;
+    s->is_sending = false;
+    if (s->out.n > 0 || stream_is_over(s))
+        stream_flush(s);
+    else if (s->on_idle != NULL)
+        s->on_idle(s);
+}
+
+static void put_text(struct stream *s, struct str text)
+{
+    if (s->is_cut)
+        return;
+    buf_put(&s->out, text);
+    if (s->out.is_over) {
+        s->is_cut = true;
+        buf_clear(&s->out);
+    }
+}
+
+static void on_comment(struct deadline *deadline)
+{
+    struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, comment, deadline);
+    loop_set_deadline(s->r->server->loop, &s->comment, COMMENT_EVERY_MS);
+    if (stream_is_idle(s)) {
+        put_text(s, STR(": still here\n\n"));
+        stream_flush(s);
+    }
+}
+
+void stream_put(struct stream *s, const char *event, struct str id, struct str data)
+{
+    if (stream_is_over(s))
+        return;
+    const struct str lines[2][3] = {{STR("event: "), str_of(event), STR("\n")},
+                                    {STR("data: "), data, STR("\n")}};
+    if (id.n > 0) {
+        put_text(s, STR("id: "));
+        put_text(s, id);
+        put_text(s, STR("\n"));
+    }
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned k = 0; k < 3; k++)
+            put_text(s, lines[s->form == STREAM_DATA_FIRST ? 1 - i : i][k]);
+    put_text(s, STR("\n"));
+}
+
+void stream_init(struct stream *s, struct request *r, enum stream_form form, size_t max_bytes)
+{
+    *s = (struct stream){.generator = {on_proceed, NULL},
+                         .r = r,
+                         .form = form,
+                         .comment = {.on_expire = on_comment},
+                         .out = {.max = max_bytes},
+                         .sending = {.max = max_bytes}};
+}
+
+void stream_start(struct stream *s)
+{
+    respond_start_stream(s->r, &s->generator);
+    s->is_started = true;
+    loop_set_deadline(s->r->server->loop, &s->comment, COMMENT_EVERY_MS);
+    put_text(s, STR(": here\n\n"));
+    stream_flush(s);
+}
+
+void stream_end(struct stream *s)
+{
+    s->is_ending = true;
+    loop_cancel_deadline(s->r->server->loop, &s->comment);
+    stream_flush(s);
+}
+
+void stream_fini(struct stream *s)
+{
+    if (s->r == NULL)
+        return;
+    loop_cancel_deadline(s->r->server->loop, &s->comment);
+    buf_fini(&s->out);
+    buf_fini(&s->sending);
+    s->is_ended = true;
+}

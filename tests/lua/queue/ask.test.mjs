@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+//
+// ask, ask_leave, sweep_asks: questions that Parley asks itself: shared while they are in flight, gone
+// with the last who waits.
+import assert from 'node:assert/strict';
+import { ago, agoUs, anything, lines, openOf, rowOf, scripts, set, soon, tailOf, zset } from '../../support/lua.mjs';
+
+const MAX_MS = 1_800_000;
+const KEEP_MS = 60_000;
+const USER = { user: 'alice', model: 'default' };
+const ask = ({ digest = 'd1', topic = 'a1', max } = {}) =>
+  ['ask', digest, topic, USER.user, 'Frontend_1', USER.model, 1, tailOf({ ...USER, query: 'Q1' }), ...(max === undefined ? [] : [max])];
+const leave = (topic = 'a1', keep = 0) => ['ask_leave', topic, 'd1', keep];
+const row = (found) => {
+  const [ms, ...rest] = found.split('\n');
+  return ago()(ms) && rest.join('\n') === rowOf({ ...USER, query: 'Q1' }).split('\n').slice(1).join('\n');
+};
+const STORED = lines('["42"]', '["hm"]', 'null', 1500, 'E');
+const ENGINE = { engines: { 'E -': `${Date.now()} {}` } };
+
+// A question's topic, as ask leaves it, in a state; n: who waits for it.
+const fieldsOf = (state, { n = 1, digest = 'd1', waiting = 'n1' } = {}) => ({
+  seq: '1', 'q:1': rowOf({ ...USER, query: 'Q1' }), 'w:1': waiting, digest, asks: String(n), ...(state ? { 's:1': state } : { open: openOf([1]) }), ...(state === 'D' ? { 'a:1': STORED } : {}),
+});
+const asks = (ms = MAX_MS, topic = 'a1') => zset({ [topic]: Date.now() + ms });
+const ended = (state, more) => ({ 't:a1': fieldsOf(state, more), 'asked:d1': 'a1', asks: asks(), ...ENGINE });
+const pending = (more) => ({ ...ended('P 7 1 E 1', more), leases: zset({ '7 a1': 9e12 }), meta: { lease: '7', depth: '0', vt: '0' } });
+const waiting = (more) => ({
+  ...ended(undefined, more),
+  'open:default:alice': zset({ a1: 1_000_000 }), 'turns:default': zset({ alice: 0 }), models: set('default'), waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '0', depth: '1', vt: '0' },
+});
+const HELD = { asks: (found) => soon(MAX_MS)(found.a1) };
+const QUEUE_GONE = { 'open:default:alice': null, 'turns:default': null, models: null, waiting: null };
+const TOPIC_GONE = { 't:a1': null, 'asked:d1': null, asks: null };
+
+scripts('ask', ({ cases, test, shard }) => {
+  const made = { 't:a1': { ...fieldsOf(), 'q:1': row }, 'asked:d1': 'a1', ...HELD };
+  const queued = { 'open:default:alice': zset({ a1: agoUs }), 'turns:default': zset({ alice: 0 }), models: set('default'), waiting: { 'Frontend_1 alice': 1 }, meta: { lease: 0, depth: 1, vt: '0.000000' } };
+  cases([
+    { name: 'with an engine seen lately it waits in the queue, and belongs to no user', before: ENGINE, call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
+    {
+      name: 'with an engine parked it is handed over',
+      before: { idle: zset({ 'n1 E|*': 1 }) },
+      call: ask(),
+      reply: lines('ok', 'a1'),
+      events: [(found) => found.startsWith('claim\nE|*\na1\n1\n1\n1\n1\n')],
+      after: { ...made, 't:a1': { ...fieldsOf('P 1 1 E 1'), 'q:1': row }, idle: null, leases: zset({ '1 a1': soon(2000) }), meta: { lease: 1, depth: 0, vt: '0.000000' } },
+    },
+    {
+      name: 'an engine whose poll comes in the same turn is there',
+      calls: [['claim', 0, 'E|*', 1], ask()],
+      replies: ['parked', lines('ok', 'a1')],
+      events: [(found) => found.startsWith('claim\n')],
+      after: { ...made, 't:a1': { ...fieldsOf('P 1 1 E 1'), 'q:1': row }, leases: zset({ '1 a1': soon(2000) }), meta: { lease: 1, depth: 0, vt: '0.000000' } },
+    },
+    { name: 'no engine, and none for two minutes', before: { engines: { 'E -': `${Date.now() - 121_000} {}` } }, call: ask(), reply: 'no_engine' },
+    { name: 'no engine ever', call: ask(), reply: 'no_engine' },
+    { name: 'an engine at work is one', before: { leases: zset({ '7 other': 9e12 }) }, call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
+    { name: 'a question that is not shared leaves no digest', before: ENGINE, call: ask({ digest: '' }), reply: lines('ok', 'a1'), after: { ...made, ...queued, 't:a1': { ...made['t:a1'], digest: '' }, 'asked:d1': null } },
+    { name: 'a full queue refuses it, and leaves nothing', before: { ...ENGINE, meta: { lease: '0', depth: '5', vt: '0' } }, frame: { queueMax: 5 }, call: ask(), reply: lines('full', 5, '') },
+    { name: 'so do too many of that user, if that is limited', before: { ...ENGINE, waiting: { 'Frontend_1 alice': '3' } }, call: ask({ max: 3 }), reply: lines('waiting', 3, '') },
+    { name: 'sent again after a lost connection it is the same, and counts once', before: () => waiting(), call: ask(), reply: lines('ok', 'a1') },
+    {
+      name: 'the same question from another node joins it',
+      before: () => pending(),
+      frame: { node: 'n2' },
+      call: ask({ topic: 'a2' }),
+      reply: lines('joined', 'a1'),
+      after: { 't:a1': fieldsOf('P 7 1 E 1', { n: 2, waiting: 'n1 n2' }), ...HELD },
+    },
+    {
+      name: 'race: the same question twice in one turn is one query',
+      before: ENGINE,
+      calls: [ask(), ask({ topic: 'a2' })],
+      replies: [lines('ok', 'a1'), lines('joined', 'a1')],
+      after: { ...made, ...queued, 't:a1': { ...made['t:a1'], asks: 2 } },
+    },
+    { name: 'another question does not', before: ENGINE, calls: [ask(), ask({ digest: 'd2', topic: 'a2' })], replies: [lines('ok', 'a1'), lines('ok', 'a2')], after: (() => ({
+      ...made, 't:a2': { ...made['t:a1'], digest: 'd2' }, 'asked:d2': 'a2', asks: (found) => Object.keys(found).length === 2,
+      ...queued, 'open:default:alice': zset({ a1: agoUs, a2: agoUs }), waiting: { 'Frontend_1 alice': 2 }, meta: { lease: 0, depth: 2, vt: '0.000000' },
+    }))() },
+    { name: 'one that is answered already is answered at once', before: () => ended('D'), call: ask({ topic: 'a2' }), reply: lines('done', 'a1', 'Done', rowOf({ ...USER, query: 'Q1' }), STORED), after: { 't:a1': fieldsOf('D', { n: 2 }), ...HELD } },
+    { name: 'one that waits while no engine is there any more', before: () => ({ ...waiting(), engines: { 'E -': '5 {}' } }), call: ask({ topic: 'a2' }), reply: 'no_engine' },
+    ...['F "tired"', 'C "user"'].map((state) => ({
+      name: `one that came to nothing (${state[0]}) is asked anew, and who waits for that one keeps it`,
+      before: () => ended(state),
+      call: ask({ topic: 'a2' }),
+      reply: lines('ok', 'a2'),
+      after: { 't:a2': made['t:a1'], 'asked:d1': 'a2', asks: (found) => soon(MAX_MS)(found.a2) && 'a1' in found, ...queued, 'open:default:alice': zset({ a2: agoUs }) },
+    })),
+    { name: 'a digest whose topic is gone', before: () => ({ 'asked:d1': 'gone', ...ENGINE }), call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
+  ]);
+
+  test('an answer finds all the nodes that wait, and each of them its own copy', async () => {
+    await shard.seed(pending());
+    for (const node of ['n2', 'n3']) await shard.ears.add(node);
+    try {
+      for (const node of ['n2', 'n3']) assert.deepEqual((await shard.turn([ask({ topic: `${node}t` })], { node })).replies, [lines('joined', 'a1')]);
+      const { replies, events } = await shard.turn([['complete', 0, 'a1', 1, '7', 'E', '"Q1"', lines('["42"]', 'null', 'null'), '']]);
+      assert.match(replies[0], /^ok\n1\n/);
+      assert.match(events[0], /^outcome\na1\n1\nDone\n/);
+      assert.deepEqual((await shard.ears.take()).map(([channel]) => channel), ['node:n2', 'node:n3']);
+      for (let i = 0; i < 3; i++) {
+        assert.equal(await shard.get('t:a1') !== undefined, true);
+        await shard.call(...leave());
+      }
+      await shard.assertKeys({ meta: anything, ...ENGINE });
+    } finally {
+      for (const node of ['n2', 'n3']) await shard.ears.remove(node);
+    }
+  });
+
+  test('asking takes along some that are due, so those that are kept do not pile up', async () => {
+    await shard.seed(ENGINE);
+    for (let i = 1; i <= 50; i++) {
+      await shard.call(...ask({ digest: `d${i}`, topic: `a${i}` }));
+      await shard.call('ask_leave', `a${i}`, `d${i}`, 1);
+      await shard.cmd('ZADD', shard.key('asks'), 5, `a${i}`);
+    }
+    assert.equal(await shard.cmd('ZCARD', shard.key('asks')), 1);
+    assert.equal((await shard.get('meta')).depth, '1');
+  });
+});
+
+scripts('ask_leave', ({ cases }) => {
+  const depth0 = { meta: { lease: 0, depth: 0, vt: '0.000000' } };
+  cases([
+    { name: 'a topic that is gone', call: leave(), reply: 'ok' },
+    { name: 'a topic of a user is none of ours', before: { 't:a1': { seq: '1', 'u:alice': '1' } }, call: leave(), reply: 'ok' },
+    { name: 'one of two leaves', before: () => pending({ n: 2 }), call: leave(), reply: 'ok', after: { 't:a1': fieldsOf('P 7 1 E 1', { n: 1 }) } },
+    { name: 'the last one leaves an answered one', before: () => ended('D', { waiting: '' }), call: leave('a1', KEEP_MS), reply: 'ok', after: TOPIC_GONE },
+    { name: 'the last one leaves one in the queue, which is not kept', before: () => waiting(), call: leave(), reply: 'ok', events: ['changed\na1\n1'], after: { ...TOPIC_GONE, ...QUEUE_GONE, ...depth0 } },
+    { name: 'the last one leaves one at an engine, which is not kept: its lease ends', before: () => pending(), call: leave(), reply: 'ok', events: ['changed\na1\n1'], after: { ...TOPIC_GONE, leases: null } },
+    { name: 'one in the queue is kept', before: () => waiting(), call: leave('a1', KEEP_MS), reply: 'ok', after: { 't:a1': fieldsOf(undefined, { n: 0 }), asks: (found) => soon(KEEP_MS)(found.a1) } },
+    { name: 'one at an engine is kept, and found by who asks again', before: () => pending(), calls: [leave('a1', KEEP_MS), ask({ topic: 'a2' })], replies: ['ok', lines('joined', 'a1')], after: HELD },
+    { name: 'a failed one has taken its place in the meantime: its digest stays', before: () => ({ ...ended('F "x"', { waiting: '' }), 'asked:d1': 'a2', failed: zset({ 'a1 1': 5 }) }), call: leave(), reply: 'ok', after: { 't:a1': null, asks: null, failed: null } },
+    {
+      name: 'race: it is answered while it is kept: who asks again gets the answer',
+      before: () => pending({ n: 0, waiting: '' }),
+      calls: [['complete', 0, 'a1', 1, '7', 'E', '"Q1"', lines('["42"]', '["hm"]', 'null'), ''], ask({ topic: 'a2' })],
+      replies: [anything, (found) => found.startsWith('done\na1\nDone\n')],
+      after: { 't:a1': (found) => found.asks === '1' && found['s:1'] === 'D', leases: null, ...HELD },
+    },
+    {
+      name: 'race: an engine answers what nobody waits for any more: missing, and nothing comes back',
+      before: () => pending(),
+      calls: [leave(), ['complete', 0, 'a1', 1, '7', 'E', '"Q1"', lines('["42"]', 'null', 'null'), ''], ['reap']],
+      replies: ['ok', 'missing', ''],
+      events: ['changed\na1\n1'],
+      after: { ...TOPIC_GONE, leases: null },
+    },
+  ]);
+});
+
+scripts('sweep_asks', ({ cases, test, shard }) => {
+  cases([
+    { name: 'nothing is there', call: ['sweep_asks'], reply: '0' },
+    { name: 'nothing is due', before: () => pending(), call: ['sweep_asks'], reply: '0' },
+    { name: 'what a dead node left', before: () => ({ ...waiting({ n: 3, waiting: '' }), asks: zset({ a1: 5, a2: 9e12 }) }), call: ['sweep_asks'], reply: '1', after: { ...TOPIC_GONE, asks: zset({ a2: 9e12 }), ...QUEUE_GONE, meta: { lease: 0, depth: 0, vt: '0.000000' } } },
+    { name: 'what is gone already', before: { asks: zset({ a1: 5 }) }, call: ['sweep_asks'], reply: '1', after: { asks: null } },
+  ]);
+
+  test('500 a call', async () => {
+    await shard.cmd('ZADD', shard.key('asks'), ...Array.from({ length: 501 }, (_, i) => [i + 1, `a${i}`]).flat());
+    assert.deepEqual((await shard.turn([['sweep_asks'], ['sweep_asks'], ['sweep_asks']])).replies, ['500', '1', '0']);
+  });
+});

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ * test_http_routes.c - what routes say of themselves, over a socket: named segments, methods, the
+ * largest body, targets in absolute form. */
+#include "tests/unit/http_fixture.h"
+
+enum { SMALL = 4096, LARGE = 3 << 20 };
+
+static void put_param(struct buf *b, struct str value)
+{
+    buf_put_json(b, value);
+    buf_put_char(b, ' ');
+}
+
+static void show(struct request *r)
+{
+    struct buf b;
+    buf_init(&b, SMALL);
+    put_param(&b, request_path_param(r, "id"));
+    if (strstr(r->route->path, "{index}") != NULL)
+        put_param(&b, request_path_param(r, "index"));
+    put_param(&b, request_param(r, "x"));
+    respond_json(r, 200, buf_str(&b));
+    buf_fini(&b);
+}
+
+static void take(struct request *r)
+{
+    char text[32];
+    int n = snprintf(text, sizeof text, "%zu", r->h2o->entity.len);
+    respond_json(r, 200, (struct str){text, (size_t)n});
+}
+
+static const struct route routes[] = {
+    {"GET", "/docs/{id}", ROLES_NONE, show},
+    {"DELETE", "/docs/{id}", ROLES_NONE, show},
+    {"GET", "/docs/{id}/chunks/{index}", ROLES_NONE, show},
+    {"POST", "/small", ROLES_NONE, take},
+    {"POST", "/large", ROLES_NONE, take, .body_max_bytes = LARGE},
+    {0},
+};
+
+static const struct server_config config = {.cors_origins = "*",
+                                            .trusted_proxies = "",
+                                            .body_max_bytes = SMALL,
+                                            .header_max_bytes = 32768,
+                                            .idle_ms = 30000};
+
+static char response[16384];
+
+static int ask(const char *line, const char *headers, const char *body)
+{
+    static char request[4 << 20];
+    snprintf(request, sizeof request, "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n%s",
+             line, headers, body);
+    return fixture_ask(request, response, sizeof response);
+}
+
+static void has(const char *text)
+{
+    if (strstr(response, text) == NULL)
+        fail_msg("no '%s' in: %s", text, response);
+}
+
+static void named_segments_reach_the_handler_decoded(void **state)
+{
+    assert_int_equal(ask("GET /docs/5f?x=1", "", ""), 200);
+    has("\r\n\r\n\"5f\" \"1\" ");
+    assert_int_equal(ask("GET /docs/a%2Fb%20%C3%A9+c/chunks/%31?x=a+b", "", ""), 200);
+    has("\r\n\r\n\"a/b \xc3\xa9+c\" \"1\" \"a b\" ");
+}
+
+static void a_broken_segment_is_400_and_none_is_404(void **state)
+{
+    static const char *const broken[] = {"%", "%4", "%zz", "%ff", "a%00b", "%c3", "a%c3%28"};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "GET /docs/%s", broken[i]);
+        assert_int_equal(ask(line, "", ""), 400);
+        has("\"code\":\"bad_request\"");
+    }
+    assert_int_equal(ask("GET /docs/", "", ""), 404);
+    assert_int_equal(ask("GET /docs/1/", "", ""), 404);
+    assert_int_equal(ask("GET /docs/1/chunks/", "", ""), 404);
+    assert_int_equal(ask("GET /docs//chunks/1", "", ""), 404);
+}
+
+static void other_methods_and_OPTIONS_work_for_patterns(void **state)
+{
+    assert_int_equal(ask("PUT /docs/1", "", ""), 405);
+    has("\r\nallow: GET, DELETE\r\n");
+    assert_int_equal(ask("OPTIONS /docs/1", "Origin: https://a.example\r\n", ""), 204);
+    has("\r\nallow: GET, DELETE\r\n");
+    has("\r\naccess-control-allow-origin: https://a.example\r\n");
+}
+
+static void a_target_in_absolute_form_finds_its_route(void **state)
+{
+    assert_int_equal(ask("GET http://any.example:80/docs/7?x=http://y", "", ""), 200);
+    has("\r\n\r\n\"7\" \"http://y\" ");
+    assert_int_equal(ask("GET HTTPS://any.example/docs/7", "", ""), 200);
+    assert_int_equal(ask("PUT http://any.example/docs/7", "", ""), 405);
+    assert_int_equal(ask("GET http://any.example", "", ""), 404);
+    assert_int_equal(ask("GET ftp://any.example/docs/7", "", ""), 404);
+}
+
+static int post(const char *path, size_t n, bool is_chunked)
+{
+    static char body[LARGE + 64];
+    char line[64], headers[64];
+    char *p = body;
+    snprintf(line, sizeof line, "POST %s", path);
+    snprintf(headers, sizeof headers,
+             is_chunked ? "Transfer-Encoding: chunked\r\n" : "Content-Length: %zu\r\n", n);
+    if (is_chunked)
+        p += sprintf(p, "%zx\r\n", n);
+    memset(p, 'x', n);
+    strcpy(p + n, is_chunked ? "\r\n0\r\n\r\n" : "");
+    return ask(line, headers, body);
+}
+
+static void each_route_has_its_own_largest_body(void **state)
+{
+    for (int is_chunked = 0; is_chunked < 2; is_chunked++) {
+        assert_int_equal(post("/small", SMALL, is_chunked), 200);
+        assert_int_equal(post("/small", SMALL + 1, is_chunked), 413);
+        has("\"code\":\"too_large\"");
+        assert_int_equal(post("/large", LARGE, is_chunked), 200);
+        has("\r\n\r\n3145728");
+        assert_int_equal(post("/large", LARGE + 1, is_chunked), 413);
+        has("\"code\":\"too_large\"");
+    }
+}
+
+static void a_body_that_announces_more_than_any_route_takes_is_refused_unsent(void **state)
+{
+    assert_int_equal(ask("POST /small", "Content-Length: 500000000\r\n", ""), 413);
+    has("\"code\":\"too_large\"");
+}
+
+static int set_up(void **state)
+{
+    fixture_start(&config, routes);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(named_segments_reach_the_handler_decoded),
+        cmocka_unit_test(a_broken_segment_is_400_and_none_is_404),
+        cmocka_unit_test(other_methods_and_OPTIONS_work_for_patterns),
+        cmocka_unit_test(a_target_in_absolute_form_finds_its_route),
+        cmocka_unit_test(each_route_has_its_own_largest_body),
+        cmocka_unit_test(a_body_that_announces_more_than_any_route_takes_is_refused_unsent),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
