@@ -17,7 +17,7 @@ static void on_chunk(struct request *r, enum err error, struct str reply)
     struct buf memory;
     if (documents_refuse(r, error, lines_next(&lines), &lines))
         return;
-    buf_init(&memory, PASSAGE_BLOCKS_MAX * PASSAGE_BLOCK_BYTES);
+    buf_init(&memory, PASSAGE_MAX_BYTES);
     if (!passage_read(lines.rest, false, &memory, &passage)) {
         respond_error(r, ERR_INTERNAL, NULL);
     } else {

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * passage.c - see passage.h. Text is kept in raw deflate blocks of 64 KiB (services/indexer), so a
- * passage takes one or two of them however long the document is. */
+ * passage.c - see passage.h. Text is kept in compressed blocks, so a passage takes one or two of
+ * them however long the document is. */
 #include "services/documents/passage.h"
 
 #include "shared/queue/lines.h"
-
-#include <zlib.h>
-
-/* Puts what one block holds; false when it is damaged or too large. */
-static bool inflate_block(struct buf *memory, struct str block)
-{
-    z_stream stream = {.next_in = (Bytef *)(uintptr_t)block.at, .avail_in = (uInt)block.n};
-    if (block.n > UINT32_MAX || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-        return false;
-    size_t before = memory->n;
-    stream.next_out = (Bytef *)buf_reserve(memory, PASSAGE_BLOCK_BYTES);
-    stream.avail_out = PASSAGE_BLOCK_BYTES;
-    int end = stream.next_out == NULL ? Z_BUF_ERROR : inflate(&stream, Z_FINISH);
-    memory->n = before + PASSAGE_BLOCK_BYTES - stream.avail_out;
-    inflateEnd(&stream);
-    return end == Z_STREAM_END;
-}
+#include "shared/rag/text_blocks.h"
 
 bool passage_read(struct str reply, bool has_url, struct buf *memory, struct passage *ret_passage)
 {
@@ -36,12 +20,12 @@ bool passage_read(struct str reply, bool has_url, struct buf *memory, struct pas
     uint64_t start = lines_next_u64(&head), end = lines_next_u64(&head);
     passage.start_chars = lines_next_u64(&head);
     passage.end_chars = lines_next_u64(&head);
-    uint64_t skipped = lines_next_u64(&head) * PASSAGE_BLOCK_BYTES;
+    uint64_t skipped = lines_next_u64(&head) * TEXT_BLOCK_BYTES;
     struct str block;
     size_t before = memory->n;
     while (blocks.rest.n > 0) {
-        if (memory->n - before >= PASSAGE_BLOCKS_MAX * PASSAGE_BLOCK_BYTES ||
-            !lines_next_part(&blocks, &block) || !inflate_block(memory, block))
+        if (memory->n - before >= PASSAGE_MAX_BYTES || !lines_next_part(&blocks, &block) ||
+            !text_block_put(memory, block))
             return false;
     }
     if (start < skipped || end < start || end - skipped > memory->n - before)

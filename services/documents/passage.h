@@ -6,9 +6,9 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_PASSAGE_H
 #define PARLEY_SERVICES_DOCUMENTS_PASSAGE_H
 
-#include "shared/base/buf.h"
+#include "shared/rag/text_blocks.h"
 
-enum { PASSAGE_BLOCK_BYTES = 64 << 10, PASSAGE_BLOCKS_MAX = 4 };
+enum { PASSAGE_BLOCKS_MAX = 4, PASSAGE_MAX_BYTES = PASSAGE_BLOCKS_MAX * TEXT_BLOCK_BYTES };
 
 struct passage {
     struct str filename, url; /* JSON; url may be empty */

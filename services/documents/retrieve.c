@@ -14,10 +14,7 @@
 
 #include <stdlib.h>
 
-enum {
-    CANDIDATES = 100,
-    PASSAGES_MAX_BYTES = TOP_K_MAX * PASSAGE_BLOCKS_MAX * PASSAGE_BLOCK_BYTES
-};
+enum { CANDIDATES = 100, PASSAGES_MAX_BYTES = PASSAGE_MAX_BYTES };
 /* A passage that shares no word with the question counts only from this cosine on. */
 static const float cosine_min = 0.25f;
 /* What rag_index_search gives to the first by one measure (reciprocal rank, k = 60). */
@@ -76,7 +73,7 @@ static void on_passages(struct request *r, enum err error, struct str reply)
     struct lines parts = lines_of(reply);
     struct buf memory;
     struct str part;
-    buf_init(&memory, PASSAGES_MAX_BYTES);
+    buf_init(&memory, PASSAGE_MAX_BYTES);
     double whole = first_by_one * (op->near_n > 0 || op->vector != NULL ? 2 : 1);
     for (size_t i = 0; i < op->hit_n && lines_next_part(&parts, &part); i++) {
         struct passage passage;
