@@ -10,7 +10,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-readonly GROUPS_ALL="lint unit lua http cluster servers fuzz"
+readonly GROUPS_ALL="lint unit lua http documents cluster servers fuzz"
 # The groups that run again on the other servers, see tests/servers.sh.
 readonly ON_SERVERS="lua documents"
 readonly FUZZ_SECONDS=10

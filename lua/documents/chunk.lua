@@ -4,7 +4,7 @@
 -- Returns: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first
 --   block, NUL, then the blocks as parts.
 -- Wakes: nobody.  Repeatable: yes.
-local PACK_HEADER, CHUNK_ROW, BLOCK_BYTES = 32, 24, 65536
+local PACK_HEADER, CHUNK_ROW, BLOCK_BYTES = 32, 24, 16384
 local PASSAGE_BLOCKS = 4 -- a chunk is far shorter: more of them are none of ours
 
 -- The lines from `generation` on, and the blocks; nil when there is no such chunk.

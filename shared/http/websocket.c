@@ -394,7 +394,7 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
     static const struct wslay_event_callbacks callbacks = {.recv_callback = on_wants_bytes,
                                                            .send_callback = on_has_bytes,
                                                            .on_msg_recv_callback = on_frame};
-    struct str key;
+    struct str key = {NULL, 0};
     if (!check_handshake(r, &key))
         return NULL;
     struct websocket *ws = malloc(sizeof *ws);

@@ -3,6 +3,7 @@
  * as written, which is right for those without case. */
 #include "shared/rag/text.h"
 
+#include <endian.h>
 #include <stdlib.h>
 
 static bool is_tail(unsigned char byte)
@@ -10,7 +11,7 @@ static bool is_tail(unsigned char byte)
     return (byte & 0xc0) == 0x80;
 }
 
-size_t text_char(struct str s, uint32_t *ret_code)
+size_t text_char_any(struct str s, uint32_t *ret_code)
 {
     const unsigned char *p = (const unsigned char *)s.at;
     if (s.n == 0)
@@ -126,15 +127,19 @@ size_t text_put_char(char *at, uint32_t c)
 
 /* ---- words ---- */
 
-static int compare_words(const void *a, const void *b)
+/* Eight bytes as a number whose order is that of the texts. */
+static uint64_t order_of(const char *bytes)
 {
-    return strcmp(a, *(const char *const *)b);
+    uint64_t number;
+    memcpy(&number, bytes, sizeof number);
+    return be64toh(number);
 }
 
-static bool is_stop_word(const char *word)
+/* `word` is followed by NULs up to eight bytes, if it is shorter. */
+static bool is_stop_word(const char *word, size_t n)
 {
     /* Sorted: it is searched by halves. */
-    static const char *const words[] = {
+    static const char words[][8] = {
         "a",   "about", "after", "all",    "also",   "am",    "an",    "and",   "any",   "are",
         "as",  "at",    "be",    "been",   "before", "but",   "by",    "can",   "could", "did",
         "do",  "does",  "each",  "for",    "from",   "get",   "give",  "had",   "has",   "have",
@@ -145,7 +150,19 @@ static bool is_stop_word(const char *word)
         "the", "their", "them",  "then",   "there",  "these", "they",  "this",  "those", "to",
         "up",  "us",    "was",   "we",     "were",   "what",  "when",  "where", "which", "who",
         "why", "will",  "with",  "would",  "you",    "your"};
-    return bsearch(word, words, sizeof words / sizeof *words, sizeof *words, compare_words) != NULL;
+    size_t low = 0, high = sizeof words / sizeof *words;
+    uint64_t wanted = n >= sizeof *words ? 0 : order_of(word);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        uint64_t here = order_of(words[middle]);
+        if (here == wanted)
+            return true;
+        if (here < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
 }
 
 static bool ends_with(const char *at, size_t n, const char *ending)
@@ -214,8 +231,8 @@ bool text_next_word(struct str *rest, struct text_word *ret_word)
     if (ret_word->n == 0)
         return false;
     ret_word->here.n = (size_t)(rest->at - ret_word->here.at);
-    ret_word->at[ret_word->n] = 0;
-    ret_word->is_stop = is_stop_word(ret_word->at);
+    memset(ret_word->at + ret_word->n, 0, ret_word->n < 8 ? 8 - ret_word->n : 1);
+    ret_word->is_stop = is_stop_word(ret_word->at, ret_word->n);
     if (is_ascii && !ret_word->is_stop)
         ret_word->n = cut_ending(ret_word->at, ret_word->n);
     ret_word->at[ret_word->n] = 0;

@@ -11,7 +11,16 @@
 #include "shared/base/buf.h"
 
 /* Reads the character at `s.at[0]` and returns how many bytes it takes; 0 only at the end. */
-size_t text_char(struct str s, uint32_t *ret_code);
+static inline size_t text_char(struct str s, uint32_t *ret_code);
+/* The same; what text_char calls for all but ASCII, which is most of what there is. */
+size_t text_char_any(struct str s, uint32_t *ret_code);
+static inline size_t text_char(struct str s, uint32_t *ret_code)
+{
+    if (s.n == 0 || (unsigned char)s.at[0] >= 0x80)
+        return text_char_any(s, ret_code);
+    *ret_code = (unsigned char)s.at[0];
+    return 1;
+}
 /* Writes the character in UTF-8, up to 4 bytes, and returns how many. */
 size_t text_put_char(char *at, uint32_t code);
 /* How many characters `s` holds. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * text_blocks.c - see text_blocks.h. One zlib stream is reset from block to block: making one takes
- * longer than a block does. */
+ * longer than a block does. The fastest level: it saves nearly as much as the best one, in a third
+ * of the time. */
 #include "shared/rag/text_blocks.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ void text_blocks_init(struct text_blocks *blocks, struct str text)
     z_stream z = {0};
     *blocks = (struct text_blocks){.n = (text.n + TEXT_BLOCK_BYTES - 1) / TEXT_BLOCK_BYTES};
     blocks->at = calloc(blocks->n + 1, sizeof *blocks->at);
-    if (blocks->at == NULL || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, RAW_DEFLATE_BITS,
+    if (blocks->at == NULL || deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, RAW_DEFLATE_BITS,
                                            MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
         abort();
     for (size_t i = 0; i < blocks->n; i++) {
