@@ -5,11 +5,13 @@
  * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
 #include "services/broker/broker.h"
 #include "services/commands.h"
-#include "services/documents/handlers.h"
+#include "services/documents/documents.h"
 #include "services/indexer/indexer.h"
 #include "services/probes.h"
+#include "services/services.h"
 #include "shared/base/clock.h"
 #include "shared/base/config.h"
+#include "shared/http/authenticate.h"
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
 
@@ -68,11 +70,15 @@ static const struct config_option options[] = {
      "The file that holds the key of the embedding model's server.", NULL},
     {"owner-max-mib", CONFIG_NUMBER, "N", "500", 1, 1048576,
      "How much one owner's documents may take: uploads, texts and their index.", NULL},
+    {"upload-max-mib", CONFIG_NUMBER, "N", "25", 1, UPLOAD_MOST_MIB,
+     "The largest document that may be uploaded.", NULL},
     {"documents-cache-mib", CONFIG_NUMBER, "N", "256", 1, 1048576,
-     "How much of the documents' index each thread keeps in memory.", NULL},
+     "How much memory each thread keeps search indexes in; what is searched at the moment is kept "
+     "in any case.",
+     NULL},
     {"public-collection", CONFIG_TEXT, "NAME", "public", 0, 0,
      "The collection that POST /ask answers from.", NULL},
-    {"ask-seconds", CONFIG_NUMBER, "N", "25", 1, 3600,
+    {"ask-seconds", CONFIG_NUMBER, "N", "25", 1, 600,
      "How long a question over documents may wait for its answer.", NULL},
     {"auth-sha1", CONFIG_BOOL, NULL, "on", 0, 0, "Accept SHA-1 hashes besides SHA-256.", NULL},
     {"oidc-issuer", CONFIG_TEXT, "URL", "", 0, 0,
@@ -115,7 +121,7 @@ struct node {
     struct server server;
     struct queue *queue;
     struct broker broker;
-    struct documents documents;
+    struct services services;
     struct metrics metrics;
     struct deadline drain_look;
     uint64_t drain_end_ms;
@@ -130,10 +136,9 @@ static struct process {
     struct server_config server;
     struct oidc_settings oidc;
     struct embedder *embedder;
+    struct documents_settings documents;
     struct pipeline_settings indexing;
     struct indexer *indexer; /* NULL: not of this process's targets */
-    struct documents_settings documents;
-    const struct route *tables[SERVICE_NR + 2]; /* of the targets, and the probes */
     struct node *nodes;
     unsigned node_n;
     atomic_bool is_draining;
@@ -152,28 +157,31 @@ static void on_turn_end(void *arg)
 static void on_other_event(void *arg, struct str kind, struct lines *rest)
 {
     struct node *node = arg;
+    const struct services *services = &node->services;
     if (str_eq(kind, STR("block"))) {
         struct str address = lines_next(rest);
         blocks_add(node->server.blocks, address, node->loop.now_ms, lines_next_u64(rest));
-    } else if (str_eq(kind, STR("indexing"))) {
-        documents_on_event(&node->documents, kind, rest);
-    } else {
-        broker_on_event(&node->broker, kind, rest);
+    } else if (services->documents == NULL ||
+               !documents_on_event(services->documents, kind, rest)) {
+        if (services->broker != NULL)
+            broker_on_event(services->broker, kind, rest);
     }
 }
 
 static void on_queue_up(void *arg)
 {
     struct node *node = arg;
-    broker_on_up(&node->broker);
-    documents_on_up(&node->documents);
+    authenticate_on_up(&node->server);
+    if (node->services.documents != NULL)
+        documents_on_up(node->services.documents);
 }
 
 /* Requests under way have answers and verbs have replies, or the time is over. */
 static void on_drain_look(struct deadline *deadline)
 {
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
-    broker_drain(&node->broker);
+    if (node->services.broker != NULL)
+        broker_drain(node->services.broker);
     bool is_done = node->server.open_n == 0 && turn_pending_n(node->server.turn) == 0;
     if (is_done || node->loop.now_ms >= node->drain_end_ms)
         loop_finish(&node->loop);
@@ -191,8 +199,34 @@ static void on_wake(void *arg)
     on_drain_look(&node->drain_look);
 }
 
+/* Does this process run that service? */
+static bool has_target(const char *wanted)
+{
+    struct str rest = str_of(config_text(&process.config, "target"));
+    while (rest.at != NULL) {
+        struct str name = str_trim(str_cut(&rest, ','));
+        if (str_eq(name, STR("all")) || str_eq(name, str_of(wanted)))
+            return true;
+    }
+    return false;
+}
+
+/* The services of this process's targets, once the node's server and queue are there. */
+static void init_services(struct node *node)
+{
+    node->broker = (struct broker){.server = &node->server, .queue = node->queue};
+    node->services.queue = node->queue;
+    if (has_target("broker"))
+        node->services.broker = &node->broker;
+    if (has_target("documents"))
+        node->services.documents = documents_create(&node->server, node->queue, &process.documents);
+    node->server.services = &node->services;
+}
+
 static void init_node(struct node *node, unsigned index)
 {
+    const struct route *tables[4] = {probe_routes};
+    unsigned table_n = 1;
     const struct config *c = &process.config;
     unsigned char random[8];
     char hex[17];
@@ -207,6 +241,10 @@ static void init_node(struct node *node, unsigned index)
     node->loop.on_wake = on_wake;
     node->loop.wake_arg = node;
     node->drain_look.on_expire = on_drain_look;
+    if (has_target("broker"))
+        tables[table_n++] = broker_routes;
+    if (has_target("documents"))
+        tables[table_n++] = documents_routes;
     struct queue_config queue = {.redis = &process.redis,
                                  .prefix = config_text(c, "key-prefix"),
                                  .node_id = node->id,
@@ -220,13 +258,9 @@ static void init_node(struct node *node, unsigned index)
                                  .on_up = on_queue_up,
                                  .arg = node};
     node->queue = queue_create(&node->loop, &queue, &node->metrics);
-    node->broker = (struct broker){.server = &node->server, .queue = node->queue};
-    node->documents = (struct documents){.server = &node->server, .queue = node->queue};
     server_init(&node->server, &node->loop, &process.server, queue_turn(node->queue),
-                &node->metrics, process.tables, node->id);
-    node->server.services[SERVICE_BROKER] = &node->broker;
-    node->server.services[SERVICE_DOCUMENTS] = &node->documents;
-    documents_init(&node->documents, &process.documents);
+                &node->metrics, tables, node->id);
+    init_services(node);
     if (oidc_is_wanted(&process.oidc))
         node->server.oidc = oidc_create(&node->loop, &process.oidc);
 }
@@ -237,6 +271,7 @@ static void *run_node(void *arg)
     server_start(&node->server, node->listen_fd);
     loop_run(&node->loop);
     queue_destroy(node->queue);
+    documents_destroy(node->services.documents);
     oidc_destroy(node->server.oidc);
     server_fini(&node->server);
     loop_fini(&node->loop);
@@ -305,16 +340,21 @@ static bool read_oidc(const struct config *c)
     return flag == NULL || wrong(flag, reason);
 }
 
-/* Does this process run that service? */
-static bool has_target(const char *wanted)
+static bool read_documents(void)
 {
-    struct str rest = str_of(config_text(&process.config, "target"));
-    while (rest.at != NULL) {
-        struct str name = str_trim(str_cut(&rest, ','));
-        if (str_eq(name, STR("all")) || str_eq(name, str_of(wanted)))
-            return true;
-    }
-    return false;
+    const struct config *c = &process.config;
+    const char *collection = config_text(c, "public-collection");
+    if (collection[0] == 0 || strlen(collection) > OWNER_MAX_BYTES)
+        return wrong("public-collection", "takes a name of 1 to 128 bytes");
+    process.documents = (struct documents_settings){
+        .embedder = process.embedder,
+        .upload_max_bytes = config_number(c, "upload-max-mib") << 20,
+        .owner_max_bytes = config_number(c, "owner-max-mib") << 20,
+        .cache_max_bytes = config_number(c, "documents-cache-mib") << 20,
+        .public_collection = collection,
+        .ask_ms = config_number(c, "ask-seconds") * 1000,
+    };
+    return true;
 }
 
 /* What documents are embedded and indexed with. */
@@ -322,11 +362,10 @@ static bool read_indexing(void)
 {
     const struct config *c = &process.config;
     const char *key_file = config_text(c, "embeddings-key-file");
-    const char *reason;
-    char *key = NULL;
+    char reason[REASON_MAX], *key = NULL;
     if (key_file != NULL && (key = config_read_secret(key_file)) == NULL)
         return false;
-    process.embedder = embed_create(config_text(c, "embeddings"), key, &reason);
+    process.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
     free(key);
     if (process.embedder == NULL)
         return wrong("embeddings", reason);
@@ -337,25 +376,8 @@ static bool read_indexing(void)
         .lease_ms = config_number(c, "job-lease-seconds") * 1000,
         .cap_bytes = config_number(c, "owner-max-mib") << 20,
     };
-    process.documents = (struct documents_settings){
-        .embedder = process.embedder,
-        .cap_bytes = process.indexing.cap_bytes,
-        .cache_bytes = config_number(c, "documents-cache-mib") << 20,
-        .collection = config_text(c, "public-collection"),
-        .ask_ms = config_number(c, "ask-seconds") * 1000,
-    };
     return vectors_parse_mode(str_of(config_text(c, "vectors")), &process.indexing.vectors) ||
            wrong("vectors", "takes auto, exact or set");
-}
-
-static void pick_routes(void)
-{
-    size_t n = 0;
-    if (has_target("broker"))
-        process.tables[n++] = broker_routes;
-    if (has_target("documents"))
-        process.tables[n++] = documents_routes;
-    process.tables[n] = probe_routes;
 }
 
 static bool read_settings(void)
@@ -390,7 +412,7 @@ static bool read_settings(void)
         return false;
     if (strlen(config_text(c, "key-prefix")) > 64)
         return wrong("key-prefix", "at most 64 bytes");
-    if (!read_indexing())
+    if (!read_indexing() || !read_documents())
         return false;
     process.server = (struct server_config){
         .accounts = &process.accounts,
@@ -401,7 +423,6 @@ static bool read_settings(void)
         .header_max_bytes = config_number(c, "header-max-bytes"),
         .idle_ms = config_number(c, "idle-seconds") * 1000,
     };
-    pick_routes();
     process.node_n = (unsigned)config_number(c, "threads");
     if (process.node_n == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * broker: the BossBot system: queries into topics, claims to engines, answers back (contract,
- * sections 1 to 3). One per thread, hung on the server as `services`. Handlers are one file per
- * verb; routes.c lists them; store.c holds the scripts' calls that several of them share.
+ * sections 1 to 3). One per thread, one of the node's services (services.h). Handlers are one file
+ * per verb; routes.c lists them; store.c holds the scripts' calls that several of them share.
  */
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
 #define PARLEY_SERVICES_BROKER_BROKER_H
 
+#include "services/services.h"
 #include "shared/http/respond.h"
 #include "shared/queue/queue.h"
 
@@ -30,15 +31,13 @@ extern const struct route broker_routes[];
 
 static inline struct broker *broker_of(struct request *r)
 {
-    return r->server->services[SERVICE_BROKER];
+    return services_of(r)->broker;
 }
 
 /* Ends everything that is parked, with its normal empty answer: the node shuts down. */
 void broker_drain(struct broker *broker);
 /* An event that is not the queue's (struct queue_config). */
 void broker_on_event(struct broker *broker, struct str kind, struct lines *rest);
-/* Scripts run (again): asks for the cluster's token key. */
-void broker_on_up(struct broker *broker);
 
 /* --- store.c ---------------------------------------------------------------------------------- */
 

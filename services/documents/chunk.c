@@ -1,46 +1,60 @@
 /* SPDX-License-Identifier: MIT
- * chunk.c - GET /api/docs/{id}/chunks/{index}: one passage, whole (lua/documents/chunk.lua). */
+ * chunk.c - GET /api/docs/{id}/chunks/{index}: one passage of a document, as citations name it. */
 #include "services/documents/handlers.h"
 
 #include "services/documents/passage.h"
+
+enum { BLOCKS_MAX_BYTES = 8 * 65536 };
 
 struct asked {
     struct str doc;
     uint64_t index;
 };
 
-static void on_chunk(struct request *r, enum err error, struct str reply)
+static void answer(struct request *r, struct str filename_json, const struct passage *passage)
 {
     const struct asked *asked = r->state;
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    buf_lit(b, "{\"docId\":");
+    buf_put_json(b, asked->doc);
+    buf_lit(b, ",\"chunkId\":\"");
+    documents_put_chunk_id(b, asked->doc, (uint32_t)asked->index);
+    buf_lit(b, "\",\"chunkIndex\":");
+    buf_put_u64(b, asked->index);
+    buf_lit(b, ",\"text\":");
+    buf_put_json(b, passage->text);
+    buf_lit(b, ",\"filename\":");
+    buf_put(b, filename_json);
+    buf_lit(b, ",\"charStart\":");
+    buf_put_u64(b, passage->start_chars);
+    buf_lit(b, ",\"charEnd\":");
+    buf_put_u64(b, passage->end_chars);
+    buf_put_char(b, '}');
+    respond_json(r, 200, buf_str(b));
+}
+
+static void on_reply(struct request *r, enum err error, struct str reply)
+{
     struct lines lines = lines_of(reply);
     struct passage passage;
-    struct buf memory;
+    struct buf blocks;
     if (documents_refuse(r, error, lines_next(&lines), &lines))
         return;
-    buf_init(&memory, PASSAGE_MAX_BYTES);
-    if (!passage_read(lines.rest, false, &memory, &passage)) {
+    struct str filename_json = lines_next(&lines);
+    buf_init(&blocks, BLOCKS_MAX_BYTES);
+    if (passage_read(lines.rest, &blocks, &passage))
+        answer(r, filename_json, &passage);
+    else
         respond_error(r, ERR_INTERNAL, NULL);
-    } else {
-        struct buf *b = &r->server->scratch;
-        buf_clear(b);
-        buf_printf(b, "{\"docId\":\"%.*s\",\"chunkId\":\"%.*s:%llu\",\"chunkIndex\":%llu,\"text\":",
-                   STR_ARG(asked->doc), STR_ARG(asked->doc), (unsigned long long)asked->index,
-                   (unsigned long long)asked->index);
-        buf_put_json(b, passage.text);
-        buf_lit(b, ",\"filename\":");
-        buf_put(b, passage.filename);
-        buf_printf(b, ",\"charStart\":%llu,\"charEnd\":%llu}",
-                   (unsigned long long)passage.start_chars, (unsigned long long)passage.end_chars);
-        respond_json(r, 200, buf_str(b));
-    }
-    buf_fini(&memory);
+    buf_fini(&blocks);
 }
 
 void documents_chunk(struct request *r)
 {
-    struct str owner, space;
+    struct owner owner;
     struct asked *asked = request_alloc(r, sizeof *asked);
-    if (!documents_owner(r, &owner, &space) || !documents_id(r, &asked->doc))
+    if (!request_owner(r, &owner) || !store_id_param(r, &asked->doc))
         return;
     if (!str_parse_u64(request_path_param(r, "index"), &asked->index) ||
         asked->index > UINT32_MAX) {
@@ -48,8 +62,8 @@ void documents_chunk(struct request *r)
         return;
     }
     r->state = asked;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("chunk"), on_chunk);
-    turn_put(turn, space);
+    struct turn *turn = request_begin_verb(r, LANE_READ, STR("chunk"), on_reply);
+    turn_put(turn, owner.space);
     turn_put(turn, asked->doc);
     turn_put_u64(turn, asked->index);
     turn_end(turn);

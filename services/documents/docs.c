@@ -1,77 +1,163 @@
 /* SPDX-License-Identifier: MIT
- * docs.c - what an owner sees of documents and does to them: the list, one of them, its deletion,
- * its indexing anew (lua/documents/docs.lua, doc.lua, doc_delete.lua, doc_reindex.lua). */
+ * docs.c - an owner's documents: the list, one of them, deletion, reindexing
+ * (lua/documents/docs.lua and its neighbours). The list is asked for a page at a time and answered
+ * whole: there are 10,000 documents at most. */
 #include "services/documents/handlers.h"
 
-static void on_listed(struct request *r, enum err error, struct str reply)
+enum { LIST_MAX_BYTES = 32 << 20, PAGE_DOCS = 1000 };
+
+/* --- one document as JSON --------------------------------------------------------------------- */
+
+static void put_or_null(struct buf *b, struct str json)
 {
+    buf_put(b, json.n > 0 ? json : STR("null"));
+}
+
+static void put_job(struct buf *b, struct lines *lines)
+{
+    struct str id = lines_next(lines), status = lines_next(lines), stage = lines_next(lines);
+    struct str progress = lines_next(lines), error = lines_next(lines);
+    if (status.n == 0) {
+        buf_lit(b, "null");
+        return;
+    }
+    buf_lit(b, "{\"id\":");
+    buf_put_json(b, id);
+    buf_lit(b, ",\"status\":");
+    buf_put_json(b, status);
+    buf_lit(b, ",\"stage\":");
+    buf_put_json(b, stage);
+    buf_lit(b, ",\"progress\":");
+    put_or_null(b, progress);
+    buf_lit(b, ",\"errorMessage\":");
+    put_or_null(b, error);
+    buf_put_char(b, '}');
+}
+
+/* Takes a document's 14 lines. Returns when it was created. */
+static struct str put_document(struct buf *b, struct lines *lines, bool has_chunk_count)
+{
+    buf_lit(b, "{\"id\":");
+    buf_put_json(b, lines_next(lines));
+    buf_lit(b, ",\"filename\":");
+    put_or_null(b, lines_next(lines));
+    buf_lit(b, ",\"contentType\":");
+    buf_put_json(b, lines_next(lines));
+    buf_lit(b, ",\"sizeBytes\":");
+    put_or_null(b, lines_next(lines));
+    buf_lit(b, ",\"status\":");
+    buf_put_json(b, lines_next(lines));
+    struct str created = lines_next(lines);
+    uint64_t created_ms = 0;
+    buf_lit(b, ",\"createdAt\":");
+    buf_put_json_ms(b, str_parse_u64(created, &created_ms) ? created_ms : 0);
+    buf_lit(b, ",\"updatedAt\":");
+    buf_put_json_ms(b, lines_next_u64(lines));
+    struct str chunks = lines_next(lines);
+    if (has_chunk_count) {
+        buf_lit(b, ",\"chunkCount\":");
+        put_or_null(b, chunks);
+    }
+    lines_next(lines); /* path */
+    buf_lit(b, ",\"latestJob\":");
+    put_job(b, lines);
+    buf_put_char(b, '}');
+    return created;
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+struct list {
+    struct owner owner;
+    struct buf json;
+};
+
+static void ask_for_page(struct request *r, struct str before);
+
+static void on_page(struct request *r, enum err error, struct str reply)
+{
+    struct list *list = r->state;
     struct lines lines = lines_of(reply);
+    struct str before = STR("");
     if (documents_refuse(r, error, lines_next(&lines), &lines))
         return;
-    uint64_t n = lines_next_u64(&lines), chunk_n;
-    struct buf *b = &r->server->scratch;
-    buf_clear(b);
-    buf_lit(b, "{\"documents\":[");
-    for (uint64_t i = 0; i < n; i++) {
-        if (i > 0)
-            buf_put_char(b, ',');
-        documents_put(b, &lines, &chunk_n);
-        buf_put_char(b, '}');
+    uint64_t n = lines_next_u64(&lines);
+    for (uint64_t i = 0; i < n && lines_are_left(&lines); i++) {
+        if (list->json.at[list->json.n - 1] != '[')
+            buf_put_char(&list->json, ',');
+        before = put_document(&list->json, &lines, false);
     }
-    buf_lit(b, "]}");
-    respond_json(r, 200, buf_str(b));
+    if (n >= PAGE_DOCS) {
+        ask_for_page(r, before);
+        return;
+    }
+    buf_lit(&list->json, "]}");
+    if (list->json.is_over)
+        respond_error(r, ERR_INTERNAL, NULL);
+    else
+        respond_json(r, 200, buf_str(&list->json));
+}
+
+static void ask_for_page(struct request *r, struct str before)
+{
+    struct list *list = r->state;
+    struct turn *turn = request_begin_verb(r, LANE_READ, STR("docs"), on_page);
+    turn_put(turn, list->owner.space);
+    turn_put(turn, before);
+    turn_end(turn);
+}
+
+static void on_list_gone(struct request *r)
+{
+    struct list *list = r->state;
+    buf_fini(&list->json);
 }
 
 void documents_list(struct request *r)
 {
-    struct str owner, space;
-    uint64_t before;
-    if (!documents_owner(r, &owner, &space) ||
-        !request_param_u64(r, "before", 1, UINT64_MAX, 0, &before))
+    struct list *list = request_alloc(r, sizeof *list);
+    if (!request_owner(r, &list->owner))
         return;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("docs"), on_listed);
-    turn_put(turn, space);
-    if (before == 0)
-        turn_put(turn, STR(""));
-    else
-        turn_put_u64(turn, before);
-    turn_end(turn);
+    buf_init(&list->json, LIST_MAX_BYTES);
+    buf_lit(&list->json, "{\"documents\":[");
+    r->state = list;
+    r->on_gone = on_list_gone;
+    ask_for_page(r, STR(""));
 }
 
-/* Begins a verb about the document of the path, whose id becomes r->state; NULL after an answer. */
+/* --- one of them ------------------------------------------------------------------------------ */
+
+/* Begins a verb on the document of the path, whose first arguments are space and id. NULL: answered
+ * already. */
 static struct turn *begin(struct request *r, enum turn_lane lane, struct str verb,
                           request_reply_cb *on_reply)
 {
-    struct str owner, space, id;
-    if (!documents_owner(r, &owner, &space) || !documents_id(r, &id))
+    struct owner owner;
+    struct str id;
+    if (!request_owner(r, &owner) || !store_id_param(r, &id))
         return NULL;
-    struct str *kept = request_alloc(r, sizeof *kept);
-    *kept = id;
-    r->state = kept;
+    r->state = request_alloc(r, sizeof id);
+    *(struct str *)r->state = id;
     struct turn *turn = request_begin_verb(r, lane, verb, on_reply);
-    turn_put(turn, space);
+    turn_put(turn, owner.space);
     turn_put(turn, id);
     return turn;
 }
 
-static void on_got(struct request *r, enum err error, struct str reply)
+static void on_shown(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
+    struct buf *b = &r->server->scratch;
     if (documents_refuse(r, error, lines_next(&lines), &lines))
         return;
-    uint64_t chunk_n;
-    struct buf *b = &r->server->scratch;
     buf_clear(b);
-    documents_put(b, &lines, &chunk_n);
-    buf_lit(b, ",\"chunkCount\":");
-    buf_put_u64(b, chunk_n);
-    buf_put_char(b, '}');
+    put_document(b, &lines, true);
     respond_json(r, 200, buf_str(b));
 }
 
-void documents_get(struct request *r)
+void documents_show(struct request *r)
 {
-    struct turn *turn = begin(r, LANE_READ, STR("doc"), on_got);
+    struct turn *turn = begin(r, LANE_READ, STR("doc"), on_shown);
     if (turn != NULL)
         turn_end(turn);
 }
@@ -79,8 +165,15 @@ void documents_get(struct request *r)
 static void on_deleted(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!documents_refuse(r, error, lines_next(&lines), &lines))
-        respond_json(r, 200, STR("{\"status\":\"OK\"}"));
+    const struct str *id = r->state;
+    struct buf *b = &r->server->scratch;
+    if (documents_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    buf_clear(b);
+    buf_lit(b, "{\"status\":\"OK\",\"documentId\":");
+    buf_put_json(b, *id);
+    buf_put_char(b, '}');
+    respond_json(r, 200, buf_str(b));
 }
 
 void documents_delete(struct request *r)
@@ -90,15 +183,16 @@ void documents_delete(struct request *r)
         turn_end(turn);
 }
 
-static void on_queued_again(struct request *r, enum err error, struct str reply)
+static void on_reindexed(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
+    const struct str *id = r->state;
+    struct buf *b = &r->server->scratch;
     if (documents_refuse(r, error, lines_next(&lines), &lines))
         return;
-    struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"documentId\":");
-    buf_put_json(b, *(const struct str *)r->state);
+    buf_put_json(b, *id);
     buf_lit(b, ",\"jobId\":");
     buf_put_json(b, lines_next(&lines));
     buf_lit(b, ",\"status\":\"QUEUED\"}");
@@ -107,9 +201,9 @@ static void on_queued_again(struct request *r, enum err error, struct str reply)
 
 void documents_reindex(struct request *r)
 {
-    struct turn *turn = begin(r, LANE_ADD, STR("doc_reindex"), on_queued_again);
+    struct turn *turn = begin(r, LANE_ADD, STR("doc_reindex"), on_reindexed);
     if (turn == NULL)
         return;
-    turn_put(turn, documents_new_id(r));
+    turn_put(turn, store_new_id(r));
     turn_end(turn);
 }

@@ -1,76 +1,111 @@
 /* SPDX-License-Identifier: MIT
  *
- * documents: DocuChat and the RAG chatbot (contract, sections 4 and 5): uploads, what is found in
- * them, and questions that are answered from it. Indexing itself is the indexer's. One per thread;
- * handlers are one file per verb, routes.c lists them, store.c has what several of them share.
+ * documents: the document service: uploads and what became of them, searching them, asking over
+ * them (contract, sections 4 and 5). One per thread, one of the node's services (services.h).
+ * Handlers are one file per verb; routes.c lists them; store.c holds what several of them share.
+ *
+ * Owners never meet: every verb takes a space, an owner's documents (`o:<name>`) or a collection
+ * (`c:<name>`), and what is of another space does not exist for it.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 #define PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 
-#include "shared/http/client.h"
+#include "services/services.h"
 #include "shared/http/respond.h"
 #include "shared/queue/queue.h"
 #include "shared/rag/embed.h"
 
 enum {
-    DOCUMENT_ID_BYTES = 24,
-    DOCUMENT_MAX_BYTES = 25 << 20,
-    TOP_K_MAX = 20,
-    QUESTION_MAX_CHARS = 4000,
     OWNER_MAX_BYTES = 128,
+    SPACE_MAX_BYTES = 3 * OWNER_MAX_BYTES + 2, /* as a name */
+    ID_BYTES = 24,
+    QUESTION_MAX_CHARS = 4000,
+    TOP_K_MAX = 20,
+    TOP_K_USUAL = 5,
+    UPLOAD_MOST_MIB = 25, /* what --upload-max-mib may be at most */
+    UPLOADS_A_MINUTE = 5, /* of one owner */
+    UPLOADS_AN_HOUR = 50,
 };
 
-/* The process's settings, shared by its threads. */
+/* What all threads share; does not change while they run. */
 struct documents_settings {
     struct embedder *embedder;
-    uint64_t cap_bytes;     /* of one owner */
-    size_t cache_bytes;     /* of packs that a thread keeps */
-    const char *collection; /* of POST /ask */
-    uint64_t ask_ms;        /* for an answer to a question */
+    uint64_t upload_max_bytes; /* of one document */
+    uint64_t owner_max_bytes;  /* of all that is stored for one owner */
+    uint64_t cache_max_bytes;  /* of search indexes, per thread */
+    const char *public_collection;
+    uint64_t ask_ms; /* how long a question may wait for its answer */
+};
+
+/* Uploads of this thread, in the order that they are stored. */
+struct uploads {
+    struct upload *first, *last;
+    unsigned n;
 };
 
 struct documents {
     struct server *server;
     struct queue *queue;
     const struct documents_settings *settings;
-    struct http_client *client; /* for the embedding model's server; NULL with a quick embedder */
-    struct pack_cache *cache;
-    struct indexing_watch *indexing; /* open /ws/indexing sockets */
+    struct http_client *client; /* for the embedding model's server; NULL where it needs none */
+    struct cache *cache;
+    struct uploads uploads;
+    struct indexing *indexing;
+    struct retrieve_op *retrievals; /* under way */
+    bool has_embedding_failed;      /* the last one did */
 };
 
 extern const struct route documents_routes[];
 
-/* Fills in what the thread needs; `server` and `queue` are set already. */
-void documents_init(struct documents *documents, const struct documents_settings *settings);
-void documents_fini(struct documents *documents);
-/* An event that is not the queue's (struct queue_config). */
-void documents_on_event(struct documents *documents, struct str kind, struct lines *rest);
-/* Both connections stand (again): what was missed is asked for. */
-void documents_on_up(struct documents *documents);
-
 static inline struct documents *documents_of(struct request *r)
 {
-    return r->server->services[SERVICE_DOCUMENTS];
+    return services_of(r)->documents;
 }
+
+/* `server` and `queue` are borrowed, and outlive it; `settings` too. */
+struct documents *documents_create(struct server *server, struct queue *queue,
+                                   const struct documents_settings *settings) must_check;
+/* Accepts NULL. */
+void documents_destroy(struct documents *documents);
+/* An event that is not the queue's (struct queue_config). True when it was for this service. */
+bool documents_on_event(struct documents *documents, struct str kind, struct lines *rest);
+/* Scripts run (again): messages may have been missed. */
+void documents_on_up(struct documents *documents);
 
 /* --- store.c ---------------------------------------------------------------------------------- */
 
-/* Whose documents the request is about: the account of role user, or the user that a frontend names
- * in the parameter OnBehalfOf. Answers 400 or 403 and returns false otherwise. *ret_owner is a name
- * (buf_put_name), *ret_space `o:<owner>`, both in the request's pool. */
-bool documents_owner(struct request *r, struct str *ret_owner, struct str *ret_space) must_check;
-/* The path's `{id}`; answers 404 and returns false when it can be no document's. */
-bool documents_id(struct request *r, struct str *ret_id) must_check;
-/* 24 random hex digits, in the request's pool. */
-struct str documents_new_id(struct request *r);
-/* Answers what a verb's reply says against the request (missing, limited, full, ...) and returns
- * true; false for "ok" and all tags that are a success. `rest` are the lines behind the tag. */
-bool documents_refuse(struct request *r, enum err error, struct str tag, struct lines *rest);
-/* Puts a document's 14 lines as a JSON object, without the closing brace. */
-void documents_put(struct buf *b, struct lines *lines, uint64_t *ret_chunk_n);
+/* Whose documents the request is about. All in the request's pool. */
+struct owner {
+    struct str name;       /* what it is told as */
+    struct str name_token; /* as a name for keys and lines */
+    struct str space;      /* "o:<name_token>" */
+};
+/* Role user: itself, whoever OnBehalfOf names. Role frontend: the query parameter OnBehalfOf, which
+ * it must give. Answers 400 or 403 and returns false otherwise. */
+bool request_owner(struct request *r, struct owner *ret_owner) must_check;
 
-/* The verb's argument for limits: "upload:<owner>:5:60,...". In the request's pool. */
-struct str documents_limits(struct request *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* The path's `{id}`: a document's id, 24 lower-case hex digits. Answers 404 and returns false for
+ * anything else. */
+bool store_id_param(struct request *r, struct str *ret_id) must_check;
+/* The member `name` of the body: a text of 1 to `max` characters, not only white space. Answers 400
+ * and returns false otherwise. */
+bool store_question_member(struct request *r, const char *name, size_t max,
+                           struct str *ret_text) must_check;
+/* The member `name`: a whole number from 1 to TOP_K_MAX; 5 when it is absent. Answers 400 and
+ * returns false otherwise. */
+bool store_top_k_member(struct request *r, const char *name, unsigned *ret_n) must_check;
+/* A new id, in the request's pool. */
+struct str store_new_id(struct request *r);
+
+/* Answers what a verb's reply says against the request and returns true; false for "ok" and all
+ * tags that are a success. Takes what it needs off `rest`. */
+bool documents_refuse(struct request *r, enum err error, struct str tag, struct lines *rest);
+/* Answers 429 with Retry-After and RateLimit-* headers: `limit` requests within `window_s` are
+ * used up for `retry_ms`. */
+void documents_refuse_limited(struct request *r, uint64_t retry_ms, uint64_t limit,
+                              uint64_t window_s);
+
+/* Puts the `chunkId` of a passage: "<document>:<chunk>". */
+void documents_put_chunk_id(struct buf *b, struct str doc, uint32_t chunk);
 
 #endif

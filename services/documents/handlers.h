@@ -8,7 +8,9 @@
 #include "services/documents/documents.h"
 
 handler documents_me;
-handler documents_upload, documents_list, documents_get, documents_delete, documents_reindex;
-handler documents_chunk, documents_retrieve, documents_indexing;
+handler documents_upload, documents_list, documents_show, documents_delete, documents_reindex;
+handler documents_chunk, documents_retrieve, documents_watch;
+handler documents_ask, documents_rewrite, documents_rag_ask;
+handler documents_agent_run, documents_agent_stream;
 
 #endif

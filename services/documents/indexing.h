@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * indexing: the open /ws/indexing sockets of one thread, see indexing_ws.c.
+ * indexing: who watches on this node how documents are indexed (GET /ws/indexing), and the events
+ * that come for them, whichever node or indexer they are from. One per thread, used on its thread
+ * only.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_INDEXING_H
 #define PARLEY_SERVICES_DOCUMENTS_INDEXING_H
 
-#include "shared/http/server.h"
+#include "services/documents/documents.h"
 
-struct indexing_watch *indexing_watch_create(struct server *server) must_check;
-/* All sockets are closed by then. Accepts NULL. */
-void indexing_watch_destroy(struct indexing_watch *watch);
+struct indexing;
+
+struct indexing *indexing_create(struct documents *documents) must_check;
+/* Accepts NULL. No verb may be under way. */
+void indexing_destroy(struct indexing *indexing);
+/* An event `indexing`; `rest`: what is behind its first line. */
+void indexing_on_event(struct indexing *indexing, struct lines *rest);
+/* Messages may have been missed: what is watched is looked at anew. */
+void indexing_on_up(struct indexing *indexing);
 
 #endif

@@ -1,36 +1,27 @@
 /* SPDX-License-Identifier: MIT
- * passage.c - see passage.h. Text is kept in compressed blocks, so a passage takes one or two of
- * them however long the document is. */
+ * passage.c - see passage.h. */
 #include "services/documents/passage.h"
 
-#include "shared/queue/lines.h"
 #include "shared/rag/text_blocks.h"
 
-bool passage_read(struct str reply, bool has_url, struct buf *memory, struct passage *ret_passage)
+bool passage_read(struct str rest, struct buf *blocks, struct passage *ret_passage)
 {
-    const char *nul = reply.n == 0 ? NULL : memchr(reply.at, 0, reply.n);
-    if (nul == NULL)
-        return false;
-    struct lines head = lines_of((struct str){reply.at, (size_t)(nul - reply.at)});
-    struct lines blocks = lines_of((struct str){nul + 1, reply.n - (size_t)(nul - reply.at) - 1});
-    struct passage passage = {.filename = lines_next(&head)};
-    if (has_url)
-        passage.url = lines_next(&head);
-    (void)lines_next(&head); /* the generation */
-    uint64_t start = lines_next_u64(&head), end = lines_next_u64(&head);
-    passage.start_chars = lines_next_u64(&head);
-    passage.end_chars = lines_next_u64(&head);
-    uint64_t skipped = lines_next_u64(&head) * TEXT_BLOCK_BYTES;
+    struct lines lines = lines_of(str_cut(&rest, 0)), parts = lines_of(rest);
+    struct passage passage = {.generation = lines_next_u64(&lines)};
     struct str block;
-    size_t before = memory->n;
-    while (blocks.rest.n > 0) {
-        if (memory->n - before >= PASSAGE_MAX_BYTES || !lines_next_part(&blocks, &block) ||
-            !text_block_put(memory, block))
+    uint64_t from = lines_next_u64(&lines), to = lines_next_u64(&lines);
+    passage.start_chars = lines_next_u64(&lines);
+    passage.end_chars = lines_next_u64(&lines);
+    uint64_t base = lines_next_u64(&lines) * TEXT_BLOCK_BYTES;
+    buf_clear(blocks);
+    while (lines_next_part(&parts, &block))
+        if (!text_block_put(blocks, block))
             return false;
-    }
-    if (start < skipped || end < start || end - skipped > memory->n - before)
+    if (blocks->is_over || from < base || to < from || to - base > blocks->n)
         return false;
-    passage.text = (struct str){memory->at + before + (start - skipped), end - start};
+    passage.text = (struct str){blocks->at + (from - base), to - from};
+    if (!str_is_utf8(passage.text))
+        return false;
     *ret_passage = passage;
     return true;
 }

@@ -1,360 +1,486 @@
 /* SPDX-License-Identifier: MIT
- * retrieve.c - see retrieve.h (lua/documents/search.lua, packs.lua, passages.lua). One round trip
- * tells whether the packs that this thread keeps are still what is searched, and what a vector set
- * finds; the search itself is the node's; a second one brings the texts. A space whose packs are
- * not here costs as many more as they take, once.
+ * retrieve.c - see retrieve.h.
  *
- * Several requests may do this to one space at a time: packs never change, so what one has put in
- * is right for all, and the list of what is searched is taken from the newest version only. */
+ *   start ----> ADMITTING ----> EMBEDDING ----> SEARCHING <-------------+
+ *     |   server     |  quick embedder ^  |         |                   | went in between: once
+ * more
+ *     +--------------+-----------------+  |         | newer version     |
+ *                                 fails   |         v                   |
+ *                                 or slow +--> LOADING ---> ranked ---> READING ----> done
+ *
+ * Each state but the first suspends: for a verb, the embedding model's server, or packs. Whatever
+ * goes wrong with the embedding costs its half of the ranking and no more: words are searched all
+ * the same. A verb cannot be called back, so a retrieval that is freed during one stays until the
+ * reply (is_freed).
+ *
+ * What is told as the score is how sure one may be that the passage is about the question, by both
+ * measures: 1 - (1 - cosine) * (1 - coverage). The order is the index's, which is better than any
+ * one number (reciprocal rank over both); a hit is told at least the score of those behind it, so
+ * that scores fall with the order. Passages under LEAST_SCORE are not told: they share a
+ * letter or two with the question, and a question that only finds such has found nothing. */
 #include "services/documents/retrieve.h"
 
 #include "services/documents/cache.h"
 #include "services/documents/passage.h"
 #include "shared/base/clock.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-enum { CANDIDATES = 100, PASSAGES_MAX_BYTES = PASSAGE_MAX_BYTES };
-/* A passage that shares no word with the question counts only from this cosine on. */
-static const float cosine_min = 0.25f;
-/* What rag_index_search gives to the first by one measure (reciprocal rank, k = 60). */
-static const double first_by_one = 1.0 / 61;
+enum {
+    RETRIEVE_MAX_MS = 15000,
+    EMBED_MAX_MS = 4000,
+    NEAR_N = RAG_HITS_MAX,
+    LOOKS_MAX = 4, /* at what is searched; after that what is at hand must do */
+    BLOCKS_MAX_BYTES = 8 * 65536,
+};
+static const double least_score = 0.2;
 
-struct retrieve {
-    struct request *r;
-    struct documents *documents;
-    struct retrieve_settings settings;
-    retrieve_callback *on_done;
-    struct embedding *embedding; /* under way */
-    float *vector;               /* in the request's pool; NULL: none */
-    uint32_t dimension;
-    bool is_over;
-    uint64_t start_us;
-    uint64_t version;
-    struct rag_mark *marks; /* all that is searched, when the version is new here */
-    size_t mark_n;
-    struct rag_near *near; /* what a vector set found */
-    size_t near_n;
-    bool is_set; /* the space has a vector set: `near` is all there is */
-    struct rag_hit hits[CANDIDATES];
-    size_t hit_n;
-    struct retrieved result;
+enum state { ADMITTING, EMBEDDING, SEARCHING, LOADING, READING, DONE, STATE_NR };
+
+/* What was found, before its text is there. */
+struct found {
+    struct str doc;
+    uint64_t generation;
+    uint32_t chunk;
+    float cosine, coverage;
+    double score;
 };
 
-static struct retrieve *retrieve_of(struct request *r);
-static void search(struct retrieve *op);
+struct retrieve_op {
+    struct retrieval base;
+    struct documents *documents;
+    struct retrieve_op *previous, *next; /* of those under way */
+    retrieve_cb *on_done;
+    void *context;
+    struct turn_call call;
+    struct deadline deadline, embed_deadline;
+    struct embedding *embedding;
+    struct cache_space *cached; /* entered from SEARCHING to ranked */
+    struct cache_wait wait;
+    h2o_mem_pool_t pool; /* all below, and the hits */
+    struct str space, question, limits;
+    struct nonce_id nonce;
+    float *vector;
+    uint32_t dimension;
+    struct rag_near *near; /* of the last search */
+    size_t near_n;
+    struct found found[TOP_K_MAX];
+    size_t found_n;
+    unsigned n, look_n;
+    enum state state;
+    uint64_t start_ms;
+    bool is_calling, is_freed, is_same_model;
+};
 
-static void fail(struct retrieve *op, enum err error, const char *detail)
+static struct retrieve_op *op_of_call(struct turn_call *call)
 {
-    op->is_over = true;
-    respond_error(op->r, error, detail);
-    op->on_done(op->r, NULL);
+    return H2O_STRUCT_FROM_MEMBER(struct retrieve_op, call, call);
 }
 
-/* --- reading the texts -------------------------------------------------------------------------
- */
-
-static void finish(struct retrieve *op)
+static struct str keep(struct retrieve_op *op, struct str s)
 {
-    op->is_over = true;
-    op->result.version = op->version;
-    op->result.took_ms = (clock_mono_us() - op->start_us) / 1000;
-    op->on_done(op->r, &op->result);
+    char *twin = h2o_mem_alloc_pool(&op->pool, s.n + 1);
+    if (s.n > 0)
+        memcpy(twin, s.at, s.n);
+    return (struct str){twin, s.n};
 }
 
-static void on_passages(struct request *r, enum err error, struct str reply)
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void destroy(struct retrieve_op *op)
 {
-    struct retrieve *op = retrieve_of(r);
-    if (error != ERR_OK) {
-        fail(op, error, NULL);
+    free(op->vector);
+    h2o_mem_clear_pool(&op->pool);
+    free(op);
+}
+
+/* Everything that could call back is ended, but for a verb. */
+static void let_go(struct retrieve_op *op)
+{
+    struct documents *documents = op->documents;
+    if (op->state == DONE)
         return;
-    }
-    struct found *found = request_alloc(r, op->hit_n * sizeof *found);
-    struct lines parts = lines_of(reply);
-    struct buf memory;
-    struct str part;
-    buf_init(&memory, PASSAGE_MAX_BYTES);
-    double whole = first_by_one * (op->near_n > 0 || op->vector != NULL ? 2 : 1);
-    for (size_t i = 0; i < op->hit_n && lines_next_part(&parts, &part); i++) {
-        struct passage passage;
-        struct lines inside = lines_of(part);
-        buf_clear(&memory);
-        if (!str_eq(lines_next(&inside), STR("ok")) ||
-            !passage_read(inside.rest, true, &memory, &passage))
-            continue; /* deleted, or indexed anew, a moment ago */
-        double score = op->hits[i].score / whole;
-        found[op->result.n++] = (struct found){
-            .doc = request_copy(r, op->marks[i].doc),
-            .generation = op->marks[i].generation,
-            .chunk = op->hits[i].chunk,
-            .title = request_copy(r, passage.filename),
-            .url = request_copy(r, passage.url),
-            .text = request_copy(r, passage.text),
-            .start_chars = passage.start_chars,
-            .end_chars = passage.end_chars,
-            .score = score > 1 ? 1 : score,
-        };
-    }
-    buf_fini(&memory);
-    op->result.found = found;
-    finish(op);
+    op->state = DONE;
+    loop_cancel_deadline(documents->server->loop, &op->deadline);
+    loop_cancel_deadline(documents->server->loop, &op->embed_deadline);
+    embed_cancel(documents->settings->embedder, op->embedding);
+    op->embedding = NULL;
+    cache_stop_waiting(&op->wait);
+    cache_leave(documents->cache, op->cached);
+    op->cached = NULL;
+    *(op->previous == NULL ? &documents->retrievals : &op->previous->next) = op->next;
+    if (op->next != NULL)
+        op->next->previous = op->previous;
 }
 
-/* --- searching ---------------------------------------------------------------------------------
- */
-
-static void search(struct retrieve *op)
+static void finish(struct retrieve_op *op, enum err error)
 {
-    struct cached_space *space = cache_use(op->documents->cache, op->settings.space);
-    struct rag_query query = {.text = op->settings.question,
-                              .vector = op->is_set ? NULL : op->vector,
-                              .dimension = op->dimension,
-                              .near = op->near,
-                              .near_n = op->near_n};
-    size_t n = rag_index_search(space->index, &query, CANDIDATES, op->hits);
-    for (size_t i = 0; i < n && op->hit_n < op->settings.top_k; i++)
-        if (op->hits[i].bm25 > 0 || op->hits[i].cosine >= cosine_min)
-            op->hits[op->hit_n++] = op->hits[i];
-    if (op->hit_n == 0) {
-        finish(op);
-        return;
-    }
-    /* The index may change before the texts are here: what is needed of the documents is kept. */
-    op->marks = request_alloc(op->r, op->hit_n * sizeof *op->marks);
-    struct turn *turn = request_begin_plain_verb(op->r, LANE_READ, STR("passages"), on_passages);
-    turn_put(turn, op->settings.space);
-    turn_put_u64(turn, op->hit_n);
-    for (size_t i = 0; i < op->hit_n; i++) {
-        const struct rag_document *document = op->hits[i].document;
-        op->marks[i].doc = request_copy(op->r, document->id);
-        op->marks[i].generation = document->generation;
-        turn_put(turn, op->marks[i].doc);
-        turn_put_u64(turn, document->generation);
-        turn_put_u64(turn, op->hits[i].chunk);
-    }
-    turn_end(turn);
+    let_go(op);
+    op->base.error = error;
+    op->base.took_ms = clock_mono_ms() - op->start_ms;
+    if (error != ERR_OK)
+        op->base.hit_n = 0;
+    op->on_done(&op->base, op->context);
 }
 
-/* --- packs -------------------------------------------------------------------------------------
- */
-
-static void fetch(struct retrieve *op);
-
-static void on_packs(struct request *r, enum err error, struct str reply)
+void retrieve_free(struct retrieval *retrieval)
 {
-    struct retrieve *op = retrieve_of(r);
-    if (error != ERR_OK) {
-        fail(op, error, NULL);
+    struct retrieve_op *op = (struct retrieve_op *)retrieval;
+    if (op == NULL)
         return;
-    }
-    struct cached_space *space = cache_use(op->documents->cache, op->settings.space);
-    struct lines parts = lines_of(reply);
-    struct str doc, generation, title, url, pack;
-    while (lines_next_part(&parts, &doc) && lines_next_part(&parts, &generation) &&
-           lines_next_part(&parts, &title) && lines_next_part(&parts, &url) &&
-           lines_next_part(&parts, &pack)) {
-        uint64_t number = 0;
-        bool is_sound = str_parse_u64(generation, &number) && pack.n > 0 &&
-                        rag_index_put(space->index, doc, number, title, url, pack);
-        if (pack.n > 0 && !is_sound)
-            log_write(LOG_ERROR, "a document's pack is damaged: index it anew",
-                      LOG_STR("document", doc));
-        for (size_t i = 0; i < op->mark_n && !is_sound; i++)
-            if (str_eq(op->marks[i].doc, doc))
-                op->marks[i].doc.n = 0; /* gone or damaged: not asked for again */
-    }
-    fetch(op);
+    let_go(op);
+    op->is_freed = true;
+    if (!op->is_calling)
+        destroy(op);
 }
 
-/* Asks for what is searched but not here; searches when all is. */
-static void fetch(struct retrieve *op)
+void retrieve_end_all(struct documents *documents)
 {
-    struct cached_space *space = cache_use(op->documents->cache, op->settings.space);
-    enum { ASKED_MAX = 200 };
-    struct turn *turn = NULL;
-    unsigned asked_n = 0;
-    for (size_t i = 0; i < op->mark_n && asked_n < ASKED_MAX; i++) {
-        const struct rag_mark *mark = &op->marks[i];
-        if (mark->doc.n == 0 || rag_index_has(space->index, mark->doc, mark->generation))
-            continue;
-        if (asked_n++ == 0) {
-            turn = request_begin_plain_verb(op->r, LANE_READ, STR("packs"), on_packs);
-            turn_put(turn, op->settings.space);
-        }
-        turn_put(turn, mark->doc);
-        turn_put_u64(turn, mark->generation);
+    while (documents->retrievals != NULL)
+        finish(documents->retrievals, ERR_DRAINING);
+}
+
+static void on_late(struct deadline *deadline)
+{
+    finish(H2O_STRUCT_FROM_MEMBER(struct retrieve_op, deadline, deadline), ERR_TIMEOUT);
+}
+
+/* --- verbs ------------------------------------------------------------------------------------ */
+
+static struct turn *begin(struct retrieve_op *op, struct str verb, bool takes_nonce,
+                          void (*on_reply)(struct turn_call *call, enum err error,
+                                           struct str reply))
+{
+    struct turn *turn = op->documents->server->turn;
+    op->is_calling = true;
+    op->call.on_reply = on_reply;
+    if (takes_nonce)
+        turn_begin(turn, &op->call, LANE_READ, verb, &op->nonce);
+    else
+        turn_begin_plain(turn, &op->call, LANE_READ, verb);
+    return turn;
+}
+
+/* True when somebody still waits for what the verb said, and it said nothing against it. */
+static bool has_reply(struct retrieve_op *op, enum err error, struct str reply)
+{
+    op->is_calling = false;
+    if (op->is_freed) {
+        destroy(op);
+        return false;
     }
-    if (turn != NULL) {
-        turn_end(turn);
-        return;
+    if (op->state == DONE)
+        return false;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (error == ERR_OK && str_eq(tag, STR("replay"))) {
+        metrics_add(op->documents->server->metrics, METRIC_NONCES_REUSED, 1);
+        error = ERR_NONCE_USED;
+    } else if (error == ERR_OK && str_eq(tag, STR("limited"))) {
+        op->base.retry_ms = lines_next_u64(&lines);
+        op->base.limit = lines_next_u64(&lines);
+        op->base.window_s = lines_next_u64(&lines);
+        error = ERR_RATE_LIMITED;
     }
-    if (op->version > space->version) {
-        rag_index_keep(space->index, op->marks, op->mark_n);
-        space->version = op->version;
+    if (error != ERR_OK)
+        finish(op, error);
+    return error == ERR_OK;
+}
+
+/* --- the question's vector -------------------------------------------------------------------- */
+
+static void search(struct retrieve_op *op);
+
+static void on_embedded(void *context, const float *vector, uint32_t dimension, const char *reason)
+{
+    struct retrieve_op *op = context;
+    op->embedding = NULL;
+    loop_cancel_deadline(op->documents->server->loop, &op->embed_deadline);
+    op->documents->has_embedding_failed = vector == NULL;
+    if (vector == NULL) {
+        log_write(LOG_WARN, "a question is searched by words alone: it could not be embedded",
+                  LOG_S("reason", reason));
+    } else {
+        op->vector = calloc(dimension, sizeof *vector);
+        if (op->vector == NULL)
+            abort();
+        memcpy(op->vector, vector, dimension * sizeof *vector);
+        op->dimension = dimension;
     }
     search(op);
 }
 
-/* --- what Redis says ---------------------------------------------------------------------------
- */
-
-static void read_marks(struct retrieve *op, struct lines *lines, uint64_t n)
+static void on_embed_late(struct deadline *deadline)
 {
-    op->marks = request_alloc(op->r, (size_t)(n + 1) * sizeof *op->marks);
-    for (uint64_t i = 0; i < n && lines_are_left(lines); i++) {
-        struct str generation = lines_next(lines), doc = str_cut(&generation, ' ');
-        struct rag_mark *mark = &op->marks[op->mark_n];
-        mark->doc = request_copy(op->r, doc);
-        if (generation.at != NULL && str_parse_u64(generation, &mark->generation))
-            op->mark_n++;
-    }
+    struct retrieve_op *op = H2O_STRUCT_FROM_MEMBER(struct retrieve_op, embed_deadline, deadline);
+    embed_cancel(op->documents->settings->embedder, op->embedding);
+    on_embedded(op, NULL, 0, "no answer in time");
 }
 
-static void read_near(struct retrieve *op, struct str text)
+static void on_admitted(struct turn_call *call, enum err error, struct str reply)
 {
-    struct lines lines = lines_of(text);
-    op->near = request_alloc(op->r, CANDIDATES * sizeof *op->near);
-    while (text.n > 0 && lines_are_left(&lines) && op->near_n < CANDIDATES) {
-        struct str rest = lines_next(&lines), doc = str_cut(&rest, ' ');
-        struct str generation = str_cut(&rest, ' '), chunk = str_cut(&rest, ' ');
-        struct rag_near *near = &op->near[op->near_n];
-        uint64_t number = 0;
-        double similarity = 0;
-        if (rest.at == NULL || !str_parse_u64(generation, &near->generation) ||
-            !str_parse_u64(chunk, &number) || !str_parse_double(rest, &similarity))
-            continue;
-        near->doc = request_copy(op->r, doc);
-        near->chunk = (uint32_t)number;
-        near->similarity = (float)similarity;
-        op->near_n++;
-    }
+    struct retrieve_op *op = op_of_call(call);
+    if (!has_reply(op, error, reply))
+        return;
+    op->nonce.is_set = false;
+    op->limits.n = 0;
+    op->state = EMBEDDING;
+    op->embed_deadline.on_expire = on_embed_late;
+    loop_set_deadline(op->documents->server->loop, &op->embed_deadline, EMBED_MAX_MS);
+    op->embedding = embed_start(op->documents->settings->embedder, op->documents->client,
+                                op->question, on_embedded, op);
 }
 
-static void on_searched(struct request *r, enum err error, struct str reply)
+/* The server is asked for nothing that the request's limits refuse. */
+static void admit(struct retrieve_op *op)
 {
-    struct retrieve *op = retrieve_of(r);
-    const char *nul = reply.n == 0 ? NULL : memchr(reply.at, 0, reply.n);
-    size_t head_n = nul == NULL ? reply.n : (size_t)(nul - reply.at);
-    struct lines lines = lines_of((struct str){reply.at, head_n});
-    if (documents_refuse(r, error, lines_next(&lines), &lines)) {
-        op->is_over = true;
-        op->on_done(r, NULL);
-        return;
-    }
-    struct cached_space *space = cache_use(op->documents->cache, op->settings.space);
-    op->version = lines_next_u64(&lines);
-    (void)lines_next(&lines); /* the model */
-    (void)lines_next(&lines); /* its dimension */
-    op->is_set = str_eq(lines_next(&lines), STR("set"));
-    uint64_t n = lines_next_u64(&lines);
-    read_marks(op, &lines, n);
-    if (nul != NULL)
-        read_near(op, (struct str){nul + 1, reply.n - head_n - 1});
-    if (op->version == 0) { /* no document was ever indexed here */
-        finish(op);
-        return;
-    }
-    if (op->version == space->version)
+    op->state = ADMITTING;
+    struct turn *turn = begin(op, STR("admit"), true, on_admitted);
+    turn_put(turn, op->limits);
+    turn_end(turn);
+}
+
+/* --- searching -------------------------------------------------------------------------------- */
+
+static void rank(struct retrieve_op *op);
+
+static void on_loaded(struct cache_wait *wait, enum err error)
+{
+    struct retrieve_op *op = H2O_STRUCT_FROM_MEMBER(struct retrieve_op, wait, wait);
+    if (error == ERR_CONFLICT && op->look_n < LOOKS_MAX)
         search(op);
+    else if (error == ERR_OK || error == ERR_CONFLICT)
+        rank(op);
     else
-        fetch(op);
+        finish(op, error);
 }
 
-static void ask_redis(struct retrieve *op)
+/* Lines "<doc> <generation> <chunk> <similarity>". */
+static void read_near(struct retrieve_op *op, struct str rest)
 {
-    struct cached_space *space = cache_use(op->documents->cache, op->settings.space);
-    struct turn *turn = request_begin_verb(op->r, LANE_READ, STR("search"), on_searched);
-    turn_put(turn, op->settings.space);
-    turn_put(turn, op->settings.limits.at == NULL ? STR("") : op->settings.limits);
-    if (space->version == 0)
-        turn_put(turn, STR(""));
-    else
-        turn_put_u64(turn, space->version);
-    turn_put_u64(turn, CANDIDATES);
-    /* Little-endian, as every machine that this is built for has it. */
-    turn_put(turn, op->vector == NULL ? STR("")
-                                      : (struct str){(const char *)op->vector,
-                                                     op->dimension * sizeof *op->vector});
+    struct str line;
+    double similarity;
+    uint64_t chunk;
+    op->near = h2o_mem_alloc_pool(&op->pool, NEAR_N * sizeof *op->near);
+    op->near_n = 0;
+    rest = keep(op, rest);
+    while (op->near_n < NEAR_N && (line = str_cut(&rest, '\n')).at != NULL) {
+        struct rag_near near = {.doc = str_cut(&line, ' ')};
+        if (!str_parse_u64(str_cut(&line, ' '), &near.generation) ||
+            !str_parse_u64(str_cut(&line, ' '), &chunk) || chunk > UINT32_MAX ||
+            !str_parse_double(line, &similarity))
+            continue;
+        near.chunk = (uint32_t)chunk;
+        near.similarity = (float)similarity;
+        op->near[op->near_n++] = near;
+    }
+}
+
+static void on_searched(struct turn_call *call, enum err error, struct str reply)
+{
+    struct retrieve_op *op = op_of_call(call);
+    if (!has_reply(op, error, reply))
+        return;
+    op->nonce.is_set = false;
+    op->limits.n = 0;
+    struct str rest = reply, head = str_cut(&rest, 0);
+    struct lines lines = lines_of(head);
+    lines_next(&lines); /* ok */
+    struct str version_text = lines_next(&lines), model = lines_next(&lines);
+    uint64_t version = 0;
+    if (!str_parse_u64(version_text, &version)) {
+        finish(op, ERR_INTERNAL);
+        return;
+    }
+    op->is_same_model = str_eq(model, str_of(op->documents->settings->embedder->name));
+    for (int skipped = 0; skipped < 3; skipped++)
+        lines_next(&lines); /* dimension, vectors, n */
+    read_near(op, rest);
+    if (str_eq(version_text, cache_version(op->cached))) {
+        rank(op);
+        return;
+    }
+    op->state = LOADING;
+    op->wait.on_loaded = on_loaded;
+    if (cache_load(op->documents->cache, op->cached, version, lines.rest, &op->wait))
+        rank(op);
+}
+
+static void search(struct retrieve_op *op)
+{
+    struct str vector = {(const char *)op->vector, op->dimension * sizeof *op->vector};
+    op->state = SEARCHING;
+    op->look_n++;
+    if (op->cached == NULL)
+        op->cached = cache_enter(op->documents->cache, op->space);
+    struct turn *turn = begin(op, STR("search"), true, on_searched);
+    turn_put(turn, op->space);
+    turn_put(turn, op->limits);
+    turn_put(turn, cache_version(op->cached));
+    turn_put_u64(turn, NEAR_N);
+    turn_put(turn, vector);
     turn_put(turn, str_of(op->documents->settings->embedder->name));
     turn_end(turn);
 }
 
-/* --- the question's vector ---------------------------------------------------------------------
- */
+/* --- what was found --------------------------------------------------------------------------- */
 
-static void keep_vector(struct retrieve *op, const float *vector, uint32_t dimension)
+static double clamp(double x)
 {
-    op->dimension = dimension;
-    op->vector = request_alloc(op->r, dimension * sizeof *vector);
-    memcpy(op->vector, vector, dimension * sizeof *vector);
+    return x > 1 ? 1 : x >= 0 ? x : 0; /* 0 for what is no number, too */
 }
 
-static void on_embedded(void *context, const float *vector, uint32_t dimension, const char *reason)
-{
-    struct retrieve *op = context;
-    op->embedding = NULL;
-    if (vector != NULL)
-        keep_vector(op, vector, dimension);
-    else /* words still find something */
-        log_write(LOG_WARN, "a question was not embedded, it is searched by words alone",
-                  LOG_S("reason", reason));
-    ask_redis(op);
-}
+static void read_passages(struct retrieve_op *op);
 
-/* The operation that a request is at: kept in front of the handler's own state. */
-static struct retrieve *retrieve_of(struct request *r)
+/* The passages to be read, in order; the index is not needed any more after this. */
+static void rank(struct retrieve_op *op)
 {
-    return r->operation;
-}
-
-struct retrieve *retrieve_start(struct request *r, const struct retrieve_settings *settings,
-                                retrieve_callback *on_done)
-{
-    struct retrieve *op = request_alloc(r, sizeof *op);
-    memset(op, 0, sizeof *op);
-    op->r = r;
-    op->documents = documents_of(r);
-    op->settings = *settings;
-    op->on_done = on_done;
-    op->start_us = clock_mono_us();
-    r->operation = op;
-    struct embedder *embedder = op->documents->settings->embedder;
-    if (!embedder->is_quick) {
-        op->embedding =
-            embed_start(embedder, op->documents->client, settings->question, on_embedded, op);
-        return op;
+    struct rag_hit hits[TOP_K_MAX];
+    struct rag_query query = {.text = op->question};
+    if (op->is_same_model) {
+        query.vector = op->vector;
+        query.dimension = op->dimension;
+        query.near = op->near;
+        query.near_n = op->near_n;
     }
-    float *vector;
-    uint32_t dimension;
-    if (embed_texts(embedder, &op->settings.question, 1, NULL, &vector, &dimension)) {
-        keep_vector(op, vector, dimension);
-        free(vector);
+    size_t n = rag_index_search(cache_index(op->cached), &query, op->n, hits);
+    op->found_n = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct rag_hit *hit = &hits[i];
+        double score = 1 - (1 - clamp((double)hit->cosine)) * (1 - clamp((double)hit->coverage));
+        if (score >= least_score)
+            op->found[op->found_n++] = (struct found){.doc = keep(op, hit->document->id),
+                                                      .generation = hit->document->generation,
+                                                      .chunk = hit->chunk,
+                                                      .cosine = hit->cosine,
+                                                      .coverage = hit->coverage,
+                                                      .score = score};
     }
-    ask_redis(op);
-    return op;
+    for (size_t i = op->found_n; i-- > 1;)
+        if (op->found[i - 1].score < op->found[i].score)
+            op->found[i - 1].score = op->found[i].score;
+    cache_leave(op->documents->cache, op->cached);
+    op->cached = NULL;
+    read_passages(op);
 }
 
-void retrieve_cancel(struct retrieve *op)
+/* False when the passage is gone. */
+static bool read_hit(struct retrieve_op *op, const struct found *found, struct str part,
+                     struct buf *blocks, struct retrieve_hit *ret_hit)
 {
-    if (op == NULL || op->embedding == NULL)
+    struct lines lines = lines_of(part);
+    struct passage passage;
+    if (!str_eq(lines_next(&lines), STR("ok")))
+        return false;
+    struct str title = lines_next(&lines), url = lines_next(&lines);
+    if (!passage_read(lines.rest, blocks, &passage))
+        return false;
+    *ret_hit = (struct retrieve_hit){.doc = found->doc,
+                                     .chunk = found->chunk,
+                                     .title_json = keep(op, title),
+                                     .url_json = keep(op, url),
+                                     .text = keep(op, passage.text),
+                                     .start_chars = (uint32_t)passage.start_chars,
+                                     .end_chars = (uint32_t)passage.end_chars,
+                                     .score = found->score,
+                                     .cosine = found->cosine,
+                                     .coverage = found->coverage};
+    return true;
+}
+
+static void on_passages(struct turn_call *call, enum err error, struct str reply)
+{
+    struct retrieve_op *op = op_of_call(call);
+    if (!has_reply(op, error, reply))
         return;
-    embed_cancel(op->documents->settings->embedder, op->embedding);
-    op->embedding = NULL;
+    struct retrieve_hit *hits = h2o_mem_alloc_pool(&op->pool, TOP_K_MAX * sizeof *hits);
+    struct lines parts = lines_of(reply);
+    struct str part;
+    struct buf blocks;
+    size_t hit_n = 0, part_n = 0;
+    buf_init(&blocks, BLOCKS_MAX_BYTES);
+    while (part_n < op->found_n && lines_next_part(&parts, &part))
+        hit_n += read_hit(op, &op->found[part_n++], part, &blocks, &hits[hit_n]);
+    buf_fini(&blocks);
+    if (hit_n < op->found_n && op->look_n < LOOKS_MAX) {
+        search(op); /* a document went, or was indexed anew, since it was ranked */
+        return;
+    }
+    op->base.hits = hits;
+    op->base.hit_n = hit_n;
+    finish(op, ERR_OK);
 }
 
-void retrieve_put_citation(struct buf *b, const struct found *found)
+static void read_passages(struct retrieve_op *op)
 {
-    enum { SNIPPET_MAX_BYTES = 1500 };
-    struct str snippet = found->text;
-    if (snippet.n > SNIPPET_MAX_BYTES) {
-        snippet.n = SNIPPET_MAX_BYTES;
-        while (snippet.n > 0 && ((unsigned char)snippet.at[snippet.n] & 0xc0) == 0x80)
-            snippet.n--;
+    op->state = READING;
+    if (op->found_n == 0) {
+        finish(op, ERR_OK);
+        return;
     }
-    buf_printf(b, "{\"docId\":\"%.*s\",\"chunkId\":\"%.*s:%u\",\"chunkIndex\":%u,\"snippet\":",
-               STR_ARG(found->doc), STR_ARG(found->doc), found->chunk, found->chunk);
-    buf_put_json(b, snippet);
-    buf_printf(b, ",\"score\":%.4f,\"documentTitle\":", found->score);
-    buf_put(b, found->title);
-    buf_put_char(b, '}');
+    struct turn *turn = begin(op, STR("passages"), false, on_passages);
+    turn_put(turn, op->space);
+    turn_put_u64(turn, op->found_n);
+    for (size_t i = 0; i < op->found_n; i++) {
+        turn_put(turn, op->found[i].doc);
+        turn_put_u64(turn, op->found[i].generation);
+        turn_put_u64(turn, op->found[i].chunk);
+    }
+    turn_end(turn);
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static void embed_quickly(struct retrieve_op *op)
+{
+    struct embedder *embedder = op->documents->settings->embedder;
+    if (!embed_texts(embedder, &op->question, 1, NULL, &op->vector, &op->dimension)) {
+        op->vector = NULL;
+        op->dimension = 0;
+    }
+}
+
+struct retrieval *retrieve_start(struct documents *documents,
+                                 const struct retrieve_settings *settings, retrieve_cb *on_done,
+                                 void *context)
+{
+    assert(settings->n >= 1 && settings->n <= TOP_K_MAX);
+    struct retrieve_op *op = calloc(1, sizeof *op);
+    if (op == NULL)
+        abort();
+    op->documents = documents;
+    op->on_done = on_done;
+    op->context = context;
+    op->n = settings->n;
+    op->start_ms = clock_mono_ms();
+    h2o_mem_init_pool(&op->pool);
+    op->space = keep(op, settings->space);
+    op->question = keep(op, settings->question);
+    op->limits = keep(op, settings->limits);
+    if (settings->nonce != NULL) {
+        op->nonce = *settings->nonce;
+        settings->nonce->is_set = false;
+    }
+    op->next = documents->retrievals;
+    if (op->next != NULL)
+        op->next->previous = op;
+    documents->retrievals = op;
+    op->deadline.on_expire = on_late;
+    loop_set_deadline(documents->server->loop, &op->deadline, RETRIEVE_MAX_MS);
+    if (documents->settings->embedder->is_quick) {
+        embed_quickly(op);
+        search(op);
+    } else {
+        admit(op);
+    }
+    return &op->base;
+}
+
+void retrieve_refuse(struct request *r, const struct retrieval *retrieval)
+{
+    if (retrieval->error == ERR_RATE_LIMITED)
+        documents_refuse_limited(r, retrieval->retry_ms, retrieval->limit, retrieval->window_s);
+    else
+        respond_error(r, retrieval->error, NULL);
 }

@@ -1,31 +1,43 @@
 /* SPDX-License-Identifier: MIT
- * routes.c - the document service's routes: which method and path, for whom, handled where. */
+ * routes.c - the document service's routes: which method and path, for whom, handled where. Their
+ * errors have the member `error` too. */
 #include "services/documents/handlers.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
 
-/* A form adds a little to its file. */
-enum { UPLOAD_MAX_BYTES = DOCUMENT_MAX_BYTES + (64 << 10) };
+/* A form takes some bytes besides its file. */
+enum { UPLOAD_BODY_BYTES = (UPLOAD_MOST_MIB << 20) + (64 << 10) };
 
-#define ROUTE .repeats_detail = true
+#define ROUTE(METHOD, PATH, HANDLER, ...)                                                          \
+    {                                                                                              \
+        .method = METHOD, .path = PATH, .roles = FRONT, .handle = HANDLER, .tells_error = true,    \
+        __VA_ARGS__                                                                                \
+    }
+
 /* clang-format off */
 const struct route documents_routes[] = {
-    {"GET",    "/api/me",                       FRONT, documents_me,       ROUTE},
+    ROUTE("GET",    "/api/me",                          documents_me),
 
-    {"POST",   "/api/docs/upload",              FRONT, documents_upload,   ROUTE,
-        .body_max_bytes = UPLOAD_MAX_BYTES, .too_large = ERR_FILE_TOO_LARGE},
-    {"GET",    "/api/docs",                     FRONT, documents_list,     ROUTE},
-    {"GET",    "/api/docs/",                    FRONT, documents_list,     ROUTE},
-    {"GET",    "/api/docs/{id}",                FRONT, documents_get,      ROUTE},
-    {"DELETE", "/api/docs/{id}",                FRONT, documents_delete,   ROUTE},
-    {"DELETE", "/api/docs/{id}/delete",         FRONT, documents_delete,   ROUTE},
-    {"POST",   "/api/docs/{id}/delete",         FRONT, documents_delete,   ROUTE},
-    {"POST",   "/api/docs/{id}/reindex",        FRONT, documents_reindex,  ROUTE},
-    {"GET",    "/api/docs/{id}/chunks/{index}", FRONT, documents_chunk,    ROUTE},
+    ROUTE("POST",   "/api/docs/upload",                 documents_upload,
+          .body_max_bytes = UPLOAD_BODY_BYTES, .too_large = ERR_FILE_TOO_LARGE),
+    ROUTE("GET",    "/api/docs",                        documents_list),
+    ROUTE("GET",    "/api/docs/",                       documents_list),
+    ROUTE("GET",    "/api/docs/{id}",                   documents_show),
+    ROUTE("DELETE", "/api/docs/{id}",                   documents_delete),
+    ROUTE("DELETE", "/api/docs/{id}/delete",            documents_delete),
+    ROUTE("POST",   "/api/docs/{id}/delete",            documents_delete),
+    ROUTE("POST",   "/api/docs/{id}/reindex",           documents_reindex),
+    ROUTE("GET",    "/api/docs/{id}/chunks/{index}",    documents_chunk),
 
-    {"POST",   "/api/rag/retrieve",             FRONT, documents_retrieve, ROUTE},
-    {"GET",    "/ws/indexing",                  FRONT, documents_indexing, ROUTE,
-        .takes_token_param = true},
+    ROUTE("POST",   "/api/rag/retrieve",                documents_retrieve),
+    ROUTE("POST",   "/api/rag/rewrite",                 documents_rewrite),
+    ROUTE("POST",   "/api/rag/ask",                     documents_rag_ask),
+    ROUTE("POST",   "/api/agent/run",                   documents_agent_run),
+    ROUTE("POST",   "/api/agent/stream",                documents_agent_stream),
+
+    {"POST", "/ask", ROLES_NONE, documents_ask},
+
+    ROUTE("GET",    "/ws/indexing",                     documents_watch, .takes_token_param = true),
     {0},
 };
 /* clang-format on */

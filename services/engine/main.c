@@ -81,27 +81,24 @@ static void make_engine_id(struct app *app)
 }
 
 /* NULL, with the reason, when --embeddings names no embedder. */
-static struct embedder *create_embedder(const struct config *config, const char *key,
-                                        const char **ret_reason)
+static struct embedder *create_embedder(const struct config *config, const char *key, char *reason,
+                                        size_t reason_size)
 {
     const char *embeddings = config_text(config, "embeddings");
     const char *model = config_text(config, "embeddings-model");
-    if (embeddings == NULL)
-        return embed_create_hash();
     if (!is_http_url(embeddings))
-        return embed_create(embeddings, key, ret_reason);
-    *ret_reason = "a URL needs --embeddings-model";
+        return embed_create(embeddings, key, reason, reason_size);
+    snprintf(reason, reason_size, "takes --embeddings-model beside a URL");
     struct embed_server_settings settings = {.base_url = embeddings, .model = model, .key = key};
     return model == NULL ? NULL : embed_create_openai(&settings);
 }
 
 static bool check_embeddings(const struct config *config)
 {
-    const char *reason = "";
-    char line[200];
-    struct embedder *embedder = create_embedder(config, NULL, &reason);
+    char reason[120] = "", line[160];
+    struct embedder *embedder = create_embedder(config, NULL, reason, sizeof reason);
     embed_destroy(embedder);
-    snprintf(line, sizeof line, "--embeddings: %s", reason);
+    snprintf(line, sizeof line, "--embeddings %s", reason);
     return embedder != NULL || complain(line);
 }
 
@@ -172,10 +169,10 @@ static void print_settings(const struct app *app)
            llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
     printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
            corpus == NULL ? "" : ", embedded by ",
-           corpus == NULL                                          ? ""
-           : embeddings == NULL || strcmp(embeddings, "hash") == 0 ? "built-in hashing"
-           : model != NULL                                         ? model
-                                                                   : strchr(embeddings, '#') + 1);
+           corpus == NULL                    ? ""
+           : strcmp(embeddings, "hash") == 0 ? "built-in hashing"
+           : is_http_url(embeddings)         ? model
+                                             : strchr(embeddings, '#') + 1);
 }
 
 /* ---- start ---- */
@@ -228,8 +225,8 @@ static void create_backend(struct app *app)
 static void create_library(struct app *app)
 {
     const struct config *config = &app->config;
-    const char *reason;
-    app->embedder = create_embedder(config, app->llm_key, &reason);
+    char reason[120];
+    app->embedder = create_embedder(config, app->llm_key, reason, sizeof reason);
     if (app->embedder == NULL)
         abort(); /* check_embeddings let it pass */
     struct library_settings settings = {.folder = config_text(config, "corpus"),

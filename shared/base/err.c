@@ -34,8 +34,8 @@ const char *err_reason(int status)
     case 426: return "Upgrade Required";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
-    case 503: return "Service Unavailable";
     case 507: return "Insufficient Storage";
+    case 503: return "Service Unavailable";
     default: return "Internal Server Error";
     }
 }

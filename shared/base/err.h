@@ -14,6 +14,8 @@
     X(OK,               200, "ok",               LOG_DEBUG, "OK")                                  \
     X(BAD_REQUEST,      400, "bad_request",      LOG_DEBUG, "The request is not valid.")           \
     X(BAD_JSON,         400, "bad_json",         LOG_DEBUG, "The body is not valid JSON.")         \
+    X(MISSING_FILE,     400, "MISSING_FILE",     LOG_DEBUG, "The form has no file in its field `file`.") \
+    X(FILE_TYPE,        400, "INVALID_FILE_TYPE", LOG_DEBUG, "This kind of file is not read: send PDF, DOCX, HTML, Markdown or plain text.") \
     X(UNAUTHORIZED,     401, "unauthorized",     LOG_INFO,  "Credentials are missing or wrong: send User, Nonce and Hash, or a bearer token.") \
     X(NONCE_USED,       401, "nonce_used",       LOG_INFO,  "This nonce was used before: sign every request with a new one.") \
     X(FORBIDDEN,        403, "forbidden",        LOG_INFO,  "This account's role does not allow that.") \
@@ -27,26 +29,28 @@
     X(QUERY_MISMATCH,   409, "query_mismatch",   LOG_INFO,  "No row of this topic that you hold has this Query text.") \
     X(PARTIAL_GAP,      409, "partial_gap",      LOG_INFO,  "Text is missing before this Offset: send again from `expected`.") \
     X(CONFLICT,         409, "conflict",         LOG_DEBUG, "That conflicts with what is stored.") \
+    X(NOTHING_KEPT,     409, "upload_again",     LOG_INFO,  "Neither the text nor the file of this document is stored any more: upload it again.") \
     X(TOO_LARGE,        413, "too_large",        LOG_DEBUG, "The body is too large.")              \
+    X(FILE_TOO_LARGE,   413, "FILE_TOO_LARGE",   LOG_DEBUG, "The file is too large.")              \
     X(URI_TOO_LONG,     414, "uri_too_long",     LOG_DEBUG, "The request line is too long.")       \
-    X(MISSING_FILE,     400, "MISSING_FILE",     LOG_DEBUG, "There is no file: send one as multipart/form-data, in the field `file`.") \
-    X(INVALID_FILE_TYPE, 400, "INVALID_FILE_TYPE", LOG_DEBUG, "This kind of file is not read: send PDF, DOCX, HTML, Markdown or plain text.") \
-    X(UPLOAD_AGAIN,     409, "upload_again",     LOG_DEBUG, "Neither the text nor the file of this document is kept: upload it again.") \
-    X(FILE_TOO_LARGE,   413, "FILE_TOO_LARGE",   LOG_DEBUG, "The file is larger than 25 MiB.")     \
     X(UPGRADE,          426, "upgrade_required", LOG_DEBUG, "This route is a WebSocket: connect to it over HTTP/1.1 with an upgrade.") \
     X(IDEMPOTENCY,      422, "idempotency_mismatch", LOG_INFO, "This Idempotency-Key was used with another body.") \
     X(HEADERS_TOO_LARGE, 431, "headers_too_large", LOG_DEBUG, "The request's headers are too large.") \
     X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins from this address: wait a minute.") \
-    X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: retry later.")     \
     X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "This user has too many waiting queries: retry later.") \
+    X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: wait a little.")   \
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Something broke on our side.")        \
     X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \
+    X(NO_ENGINE,        503, "no_engine",        LOG_INFO,  "No engine is there to answer: retry later.") \
+    X(NO_ANSWER,        503, "no_answer",        LOG_INFO,  "No answer came in time: ask the same again to go on waiting for it.") \
+    X(ENGINE_FAILED,    503, "engine_failed",    LOG_WARN,  "The engines could not answer that: retry later.") \
+    X(LLM_UNAVAILABLE,  503, "LLM_UNAVAILABLE",  LOG_INFO,  "No engine is there to answer: retry later.") \
+    X(BUSY,             503, "busy",             LOG_WARN,  "This node has too much to do: retry shortly.") \
     X(REDIS_LOST,       503, "redis_lost",       LOG_WARN,  "The store is not reachable: retry shortly.") \
     X(PROVIDER_DOWN,    503, "provider_down",    LOG_INFO,  "The OpenID provider's keys cannot be had now, so this token cannot be checked: retry shortly.") \
     X(DRAINING,         503, "draining",         LOG_INFO,  "This node is shutting down: retry on another.") \
     X(TIMEOUT,          503, "timeout",          LOG_WARN,  "The store took too long: retry shortly.") \
-    X(STORAGE_FULL,     507, "storage_full",     LOG_INFO,  "Your documents take all the space that you may use: delete some first.") \
-    X(TOO_MANY_DOCUMENTS, 507, "too_many_documents", LOG_INFO, "You have 10,000 documents, which is the most: delete some first.")
+    X(STORAGE_FULL,     507, "storage_full",     LOG_INFO,  "This owner's documents take all the room that they may: delete some of them.")
 /* clang-format on */
 
 enum err {

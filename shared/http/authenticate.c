@@ -14,6 +14,9 @@
 #include "shared/http/peer.h"
 #include "shared/http/respond.h"
 
+#include <openssl/rand.h>
+#include <stdlib.h>
+
 enum { FAILURES_MAX = 10, FAILURES_WINDOW_MS = 60000, PROVIDER_MAX_WAITING = 100 };
 
 static void refuse_address(struct request *r, uint64_t left_ms)
@@ -163,6 +166,38 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
         return false;
     }
     return refuse_token(r, jwt_fault_text(fault));
+}
+
+/* --- the key of our own tokens ---------------------------------------------------------------- */
+
+struct key_call {
+    struct turn_call call;
+    struct server *server;
+};
+
+static void on_key(struct turn_call *call, enum err error, struct str reply)
+{
+    struct key_call *asked = H2O_STRUCT_FROM_MEMBER(struct key_call, call, call);
+    struct server *server = asked->server;
+    free(asked);
+    if (error == ERR_OK && token_key_parse(reply, &server->token_key))
+        server->has_token_key = true;
+}
+
+/* All nodes use the key that the first of them proposed; Redis keeps it. */
+void authenticate_on_up(struct server *server)
+{
+    unsigned char random[TOKEN_KEY_BYTES];
+    char hex[TOKEN_KEY_BYTES * 2 + 1];
+    struct key_call *asked = calloc(1, sizeof *asked);
+    if (asked == NULL || RAND_bytes(random, sizeof random) != 1)
+        abort();
+    str_hex(random, sizeof random, hex);
+    asked->server = server;
+    asked->call.on_reply = on_key;
+    turn_begin_plain(server->turn, &asked->call, LANE_FIRST, STR("key"));
+    turn_put(server->turn, str_of(hex));
+    turn_end(server->turn);
 }
 
 /* --- all together ----------------------------------------------------------------------------- */

@@ -14,4 +14,7 @@
  * and then runs the route's handler, or answers. */
 bool authenticate(struct request *r) must_check;
 
+/* Scripts run (again): asks for the key of the cluster's tokens. */
+void authenticate_on_up(struct server *server);
+
 #endif

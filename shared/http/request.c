@@ -186,7 +186,7 @@ void request_start(struct server *server, h2o_req_t *h2o)
         return;
     }
     if (h2o->entity.len > server_body_max(server, r->route)) {
-        respond_error(r, r->route->too_large == ERR_OK ? ERR_TOO_LARGE : r->route->too_large, NULL);
+        respond_error(r, server_too_large(r->route), NULL);
         return;
     }
     if (!is_good_path(r)) {

@@ -30,8 +30,8 @@ struct route {
     bool takes_signed_body; /* User, Nonce and Hash may stand in a JSON body */
     bool takes_token_param; /* a bearer token may stand in the parameter `token` */
     size_t body_max_bytes;  /* of its bodies; 0: the server's (struct server_config) */
-    enum err too_large;     /* how a larger one is refused; ERR_OK: ERR_TOO_LARGE */
-    bool repeats_detail;    /* errors carry the member `error` with the text of `detail` */
+    enum err too_large;     /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
+    bool tells_error;       /* its errors have the member `error` too, the text of `detail` */
 };
 
 /* What a provider's token says of its owner, besides the account's name; in the request's pool. */
@@ -68,8 +68,7 @@ struct request {
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
-    void *state;     /* the handler's own */
-    void *operation; /* what begins verbs on the handler's behalf, while it does */
+    void *state; /* the handler's own */
 };
 
 /* Makes the request for `h2o` and finds its route; runs the handler, or answers what hinders it. */

@@ -47,7 +47,9 @@ static void put_cors(struct request *r)
     put_header(r, "vary", STR("Origin"));
     if (!is_any)
         put_header(r, "access-control-allow-credentials", STR("true"));
-    put_header(r, "access-control-expose-headers", STR("X-Request-Id, Retry-After"));
+    put_header(
+        r, "access-control-expose-headers",
+        STR("X-Request-Id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"));
     if (!str_eq((struct str){r->h2o->method.base, r->h2o->method.len}, STR("OPTIONS")))
         return;
     put_header(r, "access-control-allow-methods", STR("GET, POST, PUT, DELETE, OPTIONS"));
@@ -142,13 +144,14 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     buf_init(&body, 64 << 10);
     buf_printf(&body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
                err_reason(info->status), info->status);
-    buf_put_json(&body, str_of(detail == NULL ? info->text : detail));
+    struct str text = str_of(detail == NULL ? info->text : detail);
+    buf_put_json(&body, text);
+    if (r->route != NULL && r->route->tells_error) {
+        buf_lit(&body, ",\"error\":");
+        buf_put_json(&body, text);
+    }
     buf_printf(&body, ",\"code\":\"%s\",\"instance\":", info->code);
     buf_put_json(&body, r->id);
-    if (r->route != NULL && r->route->repeats_detail) {
-        buf_lit(&body, ",\"error\":");
-        buf_put_json(&body, str_of(detail == NULL ? info->text : detail));
-    }
     if (members != NULL)
         buf_printf(&body, ",%s", members);
     buf_put_char(&body, '}');

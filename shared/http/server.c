@@ -117,19 +117,23 @@ static void send_problem(h2o_ostream_t *self, h2o_req_t *h2o, h2o_iovec_t *bufs,
     h2o_ostream_send_next(self, h2o, &body, 1, state);
 }
 
-static enum err err_of(const struct server *server, const h2o_req_t *h2o, bool *ret_repeats)
+/* The route that the request would have had; NULL when libh2o did not get so far. */
+static const struct route *route_of(const struct server *server, const h2o_req_t *h2o)
 {
-    const struct route *route = NULL;
     const char *allow;
     struct str path, query;
-    *ret_repeats = false;
-    if (h2o->res.status != 413)
-        return h2o->res.status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
+    if (h2o->input.path.base == NULL || h2o->input.method.base == NULL)
+        return NULL;
     request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, &query);
-    struct str method = {h2o->input.method.base, h2o->input.method.len};
-    route = router_find(server->router, method, path, &allow);
-    *ret_repeats = route != NULL && route->repeats_detail;
-    return route == NULL || route->too_large == ERR_OK ? ERR_TOO_LARGE : route->too_large;
+    return router_find(server->router, (struct str){h2o->input.method.base, h2o->input.method.len},
+                       path, &allow);
+}
+
+static enum err err_of_status(int status, const struct route *route)
+{
+    if (status == 413)
+        return route == NULL ? ERR_TOO_LARGE : server_too_large(route);
+    return status >= 500 ? ERR_INTERNAL : ERR_BAD_REQUEST;
 }
 
 static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
@@ -140,18 +144,20 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
                                             H2O_STRLIT("text/plain; charset=utf-8"));
     if (h2o->res.status >= 400 && !is_ours) {
         struct server *server = ((struct problem_filter *)self)->server;
-        bool repeats;
-        const struct err_info *info = err_info(err_of(server, h2o, &repeats));
+        const struct route *route = route_of(server, h2o);
+        const struct err_info *info = err_info(err_of_status(h2o->res.status, route));
+        const char *error = route != NULL && route->tells_error ? info->text : NULL;
         struct problem_ostream *problem =
             (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
         struct str id = request_id_of(server, h2o);
         char *body = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX);
-        int n = snprintf(
-            body, PROBLEM_MAX,
-            "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
-            "\"code\":\"%s\",\"instance\":\"%.*s\"%s%s%s}",
-            err_reason(h2o->res.status), h2o->res.status, info->text, info->code, STR_ARG(id),
-            repeats ? ",\"error\":\"" : "", repeats ? info->text : "", repeats ? "\"" : "");
+        int n =
+            snprintf(body, PROBLEM_MAX,
+                     "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
+                     "\"code\":\"%s\",\"instance\":\"%.*s\"%s%s%s}",
+                     err_reason(h2o->res.status), h2o->res.status, info->text, info->code,
+                     STR_ARG(id), error == NULL ? "" : ",\"error\":\"", error == NULL ? "" : error,
+                     error == NULL ? "" : "\"");
         problem->body = (struct str){body, (size_t)n};
         problem->super.do_send = send_problem;
         h2o->res.content_length = (size_t)n;
@@ -160,7 +166,7 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
         h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-request-id"), 0, NULL,
                               id.at, id.n);
         slot = &problem->super.next;
-        linger_on(((struct problem_filter *)self)->server, h2o);
+        linger_on(server, h2o);
     }
     h2o_setup_next_ostream(h2o, slot);
 }
@@ -275,6 +281,11 @@ int server_listen(const char *address, bool is_shared, int *ret_port, char *reas
 size_t server_body_max(const struct server *server, const struct route *route)
 {
     return route->body_max_bytes != 0 ? route->body_max_bytes : server->config->body_max_bytes;
+}
+
+enum err server_too_large(const struct route *route)
+{
+    return route->too_large != ERR_OK ? route->too_large : ERR_TOO_LARGE;
 }
 
 /* libh2o knows one maximum and holds to it before it knows the route, so it is that of the route

@@ -16,12 +16,10 @@
 struct request;
 struct route;
 struct router;
+struct services;
 struct blocks;
-struct websocket;
 struct oidc;
-
-/* Whose routes a server may have. */
-enum service { SERVICE_BROKER, SERVICE_DOCUMENTS, SERVICE_NR };
+struct websocket;
 
 /* What all threads of a process share; read-only while they run, except where noted. */
 struct server_config {
@@ -46,8 +44,8 @@ struct server {
     bool has_token_key;
     struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
     bool is_draining;
-    void *services[SERVICE_NR]; /* what handlers work on; shared/http looks into none */
-    struct buf scratch;         /* for building one answer; cleared by its user */
+    struct services *services; /* what handlers work on, borrowed (services/services.h) */
+    struct buf scratch;        /* for building one answer; cleared by its user */
     char node_id[24];
     uint64_t request_n;
 
@@ -78,7 +76,8 @@ void server_start(struct server *server, int fd);
 /* Stops accepting. Requests under way are answered; connections close with their answers. */
 void server_drain(struct server *server);
 void server_fini(struct server *server);
-/* The largest body that the route takes. */
+/* The largest body that the route takes, and what a larger one is answered with. */
 size_t server_body_max(const struct server *server, const struct route *route);
+enum err server_too_large(const struct route *route);
 
 #endif

@@ -10,6 +10,7 @@
 #include "shared/rag/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct feature {
@@ -160,24 +161,33 @@ static const char *after(const char *setting, const char *prefix)
     return strncmp(setting, prefix, n) == 0 ? setting + n : NULL;
 }
 
-struct embedder *embed_create(const char *setting, const char *key, const char **ret_reason)
+/* NULL when `setting` is sound, else what it takes. */
+static const char *judge_server(const char *server)
+{
+    if (server == NULL)
+        return "takes hash, openai:<URL>#<model> or ollama:<URL>#<model>";
+    const char *https = after(server, "https://"), *http = after(server, "http://");
+    const char *host = https != NULL ? https : http, *mark = strchr(server, '#');
+    if (host == NULL || host == mark)
+        return "takes a URL such as http://127.0.0.1:11434 behind the colon";
+    if (mark == NULL || mark[1] == 0 || !str_is_utf8(str_of(mark)))
+        return "takes #<model> behind the URL";
+    return NULL;
+}
+
+struct embedder *embed_create(const char *setting, const char *key, char *reason,
+                              size_t reason_size)
 {
     const char *openai = after(setting, "openai:"), *ollama = after(setting, "ollama:");
     const char *server = openai != NULL ? openai : ollama;
     if (strcmp(setting, "hash") == 0)
         return embed_create_hash();
-    *ret_reason = "it takes hash, openai:<URL>#<model> or ollama:<URL>#<model>";
-    if (server == NULL)
+    const char *wrong = judge_server(server);
+    if (wrong != NULL) {
+        snprintf(reason, reason_size, "%s", wrong);
         return NULL;
+    }
     const char *mark = strchr(server, '#');
-    *ret_reason = "behind the URL it takes #<model>";
-    if (mark == NULL || mark[1] == 0 || !str_is_utf8(str_of(mark)))
-        return NULL;
-    const char *https = after(server, "https://"), *http = after(server, "http://");
-    const char *host = https != NULL ? https : http;
-    *ret_reason = "it takes a URL such as http://127.0.0.1:11434";
-    if (host == NULL || host == mark)
-        return NULL;
     char *url = strndup(server, (size_t)(mark - server));
     if (url == NULL)
         abort();

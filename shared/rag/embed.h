@@ -57,10 +57,10 @@ struct embedder *embed_create_openai(const struct embed_server_settings *setting
 struct embedder *embed_create_ollama(const struct embed_server_settings *settings) must_check;
 
 /* Makes the embedder that a setting names: `hash`, `openai:<base URL>#<model>` or
- * `ollama:<base URL>#<model>`. `key` may be NULL. NULL, with a sentence for people that lives for
- * ever, when it names none. */
-struct embedder *embed_create(const char *setting, const char *key,
-                              const char **ret_reason) must_check;
+ * `ollama:<base URL>#<model>`. `key` may be NULL. NULL, with a reason for people that continues the
+ * setting's name, when it names none. */
+struct embedder *embed_create(const char *setting, const char *key, char *reason,
+                              size_t reason_size) must_check;
 
 /* Embeds and waits; false, after a log line, when it failed or `*is_stopping` (may be NULL) became
  * true. `*ret_vectors` holds n * *ret_dimension numbers and is the caller's to free. */

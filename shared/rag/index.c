@@ -88,20 +88,13 @@ struct str rag_document_passage(const struct rag_document *document, uint32_t ch
 
 /* ---- the set ---- */
 
-int rag_compare_ids(struct str a, struct str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n == 0 ? 0 : memcmp(a.at, b.at, n);
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 /* The first entry whose id is not before `doc`. */
 static uint32_t place_of(const struct rag_index *index, struct str doc)
 {
     uint32_t low = 0, high = index->n;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (rag_compare_ids(index->entries[middle].document->id, doc) < 0)
+        if (str_compare(index->entries[middle].document->id, doc) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -209,7 +202,7 @@ bool rag_index_has(const struct rag_index *index, struct str doc, uint64_t gener
 static int compare_marks(const void *a, const void *b)
 {
     const struct rag_mark *x = a, *y = b;
-    return rag_compare_ids(x->doc, y->doc);
+    return str_compare(x->doc, y->doc);
 }
 
 void rag_index_keep(struct rag_index *index, const struct rag_mark *marks, size_t n)
@@ -253,31 +246,39 @@ uint32_t rag_index_chunks(const struct rag_index *index)
 
 static void leave_out(struct rag_entry *entry, uint32_t chunk)
 {
-    uint32_t n = entry->document->pack.chunk_n;
+    uint32_t n = entry->pack.chunk_n;
     if (entry->is_left_out == NULL && (entry->is_left_out = calloc(n, 1)) == NULL)
         abort();
     entry->is_left_out[chunk] = 1;
 }
 
-uint32_t rag_index_leave_out(struct rag_index *index, struct str fragment)
+static uint32_t leave_out_of(struct rag_entry *entry, struct str needle, struct buf *text)
 {
+    uint32_t chunk_n = entry->document->text.at == NULL ? 0 : entry->pack.chunk_n, marked = 0;
+    for (uint32_t i = 0; i < chunk_n; i++) {
+        buf_clear(text);
+        text_put_normal(text, rag_document_passage(entry->document, i));
+        if (text->n < needle.n || memmem(text->at, text->n, needle.at, needle.n) == NULL)
+            continue;
+        leave_out(entry, i);
+        marked++;
+    }
+    return marked;
+}
+
+uint32_t rag_index_leave_out(struct rag_index *index, struct str doc, struct str fragment)
+{
+    uint32_t first = 0, end = index->n, marked = 0;
     struct buf needle, text;
-    uint32_t marked = 0;
+    if (doc.at != NULL) {
+        first = place_of(index, doc);
+        end = is_at(index, first, doc) ? first + 1 : first;
+    }
     buf_init(&needle, SIZE_MAX / 2);
     buf_init(&text, SIZE_MAX / 2);
     text_put_normal(&needle, fragment);
-    for (uint32_t i = 0; needle.n >= RAG_FLAG_MIN_BYTES && i < index->n; i++) {
-        struct rag_entry *entry = &index->entries[i];
-        uint32_t chunk_n = entry->document->text.at == NULL ? 0 : entry->document->pack.chunk_n;
-        for (uint32_t k = 0; k < chunk_n; k++) {
-            buf_clear(&text);
-            text_put_normal(&text, rag_document_passage(entry->document, k));
-            if (text.n < needle.n || memmem(text.at, text.n, needle.at, needle.n) == NULL)
-                continue;
-            leave_out(entry, k);
-            marked++;
-        }
-    }
+    for (uint32_t i = first; needle.n >= RAG_FLAG_MIN_BYTES && i < end; i++)
+        marked += leave_out_of(&index->entries[i], buf_str(&needle), &text);
     buf_fini(&needle);
     buf_fini(&text);
     return marked;

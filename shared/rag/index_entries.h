@@ -21,8 +21,6 @@ struct rag_index {
     size_t bytes;
 };
 
-/* Below 0, 0 or above as `a` comes before `b`. */
-int rag_compare_ids(struct str a, struct str b);
 /* Finds the document; NULL when it is not there. */
 const struct rag_entry *rag_index_find(const struct rag_index *index, struct str doc);
 

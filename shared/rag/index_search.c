@@ -33,7 +33,7 @@ static bool is_before(const struct rag_hit *a, const struct rag_hit *b)
     if (a->bm25 > b->bm25 || a->bm25 < b->bm25)
         return a->bm25 > b->bm25;
     if (a->document != b->document)
-        return rag_compare_ids(a->document->id, b->document->id) < 0;
+        return str_compare(a->document->id, b->document->id) < 0;
     return a->chunk < b->chunk;
 }
 
