@@ -10,5 +10,7 @@
 handler documents_me;
 handler documents_upload, documents_list, documents_show, documents_delete, documents_reindex;
 handler documents_chunk, documents_retrieve, documents_watch;
+handler documents_ask, documents_rewrite, documents_rag_ask;
+handler documents_agent_run, documents_agent_stream;
 
 #endif

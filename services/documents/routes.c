@@ -30,6 +30,12 @@ const struct route documents_routes[] = {
     ROUTE("GET",    "/api/docs/{id}/chunks/{index}",    documents_chunk),
 
     ROUTE("POST",   "/api/rag/retrieve",                documents_retrieve),
+    ROUTE("POST",   "/api/rag/rewrite",                 documents_rewrite),
+    ROUTE("POST",   "/api/rag/ask",                     documents_rag_ask),
+    ROUTE("POST",   "/api/agent/run",                   documents_agent_run),
+    ROUTE("POST",   "/api/agent/stream",                documents_agent_stream),
+
+    {"POST", "/ask", ROLES_NONE, documents_ask},
 
     ROUTE("GET",    "/ws/indexing",                     documents_watch, .takes_token_param = true),
     {0},

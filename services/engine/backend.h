@@ -41,7 +41,8 @@ struct backend_ops {
     void (*destroy)(struct backend *backend);
 };
 
-/* Extractive answers and workflow rules: see extract_answer and rules_decide. */
+/* Extractive answers, and rules for what wants a JSON object: see extractive_answer, rules_decide,
+ * assist_reply. */
 struct backend *backend_create_builtin(struct timers *timers) must_check;
 
 struct backend_openai_settings {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * backend_builtin.c - the back end that needs no model: see extractive.h and rules.h. It is done at
- * once, but tells so on the next turn of the loop, as every back end does. */
+ * backend_builtin.c - the back end that needs no model: see extractive.h, rules.h and assist.h. It
+ * is done at once, but tells so on the next turn of the loop, as every back end does. */
+#include "services/engine/assist.h"
 #include "services/engine/backend.h"
 #include "services/engine/extractive.h"
 #include "services/engine/rules.h"
@@ -23,12 +24,15 @@ struct completion {
 
 static void put_answer(const struct prompt *prompt, struct buf *think, struct buf *answer)
 {
-    if (!prompt->is_decision) {
+    if (prompt->kind == PROMPT_ANSWER) {
         extractive_answer(prompt, think, answer);
         return;
     }
     buf_lit(think, "Built-in rules, no language model.");
-    rules_decide(prompt->question, answer);
+    if (prompt->kind == PROMPT_DECISION)
+        rules_decide(prompt->question, answer);
+    else
+        assist_reply(prompt, answer);
 }
 
 static void on_turn(void *context)
@@ -69,7 +73,7 @@ static void builtin_cancel(struct completion *completion)
 
 static const char *builtin_model(const struct backend *backend, const struct prompt *prompt)
 {
-    return prompt->is_decision ? "parley-rules" : "parley-extractive";
+    return prompt->kind == PROMPT_ANSWER ? "parley-extractive" : "parley-rules";
 }
 
 static void builtin_destroy(struct backend *backend)

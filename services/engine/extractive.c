@@ -18,6 +18,9 @@ enum {
 /* Of the question's weight: in the sentence; or less there, if its passage holds most of it. */
 static const double least_coverage = 0.45, least_in_context = 0.3, least_of_context = 0.6;
 static const double least_of_best = 0.6; /* of the best sentence's score */
+/* Of a word that no sentence at hand holds, where the documents' count is not known: what was found
+ * fits all the same, or it would not have been found. */
+static const double missing_weight = 0.69;
 static const double heading_price = 0.5, rank_cost = 0.06, row_price = 0.7;
 
 struct sentence {
@@ -143,6 +146,8 @@ static void weigh(struct extraction *x)
             holders += x->sentences[k].own >> i & 1;
         x->terms[i].weight =
             log(1.0 + ((double)x->n - (double)holders + 0.5) / ((double)holders + 0.5));
+        if (holders == 0)
+            x->terms[i].weight = missing_weight;
         for (size_t k = 0; k < x->prompt->term_n; k++)
             if (x->prompt->terms[k].hash == x->terms[i].hash)
                 x->terms[i].weight = x->prompt->terms[k].weight;
@@ -241,12 +246,12 @@ static void put_answer(const struct extraction *x, size_t taken, struct buf *ans
         put_plain(answer, s->text);
         buf_printf(answer, " [%zu]", numbers[s->source]);
     }
+    if (x->prompt->has_given_sources)
+        return; /* who gave them shows them */
     buf_lit(answer, "\n\nSources:");
     for (size_t i = 0; i < x->prompt->source_n; i++)
         if (numbers[i] != 0)
-            buf_printf(answer, "\n[%zu] %s", numbers[i],
-                       x->prompt->sources[i].title[0] != 0 ? x->prompt->sources[i].title
-                                                           : "given with the question");
+            buf_printf(answer, "\n[%zu] %s", numbers[i], x->prompt->sources[i].title);
 }
 
 static void put_think(const struct extraction *x, size_t taken, struct buf *think)

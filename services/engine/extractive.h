@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * extractive: answers a question with sentences copied from the passages that it is given, each
- * with the mark of its passage, and a list of the sources. It understands nothing and invents
- * nothing; where no sentence shares enough with the question it says so. The same prompt always
- * gives the same answer. Pure.
+ * with the mark of its passage, and a list of the sources unless they came with the question. It
+ * understands nothing and invents nothing; where no sentence shares enough with the question it
+ * says so. The same prompt always gives the same answer. Pure.
  */
 #ifndef PARLEY_ENGINE_EXTRACTIVE_H
 #define PARLEY_ENGINE_EXTRACTIVE_H

@@ -97,14 +97,17 @@ const struct config_option engine_options[] = {
      .help = "How many passages ground an answer."},
     {.name = "embeddings",
      .kind = CONFIG_TEXT,
-     .metavar = "URL",
-     .help = "The base URL of a server with OpenAI's /embeddings. Unset: the built-in hashing of "
-             "512 dimensions, which finds the same words and their forms, but no synonyms."},
+     .metavar = "WHAT",
+     .fallback = "hash",
+     .help = "What embeds the corpus: openai:<base URL>#<model> for a server with OpenAI's "
+             "/embeddings, ollama:<base URL>#<model> for one with Ollama's /api/embed, or the base "
+             "URL alone of the former, with --embeddings-model. What is built in, hash, "
+             "has 512 dimensions and finds the same words and their forms, but no "
+             "synonyms. Another model makes the index anew."},
     {.name = "embeddings-model",
      .kind = CONFIG_TEXT,
      .metavar = "NAME",
-     .help =
-         "The embedding model. Required with --embeddings. Another model makes the index anew."},
+     .help = "The embedding model, where --embeddings is a URL alone."},
     {.name = "log-level",
      .kind = CONFIG_TEXT,
      .choices = "debug|info|warn|error",

@@ -1,39 +1,55 @@
 /* SPDX-License-Identifier: MIT
  * library.c - see library.h.
  *
- * The builder is a thread per job, at most one at a time. A job owns all that it reads but the set
- * of notes that it improves on; that one is neither changed nor freed before the job is over. When
- * it is, the thread writes to an eventfd and the loop takes the new set over. */
+ * One index holds all documents: the files' ids are their paths, those of notes start with a byte
+ * that no path has. The builder is a thread per job, at most one at a time. A job owns all that it
+ * reads and makes; when it is done, the thread writes to an eventfd and the loop puts the documents
+ * into the index, which the loop alone touches. */
 #include "services/engine/library.h"
 
+#include "shared/base/json.h"
 #include "shared/base/log.h"
 #include "shared/rag/corpus.h"
+#include "shared/rag/make.h"
 
 #include <errno.h>
 #include <openssl/sha.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 30000 };
+enum { RETRY_MS = 30000, NOTE_ID_BYTES = 32 };
 
 enum job_kind { JOB_FOLDER, JOB_NOTES, JOB_NR };
+
+struct note {
+    char *name, *text; /* NULL once it is in the index */
+    size_t text_bytes;
+    unsigned char sha256[SHA256_DIGEST_LENGTH];
+};
 
 struct job {
     enum job_kind kind;
     pthread_t thread;
     struct library *library;
-    struct passage_document *notes; /* JOB_NOTES */
+    bool is_good;
+    struct corpus *corpus;   /* JOB_FOLDER: the result */
+    struct make_text *notes; /* JOB_NOTES: with texts of their own */
     size_t note_n;
-    struct passages *set; /* the result; NULL on failure */
+    uint32_t dimension;
+    struct rag_document **documents; /* JOB_NOTES: the result */
 };
 
 struct library {
     struct library_settings settings;
-    struct passages *sets[JOB_NR]; /* the folder's, the notes' */
-    struct passage_document *notes;
-    size_t note_n, flag_n;
+    struct rag_index *index;
+    struct corpus *corpus; /* what of the index is the folder's; NULL before it was read */
+    struct note *notes;
+    size_t note_n, note_bytes, flag_n;
+    size_t indexed_n; /* so many of the notes are in the index */
+    uint32_t note_dimension;
     struct str *flags;
     struct job *job;
     bool is_wanted[JOB_NR], is_ready;
@@ -64,25 +80,6 @@ static char *copy(struct str s)
 
 /* ---- the builder ---- */
 
-static struct passages *build_notes(struct job *job)
-{
-    struct library *library = job->library;
-    const struct passages *old = library->sets[JOB_NOTES];
-    struct passages *set = passages_create();
-    /* Notes are only ever added: those that the old set has come first, in the same order. */
-    size_t kept_n = old == NULL ? 0 : old->document_n;
-    bool is_good = true;
-    for (size_t i = 0; i < kept_n && is_good; i++)
-        is_good = passages_add_copy(set, old, (uint32_t)i);
-    uint32_t first = set->n;
-    for (size_t i = kept_n; i < job->note_n && is_good; i++)
-        is_good = passages_add(set, &job->notes[i]);
-    if (is_good && passages_finish(set, first, library->settings.embedder, &library->is_stopping))
-        return set;
-    passages_destroy(set);
-    return NULL;
-}
-
 static void *run_job(void *context)
 {
     struct job *job = context;
@@ -91,33 +88,53 @@ static void *run_job(void *context)
                                      .index_path = library->settings.index_path,
                                      .embedder = library->settings.embedder,
                                      .is_stopping = &library->is_stopping};
-    job->set = job->kind == JOB_FOLDER ? corpus_build(&corpus) : build_notes(job);
+    if (job->kind == JOB_FOLDER) {
+        job->corpus = corpus_build(&corpus);
+        job->is_good = job->corpus != NULL;
+    } else {
+        job->is_good = make_documents(job->notes, job->note_n, library->settings.embedder,
+                                      &library->is_stopping, &job->dimension, job->documents);
+    }
     uint64_t one = 1;
     while (write(library->fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
     return NULL;
 }
 
-static void free_notes(struct passage_document *notes, size_t n)
+/* Copies what is not in the index yet. */
+static void copy_notes(struct job *job)
 {
-    for (size_t i = 0; i < n; i++) {
-        free(notes[i].name);
-        free(notes[i].text);
+    struct library *library = job->library;
+    job->note_n = library->note_n - library->indexed_n;
+    job->dimension = library->note_dimension;
+    job->notes = calloc(job->note_n + 1, sizeof *job->notes);
+    job->documents = calloc(job->note_n + 1, sizeof *job->documents);
+    if (job->notes == NULL || job->documents == NULL)
+        abort();
+    for (size_t i = 0; i < job->note_n; i++) {
+        const struct note *note = &library->notes[library->indexed_n + i];
+        char id[NOTE_ID_BYTES];
+        snprintf(id, sizeof id, "\xff%06zu", library->indexed_n + i);
+        job->notes[i] = (struct make_text){
+            .id = {copy(str_of(id)), strlen(id)},
+            .name = {copy(str_of(note->name)), strlen(note->name)},
+            .text = {copy((struct str){note->text, note->text_bytes}), note->text_bytes}};
     }
-    free(notes);
 }
 
-static struct passage_document *copy_notes(const struct library *library)
+/* Frees a job that is over; what it made is freed where nobody took it. */
+static void destroy_job(struct job *job)
 {
-    struct passage_document *notes = calloc(library->note_n + 1, sizeof *notes);
-    if (notes == NULL)
-        abort();
-    for (size_t i = 0; i < library->note_n; i++) {
-        notes[i] = library->notes[i];
-        notes[i].name = copy(str_of(library->notes[i].name));
-        notes[i].text = copy((struct str){library->notes[i].text, library->notes[i].text_bytes});
+    for (size_t i = 0; i < job->note_n; i++) {
+        free((char *)job->notes[i].id.at);
+        free((char *)job->notes[i].name.at);
+        free((char *)job->notes[i].text.at);
+        rag_document_unref(job->is_good ? job->documents[i] : NULL);
     }
-    return notes;
+    free(job->notes);
+    free(job->documents);
+    corpus_destroy(job->corpus);
+    free(job);
 }
 
 static void start_job(struct library *library)
@@ -132,19 +149,44 @@ static void start_job(struct library *library)
     if (job == NULL)
         abort();
     *job = (struct job){.kind = kind, .library = library};
-    if (kind == JOB_NOTES) {
-        job->notes = copy_notes(library);
-        job->note_n = library->note_n;
-    }
+    if (kind == JOB_NOTES)
+        copy_notes(job);
     library->job = job;
     if (pthread_create(&job->thread, NULL, run_job, job) != 0)
         abort();
 }
 
-static void apply_flags(struct library *library, struct passages *set)
+/* Puts a new document in, without what is flagged in it. */
+static void put_document(struct library *library, const struct rag_document *document)
 {
-    for (size_t i = 0; set != NULL && i < library->flag_n; i++)
-        (void)passages_leave_out(set, library->flags[i]);
+    rag_index_add(library->index, document);
+    for (size_t i = 0; i < library->flag_n; i++)
+        (void)rag_index_leave_out(library->index, document->id, library->flags[i]);
+}
+
+static void take_corpus(struct library *library, struct job *job)
+{
+    struct corpus *old = library->corpus, *fresh = job->corpus;
+    for (uint32_t i = 0; old != NULL && i < old->n; i++)
+        if (corpus_find(fresh, old->documents[i].document->id) == NULL)
+            rag_index_remove(library->index, old->documents[i].document->id);
+    for (uint32_t i = 0; i < fresh->n; i++)
+        put_document(library, fresh->documents[i].document);
+    library->corpus = fresh;
+    job->corpus = NULL;
+    corpus_destroy(old);
+}
+
+static void take_notes(struct library *library, const struct job *job)
+{
+    for (size_t i = 0; i < job->note_n; i++) {
+        struct note *note = &library->notes[library->indexed_n++];
+        put_document(library, job->documents[i]);
+        free(note->name);
+        free(note->text);
+        note->name = note->text = NULL;
+    }
+    library->note_dimension = job->dimension;
 }
 
 static void become_ready(struct library *library)
@@ -163,17 +205,18 @@ void library_turn(struct library *library)
         return;
     pthread_join(job->thread, NULL);
     library->job = NULL;
-    if (job->set != NULL) {
-        passages_destroy(library->sets[job->kind]);
-        library->sets[job->kind] = job->set;
-        apply_flags(library, job->set);
-    } else if (!atomic_load(&library->is_stopping)) {
-        /* Logged where it failed. What is there stays in use. */
+    if (job->is_good && job->kind == JOB_FOLDER)
+        take_corpus(library, job);
+    else if (job->is_good)
+        take_notes(library, job);
+    else if (!atomic_load(&library->is_stopping)) /* logged where it failed */
         library->is_wanted[job->kind] = true;
-    }
-    bool is_folder = job->kind == JOB_FOLDER, has_failed = job->set == NULL;
-    free_notes(job->notes, job->note_n);
-    free(job);
+    if (job->is_good)
+        log_write(LOG_INFO, "the library changed",
+                  LOG_U("documents", rag_index_documents(library->index)),
+                  LOG_U("passages", rag_index_chunks(library->index)));
+    bool is_folder = job->kind == JOB_FOLDER, has_failed = !job->is_good;
+    destroy_job(job);
     if (has_failed)
         timer_set(library->settings.timers, &library->retry, RETRY_MS);
     else
@@ -197,6 +240,7 @@ struct library *library_create(const struct library_settings *settings)
     if (library == NULL)
         abort();
     library->settings = *settings;
+    library->index = rag_index_create();
     library->retry = (struct timer){.fire = on_retry, .context = library};
     library->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (library->fd < 0)
@@ -218,13 +262,15 @@ void library_destroy(struct library *library)
     timer_stop(&library->retry);
     if (library->job != NULL) {
         pthread_join(library->job->thread, NULL);
-        passages_destroy(library->job->set);
-        free_notes(library->job->notes, library->job->note_n);
-        free(library->job);
+        destroy_job(library->job);
     }
-    for (int i = 0; i < JOB_NR; i++)
-        passages_destroy(library->sets[i]);
-    free_notes(library->notes, library->note_n);
+    rag_index_destroy(library->index);
+    corpus_destroy(library->corpus);
+    for (size_t i = 0; i < library->note_n; i++) {
+        free(library->notes[i].name);
+        free(library->notes[i].text);
+    }
+    free(library->notes);
     for (size_t i = 0; i < library->flag_n; i++)
         free((char *)library->flags[i].at);
     free(library->flags);
@@ -247,12 +293,13 @@ void library_reload(struct library *library)
 
 bool library_add_note(struct library *library, struct str name, struct str text)
 {
-    struct passage_document note = {.text_bytes = text.n};
+    struct note note = {.text_bytes = text.n};
     SHA256((const unsigned char *)text.at, text.n, note.sha256);
     for (size_t i = 0; i < library->note_n; i++)
         if (memcmp(library->notes[i].sha256, note.sha256, sizeof note.sha256) == 0)
             return false;
-    if (library->note_n == LIBRARY_NOTES_MAX) {
+    if (library->note_n == LIBRARY_NOTES_MAX ||
+        text.n > LIBRARY_NOTES_MAX_BYTES - library->note_bytes) {
         log_write(LOG_WARN, "too many recommendations: this one is left out");
         return false;
     }
@@ -264,6 +311,7 @@ bool library_add_note(struct library *library, struct str name, struct str text)
     }
     note.name = copy(name);
     note.text = copy(text);
+    library->note_bytes += text.n;
     library->notes[library->note_n++] = note;
     return true;
 }
@@ -290,10 +338,7 @@ void library_add_flag(struct library *library, struct str fragment)
             abort();
     }
     library->flags[library->flag_n++] = (struct str){copy(fragment), fragment.n};
-    uint32_t n = 0;
-    for (int i = 0; i < JOB_NR; i++)
-        if (library->sets[i] != NULL)
-            n += passages_leave_out(library->sets[i], fragment);
+    uint32_t n = rag_index_leave_out(library->index, (struct str){NULL, 0}, fragment);
     log_write(LOG_INFO, "flagged passages are left out", LOG_U("passages", n));
 }
 
@@ -301,32 +346,28 @@ void library_add_flag(struct library *library, struct str fragment)
 
 bool library_is_empty(const struct library *library)
 {
-    uint64_t documents, passages;
-    library_count(library, &documents, &passages);
-    return passages == 0;
+    return rag_index_chunks(library->index) == 0;
 }
 
 void library_count(const struct library *library, uint64_t *ret_documents, uint64_t *ret_passages)
 {
-    *ret_documents = *ret_passages = 0;
-    for (int i = 0; i < JOB_NR; i++)
-        if (library->sets[i] != NULL) {
-            *ret_documents += library->sets[i]->document_n;
-            *ret_passages += library->sets[i]->n;
-        }
+    *ret_documents = rag_index_documents(library->index);
+    *ret_passages = rag_index_chunks(library->index);
+}
+
+void library_put_name(struct buf *b, const struct rag_document *document)
+{
+    json_t *name = json_loadb(document->title_json.at, document->title_json.n,
+                              JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    buf_put(b, (struct str){json_string_value(name), json_string_length(name)});
+    json_decref(name);
 }
 
 static void finish(struct library_lookup *lookup, const float *vector, uint32_t dimension)
 {
-    const struct passages *sets[JOB_NR];
-    for (int i = 0; i < JOB_NR; i++)
-        sets[i] = lookup->library->sets[i];
-    struct search search = {.sets = sets,
-                            .set_n = JOB_NR,
-                            .question = str_of(lookup->question),
-                            .vector = vector,
-                            .dimension = dimension};
-    lookup->callback(lookup->context, &search);
+    struct rag_query query = {
+        .text = str_of(lookup->question), .vector = vector, .dimension = dimension};
+    lookup->callback(lookup->context, lookup->library->index, &query);
     free(lookup->question);
     free(lookup);
 }

@@ -9,9 +9,10 @@
 #define PARLEY_ENGINE_LIBRARY_H
 
 #include "services/engine/timers.h"
-#include "shared/rag/search.h"
+#include "shared/rag/embed.h"
+#include "shared/rag/index.h"
 
-enum { LIBRARY_NOTES_MAX = 10000, LIBRARY_FLAGS_MAX = 10000 };
+enum { LIBRARY_NOTES_MAX = 10000, LIBRARY_NOTES_MAX_BYTES = 64 << 20, LIBRARY_FLAGS_MAX = 10000 };
 
 struct library;
 struct library_lookup;
@@ -48,9 +49,13 @@ void library_add_flag(struct library *library, struct str fragment);
 bool library_is_empty(const struct library *library);
 void library_count(const struct library *library, uint64_t *ret_documents, uint64_t *ret_passages);
 
-/* Runs once, later: `search` is ready to be passed to search_best or search_nearest, inside the
- * callback only. Its vector is NULL when the question could not be embedded. */
-typedef void (*library_callback)(void *context, const struct search *search);
+/* Puts the name of a document of the library as people know it. */
+void library_put_name(struct buf *b, const struct rag_document *document);
+
+/* Runs once, later: `query` is ready to be searched for in `index`, inside the callback only. Its
+ * vector is NULL when the question could not be embedded. */
+typedef void (*library_callback)(void *context, const struct rag_index *index,
+                                 const struct rag_query *query);
 struct library_lookup *library_start(struct library *library, struct str question,
                                      library_callback callback, void *context) must_check;
 /* Accepts NULL. */

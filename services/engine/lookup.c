@@ -62,13 +62,14 @@ static void give(struct lookup_worker *worker)
 }
 
 /* A match: lines that describe it, a line of five dots, the passage. */
-static void put_match(struct buf *body, const struct search_hit *hit)
+static void put_match(struct buf *body, const struct rag_hit *hit)
 {
     struct buf match;
     buf_init(&match, SIZE_MAX / 2);
-    buf_printf(&match, "Distance: %.2f\nDocument Name: %s\n.....\n", (double)hit->distance,
-               passages_name(hit->set, hit->passage));
-    buf_put(&match, passages_text(hit->set, hit->passage));
+    buf_printf(&match, "Distance: %.2f\nDocument Name: ", 1.0 - (double)hit->cosine);
+    library_put_name(&match, hit->document);
+    buf_lit(&match, "\n.....\n");
+    buf_put(&match, rag_document_passage(hit->document, hit->chunk));
     buf_put_json(body, buf_str(&match));
     buf_fini(&match);
 }
@@ -79,19 +80,19 @@ static double number_member(const json_t *object, const char *name, double fallb
     return json_is_number(value) ? json_number_value(value) : fallback;
 }
 
-static void on_found(void *context, const struct search *search)
+static void on_found(void *context, const struct rag_index *index, const struct rag_query *query)
 {
     struct lookup_worker *worker = context;
-    struct search_hit hits[SEARCH_MAX];
+    struct rag_hit hits[RAG_HITS_MAX];
     double count = number_member(worker->lookup, "Count", COUNT_DEFAULT);
     double threshold = number_member(worker->lookup, "Threshold", 1.0);
     worker->search = NULL;
-    if (search->vector == NULL) { /* logged where it failed */
+    if (query->vector == NULL) { /* logged where it failed */
         poll_again(worker, backoff_next_ms(&worker->backoff, 1));
         return;
     }
-    size_t wanted = count < 1 ? 0 : count > SEARCH_MAX ? SEARCH_MAX : (size_t)count;
-    size_t n = search_nearest(search, wanted, threshold, hits);
+    size_t wanted = count < 1 ? 0 : count > RAG_HITS_MAX ? RAG_HITS_MAX : (size_t)count;
+    size_t n = rag_index_nearest(index, query, wanted, threshold, hits);
     buf_clear(&worker->body);
     buf_lit(&worker->body, "{\"Fingerprint\":");
     buf_put_json(&worker->body, json_member_str(worker->lookup, "Fingerprint"));

@@ -80,10 +80,32 @@ static void make_engine_id(struct app *app)
     snprintf(app->engine_id, sizeof app->engine_id, "%s-%ld", host, (long)getpid());
 }
 
+/* NULL, with the reason, when --embeddings names no embedder. */
+static struct embedder *create_embedder(const struct config *config, const char *key, char *reason,
+                                        size_t reason_size)
+{
+    const char *embeddings = config_text(config, "embeddings");
+    const char *model = config_text(config, "embeddings-model");
+    if (!is_http_url(embeddings))
+        return embed_create(embeddings, key, reason, reason_size);
+    snprintf(reason, reason_size, "takes --embeddings-model beside a URL");
+    struct embed_server_settings settings = {.base_url = embeddings, .model = model, .key = key};
+    return model == NULL ? NULL : embed_create_openai(&settings);
+}
+
+static bool check_embeddings(const struct config *config)
+{
+    char reason[120] = "", line[160];
+    struct embedder *embedder = create_embedder(config, NULL, reason, sizeof reason);
+    embed_destroy(embedder);
+    snprintf(line, sizeof line, "--embeddings %s", reason);
+    return embedder != NULL || complain(line);
+}
+
 /* What the table cannot check. */
 static bool check_settings(const struct config *config)
 {
-    const char *llm = llm_url(config), *embeddings = config_text(config, "embeddings");
+    const char *llm = llm_url(config);
     const char *id = config_text(config, "engine-id"), *models = config_text(config, "models");
     const char *corpus = config_text(config, "corpus");
     struct stat info;
@@ -101,10 +123,8 @@ static bool check_settings(const struct config *config)
         return complain("--llm takes a URL such as http://127.0.0.1:11434/v1");
     if (llm != NULL && config_text(config, "model") == NULL)
         return complain("--llm needs --model: what to ask the server for");
-    if (embeddings != NULL && !is_http_url(embeddings))
-        return complain("--embeddings takes a URL such as http://127.0.0.1:11434/v1");
-    if (embeddings != NULL && config_text(config, "embeddings-model") == NULL)
-        return complain("--embeddings needs --embeddings-model");
+    if (!check_embeddings(config))
+        return false;
     if (id != NULL && !is_id(id))
         return complain("--engine-id takes 1 to 64 letters, digits, '-', '_' and '.'");
     if (models != NULL && (strlen(models) > MODELS_MAX_BYTES || !str_is_utf8(str_of(models))))
@@ -141,6 +161,7 @@ static void print_settings(const struct app *app)
     const struct config *config = &app->config;
     const char *llm = llm_url(config), *corpus = config_text(config, "corpus");
     const char *embeddings = config_text(config, "embeddings");
+    const char *model = config_text(config, "embeddings-model");
     printf("parley engine: would pull from %s as %s, %llu slots, engine id %s\n",
            config_text(config, "url"), config_text(config, "user"),
            (unsigned long long)config_number(config, "slots"), app->engine_id);
@@ -148,9 +169,10 @@ static void print_settings(const struct app *app)
            llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
     printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
            corpus == NULL ? "" : ", embedded by ",
-           corpus == NULL       ? ""
-           : embeddings == NULL ? "built-in hashing"
-                                : config_text(config, "embeddings-model"));
+           corpus == NULL                    ? ""
+           : strcmp(embeddings, "hash") == 0 ? "built-in hashing"
+           : is_http_url(embeddings)         ? model
+                                             : strchr(embeddings, '#') + 1);
 }
 
 /* ---- start ---- */
@@ -203,16 +225,10 @@ static void create_backend(struct app *app)
 static void create_library(struct app *app)
 {
     const struct config *config = &app->config;
-    const char *embeddings = config_text(config, "embeddings");
-    if (embeddings == NULL) {
-        app->embedder = embed_create_hash();
-    } else {
-        char *url = without_slash(embeddings);
-        struct embed_openai_settings settings = {
-            .base_url = url, .model = config_text(config, "embeddings-model"), .key = app->llm_key};
-        app->embedder = embed_create_openai(&settings);
-        free(url);
-    }
+    char reason[120];
+    app->embedder = create_embedder(config, app->llm_key, reason, sizeof reason);
+    if (app->embedder == NULL)
+        abort(); /* check_embeddings let it pass */
     struct library_settings settings = {.folder = config_text(config, "corpus"),
                                         .index_path = app->index_path,
                                         .embedder = app->embedder,

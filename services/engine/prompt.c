@@ -54,9 +54,10 @@ static const char *find_line(struct str text, struct str start)
     return NULL;
 }
 
-void prompt_read_sources(struct prompt *prompt, struct str text)
+struct str prompt_read_sources(struct prompt *prompt, struct str text)
 {
     char mark[16];
+    struct str rest = text;
     snprintf(mark, sizeof mark, "[%zu] ", prompt->source_n + 1);
     const char *at = find_line(text, str_of(mark));
     while (at != NULL && prompt->source_n < PROMPT_SOURCES_MAX) {
@@ -68,21 +69,67 @@ void prompt_read_sources(struct prompt *prompt, struct str text)
             end = find_line(block, STR("---"));
         if (end == NULL)
             end = find_line(block, STR("Question:"));
-        if (end != NULL)
+        rest = (struct str){block.at + block.n, 0};
+        if (end != NULL) {
+            rest = (struct str){end, (size_t)(block.at + block.n - end)};
             block.n = (size_t)(end - block.at);
+        }
         struct str body = str_trim(block), title = str_cut(&body, '\n');
         if (body.at == NULL)
             prompt_add_source(prompt, STR(""), title);
         else
             prompt_add_source(prompt, title, body);
     }
+    return rest;
+}
+
+/* What stands behind the first line that begins with "Question:"; all of it without one. */
+static struct str find_question(struct str text)
+{
+    static const struct str mark = {"Question:", 9};
+    const char *at = find_line(text, mark);
+    if (at == NULL)
+        return text;
+    return str_trim((struct str){at + mark.n, (size_t)(text.at + text.n - at) - mark.n});
+}
+
+static bool names(struct str text, const char *member)
+{
+    return memmem(text.at, text.n, member, strlen(member)) != NULL;
 }
 
 /* A workflow's prompt names the members of the object that it wants back. */
 static bool asks_for_decision(struct str text)
 {
-    return memmem(text.at, text.n, "\"decision\"", 10) != NULL &&
-           memmem(text.at, text.n, "\"confidence\"", 12) != NULL;
+    return names(text, "\"decision\"") && names(text, "\"confidence\"");
+}
+
+static enum prompt_kind kind_of_system(struct str text)
+{
+    return names(text, "\"rewritten_query\"")                    ? PROMPT_REWRITE
+           : names(text, "\"ranking\"")                          ? PROMPT_RANKING
+           : names(text, "\"steps\"")                            ? PROMPT_PLAN
+           : names(text, "\"tool\"") && names(text, "\"input\"") ? PROMPT_STEP
+                                                                 : PROMPT_ANSWER;
+}
+
+static void read_message(struct prompt *prompt, struct str role, struct str text, bool is_kept)
+{
+    size_t before = prompt->source_n;
+    struct str rest = text;
+    if (!str_eq(role, STR("assistant")))
+        rest = prompt_read_sources(prompt, text);
+    bool has_sources = prompt->source_n > before;
+    if (prompt->kind == PROMPT_ANSWER && str_eq(role, STR("system")))
+        prompt->kind = kind_of_system(text);
+    /* Passages are quotations: whatever they name, they want nothing. */
+    if (prompt->kind == PROMPT_ANSWER && !has_sources && asks_for_decision(text))
+        prompt->kind = PROMPT_DECISION;
+    if (!is_kept || !str_eq(role, STR("user")))
+        return;
+    bool is_framed = has_sources || prompt->kind > PROMPT_DECISION;
+    prompt->said = text;
+    prompt->question = is_framed ? find_question(rest) : text;
 }
 
 static void read_messages(struct prompt *prompt)
@@ -94,16 +141,13 @@ static void read_messages(struct prompt *prompt)
     json_array_foreach(prompt->messages, i, message)
     {
         const json_t *content = json_object_get(message, "content");
-        struct str role = json_member_str(message, "role");
+        bool is_text = json_is_string(content);
         buf_clear(&text);
-        prompt_put_content(&text, content);
-        if (text.n == 0)
-            continue;
-        prompt->is_decision = prompt->is_decision || asks_for_decision(buf_str(&text));
-        if (!str_eq(role, STR("assistant")))
-            prompt_read_sources(prompt, buf_str(&text));
-        if (str_eq(role, STR("user")) && json_is_string(content))
-            prompt->question = json_str(content);
+        if (!is_text)
+            prompt_put_content(&text, content);
+        struct str said = is_text ? json_str(content) : buf_str(&text);
+        if (said.n > 0)
+            read_message(prompt, json_member_str(message, "role"), said, is_text);
     }
     prompt->has_given_sources = prompt->source_n > 0;
     buf_fini(&text);
@@ -112,16 +156,19 @@ static void read_messages(struct prompt *prompt)
 void prompt_init(struct prompt *prompt, const struct claim *claim, const struct claim_query *query)
 {
     *prompt = (struct prompt){.question = query->text,
+                              .said = query->text,
                               .history = claim->history,
                               .modifiers = json_object_get(query->details, "Modifiers"),
                               .model = json_member_str(query->details, "Model"),
                               .traceparent = json_member_str(query->details, "Traceparent")};
     if (str_eq(prompt->model, STR("default")))
         prompt->model = (struct str){NULL, 0};
-    prompt->is_decision = asks_for_decision(query->text);
     const json_t *messages = json_object_get(prompt->modifiers, "Messages");
-    if (json_array_size(messages) == 0)
+    if (json_array_size(messages) == 0) {
+        if (asks_for_decision(query->text))
+            prompt->kind = PROMPT_DECISION;
         return;
+    }
     prompt->messages = messages;
     prompt->history = NULL;
     read_messages(prompt);
@@ -138,5 +185,5 @@ void prompt_fini(struct prompt *prompt)
 
 bool prompt_wants_sources(const struct prompt *prompt)
 {
-    return !prompt->is_decision && !prompt->has_given_sources;
+    return prompt->kind == PROMPT_ANSWER && !prompt->has_given_sources;
 }

@@ -212,18 +212,23 @@ void work_generate(struct slot *slot)
 
 /* ---- searching ---- */
 
-static void on_found(void *context, const struct search *search)
+static void on_found(void *context, const struct rag_index *index, const struct rag_query *query)
 {
     struct slot *slot = context;
-    struct search_hit hits[PROMPT_SOURCES_MAX];
+    struct rag_hit hits[PROMPT_SOURCES_MAX];
     uint64_t hashes[PROMPT_TERMS_MAX];
     double weights[PROMPT_TERMS_MAX];
     slot->lookup = NULL;
-    size_t n = search_best(search, slot->engine->top_k, hits);
-    for (size_t i = 0; i < n; i++)
-        prompt_add_source(&slot->prompt, str_of(passages_name(hits[i].set, hits[i].passage)),
-                          passages_text(hits[i].set, hits[i].passage));
-    slot->prompt.term_n = search_weigh(search, PROMPT_TERMS_MAX, hashes, weights);
+    size_t n = rag_index_search(index, query, slot->engine->top_k, hits);
+    for (size_t i = 0; i < n; i++) {
+        struct buf name;
+        buf_init(&name, SIZE_MAX / 2);
+        library_put_name(&name, hits[i].document);
+        prompt_add_source(&slot->prompt, buf_str(&name),
+                          rag_document_passage(hits[i].document, hits[i].chunk));
+        buf_fini(&name);
+    }
+    slot->prompt.term_n = rag_index_weigh(index, query->text, PROMPT_TERMS_MAX, hashes, weights);
     for (size_t i = 0; i < slot->prompt.term_n; i++)
         slot->prompt.terms[i] = (struct prompt_term){hashes[i], weights[i]};
     library_count(slot->engine->library, &slot->prompt.searched_documents,

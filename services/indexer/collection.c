@@ -85,6 +85,13 @@ const struct collection_entry *collection_find(const struct collection *c, const
     return c->n == 0 ? NULL : bsearch(&wanted, c->entries, c->n, sizeof wanted, compare);
 }
 
+/* As it is stored: JSON, or nothing where there is no page. */
+static void put_url(struct buf *json, struct str url)
+{
+    if (url.n > 0)
+        buf_put_json(json, url);
+}
+
 enum err collection_compare(struct collection *c, const struct collection_entry *entry,
                             struct str sha, struct str url, enum file_change *ret_change)
 {
@@ -94,7 +101,7 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
                           STR("status"), STR("url")};
     enum err error = sync_command(c->pipeline->sync, words, 5, 0, &answer);
     buf_init(&url_json, JSON_MAX_BYTES);
-    buf_put_json(&url_json, url);
+    put_url(&url_json, url);
     if (error == ERR_OK && answer.n == 3) {
         if (answer.at[0].at == NULL)
             *ret_change = FILE_NEW;
@@ -179,7 +186,7 @@ static enum err upload(struct collection *c, const struct file *file, struct str
     buf_init(&url_json, JSON_MAX_BYTES);
     put_filename(&filename, file->name);
     buf_put_name(&name, str_of(file->name));
-    buf_put_json(&url_json, url);
+    put_url(&url_json, url);
     struct str args[] = {STR("0"), /* no nonce */
                          str_of(c->space),
                          STR(""), /* no limits */
@@ -251,8 +258,8 @@ static enum put_outcome run_job(struct collection *c, const char *job, struct bu
             buf_put(reason, buf_str(&p->reason));
             return PUT_FAILED;
         }
-        enum put_outcome ended =
-            atomic_load(&p->is_stopping) ? PUT_STOPPED : look_at_job(c, job, reason);
+        bool must_end = ran == PIPELINE_CUT || atomic_load(&p->is_stopping);
+        enum put_outcome ended = must_end ? PUT_STOPPED : look_at_job(c, job, reason);
         if (ended != PUT_NR)
             return ended;
         sync_pause(p->sync, wait_ms);

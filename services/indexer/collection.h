@@ -47,7 +47,7 @@ enum err collection_compare(struct collection *collection, const struct collecti
                             enum file_change *ret_change) must_check;
 
 /* Stores the file's bytes and indexes them, or waits until an indexer that was quicker has. `url`
- * is its page. `reason` gets a sentence for people with PUT_FAILED. */
+ * is its page, empty for none. `reason` gets a sentence for people with PUT_FAILED. */
 enum put_outcome collection_put(struct collection *collection, const struct file *file,
                                 struct str bytes, struct str sha, struct str url,
                                 struct buf *reason) must_check;

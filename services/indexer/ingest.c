@@ -68,10 +68,8 @@ static bool check_settings(struct ingest *in)
         return complain("--collection is missing: the collection to fill");
     if (strlen(collection) > COLLECTION_NAME_MAX_BYTES || !str_is_utf8(str_of(collection)))
         return complain("--collection takes 1 to 64 bytes of UTF-8");
-    if (base == NULL)
-        return complain("--base-url is missing: where the pages of the files can be read");
-    if ((strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0) ||
-        strlen(base) > 1024 || !str_is_utf8(str_of(base)))
+    if (base != NULL && ((strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0) ||
+                         strlen(base) > 1024 || !str_is_utf8(str_of(base))))
         return complain("--base-url takes a URL such as https://example.org/handbook");
     if (strlen(config_text(c, "key-prefix")) > 64)
         return complain("--key-prefix takes at most 64 bytes");
@@ -114,10 +112,11 @@ static bool read_settings(struct ingest *in)
 {
     const struct config *c = &in->config;
     const char *key_file = config_text(c, "embeddings-key-file");
-    char reason[REASON_MAX], *key = NULL;
+    const char *reason;
+    char *key = NULL;
     if (!check_settings(in) || (key_file != NULL && (key = config_read_secret(key_file)) == NULL))
         return false;
-    in->settings.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
+    in->settings.embedder = embed_create(config_text(c, "embeddings"), key, &reason);
     free(key);
     if (in->settings.embedder == NULL) {
         fprintf(stderr, "parley: --embeddings: %s\n", reason);
@@ -207,7 +206,8 @@ static bool ingest_file(struct ingest *in, const struct file *file)
     bool goes_on = true;
     buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + 2 * READ_STEP_BYTES);
     buf_init(&url, URL_MAX_BYTES);
-    file_put_url(&url, str_of(config_text(&in->config, "base-url")), str_of(file->page));
+    if (config_text(&in->config, "base-url") != NULL)
+        file_put_url(&url, str_of(config_text(&in->config, "base-url")), str_of(file->page));
     progress_begin(&in->progress, file->name);
     if (!read_file(file, &bytes, &reason))
         end_file(in, file, FAILED, reason);

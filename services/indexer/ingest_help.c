@@ -20,7 +20,7 @@ const struct config_option ingest_options[] = {
      .kind = CONFIG_TEXT,
      .metavar = "URL",
      .help = "Where the pages of these files can be read: http:// or https://. The address of each "
-             "file's page begins with it, see below. Required."},
+             "file's page begins with it, see below. Unset: sources have no link to a page."},
     {.name = "prune",
      .kind = CONFIG_BOOL,
      .fallback = "off",

@@ -38,6 +38,7 @@ enum pipeline_outcome {
     PIPELINE_DONE,
     PIPELINE_FAILED,   /* for good, with a reason that its owner sees */
     PIPELINE_RELEASED, /* given back, or left to its lease: somebody goes on with it */
+    PIPELINE_CUT,      /* the same, because Redis was away for too long */
     PIPELINE_LOST,     /* it is not ours any more: cancelled, deleted, or another indexer's */
     PIPELINE_NONE,     /* there was nothing to do */
     PIPELINE_NR

@@ -318,6 +318,11 @@ bool follow_is_resumed(const struct follow *f)
     return f->seen_attempt > 0;
 }
 
+void follow_forget_seen(struct follow *f)
+{
+    f->seen_attempt = f->seen_n = 0;
+}
+
 void follow_fail(struct follow *f, struct str data)
 {
     if (stream_is_over(&f->stream))

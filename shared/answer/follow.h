@@ -56,6 +56,8 @@ void follow_watch(struct follow *follow, struct str topic, uint64_t seq);
 void follow_start(struct follow *follow);
 /* Does the client come back for the rest? Then it has the events that came before the answer. */
 bool follow_is_resumed(const struct follow *follow);
+/* What the client has is no part of this query: it is told all of it. Before follow_start. */
+void follow_forget_seen(struct follow *follow);
 /* Ends the stream with an `error` of the caller's: it waits no longer. `data` is copied. Nothing
  * happens when it has ended. */
 void follow_fail(struct follow *follow, struct str data);

@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <strings.h>
 
+int str_compare(struct str a, struct str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = n == 0 ? 0 : memcmp(a.at, b.at, n);
+    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
 bool str_eq_nocase(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || strncasecmp(a.at, b.at, a.n) == 0);

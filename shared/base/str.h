@@ -31,6 +31,8 @@ static inline bool str_eq(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
 }
+/* Below 0, 0 or above as `a` comes before `b`, byte by byte; a prefix comes first. */
+int str_compare(struct str a, struct str b);
 bool str_eq_nocase(struct str a, struct str b);
 bool str_has_prefix(struct str s, struct str prefix);
 struct str str_trim(struct str s);

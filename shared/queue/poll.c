@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { ENGINE_SILENCE_MS = 60000 };
+
 /* The verb under way for a poll; outlives it when its client leaves. */
 struct poll_call {
     struct turn_call call;
@@ -241,6 +243,12 @@ static void note_engine(struct queue *queue, struct str account, struct str engi
     memcpy(seen.info, info.at, info.n);
     seen.info[info.n] = 0;
     queue->engines[queue->engine_n++] = seen;
+    /* Between two polls an engine is known by what was told of it alone, and lua/queue/ask.lua
+     * refuses what nobody is there for: the first one after a silence is told at once. */
+    uint64_t now_ms = queue->loop->now_ms;
+    if (queue->engine_ms == 0 || now_ms > queue->engine_ms + ENGINE_SILENCE_MS)
+        queue_sync_soon(queue, 0);
+    queue->engine_ms = now_ms;
 }
 
 /* An engine that names itself has one poll: the newer one ends the older, here or on another node

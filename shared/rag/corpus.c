@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * corpus.c - see corpus.h. A build makes a new set: first the documents that the old index still
- * has right (copied with their vectors), then the new and changed ones, which are embedded. */
+ * corpus.c - see corpus.h. A build goes through the files in the order of their names. A document
+ * that the old index has right is taken over as it is; of the others the texts are gathered, and
+ * all are embedded at the end. */
 #include "shared/rag/corpus.h"
 
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/rag/extract.h"
+#include "shared/rag/make.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,9 +29,9 @@ struct build {
     const struct corpus_settings *settings;
     struct file *files;
     size_t file_n, file_cap;
-    struct passages *old, *set; /* old may be NULL */
-    struct passage_document **old_by_name;
-    struct passage_document *changed;
+    struct corpus *old, *corpus; /* old may be NULL */
+    struct make_text *texts;     /* of the documents that are new or changed; owns texts and ids */
+    uint32_t *places;            /* and where in the corpus they go */
     size_t changed_n, kept_n, touched_n, skipped_n;
     uint64_t progress_ms;
 };
@@ -119,31 +121,22 @@ static bool read_file(const char *path, struct buf *bytes, const char **ret_reas
     return n == 0 && !bytes->is_over;
 }
 
-static int compare_documents(const void *a, const void *b)
+static struct corpus_document *put_document(struct build *build, const struct file *file)
 {
-    const struct passage_document *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
+    struct corpus_document *document = &build->corpus->documents[build->corpus->n++];
+    *document =
+        (struct corpus_document){.mtime_ns = file->mtime_ns, .size_bytes = file->size_bytes};
+    return document;
 }
 
-static const struct passage_document *find_old(const struct build *build, const char *name)
+static void keep(struct build *build, const struct corpus_document *old, const struct file *file)
 {
-    struct passage_document key = {.name = (char *)name}, *wanted = &key, **found;
-    if (build->old == NULL)
-        return NULL;
-    found = bsearch(&wanted, build->old_by_name, build->old->document_n, sizeof wanted,
-                    compare_documents);
-    return found == NULL ? NULL : *found;
-}
-
-static bool keep(struct build *build, const struct passage_document *old, const struct file *file)
-{
-    if (!passages_add_copy(build->set, build->old, (uint32_t)(old - build->old->documents)))
-        return false;
-    build->set->documents[build->set->document_n - 1].mtime_ns = file->mtime_ns;
-    build->set->documents[build->set->document_n - 1].size_bytes = file->size_bytes;
+    struct corpus_document *document = put_document(build, file);
+    document->document = rag_document_ref(old->document);
+    memcpy(document->sha256, old->sha256, sizeof document->sha256);
+    build->corpus->dimension = build->old->dimension;
     build->kept_n++;
     build->touched_n += old->mtime_ns != file->mtime_ns;
-    return true;
 }
 
 static void skip(struct build *build, const struct file *file, const char *reason)
@@ -153,41 +146,42 @@ static void skip(struct build *build, const struct file *file, const char *reaso
     build->skipped_n++;
 }
 
-/* Reads a file that is new or has another time. False only when the set is full. */
-static bool read_changed(struct build *build, const struct file *file,
-                         const struct passage_document *old)
+/* Remembers a text that is to be embedded; takes the buffer's bytes. */
+static void put_text(struct build *build, const struct file *file, struct buf *text)
 {
-    struct passage_document document = {
-        .name = file->name, .mtime_ns = file->mtime_ns, .size_bytes = file->size_bytes};
+    struct str id = str_of(file->name);
+    build->places[build->changed_n] = build->corpus->n;
+    build->texts[build->changed_n++] =
+        (struct make_text){.id = id, .name = id, .text = buf_str(text)};
+    buf_init(text, 0);
+}
+
+/* Reads a file that is new or has another time. */
+static void read_changed(struct build *build, const struct file *file,
+                         const struct corpus_document *old)
+{
+    unsigned char sha256[EVP_MAX_MD_SIZE];
+    unsigned sum_n = 0;
     struct buf bytes, text;
     const char *reason;
     enum extract_fault fault;
     const struct sandbox_wait wait = {.is_stopping = build->settings->is_stopping};
-    bool has_room = true;
     buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + 65536);
     buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
-    unsigned sum_n = 0;
     if (!read_file(file->path, &bytes, &reason)) {
         skip(build, file, reason);
-    } else if (EVP_Digest(bytes.at, bytes.n, document.sha256, &sum_n, EVP_sha256(), NULL) == 1 &&
-               old != NULL && memcmp(old->sha256, document.sha256, sizeof old->sha256) == 0) {
-        has_room = keep(build, old, file);
+    } else if (EVP_Digest(bytes.at, bytes.n, sha256, &sum_n, EVP_sha256(), NULL) == 1 &&
+               old != NULL && memcmp(old->sha256, sha256, sizeof old->sha256) == 0) {
+        keep(build, old, file);
     } else if ((fault = extract_text(extract_kind_of(str_of(file->name)), buf_str(&bytes), &wait,
                                      &text)) != EXTRACT_FAULT_NONE) {
         skip(build, file, extract_fault_text(fault));
     } else {
-        document.name = strdup(file->name);
-        document.text = malloc(text.n + 1);
-        if (document.name == NULL || document.text == NULL)
-            abort();
-        memcpy(document.text, text.at, text.n);
-        document.text[text.n] = 0;
-        document.text_bytes = text.n;
-        build->changed[build->changed_n++] = document;
+        put_text(build, file, &text);
+        memcpy(put_document(build, file)->sha256, sha256, CORPUS_SHA_BYTES);
     }
     buf_fini(&bytes);
     buf_fini(&text);
-    return has_room;
 }
 
 /* ---- the build ---- */
@@ -200,48 +194,79 @@ static void load_old(struct build *build)
         return;
     build->old = corpus_load(settings->index_path, &reason);
     if (build->old != NULL && strcmp(build->old->model, settings->embedder->name) != 0) {
-        passages_destroy(build->old);
+        corpus_destroy(build->old);
         build->old = NULL;
         reason = "made with another embedding model";
     }
     if (build->old == NULL && strcmp(reason, "none") != 0)
         log_write(LOG_WARN, "the index is made anew", LOG_S("index", settings->index_path),
                   LOG_S("reason", reason));
-    if (build->old == NULL)
-        return;
-    build->old_by_name = calloc(build->old->document_n + 1, sizeof *build->old_by_name);
-    if (build->old_by_name == NULL)
+}
+
+static void *zeros(size_t n, size_t size)
+{
+    void *at = calloc(n + 1, size);
+    if (at == NULL)
         abort();
-    for (uint32_t i = 0; i < build->old->document_n; i++)
-        build->old_by_name[i] = &build->old->documents[i];
-    if (build->old->document_n > 1)
-        qsort(build->old_by_name, build->old->document_n, sizeof *build->old_by_name,
-              compare_documents);
+    return at;
 }
 
 static bool read_files(struct build *build)
 {
-    build->changed = calloc(build->file_n + 1, sizeof *build->changed);
-    if (build->changed == NULL)
-        abort();
+    build->texts = zeros(build->file_n, sizeof *build->texts);
+    build->places = zeros(build->file_n, sizeof *build->places);
+    build->corpus->documents = zeros(build->file_n, sizeof *build->corpus->documents);
     for (size_t i = 0; i < build->file_n; i++) {
         const struct file *file = &build->files[i];
-        const struct passage_document *old = find_old(build, file->name);
-        bool is_same =
-            old != NULL && old->mtime_ns == file->mtime_ns && old->size_bytes == file->size_bytes;
-        if (is_stopping(build) ||
-            !(is_same ? keep(build, old, file) : read_changed(build, file, old)))
+        const struct corpus_document *old =
+            build->old == NULL ? NULL : corpus_find(build->old, str_of(file->name));
+        if (is_stopping(build))
             return false;
+        if (i > 0 && strcmp(file[-1].name, file->name) == 0)
+            skip(build, file, "another file has that name, but for bytes that are no UTF-8");
+        else if (old != NULL && old->mtime_ns == file->mtime_ns &&
+                 old->size_bytes == file->size_bytes)
+            keep(build, old, file);
+        else
+            read_changed(build, file, old);
         if (clock_mono_ms() - build->progress_ms > PROGRESS_MS) {
             build->progress_ms = clock_mono_ms();
             log_write(LOG_INFO, "reading the corpus", LOG_U("files", i + 1),
                       LOG_U("of", build->file_n));
         }
     }
-    return true;
+    return !is_stopping(build);
 }
 
-static bool make_set(struct build *build)
+static bool embed_changed(struct build *build)
+{
+    struct corpus *corpus = build->corpus;
+    struct rag_document **made = zeros(build->changed_n, sizeof *made);
+    bool is_good = make_documents(build->texts, build->changed_n, build->settings->embedder,
+                                  build->settings->is_stopping, &corpus->dimension, made);
+    for (size_t i = 0; is_good && i < build->changed_n; i++)
+        corpus->documents[build->places[i]].document = made[i];
+    free(made);
+    return is_good;
+}
+
+static void cut_off(struct corpus *corpus)
+{
+    uint32_t kept = 0;
+    for (; kept < corpus->n; kept++) {
+        uint32_t chunk_n = corpus->documents[kept].document->pack.chunk_n;
+        if (chunk_n > CORPUS_CHUNKS_MAX - corpus->chunk_n)
+            break;
+        corpus->chunk_n += chunk_n;
+    }
+    if (kept < corpus->n)
+        log_write(LOG_ERROR, "the corpus is too large: the rest is left out",
+                  LOG_U("passages_max", CORPUS_CHUNKS_MAX), LOG_U("documents", corpus->n - kept));
+    while (corpus->n > kept)
+        rag_document_unref(corpus->documents[--corpus->n].document);
+}
+
+static bool fill(struct build *build)
 {
     uint64_t started_ms = clock_mono_ms();
     build->progress_ms = started_ms;
@@ -250,49 +275,62 @@ static bool make_set(struct build *build)
     if (build->file_n > 1)
         qsort(build->files, build->file_n, sizeof *build->files, compare_files);
     load_old(build);
-    bool has_room = read_files(build);
-    uint32_t first = build->set->n;
-    for (size_t i = 0; has_room && i < build->changed_n; i++)
-        has_room = passages_add(build->set, &build->changed[i]);
-    if (is_stopping(build))
+    if (!read_files(build) || !embed_changed(build))
         return false;
-    if (!has_room)
-        log_write(LOG_ERROR, "the corpus is too large: the rest is left out",
-                  LOG_U("passages_max", PASSAGES_MAX));
-    if (!passages_finish(build->set, first, build->settings->embedder,
-                         build->settings->is_stopping))
-        return false;
+    cut_off(build->corpus);
     bool is_new = build->changed_n > 0 || build->touched_n > 0 || build->old == NULL ||
-                  build->set->document_n != build->old->document_n;
+                  build->corpus->n != build->old->n;
     if (is_new && build->settings->index_path != NULL &&
-        !corpus_save(build->set, build->settings->index_path))
+        !corpus_save(build->corpus, build->settings->index_path))
         log_write(LOG_WARN, "the index cannot be kept", LOG_S("index", build->settings->index_path),
                   LOG_S("reason", strerror(errno)));
     log_write(LOG_INFO, "corpus ready", LOG_S("folder", build->settings->folder),
-              LOG_U("documents", build->set->document_n), LOG_U("passages", build->set->n),
+              LOG_U("documents", build->corpus->n), LOG_U("passages", build->corpus->chunk_n),
               LOG_U("indexed", build->changed_n), LOG_U("kept", build->kept_n),
               LOG_U("left_out", build->skipped_n), LOG_U("ms", clock_mono_ms() - started_ms));
     return true;
 }
 
-struct passages *corpus_build(const struct corpus_settings *settings)
+struct corpus *corpus_build(const struct corpus_settings *settings)
 {
-    struct build build = {.settings = settings, .set = passages_create()};
-    bool is_good = make_set(&build);
+    struct build build = {.settings = settings, .corpus = zeros(1, sizeof *build.corpus)};
+    build.corpus->model = strdup(settings->embedder->name);
+    bool is_good = build.corpus->model != NULL && fill(&build);
+    for (size_t i = 0; i < build.changed_n; i++)
+        free((char *)build.texts[i].text.at);
     for (size_t i = 0; i < build.file_n; i++) {
         free(build.files[i].path);
         free(build.files[i].name);
     }
-    for (size_t i = 0; i < build.changed_n; i++) {
-        free(build.changed[i].name);
-        free(build.changed[i].text);
-    }
     free(build.files);
-    free(build.changed);
-    free(build.old_by_name);
-    passages_destroy(build.old);
+    free(build.texts);
+    free(build.places);
+    corpus_destroy(build.old);
     if (is_good)
-        return build.set;
-    passages_destroy(build.set);
+        return build.corpus;
+    corpus_destroy(build.corpus);
     return NULL;
+}
+
+void corpus_destroy(struct corpus *corpus)
+{
+    if (corpus == NULL)
+        return;
+    for (uint32_t i = 0; i < corpus->n; i++)
+        rag_document_unref(corpus->documents[i].document);
+    free(corpus->documents);
+    free(corpus->model);
+    free(corpus);
+}
+
+static int compare_id(const void *key, const void *at)
+{
+    const struct str *id = key;
+    struct str own = ((const struct corpus_document *)at)->document->id;
+    return str_compare(*id, own);
+}
+
+const struct corpus_document *corpus_find(const struct corpus *corpus, struct str id)
+{
+    return bsearch(&id, corpus->documents, corpus->n, sizeof *corpus->documents, compare_id);
 }

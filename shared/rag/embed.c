@@ -10,6 +10,7 @@
 #include "shared/rag/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct feature {
@@ -151,6 +152,49 @@ struct embedder *embed_create_hash(void)
     if (embedder == NULL)
         abort();
     *embedder = (struct embedder){.ops = &ops, .name = "hash-512-1", .is_quick = true};
+    return embedder;
+}
+
+static const char *after(const char *setting, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return strncmp(setting, prefix, n) == 0 ? setting + n : NULL;
+}
+
+/* NULL when `setting` is sound, else what it takes. */
+static const char *judge_server(const char *server)
+{
+    if (server == NULL)
+        return "takes hash, openai:<URL>#<model> or ollama:<URL>#<model>";
+    const char *https = after(server, "https://"), *http = after(server, "http://");
+    const char *host = https != NULL ? https : http, *mark = strchr(server, '#');
+    if (host == NULL || host == mark)
+        return "takes a URL such as http://127.0.0.1:11434 behind the colon";
+    if (mark == NULL || mark[1] == 0 || !str_is_utf8(str_of(mark)))
+        return "takes #<model> behind the URL";
+    return NULL;
+}
+
+struct embedder *embed_create(const char *setting, const char *key, char *reason,
+                              size_t reason_size)
+{
+    const char *openai = after(setting, "openai:"), *ollama = after(setting, "ollama:");
+    const char *server = openai != NULL ? openai : ollama;
+    if (strcmp(setting, "hash") == 0)
+        return embed_create_hash();
+    const char *wrong = judge_server(server);
+    if (wrong != NULL) {
+        snprintf(reason, reason_size, "%s", wrong);
+        return NULL;
+    }
+    const char *mark = strchr(server, '#');
+    char *url = strndup(server, (size_t)(mark - server));
+    if (url == NULL)
+        abort();
+    struct embed_server_settings settings = {.base_url = url, .model = mark + 1, .key = key};
+    struct embedder *embedder =
+        openai != NULL ? embed_create_openai(&settings) : embed_create_ollama(&settings);
+    free(url);
     return embedder;
 }
 

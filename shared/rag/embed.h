@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * embed: turns texts into vectors of length 1, so that a dot product is the cosine similarity. Two
- * makers behind one small table of functions: `hash`, built in, needs nothing and takes
- * microseconds; `openai`, any server with OpenAI's /v1/embeddings. Vectors of different models do
- * not compare: `name` says which is which, and whoever stores vectors stores it with them.
+ * embed: turns texts into vectors of length 1, so that a dot product is the cosine similarity.
+ * Three makers behind one small table of functions: `hash`, built in, needs nothing and takes
+ * microseconds; `openai`, any server with OpenAI's /v1/embeddings; `ollama`, a server with Ollama's
+ * /api/embed. Vectors of different models do not compare: `name` says which is which, and whoever
+ * stores vectors stores it with them.
  *
  * An embedder does not change after creation; several threads may use it at once.
  */
@@ -44,16 +45,20 @@ struct embedder {
  * and their forms, blind to synonyms. */
 struct embedder *embed_create_hash(void) must_check;
 
-struct embed_openai_settings {
-    const char *base_url; /* "http://host:11434/v1" */
+struct embed_server_settings {
+    const char *base_url; /* "http://host:11434/v1" for OpenAI's, "http://host:11434" for Ollama's;
+                             slashes at its end do not count */
     const char *model;
     const char *key; /* NULL: no Authorization header */
 };
-/* Copies `settings`. Batches of texts, each tried up to 5 times with growing pauses. */
-struct embedder *embed_create_openai(const struct embed_openai_settings *settings) must_check;
+/* Both copy `settings`. Many texts go in batches, each tried up to 5 times with growing pauses,
+ * which a Retry-After may lengthen to half a minute. */
+struct embedder *embed_create_openai(const struct embed_server_settings *settings) must_check;
+struct embedder *embed_create_ollama(const struct embed_server_settings *settings) must_check;
 
-/* Makes the embedder of a setting: "hash", or "openai:URL#MODEL". `key` may be NULL. NULL, with a
- * reason for people, when the setting is of another form. */
+/* Makes the embedder that a setting names: `hash`, `openai:<base URL>#<model>` or
+ * `ollama:<base URL>#<model>`. `key` may be NULL. NULL, with a reason for people that continues the
+ * setting's name, when it names none. */
 struct embedder *embed_create(const char *setting, const char *key, char *reason,
                               size_t reason_size) must_check;
 
@@ -72,11 +77,11 @@ void embed_destroy(struct embedder *embedder);
 
 /* Scales `vector` to length 1; a zero vector stays. */
 void embed_normalise(float *vector, uint32_t dimension);
-/* Reads the vectors out of an /embeddings response body. False when it is not `n` vectors of one
- * dimension. The caller frees. */
-bool embed_read_response(struct str body, size_t n, float **ret_vectors,
-                         uint32_t *ret_dimension) must_check;
+/* Read the vectors out of a response's body. False when it is not `n` vectors of one dimension. The
+ * caller frees. */
+bool embed_read_openai(struct str body, size_t n, float **ret_vectors,
+                       uint32_t *ret_dimension) must_check;
+bool embed_read_ollama(struct str body, size_t n, float **ret_vectors,
+                       uint32_t *ret_dimension) must_check;
 
-struct embedder *embed_create(const char *setting, const char *key, char *reason,
-                              size_t reason_size); /* STAND-IN */
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * index.c - see index.h: documents and the set of them; index_search.c searches it.
  *
- * A document is one piece of memory: the struct, then its pack, then the strings. Its text may be
- * megabytes that no search touches, so it comes last. Entries are a sorted array: it is walked
- * whole by every search, and changes are rare. */
+ * A document is one piece of memory: the struct, the pack's directory, the pack, the strings. Its
+ * text may be megabytes that no search touches, so it comes last. Entries are a sorted array: it is
+ * walked whole by every search, and changes are rare. */
 #include "shared/rag/index_entries.h"
 
 #include "shared/rag/text.h"
@@ -17,7 +17,7 @@
 struct owned_document {
     struct rag_document base;
     atomic_uint refs;
-    char bytes[];
+    uint32_t directory[]; /* of the pack; then bytes */
 };
 
 static struct str put_copy(char **at, struct str s)
@@ -45,17 +45,19 @@ struct rag_document *rag_document_create(struct str id, uint64_t generation, str
     struct pack pack;
     if (!pack_parse(pack_bytes, &pack) || (text.at != NULL && !are_chunks_within(&pack, text)))
         return NULL;
-    size_t n =
-        sizeof(struct owned_document) + pack_bytes.n + id.n + title_json.n + url_json.n + text.n;
+    size_t directory_bytes = pack_directory_n(&pack) * sizeof(uint32_t);
+    size_t n = sizeof(struct owned_document) + directory_bytes + pack_bytes.n + id.n +
+               title_json.n + url_json.n + text.n;
     struct owned_document *owned = malloc(n);
     if (owned == NULL)
         abort();
-    char *at = owned->bytes;
+    char *at = (char *)owned->directory + directory_bytes;
     struct rag_document *document = &owned->base;
     *document = (struct rag_document){.generation = generation, .memory_bytes = n};
     atomic_init(&owned->refs, 1);
     bool is_sound = pack_parse(put_copy(&at, pack_bytes), &document->pack);
     assert(is_sound);
+    pack_use_directory(&document->pack, owned->directory);
     document->id = put_copy(&at, id);
     document->title_json = put_copy(&at, title_json);
     document->url_json = put_copy(&at, url_json);
@@ -86,20 +88,13 @@ struct str rag_document_passage(const struct rag_document *document, uint32_t ch
 
 /* ---- the set ---- */
 
-int rag_compare_ids(struct str a, struct str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = n == 0 ? 0 : memcmp(a.at, b.at, n);
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 /* The first entry whose id is not before `doc`. */
 static uint32_t place_of(const struct rag_index *index, struct str doc)
 {
     uint32_t low = 0, high = index->n;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (rag_compare_ids(index->entries[middle].document->id, doc) < 0)
+        if (str_compare(index->entries[middle].document->id, doc) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -129,7 +124,7 @@ struct rag_index *rag_index_create(void)
 static void fill_entry(struct rag_index *index, struct rag_entry *entry,
                        const struct rag_document *document)
 {
-    *entry = (struct rag_entry){.document = document};
+    *entry = (struct rag_entry){.document = document, .pack = document->pack};
     index->chunk_n += document->pack.chunk_n;
     index->word_total += document->pack.word_total;
     index->bytes += document->memory_bytes;
@@ -207,7 +202,7 @@ bool rag_index_has(const struct rag_index *index, struct str doc, uint64_t gener
 static int compare_marks(const void *a, const void *b)
 {
     const struct rag_mark *x = a, *y = b;
-    return rag_compare_ids(x->doc, y->doc);
+    return str_compare(x->doc, y->doc);
 }
 
 void rag_index_keep(struct rag_index *index, const struct rag_mark *marks, size_t n)
@@ -251,31 +246,39 @@ uint32_t rag_index_chunks(const struct rag_index *index)
 
 static void leave_out(struct rag_entry *entry, uint32_t chunk)
 {
-    uint32_t n = entry->document->pack.chunk_n;
+    uint32_t n = entry->pack.chunk_n;
     if (entry->is_left_out == NULL && (entry->is_left_out = calloc(n, 1)) == NULL)
         abort();
     entry->is_left_out[chunk] = 1;
 }
 
-uint32_t rag_index_leave_out(struct rag_index *index, struct str fragment)
+static uint32_t leave_out_of(struct rag_entry *entry, struct str needle, struct buf *text)
 {
+    uint32_t chunk_n = entry->document->text.at == NULL ? 0 : entry->pack.chunk_n, marked = 0;
+    for (uint32_t i = 0; i < chunk_n; i++) {
+        buf_clear(text);
+        text_put_normal(text, rag_document_passage(entry->document, i));
+        if (text->n < needle.n || memmem(text->at, text->n, needle.at, needle.n) == NULL)
+            continue;
+        leave_out(entry, i);
+        marked++;
+    }
+    return marked;
+}
+
+uint32_t rag_index_leave_out(struct rag_index *index, struct str doc, struct str fragment)
+{
+    uint32_t first = 0, end = index->n, marked = 0;
     struct buf needle, text;
-    uint32_t marked = 0;
+    if (doc.at != NULL) {
+        first = place_of(index, doc);
+        end = is_at(index, first, doc) ? first + 1 : first;
+    }
     buf_init(&needle, SIZE_MAX / 2);
     buf_init(&text, SIZE_MAX / 2);
     text_put_normal(&needle, fragment);
-    for (uint32_t i = 0; needle.n >= RAG_FLAG_MIN_BYTES && i < index->n; i++) {
-        struct rag_entry *entry = &index->entries[i];
-        uint32_t chunk_n = entry->document->text.at == NULL ? 0 : entry->document->pack.chunk_n;
-        for (uint32_t k = 0; k < chunk_n; k++) {
-            buf_clear(&text);
-            text_put_normal(&text, rag_document_passage(entry->document, k));
-            if (text.n < needle.n || memmem(text.at, text.n, needle.at, needle.n) == NULL)
-                continue;
-            leave_out(entry, k);
-            marked++;
-        }
-    }
+    for (uint32_t i = first; needle.n >= RAG_FLAG_MIN_BYTES && i < end; i++)
+        marked += leave_out_of(&index->entries[i], buf_str(&needle), &text);
     buf_fini(&needle);
     buf_fini(&text);
     return marked;

@@ -70,11 +70,11 @@ uint32_t rag_index_documents(const struct rag_index *index);
 uint32_t rag_index_chunks(const struct rag_index *index);
 
 enum { RAG_FLAG_MIN_BYTES = 16 };
-/* Leaves out of all answers every chunk that contains `fragment`, case and white space aside, and
- * returns how many those are; only of documents that have their text, and until the document is put
- * in again. Fragments under RAG_FLAG_MIN_BYTES mark nothing: one person's "the" must not hide
- * everything. */
-uint32_t rag_index_leave_out(struct rag_index *index, struct str fragment);
+/* Leaves out of all answers every chunk of the document (of all of them where `doc.at` is NULL)
+ * that contains `fragment`, case and white space aside, and returns how many those are; only of
+ * documents that have their text, and until the document is put in again. Fragments under
+ * RAG_FLAG_MIN_BYTES mark nothing: one person's "the" must not hide everything. */
+uint32_t rag_index_leave_out(struct rag_index *index, struct str doc, struct str fragment);
 
 /* ---- searching ---- */
 

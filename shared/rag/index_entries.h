@@ -10,6 +10,7 @@
 struct rag_entry {
     const struct rag_document *document; /* a reference of its own */
     uint8_t *is_left_out;                /* per chunk; NULL where none is */
+    struct pack pack; /* the document's, at hand without a look at the document */
 };
 
 struct rag_index {
@@ -20,8 +21,6 @@ struct rag_index {
     size_t bytes;
 };
 
-/* Below 0, 0 or above as `a` comes before `b`. */
-int rag_compare_ids(struct str a, struct str b);
 /* Finds the document; NULL when it is not there. */
 const struct rag_entry *rag_index_find(const struct rag_index *index, struct str doc);
 

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WORDS_MAX = 64, CANDIDATES = RAG_HITS_MAX, SCAN_ROWS = 256 };
+enum { WORDS_MAX = 64, CANDIDATES = RAG_HITS_MAX, SCAN_ROWS = 256, AHEAD = 2, FAR_AHEAD = 4 };
 static const double rank_offset = 60.0; /* "k" of reciprocal rank fusion, as its authors chose */
 static const double bm25_k1 = 1.2, bm25_b = 0.75;
 
@@ -33,7 +33,7 @@ static bool is_before(const struct rag_hit *a, const struct rag_hit *b)
     if (a->bm25 > b->bm25 || a->bm25 < b->bm25)
         return a->bm25 > b->bm25;
     if (a->document != b->document)
-        return rag_compare_ids(a->document->id, b->document->id) < 0;
+        return str_compare(a->document->id, b->document->id) < 0;
     return a->chunk < b->chunk;
 }
 
@@ -110,7 +110,7 @@ static float cosine_of(const struct ray *ray, const struct pack *pack, uint32_t 
 
 static void scan_entry(const struct ray *ray, const struct rag_entry *entry, struct best *best)
 {
-    const struct pack *pack = &entry->document->pack;
+    const struct pack *pack = &entry->pack;
     int32_t dots[SCAN_ROWS];
     for (uint32_t done = 0, take; done < pack->chunk_n; done += take) {
         take = pack->chunk_n - done < SCAN_ROWS ? pack->chunk_n - done : SCAN_ROWS;
@@ -150,7 +150,7 @@ static void find_nearest(const struct rag_index *index, const struct rag_query *
     for (size_t i = 0; i < query->near_n; i++)
         take_near(index, &query->near[i], best);
     for (uint32_t i = 0; query->near_n == 0 && i < index->n; i++)
-        if (has_vectors(ray, &index->entries[i].document->pack))
+        if (has_vectors(ray, &index->entries[i].pack))
             scan_entry(ray, &index->entries[i], best);
 }
 
@@ -189,6 +189,28 @@ static bool knows(const struct words *words, uint64_t hash)
     return false;
 }
 
+/* Memory is what takes the time: what documents a little further on need is fetched meanwhile. */
+static void prefetch(const struct rag_index *index, const struct words *words, uint32_t entry)
+{
+    for (size_t k = 0; entry + FAR_AHEAD < index->n && k < words->n; k++)
+        pack_prefetch_directory(&index->entries[entry + FAR_AHEAD].pack, words->hashes[k]);
+    for (size_t k = 0; entry + AHEAD < index->n && k < words->n; k++)
+        pack_prefetch_term(&index->entries[entry + AHEAD].pack, words->hashes[k]);
+}
+
+static void find_places(const struct pack *pack, uint32_t entry, struct words *words,
+                        uint64_t *holders)
+{
+    for (uint32_t k = 0; k < words->n; k++) {
+        struct place place = {.entry = entry, .word = k};
+        if (!pack_find(pack, words->hashes[k], &place.first, &place.n))
+            continue;
+        __builtin_prefetch(pack->postings + (size_t)place.first * PACK_POSTING_BYTES);
+        holders[k] += place.n;
+        put_place(words, place);
+    }
+}
+
 /* Reads the words of `text`, finds them in every pack and weighs each by its rarity. What was left
  * out counts along: a flag changes no other chunk's rank. The caller frees `places`. */
 static void read_words(const struct rag_index *index, struct str text, struct words *words)
@@ -201,15 +223,10 @@ static void read_words(const struct rag_index *index, struct str text, struct wo
         if (!word.is_stop && !knows(words, hash))
             words->hashes[words->n++] = hash;
     }
-    for (uint32_t i = 0; i < index->n; i++)
-        for (uint32_t k = 0; k < words->n; k++) {
-            struct place place = {.entry = i, .word = k};
-            if (!pack_find(&index->entries[i].document->pack, words->hashes[k], &place.first,
-                           &place.n))
-                continue;
-            holders[k] += place.n;
-            put_place(words, place);
-        }
+    for (uint32_t i = 0; i < index->n; i++) {
+        prefetch(index, words, i);
+        find_places(&index->entries[i].pack, i, words, holders);
+    }
     words->words_per_chunk =
         index->word_total == 0 ? 1 : (double)index->word_total / (double)index->chunk_n;
     for (size_t i = 0; i < words->n; i++) {
@@ -255,7 +272,7 @@ static void score_entry(const struct rag_entry *entry, const struct words *words
                         const struct place *places, size_t n, struct score *scores,
                         struct best *best)
 {
-    const struct pack *pack = &entry->document->pack;
+    const struct pack *pack = &entry->pack;
     memset(scores, 0, pack->chunk_n * sizeof *scores);
     for (size_t i = 0; i < n; i++)
         for (uint32_t p = places[i].first; p < places[i].first + places[i].n; p++) {
@@ -276,7 +293,7 @@ static void find_by_words(const struct rag_index *index, const struct words *wor
 {
     uint32_t largest = 1;
     for (size_t i = 0; i < words->place_n; i++) {
-        uint32_t n = index->entries[words->places[i].entry].document->pack.chunk_n;
+        uint32_t n = index->entries[words->places[i].entry].pack.chunk_n;
         largest = n > largest ? n : largest;
     }
     struct score *scores = reallocarray(NULL, largest, sizeof *scores);
@@ -360,8 +377,8 @@ size_t rag_index_search(const struct rag_index *index, const struct rag_query *q
         return 0;
     read_vector(query, &ray);
     read_words(index, query->text, &words);
-    find_nearest(index, query, &ray, &nearest);
     find_by_words(index, &words, &worded);
+    find_nearest(index, query, &ray, &nearest);
     merge(&words, &ray, &worded, &nearest, &merged);
     free(words.places);
     memcpy(ret_hits, merged.at, merged.n * sizeof merged.at[0]);

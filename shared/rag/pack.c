@@ -5,15 +5,13 @@
  * makes one load of it. Everything that a reader relies on is checked once, in pack_parse, so that
  * searching needs no checks of its own.
  *
- * Words are found by their hash. Hashes are spread evenly, so the place of one in a sorted table is
- * guessed from its value and the table is searched outwards from there: in a table that pack_build
- * made that takes a few steps next to each other in memory, in any other at most 2 log n. */
+ * Words are found by their hash, by halving the sorted table. Who searches a pack often gives it
+ * memory for a directory; hashes are spread evenly, so that leaves one or two rows to look at. */
 #include "shared/rag/pack.h"
 
 #include "shared/rag/text.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,26 +19,11 @@ static const char magic[4] = {'P', 'P', 'K', '1'};
 
 /* ---- numbers ---- */
 
-static uint32_t get_u32(const unsigned char *at)
-{
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
 static uint64_t get_u64(const unsigned char *at)
 {
     uint64_t number;
     memcpy(&number, at, sizeof number);
     return le64toh(number);
-}
-
-static float get_float(const unsigned char *at)
-{
-    uint32_t bits = get_u32(at);
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
 }
 
 static void put_u32(struct buf *out, uint32_t number)
@@ -261,8 +244,8 @@ static bool are_terms_sound(const struct pack *pack)
     for (uint32_t i = 0; i < pack->term_n; i++) {
         const unsigned char *row = pack->terms + (size_t)i * PACK_TERM_BYTES;
         uint64_t hash = get_u64(row);
-        uint32_t n = get_u32(row + 12);
-        if ((i > 0 && hash <= before) || get_u32(row + 8) != posting || n == 0 ||
+        uint32_t n = pack_u32(row + 12);
+        if ((i > 0 && hash <= before) || pack_u32(row + 8) != posting || n == 0 ||
             n > pack->posting_n - posting)
             return false;
         for (uint32_t k = 0, last = 0; k < n; k++) {
@@ -283,13 +266,13 @@ bool pack_parse(struct str bytes, struct pack *ret_pack)
     if (bytes.n < PACK_HEADER_BYTES || memcmp(at, magic, sizeof magic) != 0)
         return false;
     struct pack pack = {.bytes = bytes,
-                        .chunk_n = get_u32(at + 4),
-                        .dimension = get_u32(at + 8),
-                        .term_n = get_u32(at + 12),
-                        .posting_n = get_u32(at + 16),
+                        .chunk_n = pack_u32(at + 4),
+                        .dimension = pack_u32(at + 8),
+                        .term_n = pack_u32(at + 12),
+                        .posting_n = pack_u32(at + 16),
                         .word_total = get_u64(at + 24)};
     if (pack.chunk_n > PACK_CHUNKS_MAX || pack.dimension > PACK_DIMENSION_MAX ||
-        get_u32(at + 20) != 0)
+        pack_u32(at + 20) != 0)
         return false;
     uint64_t chunks = (uint64_t)pack.chunk_n * PACK_CHUNK_BYTES,
              scales = pack.dimension == 0 ? 0 : (uint64_t)pack.chunk_n * sizeof(float),
@@ -313,48 +296,63 @@ bool pack_parse(struct str bytes, struct pack *ret_pack)
 
 /* ---- reading ---- */
 
-struct pack_chunk pack_chunk(const struct pack *pack, uint32_t i)
-{
-    const unsigned char *row = pack->chunks + (size_t)i * PACK_CHUNK_BYTES;
-    return (struct pack_chunk){.start_bytes = get_u32(row),
-                               .end_bytes = get_u32(row + 4),
-                               .start_chars = get_u32(row + 8),
-                               .end_chars = get_u32(row + 12),
-                               .word_n = get_u32(row + 16)};
-}
-
-float pack_scale(const struct pack *pack, uint32_t i)
-{
-    return get_float(pack->scales + (size_t)i * sizeof(float));
-}
-
-uint32_t pack_posting(const struct pack *pack, uint32_t i, uint32_t *ret_count)
-{
-    uint32_t posting = get_u32(pack->postings + (size_t)i * PACK_POSTING_BYTES);
-    *ret_count = posting & 0xff;
-    return posting >> 8;
-}
-
 static uint64_t hash_at(const struct pack *pack, size_t i)
 {
     return get_u64(pack->terms + i * PACK_TERM_BYTES);
 }
 
+/* The first bits of a hash say which slot of the directory is its own. There are at most as many
+ * slots as terms, so a slot has one or two terms of a pack that pack_build made. */
+static size_t slot_of(const struct pack *pack, uint64_t hash)
+{
+    return pack->directory_bits == 0 ? 0 : hash >> (64 - pack->directory_bits);
+}
+
+static unsigned bits_for(uint32_t term_n)
+{
+    unsigned bits = 0;
+    while (term_n >> (bits + 1) != 0)
+        bits++;
+    return bits;
+}
+
+size_t pack_directory_n(const struct pack *pack)
+{
+    return ((size_t)1 << bits_for(pack->term_n)) + 1;
+}
+
+void pack_use_directory(struct pack *pack, uint32_t *memory)
+{
+    pack->directory_bits = bits_for(pack->term_n);
+    pack->directory = memory;
+    size_t slot_n = (size_t)1 << pack->directory_bits, slot = 0;
+    for (uint32_t i = 0; i < pack->term_n; i++)
+        for (size_t own = slot_of(pack, hash_at(pack, i)); slot <= own; slot++)
+            memory[slot] = i;
+    for (; slot <= slot_n; slot++)
+        memory[slot] = pack->term_n;
+}
+
+void pack_prefetch_directory(const struct pack *pack, uint64_t hash)
+{
+    __builtin_prefetch(&pack->directory[slot_of(pack, hash)]);
+}
+
+void pack_prefetch_term(const struct pack *pack, uint64_t hash)
+{
+    uint32_t i = pack->directory[slot_of(pack, hash)];
+    __builtin_prefetch(pack->terms + (size_t)i * PACK_TERM_BYTES);
+}
+
 bool pack_find(const struct pack *pack, uint64_t hash, uint32_t *ret_first, uint32_t *ret_n)
 {
-    size_t low = 0, high = pack->term_n; /* the place of `hash` is in [low, high] */
-    if (high == 0)
-        return false;
-    size_t guess = (size_t)(((hash >> 32) * high) >> 32), step = 1;
-    if (hash_at(pack, guess) < hash) {
-        for (low = guess + 1; low + step < high && hash_at(pack, low + step) < hash; step *= 2)
-            low += step + 1;
-        high = low + step < high ? low + step : high;
-    } else {
-        for (high = guess; high > step && hash_at(pack, high - step) >= hash; step *= 2)
-            high -= step;
-        low = high > step ? high - step : 0;
+    size_t low = 0, high = pack->term_n;
+    if (pack->directory != NULL) {
+        size_t slot = slot_of(pack, hash);
+        low = pack->directory[slot];
+        high = pack->directory[slot + 1];
     }
+    size_t end = high;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (hash_at(pack, middle) < hash)
@@ -362,10 +360,10 @@ bool pack_find(const struct pack *pack, uint64_t hash, uint32_t *ret_first, uint
         else
             high = middle;
     }
-    if (low == pack->term_n || hash_at(pack, low) != hash)
+    if (low == end || hash_at(pack, low) != hash)
         return false;
     const unsigned char *row = pack->terms + low * PACK_TERM_BYTES;
-    *ret_first = get_u32(row + 8);
-    *ret_n = get_u32(row + 12);
+    *ret_first = pack_u32(row + 8);
+    *ret_n = pack_u32(row + 12);
     return true;
 }

@@ -20,6 +20,8 @@
 #include "shared/base/buf.h"
 #include "shared/rag/chunk.h"
 
+#include <endian.h>
+
 enum {
     PACK_HEADER_BYTES = 32,
     PACK_CHUNK_BYTES = 24,
@@ -39,6 +41,8 @@ struct pack {
     const unsigned char *scales; /* NULL without vectors */
     const int8_t *vectors;       /* NULL without vectors */
     const unsigned char *terms, *postings;
+    const uint32_t *directory; /* NULL, or where the terms of each range of hashes start */
+    unsigned directory_bits;
 };
 
 struct pack_chunk {
@@ -56,20 +60,58 @@ void pack_build(struct buf *out, struct str text, const struct chunk *chunks, ui
  * finite. Whether the chunks lie within the text is for those who have the text. */
 bool pack_parse(struct str bytes, struct pack *ret_pack) must_check;
 
-/* The chunk `i` < chunk_n. */
-struct pack_chunk pack_chunk(const struct pack *pack, uint32_t i);
-/* What the integers of chunk `i` are multiplied with; only with vectors. */
-float pack_scale(const struct pack *pack, uint32_t i);
 /* Finds the postings of a word (a text_hash(word, 0)): false when the document has none. */
 bool pack_find(const struct pack *pack, uint64_t hash, uint32_t *ret_first, uint32_t *ret_n);
-/* The chunk of posting `i` < posting_n, and how often the word stands there, at most
- * PACK_COUNT_MAX. */
-uint32_t pack_posting(const struct pack *pack, uint32_t i, uint32_t *ret_count);
-
+/* The same, faster, after this: fills in `memory`, pack_directory_n numbers which then belong to
+ * the pack as its bytes do. */
+void pack_use_directory(struct pack *pack, uint32_t *memory);
+size_t pack_directory_n(const struct pack *pack);
+/* Two hints to the processor that pack_find for that word comes soon, the first long before, the
+ * second some time later. Only with a directory. */
+void pack_prefetch_directory(const struct pack *pack, uint64_t hash);
+void pack_prefetch_term(const struct pack *pack, uint64_t hash);
 /* Writes `vector` as integers from -127 to 127 and returns their scale. The steps are even, the
  * largest number becomes 127; the scale gives the result the length that the vector had, so that a
  * vector is exactly as near to itself as before. All 0, and 0, for a vector without length or with
  * a number that is not finite. */
 float pack_quantise(const float *vector, uint32_t dimension, int8_t *ret_at);
+
+/* ---- reading ---- */
+
+static inline uint32_t pack_u32(const unsigned char *at)
+{
+    uint32_t number;
+    memcpy(&number, at, sizeof number);
+    return le32toh(number);
+}
+
+/* The chunk `i` < chunk_n. */
+static inline struct pack_chunk pack_chunk(const struct pack *pack, uint32_t i)
+{
+    const unsigned char *row = pack->chunks + (size_t)i * PACK_CHUNK_BYTES;
+    return (struct pack_chunk){.start_bytes = pack_u32(row),
+                               .end_bytes = pack_u32(row + 4),
+                               .start_chars = pack_u32(row + 8),
+                               .end_chars = pack_u32(row + 12),
+                               .word_n = pack_u32(row + 16)};
+}
+
+/* What the integers of chunk `i` are multiplied with; only with vectors. */
+static inline float pack_scale(const struct pack *pack, uint32_t i)
+{
+    uint32_t bits = pack_u32(pack->scales + (size_t)i * sizeof(float));
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* The chunk of posting `i` < posting_n, and how often the word stands there, at most
+ * PACK_COUNT_MAX. */
+static inline uint32_t pack_posting(const struct pack *pack, uint32_t i, uint32_t *ret_count)
+{
+    uint32_t posting = pack_u32(pack->postings + (size_t)i * PACK_POSTING_BYTES);
+    *ret_count = posting & 0xff;
+    return posting >> 8;
+}
 
 #endif

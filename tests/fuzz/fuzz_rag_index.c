@@ -3,6 +3,7 @@
  * The input is a list of changes to a sound index: two bytes say where it is cut off, then three
  * bytes each say which byte becomes what. */
 #include "shared/rag/corpus.h"
+#include "shared/rag/make.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,18 +19,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void make_index(const char *path)
 {
-    static char *const texts[] = {"A lease ends.", "Bananas grow in the tropics.\n\nAll year."};
+    const struct make_text texts[] = {
+        {STR("a.md"), STR("a.md"), STR("A lease ends.")},
+        {STR("b/c.md"), STR("b/c.md"), STR("Bananas grow in the tropics.\n\nAll year.")}};
     struct embedder *embedder = embed_create_hash();
-    struct passages *set = passages_create();
-    for (size_t i = 0; i < 2; i++) {
-        struct passage_document document = {
-            .name = i == 0 ? "a.md" : "b/c.md", .text = texts[i], .text_bytes = strlen(texts[i])};
-        if (!passages_add(set, &document))
-            abort();
-    }
-    if (!passages_finish(set, 0, embedder, NULL) || !corpus_save(set, path))
+    struct rag_document *made[2];
+    struct corpus_document documents[2] = {{0}};
+    struct corpus corpus = {.model = (char *)embedder->name, .documents = documents, .n = 2};
+    if (!make_documents(texts, 2, embedder, NULL, &corpus.dimension, made))
         abort();
-    passages_destroy(set);
+    documents[0].document = made[0];
+    documents[1].document = made[1];
+    if (!corpus_save(&corpus, path))
+        abort();
+    rag_document_unref(made[0]);
+    rag_document_unref(made[1]);
     embed_destroy(embedder);
 }
 
@@ -43,7 +47,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FILE *file = fopen(path, "r");
     if (file == NULL)
         abort();
-    index_n = fread(index_bytes, 1, sizeof index_bytes, file) - PASSAGES_SHA_BYTES;
+    index_n = fread(index_bytes, 1, sizeof index_bytes, file) - CORPUS_SHA_BYTES;
     fclose(file);
     close(fd);
     unlink(path);
@@ -53,15 +57,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void try_index(struct str bytes)
 {
     const char *reason;
-    struct passages *set = corpus_parse(bytes, &reason);
+    struct corpus *corpus = corpus_parse(bytes, &reason);
     size_t total = 0;
-    for (uint32_t i = 0; set != NULL && i < set->n; i++) {
-        struct str text = passages_text(set, i);
-        for (size_t k = 0; k < text.n; k++)
-            total += (unsigned char)text.at[k];
-        total += strlen(passages_name(set, i));
+    for (uint32_t i = 0; corpus != NULL && i < corpus->n; i++) {
+        const struct rag_document *document = corpus->documents[i].document;
+        for (uint32_t k = 0; k < document->pack.chunk_n; k++) {
+            struct str text = rag_document_passage(document, k);
+            for (size_t at = 0; at < text.n; at++)
+                total += (unsigned char)text.at[at];
+        }
     }
-    passages_destroy(set);
+    corpus_destroy(corpus);
     if (total == SIZE_MAX)
         abort();
 }
@@ -85,8 +91,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     try_index((struct str){bytes, length});
     free(bytes);
     try_index((struct str){(const char *)data, n});
-    if (embed_read_response((struct str){(const char *)data, n}, 1 + data[0] % 4, &vectors,
-                            &dimension))
+    struct str answer = {(const char *)data + 1, n - 1};
+    if (embed_read_openai(answer, 1 + data[0] % 4, &vectors, &dimension))
+        free(vectors);
+    if (embed_read_ollama(answer, 1 + data[0] % 4, &vectors, &dimension))
         free(vectors);
     return 0;
 }

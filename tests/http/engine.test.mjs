@@ -141,7 +141,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       const engine = await start(['--corpus', corpus]);
       folder.file('corpus/new.md', 'The mascot of Parley is a heron with a red hat.');
       engine.child.kill('SIGHUP');
-      await waitForOutput(engine, ({ stderr }) => /documents=4/.test(stderr), 10_000, 'the folder with a file more');
+      await waitForOutput(engine, ({ stderr }) => /the library changed.*documents=4/.test(stderr), 10_000, 'the folder with a file more');
       assert.match((await ask('What is the mascot of Parley?')).Answer[0], /a heron with a red hat\. \[1\]/);
     }));
 
@@ -394,6 +394,20 @@ suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '3' } }, 
       await cluster.check({ Topic, wait: 20 });
       assert.match(requestsOf(llm)[0].body.messages[0].content, /\[1\] leases\.md/);
       assert.ok(llm.requests.some(({ path, body }) => path === '/v1/embeddings' && body.model === 'stub-embed'));
+    }));
+
+  test("Ollama's embeddings are tried again after a failure, index the folder and find in it", () =>
+    withEngines(cluster, async ({ start, llm, corpus, model }) => {
+      llm.behave({ embedStatus: 503, embedTimes: 1 });
+      await start([...model, '--corpus', corpus, '--embeddings', `ollama:${llm.url.replace('/v1', '/')}#stub-embed`]);
+      const { Topic } = await cluster.add({ Query: 'How long does a lease last?' });
+      await cluster.check({ Topic, wait: 20 });
+      const asked = llm.requests.filter(({ path }) => path === '/api/embed');
+      assert.match(requestsOf(llm)[0].body.messages[0].content, /\[1\] leases\.md/);
+      assert.deepEqual(asked[0].body, asked[1].body);
+      assert.equal(asked[0].body.model, 'stub-embed');
+      assert.equal(asked[0].body.input.length, 3);
+      assert.deepEqual(asked[2].body.input, ['How long does a lease last?']);
     }));
 });
 

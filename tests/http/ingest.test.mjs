@@ -154,6 +154,12 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.equal((await book.run('docs', '--base-url', 'http://elsewhere')).summary.unchanged, 4);
   });
 
+  test('without --base-url the documents have no address', async () => {
+    const { code } = await runParley(['ingest', '--redis', cluster.redis.url, '--collection', 'public', 'docs'], { cwd: book.cwd });
+    assert.equal(code, 0);
+    assert.equal((await stored())['docs/guide/leases.md'].url, '');
+  });
+
   test('files that cannot be indexed are listed with their reasons, the others go on, exit 1', async () => {
     book.write('docs/lying.pdf', 'plain words');
     book.write('docs/empty.md', '');
@@ -297,7 +303,6 @@ describe('the command line of parley ingest', () => {
       [[...good, 'nowhere'], /nowhere: No such file/],
       [[...good, 'docs/image.png'], /image\.png: this kind of file is not read/],
       [[...without('--collection'), 'docs'], /--collection/],
-      [[...without('--base-url'), 'docs'], /--base-url/],
       [[...good, '--base-url', 'ftp://host', 'docs'], /--base-url/],
       [[...good, '--collection', 'x'.repeat(65), 'docs'], /--collection/],
       [[...good, '--redis', 'http://x', 'docs'], /--redis/],

@@ -10,7 +10,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
-import { inflateRawSync } from 'node:zlib';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { eventually } from './harness.mjs';
 import { libraryText, PREFIX } from './lua.mjs';
 import { RedisClient } from './redis.mjs';
@@ -178,7 +178,24 @@ class Desk {
     assert.deepEqual(await this.cmd('KEYS', this.key(`pack:${doc}:*`)), [this.key(`pack:${doc}:${found.generation}`)]);
     assert.deepEqual(await this.cmd('KEYS', this.key(`text:${doc}:*`)), [this.key(`text:${doc}:${found.text}`)]);
     assert.equal(await this.cmd('EXISTS', this.key(`upload:${doc}`)), 0, 'the upload is gone');
+    if (found.vectors) await this.assertVectors(found.space, found.vectors);
     return { text: text.toString(), chunks };
+  }
+
+  // Where vectors are in a vector set: one for each passage that is searched, and, once the trash is
+  // swept, no others. While jobs are under way theirs are there too.
+  async assertVectors(space, digest) {
+    const set = this.key(`vectors:${space}:${digest}`);
+    const flat = await this.cmd('HGETALL', this.key(`packs:${space}`));
+    let expected = 0;
+    for (let i = 0; i < flat.length; i += 2) {
+      const { chunks, vectors } = await this.doc(flat[i]);
+      if (vectors !== digest) continue;
+      expected += Number(chunks);
+      for (const at of [0, chunks - 1]) assert.ok(await this.cmd('VEMB', set, `${flat[i]}:${flat[i + 1]}:${at}`), `the vector of passage ${at}`);
+    }
+    while (Number(await this.verb('sweep', 1000)) > 0);
+    if ((await this.cmd('XLEN', this.key('jobs'))) === 0) assert.equal(await this.cmd('VCARD', set), expected, 'vectors in the set');
   }
 
   // No job is under way or waits.
@@ -260,4 +277,56 @@ export async function startEmbedder() {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return new Embedder(server);
+}
+
+const CRC = Array.from({ length: 256 }, (_, n) => {
+  for (let i = 0; i < 8; i++) n = n & 1 ? (n >>> 1) ^ 0xedb88320 : n >>> 1;
+  return n >>> 0;
+});
+
+function crc32(bytes) {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (crc >>> 8) ^ CRC[(crc ^ byte) & 255];
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+// A zip file with these entries, compressed.
+export function makeZip(entries) {
+  const files = [];
+  const directory = [];
+  let at = 0;
+  for (const [name, content] of Object.entries(entries)) {
+    const bytes = Buffer.from(content);
+    const packed = deflateRawSync(bytes);
+    const common = Buffer.alloc(26);
+    common.writeUInt16LE(20, 0); // version
+    common.writeUInt16LE(8, 4); // deflate
+    common.writeUInt32LE(crc32(bytes), 10);
+    common.writeUInt32LE(packed.length, 14);
+    common.writeUInt32LE(bytes.length, 18);
+    common.writeUInt16LE(name.length, 22);
+    const entry = Buffer.concat([Buffer.from('PK\x03\x04'), common, Buffer.from(name), packed]);
+    const place = Buffer.alloc(14);
+    place.writeUInt32LE(at, 10);
+    directory.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\0', 'latin1'), common, place, Buffer.from(name)]));
+    files.push(entry);
+    at += entry.length;
+  }
+  const list = Buffer.concat(directory);
+  const end = Buffer.alloc(22);
+  end.write('PK\x05\x06', 'latin1');
+  end.writeUInt16LE(files.length, 8);
+  end.writeUInt16LE(files.length, 10);
+  end.writeUInt32LE(list.length, 12);
+  end.writeUInt32LE(at, 16);
+  return Buffer.concat([...files, list, end]);
+}
+
+// A DOCX document of these paragraphs.
+export function makeDocx(paragraphs) {
+  const body = paragraphs.map((text) => `<w:p><w:r><w:t xml:space="preserve">${text}</w:t></w:r></w:p>`).join('');
+  return makeZip({
+    '[Content_Types].xml': '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+    'word/document.xml': `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>${body}</w:body></w:document>`,
+  });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// llm_stub: a small OpenAI-compatible server for tests, on a free port of 127.0.0.1.
+// llm_stub: a small server for tests that speaks OpenAI's protocol and embeds as Ollama does too, on a free port of
+// 127.0.0.1.
 //
 //   const llm = await startLlm();
 //   llm.behave({ text: 'Two words [1].', think: 'hm', stream: 'never' });
@@ -61,6 +62,7 @@ class LlmStub {
       record.aborted = !response.writableFinished;
     });
     if (request.url === '/v1/embeddings') return this.answerEmbeddings(body, response);
+    if (request.url === '/api/embed') return this.answerEmbed(body, response);
     if (request.url !== '/v1/chat/completions') return sendJson(response, 404, { error: { message: 'no such route' } });
     return this.answerChat(body, response);
   }
@@ -69,6 +71,15 @@ class LlmStub {
     const texts = Array.isArray(input) ? input : [input];
     const data = texts.map((text, index) => ({ object: 'embedding', index, embedding: embed(text) }));
     sendJson(response, 200, { object: 'list', model, data: data.reverse() });
+  }
+
+  // Ollama's. `embedStatus` fails that many requests (`embedTimes`) with this status.
+  answerEmbed({ input, model }, response) {
+    const { embedStatus, embedTimes = 0 } = this.how;
+    if (this.requests.filter(({ path }) => path === '/api/embed').length <= embedTimes) {
+      return sendJson(response, embedStatus, { error: `stub fails with ${embedStatus}` });
+    }
+    sendJson(response, 200, { model, embeddings: [input].flat().map(embed) });
   }
 
   async answerChat(body, response) {

@@ -66,8 +66,7 @@ static void given_passages_keep_their_numbers(void **state)
     assert_string_equal(prompt.sources[0].title, "First title");
     assert_string_equal(prompt.sources[1].title, "");
     assert_string_equal(prompt.sources[1].text, "A lease is 150 seconds long.");
-    check(&prompt, "How long is a lease?",
-          "A lease is 150 seconds long. [2]\n\nSources:\n[2] given with the question");
+    check(&prompt, "How long is a lease?", "A lease is 150 seconds long. [2]");
     prompt_fini(&prompt);
 }
 
@@ -89,7 +88,7 @@ static void messages_are_the_conversation(void **state)
     assert_true(str_eq(prompt.question, STR("How long is a lease?")));
     assert_true(prompt.has_given_sources);
     assert_false(prompt_wants_sources(&prompt));
-    assert_false(prompt.is_decision);
+    assert_int_equal(prompt.kind, PROMPT_ANSWER);
     prompt_fini(&prompt);
     claim_fini(&claim);
 }

@@ -51,19 +51,22 @@ static int tear_down(void **state)
     return system(command);
 }
 
-static struct passages *build(void)
+static struct corpus *build(void)
 {
     struct corpus_settings settings = {
         .folder = folder, .index_path = index_path, .embedder = embedder};
     return corpus_build(&settings);
 }
 
-static const struct passage_document *find(const struct passages *set, const char *name)
+/* The text of a document; NULL when there is none. */
+static const char *text_of(const struct corpus *corpus, const char *name)
 {
-    for (uint32_t i = 0; i < set->document_n; i++)
-        if (strcmp(set->documents[i].name, name) == 0)
-            return &set->documents[i];
-    return NULL;
+    static char text[4096];
+    const struct corpus_document *found = corpus_find(corpus, str_of(name));
+    if (found == NULL)
+        return NULL;
+    snprintf(text, sizeof text, "%.*s", STR_ARG(found->document->text));
+    return text;
 }
 
 static void a_folder_becomes_passages_and_stays_on_disk(void **state)
@@ -76,29 +79,36 @@ static void a_folder_becomes_passages_and_stays_on_disk(void **state)
     write_text(".hidden.md", "hidden");
     write_text("empty.txt", "  \n");
     write_file("latin.txt", "caf\xe9 \0and\r\nmore", 15);
-    struct passages *first = build();
+    struct corpus *first = build();
     assert_non_null(first);
-    assert_int_equal(first->document_n, 3);
-    assert_non_null(find(first, "lease.md"));
-    assert_string_equal(find(first, "inner/page.html")->text, "No\n\nTom & Jerry!");
-    assert_string_equal(find(first, "latin.txt")->text, "caf\xef\xbf\xbd and\nmore");
+    assert_int_equal(first->n, 3);
+    assert_non_null(text_of(first, "lease.md"));
+    assert_string_equal(text_of(first, "inner/page.html"), "No\n\nTom & Jerry!");
+    assert_string_equal(text_of(first, "latin.txt"), "caf\xef\xbf\xbd and\nmore");
     const char *reason;
-    struct passages *kept = corpus_load(index_path, &reason);
+    struct corpus *kept = corpus_load(index_path, &reason);
     assert_non_null(kept);
     assert_int_equal(kept->n, first->n);
     assert_string_equal(kept->model, embedder->name);
-    assert_memory_equal(kept->vectors, first->vectors,
-                        (size_t)first->n * first->dimension * sizeof(float));
-    passages_destroy(kept);
-    passages_destroy(first);
+    for (uint32_t i = 0; i < kept->n; i++) {
+        struct str packs[] = {kept->documents[i].document->pack.bytes,
+                              first->documents[i].document->pack.bytes};
+        assert_true(str_eq(packs[0], packs[1]));
+    }
+    const struct rag_document *lease = corpus_find(kept, STR("lease.md"))->document;
+    assert_int_equal(lease->pack.dimension, EMBED_HASH_DIMENSION);
+    assert_true(str_eq(lease->title_json, STR("\"lease.md\"")));
+    assert_true(rag_document_passage(lease, 0).n > 10);
+    corpus_destroy(kept);
+    corpus_destroy(first);
 }
 
 static void only_what_changed_is_read_again(void **state)
 {
     struct stat before, after;
-    passages_destroy(build());
+    corpus_destroy(build());
     assert_int_equal(stat(index_path, &before), 0);
-    passages_destroy(build());
+    corpus_destroy(build());
     assert_int_equal(stat(index_path, &after), 0);
     assert_int_equal(before.st_ino, after.st_ino); /* nothing new: not written again */
     write_text("lease.md", "# Leases\n\nA lease is 200 seconds long.\n");
@@ -106,13 +116,56 @@ static void only_what_changed_is_read_again(void **state)
     char gone[256];
     snprintf(gone, sizeof gone, "%s/latin.txt", folder);
     assert_int_equal(unlink(gone), 0);
-    struct passages *set = build();
-    assert_non_null(set);
-    assert_int_equal(set->document_n, 3);
-    assert_non_null(strstr(find(set, "lease.md")->text, "200"));
-    assert_non_null(find(set, "new.txt"));
-    assert_null(find(set, "latin.txt"));
-    passages_destroy(set);
+    struct corpus *corpus = build();
+    assert_non_null(corpus);
+    assert_int_equal(corpus->n, 3);
+    assert_non_null(strstr(text_of(corpus, "lease.md"), "200"));
+    assert_non_null(text_of(corpus, "new.txt"));
+    assert_null(text_of(corpus, "latin.txt"));
+    corpus_destroy(corpus);
+}
+
+/* Counts what is embedded, on behalf of the built-in embedder. */
+static size_t embedded_n;
+static bool count_texts(struct embedder *self, const struct str *texts, size_t n,
+                        const atomic_bool *is_stopping, float **ret_vectors,
+                        uint32_t *ret_dimension)
+{
+    embedded_n += n;
+    return embedder->ops->embed(embedder, texts, n, is_stopping, ret_vectors, ret_dimension);
+}
+
+static void only_what_changed_is_embedded_again(void **state)
+{
+    static const struct embedder_ops ops = {.embed = count_texts};
+    struct embedder counting = {.ops = &ops, .name = embedder->name};
+    struct corpus_settings settings = {
+        .folder = folder, .index_path = index_path, .embedder = &counting};
+    char *text = malloc(40000);
+    assert_non_null(text);
+    for (size_t i = 0; i < 40000; i++)
+        text[i] = i % 8 == 7 ? ' ' : (char)('a' + i % 23);
+    write_file("long.txt", text, 40000);
+    free(text);
+    embedded_n = 0;
+    struct corpus *corpus = corpus_build(&settings);
+    assert_non_null(corpus);
+    size_t long_n = corpus_find(corpus, STR("long.txt"))->document->pack.chunk_n;
+    assert_true(long_n > 30);
+    assert_int_equal(embedded_n, long_n);
+    corpus_destroy(corpus);
+    write_text("new.txt", "A newer document.");
+    corpus = corpus_build(&settings);
+    assert_non_null(corpus);
+    assert_int_equal(embedded_n, long_n + 1);
+    for (uint32_t i = 1; i < corpus->n; i++)
+        assert_true(str_compare(corpus->documents[i - 1].document->id,
+                                corpus->documents[i].document->id) < 0);
+    corpus_destroy(corpus);
+    char gone[256];
+    snprintf(gone, sizeof gone, "%s/long.txt", folder);
+    assert_int_equal(unlink(gone), 0);
+    corpus_destroy(build());
 }
 
 static void a_damaged_index_is_made_anew(void **state)
@@ -130,10 +183,10 @@ static void a_damaged_index_is_made_anew(void **state)
         fclose(file);
         assert_null(corpus_load(index_path, &reason));
         assert_string_equal(reason, "damaged");
-        struct passages *set = build();
-        assert_non_null(set);
-        assert_int_equal(set->document_n, 3);
-        passages_destroy(set);
+        struct corpus *corpus = build();
+        assert_non_null(corpus);
+        assert_int_equal(corpus->n, 3);
+        corpus_destroy(corpus);
     }
     assert_int_equal(truncate(index_path, 10), 0);
     assert_null(corpus_load(index_path, &reason));
@@ -144,17 +197,17 @@ static void a_damaged_index_is_made_anew(void **state)
 
 static void an_index_of_another_model_is_made_anew(void **state)
 {
-    passages_destroy(build());
+    corpus_destroy(build());
     const char *reason, *name = embedder->name;
     embedder->name = "another-model";
-    struct passages *set = build();
+    struct corpus *corpus = build();
     embedder->name = name;
-    assert_non_null(set);
-    passages_destroy(set);
-    set = corpus_load(index_path, &reason);
-    assert_non_null(set);
-    assert_string_equal(set->model, "another-model");
-    passages_destroy(set);
+    assert_non_null(corpus);
+    corpus_destroy(corpus);
+    corpus = corpus_load(index_path, &reason);
+    assert_non_null(corpus);
+    assert_string_equal(corpus->model, "another-model");
+    corpus_destroy(corpus);
 }
 
 static void a_missing_folder_is_an_error(void **state)
@@ -172,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_folder_becomes_passages_and_stays_on_disk),
         cmocka_unit_test(only_what_changed_is_read_again),
+        cmocka_unit_test(only_what_changed_is_embedded_again),
         cmocka_unit_test(a_damaged_index_is_made_anew),
         cmocka_unit_test(an_index_of_another_model_is_made_anew),
         cmocka_unit_test(a_missing_folder_is_an_error),

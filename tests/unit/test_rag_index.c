@@ -215,8 +215,11 @@ static void flagged_passages_are_left_out(void **state)
 {
     struct rag_index *index = make_index();
     struct rag_hit hits[4];
-    assert_int_equal(rag_index_leave_out(index, STR("a")), 0);
-    assert_int_equal(rag_index_leave_out(index, STR("  BANANAS are\nyellow   fruits ")), 1);
+    const struct str all = {NULL, 0}, flag = STR("bananas are yellow fruits");
+    assert_int_equal(rag_index_leave_out(index, all, STR("a")), 0);
+    assert_int_equal(rag_index_leave_out(index, STR("a.md"), flag), 0);
+    assert_int_equal(rag_index_leave_out(index, STR("unknown.md"), flag), 0);
+    assert_int_equal(rag_index_leave_out(index, all, STR("  BANANAS are\nyellow   fruits ")), 1);
     size_t n = search(index, "yellow bananas", 4, hits);
     for (size_t i = 0; i < n; i++)
         assert_false(str_eq(hits[i].document->id, STR("b.md")));

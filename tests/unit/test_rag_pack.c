@@ -85,41 +85,36 @@ static void a_pack_holds_chunks_and_words(void **state)
     free(text);
 }
 
-/* Every word of the table is found again, whatever the values of the hashes. */
+/* Every word of the table is found again, with a directory and without, whatever the values of the
+ * hashes: as they are, crowded at the low end, crowded at the high end. */
 static void every_word_is_found(void **state)
 {
     struct example example;
     struct pack pack;
     char *text = long_text();
     build(&example, str_of(text), NULL, 0);
-    size_t terms_at;
     assert_true(pack_parse(buf_str(&example.bytes), &pack));
-    terms_at = (size_t)(pack.terms - (const unsigned char *)example.bytes.at);
-    for (int round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < pack.term_n; i++) {
-            uint64_t hash;
-            uint32_t first, wanted, n;
-            char *row = example.bytes.at + terms_at + i * PACK_TERM_BYTES;
-            if (round > 0) { /* crowded at the low, then at the high end */
-                hash = htole64(round == 1 ? i * 2u + 1 : UINT64_MAX - 1 - 2u * (pack.term_n - i));
-                memcpy(row, &hash, sizeof hash);
-            }
-            memcpy(&hash, row, sizeof hash);
-            memcpy(&wanted, row + 8, sizeof wanted);
-            if (round == 0) {
-                assert_true(pack_find(&pack, le64toh(hash), &first, &n));
-                assert_int_equal(first, le32toh(wanted));
-            }
+    char *rows = example.bytes.at + (pack.terms - (const unsigned char *)example.bytes.at);
+    uint32_t *directory = calloc(pack_directory_n(&pack), sizeof *directory), first, n;
+    assert_true(directory != NULL && pack.term_n > 300);
+    for (int round = 0; round < 6; round++) {
+        for (uint32_t i = 0; round >= 2 && i < pack.term_n; i++) {
+            uint64_t hash = htole64(round < 4 ? i * 2u + 1 : UINT64_MAX - 2u * (pack.term_n - i));
+            memcpy(rows + i * PACK_TERM_BYTES, &hash, sizeof hash);
         }
         assert_true(pack_parse(buf_str(&example.bytes), &pack));
-        for (uint32_t i = 0; i < pack.term_n; i++) {
+        if (round % 2 == 1)
+            pack_use_directory(&pack, directory);
+        for (uint32_t i = 0, wanted; i < pack.term_n; i++) {
             uint64_t hash;
-            uint32_t first, n;
-            memcpy(&hash, pack.terms + (size_t)i * PACK_TERM_BYTES, sizeof hash);
+            memcpy(&hash, rows + i * PACK_TERM_BYTES, sizeof hash);
+            memcpy(&wanted, rows + i * PACK_TERM_BYTES + 8, sizeof wanted);
             assert_true(pack_find(&pack, le64toh(hash), &first, &n));
+            assert_int_equal(first, le32toh(wanted));
             assert_false(pack_find(&pack, le64toh(hash) + 1, &first, &n));
         }
     }
+    free(directory);
     buf_fini(&example.bytes);
     free(text);
 }

@@ -38,14 +38,15 @@ static struct sync *make(uint64_t patience_ms)
 
 static void start_server(void)
 {
+    const char *program = getenv("PARLEY_TEST_REDIS"); /* as in tests/support/redis.mjs */
     server.pid = fork();
     if (server.pid == 0) {
         int null = open("/dev/null", O_RDWR);
         dup2(null, STDOUT_FILENO);
         dup2(null, STDERR_FILENO);
-        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", server.address.path,
-               "--dir", server.folder, "--save", "", "--daemonize", "no", "--requirepass", "secret",
-               (char *)NULL);
+        execlp(program == NULL ? "redis-server" : program, "redis-server", "--port", "0",
+               "--unixsocket", server.address.path, "--dir", server.folder, "--save", "",
+               "--daemonize", "no", "--requirepass", "secret", (char *)NULL);
         _exit(127);
     }
     assert_true(server.pid > 0);

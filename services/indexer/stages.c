@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ * stages.c - see stages.h: PARSE, CHUNK, EMBED, STORE.
+ *
+ * A step first tells that it begins, which finds out whether the job is still ours. Long ones are
+ * given `must_stop`, which the job's renewer sets. Nothing that a step leaves in Redis is searched
+ * before job_store: the text belongs to the job's lease, and so do vectors in a set. */
+#include "services/indexer/stages.h"
+
+#include "shared/queue/lines.h"
+#include "shared/rag/chunk.h"
+#include "shared/rag/extract.h"
+#include "shared/rag/pack.h"
+#include "shared/rag/text.h"
+#include "shared/rag/text_blocks.h"
+
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    EMBED_BATCH = 64,
+    VECTOR_BATCH = 8,
+    PACK_MAX_BYTES = 256 << 20,
+    MIB = 1 << 20,
+    DIGEST_BYTES = 2 * SHA_DIGEST_LENGTH + 1,
+};
+
+/* --- PARSE ---------------------------------------------------------------------------------- */
+
+static enum err store_text(struct pipeline *p, uint64_t chars)
+{
+    struct text_blocks blocks;
+    char numbers[2][24];
+    struct str reply;
+    text_blocks_init(&blocks, buf_str(&p->text));
+    snprintf(numbers[0], sizeof numbers[0], "%llu", (unsigned long long)chars);
+    snprintf(numbers[1], sizeof numbers[1], "%llu", (unsigned long long)p->settings->cap_bytes);
+    struct str *args = malloc((blocks.n + 2) * sizeof *args);
+    if (args == NULL)
+        abort();
+    args[0] = str_of(numbers[0]);
+    args[1] = str_of(numbers[1]);
+    memcpy(args + 2, blocks.at, blocks.n * sizeof *args);
+    enum err error = job_call(&p->job, STR("job_parsed"), args, blocks.n + 2, &reply);
+    free(args);
+    text_blocks_fini(&blocks);
+    if (error != ERR_OK)
+        return error;
+    if (str_has_prefix(reply, STR("full")))
+        return stage_refuse(
+            p, "There is no room left: %llu MiB may be stored. Delete what is not needed.",
+            (unsigned long long)p->settings->cap_bytes / MIB);
+    return str_eq(reply, STR("ok")) ? ERR_OK : ERR_INTERNAL;
+}
+
+/* The renewer keeps the lease while the child works: all there is to tell the child is to stop. */
+static enum err extract(struct pipeline *p, struct str bytes)
+{
+    struct sandbox_wait wait = {.is_stopping = &p->job.must_stop};
+    enum extract_kind kind = extract_kind_named(p->job.facts.kind);
+    enum extract_fault fault = extract_sniff(kind, bytes);
+    if (fault == EXTRACT_FAULT_NONE)
+        fault = extract_text(kind, bytes, &wait, &p->text);
+    if (fault == EXTRACT_FAULT_NONE)
+        return ERR_OK;
+    return stage_must_stop(p) ? stage_stopped(p) : stage_refuse(p, "%s", extract_fault_text(fault));
+}
+
+enum err stage_parse(struct pipeline *p)
+{
+    struct str bytes;
+    struct lines reply;
+    enum err error = stage_tell(p, JOB_PARSE, 0, "Reading the file");
+    if (error != ERR_OK)
+        return error;
+    error = job_call(&p->job, STR("job_upload"), NULL, 0, &reply.rest);
+    if (error != ERR_OK)
+        return error;
+    if (!lines_next_part(&reply, &bytes))
+        return stage_refuse(p, "The file's bytes are not there any more: upload it again.");
+    error = extract(p, bytes);
+    if (error != ERR_OK)
+        return error;
+    uint64_t chars = text_length(buf_str(&p->text));
+    error = stage_tell(p, JOB_PARSE, 80, "Storing %llu characters", (unsigned long long)chars);
+    return error == ERR_OK ? store_text(p, chars) : error;
+}
+
+/* The text of an earlier try, or of a document that is indexed again. */
+enum err stage_load_text(struct pipeline *p)
+{
+    struct str block;
+    struct lines reply;
+    enum err error = stage_tell(p, JOB_CHUNK, 0, "Reading the stored text");
+    if (error == ERR_OK)
+        error = job_call(&p->job, STR("job_text"), NULL, 0, &reply.rest);
+    if (error != ERR_OK)
+        return error;
+    while (lines_next_part(&reply, &block))
+        if (!text_block_put(&p->text, block))
+            return stage_refuse(p, "The stored text is damaged: upload the file again.");
+    return ERR_OK;
+}
+
+/* --- CHUNK ---------------------------------------------------------------------------------- */
+
+enum err stage_chunk(struct pipeline *p)
+{
+    struct chunk_cursor cursor = {.text = buf_str(&p->text)};
+    uint32_t cap = 0;
+    enum err error = stage_tell(p, JOB_CHUNK, 20, "Cutting the text into passages");
+    if (error != ERR_OK)
+        return error;
+    for (struct chunk next; chunk_next(&cursor, &next);) {
+        if (p->chunk_n == cap) {
+            cap = cap == 0 ? 256 : cap * 2;
+            p->chunks = realloc(p->chunks, cap * sizeof *p->chunks);
+            if (p->chunks == NULL)
+                abort();
+        }
+        p->chunks[p->chunk_n++] = next;
+    }
+    return p->chunk_n == 0 ? stage_refuse(p, "The document holds no text.") : ERR_OK;
+}
+
+/* --- EMBED ---------------------------------------------------------------------------------- */
+
+static enum err keep_vectors(struct pipeline *p, uint32_t first, uint32_t n, const float *vectors,
+                             uint32_t dimension)
+{
+    if (p->vectors == NULL) {
+        p->dimension = dimension;
+        p->vectors = malloc((size_t)p->chunk_n * dimension * sizeof *vectors);
+        if (p->vectors == NULL)
+            return stage_refuse(p, "The vectors of this document are too large for this machine.");
+    }
+    if (dimension != p->dimension)
+        return stage_refuse(p, "The embedding model %s changed its dimension in the middle.",
+                            p->settings->embedder->name);
+    memcpy(p->vectors + (size_t)first * dimension, vectors,
+           (size_t)n * dimension * sizeof *vectors);
+    return ERR_OK;
+}
+
+static enum err embed_batch(struct pipeline *p, uint32_t first, uint32_t n)
+{
+    struct str texts[EMBED_BATCH];
+    float *vectors = NULL;
+    uint32_t dimension = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct chunk *c = &p->chunks[first + i];
+        texts[i] = (struct str){p->text.at + c->start_bytes, c->end_bytes - c->start_bytes};
+    }
+    if (!embed_texts(p->settings->embedder, texts, n, &p->job.must_stop, &vectors, &dimension))
+        return stage_must_stop(p)
+                   ? stage_stopped(p)
+                   : stage_refuse(p, "The embedding model %s gave no vectors: is its server up?",
+                                  p->settings->embedder->name);
+    enum err error = keep_vectors(p, first, n, vectors, dimension);
+    free(vectors);
+    return error;
+}
+
+enum err stage_embed(struct pipeline *p)
+{
+    for (uint32_t first = 0; first < p->chunk_n; first += EMBED_BATCH) {
+        uint32_t left = p->chunk_n - first, n = left < EMBED_BATCH ? left : EMBED_BATCH;
+        enum err error = stage_tell(p, JOB_EMBED, (unsigned)(100ULL * first / p->chunk_n),
+                                    "Embedding passage %u of %u", first + 1, p->chunk_n);
+        if (error == ERR_OK)
+            error = embed_batch(p, first, n);
+        if (error != ERR_OK)
+            return error;
+    }
+    return ERR_OK;
+}
+
+/* --- STORE ---------------------------------------------------------------------------------- */
+
+/* What a vector set's key holds of its model's name: hex of its SHA-1, which scripts know too. */
+static void digest_model(struct str model, char digest[DIGEST_BYTES])
+{
+    unsigned char bytes[SHA_DIGEST_LENGTH];
+    SHA1((const unsigned char *)model.at, model.n, bytes);
+    str_hex(bytes, sizeof bytes, digest);
+}
+
+/* Puts the vectors into the space's set, under this job's own names: until STORE nobody looks for
+ * them, and what a lost job leaves goes to the trash. */
+static enum err store_vectors(struct pipeline *p, struct str digest)
+{
+    struct str args[2 + VECTOR_BATCH] = {digest};
+    char number[16];
+    for (uint32_t first = 0; first < p->chunk_n; first += VECTOR_BATCH) {
+        uint32_t left = p->chunk_n - first, n = left < VECTOR_BATCH ? left : VECTOR_BATCH;
+        snprintf(number, sizeof number, "%u", first);
+        args[1] = str_of(number);
+        for (uint32_t i = 0; i < n; i++)
+            args[2 + i] =
+                (struct str){(const char *)(p->vectors + (size_t)(first + i) * p->dimension),
+                             p->dimension * sizeof *p->vectors};
+        enum err error = job_simple_call(&p->job, STR("job_vectors"), args, 2 + n);
+        if (error == ERR_OK)
+            error = stage_tell(p, JOB_STORE, (unsigned)(60ULL * first / p->chunk_n),
+                               "Storing the vectors of %u passages", p->chunk_n);
+        if (error != ERR_OK)
+            return error;
+    }
+    return ERR_OK;
+}
+
+static enum err store_pack(struct pipeline *p)
+{
+    struct buf pack;
+    struct str reply;
+    char numbers[3][24];
+    buf_init(&pack, PACK_MAX_BYTES);
+    pack_build(&pack, buf_str(&p->text), p->chunks, p->chunk_n, p->is_set ? NULL : p->vectors,
+               p->is_set ? 0 : p->dimension);
+    snprintf(numbers[0], sizeof numbers[0], "%u", p->dimension);
+    snprintf(numbers[1], sizeof numbers[1], "%u", p->chunk_n);
+    snprintf(numbers[2], sizeof numbers[2], "%llu", (unsigned long long)p->settings->cap_bytes);
+    struct str args[] = {str_of(p->settings->embedder->name),
+                         str_of(numbers[0]),
+                         p->is_set ? STR("set") : STR("exact"),
+                         str_of(numbers[1]),
+                         str_of(numbers[2]),
+                         buf_str(&pack)};
+    enum err error = pack.is_over ? stage_refuse(p, "The document is too large to be indexed.")
+                                  : job_call(&p->job, STR("job_store"), args, 6, &reply);
+    buf_fini(&pack);
+    if (error != ERR_OK)
+        return error;
+    struct lines lines = lines_of(reply);
+    struct str word = lines_next(&lines);
+    if (str_eq(word, STR("mismatch"))) {
+        struct str model = lines_next(&lines);
+        if (!str_eq(model, str_of(p->settings->embedder->name)))
+            return stage_refuse_model(p, model);
+        return stage_refuse(
+            p, "Other documents were indexed first, and keep their vectors in another way: "
+               "index this one again.");
+    }
+    if (str_eq(word, STR("full")))
+        return stage_refuse(
+            p, "There is no room left: %llu MiB may be stored. Delete what is not needed.",
+            (unsigned long long)p->settings->cap_bytes / MIB);
+    return str_eq(word, STR("ok")) ? ERR_OK : ERR_INTERNAL;
+}
+
+enum err stage_store(struct pipeline *p)
+{
+    char digest[DIGEST_BYTES];
+    enum err error = stage_tell(p, JOB_STORE, 0, "Storing %u passages", p->chunk_n);
+    if (error == ERR_OK && p->is_set) {
+        digest_model(str_of(p->settings->embedder->name), digest);
+        error = store_vectors(p, str_of(digest));
+    }
+    return error == ERR_OK ? store_pack(p) : error;
+}

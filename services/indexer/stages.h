@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stages: the steps of a pipeline, one function each, for pipeline.c alone. All return ERR_OK,
+ * ERR_FAILED (with the pipeline's `reason`), ERR_DRAINING (the process stops), ERR_LEASE_LOST,
+ * ERR_REDIS_LOST or ERR_INTERNAL. Blocking, on the pipeline's thread.
+ */
+#ifndef PARLEY_INDEXER_STAGES_H
+#define PARLEY_INDEXER_STAGES_H
+
+#include "services/indexer/pipeline.h"
+
+/* PARSE: gets the text out of the upload, and stores it. */
+enum err stage_parse(struct pipeline *p) must_check;
+/* In its place where the text is stored already: reads it. */
+enum err stage_load_text(struct pipeline *p) must_check;
+/* CHUNK: cuts the text. */
+enum err stage_chunk(struct pipeline *p) must_check;
+/* Before the costly steps: does this indexer's model fit what the space has, and where do the
+ * vectors go? (space.c) */
+enum err stage_look_at_space(struct pipeline *p) must_check;
+/* EMBED: a vector for each chunk. */
+enum err stage_embed(struct pipeline *p) must_check;
+/* STORE: the new pack takes the old one's place. */
+enum err stage_store(struct pipeline *p) must_check;
+
+/* --- for the steps themselves (pipeline.c, space.c) --- */
+
+/* Notes, for the document's owner, why it cannot be indexed. Always ERR_FAILED. */
+enum err stage_refuse(struct pipeline *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same for a document that would be embedded by another model than its space. */
+enum err stage_refuse_model(struct pipeline *p, struct str model);
+/* Says how far the job is; also fails when it is to stop. */
+enum err stage_tell(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
+                    const char *format, ...) __attribute__((format(printf, 4, 5))) must_check;
+/* A step that takes long was told to end, and what to make of that. */
+static inline bool stage_must_stop(struct pipeline *p)
+{
+    return atomic_load(&p->job.must_stop);
+}
+enum err stage_stopped(const struct pipeline *p) must_check;
+
+#endif

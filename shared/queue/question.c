@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT
+ * question.c - see question.h.
+ *
+ *   start --ask--> ASKING --made, joined--> WAITING --outcome--> end
+ *                    |  \--done-------------------------------->  ^
+ *                    |                        |  ^                |
+ *                    | no_engine, full, lost  |  | check          |
+ *                    +------------------------|--|--------------> |
+ *                               changed, up   v  | nothing yet    |
+ *                                           LOOKING --------------+
+ *   the deadline in any of them: end. cancel in any of them: gone without a word.
+ *
+ * The watch is set before `ask` is sent, which registers this node as waiting in the same atom in
+ * which it adds or joins, so no outcome falls between; after a lost connection it is looked for
+ * again. A call of Redis that is under way when the question ends is left to itself: it holds what
+ * it needs, and one that has just put the question into the queue takes it out again. */
+#include "shared/queue/question.h"
+
+#include "shared/base/json_scan.h"
+#include "shared/queue/queue_internal.h"
+
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    TOPIC_RANDOM_BYTES = 12,
+    TOPIC_BYTES = 4 + 2 * TOPIC_RANDOM_BYTES,
+    DIGEST_BYTES = 16,
+    TAIL_MAX = 4 << 20,
+    TEXT_MAX = 4 << 20,
+};
+
+/* A verb under way. It outlives the question. */
+struct question_call {
+    struct turn_call call;
+    struct queue *queue;
+    struct question *question; /* NULL: it has ended */
+    uint64_t keep_ms;          /* of a question that ended meanwhile */
+    char digest[2 * DIGEST_BYTES + 1];
+};
+
+struct question {
+    struct queue *queue;
+    const struct question_events *events;
+    void *context;
+    struct watch watch;
+    struct deadline deadline;
+    struct question_call *call; /* under way */
+    char topic[TOPIC_BYTES + 1];
+    char digest[2 * DIGEST_BYTES + 1]; /* "": not shared */
+    bool is_in_queue, is_followed, is_again;
+};
+
+/* --- leaving ---------------------------------------------------------------------------------- */
+
+static void leave(struct queue *queue, struct str topic, const char *digest, uint64_t keep_ms)
+{
+    struct turn *turn = queue_turn(queue);
+    if (!turn_is_up(turn))
+        return; /* what a node leaves behind is swept (lua/queue/sweep_asks.lua) */
+    turn_begin_forget(turn, LANE_FIRST, STR("ask_leave"));
+    turn_put(turn, topic);
+    turn_put(turn, str_of(digest));
+    turn_put_u64(turn, keep_ms);
+    turn_end(turn);
+}
+
+static void dispose(struct question *q, uint64_t keep_ms)
+{
+    queue_unwatch(q->queue, &q->watch);
+    loop_cancel_deadline(q->queue->loop, &q->deadline);
+    if (q->digest[0] == 0)
+        keep_ms = 0;
+    if (q->is_in_queue)
+        leave(q->queue, q->watch.topic, q->digest, keep_ms);
+    if (q->call != NULL) {
+        q->call->question = NULL;
+        q->call->keep_ms = keep_ms;
+    }
+    free(q);
+}
+
+static void end_with(struct question *q, const struct question_end *end)
+{
+    const struct question_events *events = q->events;
+    void *context = q->context;
+    dispose(q, end->outcome == QUESTION_TIMEOUT ? QUESTION_KEEP_MS : 0);
+    events->on_end(context, end);
+}
+
+static void end_plain(struct question *q, enum question_outcome outcome)
+{
+    struct question_end end = {.outcome = outcome};
+    end_with(q, &end);
+}
+
+/* --- outcomes --------------------------------------------------------------------------------- */
+
+void question_put_text(struct buf *b, struct str json)
+{
+    if (json.n < 2 || json.at[0] != '"')
+        return;
+    struct json_span text = {.kind = JSON_SPAN_TEXT,
+                             .has_escape = memchr(json.at, '\\', json.n) != NULL,
+                             .raw = {json.at + 1, json.n - 2}};
+    buf_put_span_text(b, &text);
+}
+
+void question_put_texts(struct buf *b, struct str list)
+{
+    struct json_span text, whole = {.kind = JSON_SPAN_LIST, .raw = list};
+    struct str rest = list.n < 2 || list.at[0] != '[' ? STR("") : json_list_inside(&whole);
+    bool is_first = true;
+    while (json_next_item(&rest, &text)) {
+        if (text.kind != JSON_SPAN_TEXT)
+            continue;
+        if (!is_first)
+            buf_put_char(b, '\n');
+        is_first = false;
+        buf_put_span_text(b, &text);
+    }
+}
+
+/* `text` may belong to the queue and is valid during the call. */
+static void end_with_outcome(struct question *q, struct str text)
+{
+    struct lines lines = lines_of(text);
+    struct outcome o = lines_next_outcome(&lines);
+    struct question_end end = {.outcome = o.answer.n > 0 ? QUESTION_DONE : QUESTION_FAILED};
+    struct buf answer, think, model, reason;
+    buf_init(&answer, TEXT_MAX);
+    buf_init(&think, TEXT_MAX);
+    buf_init(&model, TEXT_MAX);
+    buf_init(&reason, TEXT_MAX);
+    question_put_texts(&answer, o.answer);
+    question_put_texts(&think, o.think);
+    question_put_text(&model, o.model);
+    question_put_text(&reason, o.reason);
+    end.answer = buf_str(&answer);
+    end.think = buf_str(&think);
+    end.model = buf_str(&model);
+    end.reason = buf_str(&reason);
+    end_with(q, &end);
+    buf_fini(&answer);
+    buf_fini(&think);
+    buf_fini(&model);
+    buf_fini(&reason);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static void look(struct question *q);
+
+static void on_looked(struct turn_call *turn_call, enum err error, struct str reply)
+{
+    struct question_call *call = H2O_STRUCT_FROM_MEMBER(struct question_call, call, turn_call);
+    struct question *q = call->question;
+    free(call);
+    if (q == NULL)
+        return;
+    q->call = NULL;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (error != ERR_OK) { /* looked for again once the connection stands */
+        q->is_again = false;
+    } else if (str_eq(tag, STR("missing"))) {
+        q->is_in_queue = false;
+        struct question_end end = {.outcome = QUESTION_FAILED,
+                                   .reason = STR("the question was dropped")};
+        end_with(q, &end);
+    } else if (!str_eq(tag, STR("wait"))) {
+        end_with_outcome(q, reply);
+    } else if (q->is_again) {
+        look(q);
+    }
+}
+
+static struct question_call *new_call(struct question *q,
+                                      void (*on_reply)(struct turn_call *, enum err, struct str))
+{
+    struct question_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        abort();
+    *call = (struct question_call){.call.on_reply = on_reply, .queue = q->queue, .question = q};
+    strcpy(call->digest, q->digest);
+    q->call = call;
+    return call;
+}
+
+static void look(struct question *q)
+{
+    struct turn *turn = queue_turn(q->queue);
+    q->is_again = false;
+    turn_begin(turn, &new_call(q, on_looked)->call, LANE_READ, STR("check"), NULL);
+    turn_put(turn, q->watch.topic);
+    turn_put_u64(turn, 1);
+    turn_put(turn, STR(""));
+    turn_put(turn, STR("1"));
+    turn_end(turn);
+}
+
+static void on_outcome(struct watch *watch, struct str outcome)
+{
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, watch, watch);
+    end_with_outcome(q, outcome);
+}
+
+static void on_changed(struct watch *watch)
+{
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, watch, watch);
+    if (q->call != NULL)
+        q->is_again = true;
+    else
+        look(q);
+}
+
+static void on_deadline(struct deadline *deadline)
+{
+    end_plain(H2O_STRUCT_FROM_MEMBER(struct question, deadline, deadline), QUESTION_TIMEOUT);
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static void end_full(struct question *q, struct lines *lines)
+{
+    struct question_end end = {.outcome = QUESTION_FULL, .depth = lines_next_u64(lines)};
+    end.eta_s = lines_next_u64(lines);
+    end_with(q, &end);
+}
+
+/* The question that we have now may be another one's: it is known by that topic. */
+static bool take_topic(struct question *q, struct str topic)
+{
+    if (str_eq(topic, q->watch.topic))
+        return true;
+    if (topic.n != TOPIC_BYTES)
+        return false;
+    queue_unwatch(q->queue, &q->watch);
+    memcpy(q->topic, topic.at, TOPIC_BYTES);
+    if (!q->is_followed)
+        queue_watch(q->queue, &q->watch);
+    return true;
+}
+
+static void on_asked(struct turn_call *turn_call, enum err error, struct str reply)
+{
+    struct question_call *call = H2O_STRUCT_FROM_MEMBER(struct question_call, call, turn_call);
+    struct question *q = call->question;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    bool is_made = str_eq(tag, STR("ok"));
+    bool is_done = str_eq(tag, STR("done"));
+    bool is_in_queue = error == ERR_OK && (is_made || is_done || str_eq(tag, STR("joined")));
+    if (is_in_queue && is_made)
+        queue_count_added(call->queue);
+    if (q == NULL) { /* it ended before it was in the queue */
+        if (is_in_queue)
+            leave(call->queue, lines_next(&lines), call->digest, call->keep_ms);
+        free(call);
+        return;
+    }
+    free(call);
+    q->call = NULL;
+    q->is_in_queue = is_in_queue;
+    if (is_in_queue && !take_topic(q, lines_next(&lines))) {
+        q->is_in_queue = false;
+        end_plain(q, QUESTION_LOST);
+    } else if (is_done && is_in_queue && !q->is_followed) {
+        end_with_outcome(q, lines.rest);
+    } else if (is_in_queue) {
+        bool is_again = q->is_again && !q->is_followed;
+        if (is_again)
+            look(q);
+        if (q->events->on_asked != NULL)
+            q->events->on_asked(q->context, q->watch.topic, is_made);
+    } else if (error != ERR_OK) {
+        end_plain(q, QUESTION_LOST);
+    } else if (str_eq(tag, STR("no_engine"))) {
+        end_plain(q, QUESTION_NO_ENGINE);
+    } else {
+        end_full(q, &lines);
+    }
+}
+
+/* Lines 3 to 7 of a row: user, model, modifiers, traceparent, query. */
+static void put_tail(struct buf *tail, const struct question_settings *s)
+{
+    buf_put_json(tail, s->user);
+    buf_put_char(tail, '\n');
+    buf_put_json(tail, s->model.n > 0 ? s->model : STR("default"));
+    buf_lit(tail, "\n{\"Messages\":");
+    buf_put(tail, s->messages);
+    if (s->temperature >= 0)
+        buf_printf(tail, ",\"temperature\":%g", s->temperature);
+    if (s->max_tokens > 0)
+        buf_printf(tail, ",\"max_tokens\":%u", s->max_tokens);
+    buf_lit(tail, "}\n");
+    size_t trace_at = tail->n;
+    if (s->traceparent.n > 0 && s->traceparent.n <= 128 && str_is_utf8(s->traceparent))
+        buf_put_json(tail, s->traceparent);
+    if (memchr(tail->at + trace_at, '\n', tail->n - trace_at) != NULL)
+        abort(); /* buf_put_json escapes it */
+    buf_put_char(tail, '\n');
+    buf_put_json(tail, s->query);
+}
+
+/* What engines are given decides, and who may share: the marks of a shared answer then name the
+ * same passages for all who share it. */
+static void put_digest(char *hex, const struct question_settings *s)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    struct buf b;
+    struct question_settings same = *s;
+    same.traceparent = STR("");
+    buf_init(&b, TAIL_MAX);
+    buf_put_json(&b, s->scope);
+    buf_put_char(&b, '\n');
+    put_tail(&b, &same);
+    SHA256((const unsigned char *)b.at, b.n, digest);
+    buf_fini(&b);
+    str_hex(digest, DIGEST_BYTES, hex);
+}
+
+static void ask(struct question *q, const struct question_settings *s)
+{
+    struct buf tail, user, model;
+    buf_init(&tail, TAIL_MAX);
+    buf_init(&user, 1024);
+    buf_init(&model, 1024);
+    put_tail(&tail, s);
+    buf_put_name(&user, s->user);
+    buf_put_name(&model, s->model.n > 0 ? s->model : STR("default"));
+    struct turn *turn = queue_turn(q->queue);
+    turn_begin_plain(turn, &new_call(q, on_asked)->call, LANE_ADD, STR("ask"));
+    turn_put(turn, str_of(q->digest));
+    turn_put(turn, q->watch.topic);
+    turn_put(turn, buf_str(&user));
+    turn_put(turn, s->account);
+    turn_put(turn, buf_str(&model));
+    turn_put(turn, s->weight.n > 0 ? s->weight : STR("1"));
+    turn_put(turn, buf_str(&tail));
+    if (s->max_waiting > 0)
+        turn_put_u64(turn, s->max_waiting);
+    turn_end(turn);
+    buf_fini(&tail);
+    buf_fini(&user);
+    buf_fini(&model);
+}
+
+struct question *question_start(struct queue *queue, const struct question_settings *settings,
+                                const struct question_events *events, void *context)
+{
+    unsigned char random[TOPIC_RANDOM_BYTES];
+    struct question *q = calloc(1, sizeof *q);
+    if (q == NULL || RAND_bytes(random, sizeof random) != 1)
+        abort();
+    *q = (struct question){.queue = queue,
+                           .events = events,
+                           .context = context,
+                           .watch = {.seq = 1, .on_outcome = on_outcome, .on_changed = on_changed},
+                           .deadline = {.on_expire = on_deadline},
+                           .is_followed = settings->is_followed};
+    memcpy(q->topic, "ask.", 4);
+    str_hex(random, sizeof random, q->topic + 4);
+    q->watch.topic = (struct str){q->topic, TOPIC_BYTES};
+    if (settings->scope.n > 0)
+        put_digest(q->digest, settings);
+    if (!q->is_followed)
+        queue_watch(queue, &q->watch);
+    loop_set_deadline(queue->loop, &q->deadline, settings->deadline_ms);
+    ask(q, settings);
+    return q;
+}
+
+void question_cancel(struct question *question, uint64_t keep_ms)
+{
+    if (question != NULL)
+        dispose(question, keep_ms);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * question: a query that Parley itself puts into the queue and waits for: a question over
+ * documents, one to be rewritten, a step of the agent. It has a topic of its own ("ask." and 24 hex
+ * digits), belongs to nobody's topics, and goes when the last one that waits for it is served
+ * (lua/queue/ask.lua, ask_leave.lua).
+ *
+ * Questions of one scope that give an engine the very same are one query, on whichever nodes they
+ * wait. All on the loop's thread of the queue.
+ */
+#ifndef PARLEY_QUEUE_QUESTION_H
+#define PARLEY_QUEUE_QUESTION_H
+
+#include "shared/queue/queue.h"
+
+/* How long a shared question that nobody waits for any more stays, for a client that was told to
+ * come back. */
+enum { QUESTION_KEEP_MS = 60000 };
+
+enum question_outcome {
+    QUESTION_DONE,
+    QUESTION_NO_ENGINE, /* none is waiting, none is at work, none was seen lately */
+    QUESTION_FULL,      /* the queue, or what one account may have waiting in it */
+    QUESTION_TIMEOUT,
+    QUESTION_FAILED, /* its engines gave up, or it was cancelled */
+    QUESTION_LOST,   /* Redis was lost before the question was known to be in the queue */
+    QUESTION_NR
+};
+
+struct question_end {
+    enum question_outcome outcome;
+    struct str answer, think, model; /* texts, of DONE; model may be empty */
+    struct str reason;               /* for people, of FAILED */
+    uint64_t depth, eta_s;           /* of FULL; eta_s 0: unknown */
+};
+
+struct question_events {
+    /* The question is in the queue or has its answer there: `topic` (a name, its Seq is 1) lives as
+     * long as the question. `is_new`: nobody had asked it before. NULL: not wanted. */
+    void (*on_asked)(void *context, struct str topic, bool is_new);
+    /* Exactly once, unless the question is cancelled, never before question_start returns; the
+     * question is gone. What `end` holds is valid inside the call only. */
+    void (*on_end)(void *context, const struct question_end *end);
+};
+
+/* All borrowed during question_start only. */
+struct question_settings {
+    struct str user;        /* whose it is, as engines see it: 1 to 128 bytes */
+    struct str account;     /* whose waiting queries it counts among: a name, see buf_put_name */
+    unsigned max_waiting;   /* of those; 0: only the queue's own bound */
+    struct str weight;      /* of its share; n == 0: 1 */
+    struct str model;       /* n == 0: any */
+    struct str query;       /* what the user said last */
+    struct str messages;    /* a JSON list of OpenAI's messages, without raw newlines */
+    struct str traceparent; /* n == 0: none */
+    struct str scope;       /* who may share it; n == 0: nobody */
+    double temperature;     /* below 0: the engine's own */
+    unsigned max_tokens;    /* 0: the engine's own */
+    uint64_t deadline_ms;   /* from now */
+    /* The owner follows the topic itself (shared/answer/follow.h) from on_asked on: then on_end
+     * tells only what goes wrong before, and the deadline. */
+    bool is_followed;
+};
+
+struct question;
+
+/* `events` must outlive the question. */
+struct question *question_start(struct queue *queue, const struct question_settings *settings,
+                                const struct question_events *events, void *context);
+/* Ends it without a callback: nobody waits any more. When nobody else does either the query is
+ * taken out of the queue, and an engine's claim of it ends; a shared one stays for `keep_ms` first.
+ * Accepts NULL. */
+void question_cancel(struct question *question, uint64_t keep_ms);
+
+/* Puts the texts of a stored answer, a JSON list, one below the other. */
+void question_put_texts(struct buf *b, struct str list);
+/* The text that a JSON string says, put into `b`; nothing for other values. */
+void question_put_text(struct buf *b, struct str json);
+
+#endif
