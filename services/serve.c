@@ -363,11 +363,10 @@ static bool read_indexing(void)
 {
     const struct config *c = &process.config;
     const char *key_file = config_text(c, "embeddings-key-file");
-    const char *reason;
-    char *key = NULL;
+    char reason[REASON_MAX], *key = NULL;
     if (key_file != NULL && (key = config_read_secret(key_file)) == NULL)
         return false;
-    process.embedder = embed_create(config_text(c, "embeddings"), key, &reason);
+    process.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
     free(key);
     if (process.embedder == NULL)
         return wrong("embeddings", reason);

@@ -112,11 +112,10 @@ static bool read_settings(struct ingest *in)
 {
     const struct config *c = &in->config;
     const char *key_file = config_text(c, "embeddings-key-file");
-    const char *reason;
-    char *key = NULL;
+    char reason[256], *key = NULL;
     if (!check_settings(in) || (key_file != NULL && (key = config_read_secret(key_file)) == NULL))
         return false;
-    in->settings.embedder = embed_create(config_text(c, "embeddings"), key, &reason);
+    in->settings.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
     free(key);
     if (in->settings.embedder == NULL) {
         fprintf(stderr, "parley: --embeddings: %s\n", reason);
