@@ -42,6 +42,7 @@ do
 --- include lua/documents/job_release.lua
 --- include lua/documents/sweep.lua
 --- include lua/documents/search.lua
+--- include lua/documents/vectors.lua
 --- include lua/documents/packs.lua
 --- include lua/documents/chunk.lua
 --- include lua/documents/passages.lua

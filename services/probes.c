@@ -3,7 +3,10 @@
  * costs Redis nothing. */
 #include "services/probes.h"
 
-#include "services/broker/broker.h"
+#include "services/documents/documents.h"
+#include "shared/http/respond.h"
+
+#include <stdio.h>
 
 static void live(struct request *r)
 {
@@ -14,27 +17,41 @@ static void ready(struct request *r)
 {
     if (r->server->is_draining)
         respond_error(r, ERR_DRAINING, NULL);
-    else if (!queue_is_up(broker_of(r)->queue))
+    else if (!queue_is_up(services_of(r)->queue))
         respond_error(r, ERR_REDIS_LOST, NULL);
     else
         respond_json(r, 200, STR("{\"status\":\"ready\"}"));
 }
 
+static void put_dependency(struct buf *b, const char *name, const char *status, const char *details)
+{
+    buf_printf(b, "\"%s\":{\"status\":\"%s\",\"details\":\"%s\"}", name, status, details);
+}
+
+/* Unhealthy: no question can be queued. Degraded: they can, but something that they need is away.
+ */
 static void health(struct request *r)
 {
-    bool is_up = queue_is_up(broker_of(r)->queue);
+    struct documents *documents = services_of(r)->documents;
+    bool is_up = queue_is_up(services_of(r)->queue), is_whole = true;
     int64_t polls = metrics_sum(METRIC_POLLS_PARKED);
     struct buf *b = &r->server->scratch;
+    char details[64];
+    snprintf(details, sizeof details, "%lld polls are parked here.", (long long)polls);
     buf_clear(b);
-    buf_printf(
-        b, "{\"status\":\"%s\",\"dependencies\":{\"redis\":{\"status\":\"%s\",\"details\":\"%s\"},",
-        !is_up       ? "unhealthy"
-        : polls == 0 ? "degraded"
-                     : "healthy",
-        is_up ? "connected" : "error",
-        is_up ? "Both connections stand." : "Not connected: trying again.");
-    buf_printf(b, "\"engines\":{\"status\":\"%s\",\"details\":\"%lld polls are parked here.\"}}}",
-               polls > 0 ? "connected" : "configured", (long long)polls);
+    buf_lit(b, "{\"dependencies\":{");
+    put_dependency(b, "redis", is_up ? "connected" : "error",
+                   is_up ? "Both connections stand." : "Not connected: trying again.");
+    buf_put_char(b, ',');
+    put_dependency(b, "engines", polls > 0 ? "connected" : "configured", details);
+    if (documents != NULL) {
+        buf_put_char(b, ',');
+        is_whole = documents_put_health(documents, b);
+    }
+    buf_printf(b, "},\"status\":\"%s\"}",
+               !is_up                  ? "unhealthy"
+               : polls > 0 && is_whole ? "healthy"
+                                       : "degraded");
     respond_json(r, is_up ? 200 : 503, buf_str(b));
 }
 

@@ -351,6 +351,7 @@ static bool read_documents(void)
         .upload_max_bytes = config_number(c, "upload-max-mib") << 20,
         .owner_max_bytes = config_number(c, "owner-max-mib") << 20,
         .cache_max_bytes = config_number(c, "documents-cache-mib") << 20,
+        .vectors = config_text(c, "vectors"),
         .public_collection = collection,
         .ask_ms = config_number(c, "ask-seconds") * 1000,
     };

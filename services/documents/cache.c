@@ -118,8 +118,11 @@ void cache_destroy(struct cache *cache)
 {
     if (cache == NULL)
         return;
-    while (cache->newest != NULL)
-        drop_space(cache, cache->newest);
+    for (struct cache_space *space = cache->newest, *older; space != NULL; space = older) {
+        older = space->older;
+        rag_index_destroy(space->index);
+        free(space);
+    }
     free(cache);
 }
 

@@ -27,12 +27,16 @@ enum {
     UPLOADS_AN_HOUR = 50,
 };
 
+/* UNKNOWN: not tried yet. */
+enum health { HEALTH_UNKNOWN, HEALTH_GOOD, HEALTH_BAD };
+
 /* What all threads share; does not change while they run. */
 struct documents_settings {
     struct embedder *embedder;
     uint64_t upload_max_bytes; /* of one document */
     uint64_t owner_max_bytes;  /* of all that is stored for one owner */
     uint64_t cache_max_bytes;  /* of search indexes, per thread */
+    const char *vectors;       /* "auto", "exact" or "set" */
     const char *public_collection;
     uint64_t ask_ms; /* how long a question may wait for its answer */
 };
@@ -52,7 +56,9 @@ struct documents {
     struct uploads uploads;
     struct indexing *indexing;
     struct retrieve_op *retrievals; /* under way */
-    bool has_embedding_failed;      /* the last one did */
+    struct turn_call vectors_call;
+    enum health embeddings, vectors; /* how the last embedding went; what Redis offers */
+    bool is_asking_vectors;
 };
 
 extern const struct route documents_routes[];
@@ -71,6 +77,9 @@ void documents_destroy(struct documents *documents);
 bool documents_on_event(struct documents *documents, struct str kind, struct lines *rest);
 /* Scripts run (again): messages may have been missed. */
 void documents_on_up(struct documents *documents);
+
+/* Puts the members `embeddings` and `vectors` of /health. False when one of them is in trouble. */
+bool documents_put_health(struct documents *documents, struct buf *b);
 
 /* --- store.c ---------------------------------------------------------------------------------- */
 

@@ -365,14 +365,13 @@ void indexing_destroy(struct indexing *indexing)
 {
     if (indexing == NULL)
         return;
-    while (indexing->spaces != NULL) {
-        struct watched *space = indexing->spaces;
-        while (space->watchers != NULL) {
-            struct watcher *watcher = space->watchers;
-            space->watchers = watcher->next;
+    for (struct watched *space = indexing->spaces, *next; space != NULL; space = next) {
+        next = space->next;
+        for (struct watcher *watcher = space->watchers, *after; watcher != NULL; watcher = after) {
+            after = watcher->next;
             free_watcher(watcher);
         }
-        drop_space(indexing, space);
+        free(space);
     }
     loop_cancel_deadline(indexing->documents->server->loop, &indexing->renew);
     free(indexing);

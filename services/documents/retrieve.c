@@ -197,7 +197,7 @@ static void on_embedded(void *context, const float *vector, uint32_t dimension, 
     struct retrieve_op *op = context;
     op->embedding = NULL;
     loop_cancel_deadline(op->documents->server->loop, &op->embed_deadline);
-    op->documents->has_embedding_failed = vector == NULL;
+    op->documents->embeddings = vector == NULL ? HEALTH_BAD : HEALTH_GOOD;
     if (vector == NULL) {
         log_write(LOG_WARN, "a question is searched by words alone: it could not be embedded",
                   LOG_S("reason", reason));

@@ -24,6 +24,7 @@ enum {
     IN_FLIGHT_MAX = 8,
     EARLY_CALLS = 12,
     ANSWER_MAX_MS = 5000,
+    BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
     FIXED_ARGS = 6,
 };
 
@@ -50,6 +51,7 @@ struct turn {
     struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
     unsigned in_flight_n;
     size_t pending_n;
+    uint64_t moved_ms; /* when what was sent so far should have reached Redis at the latest */
     bool is_up, is_loading;
     bool is_answering;    /* inside a callback of hiredis, which must not be made to write */
     struct batch *parked; /* found the library missing: sent again once it is loaded */
@@ -310,7 +312,10 @@ static void send_batch(struct turn *turn, struct batch *batch)
     turn->sent = batch;
     turn->in_flight_n++;
     batch->deadline.on_expire = on_batch_late;
-    loop_set_deadline(turn->loop, &batch->deadline, ANSWER_MAX_MS);
+    uint64_t now_ms = turn->loop->now_ms;
+    turn->moved_ms =
+        (turn->moved_ms > now_ms ? turn->moved_ms : now_ms) + batch->wire.n / BYTES_A_MS;
+    loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + ANSWER_MAX_MS);
 }
 
 void turn_flush(struct turn *turn)

@@ -18,7 +18,7 @@ suite('probes', {}, ({ test, cluster }) => {
     const body = assertOk(await cluster.request('GET', '/health'));
     assertMembers(body, ['status', 'dependencies']);
     assert.ok(['healthy', 'degraded', 'unhealthy'].includes(body.status));
-    for (const name of ['redis', 'engines']) assert.ok(name in body.dependencies, name);
+    for (const name of ['redis', 'engines', 'embeddings', 'vectors']) assert.ok(name in body.dependencies, name);
     for (const dependency of Object.values(body.dependencies)) {
       assertMembers(dependency, ['status', 'details']);
       assert.ok(['connected', 'configured', 'error'].includes(dependency.status), `status ${dependency.status}`);

@@ -3,7 +3,7 @@
 // documents: uploads for tests: multipart bodies, and waiting for what the indexer makes of them.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { assertOk, eventually } from './harness.mjs';
+import { assertOk, assertProblem, eventually } from './harness.mjs';
 
 // A multipart/form-data body with one file: {body, headers} for a request.
 export function formOf({ name = 'notes.txt', bytes = '', type = 'application/octet-stream', field = 'file' } = {}) {
@@ -13,6 +13,13 @@ export function formOf({ name = 'notes.txt', bytes = '', type = 'application/oct
     body: Buffer.concat([Buffer.from(head), Buffer.from(bytes), Buffer.from(`\r\n--${boundary}--\r\n`)]),
     headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
   };
+}
+
+// An error of the document routes: a problem whose sentence stands in `error` too. Returns it.
+export function assertRefused(response, status, code) {
+  const problem = assertProblem(response, status, code);
+  assert.equal(problem.error, problem.detail);
+  return problem;
 }
 
 // POST /api/docs/upload; the whole response.

@@ -64,7 +64,7 @@ export function assertProblem(response, status, code) {
   assert.equal(typeof json.title, 'string');
   assert.equal(typeof json.detail, 'string');
   assert.ok(json.detail.length > 0, 'detail says something');
-  assert.match(json.code, /^[a-z][a-z0-9_]*$/);
+  assert.match(json.code, /^[a-z][a-z0-9_]*$|^[A-Z][A-Z_]*$/);
   assert.equal(json.instance, response.headers['x-request-id']);
   if (code !== undefined) assert.equal(json.code, code);
   return json;
