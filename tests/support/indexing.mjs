@@ -19,7 +19,7 @@ const FUNCTION = 'turn_test';
 const CAP_BYTES = 100 << 20;
 const HEAD_BYTES = 32;
 const ROW_BYTES = 24;
-const BLOCK_BYTES = 65536;
+const BLOCK_BYTES = 16384;
 
 const newId = () => randomBytes(12).toString('hex');
 const latin1 = (value) => (Buffer.isBuffer(value) ? value.toString('latin1') : Buffer.from(String(value)).toString('latin1'));
@@ -276,6 +276,7 @@ export async function startEmbedder() {
   const server = http.createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  server.unref(); // a test that failed before stop() must not keep its process
   return new Embedder(server);
 }
 

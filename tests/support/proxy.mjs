@@ -11,6 +11,8 @@
 import net from 'node:net';
 import { once } from 'node:events';
 
+const HOLD_MS = 20_000;
+
 class Proxy {
   constructor(server, port) {
     this.server = server;
@@ -22,8 +24,13 @@ class Proxy {
 
   // Resolves once a call is held. `text`: a word of it, as bytes between line ends; `nth`: which one.
   holdAt(text, side = 'request', nth = 1) {
-    return new Promise((resolve) => {
-      this.trap = { needle: Buffer.from(`\r\n${text}\r\n`), side, left: nth, resolve };
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error(`no call of ${text} in ${HOLD_MS} ms`)), HOLD_MS);
+      const seen = () => {
+        clearTimeout(late);
+        resolve();
+      };
+      this.trap = { needle: Buffer.from(`\r\n${text}\r\n`), side, left: nth, resolve: seen };
     });
   }
 
@@ -77,5 +84,6 @@ export async function startProxy({ port }) {
   const server = net.createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  server.unref(); // a test that failed before stop() must not keep its process
   return new Proxy(server, port);
 }
