@@ -46,6 +46,7 @@ struct cache_space {
 
 struct cache {
     struct turn *turn;
+    struct metrics *metrics;
     struct cache_space *buckets[BUCKET_N];
     struct cache_space *newest, *oldest;
     size_t bytes, max_bytes;
@@ -75,11 +76,16 @@ static void link_newest(struct cache *cache, struct cache_space *space)
     cache->newest = space;
 }
 
-static void count_bytes(struct cache *cache, struct cache_space *space)
+static void set_bytes(struct cache *cache, struct cache_space *space, size_t bytes)
 {
-    size_t bytes = sizeof *space + space->name.n + rag_index_bytes(space->index);
+    metrics_add(cache->metrics, METRIC_INDEX_BYTES, (int64_t)bytes - (int64_t)space->bytes);
     cache->bytes += bytes - space->bytes;
     space->bytes = bytes;
+}
+
+static void count_bytes(struct cache *cache, struct cache_space *space)
+{
+    set_bytes(cache, space, sizeof *space + space->name.n + rag_index_bytes(space->index));
 }
 
 static void drop_space(struct cache *cache, struct cache_space *space)
@@ -89,7 +95,7 @@ static void drop_space(struct cache *cache, struct cache_space *space)
         at = &(*at)->in_bucket;
     *at = space->in_bucket;
     unlink_space(cache, space);
-    cache->bytes -= space->bytes;
+    set_bytes(cache, space, 0);
     rag_index_destroy(space->index);
     free(space);
 }
@@ -104,12 +110,13 @@ static void drop_old(struct cache *cache)
     }
 }
 
-struct cache *cache_create(struct turn *turn, uint64_t max_bytes)
+struct cache *cache_create(struct turn *turn, struct metrics *metrics, uint64_t max_bytes)
 {
     struct cache *cache = calloc(1, sizeof *cache);
     if (cache == NULL)
         abort();
     cache->turn = turn;
+    cache->metrics = metrics;
     cache->max_bytes = max_bytes;
     return cache;
 }
@@ -165,11 +172,6 @@ struct str cache_version(const struct cache_space *space)
 const struct rag_index *cache_index(const struct cache_space *space)
 {
     return space->index;
-}
-
-size_t cache_bytes(const struct cache *cache)
-{
-    return cache->bytes;
 }
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -228,6 +230,7 @@ static void on_packs(struct turn_call *call, enum err error, struct str reply)
            lines_next_part(&parts, &title) && lines_next_part(&parts, &url) &&
            lines_next_part(&parts, &pack)) {
         came_n++;
+        metrics_add(load->cache->metrics, METRIC_PACKS_FETCHED, 1);
         if (pack.n > 0 && (!str_parse_u64(generation, &number) ||
                            !rag_index_put(load->space->index, doc, number, title, url, pack)))
             log_write(LOG_ERROR, "a stored search index is damaged: reindex the document",

@@ -11,14 +11,16 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_CACHE_H
 #define PARLEY_SERVICES_DOCUMENTS_CACHE_H
 
-#include "shared/base/err.h"
+#include "shared/metrics/metrics.h"
 #include "shared/rag/index.h"
 #include "shared/redis/turn.h"
 
 struct cache;
 struct cache_space;
 
-struct cache *cache_create(struct turn *turn, uint64_t max_bytes) must_check;
+/* `turn` and `metrics` are borrowed. */
+struct cache *cache_create(struct turn *turn, struct metrics *metrics,
+                           uint64_t max_bytes) must_check;
 /* No space may be in use or loading. Accepts NULL. */
 void cache_destroy(struct cache *cache);
 
@@ -48,8 +50,5 @@ bool cache_load(struct cache *cache, struct cache_space *space, uint64_t version
                 struct cache_wait *wait) must_check;
 /* No callback any more; the load goes on for others. Nothing happens when it does not wait. */
 void cache_stop_waiting(struct cache_wait *wait);
-
-/* What all indexes take. */
-size_t cache_bytes(const struct cache *cache);
 
 #endif

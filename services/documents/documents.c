@@ -19,7 +19,7 @@ struct documents *documents_create(struct server *server, struct queue *queue,
     if (documents == NULL)
         abort();
     *documents = (struct documents){.server = server, .queue = queue, .settings = settings};
-    documents->cache = cache_create(server->turn, settings->cache_max_bytes);
+    documents->cache = cache_create(server->turn, server->metrics, settings->cache_max_bytes);
     documents->indexing = indexing_create(documents);
     if (!settings->embedder->is_quick) {
         documents->client = http_client_create(NULL);

@@ -17,7 +17,7 @@ bool passage_read(struct str rest, struct buf *blocks, struct passage *ret_passa
     while (lines_next_part(&parts, &block))
         if (!text_block_put(blocks, block))
             return false;
-    if (blocks->is_over || from < base || to < from || to - base > blocks->n)
+    if (blocks->is_over || from < base || to <= from || to - base > blocks->n)
         return false;
     passage.text = (struct str){blocks->at + (from - base), to - from};
     if (!str_is_utf8(passage.text))

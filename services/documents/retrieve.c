@@ -120,7 +120,9 @@ static void finish(struct retrieve_op *op, enum err error)
     let_go(op);
     op->base.error = error;
     op->base.took_ms = clock_mono_ms() - op->start_ms;
-    if (error != ERR_OK)
+    if (error == ERR_OK)
+        metrics_add(op->documents->server->metrics, METRIC_SEARCHES, 1);
+    else
         op->base.hit_n = 0;
     op->on_done(&op->base, op->context);
 }

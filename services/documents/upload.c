@@ -146,6 +146,8 @@ static void answer(const struct upload *upload, bool is_new, struct lines *rest)
     struct request *r = upload->r;
     struct buf *b = &r->server->scratch;
     struct str doc = lines_next(rest), job = lines_next(rest);
+    if (is_new)
+        metrics_add(r->server->metrics, METRIC_UPLOADS, 1);
     buf_clear(b);
     buf_lit(b, "{\"documentId\":");
     buf_put_json(b, doc);

@@ -22,6 +22,10 @@
     X(NONCES_REUSED,  "parley_nonces_reused_total",    "counter", "Requests with a nonce used before") \
     X(TURNS,          "parley_turns_total",            "counter", "Calls of the function library") \
     X(TURN_VERBS,     "parley_turn_verbs_total",       "counter", "Verbs in these calls")         \
+    X(UPLOADS,        "parley_uploads_total",          "counter", "Documents stored by uploads")  \
+    X(SEARCHES,       "parley_searches_total",         "counter", "Searches of documents that were made") \
+    X(PACKS_FETCHED,  "parley_packs_fetched_total",    "counter", "Search indexes of documents fetched from Redis") \
+    X(INDEX_BYTES,    "parley_index_cache_bytes",      "gauge",   "Memory of cached search indexes") \
     X(REDIS_LOST,     "parley_redis_lost_total",       "counter", "Lost connections to Redis")    \
     X(POLLS_PARKED,   "parley_polls_parked",           "gauge",   "Engines' polls waiting for work") \
     X(CHECKS_PARKED,  "parley_checks_parked",          "gauge",   "Requests waiting for an answer") \

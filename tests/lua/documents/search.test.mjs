@@ -3,7 +3,7 @@
 // search, packs, chunk, passages: what a search reads of Redis, of one space only.
 import assert from 'node:assert/strict';
 import { lines, scripts, zset } from '../../support/lua.mjs';
-import { ALICE, BOB, docId, docOf, Indexer, jobId, keysOf, PACK, packOf, partsOf, shaOf, VECTOR, vectorOf, withVectorSets } from '../../support/lua_documents.mjs';
+import { ALICE, BOB, docId, docOf, Indexer, jobId, keysOf, PACK, packOf, partsOf, shaOf, VECTOR, vectorOf, withoutVectorSets, withVectorSets } from '../../support/lua_documents.mjs';
 
 const BINARY = { encoding: 'latin1' };
 const search = ({ space = ALICE, limits = '', known = '', count = 5, vector = '', model = '' } = {}) => ['search', 0, space, limits, known, count, vector, model];
@@ -36,6 +36,12 @@ scripts('search', ({ cases, test, shard }) => {
     const call = ['search', 1, ...search().slice(2)];
     assert.deepEqual((await shard.turn([call, call.with(1, 2)], { nonces: ['nonce-0000000001', 'nonce-0000000001'] })).replies[1], 'replay');
   });
+
+  for (const [answer, where] of [['set', withVectorSets], ['exact', withoutVectorSets]])
+    test(`vectors: ${answer}, and nothing is written`, where(async (shard) => {
+      assert.equal(await shard.call('vectors'), answer);
+      await shard.assertKeys({});
+    }));
 
   test('the version rises with each document that comes or goes, and never comes back', async () => {
     const version = async () => read(await shard.call(...search())).head[1];
