@@ -321,7 +321,7 @@ static void search(struct retrieve_op *op)
     turn_put(turn, op->space);
     turn_put(turn, op->limits);
     turn_put(turn, cache_version(op->cached));
-    turn_put_u64(turn, NEAR_N);
+    turn_put_u64(turn, op->n < 10 ? 20 : 2 * op->n);
     turn_put(turn, vector);
     turn_put(turn, str_of(op->documents->settings->embedder->name));
     turn_end(turn);

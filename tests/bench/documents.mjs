@@ -174,7 +174,7 @@ async function vectors() {
     return shared / elements.length / 10;
   };
   const figures = {};
-  for (const ef of [60, 100, 200]) figures[`overlap@10 of vector set and exact search, EF ${ef}`] = await overlap(ef);
+  for (const ef of [40, 60, 100]) figures[`overlap@10 of vector set and exact search, EF ${ef}`] = await overlap(ef);
   await cluster.stop();
   return figures;
 }
