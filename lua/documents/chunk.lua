@@ -4,11 +4,11 @@
 -- Returns: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first
 --   block, NUL, then the blocks as parts.
 -- Wakes: nobody.  Repeatable: yes.
-local PACK_HEADER, CHUNK_ROW, BLOCK_BYTES = 32, 24, 16384
+local PACK_HEADER, CHUNK_ROW, BLOCK_BYTES = 32, 24, 8192
 local PASSAGE_BLOCKS = 4 -- a chunk is far shorter: more of them are none of ours
 
--- The lines from `generation` on, and the blocks; nil when there is no such chunk.
-local function passage_of(doc, d, index)
+-- What `chunk` answers, as a list to be joined; nil when there is no such chunk. `lines` stand behind "ok".
+local function passage_of(doc, d, index, lines)
     local key = pack_key(doc, d.generation)
     local header = call('GETRANGE', key, 0, PACK_HEADER - 1)
     if #header < PACK_HEADER or sub(header, 1, 4) ~= 'PPK1' or not index or index % 1 ~= 0 then return nil end
@@ -19,19 +19,20 @@ local function passage_of(doc, d, index)
     local from, to, from_chars, to_chars = struct.unpack('<I4I4I4I4', row)
     local first, last = floor(from / BLOCK_BYTES), floor(max(from, to - 1) / BLOCK_BYTES)
     if to < from or last - first >= PASSAGE_BLOCKS then return nil end
-    local text, blocks = text_key(doc, d.old_text ~= '' and d.old_text or d.text), {}
+    local text = text_key(doc, d.old_text ~= '' and d.old_text or d.text)
+    local where = format('\n%d\n%d\n%d\n%d\n%d\0', from, to, from_chars, to_chars, first)
+    local list = {'ok\n' .. lines .. '\n' .. d.generation .. where}
     for block = first, last do
         local bytes = call('HGET', text, format('%d', block))
         if not bytes then return nil end
-        blocks[#blocks + 1] = part(bytes)
+        put_part(list, bytes)
     end
-    local where = format('\n%d\n%d\n%d\n%d\n%d', from, to, from_chars, to_chars, first)
-    return d.generation .. where .. '\0' .. concat(blocks)
+    return list
 end
 
 verbs.chunk = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local d = document_of(args[a + 1], args[a + 2])
-    local passage = d and passage_of(args[a + 2], d, tonumber(args[a + 3]))
-    return passage and 'ok\n' .. d.filename .. '\n' .. passage or 'missing'
+    local passage = d and passage_of(args[a + 2], d, tonumber(args[a + 3]), d.filename)
+    return passage and concat(passage) or 'missing'
 end

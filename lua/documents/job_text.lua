@@ -7,7 +7,7 @@ verbs.job_text = function(a)
     local got = call('HMGET', P .. 'doc:' .. j.doc, 'text', 'blocks')
     local parts = {}
     for block = 0, got[2] - 1 do
-        parts[#parts + 1] = part(call('HGET', text_key(j.doc, got[1]), format('%d', block)))
+        put_part(parts, call('HGET', text_key(j.doc, got[1]), format('%d', block)))
     end
     return concat(parts)
 end

@@ -7,19 +7,19 @@
 local PACKS_BYTES = 4194304
 
 verbs.packs = function(a)
-    local space, last, parts, bytes = args[a], a + args[a - 1] - 1, {}, 0
+    local space, last, reply, bytes = args[a], a + args[a - 1] - 1, {}, 0
     for i = a + 1, last - 1, 2 do
         local doc, generation, pack = args[i], args[i + 1], ''
         local d = fields(P .. 'doc:' .. doc, 'space', 'filename', 'url')
         if d.space == space then
             local key = pack_key(doc, generation)
             bytes = bytes + call('STRLEN', key)
-            if bytes > PACKS_BYTES and #parts > 0 then break end
+            if bytes > PACKS_BYTES and #reply > 0 then break end
             pack = call('GET', key) or ''
         else
             d = {}
         end
-        parts[#parts + 1] = part(doc) .. part(generation) .. part(d.filename or '') .. part(d.url or '') .. part(pack)
+        for _, one in ipairs({doc, generation, d.filename or '', d.url or '', pack}) do put_part(reply, one) end
     end
-    return concat(parts)
+    return concat(reply)
 end

@@ -8,12 +8,12 @@
 --   "<doc> <generation>" of all documents (none when the version is the known one), NUL, then lines
 --   "<doc> <generation> <chunk> <similarity>" (cosine, -1 to 1; the nearest first) of the vector set.
 -- Wakes: nobody.  Repeatable: yes, but counts again.
-local SEARCH_EF, NEAR_SPARE, NEAR_MAX = 300, 32, 4096
+local SEARCH_EF, NEAR_SPARE, NEAR_MAX = 64, 20, 4096
 
 -- The `n` nearest of what is searched now, as lines.
 local function nearest(space, digest, vector, n)
     local key, packs = P .. 'vectors:' .. space .. ':' .. digest, P .. 'packs:' .. space
-    local wanted = min(2 * n + NEAR_SPARE, NEAR_MAX)
+    local wanted = min(n + NEAR_SPARE, NEAR_MAX)
     while true do
         local found = call('VSIM', key, 'FP32', vector, 'WITHSCORES', 'COUNT', wanted, 'EF', max(SEARCH_EF, wanted))
         local near, generations = {}, {}

@@ -3,8 +3,9 @@
 #include "services/documents/handlers.h"
 
 #include "services/documents/passage.h"
+#include "shared/rag/text_blocks.h"
 
-enum { BLOCKS_MAX_BYTES = 8 * 65536 };
+enum { BLOCKS_MAX_BYTES = 8 * TEXT_BLOCK_BYTES };
 
 struct asked {
     struct str doc;

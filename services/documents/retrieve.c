@@ -23,6 +23,7 @@
 #include "services/documents/cache.h"
 #include "services/documents/passage.h"
 #include "shared/base/clock.h"
+#include "shared/rag/text_blocks.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -30,9 +31,9 @@
 enum {
     RETRIEVE_MAX_MS = 15000,
     EMBED_MAX_MS = 4000,
-    NEAR_N = RAG_HITS_MAX,
-    LOOKS_MAX = 4, /* at what is searched; after that what is at hand must do */
-    BLOCKS_MAX_BYTES = 8 * 65536,
+    NEAR_N = 2 * TOP_K_MAX, /* a vector set is asked for */
+    LOOKS_MAX = 4,          /* at what is searched; after that what is at hand must do */
+    BLOCKS_MAX_BYTES = 8 * TEXT_BLOCK_BYTES,
 };
 static const double least_score = 0.2;
 

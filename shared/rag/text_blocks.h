@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * text_blocks: how a document's text is kept: cut into blocks of 16 KiB, each compressed by itself
+ * text_blocks: how a document's text is kept: cut into blocks of 8 KiB, each compressed by itself
  * (raw deflate), so that a passage is read without unpacking the whole text. Pure functions, any
  * thread.
  */
@@ -9,7 +9,7 @@
 
 #include "shared/base/buf.h"
 
-enum { TEXT_BLOCK_BYTES = 16 << 10 };
+enum { TEXT_BLOCK_BYTES = 8 << 10 };
 
 /* The blocks of one text, in order; all but the last hold TEXT_BLOCK_BYTES of it. */
 struct text_blocks {

@@ -20,13 +20,16 @@ import { eventually, makeFolder, startCluster } from '../support/harness.mjs';
 const PYTHON = fileURLToPath(new URL('indexing/index.py', import.meta.url));
 const MIB = 1 << 20;
 const CHUNKS = 20_000;
+const TOPICS = 500;
+const TOPIC_WORDS = 200;
 
-// A text of words whose frequencies fall as those of written text do; the same for the same seed.
+// A text as people write them, for the same seed the same: frequencies of words fall as those of written
+// text do, and a section of some 3,000 characters is about something: half of its words are of one topic.
 function makeText(bytes, seed) {
   let state = (seed * 2654435761 + 1) >>> 0;
   const random = () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
+    return (state >>> 8) / 2 ** 24;
   };
   const syllables = 'ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu'.split(' ');
   const word = (i) => {
@@ -34,9 +37,16 @@ function makeText(bytes, seed) {
     for (let n = i + 20; n > 0; n = Math.floor(n / 20)) text += syllables[n % 20];
     return text;
   };
+  const rank = (n) => Math.floor(Math.exp(random() * Math.log(n)));
   const parts = [];
-  for (let n = 0; n < bytes; ) {
-    const words = Array.from({ length: 6 + Math.floor(random() * 14) }, () => word(Math.floor(Math.exp(random() * Math.log(20_000)))));
+  let topic = 0;
+  for (let n = 0, sectionEnd = 0; n < bytes; ) {
+    if (n >= sectionEnd) {
+      topic = Math.floor(random() * TOPICS);
+      sectionEnd = n + 2000 + random() * 2000;
+    }
+    const words = Array.from({ length: 6 + Math.floor(random() * 14) }, () =>
+      word(random() < 0.5 ? rank(8000) : 8000 + topic * TOPIC_WORDS + rank(TOPIC_WORDS)));
     const sentence = `${words.join(' ')}.${random() < 0.15 ? '\n\n' : ' '}`;
     parts.push(sentence);
     n += sentence.length;
@@ -164,7 +174,7 @@ async function vectors() {
     return shared / elements.length / 10;
   };
   const figures = {};
-  for (const ef of [200, 300, 500]) figures[`overlap@10 of vector set and exact search, EF ${ef}`] = await overlap(ef);
+  for (const ef of [60, 100, 200]) figures[`overlap@10 of vector set and exact search, EF ${ef}`] = await overlap(ef);
   await cluster.stop();
   return figures;
 }

@@ -19,7 +19,7 @@ const FUNCTION = 'turn_test';
 const CAP_BYTES = 100 << 20;
 const HEAD_BYTES = 32;
 const ROW_BYTES = 24;
-const BLOCK_BYTES = 16384;
+const BLOCK_BYTES = 8192;
 
 const newId = () => randomBytes(12).toString('hex');
 const latin1 = (value) => (Buffer.isBuffer(value) ? value.toString('latin1') : Buffer.from(String(value)).toString('latin1'));

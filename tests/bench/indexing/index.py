@@ -5,7 +5,7 @@
 The same work by the same rules with the standard library only: cut the text into chunks of about
 1,000 characters with an overlap of 150, embed each by feature hashing (words, pairs, trigrams; 512
 dimensions, scaled to length 1, quantised to int8), count words for BM25, deflate the text in blocks of
-16 KiB, and store all of it in Redis. Prints one JSON line.
+8 KiB, and store all of it in Redis. Prints one JSON line.
 
 usage: index.py FILE REDIS_PORT
 """
@@ -19,7 +19,7 @@ import time
 import zlib
 from collections import Counter
 
-CHARS, MAX_CHARS, OVERLAP, DIMENSION, BLOCK = 1000, 1200, 150, 512, 16384
+CHARS, MAX_CHARS, OVERLAP, DIMENSION, BLOCK = 1000, 1200, 150, 512, 8192
 STOP = set(
     "a an and are as at be been but by can do does for from had has have how i if in is it its more "
     "no not of on or our so such than that the their them then there these they this to was we were "

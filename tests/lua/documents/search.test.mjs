@@ -149,7 +149,7 @@ scripts('packs', ({ cases, test, shard }) => {
 }, BINARY);
 
 scripts('chunk, passages', ({ cases, test, shard }) => {
-  const BLOCK = 16384;
+  const BLOCK = 8192;
   const url = '"https://h/a"';
   // Chunks: in the first block, over its end, in the last one, empty, and one that is too large.
   const pack = packOf([0, 10, 0, 9], [BLOCK - 5, BLOCK + 5, 65000, 65010], [2 * BLOCK, 2 * BLOCK + 7], [4, 4], [0, 5 * BLOCK], [9, 3]);
