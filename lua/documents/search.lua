@@ -8,7 +8,7 @@
 --   "<doc> <generation>" of all documents (none when the version is the known one), NUL, then lines
 --   "<doc> <generation> <chunk> <similarity>" (cosine, -1 to 1; the nearest first) of the vector set.
 -- Wakes: nobody.  Repeatable: yes, but counts again.
-local SEARCH_EF, NEAR_SPARE, NEAR_MAX = 40, 20, 4096
+local SEARCH_EF, NEAR_SPARE, NEAR_MAX = 30, 10, 4096
 
 -- The `n` nearest of what is searched now, as lines.
 local function nearest(space, digest, vector, n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * dot: dot products of one vector of small integers with many. Uses AVX2 where the processor has
- * it; the result is the same everywhere, to the last digit. Pure, any thread.
+ * dot: dot products of one vector of small integers with many. Uses AVX-512 or AVX2 where the
+ * processor has it; the result is the same everywhere, to the last digit. Pure, any thread.
  */
 #ifndef PARLEY_RAG_DOT_H
 #define PARLEY_RAG_DOT_H
