@@ -34,7 +34,7 @@ scripts('search', ({ cases, test, shard }) => {
 
   test('a nonce that was used before', async () => {
     const call = ['search', 1, ...search().slice(2)];
-    assert.deepEqual((await shard.turn([call, call.with(1, 2)], { nonces: ['nonce-0000000001', 'nonce-0000000001'] })).replies[1], 'replay');
+    assert.deepEqual((await shard.turn([call, [call[0], 2, ...call.slice(2)]], { nonces: ['nonce-0000000001', 'nonce-0000000001'] })).replies[1], 'replay');
   });
 
   for (const [answer, where] of [['set', withVectorSets], ['exact', withoutVectorSets]])
