@@ -49,6 +49,19 @@ export async function connections(redis, name = 'parley-turn') {
     .filter((client) => client.name === name);
 }
 
+// Both connections of every node are there, and Redis counts the bus as a subscriber: a connection has its
+// name before that.
+export async function connected(cluster) {
+  const n = cluster.nodes.filter(({ alive }) => alive).length;
+  await eventually(
+    async () => {
+      const buses = await connections(cluster.redis, 'parley-bus');
+      return buses.filter(({ sub }) => Number(sub) > 0).length === n && (await connections(cluster.redis)).length === n;
+    },
+    { ms: 20_000, what: `both connections of ${n} nodes are up` },
+  );
+}
+
 // Keeps scripts waiting until release(). The nodes give such a call up after 5 s.
 export async function holdScripts(redis) {
   await redis.cmd('CLIENT', 'PAUSE', 60_000, 'WRITE');
