@@ -23,8 +23,6 @@ void router_destroy(struct router *router);
 const struct route *router_find(const struct router *router, struct str method, struct str path,
                                 const char **ret_allow);
 
-/* Does `path` match `pattern`, a route's path? */
-bool router_match(struct str pattern, struct str path);
 /* What stands in `path` for `{name}` of the pattern that it matches, as it was sent; `at == NULL`
  * when the pattern has no such segment. */
 struct str router_segment(struct str pattern, struct str path, struct str name);

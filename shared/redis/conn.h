@@ -27,7 +27,6 @@ struct redis_events {
 struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,
                                      const char *name, struct redis_events events);
 void redis_conn_destroy(struct redis_conn *conn);
-bool redis_conn_is_up(const struct redis_conn *conn);
 
 /* `reply` is valid inside the callback only, and NULL when the connection was lost. Runs once per
  * command, never before redis_conn_send returns. */
