@@ -14,6 +14,7 @@
 #include "shared/http/authenticate.h"
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
+#include "shared/rag/extract.h"
 
 #include <errno.h>
 #include <openssl/rand.h>
@@ -211,6 +212,11 @@ static bool has_target(const char *wanted)
     return false;
 }
 
+static bool is_indexing(void)
+{
+    return has_target("indexer") && config_number(&process.config, "indexers") > 0;
+}
+
 /* The services of this process's targets, once the node's server and queue are there. */
 static void init_services(struct node *node)
 {
@@ -376,6 +382,7 @@ static bool read_indexing(void)
         .embedder = process.embedder,
         .lease_ms = config_number(c, "job-lease-seconds") * 1000,
         .cap_bytes = config_number(c, "owner-max-mib") << 20,
+        .may_pass = true,
     };
     return vectors_parse_mode(str_of(config_text(c, "vectors")), &process.indexing.vectors) ||
            wrong("vectors", "takes auto, exact or set");
@@ -443,6 +450,11 @@ static void print_settings(void)
     }
     printf("%-18s %zu\n", "accounts read", accounts_count(account_book_current(&process.accounts)));
     printf("%-18s %u\n", "nodes to run", process.node_n);
+    if (is_indexing())
+        printf("%-18s %s\n", "pdftotext",
+               extract_can_read_pdf() ? "found"
+                                      : "not found: PDF waits for an indexer that has it (package "
+                                        "poppler-utils)");
 }
 
 static void raise_file_limit(void)
@@ -535,7 +547,7 @@ static int run(void)
     for (unsigned i = 0; i < process.node_n; i++)
         if (pthread_create(&process.nodes[i].thread, NULL, run_node, &process.nodes[i]) != 0)
             abort();
-    if (has_target("indexer") && config_number(&process.config, "indexers") > 0)
+    if (is_indexing())
         process.indexer =
             indexer_start(&process.indexing, (unsigned)config_number(&process.config, "indexers"));
     wait_for_redis();

@@ -69,6 +69,12 @@ enum err stage_parse(struct pipeline *p)
 {
     struct str bytes;
     struct lines reply;
+    if (p->settings->may_pass && !extract_can_read_pdf() &&
+        extract_kind_named(p->job.facts.kind) == EXTRACT_PDF) {
+        (void)stage_refuse(p, "Waiting for an indexer that reads PDF: this one has no pdftotext "
+                              "(package poppler-utils).");
+        return ERR_FILE_TYPE;
+    }
     enum err error = stage_tell(p, JOB_PARSE, 0, "Reading the file");
     if (error != ERR_OK)
         return error;

@@ -281,6 +281,13 @@ static enum extract_fault parse_in_child(enum extract_kind kind, struct str byte
                : EXTRACT_FAULT_CRASHED;
 }
 
+bool extract_can_read_pdf(void)
+{
+    char *program = sandbox_find_program("pdftotext");
+    free(program);
+    return program != NULL;
+}
+
 static enum extract_fault extract_pdf(struct str bytes, const atomic_bool *is_stopping,
                                       struct buf *text)
 {

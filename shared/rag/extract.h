@@ -84,6 +84,10 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes) must_
 enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
                                 const atomic_bool *is_stopping, struct buf *text) must_check;
 
+/* Is the program there that reads PDF (pdftotext of poppler-utils, on PATH)? Looks anew each time.
+ */
+bool extract_can_read_pdf(void);
+
 /* Says which program, started as `PROGRAM extract --parse KIND`, reads HTML and DOCX: main passes
  * "/proc/self/exe" before threads start. Borrowed for ever. Without it they are read within this
  * process, which is right for tests of the parsers alone. */

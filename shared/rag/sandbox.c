@@ -73,6 +73,7 @@ static _Noreturn void become(const struct sandbox_job *job, const struct sock_fp
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* what writes a file hears of it, and may go on without */
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
         _exit(EXIT_NO_PROGRAM);
     close_others();

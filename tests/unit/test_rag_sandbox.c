@@ -69,7 +69,7 @@ static void a_child_reads_the_input_and_its_output_is_collected(void **state)
 
 static void a_child_cannot_change_its_input(void **state)
 {
-    assert_int_equal(run("trap '' XFSZ; printf x >/dev/stdin; printf x >&0; exec cat",
+    assert_int_equal(run("printf x >/dev/stdin; printf x >&0; exec cat",
                          (struct sandbox_job){.input = STR("same")}),
                      SANDBOX_EXITED);
     assert_string_equal(out.at, "same");
@@ -106,7 +106,7 @@ static void a_child_cannot_write_a_file(void **state)
 {
     char name[64], line[256];
     snprintf(name, sizeof name, "/tmp/parley-sandbox-%ld", (long)getpid());
-    snprintf(line, sizeof line, "trap '' XFSZ; echo x >%s; [ -e %s ] && echo written", name, name);
+    snprintf(line, sizeof line, "echo x >%s; [ -e %s ] && echo written", name, name);
     assert_int_equal(run(line, (struct sandbox_job){.wall_ms = 0}), SANDBOX_EXITED);
     assert_int_equal(out.n, 0);
     unlink(name);
@@ -167,11 +167,14 @@ static void a_child_that_dies_has_crashed(void **state)
 
 static void a_signal_to_the_whole_group_does_not_end_a_child(void **state)
 {
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
     unsigned long ignored = 0;
     assert_int_equal(run("exec grep SigIgn /proc/self/status", (struct sandbox_job){.wall_ms = 0}),
                      SANDBOX_EXITED);
     assert_int_equal(sscanf(out.at, "SigIgn: %lx", &ignored), 1);
-    assert_int_equal(ignored, 1ul << (SIGTERM - 1) | 1ul << (SIGINT - 1) | 1ul << (SIGHUP - 1));
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        assert_true(ignored & 1ul << (signals[i] - 1));
+    assert_false(ignored & 1ul << (SIGPIPE - 1));
 }
 
 static void a_program_that_is_missing_is_not_born(void **state)
