@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * sandbox.c - see sandbox.h.
  *
- *   memfd with the input, sealed ──▶ fork ──▶ limits, namespaces, descriptors, filter ──▶ execve
- *                                      │
- *                       pipe ◀─────────┘ read until its end, a limit, the wall clock or a stop
+ *   memfd with the input, sealed ──▶ fork ──▶ descriptors, namespaces, limits, files, filter ──▶
+ * execve │ pipe ◀─────────┘ read until its end, a limit, the wall clock or a stop
  *
  * Between fork and execve the child makes nothing but system calls: another thread may have held
  * the lock of malloc at the fork. Signals are blocked across the fork, so that no handler of ours
@@ -12,12 +11,13 @@
  * a good document look like a bad one.
  *
  * The kernel may refuse the namespaces (containers often do): then the filter of system calls alone
- * keeps the child off the network. A kernel without such filters leaves the limits and, perhaps,
- * the namespaces; the log says so. A filter that should be there and cannot be put in force is no
- * reason to go on: then nothing is executed. */
+ * keeps the child off the network. A kernel that cannot confine files or filter calls leaves the
+ * other bounds; the log says so. What the kernel has and cannot be put in force is no reason to go
+ * on: then nothing is executed. */
 #include "shared/rag/sandbox.h"
 
 #include "shared/base/clock.h"
+#include "shared/rag/sandbox_files.h"
 #include "shared/rag/sandbox_filter.h"
 
 #include <errno.h>
@@ -63,7 +63,20 @@ static void close_others(void)
         close((int)fd);
 }
 
-static _Noreturn void become(const struct sandbox_job *job, const struct sock_fprog *filter, int in,
+/* What the kernel keeps it to; found out before the fork. */
+struct bounds {
+    const struct sock_fprog *filter; /* NULL: none can be had */
+    bool are_files_confinable;
+};
+
+static bool confine(const struct bounds *bounds, const char *program)
+{
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           (!bounds->are_files_confinable || sandbox_confine_files(program)) &&
+           (bounds->filter == NULL || sandbox_filter_install(bounds->filter));
+}
+
+static _Noreturn void become(const struct sandbox_job *job, const struct bounds *bounds, int in,
                              int out, int null)
 {
     static char *const no_environment[] = {NULL};
@@ -88,9 +101,7 @@ static _Noreturn void become(const struct sandbox_job *job, const struct sock_fp
     limit(RLIMIT_NOFILE, DESCRIPTORS_MAX, DESCRIPTORS_MAX);
     if (job->memory_bytes > 0)
         limit(RLIMIT_AS, job->memory_bytes, job->memory_bytes);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        _exit(EXIT_NO_PROGRAM);
-    if (filter != NULL && !sandbox_filter_install(filter))
+    if (!confine(bounds, job->argv[0]))
         _exit(EXIT_NO_PROGRAM);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -135,7 +146,7 @@ static pid_t start(const struct sandbox_job *job, int *ret_output)
 {
     int pipes[2] = {-1, -1};
     sigset_t all, before;
-    const struct sock_fprog *filter = sandbox_filter();
+    struct bounds bounds = {sandbox_filter(), sandbox_files_are_confinable()};
     int in = hold_bytes(job->input);
     int null = lift(open("/dev/null", O_RDWR | O_CLOEXEC));
     pid_t child = -1;
@@ -148,7 +159,7 @@ static pid_t start(const struct sandbox_job *job, int *ret_output)
         pthread_sigmask(SIG_SETMASK, &all, &before);
         child = fork();
         if (child == 0)
-            become(job, filter, in, pipes[1], null);
+            become(job, &bounds, in, pipes[1], null);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     if (in >= 0)

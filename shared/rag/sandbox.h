@@ -2,9 +2,10 @@
  *
  * sandbox: runs a program over bytes in a child process that can do little harm: limits on its
  * processor time, memory, files and descriptors, a wall clock, no new privileges, no sockets, no
- * further processes, no files to write (shared/rag/sandbox_filter.h), an empty network of its own
- * (where the kernel allows it), no environment, no descriptors but its input, output and a silent
- * standard error. Blocking; any thread, also of a process with many.
+ * further processes, no files to write (shared/rag/sandbox_filter.h), few to read
+ * (shared/rag/sandbox_files.h), an empty network of its own (where the kernel allows it), no
+ * environment, no descriptors but its input, output and a silent standard error. Blocking; any
+ * thread, also of a process with many.
  */
 #ifndef PARLEY_RAG_SANDBOX_H
 #define PARLEY_RAG_SANDBOX_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_rag_sandbox_filter.c - shared/rag/sandbox_filter.h: real children try what they must not do.
+ * test_rag_sandbox_filter.c - shared/rag/sandbox_filter.h and sandbox_files.h: real children try
+ * what they must not do.
  *
  * The program runs itself in a sandbox as a probe, which makes one system call after the other and
  * prints what became of each. For kernels that grant less, it runs itself once more outside of any
@@ -7,6 +8,7 @@
 #include "shared/rag/sandbox_filter.h"
 
 #include "shared/rag/sandbox.h"
+#include "shared/rag/sandbox_files.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,6 +46,7 @@ static void say(const char *what, long result)
     int n = result >= 0       ? snprintf(line, sizeof line, "%s ok\n", what)
             : error == EPERM  ? snprintf(line, sizeof line, "%s EPERM\n", what)
             : error == ENOSYS ? snprintf(line, sizeof line, "%s ENOSYS\n", what)
+            : error == EACCES ? snprintf(line, sizeof line, "%s EACCES\n", what)
                               : snprintf(line, sizeof line, "%s %d\n", what, error);
     (void)!write(STDOUT_FILENO, line, (size_t)n);
 }
@@ -129,7 +132,7 @@ static void probe_files(void)
 static void probe_allowed(void)
 {
     char byte;
-    TRY(open("/etc/passwd", O_RDONLY | O_CLOEXEC));
+    TRY(open("/bin/sh", O_RDONLY | O_CLOEXEC));
     TRY(read(0, &byte, 1));
     TRY(mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
             ? -1
@@ -156,6 +159,21 @@ static void probe_parser(void)
     TRY(syscall(500));
 }
 
+/* Whose answer is EACCES, which the filter never gives. */
+static void probe_reading(void)
+{
+    char path[64];
+    TRY(open("/etc/passwd", O_RDONLY));
+    TRY(open("/tmp", O_RDONLY | O_DIRECTORY));
+    TRY(open("/proc", O_RDONLY | O_DIRECTORY));
+    snprintf(path, sizeof path, "/proc/%d/environ", getppid());
+    TRY(open(path, O_RDONLY));
+    snprintf(path, sizeof path, "/proc/%d/mem", getppid());
+    TRY(open(path, O_RDONLY));
+    snprintf(path, sizeof path, "/proc/%d/cmdline", getppid());
+    TRY(open(path, O_RDONLY));
+}
+
 static void probe_network(void)
 {
     char net[64] = "";
@@ -168,9 +186,10 @@ static void probe_network(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} probes[] = {{"sockets", probe_sockets}, {"processes", probe_processes}, {"system", probe_system},
-              {"files", probe_files},     {"allowed", probe_allowed},     {"parser", probe_parser},
-              {"network", probe_network}};
+} probes[] = {{"reading", probe_reading},     {"sockets", probe_sockets},
+              {"processes", probe_processes}, {"system", probe_system},
+              {"files", probe_files},         {"allowed", probe_allowed},
+              {"parser", probe_parser},       {"network", probe_network}};
 
 static int probe(const char *name)
 {
@@ -195,15 +214,18 @@ static enum sandbox_end run_probe(const char *name)
     return end;
 }
 
-/* Runs a probe where the kernel has no filters ("filters") or no namespaces ("namespaces"), and
- * prints the process's own network, what the log said, and what the probe printed. */
+/* Runs a probe where the kernel has no "filters", no "Landlock" or no "namespaces", and prints the
+ * process's own network, what the log said, and what the probe printed. */
 static int run_without(const char *what)
 {
     scmp_filter_ctx rules = seccomp_init(SCMP_ACT_ALLOW);
-    int added = strcmp(what, "filters") == 0
-                    ? seccomp_rule_add(rules, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 1,
-                                       SCMP_A0(SCMP_CMP_EQ, PR_SET_SECCOMP))
-                    : seccomp_rule_add(rules, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(unshare), 0);
+    int added =
+        strcmp(what, "filters") == 0
+            ? seccomp_rule_add(rules, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 1,
+                               SCMP_A0(SCMP_CMP_EQ, PR_SET_SECCOMP))
+        : strcmp(what, "Landlock") == 0
+            ? seccomp_rule_add(rules, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(landlock_create_ruleset), 0)
+            : seccomp_rule_add(rules, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(unshare), 0);
     char net[64] = "";
     (void)!readlink("/proc/self/ns/net", net, sizeof net - 1);
     if (rules == NULL || added != 0 || seccomp_load(rules) != 0)
@@ -310,6 +332,19 @@ static void a_child_changes_no_file(void **state)
     assert_int_equal(expect_each("EPERM", NULL), 9);
 }
 
+static void has_landlock(void)
+{
+    if (!sandbox_files_are_confinable())
+        skip();
+}
+
+static void a_child_reads_no_settings_no_folders_and_no_other_process(void **state)
+{
+    has_landlock();
+    assert_int_equal(run_probe("reading"), SANDBOX_EXITED);
+    assert_int_equal(expect_each("EACCES", NULL), 6);
+}
+
 static void what_reading_takes_is_allowed(void **state)
 {
     assert_int_equal(run_probe("allowed"), SANDBOX_EXITED);
@@ -345,6 +380,15 @@ static void a_kernel_without_filters_is_told_of_once_and_limits_hold(void **stat
     expect_line("socket(AF_INET, SOCK_STREAM, 0) ok\n");
 }
 
+static void a_kernel_without_landlock_is_told_of_once_and_the_filter_holds(void **state)
+{
+    assert_int_equal(run_self("--without", "Landlock"), 0);
+    char *said = strstr(out.at, "the kernel has no Landlock");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "the kernel has no Landlock"));
+    expect_line("socket(AF_INET, SOCK_STREAM, 0) EPERM\n");
+}
+
 static int set_up(void **state)
 {
     buf_init(&out, 1 << 20);
@@ -365,9 +409,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_fork_bomb_does_not_go_off),
         cmocka_unit_test(a_child_steers_nothing_of_the_kernel),
         cmocka_unit_test(a_child_changes_no_file),
+        cmocka_unit_test(a_child_reads_no_settings_no_folders_and_no_other_process),
         cmocka_unit_test(what_reading_takes_is_allowed),
         cmocka_unit_test(a_parser_opens_nothing_and_runs_nothing),
         cmocka_unit_test(no_network_holds_where_the_kernel_gives_no_namespaces),
+        cmocka_unit_test(a_kernel_without_landlock_is_told_of_once_and_the_filter_holds),
         cmocka_unit_test(a_kernel_without_filters_is_told_of_once_and_limits_hold),
     };
     if (argc == 3 && strcmp(argv[1], "--probe") == 0)
