@@ -40,6 +40,8 @@ do
 --- include lua/documents/job_store.lua
 --- include lua/documents/job_fail.lua
 --- include lua/documents/job_release.lua
+--- include lua/documents/job_pass.lua
+--- include lua/documents/job_waiting.lua
 --- include lua/documents/sweep.lua
 --- include lua/documents/search.lua
 --- include lua/documents/vectors.lua
