@@ -9,6 +9,7 @@
 #include "services/indexer/indexer.h"
 #include "services/probes.h"
 #include "services/services.h"
+#include "services/web/web.h"
 #include "shared/base/clock.h"
 #include "shared/base/config.h"
 #include "shared/http/authenticate.h"
@@ -225,7 +226,7 @@ static void init_services(struct node *node)
 
 static void init_node(struct node *node, unsigned index)
 {
-    const struct route *tables[4] = {probe_routes};
+    const struct route *tables[5] = {probe_routes};
     unsigned table_n = 1;
     const struct config *c = &process.config;
     unsigned char random[8];
@@ -243,8 +244,10 @@ static void init_node(struct node *node, unsigned index)
     node->drain_look.on_expire = on_drain_look;
     if (has_target("broker"))
         tables[table_n++] = broker_routes;
-    if (has_target("documents"))
+    if (has_target("documents")) {
         tables[table_n++] = documents_routes;
+        tables[table_n++] = web_routes;
+    }
     struct queue_config queue = {.redis = &process.redis,
                                  .prefix = config_text(c, "key-prefix"),
                                  .node_id = node->id,
