@@ -265,7 +265,7 @@ static void init_node(struct node *node, unsigned index)
                 &node->metrics, tables, node->id);
     init_services(node);
     if (oidc_is_wanted(&process.oidc))
-        node->server.oidc = oidc_create(&node->loop, &process.oidc);
+        node->server.oidc = oidc_create(&node->loop, &process.oidc, &node->metrics);
 }
 
 static void *run_node(void *arg)
