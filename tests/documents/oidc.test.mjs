@@ -497,7 +497,14 @@ suite('what operators see of an OpenID provider', { args: settings(third, '--oid
 
   test('a provider that is down is an error that degrades, and its keys are still there', async () => {
     const known = third.sign();
-    const before = await Promise.all([0, 1].map(look));
+    // With an engine on each node, nothing else is missing.
+    const polls = [0, 1].map((node) => cluster.claimOpen({ wait: 60, node }));
+    const before = await Promise.all(
+      [0, 1].map((node) => eventually(async () => {
+        const now = await look(node);
+        return now.health === 'healthy' && now;
+      }, { what: 'all is well' })),
+    );
     await third.stop();
     try {
       for (const node of [0, 1]) {
@@ -529,8 +536,10 @@ suite('what operators see of an OpenID provider', { args: settings(third, '--oid
       assertRefused(await me(cluster, unknown(), { node }));
       const seen = await look(node);
       assert.equal(seen.openid.status, 'connected');
+      assert.equal(seen.health, 'healthy');
       assert.ok(seen.fetches > before[node].fetches);
     }
+    polls.forEach(({ abort }) => abort());
   });
 });
 
