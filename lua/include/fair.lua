@@ -8,6 +8,7 @@
 -- last turn, that is where it starts (the zset served, user -> virtual time; it goes when there is no
 -- work left to be fair about).
 
+local USERS_MAX = 1000 -- of a model, in what operators look at
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 
 local function models_with_work()

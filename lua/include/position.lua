@@ -1,7 +1,8 @@
--- position: how many queries would be served before one, if from now on an engine that takes every
--- model claimed again and again, and nothing else happened. The claims are played through on a copy of what
--- next_topic, claim_topic and charge decide by: the turns of all users, by their weights, in all models; topics go
--- whole.
+-- position: how many queries would be served before one, if from now on an engine that takes its model
+-- claimed again and again, and nothing else happened. The claims are played through on a copy of what next_topic,
+-- claim_topic and charge decide by: the turns of all users, by their weights, in all models of that engine; topics
+-- go whole. Which engine it will be nobody knows: it takes what all those together take that were seen lately and
+-- take this model, and every model if none was seen or they are too many to look at.
 -- Played are LOOK_CLAIMS claims (fewer with many models) and LOOK_QUERIES queries at most. What lies farther
 -- away is estimated from the virtual times, a query per topic, and is never less than what was played.
 
@@ -14,10 +15,31 @@ do
     local LOOK_USERS = 100  -- of the estimate, in all models; of the users behind them one topic each is counted
     local PAGE = 10         -- users, or topics of one, read with one call
 
-    local function models_to_look_at(model)
-        local found, models = {}, models_with_work()
+    local LOOK_ENGINES, SEEN_MS = 50, 600000
+
+    -- The models of the engine to come, as claims name them.
+    local function models_of_engine(model)
+        local engines, all = P .. 'engines', {}
+        if call('HLEN', engines) > LOOK_ENGINES then return '*' end
+        for _, info in ipairs(call('HVALS', engines)) do
+            local at, models = match(info, '^(%d+) {"Models":"([^"]*)"')
+            if at and tonumber(at) > now_ms - SEEN_MS and takes_model(models, model) then
+                if models == '*' then return '*' end
+                all[#all + 1] = models
+            end
+        end
+        return all[1] and concat(all, ',') or '*'
+    end
+
+    local function models_to_look_at(model, engine)
+        local found, others, models = {}, 0, models_with_work() -- in the order in which claims look at them
         for i = 1, #models do
-            if i <= LOOK_MODELS or models[i] == model then found[#found + 1] = models[i] end
+            if models[i] == model then
+                found[#found + 1] = model
+            elseif others < LOOK_MODELS and takes_model(engine, models[i]) then
+                others = others + 1
+                found[#found + 1] = models[i]
+            end
         end
         return found
     end
@@ -93,13 +115,13 @@ do
 
     -- What a claim of this topic takes: how many queries, with which weight its payer pays (nil: it has none
     -- there), and how many of them are before `seq`.
-    local function look_into(open, model, user, seq)
+    local function look_into(open, engine, model, user, seq)
         local n, weight, ahead = 0, nil, nil
         for item in gmatch(open, '[^;]+') do
             local its_seq, its_model, its_user, w = match(item, '^(%d+) %d+ (%S+) (%S+) %S+ (%S+)$')
             if its_seq == seq then ahead = n end
             if its_model == model and its_user == user then weight = tonumber(w) end
-            n = n + 1
+            if engine == '*' or takes_model(engine, its_model) then n = n + 1 end
         end
         return n, weight, ahead
     end
@@ -119,7 +141,7 @@ do
 
     -- Returns how many queries were served before, and whether the wanted one was reached. Notes the weights
     -- that it saw.
-    local function play(models, topic, seq, weights)
+    local function play(engine, models, topic, seq, weights)
         local lanes, ends, is_gone, vt, before, claims = {}, {}, {}, meta_load().vt, 0, 0
         for i = 1, #models do lanes[i] = {model = models[i], line = {}, at = 1, moved = {}, by_name = {}, read = 0} end
         for _ = 1, min(LOOK_STEPS, floor(LOOK_LANES / max(1, #models))) do
@@ -134,7 +156,8 @@ do
                 take_out(lane, one)
             else
                 local open = call('HGET', P .. 't:' .. served, 'open') or ''
-                local n, weight, ahead = look_into(open, lane.model, one.name, served == topic and seq)
+                local n, weight, ahead = look_into(open, engine, lane.model, one.name,
+                                                   served == topic and seq)
                 if ahead then return before + ahead, true end
                 is_gone[served], before, claims = true, before + n, claims + 1
                 if weight then
@@ -189,8 +212,9 @@ do
             ahead = ahead + 1
         end
         if not model then return '', '' end
-        local models, weights = models_to_look_at(model), {}
-        local position, is_reached = play(models, topic, seq, weights)
+        local engine, weights = models_of_engine(model), {}
+        local models = models_to_look_at(model, engine)
+        local position, is_reached = play(engine, models, topic, seq, weights)
         if not is_reached then
             local rank = call('ZRANK', P .. 'open:' .. model .. ':' .. user, topic) or 0
             position = max(position, estimate(models, model, user, rank, tonumber(weight), weights)) + ahead
