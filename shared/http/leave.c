@@ -69,8 +69,11 @@ void leave_unwatch(struct request *r)
     h2o_socket_t *socket = socket_of(r);
     if (socket == NULL)
         return;
+    /* Whoever has the socket next, libh2o or a WebSocket, starts to read in this turn of the loop:
+     * stopped and started it is polled as before, without a call. */
     socket->on_close.data = NULL;
     h2o_socket_dont_read(socket, 0);
+    h2o_socket_read_stop(socket);
 }
 
 bool request_client_left(struct request *r)
