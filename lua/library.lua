@@ -18,6 +18,7 @@ local verbs = {}
 --- include lua/include/idle.lua
 --- include lua/include/fair.lua
 --- include lua/include/claim.lua
+--- include lua/include/position.lua
 --- include lua/include/outcome.lua
 
 -- A function of Lua has at most 200 locals at a time: these names end with their block.
