@@ -33,7 +33,8 @@ local function swap_pack(j, d, pack, chunks, model, dimension)
         trash_elements(j.space, d.vectors, j.doc, d.generation, d.vectors_n)
     end
     if d.old_text ~= '' then call('UNLINK', text_key(j.doc, d.old_text)) end
-    call('HSET', d.key, 'generation', j.lease, 'chunks', chunks, 'model', model, 'dimension', dimension, 'vectors', j.digest, 'vectors_n', j.vectors_n, 'old_text', '', 'old_text_bytes', 0, 'status', 'INDEXED',
+    call('HSET', d.key, 'generation', j.lease, 'chunks', chunks, 'model', model, 'dimension', dimension,
+         'vectors', j.digest, 'vectors_n', j.vectors_n, 'old_text', '', 'old_text_bytes', 0, 'status', 'INDEXED',
          'updated', now_text)
     call('HSET', P .. 'packs:' .. j.space, j.doc, j.lease)
     count_bytes(j.doc, j.space)

@@ -26,8 +26,8 @@ local function create_document(space, doc, sha, path)
         call('HSET', P .. 'shas:' .. space, sha, doc)
     end
     call('HSET', P .. 'doc:' .. doc, 'space', space, 'created', created, 'path', path, 'generation', 0, 'chunks', 0,
-         'model', '', 'dimension', 0, 'vectors', '', 'vectors_n', 0, 'bytes', 0, 'text', '', 'text_bytes', 0, 'old_text', '',
-         'old_text_bytes', 0)
+         'model', '', 'dimension', 0, 'vectors', '', 'vectors_n', 0, 'bytes', 0, 'text', '', 'text_bytes', 0,
+         'old_text', '', 'old_text_bytes', 0)
 end
 
 verbs.upload = function(a)
