@@ -80,6 +80,8 @@ static const struct config_option options[] = {
      "The collection that POST /ask answers from.", NULL},
     {"ask-seconds", CONFIG_NUMBER, "N", "25", 1, 600,
      "How long a question over documents may wait for its answer.", NULL},
+    {"agent-seconds", CONFIG_NUMBER, "N", "75", 1, 3600,
+     "How long a run of the agent may take, all of its steps together.", NULL},
     {"auth-sha1", CONFIG_BOOL, NULL, "on", 0, 0, "Accept SHA-1 hashes besides SHA-256.", NULL},
     {"oidc-issuer", CONFIG_TEXT, "URL", "", 0, 0,
      "The OpenID provider whose tokens are accepted; its keys are found by discovery.", NULL},
@@ -354,6 +356,7 @@ static bool read_documents(void)
         .vectors = config_text(c, "vectors"),
         .public_collection = collection,
         .ask_ms = config_number(c, "ask-seconds") * 1000,
+        .agent_ms = config_number(c, "agent-seconds") * 1000,
     };
     return true;
 }
