@@ -42,9 +42,9 @@ local function document_of(space, doc)
 end
 
 -- Which vectors may be compared: those of one model and of one dimension. A digest of both, which the nodes
--- and indexers make too (shared/rag/embed.h).
+-- and indexers make too (shared/rag/embed.h). A document that states no dimension is of one that nobody asks for.
 local function embedding_of(model, dimension)
-    return redis.sha1hex(model .. ' ' .. dimension)
+    return redis.sha1hex(model .. ' ' .. (dimension or 0))
 end
 
 -- What a person sees of a document, 16 lines; nil when it is gone. `s`: model and dimension of its space.
@@ -107,7 +107,7 @@ end
 
 -- What elements of a vector set take, as they count for their owner: an estimate, the same when they go.
 local function elements_bytes(n, dimension)
-    return n * (dimension + ELEMENT_BYTES)
+    return n * ((dimension or 0) + ELEMENT_BYTES)
 end
 
 -- Counts anew what is stored for a document, and with it for its space: after each change of it.

@@ -182,3 +182,70 @@ suite('a change of the model of a collection', { nodes: 0, sweep: false }, ({ te
     embedder.status = 200;
   });
 });
+
+suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
+  let desk;
+  let embedder;
+  const OWNERS = ['User_1', 'User_2'];
+  const SUMMARY = /^(dry run, nothing was changed: )?(\d+) of (\d+) documents are not of the model (\S+) \((\d+) numbers\): (\d+) queued, (\d+) under way already, (\d+) to be uploaded again/;
+  const reindex = async (...args) => {
+    const { code, stdout, stderr } = await runParley(['reindex', '--redis', cluster.redis.url, '--embeddings', `openai:${embedder.url}#two`, ...args], { timeout: 60_000 });
+    const [, dry, old, of, model, dimension, queued, busy, gone] = SUMMARY.exec(stdout) ?? [];
+    return { code, stderr, isDry: Boolean(dry), model, numbers: [old, of, queued, busy, gone].map(Number), dimension: Number(dimension) };
+  };
+  const count = async (model) => {
+    const keys = await desk.cmd('KEYS', desk.key('doc:*'));
+    const docs = await Promise.all(keys.map((key) => desk.doc(key.slice(desk.key('doc:').length))));
+    return docs.filter((doc) => doc.model === model && doc.status === 'INDEXED').length;
+  };
+  before(async () => {
+    desk = await openDesk(cluster.redis);
+    embedder = await startEmbedder();
+    const node = await cluster.startNode({ args: [`--embeddings=openai:${embedder.url}#one`] });
+    for (const as of OWNERS) for (const [name, bytes] of [['apples.txt', APPLES], ['boats.txt', BOATS]]) await uploadIndexed(cluster, { as, name, bytes });
+    const { job } = await desk.upload({ space: 'c:public', name: 'book.txt', bytes: 'A book.', path: 'book.txt' });
+    assert.equal((await desk.ended(job)).status, 'DONE');
+    await node.stop();
+  });
+  after(async () => {
+    await embedder.stop();
+    desk.close();
+  });
+
+  test('a dry run counts and changes nothing', async () => {
+    const dry = await reindex('--dry-run');
+    assert.deepEqual([dry.code, dry.isDry, dry.model, dry.dimension, dry.numbers], [0, true, 'two', 16, [5, 5, 0, 0, 0]], dry.stderr);
+    assert.equal(await desk.cmd('XLEN', desk.key('jobs')), 0);
+    assert.equal(await count('one'), 5);
+  });
+
+  test('one owner\'s documents are queued, then everybody\'s, and none twice', async () => {
+    assert.deepEqual((await reindex('--owner', 'User_2')).numbers, [2, 2, 2, 0, 0]);
+    assert.deepEqual((await reindex('--owner', 'nobody')).numbers, [0, 0, 0, 0, 0]);
+    assert.deepEqual((await reindex()).numbers, [5, 5, 3, 2, 0]);
+    assert.equal(await desk.cmd('XLEN', desk.key('jobs')), 5);
+    assert.deepEqual((await reindex()).numbers, [5, 5, 0, 5, 0]);
+  });
+
+  test('the nodes do the work, and after it nothing is left to do', async () => {
+    const node = await cluster.startNode({ args: [`--embeddings=openai:${embedder.url}#two`] });
+    await eventually(async () => (await count('two')) === 5, { what: 'all are of the new model' });
+    assert.deepEqual((await reindex()).numbers, [0, 5, 0, 0, 0]);
+    await node.stop();
+  });
+
+  test('what is wrong is said, and changes nothing', async () => {
+    for (const args of [['--owner'], ['docs'], ['--embeddings', 'none'], ['--redis', 'http://x'], ['--key-prefix', 'x'.repeat(65)]]) {
+      const { code, stderr } = await runParley(['reindex', ...args]);
+      assert.equal(code, 2, args.join(' '));
+      assert.match(stderr, /--|argument|flag/);
+    }
+    const { code, stdout } = await runParley(['reindex', '--help']);
+    assert.equal(code, 0);
+    for (const part of ['usage: parley reindex', '--dry-run', '--owner', 'Exit codes', 'Examples']) assert.ok(stdout.includes(part), part);
+    embedder.status = 400;
+    const broken = await reindex();
+    assert.equal(broken.code, 1);
+    assert.match(broken.stderr, /the embedding model two gave no vectors/);
+  });
+});
