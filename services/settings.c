@@ -71,6 +71,7 @@ static bool read_documents(struct settings *s)
         .vectors = config_text(c, "vectors"),
         .public_collection = collection,
         .ask_ms = config_number(c, "ask-seconds") * 1000,
+        .agent_ms = config_number(c, "agent-seconds") * 1000,
     };
     return true;
 }

@@ -3,9 +3,7 @@
 // job_*: one job, from its entry in the stream to its end, whoever dies on the way.
 import assert from 'node:assert/strict';
 import { ago, anything, lines, list, scripts, stream, ttl, zset } from '../../support/lua.mjs';
-import {
-  ALICE, assertDocuments, BOB, BOOK, cancelled, docId, HOUR_S, Indexer, indexingEvent, jobId, jobOf, keysOf, PACK, packOf, partsOf, shaOf, vectorOf, VECTOR, withoutVectorSets, withVectorSets,
-} from '../../support/lua_documents.mjs';
+import { ALICE, assertDocuments, BOB, BOOK, cancelled, docId, elementsBytes, HOUR_S, Indexer, indexingEvent, jobId, jobOf, keysOf, PACK, packOf, partsOf, shaOf, VECTOR, vectorOf, withoutVectorSets, withVectorSets } from '../../support/lua_documents.mjs';
 
 const BINARY = { encoding: 'latin1' };
 const ANY_BYTES = String.fromCharCode(...Array(256).keys());
@@ -402,7 +400,8 @@ scripts('job_store', ({ test, cases }) => {
     await i1.index();
     const run = await i1.take();
     await i1.parsed(run);
-    assert.equal(await i1.store(run, { model: 'other' }), lines('mismatch', 'hash', 'exact'));
+    assert.equal(await i1.store(run, { model: 'other' }), lines('mismatch', 'hash', 4, 'exact'));
+    assert.equal(await i1.store(run, { dimension: 8 }), lines('mismatch', 'hash', 4, 'exact'));
     assert.equal(await i1.call('job_fail', run, '"other model"'), 'ok');
     await assertDocuments(shard, [
       indexed({ n: 1 }),
@@ -442,7 +441,7 @@ scripts('job_store', ({ test, cases }) => {
     await i1.index();
     const run = await i1.take();
     await i1.parsed(run);
-    assert.equal(await i1.store(run, { vectors: 'set' }), lines('mismatch', 'hash', 'exact'));
+    assert.equal(await i1.store(run, { vectors: 'set' }), lines('mismatch', 'hash', 4, 'exact'));
     assert.equal(await i1.store(run), 'ok');
   });
 }, BINARY);
@@ -578,8 +577,44 @@ scripts('job_vectors', ({ test }) => {
     assert.equal(await elements(shard), 3);
     assert.equal(await i1.store(run, { vectors: 'set', chunks: 3 }), 'ok');
     assert.equal((await shard.get(`doc:${docId(1)}`)).vectors, 'abc');
-    assert.equal((await shard.get(`space:${ALICE}`)).digest, 'abc');
     assert.equal((await shard.get(`job:${jobId(1)}`)).vectors_n, '3');
+    await assertDocuments(shard, [indexed({ n: 1, vectors: 'abc', chunks: 3, job: { digest: 'abc', vectors_n: 3 } })], { [key]: anything });
+  });
+
+  vectorTest('count for the owner with what they take, as far as one can tell beforehand', async (shard) => {
+    const N = 1000;
+    const DIMENSION = 256;
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    const run = await i1.take();
+    await i1.parsed(run);
+    const used = async () => Number(/^used_memory:(\d+)/m.exec(await shard.cmd('INFO', 'memory'))[1]);
+    const before = await used();
+    for (let first = 0; first < N; first += 8) {
+      const vectors = Array.from({ length: 8 }, () => vectorOf(...Array.from({ length: DIMENSION }, () => Math.random() - 0.5)));
+      assert.equal(await i1.vectors(run, { first, vectors }), 'ok');
+    }
+    const taken = (await used()) - before;
+    assert.equal(await i1.store(run, { vectors: 'set', dimension: DIMENSION, chunks: N, cap: 1e7 }), 'ok');
+    const counted = Number((await shard.get(`space:${ALICE}`)).bytes) - PACK.length - 'block'.length;
+    assert.equal(counted, elementsBytes(N, DIMENSION));
+    assert.ok(counted > 0.75 * taken && counted < 1.25 * taken, `${counted} bytes are counted, ${taken} are taken`);
+  });
+
+  vectorTest('past the cap are not stored; those of the old indexing make room', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    const run = await i1.take();
+    await i1.parsed(run);
+    await i1.vectors(run, { vectors: [VECTOR, VECTOR] });
+    const cap = PACK.length + 'block'.length + elementsBytes(2);
+    assert.equal(await i1.store(run, { vectors: 'set', chunks: 2, cap: cap - 1 }), lines('full', 5, cap - 1));
+    assert.equal(await i1.store(run, { vectors: 'set', chunks: 2, cap }), 'ok');
+    await shard.call('doc_reindex', 0, ALICE, docId(1), jobId(2));
+    await i1.index({ vectors: 'set', chunks: 2, cap });
+    await shard.call('doc_reindex', 0, ALICE, docId(1), jobId(3));
+    await i1.index({ vectors: 'exact', cap });
+    assert.equal((await shard.get(`space:${ALICE}`)).bytes, String(PACK.length + 5), 'vectors in the pack are counted with it');
   });
 
   vectorTest('of a job that is taken over, released or failed go', async (shard) => {
