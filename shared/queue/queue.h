@@ -87,8 +87,7 @@ uint64_t queue_lease_ms(const struct queue *queue);
 
 /* Takes the next claim for an engine of that account (name), that serves `models` ("*", or names
  * joined by ','). Without `may_park` the poll ends at once when there is nothing. `info`: what
- * operators see of the engine (JSON). The poll's own callbacks never run before this returns; an
- * older parked poll of the same engine, whose place it takes, ends inside it. */
+ * operators see of the engine (JSON). Its callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
                       const struct nonce_id *nonce, bool may_park, struct str info);
 /* Ends the poll without a callback. */
