@@ -275,6 +275,7 @@ static void print_wrapped(const char *help)
 
 void config_print_options(const struct config_option *options)
 {
+    const struct config_option *first = options;
     for (; options->name != NULL; options++) {
         char name[ENV_NAME_MAX];
         env_name(options, name);
@@ -288,6 +289,10 @@ void config_print_options(const struct config_option *options)
             printf(" Default: %s.", options->fallback);
         printf("\n");
     }
+    printf("  --config FILE\n"
+           "        Reads settings from a YAML file of lines such as `%s: %s`.\n"
+           "        Environment: PARLEY_CONFIG.\n",
+           first->name, first->metavar == NULL ? "VALUE" : first->metavar);
 }
 
 char *config_read_secret(const char *path)
