@@ -8,12 +8,14 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Ajv from 'ajv/dist/2020.js';
-import { assertOk, suite } from '../support/harness.mjs';
+import { assertOk, assertProblem, suite } from '../support/harness.mjs';
 import { assertAllFitted, assertResponse, eventCheck, loadOpenapi, messageCheck } from '../support/openapi.mjs';
 import { allRoutes } from '../support/routes.mjs';
 
+const ACCOUNT_OF = { frontend: 'Frontend_1', engine: 'Inference_1', operator: 'Operator_1' };
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 const openapi = loadOpenapi();
+const read = (file) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
 const follow = (node) =>
   node.$ref
@@ -39,8 +41,7 @@ function walk(visit, node = openapi, pointer = '#') {
 
 // {code: status} of shared/base/err.h.
 function errorTable() {
-  const source = readFileSync(new URL('../../shared/base/err.h', import.meta.url), 'utf8');
-  const rows = [...source.matchAll(/^\s+X\(\w+,\s*(\d+),\s*"(\w+)",/gm)].map(([, status, code]) => [code, Number(status)]);
+  const rows = [...read('shared/base/err.h').matchAll(/^\s+X\(\w+,\s*(\d+),\s*"(\w+)",/gm)].map(([, status, code]) => [code, Number(status)]);
   assert.ok(rows.length > 30, 'the table is read');
   return Object.fromEntries(rows.filter(([code]) => code !== 'ok'));
 }
@@ -54,6 +55,7 @@ function codesOf(response) {
 describe('docs/openapi.yaml', () => {
   it('is valid OpenAPI 3.1', async () => {
     assert.match(openapi.openapi, /^3\.1\./);
+    assert.equal(openapi.info.version, /^project\(parley VERSION (\S+)/m.exec(read('CMakeLists.txt'))[1]);
     const { valid, errors } = await new Validator().validate(structuredClone(openapi));
     assert.ok(valid, JSON.stringify(errors, null, 2));
   });
@@ -153,6 +155,49 @@ describe('docs/openapi.yaml', () => {
       if (node.example !== undefined && node.schema) fits(`${pointer}/schema`, node.example);
     });
     assert.ok(n > 20, `${n} examples`);
+  });
+});
+
+suite('every route of docs/openapi.yaml', {}, ({ test, cluster }) => {
+  const each = async (ask) => {
+    for (const { method, path, operation } of operations) {
+      const filled = path.replace('{id}', '0'.repeat(24)).replace('{index}', '0');
+      await ask(method, filled, operation);
+    }
+  };
+
+  test('refuses what is malformed as it says: the query, the request line, the headers', () =>
+    each(async (method, path) => {
+      assertProblem(await cluster.request(method, path, { raw: 'x=%zz' }), 400, 'bad_request');
+      assertProblem(await cluster.request(method, path, { raw: 'x'.repeat(40_000) }), 414, 'uri_too_long');
+      assertProblem(await cluster.request(method, path, { headers: { 'x-a': 'a'.repeat(40_000) } }), 431, 'headers_too_large');
+    }));
+
+  test('refuses a body that is too large, or that is no JSON where it takes JSON', () =>
+    each(async (method, path, operation) => {
+      const types = Object.keys(operation.requestBody?.content ?? {});
+      if (!types.includes('application/json')) return;
+      const as = ACCOUNT_OF[operation.security[1]?.bearer[0]];
+      assertProblem(await cluster.request(method, path, { as, body: 'x'.repeat((1 << 20) + 1) }), 413, 'too_large');
+      assertProblem(await cluster.request(method, path, { as, query: { OnBehalfOf: 'alice' }, body: '{' }), 400, 'bad_json');
+    }));
+
+  test('asks for credentials as it says', () =>
+    each(async (method, path, operation) => {
+      if (operation.security.length === 0) return;
+      // Failed logins are counted by address, so each comes from one of its own.
+      const localAddress = `127.8.0.${2 + operations.findIndex((one) => one.operation === operation)}`;
+      assertProblem(await cluster.request(method, path, { localAddress }), 401, 'unauthorized');
+    }));
+
+  test('a question that has Failed is neither cancelled nor answered, one that is Open is not retried', async () => {
+    const { Topic } = await cluster.add();
+    const body = { Topic, Seq: 1 };
+    assertProblem(await cluster.request('POST', '/api/retry-query', { as: 'Operator_1', body }), 409, 'conflict');
+    const { Lease } = await cluster.claim({ detail: true });
+    assertOk(await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', body: { Topic, Lease, Retry: false } }));
+    assertProblem(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body }), 409, 'failed');
+    assertProblem(await cluster.answerRaw({ Topic, Seq: 1 }), 409, 'failed');
   });
 });
 

@@ -89,6 +89,7 @@ export function openWatch(url) {
       noteResponse({ method: 'GET', path: pathname + search }, { status: response.statusCode, headers: response.headers });
       reject(Object.assign(new Error(`the upgrade was refused with ${response.statusCode}`), { status: response.statusCode }));
     });
+    socket.on('upgrade', ({ statusCode, headers }) => noteResponse({ method: 'GET', path: pathname + search }, { status: statusCode, headers }));
     socket.on('open', () => resolve(watch));
     socket.on('error', reject);
   });
