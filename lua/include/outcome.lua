@@ -6,11 +6,14 @@
 
 local OUTCOME_INLINE_MAX = 65536 -- larger answers are fetched by whoever waits
 
-local function outcome_text(row, state, answer)
+-- `before` and `after`, if any, are what it is to stand between: texts are joined once, since every string
+-- that is made costs a hash of all its bytes.
+local function outcome_text(row, state, answer, before, after)
     local first = byte(state)
-    if first == 68 then return 'Done\n' .. row .. '\n' .. answer end
+    before, after = before or '', after or ''
+    if first == 68 then return before .. 'Done\n' .. row .. '\n' .. answer .. after end
     local name = first == 70 and 'Failed' or 'Cancelled'
-    return name .. '\n' .. row .. '\n' .. sub(state, 3) .. '\n\n\n\n'
+    return before .. name .. '\n' .. row .. '\n' .. sub(state, 3) .. '\n\n\n\n' .. after
 end
 
 local function tell_waiters(topic, seq, waiting, event)
@@ -32,7 +35,7 @@ local function outcome_event(topic, seq, row, state, answer)
     if #row + #(answer or '') > OUTCOME_INLINE_MAX then
         return 'changed\n' .. topic .. '\n' .. seq
     end
-    return 'outcome\n' .. topic .. '\n' .. seq .. '\n' .. outcome_text(row, state, answer)
+    return outcome_text(row, state, answer, 'outcome\n' .. topic .. '\n' .. seq .. '\n')
 end
 
 -- One query of a claim is no longer Pending: the lease ends with its last one.

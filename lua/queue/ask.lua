@@ -57,7 +57,7 @@ local function join_ask(topic)
     if not got[2] or first == 70 or first == 67 then return nil end
     if first == 68 then
         hold_ask(topic)
-        return 'done\n' .. topic .. '\n' .. outcome_text(got[2], got[1], got[3])
+        return outcome_text(got[2], got[1], got[3], 'done\n' .. topic .. '\n')
     end
     if not is_engine_there() then return 'no_engine' end
     hold_ask(topic)

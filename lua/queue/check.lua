@@ -30,7 +30,7 @@ verbs.check = function(a)
     local row, state, waiting = got[1], got[2], got[4]
     if not row or (user ~= '' and not got[5]) then return 'missing' end
     local first = state and byte(state)
-    if first and first ~= 80 then return outcome_text(row, state, got[3]) .. '\n\n' end
+    if first and first ~= 80 then return outcome_text(row, state, got[3], nil, '\n\n') end
     if args[a + 4] == '1' then
         wait_for(topic, seq, waiting)
         return 'wait'

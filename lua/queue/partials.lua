@@ -15,7 +15,7 @@ verbs.partials = function(a)
     local first = state and byte(state)
     local head
     if first and first ~= 80 then
-        head = outcome_text(row, state, got[3]) .. '\n\n'
+        head = outcome_text(row, state, got[3], nil, '\n\n')
     else
         wait_for(topic, seq, waiting)
         if first then

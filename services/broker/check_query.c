@@ -115,6 +115,14 @@ static void on_deadline(struct deadline *deadline)
         ask(check);
 }
 
+/* What there is by then is for a client that only ended its sending side. */
+static void on_left(struct request *r, void *arg)
+{
+    struct check *check = arg;
+    loop_cancel_deadline(r->server->loop, &check->deadline);
+    on_deadline(&check->deadline);
+}
+
 static void on_gone(struct request *r)
 {
     struct check *check = r->state;
@@ -154,6 +162,8 @@ void broker_check_query(struct request *r)
         queue_watch(broker_of(r)->queue, &check->watch);
         check->deadline.on_expire = on_deadline;
         loop_set_deadline(r->server->loop, &check->deadline, wait_s * 1000);
+        r->on_left = on_left;
+        r->on_left_arg = check;
     }
     ask(check);
 }

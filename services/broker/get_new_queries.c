@@ -109,6 +109,16 @@ static void on_deadline(struct deadline *deadline)
     answer_empty(op->r);
 }
 
+/* A claim that it has already goes its way: nobody takes its bytes, and it is given back. */
+static void on_left(struct request *r, void *arg)
+{
+    struct get_new_queries *op = arg;
+    if (op->poll.state == POLL_IDLE)
+        return;
+    queue_poll_cancel(broker_of(r)->queue, &op->poll);
+    answer_empty(r);
+}
+
 static void on_gone(struct request *r)
 {
     struct get_new_queries *op = r->state;
@@ -156,6 +166,8 @@ void broker_get_new_queries(struct request *r)
         .text = {.max = 32 << 20}};
     r->state = op;
     r->on_gone = on_gone;
+    r->on_left = on_left;
+    r->on_left_arg = op;
     if (engine.n > 0)
         op->poll.engine = store_name(r, engine);
     bool may_park = wait_s > 0 && !r->server->is_draining;

@@ -264,7 +264,7 @@ static void on_lookup_claimed(struct request *r, enum err error, struct str repl
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error == ERR_OK && str_eq(tag, STR("parked"))) {
-        if (r->server->is_draining)
+        if (r->server->is_draining || !poll->is_waiting)
             answer_none(poll);
         else
             park(poll);
@@ -301,6 +301,13 @@ static void on_poll_deadline(struct deadline *deadline)
         poll->is_waiting = false; /* its look is under way and is the last one */
 }
 
+static void on_poll_left(struct request *r, void *arg)
+{
+    struct lookup_poll *poll = arg;
+    loop_cancel_deadline(r->server->loop, &poll->deadline);
+    on_poll_deadline(&poll->deadline);
+}
+
 static void on_poll_gone(struct request *r)
 {
     struct lookup_poll *poll = r->state;
@@ -320,8 +327,11 @@ void broker_get_new_lookup(struct request *r)
     r->state = poll;
     r->on_gone = on_poll_gone;
     r->was_parked = poll->is_waiting;
-    if (poll->is_waiting)
+    if (poll->is_waiting) {
         loop_set_deadline(r->server->loop, &poll->deadline, wait_s * 1000);
+        r->on_left = on_poll_left;
+        r->on_left_arg = poll;
+    }
     ask(poll);
 }
 

@@ -15,6 +15,7 @@
 #include "services/engine/stream.h"
 
 #include "shared/base/log.h"
+#include "shared/http/endpoint.h"
 #include "shared/rag/text.h"
 
 #include <stdio.h>
@@ -25,13 +26,15 @@ enum {
     RESPONSE_MAX_BYTES = 8 << 20, /* 1 MiB of text in small chunks with much around them */
     TEXT_MAX_BYTES = 1 << 20,
     REASON_MAX_BYTES = 320,
-    HEADER_MAX_BYTES = 512,
+    TRACEPARENT_MAX_BYTES = 255,
+    HEADER_MAX_BYTES = TRACEPARENT_MAX_BYTES + 16,
 };
 
 struct openai {
     struct backend base;
     struct http_client *client;
-    char *url, *model, *authorization;
+    struct http_endpoint endpoint;
+    char *model;
     uint64_t idle_timeout_s;
     bool is_plain; /* the server refuses streams */
 };
@@ -234,31 +237,36 @@ static void on_done(void *context, const struct http_response *response)
     finish(completion, COMPLETION_RETRY);
 }
 
+/* The header that joins the server's trace to the asker's; false when there is none that can be
+ * sent on as it is. */
+static bool write_traceparent(struct str traceparent, char header[HEADER_MAX_BYTES])
+{
+    if (traceparent.n == 0 || traceparent.n > TRACEPARENT_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < traceparent.n; i++)
+        if (traceparent.at[i] < ' ' || traceparent.at[i] > '~')
+            return false;
+    snprintf(header, HEADER_MAX_BYTES, "traceparent: %.*s", STR_ARG(traceparent));
+    return true;
+}
+
 static void start_call(struct completion *completion)
 {
     static const struct http_events events = {.on_body = on_body, .on_done = on_done};
     struct openai *server = completion->server;
     char traceparent[HEADER_MAX_BYTES];
-    const char *headers[4] = {"Content-Type: application/json"};
-    size_t header_n = 1;
-    if (server->authorization != NULL)
-        headers[header_n++] = server->authorization;
-    if (completion->prompt->traceparent.n > 0 && completion->prompt->traceparent.n < 256 &&
-        memchr(completion->prompt->traceparent.at, '\n', completion->prompt->traceparent.n) ==
-            NULL) {
-        snprintf(traceparent, sizeof traceparent, "traceparent: %.*s",
-                 STR_ARG(completion->prompt->traceparent));
-        headers[header_n++] = traceparent;
-    }
+    const char *headers[2] = {NULL, NULL};
+    if (write_traceparent(completion->prompt->traceparent, traceparent))
+        headers[0] = traceparent;
     struct buf body;
     buf_init(&body, REQUEST_MAX_BYTES);
     openai_put_request(&body, completion->prompt, server->model, completion->is_streaming);
-    struct http_request request = {.url = server->url,
-                                   .headers = headers,
+    struct http_request request = {.headers = headers,
                                    .body = buf_str(&body),
                                    .idle_timeout_s = server->idle_timeout_s,
                                    .body_max_bytes = RESPONSE_MAX_BYTES};
-    completion->call = http_call_start(server->client, &request, &events, completion);
+    completion->call =
+        http_endpoint_post(&server->endpoint, server->client, &request, &events, completion);
     buf_fini(&body);
 }
 
@@ -298,18 +306,9 @@ static const char *openai_model(const struct backend *backend, const struct prom
 static void openai_destroy(struct backend *backend)
 {
     struct openai *self = (struct openai *)backend;
-    free(self->url);
+    http_endpoint_fini(&self->endpoint);
     free(self->model);
-    free(self->authorization);
     free(self);
-}
-
-static char *join(const char *a, const char *b)
-{
-    char *text = NULL;
-    if (asprintf(&text, "%s%s", a, b) < 0)
-        abort();
-    return text;
 }
 
 struct backend *backend_create_openai(struct http_client *client,
@@ -320,14 +319,13 @@ struct backend *backend_create_openai(struct http_client *client,
                                            .model = openai_model,
                                            .destroy = openai_destroy};
     struct openai *self = calloc(1, sizeof *self);
-    if (self == NULL)
+    char *model = strdup(settings->model);
+    if (self == NULL || model == NULL)
         abort();
     *self = (struct openai){.base = {&ops},
                             .client = client,
-                            .url = join(settings->base_url, "/chat/completions"),
-                            .model = join(settings->model, ""),
+                            .model = model,
                             .idle_timeout_s = settings->idle_timeout_s};
-    if (settings->key != NULL)
-        self->authorization = join("Authorization: Bearer ", settings->key);
+    http_endpoint_init(&self->endpoint, settings->base_url, "/chat/completions", settings->key);
     return &self->base;
 }

@@ -7,6 +7,7 @@
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/http/endpoint.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -48,9 +49,7 @@ struct link_call {
 static bool put_node(struct link *link, struct str url)
 {
     struct str host = {NULL, 0};
-    url = str_trim(url);
-    while (url.n > 0 && url.at[url.n - 1] == '/')
-        url.n--;
+    url = http_base_url(str_trim(url));
     if (str_has_prefix(url, STR("http://")))
         host = (struct str){url.at + 7, url.n - 7};
     else if (str_has_prefix(url, STR("https://")))

@@ -194,16 +194,6 @@ static void start_pulling(void *context)
     fflush(stdout);
 }
 
-static char *without_slash(const char *url)
-{
-    char *copy = strdup(url);
-    if (copy == NULL)
-        abort();
-    for (size_t n = strlen(copy); n > 0 && copy[n - 1] == '/'; n--)
-        copy[n - 1] = 0;
-    return copy;
-}
-
 static void create_backend(struct app *app)
 {
     const struct config *config = &app->config;
@@ -212,14 +202,12 @@ static void create_backend(struct app *app)
         app->engine.backend = backend_create_builtin(&app->engine.timers);
         return;
     }
-    char *url = without_slash(llm);
-    struct backend_openai_settings settings = {.base_url = url,
+    struct backend_openai_settings settings = {.base_url = llm,
                                                .model = config_text(config, "model"),
                                                .key = app->llm_key,
                                                .idle_timeout_s =
                                                    config_number(config, "llm-timeout")};
     app->engine.backend = backend_create_openai(app->engine.client, &settings);
-    free(url);
 }
 
 static void create_library(struct app *app)

@@ -292,7 +292,7 @@ void config_print_options(const struct config_option *options)
                                           : "");
         print_wrapped(options->help);
         printf("        Environment: %s.", name);
-        if (options->fallback != NULL)
+        if (options->fallback != NULL && options->fallback[0] != 0)
             printf(" Default: %s.", options->fallback);
         printf("\n");
     }

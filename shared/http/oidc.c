@@ -17,6 +17,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/http/client.h"
+#include "shared/http/endpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,9 +228,7 @@ static void on_discovery(void *context, const struct http_response *response)
 static void discover(struct oidc *oidc)
 {
     char url[OIDC_URL_MAX_BYTES];
-    struct str issuer = str_of(oidc->settings->issuer);
-    while (issuer.n > 0 && issuer.at[issuer.n - 1] == '/')
-        issuer.n--;
+    struct str issuer = http_base_url(str_of(oidc->settings->issuer));
     snprintf(url, sizeof url, "%.*s/.well-known/openid-configuration", STR_ARG(issuer));
     get(oidc, OIDC_DISCOVERING, url);
 }

@@ -8,10 +8,10 @@
 
 #include "shared/base/clock.h"
 #include "shared/http/authenticate.h"
+#include "shared/http/leave.h"
 #include "shared/http/respond.h"
 #include "shared/http/router.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -29,6 +29,7 @@ static void on_disposed(void *chunk)
 {
     struct request *r = *(struct request **)chunk;
     r->server->open_n--;
+    leave_unwatch(r);
     if (r->verb != NULL)
         r->verb->request = NULL;
     if (r->on_gone != NULL)
@@ -155,6 +156,7 @@ void request_start(struct server *server, h2o_req_t *h2o)
     struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
     *chunk = r;
     server->open_n++;
+    leave_watch(r);
     request_split_target((struct str){h2o->path.base, h2o->path.len}, &r->path, &r->query);
     r->id = request_id_of(server, h2o);
     if (server->is_draining)
@@ -349,30 +351,4 @@ struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, st
     struct turn *turn = r->server->turn;
     turn_begin_plain(turn, &new_verb(r, on_reply)->call, lane, verb);
     return turn;
-}
-
-/* What the socket says when its next byte is looked at: 1 a byte, 0 the end, -1 nothing yet, -2 it
- * is broken. */
-static int peek(struct request *r)
-{
-    char byte;
-    h2o_conn_t *conn = r->h2o->conn;
-    h2o_socket_t *socket = conn->callbacks->get_socket(conn);
-    if (socket == NULL)
-        return -2;
-    ssize_t n = recv(h2o_socket_get_fd(socket), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (n >= 0)
-        return (int)n;
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : -2;
-}
-
-bool request_client_left(struct request *r)
-{
-    int seen = peek(r);
-    return seen == 0 || seen == -2;
-}
-
-bool request_write_failed(struct request *r)
-{
-    return peek(r) == -2;
 }

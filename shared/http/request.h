@@ -68,6 +68,12 @@ struct request {
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
+    /* Runs at most once, from the loop, when the client closes its side of the connection while
+     * there is no answer yet; NULL for nothing. Whoever waits for something answers then: a client
+     * that only ended its sending side reads it, and writing to one that is gone makes libh2o let
+     * go of the request. Not of HTTP/2, where `on_gone` comes at once. */
+    void (*on_left)(struct request *r, void *arg);
+    void *on_left_arg;
     void *state; /* the handler's own */
 };
 
@@ -133,7 +139,7 @@ struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct s
 struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, struct str verb,
                                       request_reply_cb *on_reply);
 
-/* True when the client has left: looks at the socket. A request that is parked gets no notice. */
+/* True when the client has left: looks at the socket, which knows it before `on_left` runs. */
 bool request_client_left(struct request *r);
 /* For on_gone of an answered request: true when the answer's bytes were refused by the other end. A
  * client that has the whole answer and closes is no failure. */

@@ -9,6 +9,7 @@
 
 #include "shared/base/json.h"
 #include "shared/base/log.h"
+#include "shared/http/endpoint.h"
 #include "shared/rag/text.h"
 
 #include <math.h>
@@ -38,7 +39,8 @@ struct dialect {
 struct server_embedder {
     struct embedder base;
     const struct dialect *dialect;
-    char *url, *model, *authorization;
+    struct http_endpoint endpoint;
+    char *model;
 };
 
 struct embedding {
@@ -172,16 +174,12 @@ static struct http_call *call_server(struct server_embedder *self, struct http_c
                                      const struct str *texts, size_t n, uint64_t timeout_ms,
                                      const struct http_events *events, void *context)
 {
-    const char *headers[] = {"Content-Type: application/json", self->authorization, NULL};
     struct buf body;
     buf_init(&body, SIZE_MAX / 2);
     put_request(&body, self, texts, n);
-    struct http_request request = {.url = self->url,
-                                   .headers = headers,
-                                   .body = buf_str(&body),
-                                   .timeout_ms = timeout_ms,
-                                   .body_max_bytes = ANSWER_MAX_BYTES};
-    struct http_call *call = http_call_start(client, &request, events, context);
+    struct http_request request = {
+        .body = buf_str(&body), .timeout_ms = timeout_ms, .body_max_bytes = ANSWER_MAX_BYTES};
+    struct http_call *call = http_endpoint_post(&self->endpoint, client, &request, events, context);
     buf_fini(&body);
     return call;
 }
@@ -332,18 +330,9 @@ static bool server_embed(struct embedder *embedder, const struct str *texts, siz
 static void server_destroy(struct embedder *embedder)
 {
     struct server_embedder *self = (struct server_embedder *)embedder;
-    free(self->url);
+    http_endpoint_fini(&self->endpoint);
     free(self->model);
-    free(self->authorization);
     free(self);
-}
-
-static char *join(const char *a, const char *b)
-{
-    char *text = NULL;
-    if (asprintf(&text, "%s%s", a, b) < 0)
-        abort();
-    return text;
 }
 
 static struct embedder *create(const struct embed_server_settings *settings,
@@ -354,17 +343,10 @@ static struct embedder *create(const struct embed_server_settings *settings,
                                             .embed = server_embed,
                                             .destroy = server_destroy};
     struct server_embedder *self = calloc(1, sizeof *self);
-    size_t url_n = strlen(settings->base_url);
-    if (self == NULL)
+    if (self == NULL || (self->model = strdup(settings->model)) == NULL)
         abort();
-    while (url_n > 0 && settings->base_url[url_n - 1] == '/')
-        url_n--;
-    if (asprintf(&self->url, "%.*s%s", (int)url_n, settings->base_url, dialect->path) < 0)
-        abort();
+    http_endpoint_init(&self->endpoint, settings->base_url, dialect->path, settings->key);
     self->dialect = dialect;
-    self->model = join(settings->model, "");
-    if (settings->key != NULL)
-        self->authorization = join("Authorization: Bearer ", settings->key);
     self->base = (struct embedder){.ops = &ops, .name = self->model};
     return &self->base;
 }

@@ -11,7 +11,7 @@
 #include "shared/redis/conn.h"
 
 #include "shared/base/buf.h"
-#include "shared/base/clock.h"
+#include "shared/redis/wire.h"
 
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
@@ -60,77 +60,6 @@ struct redis_conn {
     struct pending *free_pending;
     struct buf words;
 };
-
-static void connect_now(struct redis_conn *conn);
-
-bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
-                     size_t reason_size)
-{
-    struct redis_address address = {.port = 6379};
-    struct str rest = url;
-    uint64_t number;
-    snprintf(reason, reason_size,
-             "expected redis://[user:password@]host:port[/db] or unix:/path[?db=N]");
-    if (str_has_prefix(url, STR("unix:"))) {
-        rest.at += 5;
-        rest.n -= 5;
-        struct str path = str_cut(&rest, '?');
-        if (path.n == 0 || path.n >= sizeof address.path)
-            return false;
-        memcpy(address.path, path.at, path.n);
-        if (rest.at != NULL) {
-            if (!str_has_prefix(rest, STR("db=")) ||
-                !str_parse_u64((struct str){rest.at + 3, rest.n - 3}, &number) || number > 9999)
-                return false;
-            address.db = (int)number;
-        }
-        *ret_address = address;
-        return true;
-    }
-    if (str_has_prefix(url, STR("rediss://"))) {
-        snprintf(reason, reason_size,
-                 "rediss:// (TLS) is not supported here: use a local TLS proxy (docs/adr/0002)");
-        return false;
-    }
-    if (!str_has_prefix(url, STR("redis://")))
-        return false;
-    rest.at += 8;
-    rest.n -= 8;
-    const char *at_sign = rest.n == 0 ? NULL : memrchr(rest.at, '@', rest.n);
-    if (at_sign != NULL) {
-        struct str login = {rest.at, (size_t)(at_sign - rest.at)};
-        rest.n -= login.n + 1;
-        rest.at = at_sign + 1;
-        struct str user = str_cut(&login, ':');
-        if (login.at == NULL) { /* redis://password@host */
-            login = user;
-            user.n = 0;
-        }
-        if (user.n >= sizeof address.user || login.n >= sizeof address.password)
-            return false;
-        memcpy(address.user, user.at, user.n);
-        memcpy(address.password, login.at, login.n);
-    }
-    struct str host_port = str_cut(&rest, '/');
-    if (rest.at != NULL && rest.n > 0) {
-        if (!str_parse_u64(rest, &number) || number > 9999)
-            return false;
-        address.db = (int)number;
-    }
-    const char *colon = host_port.n == 0 ? NULL : memrchr(host_port.at, ':', host_port.n);
-    if (colon != NULL) {
-        struct str port = {colon + 1, host_port.n - (size_t)(colon + 1 - host_port.at)};
-        if (!str_parse_u64(port, &number) || number == 0 || number > 65535)
-            return false;
-        address.port = (int)number;
-        host_port.n = (size_t)(colon - host_port.at);
-    }
-    if (host_port.n == 0 || host_port.n >= sizeof address.host)
-        return false;
-    memcpy(address.host, host_port.at, host_port.n);
-    *ret_address = address;
-    return true;
-}
 
 static void lose(struct redis_conn *conn, const char *reason)
 {
@@ -230,18 +159,15 @@ static void greet(struct redis_conn *conn)
     char db[16];
     const struct redis_address *a = conn->address;
     conn->state = CONN_GREETING;
-    if (a->password[0] != 0) {
-        struct str auth[3] = {STR("AUTH"), str_of(a->user), str_of(a->password)};
-        if (a->user[0] == 0)
-            auth[1] = auth[2];
-        if (redis_conn_command(conn, NULL, NULL, a->user[0] == 0 ? 2 : 3, auth) != ERR_OK)
-            return;
-    }
+    struct str auth[3];
+    size_t auth_n = redis_auth_words(a, auth);
+    if (auth_n > 0 && redis_conn_command(conn, NULL, NULL, auth, auth_n) != ERR_OK)
+        return;
     snprintf(db, sizeof db, "%d", a->db);
     struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(conn->name)};
     struct str select[] = {STR("SELECT"), str_of(db)};
-    if (redis_conn_command(conn, NULL, NULL, 3, name) == ERR_OK &&
-        redis_conn_command(conn, on_greeted, conn, 2, select) == ERR_OK)
+    if (redis_conn_command(conn, NULL, NULL, name, 3) == ERR_OK &&
+        redis_conn_command(conn, on_greeted, conn, select, 2) == ERR_OK)
         redis_conn_flush(conn);
 }
 
@@ -392,30 +318,25 @@ enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_c
     return send_wire(conn, wire, on_reply, arg, false);
 }
 
-static struct str write_words(struct redis_conn *conn, int argc, const struct str *argv)
+static struct str write_words(struct redis_conn *conn, const struct str *words, size_t n)
 {
     buf_clear(&conn->words);
-    buf_printf(&conn->words, "*%d\r\n", argc);
-    for (int i = 0; i < argc; i++) {
-        buf_printf(&conn->words, "$%zu\r\n", argv[i].n);
-        buf_put(&conn->words, argv[i]);
-        buf_lit(&conn->words, "\r\n");
-    }
+    wire_put_words(&conn->words, words, n);
     buf_terminate(&conn->words);
     return buf_str(&conn->words);
 }
 
-enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg, int argc,
-                            const struct str *argv)
+enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg,
+                            const struct str *words, size_t n)
 {
-    return send_wire(conn, write_words(conn, argc, argv), on_reply, arg, false);
+    return send_wire(conn, write_words(conn, words, n), on_reply, arg, false);
 }
 
 enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel,
                               redis_reply_cb *on_message, void *arg)
 {
     struct str words[] = {STR("SUBSCRIBE"), channel};
-    return send_wire(conn, write_words(conn, 2, words), on_message, arg, true);
+    return send_wire(conn, write_words(conn, words, 2), on_message, arg, true);
 }
 
 void redis_conn_flush(struct redis_conn *conn)

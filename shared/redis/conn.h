@@ -9,18 +9,10 @@
 
 #include "shared/base/err.h"
 #include "shared/op/loop.h"
+#include "shared/redis/address.h"
 
 struct redis_conn;
 struct redisReply;
-
-/* Where Redis is: redis://[user:password@]host:port[/db] or unix:/path[?db=N]. */
-struct redis_address {
-    char host[256], path[108], user[128], password[512];
-    int port, db;
-};
-/* False, with a reason for people, when `url` is of another form. */
-bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
-                     size_t reason_size) must_check;
 
 struct redis_events {
     /* The connection is made and authenticated. Commands may be sent from here on. */
@@ -47,8 +39,8 @@ typedef void redis_reply_cb(void *arg, const struct redisReply *reply);
 enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_cb *on_reply,
                          void *arg) must_check;
 /* The same from words. */
-enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg, int argc,
-                            const struct str *argv) must_check;
+enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg,
+                            const struct str *words, size_t n) must_check;
 /* Subscribes to one channel; from then on the connection takes subscriptions only. The callback
  * runs for the confirmation, for every message, and once with NULL when the connection is lost. */
 enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel,

@@ -15,6 +15,7 @@
 #include "shared/base/buf.h"
 #include "shared/base/clock.h"
 #include "shared/redis/library.h"
+#include "shared/redis/wire.h"
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -79,32 +80,6 @@ static void lose(struct sync *sync, const char *reason)
     sync->is_lost_said = true;
 }
 
-/* --- the wire ------------------------------------------------------------------------------- */
-
-static void put_word(struct buf *wire, struct str word)
-{
-    buf_put_char(wire, '$');
-    buf_put_u64(wire, word.n);
-    buf_lit(wire, "\r\n");
-    buf_put(wire, word);
-    buf_lit(wire, "\r\n");
-}
-
-static void begin_wire(struct buf *wire, size_t word_n)
-{
-    buf_clear(wire);
-    buf_put_char(wire, '*');
-    buf_put_u64(wire, word_n);
-    buf_lit(wire, "\r\n");
-}
-
-static void write_words(struct buf *wire, const struct str *words, size_t n)
-{
-    begin_wire(wire, n);
-    for (size_t i = 0; i < n; i++)
-        put_word(wire, words[i]);
-}
-
 /* --- connecting ----------------------------------------------------------------------------- */
 
 static redisContext *open_context(const struct redis_address *a)
@@ -153,13 +128,12 @@ static bool greet(struct sync *sync, redisContext *c)
     const struct redis_address *a = sync->config.address;
     char db[16];
     snprintf(db, sizeof db, "%d", a->db);
-    struct str auth[3] = {STR("AUTH"), str_of(a->user), str_of(a->password)};
+    struct str auth[3];
+    size_t auth_n = redis_auth_words(a, auth);
     struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(sync->config.name)};
     struct str id[] = {STR("CLIENT"), STR("ID")};
     struct str select[] = {STR("SELECT"), str_of(db)};
-    if (a->user[0] == 0)
-        auth[1] = auth[2];
-    if (a->password[0] != 0 && !asked(sync, c, auth, a->user[0] == 0 ? 2 : 3))
+    if (auth_n > 0 && !asked(sync, c, auth, auth_n))
         return false;
     return asked(sync, c, name, 3) && asked(sync, c, select, 2) && asked(sync, c, id, 2);
 }
@@ -191,11 +165,9 @@ static void unblock(struct sync *sync)
     snprintf(id, sizeof id, "%lld", sync->client_id);
     struct str words[] = {STR("CLIENT"), STR("UNBLOCK"), str_of(id)};
     redisContext *c = open_context(sync->config.address);
-    const struct redis_address *a = sync->config.address;
-    struct str auth[3] = {STR("AUTH"), str_of(a->user), str_of(a->password)};
-    if (a->user[0] == 0)
-        auth[1] = auth[2];
-    if (c->err == 0 && (a->password[0] == 0 || asked(sync, c, auth, a->user[0] == 0 ? 2 : 3))) {
+    struct str auth[3];
+    size_t auth_n = redis_auth_words(sync->config.address, auth);
+    if (c->err == 0 && (auth_n == 0 || asked(sync, c, auth, auth_n))) {
         redisReply *reply = ask(c, words, 3);
         if (reply != NULL)
             freeReplyObject(reply);
@@ -314,7 +286,7 @@ static bool load_library(struct sync *sync)
     buf_init(&text, LIBRARY_MAX_BYTES);
     buf_init(&wire, LIBRARY_MAX_BYTES + 1024);
     redis_library_put(&text, function);
-    write_words(&wire, (struct str[]){STR("FUNCTION"), STR("LOAD"), buf_str(&text)}, 3);
+    wire_put_words(&wire, (struct str[]){STR("FUNCTION"), STR("LOAD"), buf_str(&text)}, 3);
     bool is_loaded = try_once(sync, buf_str(&wire), 0);
     if (is_loaded && sync->reply->type == REDIS_REPLY_ERROR &&
         !redis_library_is_there(sync->reply->str)) {
@@ -364,21 +336,20 @@ enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, s
                    struct str *ret_reply)
 {
     struct buf *wire = &sync->wire;
-    char digits[NUMBER_BYTES];
-    snprintf(digits, sizeof digits, "%zu", n);
-    begin_wire(wire, FRAME_WORDS + 2 + n);
-    put_word(wire, STR("FCALL"));
-    put_word(wire, str_of(sync->function));
-    put_word(wire, STR("1"));
-    put_word(wire, str_of(sync->config.prefix));
-    put_word(wire, str_of(sync->node_id));
+    buf_clear(wire);
+    wire_begin(wire, FRAME_WORDS + 2 + n);
+    wire_put(wire, STR("FCALL"));
+    wire_put(wire, str_of(sync->function));
+    wire_put(wire, STR("1"));
+    wire_put(wire, str_of(sync->config.prefix));
+    wire_put(wire, str_of(sync->node_id));
     /* The settings of the queue's verbs, which are not called from here; and no nonces. */
     for (int i = 0; i < 5; i++)
-        put_word(wire, STR("0"));
-    put_word(wire, verb);
-    put_word(wire, str_of(digits));
+        wire_put_u64(wire, 0);
+    wire_put(wire, verb);
+    wire_put_u64(wire, n);
     for (size_t i = 0; i < n; i++)
-        put_word(wire, args[i]);
+        wire_put(wire, args[i]);
     enum err error = call(sync, 0);
     if (error == ERR_OK && (sync->reply->type != REDIS_REPLY_ARRAY || sync->reply->elements == 0)) {
         set_error(sync, "no list");
@@ -430,7 +401,8 @@ static size_t put_leaves(struct sync *sync, const redisReply *reply, size_t at)
 enum err sync_command(struct sync *sync, const struct str *words, size_t n, unsigned block_ms,
                       struct sync_answer *ret_answer)
 {
-    write_words(&sync->wire, words, n);
+    buf_clear(&sync->wire);
+    wire_put_words(&sync->wire, words, n);
     enum err error = call(sync, block_ms);
     if (error != ERR_OK)
         return error;

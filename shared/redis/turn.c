@@ -9,8 +9,7 @@
  * has nothing to do, EARLY_CALLS verbs are enough to be sent before the loop's turn has ended. */
 #include "shared/redis/turn.h"
 
-#include "shared/base/buf.h"
-#include "shared/base/clock.h"
+#include "shared/redis/batch.h"
 #include "shared/redis/library.h"
 
 #include <hiredis/hiredis.h>
@@ -18,30 +17,10 @@
 #include <stdlib.h>
 
 enum {
-    BATCH_CALLS_MAX = 128,
-    BATCH_SOFT_BYTES = 256 << 10,
-    BATCH_HARD_BYTES = 64 << 20,
     IN_FLIGHT_MAX = 8,
     EARLY_CALLS = 12,
     ANSWER_MAX_MS = 5000,
     BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
-    FIXED_ARGS = 6,
-};
-
-struct lane {
-    struct buf wire;
-    unsigned arg_n, call_n;
-    struct turn_call *first, **last;
-};
-
-struct batch {
-    struct turn *turn;
-    struct lane lanes[LANE_NR];
-    struct nonce_id nonces[BATCH_CALLS_MAX];
-    unsigned nonce_n, call_n;
-    struct buf wire;
-    struct deadline deadline;
-    struct batch *next;
 };
 
 struct turn {
@@ -49,16 +28,13 @@ struct turn {
     struct turn_config config;
     struct redis_conn *conn;
     struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
+    struct batch *doomed;                   /* could not be sent: to fail at the turn's end */
     unsigned in_flight_n;
     size_t pending_n;
     uint64_t moved_ms; /* when what was sent so far should have reached Redis at the latest */
     bool is_up, is_loading;
     bool is_answering;    /* inside a callback of hiredis, which must not be made to write */
     struct batch *parked; /* found the library missing: sent again once it is loaded */
-    /* The verb being written. */
-    struct lane *lane;
-    size_t argc_at;
-    unsigned argc;
     struct buf library;
     char function[LIBRARY_NAME_BYTES];
 };
@@ -96,7 +72,7 @@ static void load_library(struct turn *turn)
     struct str words[] = {STR("FUNCTION"), STR("LOAD"), buf_str(&turn->library)};
     if (turn->is_loading)
         return;
-    if (redis_conn_command(turn->conn, on_loaded, turn, 3, words) != ERR_OK)
+    if (redis_conn_command(turn->conn, on_loaded, turn, words, 3) != ERR_OK)
         return; /* lost again: on_connect comes back here */
     turn->is_loading = true;
     redis_conn_flush(turn->conn);
@@ -107,49 +83,18 @@ static void load_library(struct turn *turn)
 static struct batch *new_batch(struct turn *turn)
 {
     struct batch *batch = turn->free;
-    if (batch != NULL) {
-        turn->free = batch->next;
-    } else {
-        batch = calloc(1, sizeof *batch);
-        if (batch == NULL)
-            abort();
-        batch->turn = turn;
-        buf_init(&batch->wire, BATCH_HARD_BYTES);
-        for (int i = 0; i < LANE_NR; i++)
-            buf_init(&batch->lanes[i].wire, BATCH_HARD_BYTES);
-    }
-    for (int i = 0; i < LANE_NR; i++) {
-        struct lane *lane = &batch->lanes[i];
-        buf_clear(&lane->wire);
-        lane->arg_n = lane->call_n = 0;
-        lane->first = NULL;
-        lane->last = &lane->first;
-    }
-    batch->nonce_n = batch->call_n = 0;
+    if (batch == NULL)
+        return batch_create(turn);
+    turn->free = batch->next;
     batch->next = NULL;
     return batch;
 }
 
-/* A batch that grew large gives its memory back instead of keeping it for ever. */
 static void recycle(struct turn *turn, struct batch *batch)
 {
-    if (batch->wire.cap > BATCH_SOFT_BYTES * 4) {
-        buf_fini(&batch->wire);
-        for (int i = 0; i < LANE_NR; i++)
-            buf_fini(&batch->lanes[i].wire);
-    }
+    batch_clear(batch);
     batch->next = turn->free;
     turn->free = batch;
-}
-
-static void free_batch(struct batch *batch)
-{
-    if (batch == NULL)
-        return;
-    buf_fini(&batch->wire);
-    for (int i = 0; i < LANE_NR; i++)
-        buf_fini(&batch->lanes[i].wire);
-    free(batch);
 }
 
 static void answer_call(struct turn *turn, struct turn_call *call, enum err error, struct str reply)
@@ -170,6 +115,25 @@ static void fail_batch(struct turn *turn, struct batch *batch, enum err error)
             answer_call(turn, call, error, (struct str){NULL, 0});
         }
     recycle(turn, batch);
+}
+
+/* Verbs are still being begun: nobody hears of an error before turn_end has returned. */
+static void fail_later(struct turn *turn, struct batch *batch, enum err error)
+{
+    batch->error = error;
+    batch->next = turn->doomed;
+    turn->doomed = batch;
+}
+
+/* Callbacks run, which may begin new verbs: these are for the next round. */
+static void fail_doomed(struct turn *turn)
+{
+    struct batch *doomed = turn->doomed, *next;
+    turn->doomed = NULL;
+    for (; doomed != NULL; doomed = next) {
+        next = doomed->next;
+        fail_batch(turn, doomed, doomed->error);
+    }
 }
 
 static struct str reply_str(const redisReply *reply)
@@ -257,54 +221,11 @@ static void on_batch_late(struct deadline *deadline)
     redis_conn_reset(batch->turn->conn, "no answer in time");
 }
 
-static void put_bulk(struct buf *wire, struct str s)
-{
-    buf_put_char(wire, '$');
-    buf_put_u64(wire, s.n);
-    buf_lit(wire, "\r\n");
-    buf_put(wire, s);
-    buf_lit(wire, "\r\n");
-}
-
-static void put_bulk_u64(struct buf *wire, uint64_t number)
-{
-    char digits[24];
-    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
-    put_bulk(wire, (struct str){digits, (size_t)n});
-}
-
-static void write_batch(struct turn *turn, struct batch *batch)
-{
-    struct buf *wire = &batch->wire;
-    const struct turn_config *c = &turn->config;
-    unsigned argc = 4 + FIXED_ARGS + batch->nonce_n;
-    for (int i = 0; i < LANE_NR; i++)
-        argc += batch->lanes[i].arg_n;
-    buf_clear(wire);
-    buf_put_char(wire, '*');
-    buf_put_u64(wire, argc);
-    buf_lit(wire, "\r\n$5\r\nFCALL\r\n");
-    put_bulk(wire, str_of(turn->function));
-    buf_lit(wire, "$1\r\n1\r\n");
-    put_bulk(wire, str_of(c->prefix));
-    put_bulk(wire, str_of(c->node_id));
-    put_bulk_u64(wire, c->lease_ms);
-    put_bulk_u64(wire, c->delivery_ms);
-    put_bulk_u64(wire, c->max_attempts);
-    put_bulk_u64(wire, c->queue_max);
-    put_bulk_u64(wire, batch->nonce_n);
-    for (unsigned i = 0; i < batch->nonce_n; i++)
-        put_bulk(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});
-    for (int i = 0; i < LANE_NR; i++)
-        buf_put(wire, buf_str(&batch->lanes[i].wire));
-    buf_terminate(wire);
-}
-
 static void send_batch(struct turn *turn, struct batch *batch)
 {
     if (batch->wire.is_over ||
         redis_conn_send(turn->conn, buf_str(&batch->wire), on_batch_reply, batch) != ERR_OK) {
-        fail_batch(turn, batch, batch->wire.is_over ? ERR_INTERNAL : ERR_REDIS_LOST);
+        fail_later(turn, batch, batch->wire.is_over ? ERR_INTERNAL : ERR_REDIS_LOST);
         return;
     }
     turn->config.on_sent(turn->config.arg, batch->call_n);
@@ -318,43 +239,35 @@ static void send_batch(struct turn *turn, struct batch *batch)
     loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + ANSWER_MAX_MS);
 }
 
-void turn_flush(struct turn *turn)
+static void send_collected(struct turn *turn)
 {
-    /* Failing a batch runs callbacks, which may begin new verbs: these are for the next round. */
-    if (turn->collecting->call_n == 0 || turn->lane != NULL)
-        return;
-    if (turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX &&
-        turn->collecting->call_n < BATCH_CALLS_MAX)
-        return;
     struct batch *batch = turn->collecting;
     turn->collecting = new_batch(turn);
     if (!turn->is_up) {
-        fail_batch(turn, batch, ERR_REDIS_LOST);
+        fail_later(turn, batch, ERR_REDIS_LOST);
         return;
     }
-    write_batch(turn, batch);
+    batch_write(batch, turn->function, &turn->config);
     send_batch(turn, batch);
-    redis_conn_flush(turn->conn);
+}
+
+void turn_flush(struct turn *turn)
+{
+    bool is_waiting = turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX &&
+                      turn->collecting->call_n < BATCH_CALLS_MAX;
+    if (turn->collecting->call_n > 0 && !is_waiting) {
+        send_collected(turn);
+        redis_conn_flush(turn->conn);
+    }
+    fail_doomed(turn);
 }
 
 /* --- verbs ---------------------------------------------------------------------------------- */
 
 static void begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb)
 {
-    struct batch *batch = turn->collecting;
-    turn->lane = &batch->lanes[lane];
-    call->next = NULL;
-    *turn->lane->last = call;
-    turn->lane->last = &call->next;
-    batch->call_n++;
-    turn->lane->call_n++;
+    batch_begin(turn->collecting, call, lane, verb);
     turn->pending_n++;
-    put_bulk(&turn->lane->wire, verb);
-    /* The number of arguments is known at the end: three digits are kept free for it. */
-    buf_lit(&turn->lane->wire, "$3\r\n");
-    turn->argc_at = turn->lane->wire.n;
-    buf_lit(&turn->lane->wire, "000\r\n");
-    turn->argc = 0;
 }
 
 void turn_begin_plain(struct turn *turn, struct turn_call *call, enum turn_lane lane,
@@ -372,11 +285,9 @@ void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, 
         turn_put(turn, STR("0"));
         return;
     }
-    struct batch *batch = turn->collecting;
-    batch->nonces[batch->nonce_n++] = *nonce;
     char digits[16];
-    int n =
-        snprintf(digits, sizeof digits, "%s%u", nonce->is_record_only ? "-" : "", batch->nonce_n);
+    int n = snprintf(digits, sizeof digits, "%s%u", nonce->is_record_only ? "-" : "",
+                     batch_add_nonce(turn->collecting, nonce));
     turn_put(turn, (struct str){digits, (size_t)n});
 }
 
@@ -391,37 +302,24 @@ void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb)
 
 void turn_put(struct turn *turn, struct str argument)
 {
-    put_bulk(&turn->lane->wire, argument);
-    turn->argc++;
+    batch_put(turn->collecting, argument);
 }
 
 void turn_put_u64(struct turn *turn, uint64_t argument)
 {
-    put_bulk_u64(&turn->lane->wire, argument);
-    turn->argc++;
+    batch_put_u64(turn->collecting, argument);
 }
 
 void turn_end(struct turn *turn)
 {
-    if (turn->argc > TURN_ARGS_MAX)
-        abort();
-    char *digits = turn->lane->wire.at + turn->argc_at;
-    digits[0] = (char)('0' + turn->argc / 100);
-    digits[1] = (char)('0' + turn->argc / 10 % 10);
-    digits[2] = (char)('0' + turn->argc % 10);
-    turn->lane->arg_n += turn->argc + 2;
-    turn->lane = NULL;
-    if (turn->is_up &&
-        (turn->collecting->call_n == BATCH_CALLS_MAX ||
-         turn->collecting->lanes[LANE_FIRST].wire.n + turn->collecting->lanes[LANE_ADD].wire.n >
-             BATCH_SOFT_BYTES)) {
-        struct batch *batch = turn->collecting;
-        turn->collecting = new_batch(turn);
-        write_batch(turn, batch);
-        send_batch(turn, batch);
-    } else if (turn->in_flight_n == 0 && turn->collecting->call_n >= EARLY_CALLS &&
+    struct batch *batch = turn->collecting;
+    batch_end(batch);
+    if (batch_is_full(batch)) {
+        send_collected(turn);
+    } else if (turn->is_up && turn->in_flight_n == 0 && batch->call_n >= EARLY_CALLS &&
                !turn->is_answering) {
-        turn_flush(turn); /* Redis has nothing to do: let it begin while this turn goes on */
+        send_collected(turn); /* Redis has nothing to do: let it begin while this turn goes on */
+        redis_conn_flush(turn->conn);
     }
 }
 
@@ -469,15 +367,13 @@ void turn_destroy(struct turn *turn)
         return;
     turn->is_up = false;
     redis_conn_destroy(turn->conn); /* what is sent hears ERR_REDIS_LOST */
-    if (turn->collecting->call_n > 0) {
-        struct batch *batch = turn->collecting;
-        turn->collecting = new_batch(turn);
-        fail_batch(turn, batch, ERR_REDIS_LOST);
-    }
-    free_batch(turn->collecting);
+    if (turn->collecting->call_n > 0)
+        send_collected(turn); /* in vain */
+    fail_doomed(turn);
+    batch_destroy(turn->collecting);
     while (turn->free != NULL) {
         struct batch *next = turn->free->next;
-        free_batch(turn->free);
+        batch_destroy(turn->free);
         turn->free = next;
     }
     buf_fini(&turn->library);

@@ -27,7 +27,7 @@ struct turn_call {
      * unknown whether the verb ran) or ERR_INTERNAL (the script broke). */
     void (*on_reply)(struct turn_call *call, enum err error, struct str reply);
     struct turn_call *next;
-    /* Without a reply wanted: allocated by turn_forget and freed by it. */
+    /* Without a reply wanted: allocated by turn_begin_forget, and freed at the end. */
     bool is_own;
 };
 
@@ -61,8 +61,9 @@ bool turn_is_up(const struct turn *turn);
 /* Calls that wait for a reply or to be sent. */
 size_t turn_pending_n(const struct turn *turn);
 
-/* Begins a verb. `nonce`: NULL or unset for none; verbs that take one get it as first argument.
- * Between begin and end only turn_put calls. */
+/* Begins a verb; `call` is borrowed until its reply. `nonce`: NULL or unset for none, else copied;
+ * verbs that take one get it as first argument. Between begin and end only turn_put calls. May be
+ * called at any time: while Redis is gone the verb ends with ERR_REDIS_LOST. */
 void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb,
                 const struct nonce_id *nonce);
 /* The same for a verb without a nonce argument. */
@@ -77,7 +78,8 @@ void turn_end(struct turn *turn);
 
 /* Is there something to send? */
 bool turn_is_collecting(const struct turn *turn);
-/* Sends what was collected; the loop calls it at the end of each turn. */
+/* Sends what was collected, and tells those whose verbs could not be sent; to be called at the end
+ * of each turn of the loop, never between turn_begin and turn_end. */
 void turn_flush(struct turn *turn);
 
 #endif

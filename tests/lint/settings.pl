@@ -29,11 +29,8 @@ sub check_flag {
     }
 }
 
-my $serve = slurp('services/serve.c');
-while ($serve =~ /\{"([a-z0-9-]+)",\s*CONFIG_\w+,\s*(?:NULL|"[^"]*"),\s*(?:NULL|"([^"]*)")/g) {
-    check_flag('serve', $1, $2 // '');
-}
-for my $table (['engine', 'services/engine/help.c'], ['ingest', 'services/indexer/ingest_help.c']) {
+for my $table (['serve', 'services/serve_help.c'], ['engine', 'services/engine/help.c'],
+               ['ingest', 'services/indexer/ingest_help.c']) {
     my ($command, $text) = ($table->[0], slurp($table->[1]));
     while ($text =~ /\{\.name = "([a-z0-9-]+)",(.*?)\},\n/gs) {
         my ($flag, $rest) = ($1, $2);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_engine_client.c - the HTTP client against a server on a thread, on its own and on an h2o
- * loop; and the engine's timers. */
-#include "services/engine/timers.h"
-#include "shared/base/clock.h"
-#include "shared/http/client.h"
+ * test_http_client.c - the HTTP client, and endpoints on it, against a server on a thread: on its
+ * own and on an h2o loop. */
+#include "shared/http/endpoint.h"
 
 #include <arpa/inet.h>
 #include <h2o.h>
@@ -49,6 +47,12 @@ static void serve(int fd)
                  "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: %zu\r\n"
                  "Connection: close\r\n\r\n%s",
                  strlen(body), body);
+        write_all(fd, answer);
+    } else if (strncmp(request, "POST /v1/whole", 14) == 0) {
+        char answer[9000];
+        snprintf(answer, sizeof answer,
+                 "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                 strlen(request), request);
         write_all(fd, answer);
     } else if (strncmp(request, "GET /cut", 8) == 0) {
         write_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nonly this");
@@ -279,33 +283,40 @@ static void private_addresses_are_refused(void **state)
     }
 }
 
-static int fired[4], fired_n;
-
-static void on_fire(void *context)
+static void post_to(const struct http_endpoint *endpoint, const char *const *headers,
+                    struct result *result)
 {
-    fired[fired_n++] = (int)(intptr_t)context;
+    struct http_client *client = http_client_create(NULL);
+    struct http_request request = {.headers = headers, .body = STR("{}"), .timeout_ms = 5000};
+    *result = (struct result){0};
+    assert_non_null(http_endpoint_post(endpoint, client, &request, &events, result));
+    while (result->done_n == 0)
+        http_client_wait(client, 100);
+    http_client_destroy(client);
+    assert_int_equal(result->outcome, HTTP_ANSWERED);
+    assert_int_equal(result->status, 200);
 }
 
-static void timers_fire_in_order_and_once(void **state)
+static void an_endpoint_adds_its_path_its_key_and_one_header(void **state)
 {
-    struct timers timers = {NULL};
-    struct timer t[3];
-    for (intptr_t i = 0; i < 3; i++)
-        t[i] = (struct timer){.fire = on_fire, .context = (void *)i};
-    timer_set(&timers, &t[0], 20);
-    timer_set(&timers, &t[1], 0);
-    timer_set(&timers, &t[2], 10);
-    timer_set(&timers, &t[0], 5); /* moved */
-    timer_stop(&t[2]);
-    timer_stop(&t[2]);
-    assert_true(timers_wait_ms(&timers, 1000) == 0);
-    uint64_t until_ms = clock_mono_ms() + 50;
-    while (clock_mono_ms() < until_ms)
-        timers_run(&timers);
-    assert_int_equal(fired_n, 2);
-    assert_int_equal(fired[0], 1);
-    assert_int_equal(fired[1], 0);
-    assert_int_equal(timers_wait_ms(&timers, 1000), 1000);
+    static const char *const headers[] = {"traceparent: 00-1", NULL};
+    char url[128];
+    struct http_endpoint endpoint;
+    struct result result;
+    snprintf(url, sizeof url, "%s/v1//", base);
+    http_endpoint_init(&endpoint, url, "/whole", "key");
+    post_to(&endpoint, headers, &result);
+    assert_non_null(strstr(result.body, "POST /v1/whole HTTP"));
+    assert_non_null(strstr(result.body, "Content-Type: application/json\r\n"));
+    assert_non_null(strstr(result.body, "Authorization: Bearer key\r\n"));
+    assert_non_null(strstr(result.body, "traceparent: 00-1\r\n"));
+    assert_non_null(strstr(result.body, "\r\n\r\n{}"));
+    http_endpoint_fini(&endpoint);
+    http_endpoint_init(&endpoint, url, "/whole", NULL);
+    post_to(&endpoint, NULL, &result);
+    assert_null(strstr(result.body, "Authorization"));
+    http_endpoint_fini(&endpoint);
+    http_endpoint_fini(&endpoint);
 }
 
 int main(void)
@@ -316,7 +327,7 @@ int main(void)
         cmocka_unit_test(a_cancelled_call_says_nothing),
         cmocka_unit_test(it_runs_on_an_h2o_loop),
         cmocka_unit_test(private_addresses_are_refused),
-        cmocka_unit_test(timers_fire_in_order_and_once),
+        cmocka_unit_test(an_endpoint_adds_its_path_its_key_and_one_header),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

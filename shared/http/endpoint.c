@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * endpoint.c - see endpoint.h. The header with the key is made once and kept, because every request
+ * needs it; it is the only copy of the key beside the one that libcurl holds while a call runs. */
+#include "shared/http/endpoint.h"
+
+#include <assert.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct str http_base_url(struct str url)
+{
+    while (url.n > 0 && url.at[url.n - 1] == '/')
+        url.n--;
+    return url;
+}
+
+void http_endpoint_init(struct http_endpoint *endpoint, const char *base_url, const char *path,
+                        const char *key)
+{
+    struct str base = http_base_url(str_of(base_url));
+    *endpoint = (struct http_endpoint){0};
+    if (asprintf(&endpoint->url, "%.*s%s", STR_ARG(base), path) < 0)
+        abort();
+    if (key != NULL && asprintf(&endpoint->authorization, "Authorization: Bearer %s", key) < 0)
+        abort();
+}
+
+void http_endpoint_fini(struct http_endpoint *endpoint)
+{
+    if (endpoint->authorization != NULL)
+        OPENSSL_cleanse(endpoint->authorization, strlen(endpoint->authorization));
+    free(endpoint->authorization);
+    free(endpoint->url);
+    *endpoint = (struct http_endpoint){0};
+}
+
+struct http_call *http_endpoint_post(const struct http_endpoint *endpoint,
+                                     struct http_client *client, const struct http_request *request,
+                                     const struct http_events *events, void *context)
+{
+    const char *headers[4] = {"Content-Type: application/json"}; /* NULL ends */
+    size_t n = 1;
+    struct http_request whole = *request;
+    if (endpoint->authorization != NULL)
+        headers[n++] = endpoint->authorization;
+    if (request->headers != NULL && request->headers[0] != NULL) {
+        assert(request->headers[1] == NULL);
+        headers[n++] = request->headers[0];
+    }
+    whole.method = "POST";
+    whole.url = endpoint->url;
+    whole.headers = headers;
+    return http_call_start(client, &whole, events, context);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * leave.c - see leave.h.
+ *
+ * Headers and body of the request under way point into the socket's input buffer, so nothing may be
+ * read into it, which could move it: the socket is marked "do not read", and a look at its next
+ * byte tells an end from a pipelined request. Either way polling stops then, or a level-triggered
+ * loop would call for ever; libh2o starts it again when it reads the next request.
+ *
+ * libh2o uses `on_close` of sockets that it opens, not of those that it accepts: its `data` leads
+ * from the socket back to the request. Not handled: a client that pipelines a request and leaves
+ * while the one before is parked. It is noticed when it is written to, as all were before. */
+#include "shared/http/leave.h"
+
+#include <errno.h>
+
+/* NULL where there is nothing to watch. */
+static h2o_socket_t *socket_of(const struct request *r)
+{
+    h2o_conn_t *conn = r->h2o->conn;
+    h2o_socket_t *socket = r->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
+    return socket == NULL || socket->ssl != NULL ? NULL : socket;
+}
+
+/* What the socket says when its next byte is looked at: 1 a byte, 0 the end, -1 nothing yet, -2 it
+ * is broken. */
+static int peek(h2o_socket_t *socket)
+{
+    char byte;
+    if (socket == NULL)
+        return -2;
+    ssize_t n = recv(h2o_socket_get_fd(socket), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n >= 0)
+        return (int)n;
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : -2;
+}
+
+static bool is_end(int seen)
+{
+    return seen == 0 || seen == -2;
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct request *r = socket->on_close.data;
+    int seen = peek(socket);
+    (void)error;
+    if (seen == -1)
+        return;
+    h2o_socket_read_stop(socket);
+    if (r == NULL || r->is_answered || !is_end(seen))
+        return;
+    r->h2o->http1_is_persistent = 0;
+    if (r->on_left != NULL)
+        r->on_left(r, r->on_left_arg);
+}
+
+void leave_watch(struct request *r)
+{
+    h2o_socket_t *socket = socket_of(r);
+    if (socket == NULL)
+        return;
+    socket->on_close.data = r;
+    h2o_socket_dont_read(socket, 1);
+    h2o_socket_read_start(socket, on_readable);
+}
+
+void leave_unwatch(struct request *r)
+{
+    h2o_socket_t *socket = socket_of(r);
+    if (socket == NULL)
+        return;
+    /* Whoever has the socket next, libh2o or a WebSocket, starts to read in this turn of the loop:
+     * stopped and started it is polled as before, without a call. */
+    socket->on_close.data = NULL;
+    h2o_socket_dont_read(socket, 0);
+    h2o_socket_read_stop(socket);
+}
+
+bool request_client_left(struct request *r)
+{
+    h2o_conn_t *conn = r->h2o->conn;
+    return is_end(peek(conn->callbacks->get_socket(conn)));
+}
+
+bool request_write_failed(struct request *r)
+{
+    h2o_conn_t *conn = r->h2o->conn;
+    return peek(conn->callbacks->get_socket(conn)) == -2;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ * batch.c - see batch.h.
+ *
+ *   FCALL <function> 1 <prefix> <node> <lease_ms> <delivery_ms> <max_attempts> <queue_max>
+ *         <number of nonces> <nonces...> then verb by verb: <verb> <number of arguments>
+ * <arguments...>
+ *
+ * A verb is written straight into its lane's bytes. How many arguments it has is known at its end
+ * only, so three digits are kept free for that number. */
+#include "shared/redis/batch.h"
+
+#include "shared/redis/wire.h"
+
+#include <stdlib.h>
+
+enum {
+    SOFT_BYTES = 256 << 10, /* of the lanes that may carry much */
+    HARD_BYTES = 64 << 20,
+    CALL_WORDS = 4,  /* FCALL, function, number of keys, key */
+    FRAME_WORDS = 6, /* what is told once for all verbs */
+};
+
+struct batch *batch_create(struct turn *turn)
+{
+    struct batch *batch = calloc(1, sizeof *batch);
+    if (batch == NULL)
+        abort();
+    batch->turn = turn;
+    buf_init(&batch->wire, HARD_BYTES);
+    for (int i = 0; i < LANE_NR; i++)
+        buf_init(&batch->lanes[i].wire, HARD_BYTES);
+    batch_clear(batch);
+    return batch;
+}
+
+static void free_bytes(struct batch *batch)
+{
+    buf_fini(&batch->wire);
+    for (int i = 0; i < LANE_NR; i++)
+        buf_fini(&batch->lanes[i].wire);
+}
+
+void batch_destroy(struct batch *batch)
+{
+    if (batch == NULL)
+        return;
+    free_bytes(batch);
+    free(batch);
+}
+
+void batch_clear(struct batch *batch)
+{
+    if (batch->wire.cap > SOFT_BYTES * 4)
+        free_bytes(batch);
+    for (int i = 0; i < LANE_NR; i++) {
+        struct lane *lane = &batch->lanes[i];
+        buf_clear(&lane->wire);
+        lane->arg_n = lane->call_n = 0;
+        lane->first = NULL;
+        lane->last = &lane->first;
+    }
+    batch->nonce_n = batch->call_n = 0;
+    batch->next = NULL;
+}
+
+void batch_begin(struct batch *batch, struct turn_call *call, enum turn_lane lane, struct str verb)
+{
+    batch->lane = &batch->lanes[lane];
+    call->next = NULL;
+    *batch->lane->last = call;
+    batch->lane->last = &call->next;
+    batch->call_n++;
+    batch->lane->call_n++;
+    wire_put(&batch->lane->wire, verb);
+    buf_lit(&batch->lane->wire, "$3\r\n");
+    batch->argc_at = batch->lane->wire.n;
+    buf_lit(&batch->lane->wire, "000\r\n");
+    batch->argc = 0;
+}
+
+unsigned batch_add_nonce(struct batch *batch, const struct nonce_id *nonce)
+{
+    if (batch->nonce_n == BATCH_CALLS_MAX)
+        abort();
+    batch->nonces[batch->nonce_n++] = *nonce;
+    return batch->nonce_n;
+}
+
+void batch_put(struct batch *batch, struct str argument)
+{
+    wire_put(&batch->lane->wire, argument);
+    batch->argc++;
+}
+
+void batch_put_u64(struct batch *batch, uint64_t argument)
+{
+    wire_put_u64(&batch->lane->wire, argument);
+    batch->argc++;
+}
+
+void batch_end(struct batch *batch)
+{
+    if (batch->argc > TURN_ARGS_MAX)
+        abort();
+    char *digits = batch->lane->wire.at + batch->argc_at;
+    digits[0] = (char)('0' + batch->argc / 100);
+    digits[1] = (char)('0' + batch->argc / 10 % 10);
+    digits[2] = (char)('0' + batch->argc % 10);
+    batch->lane->arg_n += batch->argc + 2;
+    batch->lane = NULL;
+}
+
+bool batch_is_full(const struct batch *batch)
+{
+    return batch->call_n == BATCH_CALLS_MAX ||
+           batch->lanes[LANE_FIRST].wire.n + batch->lanes[LANE_ADD].wire.n > SOFT_BYTES;
+}
+
+void batch_write(struct batch *batch, const char *function, const struct turn_config *config)
+{
+    struct buf *wire = &batch->wire;
+    unsigned word_n = CALL_WORDS + FRAME_WORDS + batch->nonce_n;
+    for (int i = 0; i < LANE_NR; i++)
+        word_n += batch->lanes[i].arg_n;
+    buf_clear(wire);
+    wire_begin(wire, word_n);
+    wire_put(wire, STR("FCALL"));
+    wire_put(wire, str_of(function));
+    wire_put_u64(wire, 1);
+    wire_put(wire, str_of(config->prefix));
+    wire_put(wire, str_of(config->node_id));
+    wire_put_u64(wire, config->lease_ms);
+    wire_put_u64(wire, config->delivery_ms);
+    wire_put_u64(wire, config->max_attempts);
+    wire_put_u64(wire, config->queue_max);
+    wire_put_u64(wire, batch->nonce_n);
+    for (unsigned i = 0; i < batch->nonce_n; i++)
+        wire_put(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});
+    for (int i = 0; i < LANE_NR; i++)
+        buf_put(wire, buf_str(&batch->lanes[i].wire));
+    buf_terminate(wire);
+}

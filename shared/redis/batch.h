@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * batch: the verbs that one turn of the loop collects, lane by lane in Redis's protocol, until they
+ * are sent as one call of the function library (turn.h). It holds bytes and who waits for which
+ * reply; it knows no connection. Of turn.c alone; on the loop's thread.
+ */
+#ifndef PARLEY_REDIS_BATCH_H
+#define PARLEY_REDIS_BATCH_H
+
+#include "shared/base/buf.h"
+#include "shared/redis/turn.h"
+
+enum { BATCH_CALLS_MAX = 128 };
+
+struct lane {
+    struct buf wire;
+    unsigned arg_n, call_n;
+    struct turn_call *first, **last; /* in the order of their replies */
+};
+
+struct batch {
+    struct turn *turn;
+    struct batch *next;
+    struct lane lanes[LANE_NR];
+    struct nonce_id nonces[BATCH_CALLS_MAX];
+    unsigned nonce_n, call_n;
+    struct buf wire; /* the whole call, once batch_write made it */
+    enum err error;  /* of one that is to fail, see turn.c */
+    struct deadline deadline;
+    /* The verb being written; NULL between verbs. */
+    struct lane *lane;
+    size_t argc_at;
+    unsigned argc;
+};
+
+struct batch *batch_create(struct turn *turn) must_check;
+/* Accepts NULL. Its calls are not told: they must have had their replies. */
+void batch_destroy(struct batch *batch);
+/* Makes it as good as new; a batch that grew large gives its memory back. */
+void batch_clear(struct batch *batch);
+
+/* Between begin and end only batch_put calls. A batch takes BATCH_CALLS_MAX verbs. */
+void batch_begin(struct batch *batch, struct turn_call *call, enum turn_lane lane, struct str verb);
+/* Adds a nonce and returns its number, from 1 on. */
+unsigned batch_add_nonce(struct batch *batch, const struct nonce_id *nonce);
+void batch_put(struct batch *batch, struct str argument);
+void batch_put_u64(struct batch *batch, uint64_t argument);
+/* Aborts past TURN_ARGS_MAX arguments. */
+void batch_end(struct batch *batch);
+
+/* No verb should join it any more: it is as large as one call ought to be. */
+bool batch_is_full(const struct batch *batch);
+
+/* Writes `batch->wire`: a call of `function` with the turn's frame (lua/include/turn.lua). Past 64
+ * MiB the buf is over, and the batch must not be sent. */
+void batch_write(struct batch *batch, const char *function, const struct turn_config *config);
+
+#endif

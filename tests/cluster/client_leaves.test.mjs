@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// Clients that leave while their request is parked: the node hears of it at once, not when it has
+// something to say, so nothing is handed over to nobody and nothing waits for nobody.
+import assert from 'node:assert/strict';
+import { eventually, suite } from '../support/harness.mjs';
+import { parked, waiting } from './watch.mjs';
+
+const credits = (cluster) => cluster.redis.cmd('ZRANGE', 'parley:{0}:idle', 0, -1, 'WITHSCORES');
+
+async function send(cluster, path, options) {
+  const socket = await cluster.socket({ node: 0 });
+  socket.write(`GET ${cluster.path(path, options)} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  return socket;
+}
+
+const poll = (cluster) => send(cluster, '/api/get-new-queries', { as: 'Inference_1', query: { Wait: 120 } });
+const lookup = (cluster) => send(cluster, '/api/get-new-lookup', { as: 'Inference_1', query: { Wait: 120 } });
+const check = (cluster, Topic) =>
+  send(cluster, '/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1, Wait: 120 } });
+
+suite('clients that leave', { nodes: 2 }, ({ test, cluster }) => {
+  for (const leave of ['abort', 'reset', 'end']) {
+    test(`parked polls and waiters are let go at once when their clients leave (${leave})`, async () => {
+      const { Topic } = await cluster.add();
+      await cluster.claim();
+      const polls = await Promise.all([poll(cluster), poll(cluster)]);
+      const waiters = await Promise.all([check(cluster, Topic), check(cluster, Topic)]);
+      await parked(cluster, 0, 2);
+      await waiting(cluster, 0, 2);
+      await eventually(async () => (await credits(cluster))[1] === '2', { what: 'two credits are out' });
+      for (const socket of [...polls, ...waiters]) socket[leave]();
+      await parked(cluster, 0, 0);
+      await waiting(cluster, 0, 0);
+      await eventually(async () => (await credits(cluster)).length === 0, { what: 'their credits are taken back' });
+      await cluster.answer({ Topic, Seq: 1 });
+    });
+  }
+
+  test('a client that only ends its sending side reads the answer of a wait that ended', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    for (const [socket, status, body] of [
+      [await poll(cluster), 200, { Topic: null, Queries: null }],
+      [await check(cluster, Topic), 200, { Query: 'What is the meaning of life?', Topic, Seq: 1, Answer: null, Think: null }],
+      [await lookup(cluster), 404, null],
+    ]) {
+      socket.end();
+      const response = await socket.response();
+      assert.equal(response.status, status);
+      if (body) assert.deepEqual(JSON.parse(response.text), body);
+      assert.equal((await socket.closed()).rest, '');
+    }
+    await cluster.answer({ Topic, Seq: 1 });
+  });
+
+  test('a request pipelined behind a parked poll is served after it, on the same connection', async () => {
+    const socket = await poll(cluster);
+    await parked(cluster, 0, 1);
+    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    const { Topic } = await cluster.add({ node: 1 });
+    assert.equal(JSON.parse((await socket.response()).text).Topic, Topic);
+    assert.equal((await socket.response()).status, 200);
+    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    assert.equal((await socket.response()).status, 200);
+    socket.abort();
+    await cluster.answer({ Topic, Seq: 1 });
+  });
+});
