@@ -216,6 +216,16 @@ local function trash_job_elements(j)
     trash_elements(j.space, j.digest, j.doc, j.lease, j.vectors_n)
 end
 
+-- A job that runs is given back: it waits under that new entry, the attempt not counted.
+local function queue_again(j, entry)
+    trash_job_elements(j)
+    drop_entry(j.entry)
+    call('HSET', j.key, 'status', 'QUEUED', 'lease', '', 'attempt', format('%d', j.attempt - 1), 'progress', 0,
+         'consumer', '', 'stolen', '', 'digest', '', 'vectors_n', 0, 'entry', entry, 'updated', now_text)
+    call('HSET', P .. 'doc:' .. j.doc, 'status', 'QUEUED', 'updated', now_text)
+    list_job(j.space, j.id, false)
+end
+
 -- The job is over as DONE or FAILED. It stays as long as it is its document's latest.
 local function end_job(j, status, stage, progress, problem)
     drop_entry(j.entry)
@@ -240,6 +250,7 @@ local function retire_job(job, reason)
     local j = job_of(job)
     if j.is_open then
         drop_entry(j.entry)
+        call('ZREM', P .. 'waiting_jobs', job)
         trash_job_elements(j)
         call('HSET', j.key, 'status', 'CANCELLED', 'updated', now_text)
         call('ZREM', P .. 'recent_jobs:' .. j.space, job)

@@ -54,11 +54,10 @@ static enum err store_text(struct pipeline *p, uint64_t chars)
 /* The renewer keeps the lease while the child works: all there is to tell the child is to stop. */
 static enum err extract(struct pipeline *p, struct str bytes)
 {
-    struct sandbox_wait wait = {.is_stopping = &p->job.must_stop};
     enum extract_kind kind = extract_kind_named(p->job.facts.kind);
     enum extract_fault fault = extract_sniff(kind, bytes);
     if (fault == EXTRACT_FAULT_NONE)
-        fault = extract_text(kind, bytes, &wait, &p->text);
+        fault = extract_text(kind, bytes, &p->job.must_stop, &p->text);
     if (fault == EXTRACT_FAULT_NONE)
         return ERR_OK;
     return stage_must_stop(p) ? stage_stopped(p) : stage_refuse(p, "%s", extract_fault_text(fault));
@@ -68,6 +67,12 @@ enum err stage_parse(struct pipeline *p)
 {
     struct str bytes;
     struct lines reply;
+    if (p->settings->may_pass && !extract_can_read_pdf() &&
+        extract_kind_named(p->job.facts.kind) == EXTRACT_PDF) {
+        (void)stage_refuse(p, "Waiting for an indexer that reads PDF: this one has no pdftotext "
+                              "(package poppler-utils).");
+        return ERR_FILE_TYPE;
+    }
     enum err error = stage_tell(p, JOB_PARSE, 0, "Reading the file");
     if (error != ERR_OK)
         return error;

@@ -2,7 +2,8 @@
  *
  * stages: the steps of a pipeline, one function each, for pipeline.c alone. All return ERR_OK,
  * ERR_FAILED (with the pipeline's `reason`), ERR_DRAINING (the process stops), ERR_LEASE_LOST,
- * ERR_REDIS_LOST or ERR_INTERNAL. Blocking, on the pipeline's thread.
+ * ERR_REDIS_LOST or ERR_INTERNAL; PARSE also ERR_FILE_TYPE (with a reason): not on this machine.
+ * Blocking, on the pipeline's thread.
  */
 #ifndef PARLEY_INDEXER_STAGES_H
 #define PARLEY_INDEXER_STAGES_H

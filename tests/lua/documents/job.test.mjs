@@ -322,7 +322,7 @@ scripts('job_progress', ({ test, cases }) => {
   test('race: the document is deleted while it is indexed: the next word is lost, and nothing of it is left', async (shard) => {
     const verbs = {
       job_progress: ['PARSE', 1, '"m"'], job_upload: [], job_text: [], job_parsed: [5, CAP, 'block'], job_vectors: ['abc', 0, VECTOR],
-      job_store: ['hash', 4, 'exact', 1, CAP, PACK], job_fail: ['"x"'], job_release: [],
+      job_store: ['hash', 4, 'exact', 1, CAP, PACK], job_fail: ['"x"'], job_release: [], job_pass: ['"m"'],
     };
     for (const [verb, args] of Object.entries(verbs)) {
       await shard.cmd('FLUSHALL');
@@ -488,6 +488,69 @@ scripts('job_release', ({ test }) => {
     await assertDocuments(shard, [{ n: 1 }, { n: 2 }]);
     const next = [await i1.take(), await i1.take()];
     assert.deepEqual(next.map(({ job, attempt }) => [job, attempt]), [[jobId(2), '1'], [jobId(1), '1']]);
+  });
+}, BINARY);
+
+scripts('job_pass', ({ test }) => {
+  test('the job waits outside the stream with all its attempts, and who watches is told why', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    const run = await i1.take();
+    await shard.seed({ [`watchers:${ALICE}`]: zset({ n1: Date.now() + 50_000 }) });
+    const pass = ['job_pass', run.job, run.lease, '"Nothing reads PDF here."'];
+    const { replies, events } = await shard.turn([pass, pass]);
+    assert.deepEqual(replies, ['ok', 'lost']);
+    assert.equal(events.length, 1);
+    assert.ok(indexingEvent({ n: 1 }, 'index_progress', 'PARSE', 0, '"Nothing reads PDF here."')(events[0]));
+    assert.equal(await i1.read(), undefined, 'who passed it does not read it again');
+    assert.deepEqual(await pending(shard), []);
+    const [doc, job] = [await shard.get(`doc:${docId(1)}`), await shard.get(`job:${jobId(1)}`)];
+    assert.deepEqual([doc.status, job.status, job.entry, job.attempt, job.lease, job.consumer], ['QUEUED', 'QUEUED', '', '0', '', '']);
+    assert.equal(await shard.get(`upload:${docId(1)}`), 'bytes 1');
+  });
+
+  test('a document that is deleted while its job waits leaves nothing', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    await i1.call('job_pass', await i1.take(), '"m"');
+    assert.equal(await shard.call('doc_delete', 0, ALICE, docId(1)), 'ok');
+    assert.equal(await shard.get('waiting_jobs'), undefined);
+    assert.equal(await shard.call('job_waiting'), 'none');
+  });
+}, BINARY);
+
+scripts('job_waiting', ({ test, cases }) => {
+  cases([{ name: 'nothing waits', call: ['job_waiting'], reply: 'none' }]);
+
+  test('the longest waiting job is begun by one of those who were told it, and is in the stream then', async (shard) => {
+    await upload(shard);
+    await upload(shard, { n: 2 });
+    const i1 = new Indexer(shard);
+    await i1.call('job_pass', await i1.take(), '"m"');
+    await shard.cmd('ZADD', shard.key('waiting_jobs'), 1, jobId(1));
+    await i1.call('job_pass', await i1.take(), '"m"');
+    const [i2, i3] = [new Indexer(shard, 'i2'), new Indexer(shard, 'i3')];
+    assert.deepEqual([await shard.call('job_waiting'), await shard.call('job_waiting')], [jobId(1), jobId(1)]);
+    const run = await i2.begin({ entry: '', job: jobId(1) });
+    assert.equal(run.attempt, '1');
+    assert.equal(await i3.begin({ entry: '', job: jobId(1) }), 'gone');
+    assert.equal(await shard.call('job_waiting'), jobId(2));
+    // An indexer reads the entry that it has now, and leaves it alone.
+    assert.equal(await i1.take(), 'gone');
+    await i2.parsed(run);
+    assert.equal(await i2.store(run), 'ok');
+    assert.deepEqual((await shard.get('jobs')).value ?? [], []);
+  });
+
+  test('a job whose indexer dies after it waited is taken over', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    await i1.call('job_pass', await i1.take(), '"m"');
+    await new Indexer(shard, 'i2').begin({ entry: '', job: jobId(1) });
+    assert.equal(await i1.take(), 'gone');
+    const thief = new Indexer(shard, 'i3');
+    const run = await thief.begin(await thief.steal());
+    assert.deepEqual([run.job, run.attempt], [jobId(1), '2']);
   });
 }, BINARY);
 

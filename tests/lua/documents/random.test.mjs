@@ -124,7 +124,7 @@ class World {
     } else {
       assert.ok(!this.leases.includes(Number(run.lease)) && Number(run.lease) > this.leases.at(-1), 'a lease is new');
       this.leases.push(Number(run.lease));
-      Object.assign(job, { status: 'RUNNING', lease: run.lease, attempt: job.attempt + 1, elements: 0 });
+      Object.assign(job, { status: 'RUNNING', lease: run.lease, attempt: job.attempt + 1, isWaiting: false, elements: 0 });
       assert.deepEqual([run.attempt, run.doc, run.space, run.blocks], [String(job.attempt), job.doc.id, job.doc.space, String(job.doc.text?.length ?? 0)]);
       this.runs.push({ indexer, run, job });
     }
@@ -133,7 +133,24 @@ class World {
   async take() {
     const indexer = new Indexer(this.shard, `i${this.below(3)}`);
     const found = await indexer.read();
+    // One that waited outside the stream has got its entry when it was begun.
+    if (found && this.jobs.get(found.job).status === 'RUNNING') return assert.equal(await indexer.begin(found), 'gone');
     if (found) await this.begin(indexer, found);
+  }
+
+  async pass() {
+    const one = this.someRun();
+    if (!one) return;
+    assert.equal(await one.indexer.call('job_pass', one.run, '"no reader"'), one.isHeld ? 'ok' : 'lost');
+    if (one.isHeld) Object.assign(one.job, { status: 'QUEUED', lease: '', attempt: one.job.attempt - 1, isWaiting: true });
+  }
+
+  async waiting() {
+    const job = await this.shard.call('job_waiting');
+    const known = [...this.jobs.values()].filter(({ isWaiting, status }) => isWaiting && status === 'QUEUED');
+    if (job === 'none') return assert.deepEqual(known, []);
+    assert.ok(known.includes(this.jobs.get(job)));
+    await this.begin(new Indexer(this.shard, `waiter${++this.ids}`), { entry: '', job });
   }
 
   // Whoever runs a job hangs, or is dead, and another one takes it.
@@ -220,7 +237,7 @@ class World {
   }
 
   async step() {
-    const verb = this.pick(['upload', 'upload', 'upload', 'remove', 'reindex', 'take', 'take', 'take', 'steal', 'parsed', 'parsed', 'parsed', 'vectors', 'vectors', 'store', 'store', 'store', 'failed', 'release', 'progress', 'sweep']);
+    const verb = this.pick(['upload', 'upload', 'upload', 'remove', 'reindex', 'take', 'take', 'take', 'steal', 'parsed', 'parsed', 'parsed', 'vectors', 'vectors', 'store', 'store', 'store', 'failed', 'release', 'pass', 'waiting', 'waiting', 'progress', 'sweep']);
     await this[verb]();
     return verb;
   }
@@ -277,7 +294,10 @@ function checkSpace(world, space, keys, left) {
 async function checkJobs(world, shard, keys, left) {
   const open = [...world.jobs.values()].filter((job) => ['QUEUED', 'RUNNING'].includes(job.status));
   const entries = Object.fromEntries((keys.get('jobs')?.value ?? []).map(([id, { job }]) => [job, id]));
-  assert.deepEqual(Object.keys(entries).sort(), open.map((job) => job.id).sort(), 'each open job has one entry');
+  const waiting = Object.keys(keys.get('waiting_jobs')?.value ?? {});
+  left.delete('waiting_jobs');
+  assert.deepEqual(waiting.sort(), open.filter((job) => job.isWaiting).map((job) => job.id).sort(), 'jobs that wait outside the stream');
+  assert.deepEqual([...Object.keys(entries), ...waiting].sort(), open.map((job) => job.id).sort(), 'each other open job has one entry');
   for (const job of world.jobs.values()) {
     const hash = keys.get(`job:${job.id}`);
     left.delete(`job:${job.id}`);
