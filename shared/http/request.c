@@ -161,6 +161,10 @@ void request_start(struct server *server, h2o_req_t *h2o)
     r->id = request_id_of(server, h2o);
     if (server->is_draining)
         h2o->http1_is_persistent = 0;
+    /* First of all: the route says what an error looks like. */
+    const char *allow;
+    struct str method = {h2o->method.base, h2o->method.len};
+    r->route = router_find(server->router, method, r->path, &allow);
     if (header_bytes(h2o) > server->config->header_max_bytes) {
         respond_error(r,
                       h2o->path.len > server->config->header_max_bytes / 2 ? ERR_URI_TOO_LONG
@@ -173,9 +177,6 @@ void request_start(struct server *server, h2o_req_t *h2o)
         respond_error(r, ERR_BAD_REQUEST, "The length of the body is told more than once.");
         return;
     }
-    const char *allow;
-    struct str method = {h2o->method.base, h2o->method.len};
-    r->route = router_find(server->router, method, r->path, &allow);
     if (r->route == NULL) {
         if (allow == NULL) {
             respond_error(r, ERR_NO_ROUTE, NULL);

@@ -5,12 +5,12 @@
 // test fails. The victim's documents, their names and their text hold words that nothing else holds; every
 // answer, every event and all that a model is given are searched for these words and for the ids.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
 import { withEngine } from '../support/asking.mjs';
 import { forgetLimits, formOf, settled, upload, uploadIndexed } from '../support/documents.mjs';
 import { assertOk, suite } from '../support/harness.mjs';
 import { openDesk } from '../support/indexing.mjs';
+import { routesOf } from '../support/routes.mjs';
 import { openWatch } from '../support/websocket.mjs';
 
 const VICTIM = 'User_1';
@@ -18,8 +18,7 @@ const SECRETS = { name: 'Zwetschgenkuchen', text: 'Quitschentee', frontend: 'Mir
 const QUESTION = 'What is the codeword, and when does the vault open?';
 const textOf = (secret, i) => `# Vault ${i}\n\nThe codeword of this vault is ${secret}. The vault opens at noon, the codeword is asked for at the door.\n`;
 
-const SOURCE = readFileSync(new URL('../../services/documents/routes.c', import.meta.url), 'utf8');
-const ROUTES = [...SOURCE.matchAll(/(?:ROUTE\(|\{)"([A-Z]+)",\s*"([^"]+)"/g)].map(([, method, path]) => ({ method, path }));
+const ROUTES = routesOf('services/documents/routes.c');
 
 // A body for each POST that takes one; the others take none.
 const BODIES = {

@@ -19,6 +19,7 @@ import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openRequest, openSocket, openStream, sign, withQuery } from './http.mjs';
 import { ACCOUNTS, SANITIZER, startNode, writeAccounts } from './node.mjs';
+import { assertAllFitted } from './openapi.mjs';
 import { startRedis } from './redis.mjs';
 
 export * from './http.mjs';
@@ -327,6 +328,7 @@ export function suite(name, options, define) {
             ms,
           );
           cluster.checkSanitizers();
+          assertAllFitted();
         } catch (error) {
           cluster.printLogs(marks);
           throw error;

@@ -2,10 +2,12 @@
 //
 // http: what the tests speak to a node: one request over node:http with any method, a body on any
 // method and a deadline that is a failure; a server-sent event reader; a bare socket for bytes that
-// no HTTP library would send. Connections are fresh unless an agent is given.
+// no HTTP library would send. Connections are fresh unless an agent is given. All answers but those on a bare
+// socket are held to docs/openapi.yaml.
 import { createHash, randomBytes } from 'node:crypto';
 import http from 'node:http';
 import net from 'node:net';
+import { assertResponse, eventCheck, noteResponse } from './openapi.mjs';
 
 export const REQUEST_MS = 15_000;
 
@@ -42,7 +44,7 @@ function makeResponse(incoming, body) {
     text,
     json: undefined,
   };
-  if (/^application\/(problem\+)?json\b/.test(incoming.headers['content-type'] ?? '')) {
+  if (incoming.req.method !== 'HEAD' && /^application\/(problem\+)?json\b/.test(incoming.headers['content-type'] ?? '')) {
     response.json = JSON.parse(text);
   }
   return response;
@@ -87,7 +89,11 @@ export function openRequest(base, method, path, options = {}) {
       incoming.on('end', () => {
         clearTimeout(timer);
         try {
-          resolve(makeResponse(incoming, Buffer.concat(chunks)));
+          const answer = makeResponse(incoming, Buffer.concat(chunks));
+          const asked = { method, path, headers: all, body: bytes };
+          assertResponse(asked, answer);
+          if (/^text\/event-stream\b/.test(incoming.headers['content-type'])) eventsOf(answer.text).forEach(eventCheck(asked, answer));
+          resolve(answer);
         } catch (error) {
           fail(error);
         }
@@ -148,6 +154,11 @@ function parseEvent(block) {
   return event;
 }
 
+// The events of a whole stream.
+function eventsOf(text) {
+  return text.split('\n\n').filter((block) => block.trim()).map(parseEvent).filter(({ event }) => event !== ':');
+}
+
 // Opens a text/event-stream and resolves once the headers are there.
 //
 //   stream.status, stream.headers, stream.problem (the JSON body when the status is not 200)
@@ -175,19 +186,21 @@ export function openStream(base, path, { headers = {}, timeout = REQUEST_MS, loc
     request.on('error', reject);
     request.on('response', (incoming) => {
       clearTimeout(timer);
-      resolve(readStream(request, incoming));
+      resolve(readStream(request, incoming, { method: 'GET', path }));
     });
     request.end();
   });
 }
 
-function readStream(request, incoming) {
+function readStream(request, incoming, asked) {
   const events = [];
   const comments = [];
   let raw = '';
   let taken = 0;
   let over = false;
   const waiter = newWaiter();
+  const { statusCode: status, headers } = incoming;
+  const checkEvent = status === 200 ? eventCheck(asked, { status, headers }) : undefined;
   incoming.setEncoding('utf8');
   incoming.on('data', (chunk) => {
     raw += chunk;
@@ -195,7 +208,8 @@ function readStream(request, incoming) {
       const block = raw.slice(taken, end);
       taken = end + 2;
       if (!block.trim()) continue;
-      const event = incoming.statusCode === 200 ? parseEvent(block) : { event: 'body', text: block };
+      const event = status === 200 ? parseEvent(block) : { event: 'body', text: block };
+      if (event.event !== ':') checkEvent?.(event);
       (event.event === ':' ? comments : events).push(event);
     }
     waiter.wake();
@@ -204,7 +218,10 @@ function readStream(request, incoming) {
     over = true;
     waiter.wake();
   };
-  incoming.on('end', finish);
+  incoming.on('end', () => {
+    if (status !== 200) noteResponse(asked, { status, headers, text: raw });
+    finish();
+  });
   incoming.on('close', finish);
   incoming.on('error', finish);
   request.removeAllListeners('error');

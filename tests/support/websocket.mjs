@@ -6,7 +6,10 @@
 //   await socket.next(ms)                         the next message, parsed
 //   await socket.until(type, match, ms)           all up to and with the first of that type that matches
 //   socket.send(text); await socket.close(); await socket.closed() -> code
+//
+// All messages are held to docs/openapi.yaml.
 import WebSocket from 'ws';
+import { messageCheck, noteResponse } from './openapi.mjs';
 
 const MESSAGE_MS = 15_000;
 
@@ -14,11 +17,14 @@ class Watch {
   #messages = [];
   #wakers = new Set();
 
-  constructor(socket) {
+  constructor(socket, path) {
+    const check = messageCheck(path);
     this.socket = socket;
     const wake = () => [...this.#wakers].forEach((waker) => waker());
     socket.on('message', (bytes) => {
-      this.#messages.push(JSON.parse(bytes.toString()));
+      const message = JSON.parse(bytes.toString());
+      check(message);
+      this.#messages.push(message);
       wake();
     });
     socket.on('close', (code) => {
@@ -75,12 +81,15 @@ class Watch {
 
 export function openWatch(url) {
   return new Promise((resolve, reject) => {
+    const { pathname, search } = new URL(url);
     const socket = new WebSocket(url.replace(/^http/, 'ws'), { perMessageDeflate: false });
-    const watch = new Watch(socket);
+    const watch = new Watch(socket, pathname);
     socket.on('unexpected-response', (request, response) => {
       request.destroy();
+      noteResponse({ method: 'GET', path: pathname + search }, { status: response.statusCode, headers: response.headers });
       reject(Object.assign(new Error(`the upgrade was refused with ${response.statusCode}`), { status: response.statusCode }));
     });
+    socket.on('upgrade', ({ statusCode, headers }) => noteResponse({ method: 'GET', path: pathname + search }, { status: statusCode, headers }));
     socket.on('open', () => resolve(watch));
     socket.on('error', reject);
   });

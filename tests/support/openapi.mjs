@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+//
+// openapi: holds what a node answers to docs/openapi.yaml. The clients of http.mjs and websocket.mjs show it every
+// answer; what does not fit fails the request, and the test it belongs to.
+//
+//   loadOpenapi()                             the file, parsed
+//   assertResponse({method, path, body}, {status, headers, text})
+//   noteResponse(request, response)           the same, without throwing: see assertAllFitted
+//   eventCheck(request, response)             a function for each event of a stream; it notes what does not fit
+//   messageCheck(path)                        the same for each message of a WebSocket
+//   assertAllFitted()                         throws the first of what was noted, or of what a test has swallowed
+//
+// An answer fits when its operation lists its status, with that content type, its body and headers are as stated, and
+// it has no member that is not stated. A request that was answered with 2xx must be one that the file allows.
+// Without the packages that it takes from npm nothing is held to anything: tests/http/openapi.test.mjs fails then.
+import { AssertionError } from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const FILE = new URL('../../docs/openapi.yaml', import.meta.url);
+const CACHE = new URL('../../build/test/', import.meta.url);
+const JSON_TYPE = 'application/json';
+const PROBLEM_TYPE = 'application/problem+json';
+const SHOWN = 600;
+
+const require = createRequire(import.meta.url);
+
+// YAML takes its time, and each test file is a process of its own: the first one leaves the JSON for the others.
+export function loadOpenapi() {
+  const text = readFileSync(FILE, 'utf8');
+  const cached = new URL(`openapi-${createHash('sha256').update(text).digest('hex').slice(0, 16)}.json`, CACHE);
+  try {
+    return JSON.parse(readFileSync(cached, 'utf8'));
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+  const document = require('yaml').parse(text);
+  const draft = `${fileURLToPath(cached)}.${process.pid}`;
+  mkdirSync(CACHE, { recursive: true });
+  writeFileSync(draft, JSON.stringify(document));
+  renameSync(draft, cached);
+  return document;
+}
+
+// --- places in the document ------------------------------------------------------------------------
+
+const escape = (key) => String(key).replace(/~/g, '~0').replace(/\//g, '~1');
+const unescape = (key) => key.replace(/~1/g, '/').replace(/~0/g, '~');
+
+// A node of the document and the pointer to it, '#/paths/…'. Its children are looked up through references.
+class Place {
+  constructor(document, pointer, node) {
+    Object.assign(this, { document, pointer, node });
+  }
+
+  get(...keys) {
+    let place = this;
+    for (const key of keys) {
+      if (place.node?.[key] === undefined) return undefined;
+      place = new Place(this.document, `${place.pointer}/${escape(key)}`, place.node[key]).followed();
+    }
+    return place;
+  }
+
+  followed() {
+    const { $ref } = this.node ?? {};
+    if (!$ref || Object.keys(this.node).length > 1) return this;
+    const keys = $ref.split('/').slice(1).map(unescape);
+    return new Place(this.document, '#', this.document).get(...keys);
+  }
+
+  keys() {
+    return Object.keys(this.node);
+  }
+
+  all() {
+    return this.keys().map((key) => this.get(key));
+  }
+}
+
+// Answers have no member that is not stated; whoever reads the file must not rely on that, so it does not say so.
+function closeAnswers(document) {
+  const seen = new Set();
+  const close = (node, isPart) => {
+    if (node === null || typeof node !== 'object' || seen.has(node)) return;
+    seen.add(node);
+    if (node.$ref) close(node.$ref.split('/').slice(1).reduce((at, key) => at[unescape(key)], document), false);
+    if (node.properties && !isPart && node.additionalProperties === undefined) node.unevaluatedProperties = false;
+    for (const [key, value] of Object.entries(node)) {
+      for (const one of Array.isArray(value) ? value : [value]) close(one, key === 'allOf');
+    }
+  };
+  close(document.components.responses, false);
+  for (const methods of Object.values(document.paths)) for (const { responses } of Object.values(methods)) close(responses, false);
+}
+
+function patternOf(path) {
+  return new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`);
+}
+
+// --- the checks ------------------------------------------------------------------------------------
+
+function fail(request, status, what, shown) {
+  const message = `docs/openapi.yaml and the program differ: ${request.method} ${request.path.split('?')[0]}: ${status}: ${what}`;
+  throw new AssertionError({ message: `${message}\n${String(shown).slice(0, SHOWN)}` });
+}
+
+class Checker {
+  #validators = new Map();
+
+  constructor(Ajv, document) {
+    closeAnswers(document);
+    this.ajv = new Ajv({ strict: false, validateSchema: false, validateFormats: false, allErrors: true });
+    this.ajv.addSchema(document, 'openapi');
+    this.root = new Place(document, '#', document);
+    this.patterns = Object.keys(document.paths)
+      .filter((path) => path.includes('{'))
+      .map((path) => [patternOf(path), path]);
+  }
+
+  // What is wrong with a value; undefined: it fits the schema of that place.
+  faultOf(place, value) {
+    let validate = this.#validators.get(place.pointer);
+    if (!validate) {
+      validate = this.ajv.compile({ $ref: `openapi${place.pointer}` });
+      this.#validators.set(place.pointer, validate);
+    }
+    return validate(value) ? undefined : this.ajv.errorsText(validate.errors, { dataVar: '' });
+  }
+
+  // {item, operation}: the path item and the operation that a request names, as far as they are there.
+  find({ method, path }) {
+    const plain = path.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0];
+    const name = this.root.node.paths[plain] ? plain : this.patterns.find(([pattern]) => pattern.test(plain))?.[1];
+    const item = name === undefined ? undefined : this.root.get('paths', name);
+    const also = item?.all().find(({ node }) => node['x-also-methods']?.includes(method));
+    return { item, operation: item?.get(method.toLowerCase()) ?? also };
+  }
+
+  // Where the answer is described; undefined: it may be as it is.
+  describe(request, { status, headers, text }) {
+    const { item, operation } = this.find(request);
+    // libh2o refuses what is no HTTP by itself.
+    if (status === 400 && headers['x-request-id'] === undefined && /^text\/plain/.test(headers['content-type'] ?? '')) return undefined;
+    if (item && !operation && request.method === 'OPTIONS' && status === 204) return undefined;
+    // A node that does not run that service has none of its routes.
+    if (status === 404 && (!operation || text?.includes('"no_route"'))) return this.root.get('components', 'responses', 'NoRoute');
+    if (item && !operation && status === 405) return this.root.get('components', 'responses', 'MethodNotAllowed');
+    const any = { 400: 'BadRequest', 414: 'UriTooLong', 431: 'HeadersTooLarge' }[status];
+    const found = operation ? operation.get('responses', String(status)) : any && this.root.get('components', 'responses', any);
+    return found ?? fail(request, status, 'this status is not listed', text ?? '');
+  }
+
+  checkHeaders(request, { status, headers }, described) {
+    for (const name of described.get('headers')?.keys() ?? []) {
+      const header = described.get('headers', name);
+      const value = headers[name.toLowerCase()];
+      if (value === undefined && header.node.required) fail(request, status, `the header ${name} is missing`, JSON.stringify(headers));
+      if (value === undefined) continue;
+      const fault = this.faultOf(header.get('schema'), header.get('schema').node.type === 'integer' ? Number(value) : value);
+      if (fault) fail(request, status, `the header ${name}: ${fault}`, value);
+    }
+  }
+
+  checkResponse(request, response) {
+    const { status, headers, text } = response;
+    const described = this.describe(request, response);
+    if (!described) return;
+    this.checkHeaders(request, response, described);
+    const type = (headers['content-type'] ?? '').split(';')[0];
+    const content = described.get('content');
+    if (!content) {
+      if (text) fail(request, status, 'a body where none is stated', text);
+      return;
+    }
+    const media = content.get(type);
+    if (!media) fail(request, status, `the content type ${type || '(none)'} is not listed`, text);
+    if (request.method === 'HEAD' || text === undefined) return;
+    const fault = this.faultOf(media.get('schema'), type === JSON_TYPE || type === PROBLEM_TYPE ? JSON.parse(text) : text);
+    if (fault) fail(request, status, fault, text);
+    if (status < 300) this.checkRequest(request, status);
+  }
+
+  // A request that was answered well is one that the file allows.
+  checkRequest(request, status) {
+    const { item, operation } = this.find(request);
+    if (!operation) return;
+    const schema = operation.get('requestBody', 'content', JSON_TYPE, 'schema');
+    const fault = schema && this.faultOf(schema, JSON.parse(String(request.body)));
+    if (fault) fail(request, status, `it was answered, but its body is not allowed: ${fault}`, request.body);
+    const given = new Map();
+    for (const pair of (request.path.split('?')[1] ?? '').split('&')) {
+      const [name, value = ''] = pair.split('=');
+      if (!given.has(name)) given.set(name, value);
+    }
+    const parameters = [...(item.get('parameters')?.all() ?? []), ...(operation.get('parameters')?.all() ?? [])];
+    for (const { node, pointer, document } of parameters) {
+      const text = node.in === 'query' ? given.get(node.name) : undefined;
+      // Where the file tells of no body, what a body says may stand for what is required.
+      if (text === undefined && node.in === 'query' && node.required && (schema || request.body === undefined))
+        fail(request, status, `it was answered without the parameter ${node.name}`, request.path);
+      if (text === undefined || node.schema.type === 'boolean') continue;
+      const value = decodeURIComponent(text);
+      const wrong = this.faultOf(new Place(document, `${pointer}/schema`, node.schema), node.schema.type === 'integer' ? Number(value) : value);
+      if (wrong) fail(request, status, `it was answered, but its ${node.name} is not allowed: ${wrong}`, value);
+    }
+  }
+
+  eventCheck(request, { status, headers }) {
+    const described = this.describe(request, { status, headers });
+    const events = described?.get('content', 'text/event-stream', 'x-events');
+    return ({ event, data }) => {
+      const schema = events?.get(event);
+      if (!schema) fail(request, status, `the event ${event} is not listed`, JSON.stringify(data));
+      const fault = this.faultOf(schema, data);
+      if (fault) fail(request, status, `the event ${event}: ${fault}`, JSON.stringify(data));
+    };
+  }
+
+  messageCheck(path) {
+    const request = { method: 'GET', path };
+    const messages = this.find(request).operation?.get('responses', '101', 'x-messages')?.all();
+    return (message) => {
+      const faults = (messages ?? []).map((schema) => this.faultOf(schema, message));
+      if (faults.every((fault) => fault !== undefined)) fail(request, 101, `the message: ${faults.join('; or ')}`, JSON.stringify(message));
+    };
+  }
+}
+
+let checker;
+const failures = [];
+
+function getChecker() {
+  if (checker === undefined) {
+    try {
+      checker = new Checker(require('ajv/dist/2020').default, loadOpenapi());
+    } catch (error) {
+      if (error.code !== 'MODULE_NOT_FOUND') throw error;
+      checker = null;
+    }
+  }
+  return checker;
+}
+
+// Keeps what it throws: a test may take an exception for a request that failed, and go on; and what comes by itself,
+// an event or a message, has no caller.
+function note(check) {
+  try {
+    check();
+  } catch (error) {
+    failures.push(error);
+    return error;
+  }
+  return undefined;
+}
+
+export function noteResponse(request, response) {
+  return note(() => getChecker()?.checkResponse(request, response));
+}
+
+export function assertResponse(request, response) {
+  const failure = noteResponse(request, response);
+  if (failure) throw failure;
+}
+
+export function eventCheck(request, response) {
+  let check = () => {};
+  note(() => (check = getChecker()?.eventCheck(request, response) ?? check));
+  return (event) => void note(() => check(event));
+}
+
+export function messageCheck(path) {
+  const check = getChecker()?.messageCheck(path) ?? (() => {});
+  return (message) => void note(() => check(message));
+}
+
+export function assertAllFitted() {
+  const [first] = failures.splice(0);
+  if (first) throw first;
+}
