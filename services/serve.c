@@ -5,6 +5,7 @@
  * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
 #include "services/broker/broker.h"
 #include "services/commands.h"
+#include "services/indexer/indexer.h"
 #include "services/probes.h"
 #include "services/serve_help.h"
 #include "services/services.h"
