@@ -66,6 +66,7 @@ struct request {
     bool is_signed;   /* proved by User, Nonce and Hash */
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
+    bool has_left;        /* the client has: `on_left` was called, or would have been */
     bool was_parked;      /* its duration is the wait of a long poll */
     struct param *params; /* of the query, once one was asked for; NULL before */
     size_t param_n;
@@ -76,9 +77,10 @@ struct request {
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
     /* Runs at most once, from the loop, when the client closes its side of the connection while
-     * there is no answer yet; NULL for nothing. Whoever waits for something answers then: a client
-     * that only ended its sending side reads it, and writing to one that is gone makes libh2o let
-     * go of the request. Not of HTTP/2, where `on_gone` comes at once. */
+     * there is no answer yet, or no end of the stream; NULL for nothing. Whoever waits for
+     * something answers then: a client that only ended its sending side reads it, and writing to
+     * one that is gone makes libh2o let go of the request. Not of HTTP/2, where `on_gone` comes at
+     * once. */
     void (*on_left)(struct request *r, void *arg);
     void *on_left_arg;
     void *state; /* the handler's own */
