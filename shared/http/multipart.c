@@ -399,7 +399,7 @@ void multipart_put_filename(struct buf *b, const struct multipart_part *part)
         buf_put(&raw, part->filename);
     }
     struct str s = buf_str(&raw);
-    for (size_t i = s.n; i > 0; i--)
+    for (size_t i = s.at == NULL ? 0 : s.n; i > 0; i--)
         if (s.at[i - 1] == '/' || s.at[i - 1] == '\\') {
             s = (struct str){s.at + i, s.n - i};
             break;
