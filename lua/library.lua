@@ -18,6 +18,7 @@ local verbs = {}
 --- include lua/include/idle.lua
 --- include lua/include/fair.lua
 --- include lua/include/claim.lua
+--- include lua/include/position.lua
 --- include lua/include/outcome.lua
 
 -- A function of Lua has at most 200 locals at a time: these names end with their block.
@@ -40,6 +41,8 @@ do
 --- include lua/documents/job_store.lua
 --- include lua/documents/job_fail.lua
 --- include lua/documents/job_release.lua
+--- include lua/documents/job_pass.lua
+--- include lua/documents/job_waiting.lua
 --- include lua/documents/sweep.lua
 --- include lua/documents/search.lua
 --- include lua/documents/vectors.lua

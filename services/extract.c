@@ -2,14 +2,18 @@
  * extract.c - `parley extract`: prints the text of a document, as indexing sees it. With --parse it
  * is the child that a node or an indexer starts of itself: it reads standard input, parses in this
  * very process, and says by its exit status what was wrong (shared/rag/extract.c has the numbers).
- * Nothing else is done in the child: no settings but its arguments, no log. */
+ * Nothing else is done in the child: no settings but its arguments, no log. Before it looks at the
+ * document it gives up all system calls but a few (shared/rag/sandbox_filter.h). So it opens before
+ * then what it will need, and it ends without the handlers of exit(). */
 #include "services/commands.h"
 
 #include "shared/base/config.h"
 #include "shared/rag/extract.h"
+#include "shared/rag/sandbox_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <iconv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -86,21 +90,38 @@ static bool print_all(struct str text)
     return true;
 }
 
-static int parse(enum extract_kind kind)
+/* The C library reads the table of an encoding from a file when it is first asked for. Later a file
+ * cannot be opened any more, so what a page names is opened here and stays open. */
+static void load_encoding(struct str html)
+{
+    static iconv_t kept;
+    char name[64];
+    struct str charset = extract_find_charset(html);
+    if (charset.n == 0 || charset.n >= sizeof name)
+        return;
+    memcpy(name, charset.at, charset.n);
+    name[charset.n] = 0;
+    kept = iconv_open("UTF-8", name);
+    (void)kept;
+}
+
+static _Noreturn void parse(enum extract_kind kind)
 {
     struct buf bytes, text;
     buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + READ_STEP_BYTES);
     buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
     int status = EXIT_FAILED;
     if (read_all(STDIN_FILENO, &bytes)) {
-        enum extract_fault fault = extract_parse(kind, buf_str(&bytes), &text);
+        enum extract_fault fault = EXTRACT_FAULT_NO_CHILD;
+        if (kind == EXTRACT_HTML)
+            load_encoding(buf_str(&bytes));
+        if (sandbox_confine_parser())
+            fault = extract_parse(kind, buf_str(&bytes), &text);
         status = fault != EXTRACT_FAULT_NONE ? extract_fault_status(fault)
                  : print_all(buf_str(&text)) ? 0
                                              : EXIT_FAILED;
     }
-    buf_fini(&bytes);
-    buf_fini(&text);
-    return status;
+    _exit(status);
 }
 
 static int print_text(const char *path)
@@ -142,9 +163,10 @@ int extract_main(int argc, char **argv)
     }
     if (outcome == CONFIG_READY) {
         const char *kind = config_text(&config, "parse");
-        if (kind != NULL)
-            status = config.argument_n == 0 ? parse(extract_kind_named(str_of(kind)))
-                                            : refuse("--parse reads standard input, no file");
+        if (kind != NULL && config.argument_n == 0)
+            parse(extract_kind_named(str_of(kind)));
+        else if (kind != NULL)
+            status = refuse("--parse reads standard input, no file");
         else if (config.argument_n == 1)
             status = print_text(config.arguments[0]);
         else

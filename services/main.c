@@ -26,6 +26,8 @@ static const struct command {
     {"serve", "run a node: HTTP in front, Redis behind", serve_main},
     {"engine", "run the reference inference engine: pulls questions, pushes answers", engine_main},
     {"ingest", "fill a collection with the documents of folders", ingest_main},
+    {"reindex", "after a change of the embedding model: queue what is of another one",
+     reindex_main},
     {"bench", "load a node with full cycles and print what it did", bench_main},
     {"extract", "print the text of a document", extract_main},
     {"sign", "print a URL with User, Nonce and Hash added", sign_main},

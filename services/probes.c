@@ -4,6 +4,7 @@
 #include "services/probes.h"
 
 #include "services/documents/documents.h"
+#include "shared/http/oidc.h"
 #include "shared/http/respond.h"
 
 #include <stdio.h>
@@ -28,6 +29,27 @@ static void put_dependency(struct buf *b, const char *name, const char *status, 
     buf_printf(b, "\"%s\":{\"status\":\"%s\",\"details\":\"%s\"}", name, status, details);
 }
 
+/* False when the last fetch of its keys failed. Keys that are there go on all the same. */
+static bool put_openid(struct buf *b, const struct oidc *oidc)
+{
+    struct oidc_view view = oidc_look(oidc);
+    char details[128];
+    if (!view.has_ended)
+        snprintf(details, sizeof details, "Its keys are being fetched.");
+    else if (view.key_n == 0)
+        snprintf(details, sizeof details, "It gave no keys: trying again.");
+    else
+        snprintf(details, sizeof details, "%zu keys, fetched %llu s ago%s.", view.key_n,
+                 (unsigned long long)view.age_s,
+                 view.has_failed ? "; the last try failed, and they go on" : "");
+    put_dependency(b, "openid",
+                   view.has_failed   ? "error"
+                   : view.key_n == 0 ? "configured"
+                                     : "connected",
+                   details);
+    return !view.has_failed;
+}
+
 /* Unhealthy: no question can be queued. Degraded: they can, but something that they need is away.
  */
 static void health(struct request *r)
@@ -47,6 +69,10 @@ static void health(struct request *r)
     if (documents != NULL) {
         buf_put_char(b, ',');
         is_whole = documents_put_health(documents, b);
+    }
+    if (r->server->oidc != NULL) {
+        buf_put_char(b, ',');
+        is_whole = put_openid(b, r->server->oidc) && is_whole;
     }
     buf_printf(b, "},\"status\":\"%s\"}",
                !is_up                  ? "unhealthy"

@@ -9,6 +9,7 @@
 #include "services/serve_help.h"
 #include "services/services.h"
 #include "services/settings.h"
+#include "services/web/web.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/http/authenticate.h"
@@ -119,7 +120,7 @@ static void init_services(struct node *node)
 
 static void init_node(struct node *node, unsigned index)
 {
-    const struct route *tables[4] = {probe_routes};
+    const struct route *tables[5] = {probe_routes};
     unsigned table_n = 1;
     unsigned char random[8];
     char hex[17];
@@ -136,8 +137,10 @@ static void init_node(struct node *node, unsigned index)
     node->drain_look.on_expire = on_drain_look;
     if (process.settings.has_broker)
         tables[table_n++] = broker_routes;
-    if (process.settings.has_documents)
+    if (process.settings.has_documents) {
         tables[table_n++] = documents_routes;
+        tables[table_n++] = web_routes;
+    }
     struct queue_config queue = process.settings.queue;
     queue.node_id = node->id;
     queue.on_other_event = on_other_event;
@@ -148,7 +151,7 @@ static void init_node(struct node *node, unsigned index)
                 &node->metrics, tables, node->id);
     init_services(node);
     if (oidc_is_wanted(&process.settings.oidc))
-        node->server.oidc = oidc_create(&node->loop, &process.settings.oidc);
+        node->server.oidc = oidc_create(&node->loop, &process.settings.oidc, &node->metrics);
 }
 
 static void *run_node(void *arg)

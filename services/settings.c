@@ -8,6 +8,7 @@
 #include "services/serve_help.h"
 #include "shared/base/log.h"
 #include "shared/http/peer.h"
+#include "shared/rag/extract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ static bool read_documents(struct settings *s)
         .vectors = config_text(c, "vectors"),
         .public_collection = collection,
         .ask_ms = config_number(c, "ask-seconds") * 1000,
+        .agent_ms = config_number(c, "agent-seconds") * 1000,
     };
     return true;
 }
@@ -92,6 +94,7 @@ static bool read_indexing(struct settings *s)
         .embedder = s->embedder,
         .lease_ms = config_number(c, "job-lease-seconds") * 1000,
         .cap_bytes = config_number(c, "owner-max-mib") << 20,
+        .may_pass = true,
     };
     return vectors_parse_mode(str_of(config_text(c, "vectors")), &s->indexing.vectors) ||
            wrong("vectors", "takes auto, exact or set");
@@ -212,4 +215,9 @@ void settings_print(const struct settings *settings)
     printf("%-18s %zu\n", "accounts read",
            accounts_count(account_book_current(&settings->accounts)));
     printf("%-18s %u\n", "nodes to run", settings->node_n);
+    if (settings->indexer_n > 0)
+        printf("%-18s %s\n", "pdftotext",
+               extract_can_read_pdf() ? "found"
+                                      : "not found: PDF waits for an indexer that has it (package "
+                                        "poppler-utils)");
 }

@@ -16,7 +16,7 @@ end
 -- document the space is gone.
 local function leave_space(space)
     local key = P .. 'space:' .. space
-    if call('EXISTS', P .. 'packs:' .. space) == 0 then call('HDEL', key, 'model', 'dimension', 'vectors', 'digest') end
+    if call('EXISTS', P .. 'packs:' .. space) == 0 then call('HDEL', key, 'model', 'dimension', 'vectors') end
     if call('EXISTS', P .. 'docs:' .. space) == 0 then call('UNLINK', key, P .. 'recent_jobs:' .. space) end
 end
 

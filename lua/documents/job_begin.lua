@@ -1,12 +1,12 @@
 -- job_begin: an indexer that has read an entry of the stream, or took it over, runs its job from here on,
 -- under a new lease. Without an entry (`parley ingest`) the job is run past the stream; its entry stays
--- there, so that others find it if this indexer dies.
+-- there, so that others find it if this indexer dies; one that waits outside the stream gets an entry now.
 -- Guarantees: one lease at a time; the same call again (a lost reply) is the same lease and the same
 --   attempt. What an earlier attempt put into a vector set goes; the text that it stored is gone on with.
 -- Stops this race: an indexer reads the entry of a job that runs already, past the stream or because
 --   another one took it over and was quicker. Only job_steal's word takes a running job away, or, past the
 --   stream where no indexer may ever have read its entry, that nothing was heard of it for so long.
--- KEYS: job:<job>, doc:<doc> hashes, jobs stream, recent_jobs:<space>, trash; meta.
+-- KEYS: job:<job>, doc:<doc> hashes, jobs stream, waiting_jobs, recent_jobs:<space>, trash; meta.
 -- ARGV: entry ('' for none), job, consumer, idle ms (only without an entry: after so long it is taken over).
 -- Returns: ok/lease/attempt/doc/space/stage/kind/filename (JSON)/size/is_reindex/chars/blocks (0: to be
 --   parsed) | gone (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are
@@ -42,6 +42,7 @@ verbs.job_begin = function(a)
     local j = job_of(job)
     if not j.is_open or (entry ~= '' and entry ~= j.entry) then
         drop_entry(entry)
+        if not j.is_open then call('ZREM', P .. 'waiting_jobs', job) end
         return 'gone'
     end
     if j.status == 'RUNNING' and not is_forsaken(j, entry, consumer, idle_ms) then
@@ -56,11 +57,15 @@ verbs.job_begin = function(a)
         return 'spent'
     end
     ensure_group()
+    if j.entry == '' then -- it waited outside the stream
+        call('ZREM', P .. 'waiting_jobs', job)
+        j.entry = put_entry(job)
+    end
     local lease = next_lease()
     local blocks = tonumber(call('HGET', P .. 'doc:' .. j.doc, 'blocks'))
     call('HSET', j.key, 'status', 'RUNNING', 'stage', blocks > 0 and 'CHUNK' or 'PARSE', 'progress', 0,
          'attempt', attempt, 'lease', lease, 'consumer', consumer, 'stolen', '', 'digest', '', 'vectors_n', 0,
-         'updated', now_text)
+         'entry', j.entry, 'updated', now_text)
     call('XCLAIM', P .. 'jobs', GROUP, consumer, 0, j.entry, 'JUSTID')
     call('HSET', P .. 'doc:' .. j.doc, 'status', 'INDEXING', 'updated', now_text)
     list_job(j.space, job, false)

@@ -4,11 +4,6 @@
 verbs.job_release = function(a)
     local j = held_job(args[a], args[a + 1])
     if not j then return 'lost' end
-    trash_job_elements(j)
-    drop_entry(j.entry)
-    call('HSET', j.key, 'status', 'QUEUED', 'lease', '', 'attempt', format('%d', j.attempt - 1), 'progress', 0,
-         'consumer', '', 'stolen', '', 'digest', '', 'vectors_n', 0, 'entry', put_entry(j.id), 'updated', now_text)
-    call('HSET', P .. 'doc:' .. j.doc, 'status', 'QUEUED', 'updated', now_text)
-    list_job(j.space, j.id, false)
+    queue_again(j, put_entry(j.id))
     return 'ok'
 end

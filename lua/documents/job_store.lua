@@ -2,33 +2,38 @@
 -- its text and its elements are out, the job is done.
 -- Stops this race: two indexers end the same job. The lease of one of them is over.
 -- A space has one embedding model, and keeps its vectors in one way: what is searched already decides.
---   A reindexing may bring another model, since a space gets there document by document.
+--   A reindexing may bring another model, since a space gets there document by document. Until it is there,
+--   a search compares the vectors of its own model only, and finds the other documents by their words.
 -- KEYS: job:<job>, doc:<doc>, pack:<doc>:<generation>, text:<doc>:<n>, space:<space>, packs:<space>, jobs,
 --   recent_jobs:<space>, trash; meta.
 -- ARGV: job, lease, model, dimension, vectors (exact | set), chunks, cap (bytes), pack.
--- Returns: ok | lost | mismatch/model/vectors (those of the space) | full/used/cap
+-- Returns: ok | lost | mismatch/model/dimension/vectors (those of the space) | full/used/cap
 -- Wakes: watching nodes.  Repeatable: yes.
 
 -- Does another document of the space need another model, or its vectors elsewhere?
-local function is_mismatch(j, d, s, model, backend)
+local function is_mismatch(j, d, s, model, dimension, backend)
     local others = call('HLEN', P .. 'packs:' .. j.space) - (d.generation ~= '0' and 1 or 0)
     if others == 0 then return false end
-    if s.model ~= model then return j.is_reindex ~= '1' end
+    if s.model ~= model or s.dimension ~= dimension then return j.is_reindex ~= '1' end
     return s.vectors ~= backend
 end
 
-local function swap_pack(j, d, pack, chunks, model, backend)
+-- What the job has in a vector set; that of a pack with its vectors in it goes.
+local function settle_elements(j, backend)
+    if backend ~= 'set' then
+        trash_job_elements(j)
+        j.digest, j.vectors_n = '', '0'
+    end
+end
+
+local function swap_pack(j, d, pack, chunks, model, dimension)
     call('SET', pack_key(j.doc, j.lease), pack)
     if d.generation ~= '0' then
         call('UNLINK', pack_key(j.doc, d.generation))
         trash_elements(j.space, d.vectors, j.doc, d.generation, d.vectors_n)
     end
     if d.old_text ~= '' then call('UNLINK', text_key(j.doc, d.old_text)) end
-    if backend ~= 'set' then
-        trash_job_elements(j)
-        j.digest, j.vectors_n = '', '0'
-    end
-    call('HSET', d.key, 'generation', j.lease, 'chunks', chunks, 'model', model,
+    call('HSET', d.key, 'generation', j.lease, 'chunks', chunks, 'model', model, 'dimension', dimension,
          'vectors', j.digest, 'vectors_n', j.vectors_n, 'old_text', '', 'old_text_bytes', 0, 'status', 'INDEXED',
          'updated', now_text)
     call('HSET', P .. 'packs:' .. j.space, j.doc, j.lease)
@@ -41,13 +46,17 @@ verbs.job_store = function(a)
     local j, seen = held_job(args[a], lease)
     if not j then return seen.status == 'DONE' and seen.lease == lease and 'ok' or 'lost' end
     local d = document_of(j.space, j.doc)
-    local s = fields(P .. 'space:' .. j.space, 'model', 'vectors', 'bytes')
-    if is_mismatch(j, d, s, model, backend) then return 'mismatch\n' .. s.model .. '\n' .. s.vectors end
+    local s = fields(P .. 'space:' .. j.space, 'model', 'dimension', 'vectors', 'bytes')
+    if is_mismatch(j, d, s, model, dimension, backend) then
+        return concat({'mismatch', s.model, s.dimension, s.vectors}, '\n')
+    end
     local going = call('STRLEN', pack_key(j.doc, d.generation)) + d.old_text_bytes
-    if s.bytes - going + #pack > cap then return 'full\n' .. s.bytes .. '\n' .. format('%d', cap) end
-    swap_pack(j, d, pack, chunks, model, backend)
-    call('HSET', P .. 'space:' .. j.space, 'model', model, 'dimension', dimension, 'vectors', backend,
-         'digest', j.digest)
+        + elements_bytes(d.vectors_n, d.dimension)
+    local coming = #pack + (backend == 'set' and elements_bytes(j.vectors_n, dimension) or 0)
+    if s.bytes - going + coming > cap then return 'full\n' .. s.bytes .. '\n' .. format('%d', cap) end
+    settle_elements(j, backend)
+    swap_pack(j, d, pack, chunks, model, dimension)
+    call('HSET', P .. 'space:' .. j.space, 'model', model, 'dimension', dimension, 'vectors', backend)
     call('HINCRBY', P .. 'space:' .. j.space, 'chunks', format('%d', chunks - d.chunks))
     change_space(j.space)
     end_job(j, 'DONE', 'STORE', 100, '')

@@ -1,7 +1,7 @@
 -- job_vectors: puts vectors of a job into the space's vector set (Redis 8). They are found once the job is
 -- stored; if that never happens they go with the job.
--- KEYS: job:<job>, vectors:<space>:<model digest> vector set.
--- ARGV: job, lease, model digest, first chunk, then n vectors (float32, little-endian).
+-- KEYS: job:<job>, vectors:<space>:<digest> vector set.
+-- ARGV: job, lease, digest (embedding_of), first chunk, then n vectors (float32, little-endian).
 -- Returns: ok | lost.  Wakes: nobody.  Repeatable: yes.
 verbs.job_vectors = function(a)
     local j = held_job(args[a], args[a + 1])

@@ -1,7 +1,8 @@
 -- packs: the packs that a node has not got yet. As many as fit, from the first on: the caller asks again for
 -- the rest. What is gone is told with an empty pack.
 -- KEYS: doc:<doc> hashes, pack:<doc>:<generation> strings.  ARGV: space, then doc and generation each.
--- Returns: per document five parts: doc, generation, filename (JSON), url (JSON or ''), pack.
+-- Returns: per document six parts: doc, generation, filename (JSON), url (JSON or ''), digest of what its vectors
+--   are of (embedding_of), pack.
 --   PACKS_BYTES, but one at least.
 -- Wakes: nobody.  Repeatable: yes.
 local PACKS_BYTES = 4194304
@@ -9,17 +10,20 @@ local PACKS_BYTES = 4194304
 verbs.packs = function(a)
     local space, last, reply, bytes = args[a], a + args[a - 1] - 1, {}, 0
     for i = a + 1, last - 1, 2 do
-        local doc, generation, pack = args[i], args[i + 1], ''
-        local d = fields(P .. 'doc:' .. doc, 'space', 'filename', 'url')
+        local doc, generation, pack, embedding = args[i], args[i + 1], '', ''
+        local d = fields(P .. 'doc:' .. doc, 'space', 'filename', 'url', 'model', 'dimension')
         if d.space == space then
             local key = pack_key(doc, generation)
             bytes = bytes + call('STRLEN', key)
             if bytes > PACKS_BYTES and #reply > 0 then break end
             pack = call('GET', key) or ''
+            embedding = embedding_of(d.model, d.dimension)
         else
             d = {}
         end
-        for _, one in ipairs({doc, generation, d.filename or '', d.url or '', pack}) do put_part(reply, one) end
+        for _, one in ipairs({doc, generation, d.filename or '', d.url or '', embedding, pack}) do
+            put_part(reply, one)
+        end
     end
     return concat(reply)
 end

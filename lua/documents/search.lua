@@ -1,10 +1,12 @@
 -- search: what a search of a space needs of Redis: which packs are searched now, if the node's own are
 -- others, and the nearest elements of its vector set, if it has one. The node ranks (shared/rag/index.h).
+-- A vector set holds the vectors of one model and dimension. The one that is asked is that of the question's
+-- own vector, whatever other ones the space has while it goes from one model to the next.
 -- Elements that go, or belong to a job under way, are left out here: more than wanted are asked for.
--- KEYS: space:<space>, packs:<space> hashes, vectors:<space>:<model digest> vector set; include/limit.lua.
+-- KEYS: space:<space>, packs:<space> hashes, vectors:<space>:<digest> vector set; include/limit.lua.
 -- ARGV: nonce, space, limits, known version ('' for none), count, vector (float32, little-endian; '' for
---   none), its model.
--- Returns: replay | limited/retry ms/limit/window s | ok/version/model/dimension/vectors/n, then n lines
+--   none), digest of its model and dimension (embedding_of).
+-- Returns: replay | limited/retry ms/limit/window s | ok/version/n, then n lines
 --   "<doc> <generation>" of all documents (none when the version is the known one), NUL, then lines
 --   "<doc> <generation> <chunk> <similarity>" (cosine, -1 to 1; the nearest first) of the vector set.
 -- Wakes: nobody.  Repeatable: yes, but counts again.
@@ -13,6 +15,7 @@ local SEARCH_EF, NEAR_SPARE, NEAR_MAX = 30, 10, 4096
 -- The `n` nearest of what is searched now, as lines.
 local function nearest(space, digest, vector, n)
     local key, packs = P .. 'vectors:' .. space .. ':' .. digest, P .. 'packs:' .. space
+    if n == 0 or vector == '' or call('EXISTS', key) == 0 then return '' end
     local wanted = min(n + NEAR_SPARE, NEAR_MAX)
     while true do
         local found = call('VSIM', key, 'FP32', vector, 'WITHSCORES', 'COUNT', wanted, 'EF', max(SEARCH_EF, wanted))
@@ -35,17 +38,12 @@ verbs.search = function(a)
     local space, known, count, vector = args[a + 1], args[a + 3], tonumber(args[a + 4]), args[a + 5]
     local refused = admit(args[a + 2])
     if refused then return refused end
-    local s = fields(P .. 'space:' .. space, 'version', 'model', 'dimension', 'vectors', 'digest')
-    local version = s.version or '0'
-    local text = {'ok', version, s.model or '', s.dimension or '0', s.vectors or '', ''}
+    local version = call('HGET', P .. 'space:' .. space, 'version') or '0'
+    local text = {'ok', version, ''}
     if version ~= known then
         local packs = call('HGETALL', P .. 'packs:' .. space)
         for i = 1, #packs, 2 do text[#text + 1] = packs[i] .. ' ' .. packs[i + 1] end
     end
-    text[6] = #text - 6
-    local near = ''
-    if s.vectors == 'set' and s.model == args[a + 6] and #vector > 0 and #vector == 4 * s.dimension and count > 0 then
-        near = nearest(space, s.digest, vector, count)
-    end
-    return concat(text, '\n') .. '\0' .. near
+    text[3] = #text - 3
+    return concat(text, '\n') .. '\0' .. nearest(space, args[a + 6], vector, count)
 end

@@ -5,7 +5,8 @@
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, docs:<space> zset, space:<space>, shas:<space>,
 --   paths:<space> hashes, jobs stream; include/limit.lua, include/documents.lua.
 -- ARGV: nonce, space, limits, doc, job (new ids), filename (JSON), type, kind, size, sha (hex), bytes,
---   cap (bytes), path (name or ''), url (JSON or '').
+--   cap (bytes), path (name or ''), url (JSON or ''), is_reindex (1: it may bring another model into the space;
+--   may be left out).
 -- Returns: ok/doc/job | duplicate/doc/job/status | limited/retry ms/limit/window s | full/used/cap | many
 --   (documents) | replay
 -- Wakes: whoever reads the stream; watching nodes, if a job is cancelled.  Repeatable: duplicate then.
@@ -25,8 +26,8 @@ local function create_document(space, doc, sha, path)
         call('HSET', P .. 'shas:' .. space, sha, doc)
     end
     call('HSET', P .. 'doc:' .. doc, 'space', space, 'created', created, 'path', path, 'generation', 0, 'chunks', 0,
-         'model', '', 'vectors', '', 'vectors_n', 0, 'bytes', 0, 'text', '', 'text_bytes', 0, 'old_text', '',
-         'old_text_bytes', 0)
+         'model', '', 'dimension', 0, 'vectors', '', 'vectors_n', 0, 'bytes', 0, 'text', '', 'text_bytes', 0,
+         'old_text', '', 'old_text_bytes', 0)
 end
 
 verbs.upload = function(a)
@@ -66,6 +67,6 @@ verbs.upload = function(a)
          'size', args[a + 8], 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', now_text, 'job', job,
          'chars', 0, 'blocks', 0)
     count_bytes(doc, space)
-    start_job(space, doc, job, 'PARSE', false)
+    start_job(space, doc, job, 'PARSE', tonumber(args[a - 1]) > 14 and args[a + 14] == '1')
     return 'ok\n' .. doc .. '\n' .. job
 end

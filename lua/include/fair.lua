@@ -8,6 +8,7 @@
 -- last turn, that is where it starts (the zset served, user -> virtual time; it goes when there is no
 -- work left to be fair about).
 
+local USERS_MAX = 1000 -- of a model, in what operators look at
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 
 local function models_with_work()
@@ -91,30 +92,6 @@ local function charge(model, user, vt, weight, has_more)
         local theirs = models_now[i] ~= model and tonumber(call('ZSCORE', turns, user))
         if theirs and theirs ~= FRONT then call('ZADD', turns, 'GT', ends, user) end
     end
-end
-
--- How many topics would be served before the topic at `rank` in this user's queue: its own
--- earlier ones, and of every other user those whose virtual time comes first (all counted with
--- weight 1). Looks at `USERS_MAX` users.
-local USERS_MAX = 1000
-local function position_in_turns(model, user, rank)
-    local mine = tonumber(call('ZSCORE', P .. 'turns:' .. model, user))
-    if not mine then return rank end
-    local vt = max(mine, meta_load().vt) + rank
-    local before = rank
-    local others = call('ZRANGE', P .. 'turns:' .. model, 0, USERS_MAX - 1, 'WITHSCORES')
-    for i = 1, #others, 2 do
-        if others[i] ~= user then
-            local theirs = max(tonumber(others[i + 1]), meta.vt)
-            local turns = ceil(vt - theirs)
-            if vt - theirs == turns and others[i] < user then turns = turns + 1 end
-            if turns > 0 then
-                local has = call('ZCARD', P .. 'open:' .. model .. ':' .. others[i])
-                before = before + min(turns, has)
-            end
-        end
-    end
-    return before
 end
 
 -- Answers a second over the last two minutes; nil while there were none.

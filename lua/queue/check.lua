@@ -1,27 +1,11 @@
 -- check: what became of a query; while it has no outcome the node is written down as waiting for it.
 -- Looking and registering are one atom, so no answer falls between them.
--- KEYS: t:<topic>, open:<model>:<user>, turns:<model>.
--- ARGV: nonce, topic, seq, user (name: must have a part in the topic; '' for any), is_waiting ('1').
+-- KEYS: t:<topic>; include/position.lua (what is before an Open query).
+-- ARGV: nonce, topic, seq, user (name: must have a part in the topic; '' for any), look ('1': and wait;
+--   '0': with the position, which costs a look at the queue; '-': without).
 -- Returns: missing | replay | wait (nothing yet, registered) | <outcome as text, with status Open or
---   Pending too, then position/eta ('' unless Open)>
+--   Pending too, then position/eta ('' unless Open and asked for)>
 -- Wakes: nobody.  Repeatable: yes.
-local function position_of(topic, seq, open)
-    local before_in_topic, mine = 0, nil
-    for item in gmatch(open, '[^;]+') do
-        if match(item, '^%d+') == seq then
-            mine = item
-            break
-        end
-        before_in_topic = before_in_topic + 1
-    end
-    if not mine then return '', '' end
-    local model, user = match(mine, '^%d+ %d+ (%S+) (%S+)')
-    local queue = P .. 'open:' .. model .. ':' .. user
-    local rank = call('ZRANK', queue, topic) or 0
-    local position = position_in_turns(model, user, rank) + before_in_topic
-    return format('%d', position), eta_seconds(position)
-end
-
 verbs.check = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, seq, user = args[a + 1], args[a + 2], args[a + 3]
@@ -36,6 +20,7 @@ verbs.check = function(a)
         return 'wait'
     end
     if first then return 'Pending\n' .. row .. '\n\n\n\n\n\n\n' end
+    if args[a + 4] == '-' then return 'Open\n' .. row .. '\n\n\n\n\n\n\n' end
     local position, eta = position_of(topic, seq, call('HGET', key, 'open') or '')
     return 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
 end

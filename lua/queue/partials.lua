@@ -1,5 +1,5 @@
 -- partials: the state of a query and the pieces of its answer behind an event id, for streams.
--- KEYS: t:<topic>, partials:<topic>:<seq> stream.
+-- KEYS: t:<topic>, partials:<topic>:<seq> stream; include/position.lua.
 -- ARGV: topic, seq, after ("<attempt>-<n>", '0-0' for all).
 -- Returns: missing | <check's reply, registered as waiting>, NUL, then per piece its id, kind
 --   and text, each as <length>:<bytes>.  PIECES_MAX a call: the caller asks again from the last one.

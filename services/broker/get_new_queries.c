@@ -12,10 +12,6 @@
  * with the answer the claim is confirmed, or given back when the write failed. */
 #include "services/broker/handlers.h"
 
-#include <stdio.h>
-
-enum { INFO_MAX = 560 };
-
 struct get_new_queries {
     struct request *r;
     struct poll poll;
@@ -147,7 +143,6 @@ void broker_get_new_queries(struct request *r)
 {
     struct str models, engine = request_param(r, "Engine");
     uint64_t wait_s;
-    char info[INFO_MAX];
     if (!request_param_u64(r, "Wait", 0, WAIT_MAX_S, 100, &wait_s) ||
         !store_models_param(r, &models))
         return;
@@ -171,12 +166,16 @@ void broker_get_new_queries(struct request *r)
     if (engine.n > 0)
         op->poll.engine = store_name(r, engine);
     bool may_park = wait_s > 0 && !r->server->is_draining;
-    int n = snprintf(info, sizeof info, "{\"Models\":\"%.*s\"}", STR_ARG(models));
+    struct buf *info = &r->server->scratch;
+    buf_clear(info);
+    buf_lit(info, "{\"Models\":\"");
+    buf_put(info, models);
+    buf_lit(info, "\"}");
     if (may_park) {
         r->was_parked = true;
         loop_set_deadline(r->server->loop, &op->deadline, wait_s * 1000);
     }
     queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, models, &r->nonce,
-                     may_park, (struct str){info, (size_t)n});
+                     may_park, buf_str(info));
     r->nonce.is_set = false;
 }

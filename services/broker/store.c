@@ -154,7 +154,9 @@ bool store_models_param(struct request *r, struct str *ret_models)
 
 void store_put_key(struct buf *b, const char *name)
 {
-    buf_printf(b, ",\"%s\":", name);
+    buf_lit(b, ",\"");
+    buf_put(b, str_of(name));
+    buf_lit(b, "\":");
 }
 
 static void put_or_null(struct buf *b, struct str json, bool nothing_is_empty_list)

@@ -2,8 +2,8 @@
  *
  * agent: one run of the agent: a plan, some tool calls within the owner's documents, an answer. Its
  * model may loop, make up passages or write broken JSON: what a run does is bounded by what is here
- * (calls, time, passages), never by what the model says. agent.c decides, agent_trace.c tells the
- * client. In the request's memory, on the loop's thread.
+ * (calls, time, passages), never by what the model says. agent.c decides, agent_tools.c searches,
+ * agent_trace.c tells the client. In the request's memory, on the loop's thread.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_AGENT_H
 #define PARLEY_SERVICES_DOCUMENTS_AGENT_H
@@ -12,7 +12,12 @@
 #include "services/documents/model_reply.h"
 #include "shared/http/stream.h"
 
-enum { AGENT_CALLS_MAX = 5, AGENT_QUESTION_MAX_CHARS = 2000 };
+enum {
+    AGENT_CALLS_MAX = 5,
+    AGENT_QUESTION_MAX_CHARS = 2000,
+    AGENT_SEARCH_N = 5, /* passages that one search returns */
+    AGENT_LINE_MAX_BYTES = 4096,
+};
 
 enum agent_state {
     AGENT_FINDING,   /* is there anything to be found? */
@@ -33,6 +38,7 @@ struct agent {
     bool returns_trace, is_stream;
     bool is_again; /* the model was told that its last reply was no good */
     struct presence presence;
+    struct deadline deadline; /* of the whole run */
     struct stream stream;
     struct question *model;
     struct retrieval *first;                     /* of the question itself */
@@ -65,9 +71,21 @@ void agent_refuse(struct agent *agent, const struct refusal *refusal);
 /* From here on there is something to tell: a stream begins. */
 void agent_begin(struct agent *agent);
 
+/* --- agent_tools.c ---------------------------------------------------------------------------- */
+
+/* Does what a model chose, and goes on with agent_go_on or agent_answer. */
+void agent_use_tool(struct agent *agent, const struct agent_step *chosen);
+/* Where no tool returned anything: the question is searched for as it is. */
+void agent_search_plainly(struct agent *agent);
+
 /* --- agent.c ---------------------------------------------------------------------------------- */
 
 void agent_start(struct agent *agent);
+/* The next step, or the answer when there may be no more steps. */
+void agent_go_on(struct agent *agent);
+void agent_answer(struct agent *agent);
+/* Nobody looks at the clock or after the client any more: before it is answered. */
+void agent_end(struct agent *agent);
 void agent_fini(struct agent *agent);
 
 #endif

@@ -72,12 +72,6 @@ void agent_begin(struct agent *agent)
     stream_start(&agent->stream);
 }
 
-static void end(struct agent *agent)
-{
-    agent->state = AGENT_ENDED;
-    presence_stop(&agent->presence);
-}
-
 void agent_complete(struct agent *agent, struct str answer, const struct citations *citations)
 {
     struct buf b;
@@ -96,7 +90,7 @@ void agent_complete(struct agent *agent, struct str answer, const struct citatio
     else
         buf_lit(&b, "[]");
     buf_put_char(&b, '}');
-    end(agent);
+    agent_end(agent);
     if (agent->stream.is_started) {
         stream_put(&agent->stream, "complete", STR(""), buf_str(&b));
         stream_end(&agent->stream);
@@ -108,7 +102,7 @@ void agent_complete(struct agent *agent, struct str answer, const struct citatio
 
 void agent_refuse(struct agent *agent, const struct refusal *refusal)
 {
-    end(agent);
+    agent_end(agent);
     if (!agent->stream.is_started) {
         refusal_respond(agent->r, refusal);
         return;

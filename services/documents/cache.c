@@ -215,27 +215,35 @@ static void end_load(struct load *load, enum err error)
 static void ask_for_packs(struct load *load);
 
 /* Five parts a document, in the order that they were asked for, as many as fitted. */
+/* Takes one document off the reply; false when there is none left. */
+static bool take_pack(struct load *load, struct lines *parts)
+{
+    struct str generation, embedding;
+    struct rag_parts new;
+    if (!lines_next_part(parts, &new.id) || !lines_next_part(parts, &generation) ||
+        !lines_next_part(parts, &new.title_json) || !lines_next_part(parts, &new.url_json) ||
+        !lines_next_part(parts, &embedding) || !lines_next_part(parts, &new.pack))
+        return false;
+    new.embedding = rag_embedding(embedding);
+    new.text = (struct str){NULL, 0};
+    if (new.pack.n > 0 &&
+        (!str_parse_u64(generation, &new.generation) || !rag_index_put(load->space->index, &new)))
+        log_write(LOG_ERROR, "a stored search index is damaged: reindex the document",
+                  LOG_STR("document", new.id));
+    return true;
+}
+
 static void on_packs(struct turn_call *call, enum err error, struct str reply)
 {
     struct load *load = H2O_STRUCT_FROM_MEMBER(struct load, call, call);
     struct lines parts = lines_of(reply);
-    struct str doc, generation, title, url, pack;
-    uint64_t number;
     size_t came_n = 0;
     if (error != ERR_OK) {
         end_load(load, error);
         return;
     }
-    while (lines_next_part(&parts, &doc) && lines_next_part(&parts, &generation) &&
-           lines_next_part(&parts, &title) && lines_next_part(&parts, &url) &&
-           lines_next_part(&parts, &pack)) {
-        came_n++;
+    for (; take_pack(load, &parts); came_n++)
         metrics_add(load->cache->metrics, METRIC_PACKS_FETCHED, 1);
-        if (pack.n > 0 && (!str_parse_u64(generation, &number) ||
-                           !rag_index_put(load->space->index, doc, number, title, url, pack)))
-            log_write(LOG_ERROR, "a stored search index is damaged: reindex the document",
-                      LOG_STR("document", doc));
-    }
     if (came_n == 0 || came_n > load->asked_n) {
         end_load(load, ERR_INTERNAL);
         return;

@@ -34,8 +34,19 @@ static void put_job(struct buf *b, struct lines *lines)
     buf_put_char(b, '}');
 }
 
-/* Takes a document's 14 lines. Returns when it was created. */
-static struct str put_document(struct buf *b, struct lines *lines, bool has_chunk_count)
+/* Is what is searched of a document of another embedding model than this node embeds questions
+ * with, or than its owner's other documents are of by now? Takes two lines. */
+static bool takes_needs_reindex(struct request *r, struct lines *lines)
+{
+    struct str model = lines_next(lines);
+    bool is_old = lines_next_u64(lines) != 0;
+    return is_old ||
+           (model.n > 0 && !str_eq(model, str_of(documents_of(r)->settings->embedder->name)));
+}
+
+/* Takes a document's 16 lines. Returns when it was created. */
+static struct str put_document(struct request *r, struct buf *b, struct lines *lines,
+                               bool has_chunk_count)
 {
     buf_lit(b, "{\"id\":");
     buf_put_json(b, lines_next(lines));
@@ -61,7 +72,8 @@ static struct str put_document(struct buf *b, struct lines *lines, bool has_chun
     lines_next(lines); /* path */
     buf_lit(b, ",\"latestJob\":");
     put_job(b, lines);
-    buf_put_char(b, '}');
+    buf_lit(b, ",\"needsReindex\":");
+    buf_put(b, takes_needs_reindex(r, lines) ? STR("true}") : STR("false}"));
     return created;
 }
 
@@ -85,7 +97,7 @@ static void on_page(struct request *r, enum err error, struct str reply)
     for (uint64_t i = 0; i < n && lines_are_left(&lines); i++) {
         if (list->json.at[list->json.n - 1] != '[')
             buf_put_char(&list->json, ',');
-        before = put_document(&list->json, &lines, false);
+        before = put_document(r, &list->json, &lines, false);
     }
     if (n >= PAGE_DOCS) {
         ask_for_page(r, before);
@@ -151,7 +163,7 @@ static void on_shown(struct request *r, enum err error, struct str reply)
     if (documents_refuse(r, error, lines_next(&lines), &lines))
         return;
     buf_clear(b);
-    put_document(b, &lines, true);
+    put_document(r, b, &lines, true);
     respond_json(r, 200, buf_str(b));
 }
 
@@ -162,7 +174,10 @@ void documents_show(struct request *r)
         turn_end(turn);
 }
 
-static void on_deleted(struct request *r, enum err error, struct str reply)
+/* Answers a verb on one document: {"documentId", …} with `status`, and the job where the verb
+ * started one. */
+static void answer_verb(struct request *r, enum err error, struct str reply, int http_status,
+                        const char *status)
 {
     struct lines lines = lines_of(reply);
     const struct str *id = r->state;
@@ -170,10 +185,19 @@ static void on_deleted(struct request *r, enum err error, struct str reply)
     if (documents_refuse(r, error, lines_next(&lines), &lines))
         return;
     buf_clear(b);
-    buf_lit(b, "{\"status\":\"OK\",\"documentId\":");
+    buf_lit(b, "{\"documentId\":");
     buf_put_json(b, *id);
-    buf_put_char(b, '}');
-    respond_json(r, 200, buf_str(b));
+    if (lines_are_left(&lines)) {
+        buf_lit(b, ",\"jobId\":");
+        buf_put_json(b, lines_next(&lines));
+    }
+    buf_printf(b, ",\"status\":\"%s\"}", status);
+    respond_json(r, http_status, buf_str(b));
+}
+
+static void on_deleted(struct request *r, enum err error, struct str reply)
+{
+    answer_verb(r, error, reply, 200, "OK");
 }
 
 void documents_delete(struct request *r)
@@ -185,18 +209,7 @@ void documents_delete(struct request *r)
 
 static void on_reindexed(struct request *r, enum err error, struct str reply)
 {
-    struct lines lines = lines_of(reply);
-    const struct str *id = r->state;
-    struct buf *b = &r->server->scratch;
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
-        return;
-    buf_clear(b);
-    buf_lit(b, "{\"documentId\":");
-    buf_put_json(b, *id);
-    buf_lit(b, ",\"jobId\":");
-    buf_put_json(b, lines_next(&lines));
-    buf_lit(b, ",\"status\":\"QUEUED\"}");
-    respond_json(r, 202, buf_str(b));
+    answer_verb(r, error, reply, 202, "QUEUED");
 }
 
 void documents_reindex(struct request *r)

@@ -92,28 +92,37 @@ static void put_url(struct buf *json, struct str url)
         buf_put_json(json, url);
 }
 
+static bool is_of_model(const struct collection *c, struct str model, struct str dimension)
+{
+    uint64_t number = 0;
+    return str_eq(model, str_of(c->pipeline->settings->embedder->name)) &&
+           (!c->is_reindex || (str_parse_u64(dimension, &number) && number == c->dimension));
+}
+
 enum err collection_compare(struct collection *c, const struct collection_entry *entry,
                             struct str sha, struct str url, enum file_change *ret_change)
 {
     struct buf key, url_json;
     struct sync_answer answer;
-    struct str words[] = {STR("HMGET"), put_key(&key, c, "doc:", str_of(entry->doc)), STR("sha"),
-                          STR("status"), STR("url")};
-    enum err error = sync_command(c->pipeline->sync, words, 5, 0, &answer);
+    struct str words[] = {STR("HMGET"),    put_key(&key, c, "doc:", str_of(entry->doc)),
+                          STR("sha"),      STR("status"),
+                          STR("url"),      STR("model"),
+                          STR("dimension")};
+    enum err error = sync_command(c->pipeline->sync, words, 7, 0, &answer);
     buf_init(&url_json, JSON_MAX_BYTES);
     put_url(&url_json, url);
-    if (error == ERR_OK && answer.n == 3) {
+    if (error == ERR_OK && answer.n == 5) {
         if (answer.at[0].at == NULL)
             *ret_change = FILE_NEW;
+        else if (!str_eq(answer.at[0], sha) || !str_eq(answer.at[1], STR("INDEXED")) ||
+                 !str_eq(answer.at[2], buf_str(&url_json)))
+            *ret_change = FILE_CHANGED;
         else
-            *ret_change = str_eq(answer.at[0], sha) && str_eq(answer.at[1], STR("INDEXED")) &&
-                                  str_eq(answer.at[2], buf_str(&url_json))
-                              ? FILE_SAME
-                              : FILE_CHANGED;
+            *ret_change = is_of_model(c, answer.at[3], answer.at[4]) ? FILE_SAME : FILE_OLD;
     }
     buf_fini(&url_json);
     buf_fini(&key);
-    return error == ERR_OK && answer.n != 3 ? ERR_INTERNAL : plain(error);
+    return error == ERR_OK && answer.n != 5 ? ERR_INTERNAL : plain(error);
 }
 
 /* --- putting -------------------------------------------------------------------------------- */
@@ -200,7 +209,8 @@ static enum err upload(struct collection *c, const struct file *file, struct str
                          bytes,
                          str_of(cap),
                          buf_str(&name),
-                         buf_str(&url_json)};
+                         buf_str(&url_json),
+                         c->is_reindex ? STR("1") : STR("0")};
     enum err error =
         filename.is_over || name.is_over || url_json.is_over
             ? ERR_TOO_LARGE
@@ -287,6 +297,23 @@ enum put_outcome collection_put(struct collection *c, const struct file *file, s
         return PUT_FAILED;
     }
     return run_job(c, uploaded.job, reason);
+}
+
+enum put_outcome collection_reindex(struct collection *c, const struct collection_entry *entry,
+                                    struct buf *reason)
+{
+    char job[DOC_ID_BYTES + 1];
+    make_id(job);
+    struct str reply, args[] = {STR("0"), str_of(c->space), str_of(entry->doc), str_of(job)};
+    enum err error = sync_verb(c->pipeline->sync, STR("doc_reindex"), args, 4, &reply);
+    if (error == ERR_REDIS_LOST)
+        return PUT_STOPPED;
+    struct lines lines = lines_of(error == ERR_OK ? reply : STR(""));
+    if (!str_eq(lines_next(&lines), STR("ok")) || !read_id(&lines, job)) {
+        buf_lit(reason, "Its document is gone, or has no text: run this again.");
+        return PUT_FAILED;
+    }
+    return run_job(c, job, reason);
 }
 
 enum err collection_remove(struct collection *c, const struct collection_entry *entry)

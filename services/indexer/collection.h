@@ -18,12 +18,21 @@ struct collection_entry {
 
 struct collection {
     struct pipeline *pipeline;
+    /* Documents may go over to the pipeline's embedding model; set by its owner. */
+    bool is_reindex;
+    uint32_t dimension; /* of that model's vectors, with is_reindex */
     char space[COLLECTION_NAME_MAX_BYTES * 3 + 8];
     struct collection_entry *entries; /* by name */
     size_t n;
 };
 
-enum file_change { FILE_NEW, FILE_CHANGED, FILE_SAME, FILE_CHANGE_NR };
+enum file_change {
+    FILE_NEW,
+    FILE_CHANGED,
+    FILE_SAME,
+    FILE_OLD, /* the same, but its vectors are of another embedding model than the pipeline's */
+    FILE_CHANGE_NR
+};
 
 enum put_outcome {
     PUT_INDEXED,
@@ -41,7 +50,8 @@ enum err collection_load(struct collection *collection) must_check;
 const struct collection_entry *collection_find(const struct collection *collection,
                                                const char *name);
 /* What is stored for a file, against what it is now: its bytes (by their SHA-256) and its page.
- * FILE_CHANGED is also one that is not indexed yet, or whose indexing failed. */
+ * FILE_CHANGED is also one that is not indexed yet, or whose indexing failed. Another dimension is
+ * seen with is_reindex only: without one nothing was embedded, so it is not known. */
 enum err collection_compare(struct collection *collection, const struct collection_entry *entry,
                             struct str sha, struct str url,
                             enum file_change *ret_change) must_check;
@@ -51,6 +61,10 @@ enum err collection_compare(struct collection *collection, const struct collecti
 enum put_outcome collection_put(struct collection *collection, const struct file *file,
                                 struct str bytes, struct str sha, struct str url,
                                 struct buf *reason) must_check;
+/* The same for a FILE_OLD: indexes it anew, from the text that is stored. */
+enum put_outcome collection_reindex(struct collection *collection,
+                                    const struct collection_entry *entry,
+                                    struct buf *reason) must_check;
 enum err collection_remove(struct collection *collection,
                            const struct collection_entry *entry) must_check;
 

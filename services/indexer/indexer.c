@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * indexer.c - see indexer.h.
  *
- * One round: is it time to look for jobs of the dead, then take one if there is; else wait for a
- * new job, but not past the next look. So a look is not put off by a stream that is never empty.
- * The group is made where Redis says that there is none: at the very first start, and after Redis
- * lost its data. */
+ * One round: is it time to look for jobs of the dead, and for such as no other indexer could read,
+ * then take one if there is; else wait for a new job, but not past the next look. So a look is not
+ * put off by a stream that is never empty. The group is made where Redis says that there is none:
+ * at the very first start, and after Redis lost its data. */
 #include "services/indexer/indexer.h"
 
 #include "shared/base/clock.h"
 #include "shared/queue/lines.h"
+#include "shared/rag/extract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,18 @@ static bool steal(struct worker *w)
     return true;
 }
 
+/* Begins one job that an indexer without pdftotext could not read; true when there was one. */
+static bool take_waiting(struct worker *w)
+{
+    struct str reply;
+    if (!extract_can_read_pdf() ||
+        sync_verb(w->pipeline.sync, STR("job_waiting"), NULL, 0, &reply) != ERR_OK ||
+        str_eq(reply, STR("none")))
+        return false;
+    run(w, STR(""), reply);
+    return true;
+}
+
 /* What a deleted or replaced document left in a vector set; a little at a time. */
 static void sweep(struct worker *w)
 {
@@ -175,7 +188,7 @@ static void *work(void *arg)
     drop_old_consumers(w);
     while (!is_stopping(w)) {
         if (clock_mono_ms() >= w->look_ms) {
-            if (steal(w))
+            if (steal(w) || take_waiting(w))
                 continue;
             w->look_ms = clock_mono_ms() + every_ms;
             sweep(w);
@@ -191,6 +204,9 @@ struct indexer *indexer_start(const struct pipeline_settings *settings, unsigned
     struct indexer *indexer = calloc(1, sizeof *indexer);
     if (indexer == NULL)
         abort();
+    if (!extract_can_read_pdf())
+        log_write(LOG_WARN, "no pdftotext on PATH: PDF waits for an indexer that has it",
+                  LOG_S("install", "poppler-utils"));
     indexer->n = n;
     indexer->settings = *settings;
     indexer->workers = calloc(n, sizeof *indexer->workers);

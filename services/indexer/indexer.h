@@ -2,8 +2,8 @@
  *
  * indexer: the threads of this process that index documents. Each waits for jobs in the stream's
  * group, so a job starts at once wherever it was made, takes over the jobs of indexers that are
- * gone, and clears the trash when nothing else is to be done. Any number of them on any machines
- * work side by side.
+ * gone or could not read a file, and clears the trash when nothing else is to be done. Any number
+ * of them on any machines work side by side.
  */
 #ifndef PARLEY_INDEXER_INDEXER_H
 #define PARLEY_INDEXER_INDEXER_H

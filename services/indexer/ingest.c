@@ -37,6 +37,7 @@ struct ingest {
     struct collection collection;
     struct progress progress;
     size_t tally[TALLY_NR];
+    size_t old_n; /* of the unchanged: those whose vectors are of another model */
     bool is_dry, is_interrupted;
 };
 
@@ -158,22 +159,27 @@ static void end_file(struct ingest *in, const struct file *file, enum tally tall
 }
 
 /* False when the run cannot go on. */
-static bool put(struct ingest *in, const struct file *file, struct str bytes, struct str sha,
-                struct str url)
+static bool end_put(struct ingest *in, const struct file *file, enum put_outcome outcome,
+                    struct buf *reason)
 {
-    struct buf reason;
-    bool goes_on = true;
-    buf_init(&reason, 4096);
-    switch (collection_put(&in->collection, file, bytes, sha, url, &reason)) {
-    case PUT_INDEXED: end_file(in, file, INDEXED, NULL); break;
+    switch (outcome) {
+    case PUT_INDEXED: end_file(in, file, INDEXED, NULL); return true;
     case PUT_FAILED:
-        buf_terminate(&reason);
-        end_file(in, file, FAILED, reason.n == 0 ? "It could not be indexed." : reason.at);
-        break;
-    default: goes_on = false;
+        buf_terminate(reason);
+        end_file(in, file, FAILED, reason->n == 0 ? "It could not be indexed." : reason->at);
+        return true;
+    default: return false;
     }
-    buf_fini(&reason);
-    return goes_on;
+}
+
+/* Returns whether there is something to be done; counts the file otherwise. */
+static bool must_index(struct ingest *in, const struct file *file, enum file_change change)
+{
+    bool is_due = change != FILE_SAME && (change != FILE_OLD || in->collection.is_reindex);
+    in->old_n += change == FILE_OLD && !is_due;
+    if (!is_due || in->is_dry)
+        end_file(in, file, is_due ? INDEXED : UNCHANGED, NULL);
+    return is_due && !in->is_dry;
 }
 
 /* An error of Redis ends the run; the files that are left are for the next one. */
@@ -184,18 +190,24 @@ static bool compare_and_put(struct ingest *in, const struct file *file, struct s
     char sha[2 * EVP_MAX_MD_SIZE + 1];
     unsigned digest_n = 0;
     enum file_change change = FILE_NEW;
-    const struct collection_entry *entry = collection_find(&in->collection, file->name);
+    struct collection *c = &in->collection;
+    const struct collection_entry *entry = collection_find(c, file->name);
     if (EVP_Digest(bytes.at, bytes.n, digest, &digest_n, EVP_sha256(), NULL) != 1)
         abort();
     str_hex(digest, digest_n, sha);
-    if (entry != NULL &&
-        collection_compare(&in->collection, entry, str_of(sha), url, &change) != ERR_OK)
+    if (entry != NULL && collection_compare(c, entry, str_of(sha), url, &change) != ERR_OK)
         return false;
-    if (change == FILE_SAME || in->is_dry) {
-        end_file(in, file, change == FILE_SAME ? UNCHANGED : INDEXED, NULL);
+    if (!must_index(in, file, change))
         return true;
-    }
-    return put(in, file, bytes, str_of(sha), url);
+    struct buf reason;
+    buf_init(&reason, 4096);
+    bool goes_on =
+        end_put(in, file,
+                change == FILE_OLD ? collection_reindex(c, entry, &reason)
+                                   : collection_put(c, file, bytes, str_of(sha), url, &reason),
+                &reason);
+    buf_fini(&reason);
+    return goes_on;
 }
 
 static bool ingest_file(struct ingest *in, const struct file *file)
@@ -238,6 +250,23 @@ static bool prune(struct ingest *in)
     return true;
 }
 
+/* Which dimension the model gives, so that a change of it alone is seen too. */
+static bool look_at_model(struct ingest *in)
+{
+    const struct str text = STR("dimension");
+    float *vector = NULL;
+    if (!in->collection.is_reindex)
+        return true;
+    if (!embed_texts(in->settings.embedder, &text, 1, &in->pipeline.is_stopping, &vector,
+                     &in->collection.dimension)) {
+        fprintf(stderr, "parley: the embedding model %s gave no vectors: is its server up?\n",
+                in->settings.embedder->name);
+        return false;
+    }
+    free(vector);
+    return true;
+}
+
 static bool run_all(struct ingest *in)
 {
     if (collection_load(&in->collection) != ERR_OK)
@@ -257,15 +286,22 @@ static void sum_up(struct ingest *in, bool is_whole)
     progress_clear(&in->progress);
     if (in->progress.is_json)
         printf("{\"files\":%zu,\"indexed\":%zu,\"unchanged\":%zu,\"failed\":%zu,"
-               "\"removed\":%zu,\"passedOver\":%zu,\"dryRun\":%s,\"complete\":%s}\n",
+               "\"removed\":%zu,\"passedOver\":%zu,\"otherModel\":%zu,\"dryRun\":%s,\"complete\":%"
+               "s}\n",
                in->files.n, t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED],
-               in->files.passed_over_n, in->is_dry ? "true" : "false", is_whole ? "true" : "false");
+               in->files.passed_over_n, in->old_n, in->is_dry ? "true" : "false",
+               is_whole ? "true" : "false");
     else
         printf("%s%zu of %zu files: %zu indexed, %zu unchanged, %zu failed; %zu removed, "
                "%zu passed over%s\n",
                in->is_dry ? "dry run, nothing was changed: " : "", in->progress.done_n, in->files.n,
                t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED], in->files.passed_over_n, end);
     fflush(stdout);
+    if (in->old_n > 0)
+        fprintf(stderr,
+                "parley: %zu unchanged files were embedded by another model than %s, and are found "
+                "by their words alone: --reindex indexes them anew\n",
+                in->old_n, in->settings.embedder->name);
     if (!is_whole && in->is_interrupted)
         fputs("parley: interrupted; run it again to go on\n", stderr);
     else if (!is_whole)
@@ -280,13 +316,15 @@ static int run(struct ingest *in)
     progress_init(&in->progress, in->files.n, in->files.bytes, config_number(&in->config, "json"));
     pipeline_init(&in->pipeline, &in->settings, "parley-ingest", PATIENCE_MS);
     collection_init(&in->collection, &in->pipeline, str_of(config_text(&in->config, "collection")));
+    in->collection.is_reindex = config_number(&in->config, "reindex");
     to_stop = &in->pipeline;
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    bool is_whole = run_all(in);
+    bool has_model = look_at_model(in), is_whole = has_model && run_all(in);
     in->is_interrupted = is_stopping(in);
-    sum_up(in, is_whole);
+    if (has_model || in->is_interrupted)
+        sum_up(in, is_whole);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     collection_fini(&in->collection);

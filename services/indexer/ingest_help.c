@@ -26,6 +26,12 @@ const struct config_option ingest_options[] = {
      .fallback = "off",
      .help = "Removes the documents of this collection whose file is gone, but only those whose "
              "name is below one of the given paths."},
+    {.name = "reindex",
+     .kind = CONFIG_BOOL,
+     .fallback = "off",
+     .help = "The collection goes over to the model of --embeddings: what was embedded by another "
+             "one is indexed anew, also where the file is unchanged. Without it, indexing with "
+             "another model than the collection's is refused."},
     {.name = "dry-run",
      .kind = CONFIG_BOOL,
      .fallback = "off",
@@ -40,7 +46,7 @@ const struct config_option ingest_options[] = {
      .metavar = "MODEL",
      .fallback = "hash",
      .help = "The embedding model: hash (built in), openai:URL#MODEL or ollama:URL#MODEL. The same "
-             "as that of the nodes: a collection holds vectors of one model."},
+             "as that of the nodes: they compare vectors of their own model only."},
     {.name = "embeddings-key-file",
      .kind = CONFIG_TEXT,
      .metavar = "FILE",
@@ -83,7 +89,7 @@ void ingest_print_help(void)
 {
     fputs(
         "usage: parley ingest --collection NAME --base-url URL [--redis URL] [--prune]\n"
-        "                     [--dry-run] [--json] [FLAGS] PATH...\n"
+        "                     [--reindex] [--dry-run] [--json] [FLAGS] PATH...\n"
         "\n"
         "Fills a collection with documents: files, and folders with all below them (hidden files\n"
         "and folders and linked folders aside). PDF, DOCX, HTML, Markdown and plain text are\n"
@@ -92,8 +98,9 @@ void ingest_print_help(void)
         "\n"
         "What it does with each file, in the order of their names\n"
         "  unchanged  same name, same bytes, indexed: nothing is done.\n"
-        "  indexed    it is new or has changed. What is searched is the old text until the new\n"
-        "             one is ready, then the new one, never a mixture.\n"
+        "  indexed    it is new or has changed, or (with --reindex) another model embedded it.\n"
+        "             What is searched is the old text until the new one is ready, then the new\n"
+        "             one, never a mixture.\n"
         "  failed     it cannot be read; the reason is printed, and the others go on.\n"
         "  With --prune, before all that:\n"
         "  removed    the file is gone.\n"

@@ -29,6 +29,9 @@ struct pipeline_settings {
     enum vectors_mode vectors;
     uint64_t lease_ms;
     uint64_t cap_bytes; /* what one owner may store */
+    /* A file that cannot be read for want of a program is left to another indexer; else it fails.
+     */
+    bool may_pass;
     /* How far a job is, as it is told to Redis too; may be NULL. On the pipeline's thread. */
     void (*on_stage)(void *arg, enum job_stage stage, unsigned percent);
     void *arg;
@@ -39,6 +42,7 @@ enum pipeline_outcome {
     PIPELINE_FAILED,   /* for good, with a reason that its owner sees */
     PIPELINE_RELEASED, /* given back, or left to its lease: somebody goes on with it */
     PIPELINE_CUT,      /* the same, because Redis was away for too long */
+    PIPELINE_PASSED,   /* it waits for an indexer that can read its file */
     PIPELINE_LOST,     /* it is not ours any more: cancelled, deleted, or another indexer's */
     PIPELINE_NONE,     /* there was nothing to do */
     PIPELINE_NR
@@ -51,7 +55,7 @@ struct pipeline {
     struct job job;
     atomic_bool is_stopping;
     char consumer[40];    /* this indexer, in the stream's group */
-    struct buf reason;    /* of the last PIPELINE_FAILED, for people */
+    struct buf reason;    /* of the last PIPELINE_FAILED or PIPELINE_PASSED, for people */
     struct buf text;      /* of the document */
     struct chunk *chunks; /* chunk_n of it */
     uint32_t chunk_n, dimension;

@@ -42,13 +42,20 @@ static enum err knows_vector_sets(struct pipeline *p, bool *ret_knows)
     return error == ERR_CONFLICT ? ERR_OK : error; /* it may be forbidden: then do without */
 }
 
-enum err stage_refuse_model(struct pipeline *p, struct str model)
+enum err stage_refuse_model(struct pipeline *p, struct str model, uint64_t dimension)
 {
+    const char *own = p->settings->embedder->name;
+    if (str_eq(model, str_of(own)))
+        return stage_refuse(
+            p,
+            "The documents here have vectors of %llu numbers, the model %s gives %u now: go back "
+            "to the former one, or reindex the documents.",
+            (unsigned long long)dimension, own, p->dimension);
     return stage_refuse(
         p,
         "The documents here were embedded with the model %.*s, this indexer embeds with "
         "%s: go back to that model, or reindex the documents.",
-        STR_ARG(model), p->settings->embedder->name);
+        STR_ARG(model), own);
 }
 
 /* Where the vectors go: a space keeps the back end of what is searched in it already. */
@@ -81,6 +88,6 @@ enum err stage_look_at_space(struct pipeline *p)
         return error;
     bool is_other = model.n > 0 && !str_eq(model, str_of(p->settings->embedder->name));
     if (is_other && !p->job.facts.is_reindex)
-        return stage_refuse_model(p, model);
+        return stage_refuse_model(p, model, 0);
     return choose_vectors(p, is_fixed && !is_other);
 }

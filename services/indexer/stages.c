@@ -13,7 +13,6 @@
 #include "shared/rag/text.h"
 #include "shared/rag/text_blocks.h"
 
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +21,6 @@ enum {
     VECTOR_BATCH = 8,
     PACK_MAX_BYTES = 256 << 20,
     MIB = 1 << 20,
-    DIGEST_BYTES = 2 * SHA_DIGEST_LENGTH + 1,
 };
 
 /* --- PARSE ---------------------------------------------------------------------------------- */
@@ -56,11 +54,10 @@ static enum err store_text(struct pipeline *p, uint64_t chars)
 /* The renewer keeps the lease while the child works: all there is to tell the child is to stop. */
 static enum err extract(struct pipeline *p, struct str bytes)
 {
-    struct sandbox_wait wait = {.is_stopping = &p->job.must_stop};
     enum extract_kind kind = extract_kind_named(p->job.facts.kind);
     enum extract_fault fault = extract_sniff(kind, bytes);
     if (fault == EXTRACT_FAULT_NONE)
-        fault = extract_text(kind, bytes, &wait, &p->text);
+        fault = extract_text(kind, bytes, &p->job.must_stop, &p->text);
     if (fault == EXTRACT_FAULT_NONE)
         return ERR_OK;
     return stage_must_stop(p) ? stage_stopped(p) : stage_refuse(p, "%s", extract_fault_text(fault));
@@ -70,6 +67,12 @@ enum err stage_parse(struct pipeline *p)
 {
     struct str bytes;
     struct lines reply;
+    if (p->settings->may_pass && !extract_can_read_pdf() &&
+        extract_kind_named(p->job.facts.kind) == EXTRACT_PDF) {
+        (void)stage_refuse(p, "Waiting for an indexer that reads PDF: this one has no pdftotext "
+                              "(package poppler-utils).");
+        return ERR_FILE_TYPE;
+    }
     enum err error = stage_tell(p, JOB_PARSE, 0, "Reading the file");
     if (error != ERR_OK)
         return error;
@@ -177,14 +180,6 @@ enum err stage_embed(struct pipeline *p)
 
 /* --- STORE ---------------------------------------------------------------------------------- */
 
-/* What a vector set's key holds of its model's name: hex of its SHA-1, which scripts know too. */
-static void digest_model(struct str model, char digest[DIGEST_BYTES])
-{
-    unsigned char bytes[SHA_DIGEST_LENGTH];
-    SHA1((const unsigned char *)model.at, model.n, bytes);
-    str_hex(bytes, sizeof bytes, digest);
-}
-
 /* Puts the vectors into the space's set, under this job's own names: until STORE nobody looks for
  * them, and what a lost job leaves goes to the trash. */
 static enum err store_vectors(struct pipeline *p, struct str digest)
@@ -235,8 +230,9 @@ static enum err store_pack(struct pipeline *p)
     struct str word = lines_next(&lines);
     if (str_eq(word, STR("mismatch"))) {
         struct str model = lines_next(&lines);
-        if (!str_eq(model, str_of(p->settings->embedder->name)))
-            return stage_refuse_model(p, model);
+        uint64_t dimension = lines_next_u64(&lines);
+        if (!str_eq(model, str_of(p->settings->embedder->name)) || dimension != p->dimension)
+            return stage_refuse_model(p, model, dimension);
         return stage_refuse(
             p, "Other documents were indexed first, and keep their vectors in another way: "
                "index this one again.");
@@ -250,10 +246,10 @@ static enum err store_pack(struct pipeline *p)
 
 enum err stage_store(struct pipeline *p)
 {
-    char digest[DIGEST_BYTES];
+    char digest[EMBED_DIGEST_BYTES];
     enum err error = stage_tell(p, JOB_STORE, 0, "Storing %u passages", p->chunk_n);
     if (error == ERR_OK && p->is_set) {
-        digest_model(str_of(p->settings->embedder->name), digest);
+        embed_digest(p->settings->embedder->name, p->dimension, digest);
         error = store_vectors(p, str_of(digest));
     }
     return error == ERR_OK ? store_pack(p) : error;

@@ -2,7 +2,8 @@
  *
  * stages: the steps of a pipeline, one function each, for pipeline.c alone. All return ERR_OK,
  * ERR_FAILED (with the pipeline's `reason`), ERR_DRAINING (the process stops), ERR_LEASE_LOST,
- * ERR_REDIS_LOST or ERR_INTERNAL. Blocking, on the pipeline's thread.
+ * ERR_REDIS_LOST or ERR_INTERNAL; PARSE also ERR_FILE_TYPE (with a reason): not on this machine.
+ * Blocking, on the pipeline's thread.
  */
 #ifndef PARLEY_INDEXER_STAGES_H
 #define PARLEY_INDEXER_STAGES_H
@@ -28,8 +29,9 @@ enum err stage_store(struct pipeline *p) must_check;
 /* Notes, for the document's owner, why it cannot be indexed. Always ERR_FAILED. */
 enum err stage_refuse(struct pipeline *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same for a document that would be embedded by another model than its space. */
-enum err stage_refuse_model(struct pipeline *p, struct str model);
+/* The same for a document whose vectors would not compare with those of its space, which are of
+ * `model` and of `dimension` numbers. */
+enum err stage_refuse_model(struct pipeline *p, struct str model, uint64_t dimension);
 /* Says how far the job is; also fails when it is to stop. */
 enum err stage_tell(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
                     const char *format, ...) __attribute__((format(printf, 4, 5))) must_check;

@@ -24,7 +24,7 @@ void buf_clear(struct buf *b)
     b->is_over = false;
 }
 
-char *buf_reserve(struct buf *b, size_t n)
+char *buf_grow(struct buf *b, size_t n)
 {
     if (b->is_over || n > b->max || b->n > b->max - n) {
         b->is_over = true;
@@ -43,17 +43,6 @@ char *buf_reserve(struct buf *b, size_t n)
     return b->at + b->n;
 }
 
-void buf_put(struct buf *b, struct str s)
-{
-    if (s.n == 0)
-        return;
-    char *at = buf_reserve(b, s.n);
-    if (at == NULL)
-        return;
-    memcpy(at, s.at, s.n);
-    b->n += s.n;
-}
-
 void buf_terminate(struct buf *b)
 {
     char *at = buf_reserve(b, 1);
@@ -61,22 +50,10 @@ void buf_terminate(struct buf *b)
         *at = 0;
 }
 
-void buf_put_char(struct buf *b, char c)
-{
-    char *at = buf_reserve(b, 1);
-    if (at == NULL)
-        return;
-    *at = c;
-    b->n++;
-}
-
 void buf_put_u64(struct buf *b, uint64_t value)
 {
-    char digits[20], *p = digits + sizeof digits;
-    do
-        *--p = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
-    buf_put(b, (struct str){p, (size_t)(digits + sizeof digits - p)});
+    char digits[STR_U64_MAX];
+    buf_put(b, (struct str){digits, str_put_u64(digits, value)});
 }
 
 void buf_printf(struct buf *b, const char *format, ...)
@@ -141,16 +118,18 @@ static bool is_plain(char c, const char *also)
 static void put_percent(struct buf *b, struct str s, const char *also)
 {
     static const char digits[] = "0123456789ABCDEF";
+    size_t start = 0;
     for (size_t i = 0; i < s.n; i++) {
         char c = s.at[i];
-        if (is_plain(c, also)) {
-            buf_put_char(b, c);
-        } else {
-            buf_put_char(b, '%');
-            buf_put_char(b, digits[(unsigned char)c >> 4]);
-            buf_put_char(b, digits[(unsigned char)c & 15]);
-        }
+        if (is_plain(c, also))
+            continue;
+        char escape[] = {'%', digits[(unsigned char)c >> 4], digits[(unsigned char)c & 15]};
+        buf_put(b, (struct str){s.at + start, i - start});
+        buf_put(b, (struct str){escape, sizeof escape});
+        start = i + 1;
     }
+    if (start < s.n)
+        buf_put(b, (struct str){s.at + start, s.n - start});
 }
 
 static const char name_also[] = "-_.";
@@ -209,9 +188,20 @@ bool buf_put_url_decoded(struct buf *b, struct str s, bool plus_is_space)
 void buf_put_timestamp(struct buf *b, uint64_t epoch_s)
 {
     static const uint64_t last_s = 253402300799; /* 9999-12-31T23:59:59: four digits of year */
-    time_t when = (time_t)(epoch_s < last_s ? epoch_s : last_s);
-    struct tm tm;
-    char text[32];
-    gmtime_r(&when, &tm);
-    buf_put(b, (struct str){text, strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm)});
+    /* Most of what is told happened in the second that was told last. */
+    static _Thread_local struct {
+        uint64_t epoch_s;
+        size_t n;
+        char text[32];
+    } told;
+    if (epoch_s > last_s)
+        epoch_s = last_s;
+    if (told.n == 0 || told.epoch_s != epoch_s) {
+        time_t when = (time_t)epoch_s;
+        struct tm tm;
+        gmtime_r(&when, &tm);
+        told.n = strftime(told.text, sizeof told.text, "%Y-%m-%dT%H:%M:%S", &tm);
+        told.epoch_s = epoch_s;
+    }
+    buf_put(b, (struct str){told.text, told.n});
 }

@@ -25,13 +25,38 @@ static inline struct str buf_str(const struct buf *b)
     return (struct str){b->at, b->n};
 }
 
+/* What buf_reserve does when there is no room yet. */
+char *buf_grow(struct buf *b, size_t n);
+
 /* Makes room for `n` more bytes and returns where they go, NULL past the maximum. The caller
- * adds what it wrote to `b->n`. The pointer is valid until the next call. */
-char *buf_reserve(struct buf *b, size_t n);
-void buf_put(struct buf *b, struct str s);
+ * adds what it wrote to `b->n`. The pointer is valid until the next call. Inline, as is what puts
+ * a few bytes: a request puts some hundred pieces. */
+static inline char *buf_reserve(struct buf *b, size_t n)
+{
+    bool has_room = b->n < b->cap && n <= b->cap - b->n && n <= b->max - b->n && !b->is_over;
+    return has_room ? b->at + b->n : buf_grow(b, n);
+}
+
+static inline void buf_put(struct buf *b, struct str s)
+{
+    char *at = s.n == 0 ? NULL : buf_reserve(b, s.n);
+    if (at == NULL)
+        return;
+    memcpy(at, s.at, s.n);
+    b->n += s.n;
+}
+
+static inline void buf_put_char(struct buf *b, char c)
+{
+    char *at = buf_reserve(b, 1);
+    if (at == NULL)
+        return;
+    *at = c;
+    b->n++;
+}
+
 /* Puts a NUL behind the bytes that does not count: for libraries that want one. */
 void buf_terminate(struct buf *b);
-void buf_put_char(struct buf *b, char c);
 void buf_put_u64(struct buf *b, uint64_t value);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define buf_lit(b, literal) buf_put((b), STR(literal))

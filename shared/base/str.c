@@ -78,6 +78,17 @@ bool str_parse_u64(struct str s, uint64_t *ret_value)
     return true;
 }
 
+size_t str_put_u64(char *at, uint64_t value)
+{
+    char digits[STR_U64_MAX], *p = digits + sizeof digits;
+    do
+        *--p = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    size_t n = (size_t)(digits + sizeof digits - p);
+    memcpy(at, p, n);
+    return n;
+}
+
 bool str_parse_double(struct str s, double *ret_value)
 {
     char text[64], *end;

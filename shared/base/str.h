@@ -47,6 +47,9 @@ bool str_eq_secret(struct str a, struct str b);
 
 /* Parses a decimal number that fills `s` whole; false (and *ret_value untouched) otherwise. */
 bool str_parse_u64(struct str s, uint64_t *ret_value) must_check;
+/* Writes `value` in decimal, without a NUL, and returns how many digits: STR_U64_MAX at most. */
+enum { STR_U64_MAX = 20 };
+size_t str_put_u64(char *at, uint64_t value);
 bool str_parse_double(struct str s, double *ret_value) must_check;
 
 /* True when `s` is well-formed UTF-8 (no surrogates, no overlong forms). */

@@ -18,6 +18,7 @@
 #include "shared/base/log.h"
 #include "shared/http/client.h"
 #include "shared/http/endpoint.h"
+#include "shared/metrics/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,9 @@ struct oidc {
     struct loop *loop;
     struct http_client *client;
     const struct oidc_settings *settings;
+    struct metrics *metrics;
     struct jwt_keys *keys; /* NULL until a fetch went well */
+    uint64_t fetched_ms;   /* when that was */
     enum oidc_state state;
     bool has_failed;       /* the last fetch */
     bool was_asked;        /* for an unknown key, at asked_ms */
@@ -157,6 +160,7 @@ static void end_fetch(struct oidc *oidc, const char *reason)
     else
         log_write(was_well ? LOG_DEBUG : LOG_INFO, "keys of the OpenID provider",
                   LOG_S("url", where), LOG_U("keys", jwt_keys_count(oidc->keys)));
+    metrics_add(oidc->metrics, reason == NULL ? METRIC_OPENID_FETCHES : METRIC_OPENID_FAILURES, 1);
     oidc->has_failed = reason != NULL;
     oidc->ended_ms = clock_mono_ms();
     oidc->state = OIDC_IDLE;
@@ -188,6 +192,9 @@ static void on_keys(void *context, const struct http_response *response)
     if (why == NULL) {
         jwt_keys_destroy(oidc->keys);
         oidc->keys = keys;
+        oidc->fetched_ms = clock_mono_ms();
+        metrics_set(oidc->metrics, METRIC_OPENID_KEYS, (int64_t)jwt_keys_count(keys));
+        metrics_set(oidc->metrics, METRIC_OPENID_FETCHED_MS, (int64_t)oidc->fetched_ms);
     }
     end_fetch(oidc, why);
 }
@@ -295,6 +302,16 @@ bool oidc_is_sure(const struct oidc *oidc)
     return oidc->keys != NULL && !oidc->has_failed;
 }
 
+struct oidc_view oidc_look(const struct oidc *oidc)
+{
+    struct oidc_view view = {.has_ended = oidc->ended_ms != 0, .has_failed = oidc->has_failed};
+    if (oidc->keys != NULL) {
+        view.key_n = jwt_keys_count(oidc->keys);
+        view.age_s = (clock_mono_ms() - oidc->fetched_ms) / 1000;
+    }
+    return view;
+}
+
 unsigned oidc_retry_after_s(const struct oidc *oidc)
 {
     uint64_t at_ms = may_fetch_at_ms(oidc), now_ms = clock_mono_ms();
@@ -303,7 +320,8 @@ unsigned oidc_retry_after_s(const struct oidc *oidc)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings)
+struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings,
+                         struct metrics *metrics)
 {
     struct http_client_settings client = {.user_agent = "parley/" PARLEY_VERSION,
                                           .is_refusing_private = !settings->is_private_allowed};
@@ -312,6 +330,7 @@ struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings
         abort();
     oidc->loop = loop;
     oidc->settings = settings;
+    oidc->metrics = metrics;
     oidc->again.on_expire = on_again;
     if (is_given(settings->jwks_url))
         snprintf(oidc->jwks_url, sizeof oidc->jwks_url, "%s", settings->jwks_url);

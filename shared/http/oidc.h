@@ -14,6 +14,8 @@
 #include "shared/auth/jwt.h"
 #include "shared/op/loop.h"
 
+struct metrics;
+
 enum { OIDC_URL_MAX_BYTES = 1024, OIDC_DISCOVERY_MAX_BYTES = 64 << 10, OIDC_WAITERS_MAX = 4096 };
 
 /* Texts are NULL or "" where they are not given; borrowed as long as anybody uses them. */
@@ -40,8 +42,9 @@ bool oidc_parse_discovery(struct str json, const char *issuer, char jwks_url[OID
 
 struct oidc;
 
-/* Starts the first fetch. */
-struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings) must_check;
+/* Starts the first fetch. Counts fetches and keys in `metrics`, which is borrowed. */
+struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings,
+                         struct metrics *metrics) must_check;
 /* Drops a fetch under way; who waits is not told. Accepts NULL. Before the loop's end. */
 void oidc_destroy(struct oidc *oidc);
 
@@ -64,6 +67,14 @@ void oidc_leave(struct oidc *oidc, struct oidc_waiter *waiter);
 
 /* Whether JWT_NO_KEY can be believed: there are keys, and the last fetch got them. */
 bool oidc_is_sure(const struct oidc *oidc);
+/* For people who look after it. */
+struct oidc_view {
+    bool has_ended;  /* some fetch has, well or not */
+    bool has_failed; /* the last one */
+    size_t key_n;
+    uint64_t age_s; /* of the keys; 0 without any */
+};
+struct oidc_view oidc_look(const struct oidc *oidc);
 /* When to come again otherwise: at least 1. */
 unsigned oidc_retry_after_s(const struct oidc *oidc);
 

@@ -230,16 +230,27 @@ struct str request_header(struct request *r, const char *name)
     return (struct str){value.base, value.len};
 }
 
+static void read_params(struct request *r)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < r->query.n; i++)
+        most += r->query.at[i] == '&';
+    r->params = request_alloc(r, most * sizeof *r->params);
+    for (struct str rest = r->query; rest.at != NULL; r->param_n++) {
+        struct param *param = &r->params[r->param_n];
+        param->value = str_cut(&rest, '&');
+        param->name = str_cut(&param->value, '=');
+    }
+}
+
 /* The raw value of the parameter `name`, after passing over `skip` others of that name. */
 static struct str raw_param(struct request *r, struct str name, unsigned skip)
 {
-    struct str rest = r->query;
-    while (rest.at != NULL) {
-        struct str value = str_cut(&rest, '&');
-        struct str key = str_cut(&value, '=');
-        if (str_eq(key, name) && skip-- == 0)
-            return value.at == NULL ? STR("") : value;
-    }
+    if (r->params == NULL)
+        read_params(r);
+    for (size_t i = 0; i < r->param_n; i++)
+        if (str_eq(r->params[i].name, name) && skip-- == 0)
+            return r->params[i].value.at == NULL ? STR("") : r->params[i].value;
     return (struct str){NULL, 0};
 }
 

@@ -43,6 +43,11 @@ struct identity {
 
 struct request_verb;
 
+/* A parameter of the query, as it was sent. `value.at` is NULL without '='. */
+struct param {
+    struct str name, value;
+};
+
 struct request {
     h2o_req_t *h2o;
     struct server *server;
@@ -60,8 +65,10 @@ struct request {
     uint64_t verb_us; /* how long the last verb took */
     bool is_signed;   /* proved by User, Nonce and Hash */
     bool is_answered;
-    bool is_stream;              /* the answer is being streamed */
-    bool was_parked;             /* its duration is the wait of a long poll */
+    bool is_stream;       /* the answer is being streamed */
+    bool was_parked;      /* its duration is the wait of a long poll */
+    struct param *params; /* of the query, once one was asked for; NULL before */
+    size_t param_n;
     struct json_member *members; /* of the body, once request_body has read it; NULL before */
     size_t member_n;
     struct request_verb *verb; /* under way */

@@ -97,18 +97,25 @@ static void count(struct request *r, int status)
                   LOG_U("us", took_us));
 }
 
-static void send_answer(struct request *r, int status, const char *content_type, struct str body)
+/* Sends what put_common began. `body` lives as long as the request; HEAD is told its length only.
+ */
+static void send_bytes(struct request *r, int status, struct str body)
 {
     static h2o_generator_t generator = {NULL, NULL};
-    put_common(r, status, content_type);
-    h2o_add_header(&r->h2o->pool, &r->h2o->res.headers, H2O_TOKEN_CACHE_CONTROL, NULL,
-                   H2O_STRLIT("no-store"));
-    r->h2o->res.content_length = body.n;
-    count(r, status);
-    h2o_iovec_t copy = vec(request_copy(r, body));
     h2o_req_t *h2o = r->h2o;
+    h2o_iovec_t bytes = vec(body);
+    bool is_bare = h2o_memis(h2o->method.base, h2o->method.len, H2O_STRLIT("HEAD"));
+    count(r, status);
     h2o_start_response(h2o, &generator);
-    h2o_send(h2o, &copy, 1, H2O_SEND_STATE_FINAL);
+    h2o_send(h2o, &bytes, is_bare || body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
+}
+
+static void send_answer(struct request *r, int status, const char *content_type, struct str body)
+{
+    put_common(r, status, content_type);
+    put_header(r, "cache-control", STR("no-store"));
+    r->h2o->res.content_length = body.n;
+    send_bytes(r, status, request_copy(r, body));
 }
 
 void respond_text(struct request *r, int status, const char *content_type, struct str body)
@@ -119,6 +126,36 @@ void respond_text(struct request *r, int status, const char *content_type, struc
 void respond_json(struct request *r, int status, struct str body)
 {
     send_answer(r, status, "application/json", body);
+}
+
+bool respond_etag_is_in(struct str list, struct str etag)
+{
+    if (str_eq(str_trim(list), STR("*")))
+        return true;
+    while (list.at != NULL) {
+        struct str one = str_trim(str_cut(&list, ','));
+        if (str_has_prefix(one, STR("W/")))
+            one = (struct str){one.at + 2, one.n - 2};
+        if (str_eq(one, etag))
+            return true;
+    }
+    return false;
+}
+
+void respond_constant(struct request *r, const char *content_type, struct str body,
+                      const char *etag)
+{
+    struct str known = request_header(r, "if-none-match");
+    bool is_known = known.at != NULL && respond_etag_is_in(known, str_of(etag));
+    put_common(r, is_known ? 304 : 200, is_known ? NULL : content_type);
+    put_header(r, "cache-control", STR("no-cache"));
+    put_header(r, "etag", str_of(etag));
+    if (is_known) {
+        send_bytes(r, 304, STR(""));
+        return;
+    }
+    r->h2o->res.content_length = body.n;
+    send_bytes(r, 200, body);
 }
 
 void respond_error(struct request *r, enum err error, const char *detail)

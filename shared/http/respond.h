@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * respond: the only way to answer. Adds what every answer carries: request id, CORS, traceparent,
- * lengths, no caching. On the loop's thread; each request is answered once (a second answer aborts:
- * our own bug).
+ * lengths, no caching unless said; HEAD gets the head alone. On the loop's thread; each request is
+ * answered once (a second answer aborts: our own bug).
  */
 #ifndef PARLEY_HTTP_RESPOND_H
 #define PARLEY_HTTP_RESPOND_H
@@ -12,6 +12,14 @@
 /* Answers with a JSON body, which is copied. */
 void respond_json(struct request *r, int status, struct str body);
 void respond_text(struct request *r, int status, const char *content_type, struct str body);
+
+/* Answers 200 with bytes that live as long as the process and are not copied. `etag`, in its
+ * quotes, changes with them: a client that has them (If-None-Match) is told 304. Caches may keep
+ * them, and ask each time. */
+void respond_constant(struct request *r, const char *content_type, struct str body,
+                      const char *etag);
+/* Whether If-None-Match names `etag` (RFC 9110, 13.1.2: compared weakly). Pure. */
+bool respond_etag_is_in(struct str list, struct str etag);
 
 /* Answers with a problem document. `detail`: NULL for the text of the error table. */
 void respond_error(struct request *r, enum err error, const char *detail);

@@ -312,7 +312,8 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     server->accept_again.on_expire = on_accept_again;
     buf_init(&server->scratch, SCRATCH_MAX);
     h2o_config_init(&server->h2o_config);
-    server->h2o_config.server_name = h2o_iovec_init(H2O_STRLIT("parley"));
+    /* No Server header: it says nothing that clients need, and costs each answer a sprintf. */
+    server->h2o_config.server_name = h2o_iovec_init(NULL, 0);
     server->h2o_config.max_request_entity_size = largest_body(server, tables);
     server->h2o_config.http1.req_timeout = config->idle_ms;
     h2o_hostconf_t *host =

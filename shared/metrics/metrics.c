@@ -2,8 +2,11 @@
  * metrics.c - see metrics.h. Each value has one writer, its thread, so a load and a store do. */
 #include "shared/metrics/metrics.h"
 
+#include "shared/base/clock.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
     const char *name, *kind, *help;
@@ -36,6 +39,11 @@ static void add(_Atomic int64_t *value, int64_t delta)
 void metrics_add(struct metrics *metrics, enum metric metric, int64_t delta)
 {
     add(&metrics->values[metric], delta);
+}
+
+void metrics_set(struct metrics *metrics, enum metric metric, int64_t value)
+{
+    atomic_store_explicit(&metrics->values[metric], value, memory_order_relaxed);
 }
 
 void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us,
@@ -85,14 +93,38 @@ static void write_durations(struct buf *b)
     buf_printf(b, "parley_request_duration_seconds_count %lld\n", (long long)total);
 }
 
+/* The earliest time that any thread set; 0 when none has. */
+static int64_t earliest(enum metric metric)
+{
+    int64_t found = 0;
+    for (struct metrics *m = first; m != NULL; m = m->next) {
+        int64_t at = atomic_load_explicit(&m->values[metric], memory_order_relaxed);
+        if (at != 0 && (found == 0 || at < found))
+            found = at;
+    }
+    return found;
+}
+
+static void write_age(struct buf *b, enum metric metric)
+{
+    int64_t at_ms = earliest(metric), now_ms = (int64_t)clock_mono_ms();
+    if (at_ms != 0)
+        buf_printf(b, "%s %.3f\n", table[metric].name,
+                   at_ms > now_ms ? 0.0 : (double)(now_ms - at_ms) / 1e3);
+}
+
 void metrics_write(struct buf *b)
 {
     for (int i = 0; i < METRIC_NR; i++) {
         int name_n = (int)strcspn(table[i].name, "{");
+        bool is_age = strcmp(table[i].kind, "age") == 0;
         if (table[i].help[0] != 0)
             buf_printf(b, "# HELP %.*s %s\n# TYPE %.*s %s\n", name_n, table[i].name, table[i].help,
-                       name_n, table[i].name, table[i].kind);
-        buf_printf(b, "%s %lld\n", table[i].name, (long long)metrics_sum((enum metric)i));
+                       name_n, table[i].name, is_age ? "gauge" : table[i].kind);
+        if (is_age)
+            write_age(b, (enum metric)i);
+        else
+            buf_printf(b, "%s %lld\n", table[i].name, (long long)metrics_sum((enum metric)i));
     }
     write_durations(b);
 }

@@ -2,6 +2,9 @@
  *
  * metrics: counters and one latency histogram per thread, added up when somebody looks. Writing is
  * one relaxed store of the own thread; reading works from any thread.
+ *
+ * An "age" is kept as the time of an event (clock_mono_ms, 0: never) and shown as a gauge: the
+ * seconds since the earliest of all threads that have one; without any there is no value.
  */
 #ifndef PARLEY_METRICS_METRICS_H
 #define PARLEY_METRICS_METRICS_H
@@ -26,6 +29,10 @@
     X(SEARCHES,       "parley_searches_total",         "counter", "Searches of documents that were made") \
     X(PACKS_FETCHED,  "parley_packs_fetched_total",    "counter", "Search indexes of documents fetched from Redis") \
     X(INDEX_BYTES,    "parley_index_cache_bytes",      "gauge",   "Memory of cached search indexes") \
+    X(OPENID_FETCHES, "parley_openid_fetches_total",   "counter", "Fetches of the OpenID provider's keys that went well") \
+    X(OPENID_FAILURES, "parley_openid_failures_total", "counter", "Fetches of these keys that failed") \
+    X(OPENID_KEYS,    "parley_openid_keys",            "gauge",   "Keys of the OpenID provider at hand, in all threads") \
+    X(OPENID_FETCHED_MS, "parley_openid_keys_age_seconds", "age", "Since the oldest of these were fetched") \
     X(REDIS_LOST,     "parley_redis_lost_total",       "counter", "Lost connections to Redis")    \
     X(POLLS_PARKED,   "parley_polls_parked",           "gauge",   "Engines' polls waiting for work") \
     X(CHECKS_PARKED,  "parley_checks_parked",          "gauge",   "Requests waiting for an answer") \
@@ -52,6 +59,8 @@ struct metrics {
 /* Registers one thread's metrics, for the life of the process. Before threads start. */
 void metrics_register(struct metrics *metrics);
 void metrics_add(struct metrics *metrics, enum metric metric, int64_t delta);
+/* For gauges and ages. */
+void metrics_set(struct metrics *metrics, enum metric metric, int64_t value);
 /* Counts one answered request. Parked ones are left out: their wait is no work of ours. */
 void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us,
                            bool was_parked);

@@ -7,7 +7,6 @@
  * are claiming is kept until these know their fate. */
 #include "shared/queue/queue_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { ENGINE_SILENCE_MS = 60000 };
@@ -58,21 +57,32 @@ static struct poll_class *find_class(struct queue *queue, struct str name)
     return class;
 }
 
+/* Writes `first`, `between` and `second`; 0 when they do not fit. */
+static size_t join(char *at, size_t size, struct str first, char between, struct str second)
+{
+    if (first.n + 1 + second.n > size)
+        return 0;
+    memcpy(at, first.at, first.n);
+    at[first.n] = between;
+    memcpy(at + first.n + 1, second.at, second.n);
+    return first.n + 1 + second.n;
+}
+
 static struct poll_class *get_class(struct queue *queue, struct str account, struct str models)
 {
     char name[1024];
-    int n = snprintf(name, sizeof name, "%.*s|%.*s", STR_ARG(account), STR_ARG(models));
-    if (n < 0 || (size_t)n >= sizeof name)
+    size_t n = join(name, sizeof name, account, '|', models);
+    if (n == 0)
         abort(); /* the caller holds names and model lists to their limits */
-    struct poll_class *class = find_class(queue, (struct str){name, (size_t)n});
+    struct poll_class *class = find_class(queue, (struct str){name, n});
     if (class != NULL)
         return class;
     class = calloc(1, sizeof *class);
     struct poll_class **bucket =
-        &queue->classes[queue_hash((struct str){name, (size_t)n}, 0) % CLASS_BUCKET_N];
-    if (class == NULL || (class->name = strdup(name)) == NULL)
+        &queue->classes[queue_hash((struct str){name, n}, 0) % CLASS_BUCKET_N];
+    if (class == NULL || (class->name = strndup(name, n)) == NULL)
         abort();
-    class->name_n = (size_t)n;
+    class->name_n = n;
     class->account_n = account.n;
     class->is_drained = is_listed(queue->drained, account);
     class->next = *bucket;
@@ -231,10 +241,11 @@ static void on_claim_reply(struct turn_call *call, enum err error, struct str re
 static void note_engine(struct queue *queue, struct str account, struct str engine, struct str info)
 {
     struct engine_seen seen;
-    int n = snprintf(seen.name, sizeof seen.name, "%.*s %.*s", STR_ARG(account),
-                     engine.n == 0 ? 1 : (int)engine.n, engine.n == 0 ? "-" : engine.at);
-    if (n < 0 || (size_t)n >= sizeof seen.name || info.n >= sizeof seen.info)
+    size_t n =
+        join(seen.name, sizeof seen.name - 1, account, ' ', engine.n == 0 ? STR("-") : engine);
+    if (n == 0 || info.n >= sizeof seen.info)
         return;
+    seen.name[n] = 0;
     for (unsigned i = 0; i < queue->engine_n; i++)
         if (strcmp(queue->engines[i].name, seen.name) == 0)
             return;

@@ -165,7 +165,6 @@ static void read_changed(struct build *build, const struct file *file,
     struct buf bytes, text;
     const char *reason;
     enum extract_fault fault;
-    const struct sandbox_wait wait = {.is_stopping = build->settings->is_stopping};
     buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + 65536);
     buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
     if (!read_file(file->path, &bytes, &reason)) {
@@ -173,8 +172,8 @@ static void read_changed(struct build *build, const struct file *file,
     } else if (EVP_Digest(bytes.at, bytes.n, sha256, &sum_n, EVP_sha256(), NULL) == 1 &&
                old != NULL && memcmp(old->sha256, sha256, sizeof old->sha256) == 0) {
         keep(build, old, file);
-    } else if ((fault = extract_text(extract_kind_of(str_of(file->name)), buf_str(&bytes), &wait,
-                                     &text)) != EXTRACT_FAULT_NONE) {
+    } else if ((fault = extract_text(extract_kind_of(str_of(file->name)), buf_str(&bytes),
+                                     build->settings->is_stopping, &text)) != EXTRACT_FAULT_NONE) {
         skip(build, file, extract_fault_text(fault));
     } else {
         put_text(build, file, &text);

@@ -171,7 +171,12 @@ static void take_document(struct reader *r, struct corpus *corpus)
     struct buf title;
     buf_init(&title, SIZE_MAX / 2);
     buf_put_json(&title, name);
-    document->document = rag_document_create(name, 1, buf_str(&title), STR(""), pack, text);
+    document->document = rag_document_create(&(struct rag_parts){.id = name,
+                                                                 .generation = 1,
+                                                                 .title_json = buf_str(&title),
+                                                                 .url_json = STR(""),
+                                                                 .pack = pack,
+                                                                 .text = text});
     buf_fini(&title);
     if (document->document == NULL) {
         r->is_bad = true;

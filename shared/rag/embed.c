@@ -10,6 +10,7 @@
 #include "shared/rag/text.h"
 
 #include <math.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -220,6 +221,17 @@ void embed_destroy(struct embedder *embedder)
 {
     if (embedder != NULL)
         embedder->ops->destroy(embedder);
+}
+
+void embed_digest(const char *model, uint32_t dimension, char ret_digest[EMBED_DIGEST_BYTES])
+{
+    unsigned char bytes[SHA_DIGEST_LENGTH];
+    struct buf text;
+    buf_init(&text, SIZE_MAX / 2);
+    buf_printf(&text, "%s %u", model, dimension);
+    SHA1((const unsigned char *)text.at, text.n, bytes);
+    str_hex(bytes, sizeof bytes, ret_digest);
+    buf_fini(&text);
 }
 
 void embed_normalise(float *vector, uint32_t dimension)

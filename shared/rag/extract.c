@@ -8,6 +8,7 @@
  * What a child hands back is cleaned again: a child that was taken over can write anything. */
 #include "shared/rag/extract.h"
 
+#include "shared/rag/sandbox.h"
 #include "shared/rag/text.h"
 
 #include <stdlib.h>
@@ -262,7 +263,7 @@ static enum extract_fault run(struct sandbox_job *job, struct buf *text, int *re
 }
 
 static enum extract_fault parse_in_child(enum extract_kind kind, struct str bytes,
-                                         const struct sandbox_wait *wait, struct buf *text)
+                                         const atomic_bool *is_stopping, struct buf *text)
 {
     const char *const argv[] = {own_program, "extract", "--parse", extract_kind_name(kind), NULL};
     struct sandbox_job job = {.argv = argv,
@@ -270,7 +271,7 @@ static enum extract_fault parse_in_child(enum extract_kind kind, struct str byte
                               .cpu_s = CPU_SECONDS,
                               .wall_ms = WALL_MS,
                               .memory_bytes = own_memory_bytes,
-                              .wait = wait};
+                              .is_stopping = is_stopping};
     int status = 0;
     enum extract_fault fault = run(&job, text, &status);
     if (fault != EXTRACT_FAULT_NONE || status == 0)
@@ -280,7 +281,14 @@ static enum extract_fault parse_in_child(enum extract_kind kind, struct str byte
                : EXTRACT_FAULT_CRASHED;
 }
 
-static enum extract_fault extract_pdf(struct str bytes, const struct sandbox_wait *wait,
+bool extract_can_read_pdf(void)
+{
+    char *program = sandbox_find_program("pdftotext");
+    free(program);
+    return program != NULL;
+}
+
+static enum extract_fault extract_pdf(struct str bytes, const atomic_bool *is_stopping,
                                       struct buf *text)
 {
     char *program = sandbox_find_program("pdftotext");
@@ -292,7 +300,7 @@ static enum extract_fault extract_pdf(struct str bytes, const struct sandbox_wai
                               .cpu_s = CPU_SECONDS,
                               .wall_ms = WALL_MS,
                               .memory_bytes = pdf_memory_bytes,
-                              .wait = wait};
+                              .is_stopping = is_stopping};
     int status = 0;
     enum extract_fault fault = run(&job, text, &status);
     free(program);
@@ -323,15 +331,15 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struc
 }
 
 enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
-                                const struct sandbox_wait *wait, struct buf *text)
+                                const atomic_bool *is_stopping, struct buf *text)
 {
     if (kind != EXTRACT_NONE && bytes.n == 0)
         return EXTRACT_FAULT_EMPTY;
     if (kind == EXTRACT_PDF)
-        return extract_pdf(bytes, wait, text);
+        return extract_pdf(bytes, is_stopping, text);
     if (kind == EXTRACT_TEXT || own_program == NULL)
         return extract_parse(kind, bytes, text);
     if (kind == EXTRACT_HTML || kind == EXTRACT_DOCX)
-        return parse_in_child(kind, bytes, wait, text);
+        return parse_in_child(kind, bytes, is_stopping, text);
     return EXTRACT_FAULT_KIND;
 }

@@ -11,7 +11,8 @@
 #define PARLEY_RAG_EXTRACT_H
 
 #include "shared/base/buf.h"
-#include "shared/rag/sandbox.h"
+
+#include <stdatomic.h>
 
 /* A file may be this large, and a document hold this much text. */
 enum { EXTRACT_FILE_MAX_BYTES = 25 << 20, EXTRACT_TEXT_MAX_BYTES = 32 << 20 };
@@ -78,10 +79,14 @@ int extract_fault_status(enum extract_fault fault);
  * when nothing speaks against it. Looks at signatures only; any bytes are safe. */
 enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes) must_check;
 
-/* Puts the text of a document into the empty `text`, whose maximum counts. `wait` (may be NULL)
- * stops it early and is told that it goes on. */
+/* Puts the text of a document into the empty `text`, whose maximum counts. `is_stopping` (may
+ * be NULL) ends it early. */
 enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
-                                const struct sandbox_wait *wait, struct buf *text) must_check;
+                                const atomic_bool *is_stopping, struct buf *text) must_check;
+
+/* Is the program there that reads PDF (pdftotext of poppler-utils, on PATH)? Looks anew each time.
+ */
+bool extract_can_read_pdf(void);
 
 /* Says which program, started as `PROGRAM extract --parse KIND`, reads HTML and DOCX: main passes
  * "/proc/self/exe" before threads start. Borrowed for ever. Without it they are read within this
@@ -96,6 +101,9 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes,
 /* Puts what a reader of the page would see: its title, no tags, scripts, styles or navigation;
  * blocks become lines, cells of a table are parted by " | ". */
 void extract_put_html(struct buf *text, struct str html);
+/* The encoding that a web page names early, by its own words: letters, digits and a few signs, and
+ * at most 40 of them; empty when it names none. */
+struct str extract_find_charset(struct str html) must_check;
 /* Puts the paragraphs, tables and notes of a DOCX file. NONE, DOCX_... or TOO_MUCH_TEXT. */
 enum extract_fault extract_put_docx(struct buf *text, struct str bytes) must_check;
 /* The same for the XML of its main part alone. */

@@ -16,7 +16,7 @@
 #include <libxml/HTMLparser.h>
 #include <stdlib.h>
 
-enum { TITLE_MAX_BYTES = 1024, META_WITHIN_BYTES = 2048 };
+enum { TITLE_MAX_BYTES = 1024, META_WITHIN_BYTES = 2048, CHARSET_MAX_BYTES = 40 };
 
 struct page {
     struct buf rough, title;
@@ -158,6 +158,29 @@ static bool says_utf8(struct str html)
         if (str_eq_nocase((struct str){s.at + i, 5}, STR("utf-8")))
             return true;
     return false;
+}
+
+static bool is_of_charset(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == ':';
+}
+
+struct str extract_find_charset(struct str html)
+{
+    static const struct str word = {"charset=", 8};
+    struct str s = {html.at, html.n < META_WITHIN_BYTES ? html.n : META_WITHIN_BYTES};
+    for (size_t i = 0; i + word.n < s.n; i++) {
+        if (!str_eq_nocase((struct str){s.at + i, word.n}, word))
+            continue;
+        size_t from = i + word.n, to;
+        from += s.at[from] == '"' || s.at[from] == '\'';
+        for (to = from; to < s.n && is_of_charset(s.at[to]);)
+            to++;
+        if (to > from && to - from <= CHARSET_MAX_BYTES)
+            return (struct str){s.at + from, to - from};
+    }
+    return (struct str){s.at, 0};
 }
 
 static void parse(struct page *page, struct str html, bool is_utf8)

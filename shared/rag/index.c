@@ -38,30 +38,35 @@ static bool are_chunks_within(const struct pack *pack, struct str text)
     return true;
 }
 
-struct rag_document *rag_document_create(struct str id, uint64_t generation, struct str title_json,
-                                         struct str url_json, struct str pack_bytes,
-                                         struct str text)
+uint64_t rag_embedding(struct str digest)
+{
+    return digest.n == 0 ? 0 : text_hash(digest, 0);
+}
+
+struct rag_document *rag_document_create(const struct rag_parts *parts)
 {
     struct pack pack;
-    if (!pack_parse(pack_bytes, &pack) || (text.at != NULL && !are_chunks_within(&pack, text)))
+    if (!pack_parse(parts->pack, &pack) ||
+        (parts->text.at != NULL && !are_chunks_within(&pack, parts->text)))
         return NULL;
     size_t directory_bytes = pack_directory_n(&pack) * sizeof(uint32_t);
-    size_t n = sizeof(struct owned_document) + directory_bytes + pack_bytes.n + id.n +
-               title_json.n + url_json.n + text.n;
+    size_t n = sizeof(struct owned_document) + directory_bytes + parts->pack.n + parts->id.n +
+               parts->title_json.n + parts->url_json.n + parts->text.n;
     struct owned_document *owned = malloc(n);
     if (owned == NULL)
         abort();
     char *at = (char *)owned->directory + directory_bytes;
     struct rag_document *document = &owned->base;
-    *document = (struct rag_document){.generation = generation, .memory_bytes = n};
+    *document = (struct rag_document){
+        .generation = parts->generation, .embedding = parts->embedding, .memory_bytes = n};
     atomic_init(&owned->refs, 1);
-    bool is_sound = pack_parse(put_copy(&at, pack_bytes), &document->pack);
+    bool is_sound = pack_parse(put_copy(&at, parts->pack), &document->pack);
     assert(is_sound);
     pack_use_directory(&document->pack, owned->directory);
-    document->id = put_copy(&at, id);
-    document->title_json = put_copy(&at, title_json);
-    document->url_json = put_copy(&at, url_json);
-    document->text = put_copy(&at, text);
+    document->id = put_copy(&at, parts->id);
+    document->title_json = put_copy(&at, parts->title_json);
+    document->url_json = put_copy(&at, parts->url_json);
+    document->text = put_copy(&at, parts->text);
     return document;
 }
 
@@ -124,7 +129,8 @@ struct rag_index *rag_index_create(void)
 static void fill_entry(struct rag_index *index, struct rag_entry *entry,
                        const struct rag_document *document)
 {
-    *entry = (struct rag_entry){.document = document, .pack = document->pack};
+    *entry = (struct rag_entry){
+        .document = document, .pack = document->pack, .embedding = document->embedding};
     index->chunk_n += document->pack.chunk_n;
     index->word_total += document->pack.word_total;
     index->bytes += document->memory_bytes;
@@ -170,11 +176,9 @@ void rag_index_add(struct rag_index *index, const struct rag_document *document)
     fill_entry(index, &index->entries[place], own);
 }
 
-bool rag_index_put(struct rag_index *index, struct str doc, uint64_t generation,
-                   struct str title_json, struct str url_json, struct str pack_bytes)
+bool rag_index_put(struct rag_index *index, const struct rag_parts *parts)
 {
-    struct rag_document *document = rag_document_create(doc, generation, title_json, url_json,
-                                                        pack_bytes, (struct str){NULL, 0});
+    struct rag_document *document = rag_document_create(parts);
     if (document == NULL)
         return false;
     rag_index_add(index, document);
@@ -240,6 +244,14 @@ uint32_t rag_index_documents(const struct rag_index *index)
 uint32_t rag_index_chunks(const struct rag_index *index)
 {
     return index->chunk_n;
+}
+
+uint32_t rag_index_strangers(const struct rag_index *index, uint64_t embedding)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < index->n; i++)
+        n += index->entries[i].embedding != embedding;
+    return n;
 }
 
 /* ---- what is left out ---- */

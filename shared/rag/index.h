@@ -19,9 +19,23 @@ enum { RAG_HITS_MAX = 100 };
 
 /* ---- documents ---- */
 
-struct rag_document {
+/* What a document is made of. */
+struct rag_parts {
     struct str id; /* any bytes; ties are decided by it */
     uint64_t generation;
+    /* What its vectors were made by (rag_embedding), those of a vector set too. Vectors of one are
+     * never compared with those of another. 0 where all documents and questions have the same. */
+    uint64_t embedding;
+    struct str title_json, url_json, pack;
+    struct str text; /* at NULL where there is none */
+};
+
+/* The number for a model and dimension, of their digest (embed_digest); 0 of an empty one. */
+uint64_t rag_embedding(struct str digest);
+
+struct rag_document {
+    struct str id;
+    uint64_t generation, embedding;
     struct str title_json, url_json; /* as they came */
     struct str text;                 /* at NULL where there is none */
     struct pack pack;
@@ -30,9 +44,7 @@ struct rag_document {
 
 /* Copies everything. NULL when the pack is not sound, or has chunks outside of the text where a
  * text is given (`text.at` not NULL). The caller has the first reference. */
-struct rag_document *rag_document_create(struct str id, uint64_t generation, struct str title_json,
-                                         struct str url_json, struct str pack_bytes,
-                                         struct str text) must_check;
+struct rag_document *rag_document_create(const struct rag_parts *parts) must_check;
 struct rag_document *rag_document_ref(const struct rag_document *document) must_check;
 /* Accepts NULL. Any thread. */
 void rag_document_unref(const struct rag_document *document);
@@ -51,8 +63,7 @@ void rag_index_destroy(struct rag_index *index);
 void rag_index_add(struct rag_index *index, const struct rag_document *document);
 /* The same for a pack from outside, which is copied. False when it is not sound: then the index
  * stays as it is. */
-bool rag_index_put(struct rag_index *index, struct str doc, uint64_t generation,
-                   struct str title_json, struct str url_json, struct str pack_bytes) must_check;
+bool rag_index_put(struct rag_index *index, const struct rag_parts *parts) must_check;
 /* Does nothing when it is not there. */
 void rag_index_remove(struct rag_index *index, struct str doc);
 bool rag_index_has(const struct rag_index *index, struct str doc, uint64_t generation);
@@ -68,6 +79,8 @@ void rag_index_keep(struct rag_index *index, const struct rag_mark *marks, size_
 size_t rag_index_bytes(const struct rag_index *index);
 uint32_t rag_index_documents(const struct rag_index *index);
 uint32_t rag_index_chunks(const struct rag_index *index);
+/* How many documents have another `embedding`: a question of that one finds them by words alone. */
+uint32_t rag_index_strangers(const struct rag_index *index, uint64_t embedding);
 
 enum { RAG_FLAG_MIN_BYTES = 16 };
 /* Leaves out of all answers every chunk of the document (of all of them where `doc.at` is NULL)
@@ -89,9 +102,12 @@ struct rag_near {
 struct rag_query {
     struct str text;
     const float *vector; /* of the question; NULL: search by words alone */
-    uint32_t dimension;  /* documents of another dimension are searched by words alone */
-    /* Where near_n > 0 these replace the comparison with every vector; those of a document or a
-     * generation that the index has not are skipped. */
+    uint32_t dimension;
+    /* What made `vector`. Documents of another one are searched by words alone, and so are those
+     * whose vectors have another dimension. */
+    uint64_t embedding;
+    /* Found in a vector set, where the vectors are of packs that hold none; those of a document or
+     * a generation that the index has not are skipped. */
     const struct rag_near *near;
     size_t near_n;
 };

@@ -10,7 +10,9 @@
 struct rag_entry {
     const struct rag_document *document; /* a reference of its own */
     uint8_t *is_left_out;                /* per chunk; NULL where none is */
-    struct pack pack; /* the document's, at hand without a look at the document */
+    /* The document's, at hand without a look at the document. */
+    struct pack pack;
+    uint64_t embedding;
 };
 
 struct rag_index {

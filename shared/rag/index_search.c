@@ -2,7 +2,7 @@
  * index_search.c - the search of index.h.
  *
  *   the question's words -> postings in every pack -> rarity -> the best by BM25 ----+-> merged by
- *   the question's vector -> every pack's vectors -> the nearest (or those given) ---+   rank
+ *   the question's vector -> the packs' vectors -> the nearest, and those given -----+   rank
  *
  * Both measures keep their best in a small sorted array: for a hundred places an insertion is
  * cheaper than a heap. Words are looked up once per document, before anything is scored, because
@@ -73,6 +73,7 @@ static const struct rag_hit *find_hit(const struct best *best, const struct rag_
 struct ray {
     int16_t at[PACK_DIMENSION_MAX];
     uint32_t dimension; /* 0: there is none */
+    uint64_t embedding;
     float scale;
 };
 
@@ -80,6 +81,7 @@ static void read_vector(const struct rag_query *query, struct ray *ray)
 {
     int8_t small[PACK_DIMENSION_MAX];
     ray->dimension = 0;
+    ray->embedding = query->embedding;
     if (query->vector == NULL || query->dimension == 0 || query->dimension > PACK_DIMENSION_MAX)
         return;
     ray->scale = pack_quantise(query->vector, query->dimension, small);
@@ -88,9 +90,11 @@ static void read_vector(const struct rag_query *query, struct ray *ray)
         ray->at[i] = small[i];
 }
 
-static bool has_vectors(const struct ray *ray, const struct pack *pack)
+/* A vector of another model says nothing about the question, even where the dimension is the same.
+ */
+static bool has_vectors(const struct ray *ray, const struct pack *pack, uint64_t embedding)
 {
-    return ray->dimension > 0 && pack->dimension == ray->dimension;
+    return ray->dimension > 0 && pack->dimension == ray->dimension && embedding == ray->embedding;
 }
 
 static float to_cosine(const struct ray *ray, const struct pack *pack, uint32_t chunk, int32_t dot)
@@ -99,10 +103,11 @@ static float to_cosine(const struct ray *ray, const struct pack *pack, uint32_t 
     return cosine > 1 ? 1 : cosine >= -1 ? cosine : -1; /* -1 for what is no number, too */
 }
 
-static float cosine_of(const struct ray *ray, const struct pack *pack, uint32_t chunk)
+static float cosine_of(const struct ray *ray, const struct rag_document *document, uint32_t chunk)
 {
+    const struct pack *pack = &document->pack;
     int32_t dot;
-    if (!has_vectors(ray, pack))
+    if (!has_vectors(ray, pack, document->embedding))
         return 0;
     dot_rows(ray->at, pack->vectors + (size_t)chunk * pack->dimension, pack->dimension, 1, &dot);
     return to_cosine(ray, pack, chunk, dot);
@@ -129,11 +134,13 @@ static void scan_entry(const struct ray *ray, const struct rag_entry *entry, str
 }
 
 /* Takes over what a vector set found, as far as the index has it. */
-static void take_near(const struct rag_index *index, const struct rag_near *near, struct best *best)
+static void take_near(const struct rag_index *index, const struct rag_near *near,
+                      uint64_t embedding, struct best *best)
 {
     const struct rag_entry *entry = rag_index_find(index, near->doc);
     size_t rank;
-    if (entry == NULL || entry->document->generation != near->generation ||
+    if (entry == NULL || entry->embedding != embedding || entry->pack.dimension > 0 ||
+        entry->document->generation != near->generation ||
         near->chunk >= entry->document->pack.chunk_n || !isfinite(near->similarity) ||
         rag_is_left_out(entry, near->chunk) ||
         find_hit(best, entry->document, near->chunk, &rank) != NULL)
@@ -148,9 +155,9 @@ static void find_nearest(const struct rag_index *index, const struct rag_query *
                          const struct ray *ray, struct best *best)
 {
     for (size_t i = 0; i < query->near_n; i++)
-        take_near(index, &query->near[i], best);
-    for (uint32_t i = 0; query->near_n == 0 && i < index->n; i++)
-        if (has_vectors(ray, &index->entries[i].pack))
+        take_near(index, &query->near[i], query->embedding, best);
+    for (uint32_t i = 0; i < index->n; i++)
+        if (has_vectors(ray, &index->entries[i].pack, index->entries[i].embedding))
             scan_entry(ray, &index->entries[i], best);
 }
 
@@ -353,7 +360,7 @@ static void merge(const struct words *words, const struct ray *ray, const struct
         struct rag_hit hit = worded->at[i];
         const struct rag_hit *twin = find_hit(nearest, hit.document, hit.chunk, &rank);
         hit.score = score_of_rank(i) + (twin == NULL ? 0 : score_of_rank(rank));
-        hit.cosine = twin == NULL ? cosine_of(ray, &hit.document->pack, hit.chunk) : twin->cosine;
+        hit.cosine = twin == NULL ? cosine_of(ray, hit.document, hit.chunk) : twin->cosine;
         put_best(merged, &hit);
     }
     for (size_t i = 0; i < nearest->n; i++) {

@@ -110,7 +110,12 @@ static struct rag_document *pack_text(const struct group *group, size_t i)
     buf_put_json(&title, text->name);
     struct str own = text->text.at == NULL ? STR("") : text->text;
     struct rag_document *document =
-        rag_document_create(text->id, 1, buf_str(&title), STR(""), buf_str(&pack), own);
+        rag_document_create(&(struct rag_parts){.id = text->id,
+                                                .generation = 1,
+                                                .title_json = buf_str(&title),
+                                                .url_json = STR(""),
+                                                .pack = buf_str(&pack),
+                                                .text = own});
     if (document == NULL)
         abort(); /* pack_build and pack_parse disagree */
     buf_fini(&pack);

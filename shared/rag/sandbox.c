@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * sandbox.c - see sandbox.h.
  *
- *   memfd with the input, sealed ──▶ fork ──▶ limits, namespaces, descriptors ──▶ execve
- *                                      │
- *                       pipe ◀─────────┘ read until its end, a limit, the wall clock or a stop
+ *   memfd with the input, sealed ──▶ fork ──▶ descriptors, namespaces, limits, files, filter ──▶
+ * execve │ pipe ◀─────────┘ read until its end, a limit, the wall clock or a stop
  *
  * Between fork and execve the child makes nothing but system calls: another thread may have held
  * the lock of malloc at the fork. Signals are blocked across the fork, so that no handler of ours
@@ -11,10 +10,15 @@
  * terminal sends to the whole group must stop the parent, which then stops the child, and not make
  * a good document look like a bad one.
  *
- * The kernel may refuse the namespaces (containers often do): the other limits hold without. */
+ * The kernel may refuse the namespaces (containers often do): then the filter of system calls alone
+ * keeps the child off the network. A kernel that cannot confine files or filter calls leaves the
+ * other bounds; the log says so. What the kernel has and cannot be put in force is no reason to go
+ * on: then nothing is executed. */
 #include "shared/rag/sandbox.h"
 
 #include "shared/base/clock.h"
+#include "shared/rag/sandbox_files.h"
+#include "shared/rag/sandbox_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +36,6 @@
 enum {
     READ_STEP_BYTES = 65536,
     POLL_MS = 200,
-    TICK_MS = 500,
     REAP_MS = 5,
     DESCRIPTORS_MAX = 64,
     FIRST_FD = 3,
@@ -60,22 +63,37 @@ static void close_others(void)
         close((int)fd);
 }
 
-static _Noreturn void become(const struct sandbox_job *job, int in, int out, int null)
+/* What the kernel keeps it to; found out before the fork. */
+struct bounds {
+    const struct sock_fprog *filter; /* NULL: none can be had */
+    bool are_files_confinable;
+};
+
+static bool confine(const struct bounds *bounds, const char *program)
+{
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           (!bounds->are_files_confinable || sandbox_confine_files(program)) &&
+           (bounds->filter == NULL || sandbox_filter_install(bounds->filter));
+}
+
+static _Noreturn void become(const struct sandbox_job *job, const struct bounds *bounds, int in,
+                             int out, int null)
 {
     static char *const no_environment[] = {NULL};
     sigset_t none;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpgid(0, 0);
+    setsid(); /* a group of its own, and no terminal */
     signal(SIGPIPE, SIG_DFL);
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* what writes a file hears of it, and may go on without */
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
         _exit(EXIT_NO_PROGRAM);
     close_others();
     /* With a user namespace even root loses its powers over files and the system. */
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
         (void)!unshare(CLONE_NEWNET);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     /* At the soft limit it dies of SIGXCPU, which says why; at the hard one of SIGKILL. */
     limit(RLIMIT_CPU, job->cpu_s, job->cpu_s + 2);
     limit(RLIMIT_FSIZE, 0, 0);
@@ -83,7 +101,8 @@ static _Noreturn void become(const struct sandbox_job *job, int in, int out, int
     limit(RLIMIT_NOFILE, DESCRIPTORS_MAX, DESCRIPTORS_MAX);
     if (job->memory_bytes > 0)
         limit(RLIMIT_AS, job->memory_bytes, job->memory_bytes);
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!confine(bounds, job->argv[0]))
+        _exit(EXIT_NO_PROGRAM);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execve(job->argv[0], (char *const *)job->argv, no_environment);
@@ -127,6 +146,7 @@ static pid_t start(const struct sandbox_job *job, int *ret_output)
 {
     int pipes[2] = {-1, -1};
     sigset_t all, before;
+    struct bounds bounds = {sandbox_filter(), sandbox_files_are_confinable()};
     int in = hold_bytes(job->input);
     int null = lift(open("/dev/null", O_RDWR | O_CLOEXEC));
     pid_t child = -1;
@@ -139,7 +159,7 @@ static pid_t start(const struct sandbox_job *job, int *ret_output)
         pthread_sigmask(SIG_SETMASK, &all, &before);
         child = fork();
         if (child == 0)
-            become(job, in, pipes[1], null);
+            become(job, &bounds, in, pipes[1], null);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     if (in >= 0)
@@ -155,27 +175,20 @@ static pid_t start(const struct sandbox_job *job, int *ret_output)
 }
 
 struct watch {
-    const struct sandbox_wait *wait;
-    uint64_t deadline_ms, tick_ms;
+    const atomic_bool *is_stopping;
+    uint64_t deadline_ms;
 };
 
 /* SANDBOX_EXITED while it may go on. */
-static enum sandbox_end look_around(struct watch *watch)
+static enum sandbox_end look_around(const struct watch *watch)
 {
-    const struct sandbox_wait *wait = watch->wait;
-    uint64_t now_ms = clock_mono_ms();
-    if (wait != NULL && wait->is_stopping != NULL && atomic_load(wait->is_stopping))
+    if (watch->is_stopping != NULL && atomic_load(watch->is_stopping))
         return SANDBOX_STOPPED;
-    if (wait != NULL && wait->on_tick != NULL && now_ms >= watch->tick_ms) {
-        watch->tick_ms = now_ms + TICK_MS;
-        if (!wait->on_tick(wait->data))
-            return SANDBOX_STOPPED;
-    }
-    return now_ms >= watch->deadline_ms ? SANDBOX_SLOW : SANDBOX_EXITED;
+    return clock_mono_ms() >= watch->deadline_ms ? SANDBOX_SLOW : SANDBOX_EXITED;
 }
 
 /* Reads until the child closes its output. SANDBOX_EXITED: it did. */
-static enum sandbox_end collect(int fd, struct watch *watch, struct buf *out)
+static enum sandbox_end collect(int fd, const struct watch *watch, struct buf *out)
 {
     for (;;) {
         char bytes[READ_STEP_BYTES];
@@ -197,7 +210,7 @@ static enum sandbox_end collect(int fd, struct watch *watch, struct buf *out)
 }
 
 /* Waits for the end of a child that closed its output, which may still take its time. */
-static enum sandbox_end reap(pid_t child, struct watch *watch, int *ret_status)
+static enum sandbox_end reap(pid_t child, const struct watch *watch, int *ret_status)
 {
     for (;;) {
         pid_t gone = waitpid(child, ret_status, WNOHANG);
@@ -215,9 +228,8 @@ static enum sandbox_end reap(pid_t child, struct watch *watch, int *ret_status)
 enum sandbox_end sandbox_run(const struct sandbox_job *job, struct buf *out, int *ret_status)
 {
     int output, status = 0;
-    uint64_t now_ms = clock_mono_ms();
-    struct watch watch = {
-        .wait = job->wait, .deadline_ms = now_ms + job->wall_ms, .tick_ms = now_ms + TICK_MS};
+    struct watch watch = {.is_stopping = job->is_stopping,
+                          .deadline_ms = clock_mono_ms() + job->wall_ms};
     pid_t child = start(job, &output);
     if (child < 0)
         return SANDBOX_UNBORN;
@@ -234,6 +246,8 @@ enum sandbox_end sandbox_run(const struct sandbox_job *job, struct buf *out, int
     }
     if (WIFSIGNALED(status))
         return WTERMSIG(status) == SIGXCPU ? SANDBOX_SLOW : SANDBOX_CRASHED;
+    if (WEXITSTATUS(status) == EXIT_NO_PROGRAM)
+        return SANDBOX_UNBORN;
     *ret_status = WEXITSTATUS(status);
     return SANDBOX_EXITED;
 }

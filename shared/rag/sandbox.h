@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * sandbox: runs a program over bytes in a child process that can do little harm: limits on its
- * processor time, memory, files and descriptors, a wall clock, no new privileges, an empty network
- * of its own (where the kernel allows it), no environment, no descriptors but its input, output and
- * a silent standard error. Blocking; any thread, also of a process with many.
+ * processor time, memory, files and descriptors, a wall clock, no new privileges, no sockets, no
+ * further processes, no files to write (shared/rag/sandbox_filter.h), few to read
+ * (shared/rag/sandbox_files.h), an empty network of its own (where the kernel allows it), no
+ * environment, no descriptors but its input, output and a silent standard error. Blocking; any
+ * thread, also of a process with many.
  */
 #ifndef PARLEY_RAG_SANDBOX_H
 #define PARLEY_RAG_SANDBOX_H
@@ -12,34 +14,25 @@
 
 #include <stdatomic.h>
 
-/* What whoever waits for a child wants to say meanwhile. */
-struct sandbox_wait {
-    const atomic_bool *is_stopping; /* may be NULL; seen within a quarter of a second */
-    /* Called about every half second, on the caller's thread, while the child works; false stops
-     * it. May be NULL. It may block for a while: the child's time goes on. */
-    bool (*on_tick)(void *data);
-    void *data;
-};
-
 struct sandbox_job {
     const char *const *argv; /* ends with NULL; argv[0] is a path */
     struct str input;        /* the child reads it from standard input, which can be sought in */
     unsigned cpu_s, wall_ms;
-    uint64_t memory_bytes;           /* of address space; 0: no limit */
-    const struct sandbox_wait *wait; /* may be NULL */
+    uint64_t memory_bytes;          /* of address space; 0: no limit */
+    const atomic_bool *is_stopping; /* ends it within a quarter of a second; may be NULL */
 };
 
 enum sandbox_end {
     SANDBOX_EXITED,  /* by itself: *ret_status is its exit status */
     SANDBOX_SLOW,    /* used up its processor time or the wall clock's */
     SANDBOX_FULL,    /* wrote more than `out` takes */
-    SANDBOX_STOPPED, /* by `wait` */
+    SANDBOX_STOPPED, /* by `is_stopping` */
     SANDBOX_CRASHED, /* a signal ended it */
-    SANDBOX_UNBORN,  /* no process, descriptor or memory could be had */
+    SANDBOX_UNBORN,  /* no process, descriptor or memory could be had, or no such program */
 };
 
 /* Runs the child to its end and collects what it writes to standard output in `out`. The child is
- * gone when this returns. A program that cannot be executed exits with 127. */
+ * gone when this returns. */
 enum sandbox_end sandbox_run(const struct sandbox_job *job, struct buf *out,
                              int *ret_status) must_check;
 

@@ -13,22 +13,24 @@ void wire_begin(struct buf *wire, size_t word_n)
 
 void wire_put(struct buf *wire, struct str word)
 {
-    buf_put_char(wire, '$');
-    buf_put_u64(wire, word.n);
-    buf_lit(wire, "\r\n");
-    buf_put(wire, word);
-    buf_lit(wire, "\r\n");
+    char head[24] = "$"; /* of the longest length, 20 digits */
+    size_t head_n = 1 + str_put_u64(head + 1, word.n);
+    head[head_n++] = '\r';
+    head[head_n++] = '\n';
+    char *at = buf_reserve(wire, head_n + word.n + 2);
+    if (at == NULL)
+        return;
+    memcpy(at, head, head_n);
+    if (word.n > 0)
+        memcpy(at + head_n, word.at, word.n);
+    memcpy(at + head_n + word.n, "\r\n", 2);
+    wire->n += head_n + word.n + 2;
 }
 
 void wire_put_u64(struct buf *wire, uint64_t word)
 {
-    char digits[20]; /* of 2^64 - 1 */
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + word % 10);
-        word /= 10;
-    } while (word > 0);
-    wire_put(wire, (struct str){digits + at, sizeof digits - at});
+    char digits[STR_U64_MAX];
+    wire_put(wire, (struct str){digits, str_put_u64(digits, word)});
 }
 
 void wire_put_words(struct buf *wire, const struct str *words, size_t n)

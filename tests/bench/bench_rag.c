@@ -64,7 +64,8 @@ static uint32_t put_document(struct rag_index *index, struct embedder *embedder,
     if (!embed_texts(embedder, texts, n, NULL, &vectors, &dimension))
         abort();
     pack_build(&pack, buf_str(&text), list, n, vectors, dimension);
-    if (!rag_index_put(index, str_of(id), 1, STR("\"\""), STR(""), buf_str(&pack)))
+    struct rag_parts parts = {.id = str_of(id), .generation = 1, .pack = buf_str(&pack)};
+    if (!rag_index_put(index, &parts))
         abort();
     free(vectors);
     free(texts);

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { ACCOUNTS, assertMembers, assertOk, eventually, makeFolder, startProcess, suite, waitForOutput } from '../support/harness.mjs';
 import { gate, openLibrary, passagesOf, withEngine } from '../support/asking.mjs';
+import { startEmbedder } from '../support/indexing.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
 
 const NOTHING = "I don't know based on the provided documents.";
@@ -230,7 +231,7 @@ suite('agent', {}, ({ test, cluster }) => {
   });
 });
 
-suite('agent with little patience', { args: ['--ask-seconds', 1] }, ({ test, cluster }) => {
+suite('agent with little patience', { args: ['--ask-seconds', 3] }, ({ test, cluster }) => {
   let library;
   before(async () => {
     library = await openLibrary(cluster.redis);
@@ -255,5 +256,107 @@ suite('agent with little patience', { args: ['--ask-seconds', 1] }, ({ test, clu
       assert.equal(response.json.retryable, true);
     });
     await eventually(async () => (await library.questions()).length === 0, { what: 'nothing is left' });
+  });
+});
+
+// Where questions are embedded by a server, and that one may hang.
+suite('agent with a deadline', { nodes: 0 }, ({ test, cluster }) => {
+  let library;
+  let embedder;
+  before(async () => {
+    embedder = await startEmbedder();
+    for (const seconds of [3, 9]) await cluster.startNode({ args: [`--embeddings=openai:${embedder.url}#stub`, '--agent-seconds', seconds] });
+    library = await openLibrary(cluster.redis);
+    await library.store('o:User_1', MINE);
+  });
+  beforeEach(() => library.forgetLimits());
+  after(async () => {
+    library?.close();
+    await embedder.stop();
+  });
+  const open = (path, node = 0) => cluster.open('POST', path, { as: 'User_1', node, body: { question: QUESTION, returnTrace: true } });
+  const PATHS = ['/api/agent/run', '/api/agent/stream'];
+  const entriesOf = (text) => text.split('\n\n').map((block) => /^data: (.*)\nevent: (\w+)$/.exec(block)).filter(Boolean).map(([, data, event]) => ({ event, data: JSON.parse(data) }));
+  const assertNothingLeft = () => eventually(async () => (await library.questions()).length === 0, { what: 'nothing is left in the queue' });
+  // The embedding that waits is let go before its own limit: nothing is said of that.
+  async function assertStopped(ended) {
+    const last = embedder.requests.at(-1);
+    const log = cluster.nodes[0].log().length;
+    await ended();
+    await eventually(() => last.left, { what: 'the embedding is given up' });
+    assert.doesNotMatch(cluster.nodes[0].log().slice(log), /could not be embedded/);
+  }
+
+  test('a client that leaves while its question is embedded ends that', async () => {
+    for (const path of PATHS) {
+      const release = embedder.hold();
+      const before1 = embedder.requests.length;
+      const asked = open(path);
+      await embedder.asked(before1 + 1);
+      await assertStopped(() => asked.abort());
+      release();
+    }
+  });
+
+  test('a client that leaves while a search of its run is embedded ends that', async () => {
+    let release;
+    const steps = [() => ((release = embedder.hold()), search('bananas'))];
+    await withEngine(cluster, model({ steps }), async () => {
+      const before1 = embedder.requests.length;
+      const asked = open(PATHS[0]);
+      await embedder.asked(before1 + 2);
+      await assertStopped(() => asked.abort());
+      release();
+    });
+    await assertNothingLeft();
+  });
+
+  test('a run whose question is not embedded in time is refused', async () => {
+    for (const path of PATHS) {
+      const release = embedder.hold();
+      const before1 = embedder.requests.length;
+      const asked = open(path);
+      await embedder.asked(before1 + 1);
+      await assertStopped(async () => {
+        const { status, json } = await asked.response;
+        assert.deepEqual([status, json.code, json.retryable], [503, 'LLM_UNAVAILABLE', true]);
+      });
+      release();
+    }
+  });
+
+  test('a run whose search hangs ends with an error entry, and an error', async () => {
+    let release;
+    await withEngine(cluster, model({ steps: [() => ((release = embedder.hold()), search('bananas'))] }), async () => {
+      const before1 = embedder.requests.length;
+      const asked = open(PATHS[1]);
+      await embedder.asked(before1 + 2);
+      await assertStopped(async () => {
+        const events = entriesOf((await asked.response).text);
+        assert.deepEqual(events.map(({ event, data }) => data.type ?? event), ['plan', 'error', 'error']);
+        const [, entry, { event, data }] = events;
+        assertEntry(entry.data);
+        assert.deepEqual([event, data.status, data.code, data.retryable, data.detail], ['error', 503, 'LLM_UNAVAILABLE', true, entry.data.error]);
+      });
+      release();
+    });
+    await assertNothingLeft();
+  });
+
+  test('a model that hangs uses up its part of the time and no more: the run ends with an error entry', async () => {
+    await withEngine(cluster, model({ plan: () => undefined }), async () => {
+      const events = entriesOf((await open(PATHS[1]).response).text);
+      assert.deepEqual(events.map(({ event, data }) => data.type ?? event), ['error', 'error']);
+      const { status, json } = await open(PATHS[0]).response;
+      assert.deepEqual([status, json.code], [503, 'LLM_UNAVAILABLE']);
+    });
+    await assertNothingLeft();
+  });
+
+  test('the last third of the time is the answer\'s', async () => {
+    await withEngine(cluster, ({ kind }) => (kind === 'plan' ? PLAN : kind === 'answer' ? 'It lasts 150 seconds [1].' : undefined), async () => {
+      const { json } = await open(PATHS[0], 1).response;
+      assert.deepEqual(types(assertRun(json)), ['plan', 'error', 'tool_call', 'final']);
+    });
   });
 });

@@ -8,7 +8,7 @@ import { assertRefused, forgetLimits, settled, upload, uploadIndexed } from '../
 import { assertMembers, assertOk, assertTimestamp, eventually, suite } from '../support/harness.mjs';
 import { openDesk, prose, startEmbedder } from '../support/indexing.mjs';
 
-const MEMBERS = ['id', 'filename', 'contentType', 'sizeBytes', 'status', 'createdAt', 'updatedAt', 'latestJob'];
+const MEMBERS = ['id', 'filename', 'contentType', 'sizeBytes', 'status', 'createdAt', 'updatedAt', 'latestJob', 'needsReindex'];
 const NOBODYS = '0123456789abcdef01234567';
 const WRONG_IDS = [NOBODYS, NOBODYS.toUpperCase(), NOBODYS.slice(1), `${NOBODYS}0`, 'x', '%00', '..', 'a%2Fb', '0%0a123456789abcdef012345'];
 

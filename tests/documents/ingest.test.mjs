@@ -90,7 +90,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.equal(code, 0, stderr);
     const names = ['docs/README.md', 'docs/guide/index.html', 'docs/guide/leases.md', 'docs/notes with spaces.txt'];
     assert.deepEqual(outcomes, Object.fromEntries(names.map((name) => [name, 'indexed'])));
-    assert.deepEqual(summary, { files: 4, indexed: 4, unchanged: 0, failed: 0, removed: 0, passedOver: 1, dryRun: false, complete: true });
+    assert.deepEqual(summary, { files: 4, indexed: 4, unchanged: 0, failed: 0, removed: 0, passedOver: 1, otherModel: 0, dryRun: false, complete: true });
     const docs = await assertAllWhole(names);
     assert.equal(docs['docs/README.md'].url, '"https://host/book/"');
     assert.equal(docs['docs/guide/index.html'].url, '"https://host/book/guide/"');

@@ -462,6 +462,87 @@ suite('fetching keys', { args: settings(second, '--oidc-retry-seconds=3600') }, 
   });
 });
 
+const third = await startProvider();
+
+suite('what operators see of an OpenID provider', { args: settings(third, '--oidc-retry-seconds=0') }, ({ test, cluster }) => {
+  const unknown = () => third.sign({}, { header: { kid: 'new' } });
+  async function look(node) {
+    const health = await cluster.request('GET', '/health', { node });
+    const { text } = await cluster.request('GET', '/metrics', { node });
+    const metric = (name) => /^ (.*)$/m.exec(text.split(`\nparley_openid_${name}`)[1] ?? '')?.[1];
+    return {
+      status: health.status,
+      health: health.json.status,
+      openid: health.json.dependencies.openid,
+      fetches: Number(metric('fetches_total')),
+      failures: Number(metric('failures_total')),
+      keys: Number(metric('keys')),
+      age: metric('keys_age_seconds'),
+    };
+  }
+
+  test('keys that were fetched show in /health and in the metrics', async () => {
+    for (const node of [0, 1]) {
+      const seen = await eventually(async () => {
+        const now = await look(node);
+        return now.openid.status === 'connected' && now;
+      }, { what: 'the keys are there' });
+      assert.match(seen.openid.details, /^[1-9]\d* keys, fetched \d+ s ago\.$/);
+      assert.ok(seen.fetches >= 1);
+      assert.ok(seen.keys >= 4, `${seen.keys} keys`);
+      assert.equal(seen.failures, 0);
+      assert.ok(Number(seen.age) >= 0, `age ${seen.age}`);
+    }
+  });
+
+  test('a provider that is down is an error that degrades, and its keys are still there', async () => {
+    const known = third.sign();
+    // With an engine on each node, nothing else is missing.
+    const polls = [0, 1].map((node) => cluster.claimOpen({ wait: 60, node }));
+    const before = await Promise.all(
+      [0, 1].map((node) => eventually(async () => {
+        const now = await look(node);
+        return now.health === 'healthy' && now;
+      }, { what: 'all is well' })),
+    );
+    await third.stop();
+    try {
+      for (const node of [0, 1]) {
+        assertDown(await me(cluster, unknown(), { node }));
+        const seen = await look(node);
+        assert.equal(seen.status, 200);
+        assert.equal(seen.health, 'degraded');
+        assert.equal(seen.openid.status, 'error');
+        assert.match(seen.openid.details, /^[1-9]\d* keys, fetched \d+ s ago; the last try failed, and they go on\.$/);
+        assert.ok(seen.failures > before[node].failures);
+        assert.equal(seen.fetches, before[node].fetches);
+        assert.equal(seen.keys, before[node].keys);
+        assert.ok(Number(seen.age) >= Number(before[node].age));
+        assertOk(await me(cluster, known, { node }));
+        assert.equal((await cluster.request('GET', '/readyz', { node })).status, 200);
+      }
+      const node = await cluster.startNode();
+      await node.waitForLog(/no keys from the OpenID provider/);
+      const seen = await look(node);
+      assert.equal(seen.status, 200);
+      assert.equal(seen.health, 'degraded');
+      assert.deepEqual(seen.openid, { status: 'error', details: 'It gave no keys: trying again.' });
+      assert.deepEqual([seen.fetches, seen.keys, seen.age], [0, 0, undefined]);
+      await node.stop();
+    } finally {
+      await third.start();
+    }
+    for (const node of [0, 1]) {
+      assertRefused(await me(cluster, unknown(), { node }));
+      const seen = await look(node);
+      assert.equal(seen.openid.status, 'connected');
+      assert.equal(seen.health, 'healthy');
+      assert.ok(seen.fetches > before[node].fetches);
+    }
+    polls.forEach(({ abort }) => abort());
+  });
+});
+
 describe('settings of an OpenID provider', () => {
   const accounts = writeAccounts();
   after(() => accounts.remove());

@@ -23,7 +23,8 @@ static void put_sound(struct rag_index *index)
     if (!chunk_next(&cursor, &chunk))
         abort();
     pack_build(&pack, text, &chunk, 1, vector, 4);
-    if (!rag_index_put(index, STR("sound"), 1, STR("\"\""), STR(""), buf_str(&pack)))
+    struct rag_parts parts = {.id = STR("sound"), .generation = 1, .pack = buf_str(&pack)};
+    if (!rag_index_put(index, &parts))
         abort();
     buf_fini(&pack);
 }
@@ -70,6 +71,7 @@ static void search(const struct rag_index *index, uint8_t how, uint32_t dimensio
     struct rag_query query = {.text = STR("When does a lease end?"),
                               .vector = how & 2 ? vector : NULL,
                               .dimension = dimension < DIMENSION_MAX ? dimension : 4,
+                              .embedding = how & 8 ? 1 : 0,
                               .near = near,
                               .near_n = how & 4 ? 2 : 0};
     size_t n = rag_index_search(index, &query, HITS, hits);
@@ -91,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     put_sound(index);
     if (is_sound)
         try_pack(&pack);
-    if (rag_index_put(index, STR("any"), 2, STR("\"\""), STR(""), bytes) != is_sound)
+    struct rag_parts parts = {.id = STR("any"), .generation = 2, .pack = bytes};
+    if (rag_index_put(index, &parts) != is_sound)
         abort();
     search(index, data[0], is_sound && pack.dimension > 0 ? pack.dimension : 4);
     rag_index_keep(index, NULL, 0);

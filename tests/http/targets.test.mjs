@@ -24,6 +24,8 @@ suite('targets', { nodes: 0, sweep: false }, ({ test, cluster }) => {
           if (target.split(',').includes(service)) assertProblem(response, 401, 'unauthorized');
           else assertProblem(response, 404, 'no_route');
         }
+      const handbook = await cluster.request('GET', '/handbook', { node });
+      assert.equal(handbook.status, target.includes('documents') ? 200 : 404, target);
     }
   });
 

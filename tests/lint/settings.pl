@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# docs/operations.md names every flag of `parley serve`, `engine` and `ingest` with its default, and
-# every metric.
+# docs/operations.md names every flag of `parley serve`, `engine`, `ingest` and `reindex` with its
+# default, and every metric.
 use strict;
 use warnings;
 
@@ -30,7 +30,8 @@ sub check_flag {
 }
 
 for my $table (['serve', 'services/serve_help.c'], ['engine', 'services/engine/help.c'],
-               ['ingest', 'services/indexer/ingest_help.c']) {
+               ['ingest', 'services/indexer/ingest_help.c'],
+               ['reindex', 'services/indexer/reindex.c']) {
     my ($command, $text) = ($table->[0], slurp($table->[1]));
     while ($text =~ /\{\.name = "([a-z0-9-]+)",(.*?)\},\n/gs) {
         my ($flag, $rest) = ($1, $2);

@@ -5,7 +5,7 @@
 // compared. The seed is printed on failure; PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
-import { lines, PREFIX, scripts, tailOf } from '../support/lua.mjs';
+import { lines, PREFIX, random, scripts, tailOf } from '../support/lua.mjs';
 
 const STEPS = 700;
 const MAX_ATTEMPTS = 3;
@@ -15,17 +15,6 @@ const USERS = ['alice', 'bob', 'carol'];
 const MODELS = ['default', 'big', 'small'];
 const TOPICS = ['t1', 't2', 't3', 't4', 't5', 't6'];
 const REASON = '"tired"';
-
-// mulberry32
-function random(seed) {
-  let a = seed >>> 0;
-  return (below) => {
-    a = (a + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(a ^ (a >>> 15), a | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return Math.floor(((t ^ (t >>> 14)) >>> 0) / 4294967296 * below);
-  };
-}
 
 const takes = (cls, model) => {
   const models = cls.split('|')[1];

@@ -217,7 +217,12 @@ export async function openDesk(redis) {
   return desk;
 }
 
-const DIMENSION = 16;
+// Texts of the same letters are near.
+function countLetters(text, model, dimension) {
+  const vector = new Array(dimension).fill(0.01);
+  for (const letter of text.slice(0, 200)) vector[letter.codePointAt(0) % dimension] += 1;
+  return vector;
+}
 
 // A server with /v1/embeddings that can be made to wait, and to fail.
 //
@@ -226,12 +231,16 @@ const DIMENSION = 16;
 //   const release = embedder.hold();      // requests from now on wait for release()
 //   await embedder.asked(2);              // two requests have come in all
 //   embedder.status = 500;
+//   embedder.dimension = 24;
+//   embedder.vectorOf = (text, model, dimension) => [...]
 class Embedder {
   constructor(server) {
     this.server = server;
     this.url = `http://127.0.0.1:${server.address().port}/v1`;
     this.requests = [];
     this.status = 200;
+    this.dimension = 16;
+    this.vectorOf = countLetters;
     server.on('request', (request, response) => this.answer(request, response).catch(() => response.destroy()));
   }
 
@@ -254,13 +263,9 @@ class Embedder {
     const record = { left: false };
     this.requests.push(record);
     response.on('close', () => (record.left = !response.writableFinished));
-    const { input } = JSON.parse(Buffer.concat(chunks));
+    const { input, model } = JSON.parse(Buffer.concat(chunks));
     await this.held;
-    const data = [input].flat().map((text, index) => {
-      const vector = new Array(DIMENSION).fill(0.01);
-      for (const letter of text.slice(0, 200)) vector[letter.codePointAt(0) % DIMENSION] += 1;
-      return { object: 'embedding', index, embedding: vector };
-    });
+    const data = [input].flat().map((text, index) => ({ object: 'embedding', index, embedding: this.vectorOf(text, model, this.dimension) }));
     response.writeHead(this.status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(this.status === 200 ? { object: 'list', data } : { error: { message: 'the stub fails' } }));
   }

@@ -52,6 +52,18 @@ export const soon = (ms) => (found) => Math.abs(Number(found) - (Date.now() + ms
 export const agoUs = (found) => ago()(Number(found) / 1000);
 export const lines = (...parts) => parts.join('\n');
 
+// Numbers from 0 to below - 1, the same for the same seed.
+export function random(seed) {
+  // mulberry32
+  let a = seed >>> 0;
+  return (below) => {
+    a = (a + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(a ^ (a >>> 15), a | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return Math.floor(((t ^ (t >>> 14)) >>> 0) / 4294967296 * below);
+  };
+}
+
 function typeOf(value) {
   if (value instanceof Typed) return value.type;
   return value && typeof value === 'object' ? 'hash' : 'string';

@@ -45,22 +45,26 @@ function fullOf({ n, state = 'QUEUED', ...more }) {
     upload: state === 'QUEUED' || state === 'INDEXING' ? `bytes ${n}` : undefined,
     text: isIndexed ? [5, 'block'] : undefined,
     generation: isIndexed ? 5 : 0,
-    created: CREATED + n, updated: CREATED + n, model: isIndexed ? 'hash' : '', vectors: '', digest: '', chunks: isIndexed ? 1 : 0, ...more,
+    created: CREATED + n, updated: CREATED + n, model: isIndexed ? 'hash' : '', dimension: undefined, vectors: '', digest: '', chunks: isIndexed ? 1 : 0, ...more,
   };
   if (one.pack === undefined && one.generation) one.pack = PACK;
+  one.dimension ??= one.generation ? 4 : 0;
   one.jobState ??= { QUEUED: 'QUEUED', INDEXED: 'DONE' }[state] ?? (state === 'INDEXING' ? 'RUNNING' : state);
   return one;
 }
 
 const bytesOf = (text) => (text ? text.slice(1).reduce((sum, block) => sum + block.length, 0) : 0);
-export const storedBytes = (one) => (one.upload ?? '').length + (one.pack ?? '').length + bytesOf(one.text) + bytesOf(one.oldText);
+// What elements of a vector set count for, as lua/include/documents.lua says.
+export const elementsBytes = (n, dimension = 4) => n * (dimension + 820);
+export const storedBytes = (one) =>
+  (one.upload ?? '').length + (one.pack ?? '').length + bytesOf(one.text) + bytesOf(one.oldText) + (one.vectors ? elementsBytes(one.chunks, one.dimension) : 0);
 
 export function docOf(given) {
   const one = fullOf(given);
   return {
     space: one.space, filename: one.filename, type: one.type, kind: one.kind, size: (one.upload ?? 'bytes 1').length, sha: one.sha, status: one.state,
     created: one.created, updated: one.updated, job: jobId(one.j), generation: one.generation, chunks: one.chunks, chars: one.chars ?? 0, blocks: one.blocks ?? 0,
-    bytes: storedBytes(one), model: one.model, path: one.path, url: one.url, vectors: one.vectors, vectors_n: one.vectors ? one.chunks : 0,
+    bytes: storedBytes(one), model: one.model, dimension: one.dimension, path: one.path, url: one.url, vectors: one.vectors, vectors_n: one.vectors ? one.chunks : 0,
     text: one.text ? one.text[0] : '', text_bytes: bytesOf(one.text), old_text: one.oldText ? one.oldText[0] : '', old_text_bytes: bytesOf(one.oldText),
     ...one.doc,
   };
@@ -89,7 +93,7 @@ function putSpace(keys, one) {
   const space = keys[name] ?? { bytes: 0 };
   space.bytes += storedBytes(one);
   if (one.generation) {
-    Object.assign(space, { version: one.version ?? one.generation, chunks: (space.chunks ?? 0) + one.chunks, model: one.model, dimension: 4, vectors: one.vectors ? 'set' : 'exact', digest: one.vectors });
+    Object.assign(space, { version: one.version ?? one.generation, chunks: (space.chunks ?? 0) + one.chunks, model: one.model, dimension: one.dimension, vectors: one.vectors ? 'set' : 'exact' });
     put(keys, `packs:${one.space}`, docId(one.n), one.generation);
   }
   keys[name] = space;
@@ -127,11 +131,11 @@ export function keysOf(...documents) {
   return keys;
 }
 
-// The 14 lines that docs and doc say of one.
+// The 16 lines that docs and doc say of one; `isOld`: its space has another model by now.
 export function linesOf(given) {
   const one = fullOf(given);
   const [doc, job] = [docOf(one), jobOf(one)];
-  return [docId(one.n), doc.filename, doc.type, doc.size, doc.status, doc.created, doc.updated, doc.chunks, doc.path, doc.job, job.status, job.stage, job.progress, job.error].join('\n');
+  return [docId(one.n), doc.filename, doc.type, doc.size, doc.status, doc.created, doc.updated, doc.chunks, doc.path, doc.job, job.status, job.stage, job.progress, job.error, doc.model, given.isOld ? 1 : 0].join('\n');
 }
 
 // The event that watching nodes get.

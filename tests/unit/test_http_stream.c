@@ -126,7 +126,7 @@ static const char *next_chunk(int fd, bool *ret_is_whole)
     assert_true(size + 2 < sizeof chunk);
     if (!fixture_read(fd, chunk, size + 2))
         return NULL;
-    *ret_is_whole = memcmp(chunk + size, "\r\n", 2) == 0;
+    *ret_is_whole = chunk[size] == '\r' && chunk[size + 1] == '\n';
     chunk[size] = 0;
     return size == 0 || !*ret_is_whole ? NULL : chunk;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * test_metrics.c - shared/metrics/metrics.h: what two threads count, as Prometheus reads it. */
+#include "shared/base/clock.h"
 #include "shared/metrics/metrics.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -42,6 +44,19 @@ static bool has_line(const char *line)
     return has;
 }
 
+static bool has_age(double least, double most)
+{
+    static const char start[] = "\nparley_openid_keys_age_seconds ";
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    metrics_write(&b);
+    buf_terminate(&b);
+    const char *at = strstr(b.at, start);
+    double age = at == NULL ? -1 : strtod(at + sizeof start - 1, NULL);
+    buf_fini(&b);
+    return age >= least && age <= most;
+}
+
 static void values_of_all_threads_are_added_up(void **state)
 {
     metrics_add(&one, METRIC_ANSWERS, 2);
@@ -54,6 +69,20 @@ static void values_of_all_threads_are_added_up(void **state)
     assert_true(has_line("parley_polls_parked 4"));
     assert_true(has_line("# TYPE parley_polls_parked gauge"));
     assert_true(has_line("parley_claims_total 0"));
+}
+
+static void an_age_is_that_of_the_earliest_event_and_missing_without_any(void **state)
+{
+    int64_t now_ms = (int64_t)clock_mono_ms();
+    assert_true(has_line("# TYPE parley_openid_keys_age_seconds gauge"));
+    assert_false(has_age(0, 1e9));
+    metrics_set(&two, METRIC_OPENID_FETCHED_MS, now_ms - 5000);
+    assert_true(has_age(5, 65));
+    metrics_set(&one, METRIC_OPENID_FETCHED_MS, now_ms - 900000);
+    assert_true(has_age(900, 960));
+    metrics_set(&one, METRIC_OPENID_FETCHED_MS, now_ms + 60000);
+    metrics_set(&two, METRIC_OPENID_FETCHED_MS, 0);
+    assert_true(has_line("parley_openid_keys_age_seconds 0.000"));
 }
 
 static void requests_are_counted_by_class_of_status(void **state)
@@ -91,6 +120,7 @@ static void the_text_is_what_prometheus_reads(void **state)
 {
     struct buf b;
     buf_init(&b, 1 << 20);
+    metrics_set(&one, METRIC_OPENID_FETCHED_MS, 1); /* an age has no line without */
     metrics_write(&b);
     struct str rest = buf_str(&b);
     unsigned help_n = 0, type_n = 0, value_n = 0;
@@ -117,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(values_of_all_threads_are_added_up, clear),
+        cmocka_unit_test_setup(an_age_is_that_of_the_earliest_event_and_missing_without_any, clear),
         cmocka_unit_test_setup(requests_are_counted_by_class_of_status, clear),
         cmocka_unit_test_setup(durations_fall_into_buckets_that_hold_the_shorter_ones_too, clear),
         cmocka_unit_test_setup(a_parked_request_counts_without_its_wait, clear),

@@ -3,6 +3,7 @@
  * documents are written here; only an encrypted PDF comes from a file. DOCX is in
  * test_rag_extract_docx.c. */
 #include "shared/rag/extract.h"
+#include "shared/rag/sandbox.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -211,6 +212,24 @@ static void a_page_of_another_encoding_is_read(void **state)
         "\xd0\x9f\xd1\x80");
 }
 
+static void the_encoding_that_a_page_names_is_found(void **state)
+{
+    static const char *const pages[][2] = {
+        {"<meta charset=\"koi8-r\"><p>x", "koi8-r"},
+        {"<META CHARSET='Shift_JIS'>", "Shift_JIS"},
+        {"<meta content='text/html; charset=windows-1251'>", "windows-1251"},
+        {"<meta charset=\"\"><meta charset=big5>", "big5"},
+        {"<meta charset=../../x>", ".."},
+        {"<meta charset=", ""},
+        {"<meta charset=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa>", ""},
+        {"<p>none", ""},
+    };
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        assert_true(str_eq(extract_find_charset(str_of(pages[i][0])), str_of(pages[i][1])));
+    expect(EXTRACT_HTML, STR("<meta charset=Shift_JIS><p>\x93\xfa\x96\x7b"),
+           "\xe6\x97\xa5\xe6\x9c\xac");
+}
+
 static void a_page_loads_nothing_and_knows_no_entities_of_its_own(void **state)
 {
     expect(EXTRACT_HTML,
@@ -342,9 +361,9 @@ static void an_encrypted_pdf_is_called_encrypted(void **state)
 static void reading_stops_when_it_is_told_to(void **state)
 {
     atomic_bool is_stopping = true;
-    struct sandbox_wait wait = {.is_stopping = &is_stopping};
     buf_clear(&text);
-    assert_int_equal(extract_text(EXTRACT_HTML, STR("<p>x"), &wait, &text), EXTRACT_FAULT_STOPPED);
+    assert_int_equal(extract_text(EXTRACT_HTML, STR("<p>x"), &is_stopping, &text),
+                     EXTRACT_FAULT_STOPPED);
     assert_int_equal(text.n, 0);
 }
 
@@ -382,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_page_leaves_what_people_read),
         cmocka_unit_test(a_page_loses_the_clutter_of_its_site),
         cmocka_unit_test(a_page_of_another_encoding_is_read),
+        cmocka_unit_test(the_encoding_that_a_page_names_is_found),
         cmocka_unit_test(a_page_loads_nothing_and_knows_no_entities_of_its_own),
         cmocka_unit_test(a_deep_page_is_no_danger),
         cmocka_unit_test(a_pdf_of_300_pages_is_read_whole),

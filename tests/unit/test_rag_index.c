@@ -60,8 +60,11 @@ static void put(struct rag_index *index, const char *id, uint64_t generation, co
 {
     struct buf bytes;
     make_pack(&bytes, str_of(text), true);
-    assert_true(
-        rag_index_put(index, str_of(id), generation, STR("\"A title\""), STR(""), buf_str(&bytes)));
+    struct rag_parts parts = {.id = str_of(id),
+                              .generation = generation,
+                              .title_json = STR("\"A title\""),
+                              .pack = buf_str(&bytes)};
+    assert_true(rag_index_put(index, &parts));
     buf_fini(&bytes);
 }
 
@@ -70,8 +73,12 @@ static void add(struct rag_index *index, const char *id, const char *text)
 {
     struct buf bytes;
     make_pack(&bytes, str_of(text), true);
-    struct rag_document *document = rag_document_create(str_of(id), 1, STR("\"A title\""), STR(""),
-                                                        buf_str(&bytes), str_of(text));
+    struct rag_parts parts = {.id = str_of(id),
+                              .generation = 1,
+                              .title_json = STR("\"A title\""),
+                              .pack = buf_str(&bytes),
+                              .text = str_of(text)};
+    struct rag_document *document = rag_document_create(&parts);
     assert_non_null(document);
     rag_index_add(index, document);
     rag_document_unref(document);
@@ -229,9 +236,9 @@ static void flagged_passages_are_left_out(void **state)
     assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 3);
     query.near = &near;
     query.near_n = 1;
-    assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 0);
+    assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 3);
     add(index, "b.md", texts[1]); /* put in again, it is back */
-    assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 1);
+    assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 4);
     free(vector);
     rag_index_destroy(index);
 }
@@ -252,15 +259,16 @@ static void equal_texts_come_in_the_order_of_their_ids(void **state)
     }
 }
 
-static void similarities_of_a_vector_set_replace_the_scan(void **state)
+static void similarities_of_a_vector_set_stand_for_vectors(void **state)
 {
     struct rag_index *index = rag_index_create();
     struct buf bytes;
     struct rag_hit hits[4];
     for (size_t i = 0; i < 4; i++) { /* packs of words alone */
         make_pack(&bytes, str_of(texts[i]), false);
-        assert_true(
-            rag_index_put(index, str_of(names[i]), 7, STR("\"\""), STR(""), buf_str(&bytes)));
+        struct rag_parts parts = {
+            .id = str_of(names[i]), .generation = 7, .embedding = 3, .pack = buf_str(&bytes)};
+        assert_true(rag_index_put(index, &parts));
         buf_fini(&bytes);
     }
     const struct rag_near near[] = {
@@ -272,7 +280,7 @@ static void similarities_of_a_vector_set_replace_the_scan(void **state)
         {.doc = STR("e.md"), .generation = 7, .chunk = 0, .similarity = 0.9f}, /* unknown */
         {.doc = STR("a.md"), .generation = 7, .chunk = 0, .similarity = NAN}};
     struct rag_query query = {
-        .text = STR("nonce"), .near = near, .near_n = sizeof near / sizeof *near};
+        .text = STR("nonce"), .embedding = 3, .near = near, .near_n = sizeof near / sizeof *near};
     assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 2);
     assert_id(&hits[0], "b.md");
     assert_int_equal(rag_index_search(index, &query, 4, hits), 2);
@@ -281,6 +289,72 @@ static void similarities_of_a_vector_set_replace_the_scan(void **state)
     assert_true(hits[0].coverage > 0.99f);
     assert_id(&hits[1], "b.md");
     assert_true(hits[1].bm25 < 1e-9 && hits[1].coverage < 1e-9f);
+    query.embedding = 4; /* of another model: words alone */
+    assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 0);
+    assert_int_equal(rag_index_search(index, &query, 4, hits), 1);
+    assert_id(&hits[0], "c.md");
+    assert_float_equal(hits[0].cosine, 0, 0);
+    rag_index_destroy(index);
+}
+
+static void vectors_of_another_model_are_never_compared(void **state)
+{
+    struct rag_index *index = rag_index_create();
+    struct rag_hit hits[4];
+    struct buf bytes;
+    float *vector = embed(str_of(texts[2]));
+    struct rag_query query = {
+        .text = STR("bananas"), .vector = vector, .dimension = EMBED_HASH_DIMENSION};
+    for (size_t i = 0; i < 4; i++) { /* the same dimension, made by two models in turn */
+        make_pack(&bytes, str_of(texts[i]), true);
+        struct rag_parts parts = {
+            .id = str_of(names[i]), .generation = 1, .embedding = i % 2, .pack = buf_str(&bytes)};
+        assert_true(rag_index_put(index, &parts));
+        buf_fini(&bytes);
+    }
+    assert_int_equal(rag_index_strangers(index, 0), 2);
+    assert_int_equal(rag_index_strangers(index, 1), 2);
+    assert_int_equal(rag_index_strangers(index, 2), 4);
+    /* The nearest of its own model's, and the stranger by its word alone. */
+    assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 2);
+    assert_id(&hits[0], "c.md");
+    assert_id(&hits[1], "a.md");
+    size_t n = rag_index_search(index, &query, 4, hits);
+    assert_int_equal(n, 3);
+    for (size_t i = 0; i < n; i++) {
+        assert_false(str_eq(hits[i].document->id, STR("d.md")));
+        if (str_eq(hits[i].document->id, STR("b.md")))
+            assert_float_equal(hits[i].cosine, 0, 0);
+    }
+    query.embedding = 1;
+    assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 2);
+    assert_true(hits[0].cosine < 0.9f); /* c.md, which is the question, is a stranger now */
+    free(vector);
+    rag_index_destroy(index);
+}
+
+static void vectors_in_packs_and_in_a_set_are_ranked_together(void **state)
+{
+    struct rag_index *index = rag_index_create();
+    struct rag_hit hits[4];
+    struct buf bytes;
+    put(index, "a.md", 1, texts[0]);
+    make_pack(&bytes, str_of(texts[1]), false);
+    struct rag_parts parts = {.id = STR("b.md"), .generation = 1, .pack = buf_str(&bytes)};
+    assert_true(rag_index_put(index, &parts));
+    buf_fini(&bytes);
+    const struct rag_near near[] = {
+        {.doc = STR("b.md"), .generation = 1, .chunk = 0, .similarity = 0.5f},
+        {.doc = STR("a.md"), .generation = 1, .chunk = 0, .similarity = 0.1f}}; /* has its own */
+    float *vector = embed(str_of(texts[0]));
+    struct rag_query query = {
+        .vector = vector, .dimension = EMBED_HASH_DIMENSION, .near = near, .near_n = 2};
+    assert_int_equal(rag_index_nearest(index, &query, 4, 2.0, hits), 2);
+    assert_id(&hits[0], "a.md");
+    assert_float_equal(hits[0].cosine, 1, 1e-3);
+    assert_id(&hits[1], "b.md");
+    assert_float_equal(hits[1].cosine, 0.5, 1e-6);
+    free(vector);
     rag_index_destroy(index);
 }
 
@@ -319,12 +393,14 @@ static void an_unsound_pack_changes_nothing(void **state)
     struct rag_index *index = rag_index_create();
     struct buf bytes;
     put(index, "x", 1, texts[0]);
-    assert_false(rag_index_put(index, STR("x"), 2, STR(""), STR(""), STR("PPK1 and no more")));
+    struct rag_parts parts = {.id = STR("x"), .generation = 2, .pack = STR("PPK1 and no more")};
+    assert_false(rag_index_put(index, &parts));
     assert_true(rag_index_has(index, STR("x"), 1));
     /* Chunks that lie outside of the text that comes with them. */
     make_pack(&bytes, str_of(texts[0]), false);
-    assert_null(
-        rag_document_create(STR("x"), 3, STR(""), STR(""), buf_str(&bytes), STR("A short text")));
+    parts.pack = buf_str(&bytes);
+    parts.text = STR("A short text");
+    assert_null(rag_document_create(&parts));
     buf_fini(&bytes);
     rag_index_destroy(index);
 }
@@ -383,7 +459,9 @@ int main(void)
         cmocka_unit_test(small_integers_keep_the_cosine),
         cmocka_unit_test(flagged_passages_are_left_out),
         cmocka_unit_test(equal_texts_come_in_the_order_of_their_ids),
-        cmocka_unit_test(similarities_of_a_vector_set_replace_the_scan),
+        cmocka_unit_test(similarities_of_a_vector_set_stand_for_vectors),
+        cmocka_unit_test(vectors_of_another_model_are_never_compared),
+        cmocka_unit_test(vectors_in_packs_and_in_a_set_are_ranked_together),
         cmocka_unit_test(a_document_is_replaced_removed_and_kept_by_generation),
         cmocka_unit_test(an_unsound_pack_changes_nothing),
         cmocka_unit_test(a_document_outlives_an_index_that_shares_it),

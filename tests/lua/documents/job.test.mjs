@@ -3,9 +3,7 @@
 // job_*: one job, from its entry in the stream to its end, whoever dies on the way.
 import assert from 'node:assert/strict';
 import { ago, anything, lines, list, scripts, stream, ttl, zset } from '../../support/lua.mjs';
-import {
-  ALICE, assertDocuments, BOB, BOOK, cancelled, docId, HOUR_S, Indexer, indexingEvent, jobId, jobOf, keysOf, PACK, packOf, partsOf, shaOf, vectorOf, VECTOR, withoutVectorSets, withVectorSets,
-} from '../../support/lua_documents.mjs';
+import { ALICE, assertDocuments, BOB, BOOK, cancelled, docId, elementsBytes, HOUR_S, Indexer, indexingEvent, jobId, jobOf, keysOf, PACK, packOf, partsOf, shaOf, VECTOR, vectorOf, withoutVectorSets, withVectorSets } from '../../support/lua_documents.mjs';
 
 const BINARY = { encoding: 'latin1' };
 const ANY_BYTES = String.fromCharCode(...Array(256).keys());
@@ -324,7 +322,7 @@ scripts('job_progress', ({ test, cases }) => {
   test('race: the document is deleted while it is indexed: the next word is lost, and nothing of it is left', async (shard) => {
     const verbs = {
       job_progress: ['PARSE', 1, '"m"'], job_upload: [], job_text: [], job_parsed: [5, CAP, 'block'], job_vectors: ['abc', 0, VECTOR],
-      job_store: ['hash', 4, 'exact', 1, CAP, PACK], job_fail: ['"x"'], job_release: [],
+      job_store: ['hash', 4, 'exact', 1, CAP, PACK], job_fail: ['"x"'], job_release: [], job_pass: ['"m"'],
     };
     for (const [verb, args] of Object.entries(verbs)) {
       await shard.cmd('FLUSHALL');
@@ -402,7 +400,8 @@ scripts('job_store', ({ test, cases }) => {
     await i1.index();
     const run = await i1.take();
     await i1.parsed(run);
-    assert.equal(await i1.store(run, { model: 'other' }), lines('mismatch', 'hash', 'exact'));
+    assert.equal(await i1.store(run, { model: 'other' }), lines('mismatch', 'hash', 4, 'exact'));
+    assert.equal(await i1.store(run, { dimension: 8 }), lines('mismatch', 'hash', 4, 'exact'));
     assert.equal(await i1.call('job_fail', run, '"other model"'), 'ok');
     await assertDocuments(shard, [
       indexed({ n: 1 }),
@@ -442,7 +441,7 @@ scripts('job_store', ({ test, cases }) => {
     await i1.index();
     const run = await i1.take();
     await i1.parsed(run);
-    assert.equal(await i1.store(run, { vectors: 'set' }), lines('mismatch', 'hash', 'exact'));
+    assert.equal(await i1.store(run, { vectors: 'set' }), lines('mismatch', 'hash', 4, 'exact'));
     assert.equal(await i1.store(run), 'ok');
   });
 }, BINARY);
@@ -492,6 +491,69 @@ scripts('job_release', ({ test }) => {
   });
 }, BINARY);
 
+scripts('job_pass', ({ test }) => {
+  test('the job waits outside the stream with all its attempts, and who watches is told why', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    const run = await i1.take();
+    await shard.seed({ [`watchers:${ALICE}`]: zset({ n1: Date.now() + 50_000 }) });
+    const pass = ['job_pass', run.job, run.lease, '"Nothing reads PDF here."'];
+    const { replies, events } = await shard.turn([pass, pass]);
+    assert.deepEqual(replies, ['ok', 'lost']);
+    assert.equal(events.length, 1);
+    assert.ok(indexingEvent({ n: 1 }, 'index_progress', 'PARSE', 0, '"Nothing reads PDF here."')(events[0]));
+    assert.equal(await i1.read(), undefined, 'who passed it does not read it again');
+    assert.deepEqual(await pending(shard), []);
+    const [doc, job] = [await shard.get(`doc:${docId(1)}`), await shard.get(`job:${jobId(1)}`)];
+    assert.deepEqual([doc.status, job.status, job.entry, job.attempt, job.lease, job.consumer], ['QUEUED', 'QUEUED', '', '0', '', '']);
+    assert.equal(await shard.get(`upload:${docId(1)}`), 'bytes 1');
+  });
+
+  test('a document that is deleted while its job waits leaves nothing', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    await i1.call('job_pass', await i1.take(), '"m"');
+    assert.equal(await shard.call('doc_delete', 0, ALICE, docId(1)), 'ok');
+    assert.equal(await shard.get('waiting_jobs'), undefined);
+    assert.equal(await shard.call('job_waiting'), 'none');
+  });
+}, BINARY);
+
+scripts('job_waiting', ({ test, cases }) => {
+  cases([{ name: 'nothing waits', call: ['job_waiting'], reply: 'none' }]);
+
+  test('the longest waiting job is begun by one of those who were told it, and is in the stream then', async (shard) => {
+    await upload(shard);
+    await upload(shard, { n: 2 });
+    const i1 = new Indexer(shard);
+    await i1.call('job_pass', await i1.take(), '"m"');
+    await shard.cmd('ZADD', shard.key('waiting_jobs'), 1, jobId(1));
+    await i1.call('job_pass', await i1.take(), '"m"');
+    const [i2, i3] = [new Indexer(shard, 'i2'), new Indexer(shard, 'i3')];
+    assert.deepEqual([await shard.call('job_waiting'), await shard.call('job_waiting')], [jobId(1), jobId(1)]);
+    const run = await i2.begin({ entry: '', job: jobId(1) });
+    assert.equal(run.attempt, '1');
+    assert.equal(await i3.begin({ entry: '', job: jobId(1) }), 'gone');
+    assert.equal(await shard.call('job_waiting'), jobId(2));
+    // An indexer reads the entry that it has now, and leaves it alone.
+    assert.equal(await i1.take(), 'gone');
+    await i2.parsed(run);
+    assert.equal(await i2.store(run), 'ok');
+    assert.deepEqual((await shard.get('jobs')).value ?? [], []);
+  });
+
+  test('a job whose indexer dies after it waited is taken over', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    await i1.call('job_pass', await i1.take(), '"m"');
+    await new Indexer(shard, 'i2').begin({ entry: '', job: jobId(1) });
+    assert.equal(await i1.take(), 'gone');
+    const thief = new Indexer(shard, 'i3');
+    const run = await thief.begin(await thief.steal());
+    assert.deepEqual([run.job, run.attempt], [jobId(1), '2']);
+  });
+}, BINARY);
+
 scripts('job_vectors', ({ test }) => {
   const vectorTest = (name, body) => test(name, withVectorSets(body));
   const key = `vectors:${ALICE}:abc`;
@@ -515,8 +577,44 @@ scripts('job_vectors', ({ test }) => {
     assert.equal(await elements(shard), 3);
     assert.equal(await i1.store(run, { vectors: 'set', chunks: 3 }), 'ok');
     assert.equal((await shard.get(`doc:${docId(1)}`)).vectors, 'abc');
-    assert.equal((await shard.get(`space:${ALICE}`)).digest, 'abc');
     assert.equal((await shard.get(`job:${jobId(1)}`)).vectors_n, '3');
+    await assertDocuments(shard, [indexed({ n: 1, vectors: 'abc', chunks: 3, job: { digest: 'abc', vectors_n: 3 } })], { [key]: anything });
+  });
+
+  vectorTest('count for the owner with what they take, as far as one can tell beforehand', async (shard) => {
+    const N = 1000;
+    const DIMENSION = 256;
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    const run = await i1.take();
+    await i1.parsed(run);
+    const used = async () => Number(/^used_memory:(\d+)/m.exec(await shard.cmd('INFO', 'memory'))[1]);
+    const before = await used();
+    for (let first = 0; first < N; first += 8) {
+      const vectors = Array.from({ length: 8 }, () => vectorOf(...Array.from({ length: DIMENSION }, () => Math.random() - 0.5)));
+      assert.equal(await i1.vectors(run, { first, vectors }), 'ok');
+    }
+    const taken = (await used()) - before;
+    assert.equal(await i1.store(run, { vectors: 'set', dimension: DIMENSION, chunks: N, cap: 1e7 }), 'ok');
+    const counted = Number((await shard.get(`space:${ALICE}`)).bytes) - PACK.length - 'block'.length;
+    assert.equal(counted, elementsBytes(N, DIMENSION));
+    assert.ok(counted > 0.75 * taken && counted < 1.25 * taken, `${counted} bytes are counted, ${taken} are taken`);
+  });
+
+  vectorTest('past the cap are not stored; those of the old indexing make room', async (shard) => {
+    await upload(shard);
+    const i1 = new Indexer(shard);
+    const run = await i1.take();
+    await i1.parsed(run);
+    await i1.vectors(run, { vectors: [VECTOR, VECTOR] });
+    const cap = PACK.length + 'block'.length + elementsBytes(2);
+    assert.equal(await i1.store(run, { vectors: 'set', chunks: 2, cap: cap - 1 }), lines('full', 5, cap - 1));
+    assert.equal(await i1.store(run, { vectors: 'set', chunks: 2, cap }), 'ok');
+    await shard.call('doc_reindex', 0, ALICE, docId(1), jobId(2));
+    await i1.index({ vectors: 'set', chunks: 2, cap });
+    await shard.call('doc_reindex', 0, ALICE, docId(1), jobId(3));
+    await i1.index({ vectors: 'exact', cap });
+    assert.equal((await shard.get(`space:${ALICE}`)).bytes, String(PACK.length + 5), 'vectors in the pack are counted with it');
   });
 
   vectorTest('of a job that is taken over, released or failed go', async (shard) => {

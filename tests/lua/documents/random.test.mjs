@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { scripts } from '../../support/lua.mjs';
-import { ALICE, BOB, BOOK, docId, Indexer, jobId, knowsVectorSets, packOf, shaOf, VECTOR } from '../../support/lua_documents.mjs';
+import { ALICE, BOB, BOOK, docId, elementsBytes, Indexer, jobId, knowsVectorSets, packOf, shaOf, VECTOR } from '../../support/lua_documents.mjs';
 
 const STEPS = 500;
 const CAP = 600;
@@ -31,6 +31,7 @@ class World {
   constructor(shard, seed, hasVectors) {
     Object.assign(this, { shard, below: random(seed), docs: new Map(), jobs: new Map(), runs: [], ids: 0, leases: [0], hasVectors, seen: {} });
     this.backend = hasVectors && seed % 2 ? 'set' : 'exact';
+    this.cap = CAP + (this.backend === 'set' ? elementsBytes(12) : 0);
   }
 
   pick(list) {
@@ -45,7 +46,7 @@ class World {
   used(space) {
     const sum = (text) => (text ?? []).reduce((n, block) => n + block.length, 0);
     return [...this.docs.values()].filter((doc) => doc.space === space)
-      .reduce((n, doc) => n + (doc.upload?.length ?? 0) + (doc.pack?.bytes.length ?? 0) + sum(doc.text) + (doc.pack && doc.pack.text !== doc.text ? sum(doc.pack.text) : 0), 0);
+      .reduce((n, doc) => n + (doc.upload?.length ?? 0) + (doc.pack?.bytes.length ?? 0) + elementsBytes(doc.pack?.elements ?? 0) + sum(doc.text) + (doc.pack && doc.pack.text !== doc.text ? sum(doc.pack.text) : 0), 0);
   }
 
   // --- steps of owners ---------------------------------------------------------------------------
@@ -61,7 +62,7 @@ class World {
     const [sha, path] = [shaOf(this.below(4)), space === BOOK ? this.pick(['a', 'b', 'c']) : ''];
     const bytes = this.bytes(400);
     const id = docId(++this.ids);
-    const reply = await this.shard.call('upload', 0, space, '', id, jobId(this.ids + 1), '"f"', 'text/plain', 'text', bytes.length, sha, bytes, CAP, path, '');
+    const reply = await this.shard.call('upload', 0, space, '', id, jobId(this.ids + 1), '"f"', 'text/plain', 'text', bytes.length, sha, bytes, this.cap, path, '');
     const earlier = [...this.docs.values()].find((doc) => doc.space === space && (path ? doc.path === path : doc.sha === sha));
     if (earlier && earlier.sha === sha && earlier.job.status !== 'FAILED') {
       assert.equal(reply.split('\n').slice(0, 3).join(), `duplicate,${earlier.id},${earlier.job.id}`);
@@ -72,10 +73,10 @@ class World {
     const before = { ...doc };
     Object.assign(doc, { upload: bytes, text: undefined });
     this.docs.set(doc.id, doc);
-    if (this.used(space) > CAP) {
+    if (this.used(space) > this.cap) {
       Object.assign(doc, before, earlier ? { upload: before.upload, text: before.text } : {});
       if (!earlier) this.docs.delete(id);
-      assert.equal(reply, `full\n${this.used(space)}\n${CAP}`);
+      assert.equal(reply, `full\n${this.used(space)}\n${this.cap}`);
       return;
     }
     doc.sha = sha;
@@ -123,7 +124,7 @@ class World {
     } else {
       assert.ok(!this.leases.includes(Number(run.lease)) && Number(run.lease) > this.leases.at(-1), 'a lease is new');
       this.leases.push(Number(run.lease));
-      Object.assign(job, { status: 'RUNNING', lease: run.lease, attempt: job.attempt + 1 });
+      Object.assign(job, { status: 'RUNNING', lease: run.lease, attempt: job.attempt + 1, isWaiting: false, elements: 0 });
       assert.deepEqual([run.attempt, run.doc, run.space, run.blocks], [String(job.attempt), job.doc.id, job.doc.space, String(job.doc.text?.length ?? 0)]);
       this.runs.push({ indexer, run, job });
     }
@@ -132,7 +133,24 @@ class World {
   async take() {
     const indexer = new Indexer(this.shard, `i${this.below(3)}`);
     const found = await indexer.read();
+    // One that waited outside the stream has got its entry when it was begun.
+    if (found && this.jobs.get(found.job).status === 'RUNNING') return assert.equal(await indexer.begin(found), 'gone');
     if (found) await this.begin(indexer, found);
+  }
+
+  async pass() {
+    const one = this.someRun();
+    if (!one) return;
+    assert.equal(await one.indexer.call('job_pass', one.run, '"no reader"'), one.isHeld ? 'ok' : 'lost');
+    if (one.isHeld) Object.assign(one.job, { status: 'QUEUED', lease: '', attempt: one.job.attempt - 1, isWaiting: true });
+  }
+
+  async waiting() {
+    const job = await this.shard.call('job_waiting');
+    const known = [...this.jobs.values()].filter(({ isWaiting, status }) => isWaiting && status === 'QUEUED');
+    if (job === 'none') return assert.deepEqual(known, []);
+    assert.ok(known.includes(this.jobs.get(job)));
+    await this.begin(new Indexer(this.shard, `waiter${++this.ids}`), { entry: '', job });
   }
 
   // Whoever runs a job hangs, or is dead, and another one takes it.
@@ -153,13 +171,13 @@ class World {
     if (!one) return;
     const { doc } = one.job;
     const text = Array.from({ length: 1 + this.below(3) }, () => this.bytes(150));
-    const reply = await one.indexer.parsed(one.run, { blocks: text, cap: CAP });
+    const reply = await one.indexer.parsed(one.run, { blocks: text, cap: this.cap });
     if (!one.isHeld) return assert.equal(reply, 'lost');
     const before = { upload: doc.upload, text: doc.text };
     Object.assign(doc, { upload: undefined, text });
-    if (this.used(doc.space) > CAP) {
+    if (this.used(doc.space) > this.cap) {
       Object.assign(doc, before);
-      assert.equal(reply, `full\n${this.used(doc.space)}\n${CAP}`);
+      assert.equal(reply, `full\n${this.used(doc.space)}\n${this.cap}`);
     } else {
       assert.equal(reply, 'ok');
     }
@@ -168,8 +186,10 @@ class World {
   async vectors() {
     const one = this.someRun();
     if (!one || !this.hasVectors) return;
-    const reply = await one.indexer.vectors(one.run, { digest: ['abc', 'def'][one.run.lease % 2], first: this.below(4), vectors: [VECTOR, VECTOR] });
+    const first = this.below(4);
+    const reply = await one.indexer.vectors(one.run, { digest: ['abc', 'def'][one.run.lease % 2], first, vectors: [VECTOR, VECTOR] });
     assert.equal(reply, one.isHeld ? 'ok' : 'lost');
+    if (one.isHeld) one.job.elements = Math.max(one.job.elements, first + 2);
   }
 
   async store() {
@@ -179,13 +199,13 @@ class World {
     if (one.isHeld && !doc.text) return;
     const chunks = 1 + this.below(4);
     const bytes = packOf(...Array(chunks).fill([0, 1])) + this.bytes(100);
-    const reply = await one.indexer.store(one.run, { pack: bytes, chunks, cap: CAP, vectors: this.backend });
+    const reply = await one.indexer.store(one.run, { pack: bytes, chunks, cap: this.cap, vectors: this.backend });
     if (!one.isHeld) return assert.equal(reply, one.job.status === 'DONE' && one.job.lease === one.run.lease ? 'ok' : 'lost');
     const before = doc.pack;
-    doc.pack = { bytes, chunks, text: doc.text, generation: one.run.lease };
-    if (this.used(doc.space) > CAP) {
+    doc.pack = { bytes, chunks, text: doc.text, generation: one.run.lease, elements: this.backend === 'set' ? one.job.elements : 0 };
+    if (this.used(doc.space) > this.cap) {
       doc.pack = before;
-      assert.equal(reply, `full\n${this.used(doc.space)}\n${CAP}`);
+      assert.equal(reply, `full\n${this.used(doc.space)}\n${this.cap}`);
     } else {
       assert.equal(reply, 'ok');
       one.job.status = 'DONE';
@@ -217,7 +237,7 @@ class World {
   }
 
   async step() {
-    const verb = this.pick(['upload', 'upload', 'upload', 'remove', 'reindex', 'take', 'take', 'take', 'steal', 'parsed', 'parsed', 'parsed', 'vectors', 'vectors', 'store', 'store', 'store', 'failed', 'release', 'progress', 'sweep']);
+    const verb = this.pick(['upload', 'upload', 'upload', 'remove', 'reindex', 'take', 'take', 'take', 'steal', 'parsed', 'parsed', 'parsed', 'vectors', 'vectors', 'store', 'store', 'store', 'failed', 'release', 'pass', 'waiting', 'waiting', 'progress', 'sweep']);
     await this[verb]();
     return verb;
   }
@@ -245,7 +265,7 @@ function storedOf(doc, keys, left) {
   const texts = [...new Set([hash.text, hash.old_text])].filter((number) => number !== '').map((number) => Object.values(take(`text:${doc.id}:${number}`) ?? {}));
   const expected = [doc.text, doc.pack && doc.pack.text !== doc.text ? doc.pack.text : undefined].filter(Boolean);
   assert.deepEqual(texts, expected, `texts of ${doc.id}`);
-  const bytes = (upload?.length ?? 0) + (pack?.length ?? 0) + texts.flat().reduce((n, block) => n + block.length, 0);
+  const bytes = (upload?.length ?? 0) + (pack?.length ?? 0) + texts.flat().reduce((n, block) => n + block.length, 0) + elementsBytes(doc.pack?.elements ?? 0);
   assert.equal(Number(hash.bytes), bytes, `bytes of ${doc.id}`);
   const status = { QUEUED: 'QUEUED', RUNNING: 'INDEXING', DONE: 'INDEXED', FAILED: 'FAILED' }[doc.job.status];
   assert.deepEqual([hash.status, hash.generation, hash.chunks, hash.job], [status, doc.pack?.generation ?? '0', String(doc.pack?.chunks ?? 0), doc.job.id], doc.id);
@@ -274,7 +294,10 @@ function checkSpace(world, space, keys, left) {
 async function checkJobs(world, shard, keys, left) {
   const open = [...world.jobs.values()].filter((job) => ['QUEUED', 'RUNNING'].includes(job.status));
   const entries = Object.fromEntries((keys.get('jobs')?.value ?? []).map(([id, { job }]) => [job, id]));
-  assert.deepEqual(Object.keys(entries).sort(), open.map((job) => job.id).sort(), 'each open job has one entry');
+  const waiting = Object.keys(keys.get('waiting_jobs')?.value ?? {});
+  left.delete('waiting_jobs');
+  assert.deepEqual(waiting.sort(), open.filter((job) => job.isWaiting).map((job) => job.id).sort(), 'jobs that wait outside the stream');
+  assert.deepEqual([...Object.keys(entries), ...waiting].sort(), open.map((job) => job.id).sort(), 'each other open job has one entry');
   for (const job of world.jobs.values()) {
     const hash = keys.get(`job:${job.id}`);
     left.delete(`job:${job.id}`);

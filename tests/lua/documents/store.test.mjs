@@ -3,7 +3,7 @@
 // upload, docs, doc, doc_delete, doc_reindex: what is stored of a document, and for whom.
 import assert from 'node:assert/strict';
 import { ago, anything, lines, list, scripts, soon, stream, ttl, zset } from '../../support/lua.mjs';
-import { ALICE, BOB, BOOK, cancelled, docId, docOf, HOUR_S, indexingEvent, jobId, jobOf, keysOf, linesOf, PACK, shaOf, unfinished } from '../../support/lua_documents.mjs';
+import { ALICE, BOB, BOOK, cancelled, docId, docOf, elementsBytes, HOUR_S, Indexer, indexingEvent, jobId, jobOf, keysOf, linesOf, PACK, shaOf, unfinished, withVectorSets } from '../../support/lua_documents.mjs';
 
 const CAP = 1000;
 const BINARY = { encoding: 'latin1' };
@@ -156,6 +156,13 @@ scripts('upload', ({ cases, test, shard }) => {
     },
   ]);
 
+  test('one that may bring another model says so to its job', async () => {
+    for (const [n, word, isReindex] of [[1, '1', '1'], [2, '0', '0'], [3, '', '0']]) {
+      assert.equal(await shard.call(...upload({ n }), word), ok(n));
+      assert.equal((await shard.get(`job:${jobId(n)}`)).is_reindex, isReindex);
+    }
+  });
+
   test('limits that are no limits are an error, and nothing is stored', async () => {
     for (const limits of ['upload', 'upload:alice:1', 'upload:alice:x:60', 'a:b:1:60;c:d:1:60', Array(9).fill('a:b:1:60').join()]) {
       assert.match(String(await shard.call(...upload({ limits }))), /limits: /);
@@ -214,15 +221,21 @@ scripts('docs', ({ cases, test, shard }) => {
         return keys;
       },
       call: docs(),
-      reply: lines('ok', 1, linesOf(two[0]).split('\n').slice(0, 10).join('\n'), '', '', '', ''),
+      reply: lines('ok', 1, linesOf(two[0]).split('\n').slice(0, 10).join('\n'), '', '', '', '', 'hash', 0),
+    },
+    {
+      name: 'what its space has left behind, by model or by dimension, is told',
+      before: () => keysOf({ n: 1, state: 'INDEXED', dimension: 8 }, { n: 2, state: 'INDEXED', model: 'old' }, { n: 3, state: 'INDEXED' }, { n: 4 }),
+      call: docs(),
+      reply: lines('ok', 4, linesOf({ n: 4 }), linesOf({ n: 3, state: 'INDEXED' }), linesOf({ n: 2, state: 'INDEXED', model: 'old', isOld: true }), linesOf({ n: 1, state: 'INDEXED', dimension: 8, isOld: true })),
     },
   ]);
 
   test('1,000 a page, and the next page goes on behind it', async () => {
     for (let i = 1; i <= 1001; i += 91) await shard.turn(Array.from({ length: 91 }, (_, k) => upload({ n: i + k, cap: 1e6 })));
     const first = (await shard.call(...docs())).split('\n');
-    assert.deepEqual([first.length, first[1], first[2]], [2 + 14_000, '1000', docId(1001)]);
-    const rest = (await shard.call(...docs(ALICE, first.at(-14 + 5)))).split('\n');
+    assert.deepEqual([first.length, first[1], first[2]], [2 + 16_000, '1000', docId(1001)]);
+    const rest = (await shard.call(...docs(ALICE, first.at(-16 + 5)))).split('\n');
     assert.deepEqual([rest[1], rest[2]], ['1', docId(1)]);
   });
 }, BINARY);
@@ -313,6 +326,21 @@ scripts('doc_delete', ({ cases, test, shard }) => {
       },
     },
   ]);
+
+  test('of the last one that is searched in a vector set not a byte is left', withVectorSets(async (shard) => {
+    for (const n of [1, 2]) {
+      await shard.call(...upload({ n, cap: 1e6 }));
+      await new Indexer(shard).index({ vectors: 'set', chunks: 5 });
+    }
+    assert.equal((await shard.get(`space:${ALICE}`)).bytes, String(2 * (PACK.length + 'block'.length + elementsBytes(5))));
+    await shard.call(...remove(1));
+    assert.equal((await shard.get(`space:${ALICE}`)).bytes, String(PACK.length + 'block'.length + elementsBytes(5)));
+    await shard.call(...upload({ n: 3, cap: 1e6 }));
+    await shard.call(...remove(2));
+    assert.equal((await shard.get(`space:${ALICE}`)).bytes, '7', 'the upload that is there');
+    await shard.call(...remove(3));
+    assert.equal(await shard.get(`space:${ALICE}`), undefined);
+  }));
 
   test('an owner without documents leaves nothing but the cancelled job', async () => {
     await shard.call(...upload());

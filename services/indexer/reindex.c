@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ * reindex.c - `parley reindex`: after a change of the embedding model, a job for each document
+ * whose vectors are of another one. The nodes' indexers do the work, from the stored text.
+ *
+ *   which dimension has the model --> the spaces (SCAN) --> their documents, a page at a time
+ *     --> searched, of another embedding, not being indexed already --> doc_reindex
+ *
+ * Nothing is remembered between the steps but names, and each document is decided by what it says
+ * of itself: so it may be interrupted, and run again, at any time. A space that comes while it runs
+ * is of the new model already. */
+#include "services/commands.h"
+
+#include "shared/base/config.h"
+#include "shared/base/log.h"
+#include "shared/queue/lines.h"
+#include "shared/rag/embed.h"
+#include "shared/redis/sync.h"
+
+#include <openssl/rand.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    PATIENCE_MS = 30000,
+    PAGE_DOCS = 500,
+    ID_BYTES = 24,
+    KEY_MAX_BYTES = 1024,
+    NAMES_MAX_BYTES = 256 << 20,
+    REASON_MAX = 512,
+};
+
+static const struct config_option reindex_options[] = {
+    {.name = "redis",
+     .kind = CONFIG_TEXT,
+     .metavar = "URL",
+     .fallback = "redis://127.0.0.1:6379/0",
+     .help = "The Redis of the nodes: redis://[user:password@]host:port[/db] or "
+             "unix:/path[?db=N]."},
+    {.name = "owner",
+     .kind = CONFIG_TEXT,
+     .metavar = "NAME",
+     .help = "Only the documents of this owner. Unset: those of all owners and collections."},
+    {.name = "embeddings",
+     .kind = CONFIG_TEXT,
+     .metavar = "MODEL",
+     .fallback = "hash",
+     .help = "The embedding model of the nodes: hash (built in), openai:URL#MODEL or "
+             "ollama:URL#MODEL. It is asked once, for its dimension."},
+    {.name = "embeddings-key-file",
+     .kind = CONFIG_TEXT,
+     .metavar = "FILE",
+     .help = "The file that holds the key of the embedding model's server."},
+    {.name = "dry-run",
+     .kind = CONFIG_BOOL,
+     .fallback = "off",
+     .help = "Says how many documents it is about, and changes nothing."},
+    {.name = "key-prefix",
+     .kind = CONFIG_TEXT,
+     .metavar = "TEXT",
+     .fallback = "parley:{0}:",
+     .help = "What keys in Redis begin with. The same as that of the nodes."},
+    {.name = "log-level",
+     .kind = CONFIG_TEXT,
+     .choices = "debug|info|warn|error",
+     .fallback = "error",
+     .help = "The least that is logged on standard error."},
+    {.name = NULL}};
+
+struct reindex {
+    struct config config;
+    struct redis_address redis;
+    struct embedder *embedder;
+    struct sync *sync;
+    struct str prefix;
+    uint32_t dimension;
+    bool is_dry;
+    size_t seen_n, old_n, queued_n, gone_n, busy_n;
+};
+
+static struct sync *to_stop; /* what the signal handler reaches */
+static volatile sig_atomic_t is_interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    is_interrupted = 1;
+    sync_stop(to_stop);
+}
+
+static bool complain(const char *line)
+{
+    fprintf(stderr, "parley: %s (see parley reindex --help)\n", line);
+    return false;
+}
+
+static void print_help(void)
+{
+    fputs("usage: parley reindex [--redis URL] [--embeddings MODEL] [--owner NAME] [--dry-run]\n"
+          "\n"
+          "After a change of the embedding model: queues a reindexing of every document whose\n"
+          "vectors are of another model, or of another dimension, than --embeddings gives. The\n"
+          "indexers of the nodes do the work, from the text that is stored; start the nodes with\n"
+          "the new model first. Until a document is reindexed, it is found by its words alone.\n"
+          "What is of the model already, or being indexed, is left alone: run it again at any\n"
+          "time, also after an interruption. The last line sums up.\n"
+          "\n"
+          "Flags\n",
+          stdout);
+    config_print_options(reindex_options);
+    fputs("\n"
+          "Exit codes\n"
+          "  0  all of them are queued\n"
+          "  1  Redis was gone for 30 seconds, it was interrupted, the model's server gave no\n"
+          "     vector, or a document has to be uploaded again\n"
+          "  2  a wrong flag or value\n"
+          "\n"
+          "Examples\n"
+          "  parley reindex --redis redis://10.0.0.5:6379/0 --dry-run \\\n"
+          "      --embeddings openai:http://10.0.0.7:8000/v1#bge-m3\n",
+          stdout);
+}
+
+static bool read_settings(struct reindex *x)
+{
+    const struct config *c = &x->config;
+    const char *key_file = config_text(c, "embeddings-key-file");
+    char reason[REASON_MAX], line[REASON_MAX + 64], *key = NULL;
+    enum log_level level = LOG_ERROR;
+    if (c->argument_n > 0)
+        return complain("it takes flags only");
+    if (strlen(config_text(c, "key-prefix")) > 64)
+        return complain("--key-prefix takes at most 64 bytes");
+    if (!redis_parse_url(str_of(config_text(c, "redis")), &x->redis, reason, sizeof reason)) {
+        snprintf(line, sizeof line, "--redis: %s", reason);
+        return complain(line);
+    }
+    if (!log_parse_level(str_of(config_text(c, "log-level")), &level))
+        return complain("no such value");
+    log_setup(level, false);
+    if (key_file != NULL && (key = config_read_secret(key_file)) == NULL)
+        return false;
+    x->embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
+    free(key);
+    if (x->embedder == NULL) {
+        snprintf(line, sizeof line, "--embeddings: %s", reason);
+        return complain(line);
+    }
+    x->prefix = str_of(config_text(c, "key-prefix"));
+    x->is_dry = config_number(c, "dry-run");
+    return true;
+}
+
+static bool look_at_model(struct reindex *x)
+{
+    const struct str text = STR("dimension");
+    float *vector = NULL;
+    if (!embed_texts(x->embedder, &text, 1, NULL, &vector, &x->dimension)) {
+        fprintf(stderr, "parley: the embedding model %s gave no vectors: is its server up?\n",
+                x->embedder->name);
+        return false;
+    }
+    free(vector);
+    return true;
+}
+
+/* --- one document ----------------------------------------------------------------------------- */
+
+static struct str put_key(struct buf *key, const struct reindex *x, const char *kind,
+                          struct str name)
+{
+    buf_init(key, KEY_MAX_BYTES);
+    buf_put(key, x->prefix);
+    buf_put(key, str_of(kind));
+    buf_put(key, name);
+    return buf_str(key);
+}
+
+static enum err queue(struct reindex *x, struct str space, struct str doc)
+{
+    unsigned char random[ID_BYTES / 2];
+    char job[ID_BYTES + 1];
+    if (RAND_bytes(random, sizeof random) != 1)
+        abort();
+    str_hex(random, sizeof random, job);
+    struct str reply, args[] = {STR("0"), space, doc, str_of(job)};
+    enum err error = sync_verb(x->sync, STR("doc_reindex"), args, 4, &reply);
+    if (error != ERR_OK)
+        return error;
+    x->queued_n += str_has_prefix(reply, STR("ok"));
+    x->gone_n += str_eq(reply, STR("gone"));
+    return ERR_OK;
+}
+
+static enum err look_at_document(struct reindex *x, struct str space, struct str doc)
+{
+    struct buf key;
+    struct sync_answer answer;
+    uint64_t dimension = 0;
+    struct str words[] = {STR("HMGET"),      put_key(&key, x, "doc:", doc),
+                          STR("generation"), STR("model"),
+                          STR("dimension"),  STR("status")};
+    enum err error = sync_command(x->sync, words, 6, 0, &answer);
+    buf_fini(&key);
+    if (error != ERR_OK || answer.n != 4)
+        return error == ERR_OK ? ERR_INTERNAL : error;
+    if (answer.at[0].at == NULL || str_eq(answer.at[0], STR("0")))
+        return ERR_OK; /* gone meanwhile, or nothing of it is searched */
+    x->seen_n++;
+    if (str_eq(answer.at[1], str_of(x->embedder->name)) &&
+        str_parse_u64(answer.at[2], &dimension) && dimension == x->dimension)
+        return ERR_OK;
+    x->old_n++;
+    if (str_eq(answer.at[3], STR("QUEUED")) || str_eq(answer.at[3], STR("INDEXING"))) {
+        x->busy_n++;
+        return ERR_OK;
+    }
+    return x->is_dry ? ERR_OK : queue(x, space, doc);
+}
+
+/* --- spaces ----------------------------------------------------------------------------------- */
+
+/* A page of the space's documents, as lines; the answer to one call is gone with the next. */
+static enum err read_page(struct reindex *x, struct str space, size_t from, struct buf *ret_docs)
+{
+    struct buf key;
+    struct sync_answer answer;
+    char first[24], last[24];
+    snprintf(first, sizeof first, "%zu", from);
+    snprintf(last, sizeof last, "%zu", from + PAGE_DOCS - 1);
+    struct str words[] = {STR("ZRANGE"), put_key(&key, x, "docs:", space), str_of(first),
+                          str_of(last)};
+    enum err error = sync_command(x->sync, words, 4, 0, &answer);
+    buf_fini(&key);
+    buf_clear(ret_docs);
+    for (size_t i = 0; error == ERR_OK && i < answer.n; i++) {
+        buf_put(ret_docs, answer.at[i]);
+        buf_put_char(ret_docs, '\n');
+    }
+    return error;
+}
+
+static enum err look_at_space(struct reindex *x, struct str space)
+{
+    struct buf docs;
+    enum err error = ERR_OK;
+    size_t n = PAGE_DOCS;
+    buf_init(&docs, NAMES_MAX_BYTES);
+    for (size_t from = 0; error == ERR_OK && n == PAGE_DOCS; from += PAGE_DOCS) {
+        error = read_page(x, space, from, &docs);
+        struct str rest = buf_str(&docs), doc;
+        for (n = 0; error == ERR_OK && (doc = str_cut(&rest, '\n')).n > 0; n++)
+            error = look_at_document(x, space, doc);
+    }
+    buf_fini(&docs);
+    return error;
+}
+
+/* What SCAN takes for "<prefix>docs:*". */
+static void put_pattern(struct buf *pattern, struct str prefix)
+{
+    for (size_t i = 0; i < prefix.n; i++) {
+        if (memchr("*?[]\\", prefix.at[i], 5) != NULL)
+            buf_put_char(pattern, '\\');
+        buf_put_char(pattern, prefix.at[i]);
+    }
+    buf_lit(pattern, "docs:*");
+}
+
+/* All spaces, as lines. One that SCAN tells twice is looked at twice, which changes nothing. */
+static enum err list_spaces(struct reindex *x, struct buf *spaces)
+{
+    struct buf pattern, start;
+    struct sync_answer answer;
+    char cursor[24] = "0";
+    enum err error;
+    buf_init(&pattern, KEY_MAX_BYTES);
+    put_pattern(&pattern, x->prefix);
+    struct str head = put_key(&start, x, "docs:", STR(""));
+    do {
+        struct str words[] = {STR("SCAN"),       str_of(cursor), STR("MATCH"),
+                              buf_str(&pattern), STR("COUNT"),   STR("1000")};
+        error = sync_command(x->sync, words, 6, 0, &answer);
+        if (error != ERR_OK || answer.n == 0 || answer.at[0].n >= sizeof cursor)
+            break;
+        for (size_t i = 1; i < answer.n; i++) {
+            struct str key = answer.at[i];
+            if (!str_has_prefix(key, head))
+                continue;
+            buf_put(spaces, (struct str){key.at + head.n, key.n - head.n});
+            buf_put_char(spaces, '\n');
+        }
+        memcpy(cursor, answer.at[0].at, answer.at[0].n);
+        cursor[answer.at[0].n] = 0;
+    } while (strcmp(cursor, "0") != 0);
+    buf_fini(&start);
+    buf_fini(&pattern);
+    return error;
+}
+
+/* --- the run ---------------------------------------------------------------------------------- */
+
+static enum err run_all(struct reindex *x)
+{
+    struct buf spaces;
+    const char *owner = config_text(&x->config, "owner");
+    enum err error = ERR_OK;
+    buf_init(&spaces, NAMES_MAX_BYTES);
+    if (owner != NULL) {
+        buf_lit(&spaces, "o:");
+        buf_put_name(&spaces, str_of(owner));
+        buf_put_char(&spaces, '\n');
+    } else {
+        error = list_spaces(x, &spaces);
+    }
+    struct str rest = buf_str(&spaces), space;
+    while (error == ERR_OK && !is_interrupted && (space = str_cut(&rest, '\n')).n > 0)
+        error = look_at_space(x, space);
+    buf_fini(&spaces);
+    return error;
+}
+
+static int run(struct reindex *x)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    x->sync = sync_create(&(struct sync_config){.address = &x->redis,
+                                                .prefix = config_text(&x->config, "key-prefix"),
+                                                .name = "parley-reindex",
+                                                .patience_ms = PATIENCE_MS});
+    to_stop = x->sync;
+    signal(SIGPIPE, SIG_IGN);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    enum err error = run_all(x);
+    bool is_whole = error == ERR_OK && !is_interrupted;
+    printf("%s%zu of %zu documents are not of the model %s (%u numbers): %zu queued, %zu under way "
+           "already, %zu to be uploaded again%s\n",
+           x->is_dry ? "dry run, nothing was changed: " : "", x->old_n, x->seen_n,
+           x->embedder->name, x->dimension, x->queued_n, x->busy_n, x->gone_n,
+           is_whole         ? ""
+           : is_interrupted ? ", interrupted"
+                            : ", Redis lost");
+    fflush(stdout);
+    if (!is_whole && !is_interrupted)
+        fprintf(stderr, "parley: Redis: %s; run it again to go on\n", sync_error(x->sync));
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    sync_destroy(x->sync);
+    return is_whole && x->gone_n == 0 ? 0 : 1;
+}
+
+int reindex_main(int argc, char **argv)
+{
+    struct reindex x = {0};
+    int code = 2;
+    switch (config_read(&x.config, reindex_options, "reindex", argc, argv)) {
+    case CONFIG_HELP:
+        print_help();
+        code = 0;
+        break;
+    case CONFIG_WRONG: break;
+    case CONFIG_READY:
+        if (read_settings(&x))
+            code = look_at_model(&x) ? run(&x) : 1;
+    }
+    embed_destroy(x.embedder);
+    config_fini(&x.config);
+    return code;
+}

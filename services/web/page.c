@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * page.c - the handbook's pages, at the addresses that `parley ingest` gives them: `engines.md` is
+ * /handbook/engines, and README.md, the index, is /handbook/, or /handbook as people say.
+ *
+ * A page is one file: its style is in it and named by its hash, so the policy lets in nothing else,
+ * no script, picture or frame. The pages change with the program only, and nodes of two versions
+ * may stand side by side: so caches ask each time, and are told 304 by the hash of the bytes. */
+#include "services/web/page.h"
+#include "services/web/web.h"
+#include "shared/http/respond.h"
+
+#include <stdio.h>
+
+enum { POLICY_MAX = 256 };
+
+static const struct web_page *find_page(struct str name)
+{
+    for (const struct web_page *page = web_pages; page->name != NULL; page++)
+        if (str_eq(str_of(page->name), name))
+            return page;
+    return NULL;
+}
+
+static void send_page(struct request *r, struct str name)
+{
+    const struct web_page *page = find_page(name);
+    char policy[POLICY_MAX];
+    if (page == NULL) {
+        respond_error(r, ERR_NOT_FOUND, "The handbook has no such page.");
+        return;
+    }
+    snprintf(policy, sizeof policy,
+             "default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'; "
+             "frame-ancestors 'none'",
+             web_style_hash);
+    respond_header(r, "content-security-policy", str_of(policy));
+    respond_header(r, "x-content-type-options", STR("nosniff"));
+    respond_constant(r, "text/html; charset=utf-8", page->html, page->etag);
+}
+
+void web_show_index(struct request *r)
+{
+    send_page(r, STR(""));
+}
+
+void web_show_page(struct request *r)
+{
+    send_page(r, request_path_param(r, "page"));
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// What `./dev up` shows a newcomer: the handbook in the public collection, and sources that lead to the
+// pages that the nodes themselves serve.
+import assert from 'node:assert/strict';
+import { before } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { assertOk, runParley, suite } from '../support/harness.mjs';
+import { withEngine } from '../support/asking.mjs';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const QUESTIONS = [
+  'What happens when an engine dies?',
+  'How long does a lease last?',
+  'How do I sign a request?',
+  'Which formats of documents are read?',
+  'How do I fill a collection with ingest?',
+  'How does the agent work?',
+  'Which limits are there, and what does 429 mean?',
+  'How do I run a cluster of nodes behind a load balancer?',
+  'Which tokens of an OpenID provider are accepted?',
+  'What is a lookup and a recommendation?',
+  'Who is served next, and what does fair mean?',
+  'How are answers streamed?',
+];
+
+suite('sources of the handbook', {}, ({ test, cluster }) => {
+  before(async () => {
+    const args = ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--base-url', `${cluster.nodes[0].url}/handbook`, 'docs/handbook'];
+    const { code, stderr } = await runParley(args, { cwd: ROOT, timeout: 60_000 });
+    assert.equal(code, 0, stderr);
+  });
+
+  test('every source that /ask names over the handbook is a page of the node', () =>
+    withEngine(cluster, () => 'So it is [1].', async () => {
+      const urls = new Set();
+      for (const question of QUESTIONS) {
+        const { sources } = assertOk(await cluster.request('POST', '/ask', { body: { question, top_k: 20 } }));
+        assert.ok(sources.length > 0, question);
+        for (const { url } of sources) urls.add(url);
+      }
+      assert.ok(urls.size >= 10, `${urls.size} pages were named`);
+      for (const url of urls) {
+        const response = await fetch(url);
+        assert.equal(response.status, 200, url);
+        assert.match(response.headers.get('content-type'), /^text\/html\b/);
+        assert.match(await response.text(), /<h1 /);
+      }
+    }));
+});

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+//
+// GET /handbook: the pages of docs/handbook, on two nodes, at the addresses that `parley ingest` gives them.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { assertProblem, suite } from '../support/harness.mjs';
+
+const FOLDER = new URL('../../docs/handbook/', import.meta.url);
+const PAGES = readdirSync(FOLDER).filter((name) => name.endsWith('.md'));
+const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"' };
+
+const decode = (html) => html.replace(/&(amp|lt|gt|quot);/g, (_, name) => ENTITIES[name]);
+const words = (text) => text.split(/\s+/).filter(Boolean);
+
+// What a page of Markdown says, without its marks. Code is taken as it stands.
+function wordsOfSource(markdown) {
+  const parts = markdown.split(/^```.*\n([^]*?)^```$/m);
+  return parts.flatMap((part, i) => {
+    if (i % 2 === 1) return words(part);
+    const prose = part.split(/`([^`]+)`/).map((piece, j) => (j % 2 === 1 ? piece : piece.replace(/^(#+|\s*[-*]|\s*>) /gm, '').replace(/\]\([^)]*\)/g, '').replace(/\[|\*\*?|^\s*\d+\. /gm, '')));
+    return words(prose.join(''));
+  });
+}
+
+function wordsOfPage(html) {
+  const main = /<main>([^]*)<\/main>/.exec(html)[1].replace(/ <a class="anchor".*?<\/a>/g, '');
+  return words(decode(main.replace(/<[^>]*>/g, '')));
+}
+
+const attributes = (html, name) => [...html.matchAll(new RegExp(`\\s${name}="([^"]*)"`, 'g'))].map(([, value]) => decode(value));
+const pathOf = (name) => (name === 'README.md' ? '/handbook' : `/handbook/${name.replace(/\.md$/, '')}`);
+
+suite('the handbook', {}, ({ test, cluster }) => {
+  const get = (path, options = {}) => cluster.request('GET', path, options);
+  async function page(path, options) {
+    const response = await get(path, options);
+    assert.equal(response.status, 200, `${path}: ${response.text}`);
+    return response;
+  }
+
+  test('every page of docs/handbook is there for everybody and says what its source says', async () => {
+    assert.ok(PAGES.length > 10);
+    for (const name of PAGES) {
+      for (const node of [0, 1]) {
+        const { text, headers } = await page(pathOf(name), { node });
+        assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+        assert.deepEqual(wordsOfPage(text), wordsOfSource(readFileSync(new URL(name, FOLDER), 'utf8')), name);
+        assert.ok(text.startsWith('<!doctype html>\n<html lang="en">'));
+        assert.match(text, /<title>[^<]+<\/title>/);
+      }
+    }
+  });
+
+  test('the index is the README of the folder, with and without a slash', async () => {
+    const { text } = await page('/handbook');
+    assert.equal((await page('/handbook/')).text, text);
+    assert.match(text, /<h1 id="the-parley-handbook">The Parley handbook </);
+  });
+
+  test('every page lists all pages, and marks itself', async () => {
+    for (const name of PAGES) {
+      const [, list] = /<nav[^>]*>([^]*)<\/nav>/.exec((await page(pathOf(name))).text);
+      assert.deepEqual(attributes(list, 'href').sort(), PAGES.map(pathOf).sort());
+      assert.deepEqual(/<a href="([^"]*)" aria-current="page">/.exec(list)[1], pathOf(name));
+      assert.equal(list.match(/aria-current/g).length, 1);
+    }
+  });
+
+  test('every heading has an anchor of its own, and every link leads to a page or an anchor that is there', async () => {
+    const texts = new Map();
+    for (const name of PAGES) texts.set(pathOf(name), (await page(pathOf(name))).text);
+    let between = 0;
+    for (const [path, text] of texts) {
+      const ids = attributes(text, 'id');
+      assert.equal(new Set(ids).size, ids.length, `${path}: an id stands twice`);
+      for (const [heading] of text.matchAll(/<h[1-6].*?<\/h[1-6]>/gs)) {
+        const [, id, anchor] = /^<h\d id="([^"]+)">.* <a class="anchor" href="#([^"]+)"/s.exec(heading);
+        assert.equal(anchor, id);
+      }
+      for (const link of attributes(text, 'href')) {
+        if (/^https?:/.test(link)) continue;
+        const [file, anchor] = link.split('#');
+        const target = texts.get(file || path);
+        assert.ok(target, `${path}: ${link} leads to no page`);
+        if (anchor !== undefined) assert.ok(attributes(target, 'id').includes(anchor), `${path}: ${link} leads to no heading`);
+        else between += 1;
+      }
+    }
+    assert.ok(between > PAGES.length ** 2, 'links between pages were looked at');
+  });
+
+  test('a page may load nothing, run nothing and be framed by nobody, and its one style is let in', async () => {
+    const { text, headers } = await page('/handbook/engines');
+    assert.doesNotMatch(text, /<(script|img|iframe|form|link|object)\b|\son\w+=|\sstyle=|javascript:/i);
+    const styles = [...text.matchAll(/<style>([^]*?)<\/style>/g)];
+    assert.equal(styles.length, 1);
+    const hash = createHash('sha256').update(styles[0][1]).digest('base64');
+    assert.equal(
+      headers['content-security-policy'],
+      `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    );
+    assert.equal(headers['x-content-type-options'], 'nosniff');
+    assert.ok(headers['x-request-id']);
+  });
+
+  test('who has a page is told 304 by every node, and who has another one gets it', async () => {
+    const { headers } = await page('/handbook/leases', { node: 0 });
+    const { etag } = headers;
+    assert.match(etag, /^"[0-9a-f]{32}"$/);
+    assert.equal(headers['cache-control'], 'no-cache');
+    for (const node of [0, 1]) {
+      for (const known of [etag, `W/${etag}`, `"a", ${etag}`, `"a" ,W/${etag},"b"`, '*']) {
+        const answer = await get('/handbook/leases', { node, headers: { 'If-None-Match': known } });
+        assert.equal(answer.status, 304, known);
+        assert.equal(answer.text, '');
+        assert.equal(answer.headers.etag, etag);
+        assert.equal(answer.headers['cache-control'], 'no-cache');
+        assert.ok(answer.headers['content-security-policy']);
+      }
+      for (const other of ['"a"', etag.slice(1, -1), etag.slice(0, -1), '', ',,', `x${etag}`, 'W/', 'W/*']) {
+        const answer = await page('/handbook/leases', { node, headers: { 'If-None-Match': other } });
+        assert.ok(answer.text.length > 1000, other);
+      }
+    }
+    const etags = await Promise.all(PAGES.map(async (name) => (await page(pathOf(name))).headers.etag));
+    assert.equal(new Set(etags).size, PAGES.length, 'no two pages have the same');
+  });
+
+  test('HEAD tells what GET would, without the page, and the connection goes on', async () => {
+    const { headers, body } = await page('/handbook/agent');
+    const socket = await cluster.socket();
+    socket.write('HEAD /handbook/agent HTTP/1.1\r\nHost: x\r\n\r\nHEAD /handbook/none HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write(`GET /handbook HTTP/1.1\r\nHost: x\r\nIf-None-Match: *\r\n\r\nGET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const { rest } = await socket.closed();
+    const answers = rest.split(/(?=HTTP\/1\.1 \d)/);
+    assert.deepEqual(answers.map((one) => one.slice(9, 12)), ['200', '404', '304', '200'], rest);
+    assert.match(answers[0].toLowerCase(), new RegExp(`\r\ncontent-length: ${body.length}\r\n`));
+    assert.ok(answers[0].includes(headers.etag));
+    for (const bare of answers.slice(0, 3)) assert.ok(bare.endsWith('\r\n\r\n'), bare);
+    socket.abort();
+  });
+
+  test('a page that is not there: 404', async () => {
+    for (const path of ['none', 'engines.md', 'ENGINES', 'README', 'README.md', '..%2FREADME', '.', '%2e%2e', 'page.css', 'engines%2f']) {
+      assertProblem(await get(`/handbook/${path}`), 404, 'not_found');
+    }
+    assertProblem(await get('/handbook/engines%00'), 400, 'bad_request');
+    for (const path of ['/handbook/a/b', '/handbooks', '/handbook/engines/']) assertProblem(await get(path), 404, 'no_route');
+  });
+
+  test('another method: 405 with Allow', async () => {
+    for (const path of ['/handbook', '/handbook/', '/handbook/engines']) {
+      for (const method of ['POST', 'PUT', 'DELETE']) {
+        const refused = await cluster.request(method, path);
+        assertProblem(refused, 405);
+        assert.equal(refused.headers.allow, 'GET, HEAD');
+      }
+    }
+  });
+});
