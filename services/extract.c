@@ -15,8 +15,6 @@
 #include <fcntl.h>
 #include <iconv.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, READ_STEP_BYTES = 65536 };

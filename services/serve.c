@@ -5,6 +5,7 @@
  * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
 #include "services/broker/broker.h"
 #include "services/commands.h"
+#include "services/indexer/indexer.h"
 #include "services/probes.h"
 #include "services/serve_help.h"
 #include "services/services.h"
@@ -88,6 +89,7 @@ static void on_drain_look(struct deadline *deadline)
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
     if (node->services.broker != NULL)
         broker_drain(node->services.broker);
+    documents_drain(node->services.documents);
     bool is_done = node->server.open_n == 0 && turn_pending_n(node->server.turn) == 0;
     if (is_done || node->loop.now_ms >= node->drain_end_ms)
         loop_finish(&node->loop);

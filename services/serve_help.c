@@ -263,8 +263,6 @@ void serve_print_help(void)
         "Exit codes: 0 after a signal, 1 when it could not start, 2 for a wrong flag or value.\n\n"
         "Flags:\n");
     config_print_options(serve_options);
-    printf("  --config FILE\n        Settings as YAML (`listen: 127.0.0.1:8080`).\n"
-           "        Environment: PARLEY_CONFIG.\n\n"
-           "Example:\n  parley serve --listen 0.0.0.0:8080 --redis redis://10.0.0.5:6379/0 "
+    printf("\nExample:\n  parley serve --listen 0.0.0.0:8080 --redis redis://10.0.0.5:6379/0 "
            "--accounts accounts.yaml\n");
 }

@@ -9,7 +9,7 @@
 #define PARLEY_SERVICES_SETTINGS_H
 
 #include "services/documents/documents.h"
-#include "services/indexer/indexer.h"
+#include "services/indexer/pipeline.h"
 #include "shared/base/config.h"
 #include "shared/http/oidc.h"
 #include "shared/http/server.h"

@@ -54,9 +54,6 @@ static void print_help(void)
         stdout);
     config_print_options(options);
     fputs(
-        "  --config FILE\n"
-        "        Reads settings from a YAML file of lines such as 'user: Frontend_1'.\n"
-        "        Environment: PARLEY_CONFIG.\n"
         "\n"
         "Examples:\n"
         "  Sign in and get a token:\n"

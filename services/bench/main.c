@@ -132,10 +132,7 @@ static void print_help(void)
         "Flags:\n",
         stdout);
     config_print_options(options);
-    fputs("  --config FILE\n"
-          "        Reads settings from a YAML file of lines such as 'conns: 16'.\n"
-          "        Environment: PARLEY_CONFIG.\n"
-          "\n"
+    fputs("\n"
           "Examples:\n"
           "  parley bench --accounts accounts.yaml\n"
           "  parley bench --accounts accounts.yaml --mode all --json > result.json\n"

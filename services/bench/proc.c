@@ -38,7 +38,8 @@ struct socket_row {
     unsigned long inode;
 };
 
-void bench_proc_group_add(struct bench_proc_group *group, pid_t pid)
+/* A process that is in it already, or does not fit, is passed over. */
+static void add(struct bench_proc_group *group, pid_t pid)
 {
     for (size_t i = 0; i < group->n; i++)
         if (group->pids[i] == pid)
@@ -57,7 +58,7 @@ bool bench_proc_group_parse(struct bench_proc_group *group, struct str text)
         snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
         if (access(path, R_OK) != 0)
             return false;
-        bench_proc_group_add(group, (pid_t)pid);
+        add(group, (pid_t)pid);
     }
     return true;
 }
@@ -269,7 +270,7 @@ static bool on_held(pid_t pid, unsigned long inode, void *arg)
     if (!has_inode(search->inodes, inode))
         return true;
     if (!search->is_redis_only || is_redis(pid))
-        bench_proc_group_add(search->group, pid);
+        add(search->group, pid);
     return false;
 }
 

@@ -20,8 +20,6 @@ struct bench_proc_group {
     size_t n;
 };
 
-/* Adds one; a process that is in it already, or does not fit, is passed over. */
-void bench_proc_group_add(struct bench_proc_group *group, pid_t pid);
 /* Reads "1234,1235". False when it is no list of running processes. */
 bool bench_proc_group_parse(struct bench_proc_group *group, struct str text) must_check;
 

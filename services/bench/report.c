@@ -5,7 +5,6 @@
 #include "shared/base/buf.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 enum { REPORT_MAX_BYTES = 65536 };

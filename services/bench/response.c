@@ -7,9 +7,6 @@
  * "no such member". Of a chunked body extensions are passed over and trailers refused. */
 #include "services/bench/response.h"
 
-#include <stdlib.h>
-#include <strings.h>
-
 struct head {
     bool has_length, is_chunked, is_last;
     uint64_t length;

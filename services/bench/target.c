@@ -101,10 +101,3 @@ bool bench_target_parse(struct str url, struct bench_target *ret_target, char *r
     *ret_target = target;
     return true;
 }
-
-uint16_t bench_target_port(const struct bench_target *target)
-{
-    if (target->address.ss_family == AF_INET)
-        return ntohs(((const struct sockaddr_in *)&target->address)->sin_port);
-    return ntohs(((const struct sockaddr_in6 *)&target->address)->sin6_port);
-}

@@ -26,7 +26,4 @@ struct bench_target {
 bool bench_target_parse(struct str url, struct bench_target *ret_target, char *reason,
                         size_t reason_size) must_check;
 
-/* The port, in host order. */
-uint16_t bench_target_port(const struct bench_target *target);
-
 #endif

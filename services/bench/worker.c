@@ -11,7 +11,6 @@
 #include "shared/base/clock.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { CLAIM_MAX_BYTES = BENCH_BODY_MAX_BYTES, BODY_MAX_BYTES = 8 << 20, RETRY_US = 100000 };
 enum { ERRORS_IN_A_ROW_MAX = 1000 };

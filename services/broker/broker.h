@@ -17,6 +17,7 @@ enum {
     MODEL_MAX_BYTES = 128,
     MODELS_MAX_BYTES = 512,
     QUERY_MAX_BYTES = 256 << 10,
+    FRAGMENT_MAX_BYTES = 64 << 10, /* of an answer, to be looked up or recommended on */
     ENGINE_MAX_BYTES = 64,
     WAIT_MAX_S = 120,
     TOKEN_LIFETIME_S = 3600,
@@ -25,6 +26,7 @@ enum {
 struct broker {
     struct server *server;
     struct queue *queue;
+    struct lookup_poll *oldest_lookup, *newest_lookup; /* parked polls for lookups */
 };
 
 extern const struct route broker_routes[];

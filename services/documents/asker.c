@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { LOOK_EVERY_MS = 500, NO_ENGINE_RETRY_S = 5, TIMEOUT_RETRY_S = 1, FULL_RETRY_MAX_S = 300 };
+enum { NO_ENGINE_RETRY_S = 5, TIMEOUT_RETRY_S = 1, FULL_RETRY_MAX_S = 300 };
 
 struct asker asker_of_owner(struct request *r, const struct owner *owner)
 {
@@ -40,28 +40,60 @@ void asker_put(const struct asker *asker, struct question_settings *settings)
 
 /* --- presence --------------------------------------------------------------------------------- */
 
-static void on_look(struct deadline *deadline)
+static void end(struct presence *presence, bool has_left)
 {
-    struct presence *presence = H2O_STRUCT_FROM_MEMBER(struct presence, look, deadline);
-    struct request *r = presence->r;
-    bool has_left = request_client_left(r);
-    if (has_left || r->server->is_draining)
-        presence->on_end(presence, has_left);
-    else
-        loop_set_deadline(r->server->loop, &presence->look, LOOK_EVERY_MS);
+    presence_stop(presence);
+    presence->on_end(presence, has_left);
+}
+
+static void on_left(struct request *r, void *arg)
+{
+    (void)r;
+    end(arg, true);
+}
+
+/* It had left, or the node drained, before the wait began. */
+static void on_soon(struct deadline *deadline)
+{
+    struct presence *presence = H2O_STRUCT_FROM_MEMBER(struct presence, soon, deadline);
+    end(presence, presence->r->has_left);
 }
 
 void presence_start(struct presence *presence, struct request *r,
                     void (*on_end)(struct presence *presence, bool has_left))
 {
-    *presence = (struct presence){.look = {.on_expire = on_look}, .r = r, .on_end = on_end};
-    loop_set_deadline(r->server->loop, &presence->look, LOOK_EVERY_MS);
+    struct documents *documents = documents_of(r);
+    *presence = (struct presence){
+        .next = documents->waiting, .soon = {.on_expire = on_soon}, .r = r, .on_end = on_end};
+    if (presence->next != NULL)
+        presence->next->previous = presence;
+    documents->waiting = presence;
+    r->on_left = on_left;
+    r->on_left_arg = presence;
+    if (r->has_left || r->server->is_draining)
+        loop_set_deadline(r->server->loop, &presence->soon, 0);
 }
 
 void presence_stop(struct presence *presence)
 {
-    if (presence->r != NULL)
-        loop_cancel_deadline(presence->r->server->loop, &presence->look);
+    struct request *r = presence->r;
+    if (r == NULL || r->on_left_arg != presence)
+        return;
+    r->on_left = NULL;
+    r->on_left_arg = NULL;
+    loop_cancel_deadline(r->server->loop, &presence->soon);
+    if (presence->previous != NULL)
+        presence->previous->next = presence->next;
+    else
+        documents_of(r)->waiting = presence->next;
+    if (presence->next != NULL)
+        presence->next->previous = presence->previous;
+}
+
+void documents_drain(struct documents *documents)
+{
+    while (documents != NULL && documents->waiting != NULL)
+        end(documents->waiting, false);
 }
 
 /* --- refusals --------------------------------------------------------------------------------- */

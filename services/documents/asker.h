@@ -25,16 +25,18 @@ struct asker asker_of_public(struct request *r, struct str space);
 /* Fills in who asks. */
 void asker_put(const struct asker *asker, struct question_settings *settings);
 
-/* Watches over a request that waits: libh2o gives no notice of a client that leaves. */
+/* Watches over a request that waits for an engine: one at a time per request. */
 struct presence {
-    struct deadline look;
-    struct request *r;
+    struct presence *previous, *next; /* of the service */
+    struct deadline soon;
+    struct request *r; /* NULL before presence_start */
     /* Once, and not before presence_start returns. `has_left`: the client is gone; otherwise the
      * node drains. The request has to be answered, or its stream ended, all the same. */
     void (*on_end)(struct presence *presence, bool has_left);
 };
 void presence_start(struct presence *presence, struct request *r,
                     void (*on_end)(struct presence *presence, bool has_left));
+/* Any number of times. */
 void presence_stop(struct presence *presence);
 
 /* How a question that ended without an answer is told. */

@@ -57,6 +57,7 @@ struct documents {
     struct uploads uploads;
     struct indexing *indexing;
     struct retrieve_op *retrievals; /* under way */
+    struct presence *waiting;       /* requests that wait for an engine */
     struct turn_call vectors_call;
     enum health embeddings, vectors; /* how the last embedding went; what Redis offers */
     bool is_asking_vectors;
@@ -76,6 +77,8 @@ struct documents *documents_create(struct server *server, struct queue *queue,
 void documents_destroy(struct documents *documents);
 /* An event that is not the queue's (struct queue_config). True when it was for this service. */
 bool documents_on_event(struct documents *documents, struct str kind, struct lines *rest);
+/* The node drains: requests that wait for an engine are answered. Accepts NULL. */
+void documents_drain(struct documents *documents);
 /* Scripts run (again): messages may have been missed. */
 void documents_on_up(struct documents *documents);
 

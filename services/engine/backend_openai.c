@@ -319,12 +319,11 @@ struct backend *backend_create_openai(struct http_client *client,
                                            .model = openai_model,
                                            .destroy = openai_destroy};
     struct openai *self = calloc(1, sizeof *self);
-    char *model = strdup(settings->model);
-    if (self == NULL || model == NULL)
+    if (self == NULL)
         abort();
     *self = (struct openai){.base = {&ops},
                             .client = client,
-                            .model = model,
+                            .model = str_copy(str_of(settings->model)),
                             .idle_timeout_s = settings->idle_timeout_s};
     http_endpoint_init(&self->endpoint, settings->base_url, "/chat/completions", settings->key);
     return &self->base;

@@ -67,17 +67,6 @@ struct library_lookup {
     void *context;
 };
 
-static char *copy(struct str s)
-{
-    char *twin = malloc(s.n + 1);
-    if (twin == NULL)
-        abort();
-    if (s.n > 0)
-        memcpy(twin, s.at, s.n);
-    twin[s.n] = 0;
-    return twin;
-}
-
 /* ---- the builder ---- */
 
 static void *run_job(void *context)
@@ -116,9 +105,9 @@ static void copy_notes(struct job *job)
         char id[NOTE_ID_BYTES];
         snprintf(id, sizeof id, "\xff%06zu", library->indexed_n + i);
         job->notes[i] = (struct make_text){
-            .id = {copy(str_of(id)), strlen(id)},
-            .name = {copy(str_of(note->name)), strlen(note->name)},
-            .text = {copy((struct str){note->text, note->text_bytes}), note->text_bytes}};
+            .id = {str_copy(str_of(id)), strlen(id)},
+            .name = {str_copy(str_of(note->name)), strlen(note->name)},
+            .text = {str_copy((struct str){note->text, note->text_bytes}), note->text_bytes}};
     }
 }
 
@@ -309,8 +298,8 @@ bool library_add_note(struct library *library, struct str name, struct str text)
         if (library->notes == NULL)
             abort();
     }
-    note.name = copy(name);
-    note.text = copy(text);
+    note.name = str_copy(name);
+    note.text = str_copy(text);
     library->note_bytes += text.n;
     library->notes[library->note_n++] = note;
     return true;
@@ -337,7 +326,7 @@ void library_add_flag(struct library *library, struct str fragment)
         if (library->flags == NULL)
             abort();
     }
-    library->flags[library->flag_n++] = (struct str){copy(fragment), fragment.n};
+    library->flags[library->flag_n++] = (struct str){str_copy(fragment), fragment.n};
     uint32_t n = rag_index_leave_out(library->index, (struct str){NULL, 0}, fragment);
     log_write(LOG_INFO, "flagged passages are left out", LOG_U("passages", n));
 }
@@ -404,7 +393,7 @@ struct library_lookup *library_start(struct library *library, struct str questio
         abort();
     *lookup = (struct library_lookup){.library = library,
                                       .timer = {.fire = on_turn, .context = lookup},
-                                      .question = copy(question),
+                                      .question = str_copy(question),
                                       .callback = callback,
                                       .context = context};
     if (library->settings.embedder->is_quick)

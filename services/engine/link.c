@@ -67,10 +67,7 @@ static bool put_node(struct link *link, struct str url)
         fprintf(stderr, "parley: --url takes at most %d addresses\n", LINK_URLS_MAX);
         return false;
     }
-    char *copy = strndup(url.at, url.n);
-    if (copy == NULL)
-        abort();
-    link->nodes[link->node_n++] = (struct node){.url = copy};
+    link->nodes[link->node_n++] = (struct node){.url = str_copy(url)};
     return true;
 }
 

@@ -7,23 +7,16 @@
 
 enum { CONTENT_MAX_BYTES = 1 << 20 };
 
-static char *copy(struct str s)
-{
-    char *twin = strndup(s.at == NULL ? "" : s.at, s.n);
-    if (twin == NULL)
-        abort();
-    return twin;
-}
-
 void prompt_add_source(struct prompt *prompt, struct str title, struct str text)
 {
     if (prompt->source_n == PROMPT_SOURCES_MAX)
         return;
     prompt->sources[prompt->source_n++] =
-        (struct source){.title = copy(str_trim(title)), .text = copy(str_trim(text))};
+        (struct source){.title = str_copy(str_trim(title)), .text = str_copy(str_trim(text))};
 }
 
-void prompt_put_content(struct buf *b, const json_t *content)
+/* The text of a message's `content`: a string, or the text parts of an array. */
+static void put_content(struct buf *b, const json_t *content)
 {
     size_t i;
     json_t *part;
@@ -144,7 +137,7 @@ static void read_messages(struct prompt *prompt)
         bool is_text = json_is_string(content);
         buf_clear(&text);
         if (!is_text)
-            prompt_put_content(&text, content);
+            put_content(&text, content);
         struct str said = is_text ? json_str(content) : buf_str(&text);
         if (said.n > 0)
             read_message(prompt, json_member_str(message, "role"), said, is_text);

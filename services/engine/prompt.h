@@ -58,8 +58,6 @@ void prompt_add_source(struct prompt *prompt, struct str title, struct str text)
 /* Whether the engine's own documents should be searched for it. */
 bool prompt_wants_sources(const struct prompt *prompt);
 
-/* The text of a message's `content`: a string, or the text parts of an array, in `b`. */
-void prompt_put_content(struct buf *b, const json_t *content);
 /* Finds passages in a text: blocks that begin with a line "[1] title", "[2] title" and so on. Each
  * runs to the next; the last one to a line "---" or one that begins with "Question:", or the end. A
  * block of a single line is text without a title. Returns what stands behind them, all of the text

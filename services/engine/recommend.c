@@ -10,8 +10,6 @@
  * fetched anew at each start: the nodes keep it. */
 #include "services/engine/engine.h"
 
-#include "shared/base/log.h"
-
 #include <stdlib.h>
 
 enum {

@@ -154,9 +154,7 @@ bool account_book_init(struct account_book *book, const char *path, char *reason
                        size_t reason_size)
 {
     atomic_init(&book->current, NULL);
-    book->path = strdup(path);
-    if (book->path == NULL)
-        abort();
+    book->path = str_copy(str_of(path));
     if (account_book_reload(book, reason, reason_size))
         return true;
     account_book_fini(book);

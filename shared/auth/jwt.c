@@ -17,7 +17,6 @@
 #include <assert.h>
 #include <cjose/header.h>
 #include <cjose/jws.h>
-#include <stdlib.h>
 
 enum { PART_MAX_BYTES = JWT_MAX_BYTES * 3 / 4, REASON_BYTES = 160 };
 

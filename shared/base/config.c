@@ -81,18 +81,10 @@ static bool set(struct config *config, const struct config_option *option, char 
     return true;
 }
 
-static char *copy(const char *text)
-{
-    char *twin = strdup(text);
-    if (twin == NULL)
-        abort();
-    return twin;
-}
-
 static bool read_defaults(struct config *config)
 {
     for (const struct config_option *o = config->options; o->name != NULL; o++)
-        if (o->fallback != NULL && !set(config, o, copy(o->fallback), "default"))
+        if (o->fallback != NULL && !set(config, o, str_copy(str_of(o->fallback)), "default"))
             return false;
     return true;
 }
@@ -110,7 +102,7 @@ static bool read_environment(struct config *config)
         char name[ENV_NAME_MAX];
         env_name(o, name);
         const char *text = getenv(name);
-        if (text != NULL && *text != 0 && !set(config, o, copy(text), "environment"))
+        if (text != NULL && *text != 0 && !set(config, o, str_copy(str_of(text)), "environment"))
             return false;
     }
     return true;
@@ -154,7 +146,7 @@ static bool read_file(struct config *config, const char *path)
             fprintf(stderr, "parley: %s line %zu: no such option, or not a plain value\n", path,
                     key->start_mark.line + 1);
         else
-            ok = set(config, option, copy((char *)value->data.scalar.value), "file");
+            ok = set(config, option, str_copy(str_of((char *)value->data.scalar.value)), "file");
     }
     yaml_document_delete(&document);
 out:
@@ -207,7 +199,7 @@ static bool read_flags(struct config *config, const char *command, int argc, cha
         }
         if (option == NULL) {
             *file = value;
-        } else if (pass == PASS_SET && !set(config, option, copy(value), "flag")) {
+        } else if (pass == PASS_SET && !set(config, option, str_copy(str_of(value)), "flag")) {
             return false;
         }
     }
@@ -283,6 +275,7 @@ static void print_wrapped(const char *help)
 
 void config_print_options(const struct config_option *options)
 {
+    const struct config_option *first = options;
     for (; options->name != NULL; options++) {
         char name[ENV_NAME_MAX];
         env_name(options, name);
@@ -296,6 +289,10 @@ void config_print_options(const struct config_option *options)
             printf(" Default: %s.", options->fallback);
         printf("\n");
     }
+    printf("  --config FILE\n"
+           "        Reads settings from a YAML file of lines such as `%s: %s`.\n"
+           "        Environment: PARLEY_CONFIG.\n",
+           first->name, first->metavar == NULL ? "VALUE" : first->metavar);
 }
 
 char *config_read_secret(const char *path)
@@ -319,8 +316,8 @@ char *config_read_secret(const char *path)
     char *twin = NULL;
     if (wrong != NULL)
         fprintf(stderr, "parley: cannot use the secret file %s: %s\n", path, wrong);
-    else if ((twin = strndup(secret.at, secret.n)) == NULL)
-        abort();
+    else
+        twin = str_copy(secret);
     OPENSSL_cleanse(bytes, sizeof bytes);
     return twin;
 }

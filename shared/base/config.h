@@ -50,7 +50,7 @@ const struct config_value *config_get(const struct config *config, const char *n
 const char *config_text(const struct config *config, const char *name);
 uint64_t config_number(const struct config *config, const char *name);
 
-/* Writes the options part of a --help page to standard output. */
+/* Writes the options part of a --help page to standard output, --config behind the table's. */
 void config_print_options(const struct config_option *options);
 
 /* Reads a whole file that holds a secret and trims white space at its ends. NULL, with a line on

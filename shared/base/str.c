@@ -40,6 +40,17 @@ struct str str_trim(struct str s)
     return s;
 }
 
+char *str_copy(struct str s)
+{
+    char *copy = malloc(s.n + 1);
+    if (copy == NULL)
+        abort();
+    if (s.n > 0)
+        memcpy(copy, s.at, s.n);
+    copy[s.n] = 0;
+    return copy;
+}
+
 struct str str_cut(struct str *rest, char sep)
 {
     struct str head = *rest;

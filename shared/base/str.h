@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * str: a borrowed run of bytes, and the few things done with one. Never owns memory, never
- * assumes a terminating NUL. Pure functions, any thread.
+ * assumes a terminating NUL; what must outlive its owner is copied (str_copy). Any thread.
  */
 #ifndef PARLEY_BASE_STR_H
 #define PARLEY_BASE_STR_H
@@ -36,6 +36,10 @@ int str_compare(struct str a, struct str b);
 bool str_eq_nocase(struct str a, struct str b);
 bool str_has_prefix(struct str s, struct str prefix);
 struct str str_trim(struct str s);
+
+/* A copy with a NUL behind it, for the caller to free; of an empty `s` an empty text. Aborts
+ * without memory. */
+char *str_copy(struct str s) must_check;
 
 /* Cuts `*rest` at the first `sep`: returns what stands before it and moves `*rest` behind it.
  * Without a `sep` returns everything and leaves `*rest` with `at == NULL`. Called with

@@ -2,7 +2,7 @@
  *
  * authenticate: who sends a request, and may they (contract, section 1). Signed queries are checked
  * here and now; whether their nonce is new is found out by the request's verb, in the same
- * round trip as its work.
+ * round trip as its work. On the loop's thread.
  */
 #ifndef PARLEY_HTTP_AUTHENTICATE_H
 #define PARLEY_HTTP_AUTHENTICATE_H

@@ -94,8 +94,4 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
 /* Ends the call; no callback of it runs any more. Accepts NULL. */
 void http_call_cancel(struct http_call *call);
 
-/* True for addresses that the public internet does not route: `family` AF_INET or AF_INET6, with
- * the address in network order (4 or 16 bytes). Other families count as private. */
-bool http_address_is_private(int family, const unsigned char *address);
-
 #endif

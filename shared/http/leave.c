@@ -47,8 +47,9 @@ static void on_readable(h2o_socket_t *socket, const char *error)
     if (seen == -1)
         return;
     h2o_socket_read_stop(socket);
-    if (r == NULL || r->is_answered || !is_end(seen))
+    if (r == NULL || (r->is_answered && !r->is_stream) || !is_end(seen))
         return;
+    r->has_left = true;
     r->h2o->http1_is_persistent = 0;
     if (r->on_left != NULL)
         r->on_left(r, r->on_left_arg);

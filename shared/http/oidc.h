@@ -67,6 +67,9 @@ void oidc_leave(struct oidc *oidc, struct oidc_waiter *waiter);
 
 /* Whether JWT_NO_KEY can be believed: there are keys, and the last fetch got them. */
 bool oidc_is_sure(const struct oidc *oidc);
+/* When to come again otherwise: at least 1. */
+unsigned oidc_retry_after_s(const struct oidc *oidc);
+
 /* For people who look after it. */
 struct oidc_view {
     bool has_ended;  /* some fetch has, well or not */
@@ -75,7 +78,5 @@ struct oidc_view {
     uint64_t age_s; /* of the keys; 0 without any */
 };
 struct oidc_view oidc_look(const struct oidc *oidc);
-/* When to come again otherwise: at least 1. */
-unsigned oidc_retry_after_s(const struct oidc *oidc);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * request: one HTTP request as handlers see it. It lives in the request's own memory pool, from
  * the router until libh2o disposes of the request: after the answer was written, or when the client
- * left. A handler answers exactly once through respond.h, now or later on the loop's thread.
+ * left. A handler answers exactly once through respond.h, now or later. All on the loop's thread.
  *
  * Whoever keeps a pointer to a request across a turn of the loop hears of its end: a verb begun
  * with request_begin_verb is cut loose by itself, everybody else sets `on_gone`.
@@ -66,6 +66,7 @@ struct request {
     bool is_signed;   /* proved by User, Nonce and Hash */
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
+    bool has_left;        /* the client has: `on_left` was called, or would have been */
     bool was_parked;      /* its duration is the wait of a long poll */
     struct param *params; /* of the query, once one was asked for; NULL before */
     size_t param_n;
@@ -76,9 +77,10 @@ struct request {
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
     /* Runs at most once, from the loop, when the client closes its side of the connection while
-     * there is no answer yet; NULL for nothing. Whoever waits for something answers then: a client
-     * that only ended its sending side reads it, and writing to one that is gone makes libh2o let
-     * go of the request. Not of HTTP/2, where `on_gone` comes at once. */
+     * there is no answer yet, or no end of the stream; NULL for nothing. Whoever waits for
+     * something answers then: a client that only ended its sending side reads it, and writing to
+     * one that is gone makes libh2o let go of the request. Not of HTTP/2, where `on_gone` comes at
+     * once. */
     void (*on_left)(struct request *r, void *arg);
     void *on_left_arg;
     void *state; /* the handler's own */
@@ -104,15 +106,16 @@ struct str request_copy(struct request *r, struct str s);
  * without NUL (other paths were answered with 400), but it may hold anything else, '/' too. The
  * route must have such a segment. */
 struct str request_path_param(struct request *r, const char *name);
-/* The query parameter `name`, decoded ('+' is a space); `at == NULL` when absent. A parameter that
- * is not decodable or not UTF-8 is answered with 400 by request_param_ok only. */
+/* The query parameter `name`, decoded ('+' is a space); the first, if there are several; `at ==
+ * NULL` when absent. Valid UTF-8 without NUL: other queries were answered with 400. Lives as long
+ * as the request. */
 struct str request_param(struct request *r, const char *name);
-/* The value of the second parameter of that name: `User` is also who signs. */
-struct str request_second_param(struct request *r, const char *name);
 /* The same with '+' kept, for names that never hold white space. */
 struct str request_param_plus(struct request *r, const char *name);
-/* Reads a whole number parameter. Absent: `fallback`. Otherwise out of range: answers 400, false.
- */
+/* The second parameter of that name: `User` is also who signs. */
+struct str request_second_param(struct request *r, const char *name);
+/* Reads a whole number. Absent: `fallback`. Answers 400 and returns false when it is no number, or
+ * out of range. */
 bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
                        uint64_t fallback, uint64_t *ret_value) must_check;
 bool request_param_is_true(struct request *r, const char *name);
@@ -138,7 +141,8 @@ bool request_optional_bool(struct request *r, const char *name, bool fallback,
                            bool *ret_value) must_check;
 
 /* Begins a verb for the request, with its nonce unless that was used up. Then turn_put...,
- * turn_end. `on_reply` runs once, unless the client leaves first. One at a time. */
+ * turn_end. `on_reply` runs once, never before turn_end returns, and not at all when libh2o lets go
+ * of the request first; `error` and `reply` are those of struct turn_call. One at a time. */
 typedef void request_reply_cb(struct request *r, enum err error, struct str reply);
 struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct str verb,
                                 request_reply_cb *on_reply);

@@ -54,7 +54,7 @@ bool router_is_pattern(struct str path)
     return false;
 }
 
-bool router_match(struct str pattern, struct str path)
+static bool is_match(struct str pattern, struct str path)
 {
     while (pattern.at != NULL && path.at != NULL) {
         struct str wanted = str_cut(&pattern, '/'), segment = str_cut(&path, '/');
@@ -81,7 +81,7 @@ static struct slot *pattern_slot(struct router *router, const char *path)
         struct slot *slot = &router->patterns[i];
         if (strcmp(slot->path, path) == 0)
             return slot;
-        if (router_match(str_of(slot->path), str_of(path)))
+        if (is_match(str_of(slot->path), str_of(path)))
             abort();
     }
     if (router->pattern_n == PATTERNS_MAX)
@@ -130,7 +130,7 @@ const struct route *router_find(const struct router *router, struct str method, 
 {
     const struct slot *slot = find_slot(router, path);
     for (unsigned i = 0; slot->path == NULL && i < router->pattern_n; i++)
-        if (router_match(str_of(router->patterns[i].path), path))
+        if (is_match(str_of(router->patterns[i].path), path))
             slot = &router->patterns[i];
     *ret_allow = slot->path == NULL ? NULL : slot->allow;
     for (unsigned i = 0; i < slot->n; i++)

@@ -15,7 +15,8 @@ struct router;
 
 /* `tables` is a NULL-ended list of tables, each ended by a NULL path; all borrowed. Too many
  * routes, or a pattern that an earlier one hides, are bugs of ours and abort. */
-struct router *router_create(const struct route *const *tables);
+struct router *router_create(const struct route *const *tables) must_check;
+/* Accepts NULL. */
 void router_destroy(struct router *router);
 
 /* The route of a path and method. NULL: *ret_allow is the list for an Allow header when the path is
@@ -23,11 +24,10 @@ void router_destroy(struct router *router);
 const struct route *router_find(const struct router *router, struct str method, struct str path,
                                 const char **ret_allow);
 
-/* Does `path` match `pattern`, a route's path? */
-bool router_match(struct str pattern, struct str path);
 /* What stands in `path` for `{name}` of the pattern that it matches, as it was sent; `at == NULL`
  * when the pattern has no such segment. */
 struct str router_segment(struct str pattern, struct str path, struct str name);
+/* Has the route's path such a segment? */
 bool router_is_pattern(struct str path);
 
 #endif

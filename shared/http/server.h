@@ -67,7 +67,8 @@ int server_listen(const char *address, bool is_shared, int *ret_port, char *reas
 /* Is that such an address, as far as can be told without binding it? */
 bool server_check_address(const char *address) must_check;
 
-/* `config`, `routes` (ends with a NULL path) and `turn` are borrowed. */
+/* All is borrowed but `node_id`. `tables` ends with NULL, each table with a NULL path. The caller
+ * sets `oidc` and `services` behind it. */
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
                  struct turn *turn, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id);
@@ -75,6 +76,7 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
 void server_start(struct server *server, int fd);
 /* Stops accepting. Requests under way are answered; connections close with their answers. */
 void server_drain(struct server *server);
+/* After the loop has ended: nobody is answered any more. */
 void server_fini(struct server *server);
 /* The largest body that the route takes, and what a larger one is answered with. */
 size_t server_body_max(const struct server *server, const struct route *route);

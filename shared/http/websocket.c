@@ -17,10 +17,9 @@
 #include "shared/http/websocket.h"
 
 #include "shared/http/respond.h"
+#include "shared/http/websocket_handshake.h"
 
 #include <h2o/http1.h>
-#include <openssl/evp.h>
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <wslay/wslay.h>
@@ -31,8 +30,7 @@ enum {
     QUEUE_MESSAGES = 1024, /* the same in messages, however small */
     BEHIND_MESSAGES = 256, /* with so many waiting nothing more is read */
     PING_EVERY_MS = 30000,
-    CLOSE_WAIT_MS = 5000,
-    KEY_BYTES = 24
+    CLOSE_WAIT_MS = 5000
 };
 
 enum state { UPGRADING, OPEN, CLOSING, LINGERING };
@@ -92,9 +90,7 @@ static void gone(struct websocket *ws)
 
 static void begin_closing(struct websocket *ws)
 {
-    if (ws->state >= CLOSING)
-        return;
-    if (ws->state == UPGRADING)
+    if (ws->state != OPEN)
         return;
     ws->state = CLOSING;
     loop_set_deadline(ws->server->loop, &ws->look, CLOSE_WAIT_MS);
@@ -309,7 +305,7 @@ void websocket_close_all(struct server *server)
         websocket_close(ws, WEBSOCKET_GOING_AWAY, "This node shuts down.");
 }
 
-/* --- the handshake ---------------------------------------------------------------------------- */
+/* --- accepting ---------------------------------------------------------------------------- */
 
 static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
 {
@@ -325,57 +321,6 @@ static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
     if (ws->code != 0)
         begin_closing(ws);
     pump(ws);
-}
-
-/* Base64 of 16 bytes. */
-static bool is_good_key(struct str key)
-{
-    unsigned char bytes[KEY_BYTES];
-    return key.n == KEY_BYTES && key.at[22] == '=' && key.at[23] == '=' && key.at[21] != '=' &&
-           EVP_DecodeBlock(bytes, (const unsigned char *)key.at, KEY_BYTES) == 18;
-}
-
-static bool refuse_upgrade(struct request *r, enum err error, const char *detail)
-{
-    if (error == ERR_UPGRADE && r->h2o->version < 0x200) /* HTTP/2 has no such header */
-        respond_header(r, "upgrade", STR("websocket"));
-    if (error == ERR_UPGRADE)
-        respond_header(r, "sec-websocket-version", STR("13"));
-    respond_error(r, error, detail);
-    return false;
-}
-
-static bool check_handshake(struct request *r, struct str *ret_key)
-{
-    h2o_iovec_t upgrade = r->h2o->upgrade;
-    struct str version = request_header(r, "sec-websocket-version");
-    struct str key = request_header(r, "sec-websocket-key");
-    if (r->server->is_draining)
-        return refuse_upgrade(r, ERR_DRAINING, NULL);
-    if (r->h2o->version < 0x101 || r->h2o->version >= 0x200 || upgrade.base == NULL ||
-        !h2o_contains_token(upgrade.base, upgrade.len, H2O_STRLIT("websocket"), ','))
-        return refuse_upgrade(r, ERR_UPGRADE, NULL);
-    if (!str_eq(version, STR("13")))
-        return refuse_upgrade(r, ERR_UPGRADE, "Sec-WebSocket-Version must be 13.");
-    if (key.at == NULL || !is_good_key(key))
-        return refuse_upgrade(r, ERR_BAD_REQUEST, "Sec-WebSocket-Key must be 16 bytes in base64.");
-    if (!respond_allows_origin(r))
-        return refuse_upgrade(r, ERR_FORBIDDEN, "This origin may not open a WebSocket here.");
-    *ret_key = key;
-    return true;
-}
-
-static void put_accept_key(struct request *r, struct str key)
-{
-    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* RFC 6455, 1.3 */
-    unsigned char joined[KEY_BYTES + sizeof guid - 1], hash[SHA_DIGEST_LENGTH];
-    unsigned char text[(SHA_DIGEST_LENGTH + 2) / 3 * 4 + 1];
-    memcpy(joined, key.at, KEY_BYTES);
-    memcpy(joined + KEY_BYTES, guid, sizeof guid - 1);
-    SHA1(joined, sizeof joined, hash);
-    EVP_EncodeBlock(text, hash, sizeof hash);
-    respond_header(r, "upgrade", STR("websocket"));
-    respond_header(r, "sec-websocket-accept", str_of((const char *)text));
 }
 
 static void add_to_server(struct websocket *ws, struct server *server)
@@ -395,7 +340,7 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
                                                            .send_callback = on_has_bytes,
                                                            .on_msg_recv_callback = on_frame};
     struct str key = {NULL, 0};
-    if (!check_handshake(r, &key))
+    if (!handshake_check(r, &key))
         return NULL;
     struct websocket *ws = malloc(sizeof *ws);
     if (ws == NULL)
@@ -414,7 +359,7 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
                                                most == 0 ? WEBSOCKET_MESSAGE_BYTES : most);
     add_to_server(ws, r->server);
     loop_set_deadline(r->server->loop, &ws->look, ping_every_ms(ws));
-    put_accept_key(r, key);
+    handshake_put_accept(r, key);
     respond_start_upgrade(r);
     h2o_http1_upgrade(r->h2o, NULL, 0, on_upgraded, ws);
     return ws;

@@ -4,12 +4,10 @@
  * wslay's; this is the handshake, the socket, and the bounds: the size of a message, what may wait
  * for a slow reader, how long a silent peer is taken for alive.
  *
- *              websocket_accept        101 written          websocket_close, the peer, drain
- *   (request) -----------------> UPGRADING ------> OPEN -----------------------------> CLOSING
- *                                    |               |                                    | close
- * frame |               |                                    v written
- *                                    +-- cut off ----+---------> (gone) <------------ LINGERING
- *                                                             on_closed   peer closed, or 5 s
+ *   (request) --websocket_accept--> UPGRADING --101 written--> OPEN
+ *   OPEN --websocket_close, the peer, drain--> CLOSING --close frame written--> LINGERING
+ *   LINGERING --the peer has closed too, or 5 s--> (gone), on_closed
+ *   (any) --cut off--> (gone), on_closed
  *
  * One per connection, made on an HTTP/1.1 request, used on the loop's thread only. It has memory of
  * its own: the request is gone soon after the upgrade, so `arg` must not be in the request's

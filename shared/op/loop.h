@@ -2,7 +2,7 @@
  *
  * loop: one thread's event loop: libh2o's, plus deadlines, plus a hook at the end of every turn
  * (one round of events), where what the turn collected is sent. Everything hanging on a loop is
- * used on its thread only; loop_stop may be called from any thread.
+ * used on its thread only, but for loop_wake.
  */
 #ifndef PARLEY_OP_LOOP_H
 #define PARLEY_OP_LOOP_H
@@ -24,7 +24,9 @@ struct loop {
     bool is_done;
 };
 
+/* The hooks above are set behind it, before loop_run. Aborts without memory or descriptors. */
 void loop_init(struct loop *loop);
+/* Once nothing hangs on it any more. */
 void loop_fini(struct loop *loop);
 /* Runs turns until loop_finish. */
 void loop_run(struct loop *loop);

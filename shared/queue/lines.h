@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * lines: reading what the scripts of lua/ answer: fields on lines of their own, none of which holds
- * a newline. A missing line reads as empty, so a short reply never leads outside of it.
+ * a newline. A missing line reads as empty, so a short reply never leads outside of it. All that is
+ * read borrows from the text. Pure functions, any thread.
  */
 #ifndef PARLEY_QUEUE_LINES_H
 #define PARLEY_QUEUE_LINES_H

@@ -80,8 +80,9 @@ static struct poll_class *get_class(struct queue *queue, struct str account, str
     class = calloc(1, sizeof *class);
     struct poll_class **bucket =
         &queue->classes[queue_hash((struct str){name, n}, 0) % CLASS_BUCKET_N];
-    if (class == NULL || (class->name = strndup(name, n)) == NULL)
+    if (class == NULL)
         abort();
+    class->name = str_copy((struct str){name, n});
     class->name_n = n;
     class->account_n = account.n;
     class->is_drained = is_listed(queue->drained, account);
@@ -347,12 +348,8 @@ void queue_each_parked(struct queue *queue, void (*end)(struct poll *poll))
 
 void polls_on_drained(struct queue *queue, struct str names)
 {
-    char *copy = malloc(names.n + 1);
+    char *copy = str_copy(names);
     bool is_freed = false;
-    if (copy == NULL)
-        abort();
-    if (names.n > 0)
-        memcpy(copy, names.at, names.n);
     free((char *)queue->drained.at);
     queue->drained = (struct str){copy, names.n};
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)

@@ -11,9 +11,11 @@
  *   the deadline in any of them: end. cancel in any of them: gone without a word.
  *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atom in
- * which it adds or joins, so no outcome falls between; after a lost connection it is looked for
- * again. A call of Redis that is under way when the question ends is left to itself: it holds what
- * it needs, and one that has just put the question into the queue takes it out again. */
+ * which it adds, so no outcome falls between; after a lost connection it is looked for again. A
+ * question that is joined has another topic, known and watched from the reply on only: its outcome
+ * may have come before, on the other connection, and is looked for once. A call of Redis that is
+ * under way when the question ends is left to itself: it holds what it needs, and one that has just
+ * put the question into the queue takes it out again. */
 #include "shared/queue/question.h"
 
 #include "shared/base/json_scan.h"
@@ -251,8 +253,8 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     bool is_made = str_eq(tag, STR("ok"));
-    bool is_done = str_eq(tag, STR("done"));
-    bool is_in_queue = error == ERR_OK && (is_made || is_done || str_eq(tag, STR("joined")));
+    bool is_done = str_eq(tag, STR("done")), is_joined = str_eq(tag, STR("joined"));
+    bool is_in_queue = error == ERR_OK && (is_made || is_done || is_joined);
     if (is_in_queue && is_made)
         queue_count_added(call->queue);
     if (q == NULL) { /* it ended before it was in the queue */
@@ -270,8 +272,7 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
     } else if (is_done && is_in_queue && !q->is_followed) {
         end_with_outcome(q, lines.rest);
     } else if (is_in_queue) {
-        bool is_again = q->is_again && !q->is_followed;
-        if (is_again)
+        if ((q->is_again || is_joined) && !q->is_followed)
             look(q);
         if (q->events->on_asked != NULL)
             q->events->on_asked(q->context, q->watch.topic, is_made);

@@ -2,9 +2,9 @@
  * queue.c - life, events and timers of one node's queue (queue.h).
  *
  * Timers: sync (the slow rescan: says that we are there, states credits anew), reap (when the next
- * lease ends, as far as we know), delivered (claims confirmed together), purge (retention, and
- * questions that a dead node left). None of them is needed for a request's path; each bounds how
- * long a lost message hurts. */
+ * lease ends, as far as we know), delivered (claims confirmed together, see deliver.c), purge
+ * (retention, and questions that a dead node left). None of them is needed for a request's path;
+ * each bounds how long a lost message hurts. */
 #include "shared/queue/queue_internal.h"
 
 #include <stdio.h>
@@ -13,7 +13,6 @@
 enum {
     NEWS_EVERY_MS = 1000,
     REAP_RETRY_MS = 1000,
-    REAP_AFTER_MS = 20,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
     SYNC_ENTRIES_MAX = 400,
@@ -65,11 +64,6 @@ static void on_up(void *arg)
     queue_tell_delivered(queue);
     queue_each_watch(queue);
     queue->config.on_up(queue->config.arg);
-}
-
-static void on_bus_up(void *arg)
-{
-    on_up(arg);
 }
 
 static void on_turn_sent(void *arg, unsigned verb_n)
@@ -182,7 +176,7 @@ static void on_sync_timer(struct deadline *deadline)
     queue->engine_n = 0;
 }
 
-/* --- reap, confirm, purge --------------------------------------------------------------------- */
+/* --- reap, purge --------------------------------------------------------------------- */
 
 static void on_reaped(struct turn_call *call, enum err error, struct str reply)
 {
@@ -210,100 +204,15 @@ static void on_reap_timer(struct deadline *deadline)
     turn_end(queue->turn);
 }
 
-/* Claims that are being confirmed. What a lost connection swallows is told again: their engines are
- * at work, and would lose them with the delivery lease. */
-struct delivered_call {
-    struct turn_call call;
-    struct queue *queue;
-    unsigned n;
-    char *claims[DELIVERED_MAX];
-};
-
-/* A confirmation waits for a turn that is sent anyway, from a fifth of the delivery lease on, and
- * no longer than three fifths: a call of its own for every claim would be the herd that hand-overs
- * avoid. */
-static uint64_t delivered_soon_ms(const struct queue *queue)
-{
-    return queue->config.delivery_ms / 5;
-}
-static uint64_t delivered_late_ms(const struct queue *queue)
-{
-    return queue->config.delivery_ms * 3 / 5;
-}
-
-static void on_told(struct turn_call *turn_call, enum err error, struct str reply)
-{
-    struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, turn_call);
-    struct queue *queue = call->queue;
-    (void)reply;
-    for (unsigned i = 0; i < call->n; i++)
-        if (error == ERR_REDIS_LOST && queue->delivered_n + 1 < DELIVERED_MAX)
-            queue->delivered[queue->delivered_n++] = call->claims[i];
-        else
-            free(call->claims[i]);
-    if (error == ERR_OK)
-        queue_reap_by(queue, queue->config.lease_ms + REAP_AFTER_MS);
-    else if (queue->delivered_n > 0 && !deadline_is_set(&queue->delivered_timer))
-        loop_set_deadline(queue->loop, &queue->delivered_timer, delivered_soon_ms(queue));
-    free(call);
-}
-
-void queue_tell_delivered(struct queue *queue)
-{
-    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
-    if (queue->delivered_n == 0)
-        return;
-    struct delivered_call *call = calloc(1, sizeof *call);
-    if (call == NULL)
-        abort();
-    *call =
-        (struct delivered_call){.call.on_reply = on_told, .queue = queue, .n = queue->delivered_n};
-    turn_begin_plain(queue->turn, &call->call, LANE_FIRST, STR("delivered"));
-    for (unsigned i = 0; i < queue->delivered_n; i++) {
-        turn_put(queue->turn, str_of(queue->delivered[i]));
-        call->claims[i] = queue->delivered[i];
-    }
-    queue->delivered_n = 0;
-    turn_end(queue->turn);
-}
-
-static void on_delivered_timer(struct deadline *deadline)
-{
-    queue_tell_delivered(H2O_STRUCT_FROM_MEMBER(struct queue, delivered_timer, deadline));
-}
-
-void queue_delivered(struct queue *queue, struct str topic, struct str lease)
-{
-    metrics_add(queue->metrics, METRIC_CLAIMS, 1);
-    if (asprintf(&queue->delivered[queue->delivered_n], "%.*s %.*s", STR_ARG(lease),
-                 STR_ARG(topic)) < 0)
-        abort();
-    if (++queue->delivered_n == DELIVERED_MAX)
-        queue_tell_delivered(queue);
-    else if (!deadline_is_set(&queue->delivered_timer))
-        loop_set_deadline(queue->loop, &queue->delivered_timer, delivered_late_ms(queue));
-}
-
 void queue_before_flush(struct queue *queue)
 {
     uint64_t now_ms = queue->loop->now_ms;
     if (!turn_is_collecting(queue->turn) || !queue_is_up(queue))
         return;
-    uint64_t window_ms = delivered_late_ms(queue) - delivered_soon_ms(queue);
-    if (queue->delivered_n > 0 && queue->delivered_timer.at_ms <= now_ms + window_ms)
-        queue_tell_delivered(queue);
+    delivered_before_flush(queue);
     bool has_news = queue->added_n > 0 || queue->done_n > 0 || queue->engine_n > 0;
     if (has_news && now_ms >= queue->synced_ms + NEWS_EVERY_MS)
         on_sync_timer(&queue->sync_timer);
-}
-
-void queue_give_back(struct queue *queue, struct str topic, struct str lease)
-{
-    metrics_add(queue->metrics, METRIC_CLAIMS_BACK, 1);
-    turn_begin_forget(queue->turn, LANE_FIRST, STR("give_back"));
-    turn_put(queue->turn, topic);
-    turn_put(queue->turn, lease);
-    turn_end(queue->turn);
 }
 
 static void on_purged(struct turn_call *call, enum err error, struct str reply)
@@ -349,7 +258,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
     queue->metrics = metrics;
     queue->sync_timer.on_expire = on_sync_timer;
     queue->reap_timer.on_expire = on_reap_timer;
-    queue->delivered_timer.on_expire = on_delivered_timer;
+    queue->delivered_timer.on_expire = delivered_on_timer;
     queue->purge_timer.on_expire = on_purge_timer;
     strcpy(queue->purge_cursor, "0");
     struct turn_config turn = {.prefix = config->prefix,
@@ -366,7 +275,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
     queue->turn = turn_create(loop, config->redis, &turn);
     queue->bus =
         bus_create(loop, config->redis, config->prefix, config->node_id,
-                   (struct bus_events){.on_event = on_event, .on_up = on_bus_up, .arg = queue});
+                   (struct bus_events){.on_event = on_event, .on_up = on_up, .arg = queue});
     queue_sync_soon(queue, config->rescan_ms);
     loop_set_deadline(loop, &queue->purge_timer, PURGE_EVERY_MS);
     return queue;
@@ -409,7 +318,7 @@ void queue_count_added(struct queue *queue)
 {
     queue->added_n++;
     /* It may have been handed to a dying node. */
-    queue_reap_by(queue, queue->config.delivery_ms + REAP_AFTER_MS);
+    queue_reap_by(queue, queue->config.delivery_ms + QUEUE_REAP_AFTER_MS);
     metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
 }
 

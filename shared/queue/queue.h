@@ -70,17 +70,24 @@ struct queue_config {
     void *arg;
 };
 
+/* Connects to Redis, and again for ever. `config` is copied; what it points to, `loop` and
+ * `metrics` are borrowed. All callbacks run on the loop's thread, those of the config never before
+ * this returns. */
 struct queue *queue_create(struct loop *loop, const struct queue_config *config,
-                           struct metrics *metrics);
+                           struct metrics *metrics) must_check;
+/* Verbs under way end with ERR_REDIS_LOST first, and so do polls that are claiming; parked ones and
+ * watches hear nothing. Accepts NULL. */
 void queue_destroy(struct queue *queue);
+/* For verbs that are not the queue's; owned by the queue. */
 struct turn *queue_turn(struct queue *queue);
 /* True while both connections stand and scripts run. */
 bool queue_is_up(const struct queue *queue);
+/* How long a claim lasts without a sign of life. */
 uint64_t queue_lease_ms(const struct queue *queue);
 
 /* Takes the next claim for an engine of that account (name), that serves `models` ("*", or names
  * joined by ','). Without `may_park` the poll ends at once when there is nothing. `info`: what
- * operators see of the engine (JSON). */
+ * operators see of the engine (JSON). Its callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
                       const struct nonce_id *nonce, bool may_park, struct str info);
 /* Ends the poll without a callback. */
@@ -95,7 +102,10 @@ void queue_give_back(struct queue *queue, struct str topic, struct str lease);
 /* Tells Redis at once what queue_delivered collects for a moment: the node shuts down. */
 void queue_tell_delivered(struct queue *queue);
 
+/* Begins to listen for the outcome of the query that `watch` names; it does not look whether there
+ * is one already: register, then look. */
 void queue_watch(struct queue *queue, struct watch *watch);
+/* Nothing happens when it is not on. */
 void queue_unwatch(struct queue *queue, struct watch *watch);
 /* Calls on_changed of every watch, which must not answer inside it. */
 void queue_each_watch(struct queue *queue);

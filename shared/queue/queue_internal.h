@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * queue_internal: what the files of shared/queue share: queue.c (life, events, timers), poll.c
- * (polls, classes, credits) and watch.c (who waits for what).
+ * (polls, classes, credits), deliver.c (claims confirmed or given back) and watch.c (who waits for
+ * what). On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_QUEUE_INTERNAL_H
 #define PARLEY_QUEUE_QUEUE_INTERNAL_H
@@ -9,6 +10,9 @@
 #include "shared/queue/queue.h"
 
 enum { CLASS_BUCKET_N = 256, WATCH_BUCKET_N = 4096, ENGINES_MAX = 256, DELIVERED_MAX = 256 };
+
+/* A lease is looked after so long behind its end. */
+enum { QUEUE_REAP_AFTER_MS = 20 };
 
 /* Polls that are alike to the scripts: one account, one list of models. Kept for the life of the
  * node: accounts and model lists are few. */
@@ -63,7 +67,13 @@ void polls_on_supersede(struct queue *queue, struct lines *rest);
 void polls_on_drained(struct queue *queue, struct str names);
 void polls_fini(struct queue *queue);
 
+/* deliver.c */
+void delivered_on_timer(struct deadline *deadline);
+/* Confirms with the turn that is about to be sent, where it is time. */
+void delivered_before_flush(struct queue *queue);
+
 /* queue.c */
+/* No later than in that time: say that we are there, and reap. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void queue_reap_by(struct queue *queue, uint64_t after_ms);
 

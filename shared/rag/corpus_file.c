@@ -138,17 +138,6 @@ static struct str take_string(struct reader *r, uint64_t max)
     return take_bytes(r, take_number(r, max));
 }
 
-static char *copy_string(struct str s)
-{
-    char *twin = malloc(s.n + 1);
-    if (twin == NULL)
-        abort();
-    if (s.n > 0)
-        memcpy(twin, s.at, s.n);
-    twin[s.n] = 0;
-    return twin;
-}
-
 static bool is_plain(struct str s)
 {
     return str_is_utf8(s) && memchr(s.at, 0, s.n) == NULL;
@@ -202,7 +191,7 @@ struct corpus *corpus_parse(struct str bytes, const char **ret_reason)
         abort();
     struct str model = take_string(&r, NAME_MAX_BYTES);
     r.is_bad = r.is_bad || !is_plain(model);
-    corpus->model = copy_string(r.is_bad ? STR("") : model);
+    corpus->model = str_copy(r.is_bad ? STR("") : model);
     corpus->dimension = (uint32_t)take_number(&r, PACK_DIMENSION_MAX);
     /* A document takes 72 bytes at least: a count that cannot be true reserves no memory. */
     uint64_t document_n = take_number(&r, r.rest.n / 72);

@@ -71,7 +71,8 @@ struct embedder *embed_create(const char *setting, const char *key, char *reason
 bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
                  const atomic_bool *is_stopping, float **ret_vectors,
                  uint32_t *ret_dimension) must_check;
-/* Embeds one text on a loop that turns `client`. Not for quick embedders. */
+/* Embeds one text (copied) on a loop that turns `client`; the callback runs there, never before it
+ * returns, and the embedding is gone behind it. Not for quick embedders. */
 struct embedding *embed_start(struct embedder *embedder, struct http_client *client,
                               struct str text, embed_callback callback, void *context) must_check;
 /* No callback runs any more. Accepts NULL. */

@@ -343,8 +343,9 @@ static struct embedder *create(const struct embed_server_settings *settings,
                                             .embed = server_embed,
                                             .destroy = server_destroy};
     struct server_embedder *self = calloc(1, sizeof *self);
-    if (self == NULL || (self->model = strdup(settings->model)) == NULL)
+    if (self == NULL)
         abort();
+    self->model = str_copy(str_of(settings->model));
     http_endpoint_init(&self->endpoint, settings->base_url, dialect->path, settings->key);
     self->dialect = dialect;
     self->base = (struct embedder){.ops = &ops, .name = self->model};

@@ -20,10 +20,13 @@ struct bus_events {
     void *arg;
 };
 
-/* Channels: <prefix>node:<node_id> and <prefix>all. Borrows its strings and `address`. */
+/* Connects, and again for ever. Channels: <prefix>node:<node_id> and <prefix>all. Borrows `address`
+ * and copies all else. Events run on the loop's thread, never before it returns. */
 struct bus *bus_create(struct loop *loop, const struct redis_address *address, const char *prefix,
-                       const char *node_id, struct bus_events events);
+                       const char *node_id, struct bus_events events) must_check;
+/* No event runs any more. Accepts NULL. */
 void bus_destroy(struct bus *bus);
+/* Do both subscriptions stand? */
 bool bus_is_up(const struct bus *bus);
 
 /* Calls on_event for each event of a message, <length>:<bytes> one behind the other. False when the

@@ -272,11 +272,6 @@ void redis_conn_destroy(struct redis_conn *conn)
     free(conn);
 }
 
-bool redis_conn_is_up(const struct redis_conn *conn)
-{
-    return conn->state == CONN_UP;
-}
-
 static void on_reply_of_hiredis(redisAsyncContext *ac, void *reply, void *arg)
 {
     struct pending *pending = arg;

@@ -22,12 +22,12 @@ struct redis_events {
     void *arg;
 };
 
-/* Starts connecting. `events` is copied, `address` borrowed. `name` is shown in logs and in
- * Redis's CLIENT LIST. */
+/* Starts connecting. `events` is copied, `address` and `name` are borrowed; `name` is shown in logs
+ * and in Redis's CLIENT LIST. Events run on the loop's thread, never before it returns. */
 struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,
-                                     const char *name, struct redis_events events);
+                                     const char *name, struct redis_events events) must_check;
+/* Commands under way have their callbacks with NULL first; no event runs. Accepts NULL. */
 void redis_conn_destroy(struct redis_conn *conn);
-bool redis_conn_is_up(const struct redis_conn *conn);
 
 /* `reply` is valid inside the callback only, and NULL when the connection was lost. Runs once per
  * command, never before redis_conn_send returns. */

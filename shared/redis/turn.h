@@ -52,10 +52,11 @@ struct turn_config {
     void *arg;
 };
 
-/* `config` is copied; its strings and `address` are borrowed. */
+/* Connects, and again for ever. `config` is copied; its strings and `address` are borrowed. What is
+ * in it runs on the loop's thread, never before turn_create returns. */
 struct turn *turn_create(struct loop *loop, const struct redis_address *address,
-                         const struct turn_config *config);
-/* Calls under way get ERR_REDIS_LOST first. */
+                         const struct turn_config *config) must_check;
+/* Calls under way get ERR_REDIS_LOST first. Accepts NULL. */
 void turn_destroy(struct turn *turn);
 bool turn_is_up(const struct turn *turn);
 /* Calls that wait for a reply or to be sent. */

@@ -7,6 +7,7 @@ import { after, before, beforeEach } from 'node:test';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, makeFolder, startProcess, suite, waitForOutput } from '../support/harness.mjs';
 import { gate, openLibrary, passagesOf, postStream, withEngine } from '../support/asking.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
+import { startProxy } from '../support/proxy.mjs';
 
 const NOTHING = "I don't know based on the provided documents.";
 const BOOK = {
@@ -288,6 +289,47 @@ suite('ask of an engine that has just come', { sweep: false }, ({ test, cluster 
     const claimed = await cluster.claim({ wait: 20, detail: true });
     assert.notEqual(claimed.Topic, null, 'the second question waits for it');
     again.abort();
+  });
+});
+
+suite('ask of a question that is answered while it is joined', { nodes: 1 }, ({ test, cluster }) => {
+  let library;
+  let proxy;
+  before(async () => {
+    library = await openLibrary(cluster.redis);
+    await library.store('c:public', BOOK);
+    proxy = await startProxy(cluster.redis);
+  });
+  after(async () => {
+    library?.close();
+    await proxy.stop();
+  });
+
+  test('race: its outcome comes before the word that it was joined: it is answered all the same', async () => {
+    const { hold, open } = gate();
+    const joining = await cluster.startNode({ redis: proxy });
+    cluster.nodes = cluster.nodes.filter((node) => node !== joining); // the engine is on the other one
+    const ask = (node) => cluster.request('POST', '/ask', { node, body: { question: QUESTION } });
+    await withEngine(cluster, async () => {
+      await hold;
+      return 'It lasts [1].';
+    }, async (engine) => {
+      const first = ask(0);
+      await engine.asked(1);
+      const held = proxy.holdAt('ask', 'reply');
+      const second = ask(joining);
+      await held;
+      const told = proxy.passed('outcome');
+      open();
+      assertAnswer(assertOk(await first));
+      await told;
+      // Whatever the node has been sent before this is answered, it has read by then.
+      assert.equal((await cluster.request('GET', '/livez', { node: joining })).status, 200);
+      proxy.release();
+      assert.equal(assertAnswer(assertOk(await second)).answer, 'It lasts [1].');
+      assert.equal(engine.prompts.length, 1);
+    });
+    await joining.stop();
   });
 });
 

@@ -44,7 +44,7 @@ function makeResponse(incoming, body) {
     text,
     json: undefined,
   };
-  if (/^application\/(problem\+)?json\b/.test(incoming.headers['content-type'] ?? '')) {
+  if (incoming.req.method !== 'HEAD' && /^application\/(problem\+)?json\b/.test(incoming.headers['content-type'] ?? '')) {
     response.json = JSON.parse(text);
   }
   return response;

@@ -7,6 +7,8 @@
 //   const held = proxy.holdAt('job_store', 'request');   // or 'reply': Redis has run it, nobody was told
 //   … a process with --redis proxy.url …
 //   await held;                                          // its call is under way and stays so
+//   await proxy.passed('outcome');                       // meanwhile that has come on another connection
+//   proxy.release();                                     // what was replied goes on now
 //   await proxy.stop();
 import net from 'node:net';
 import { once } from 'node:events';
@@ -31,6 +33,20 @@ class Proxy {
         resolve();
       };
       this.trap = { needle: Buffer.from(`\r\n${text}\r\n`), side, left: nth, resolve: seen };
+    });
+  }
+
+  // Resolves once `text` has been passed on to the process, on whichever connection.
+  passed(text) {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error(`no ${text} has come in ${HOLD_MS} ms`)), HOLD_MS);
+      this.awaited = {
+        text,
+        resolve: () => {
+          clearTimeout(late);
+          resolve();
+        },
+      };
     });
   }
 
@@ -61,6 +77,12 @@ class Proxy {
           this.trap = undefined;
           isRequestHeld = trap.side === 'request';
           isReplyHeld = true;
+          const replies = [];
+          this.keep = (reply) => replies.push(reply);
+          this.release = () => {
+            isReplyHeld = false;
+            replies.splice(0).forEach((reply) => client.write(reply));
+          };
           if (isRequestHeld) trap.resolve();
           else this.pending = trap;
         }
@@ -68,8 +90,16 @@ class Proxy {
       if (!isRequestHeld) server.write(chunk);
     });
     server.on('data', (chunk) => {
-      if (!isReplyHeld) return client.write(chunk);
-      this.pending?.resolve(); // Redis has run it
+      if (isReplyHeld) {
+        this.keep(chunk);
+        this.pending?.resolve(); // Redis has run it
+        return;
+      }
+      const { awaited } = this;
+      const hasCome = awaited && chunk.includes(awaited.text);
+      client.write(chunk, () => {
+        if (hasCome) awaited.resolve();
+      });
     });
   }
 

@@ -2,6 +2,7 @@
  * test_http_client.c - the HTTP client, and endpoints on it, against a server on a thread: on its
  * own and on an h2o loop. */
 #include "shared/http/endpoint.h"
+#include "shared/http/private_address.h"
 
 #include <arpa/inet.h>
 #include <h2o.h>

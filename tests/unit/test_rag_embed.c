@@ -142,6 +142,18 @@ static void a_setting_names_an_embedder(void **state)
     }
 }
 
+/* Scripts make the same of what is stored, so it may not change. */
+static void a_digest_tells_models_and_dimensions_apart(void **state)
+{
+    char digest[EMBED_DIGEST_BYTES], other[EMBED_DIGEST_BYTES];
+    embed_digest("hash-512-1", 512, digest);
+    assert_string_equal(digest, "a7986b7176119384b14dafa8c5ceb663db577be8");
+    embed_digest("hash-512-1", 513, other);
+    assert_string_not_equal(digest, other);
+    embed_digest("hash-512-2", 512, other);
+    assert_string_not_equal(digest, other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +162,7 @@ int main(void)
         cmocka_unit_test(openai_responses_are_read_strictly),
         cmocka_unit_test(ollama_responses_are_read_strictly),
         cmocka_unit_test(a_setting_names_an_embedder),
+        cmocka_unit_test(a_digest_tells_models_and_dimensions_apart),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
