@@ -161,7 +161,8 @@ describe('docs/openapi.yaml', () => {
 suite('every route of docs/openapi.yaml', {}, ({ test, cluster }) => {
   const each = async (ask) => {
     for (const { method, path, operation } of operations) {
-      const filled = path.replace('{id}', '0'.repeat(24)).replace('{index}', '0');
+      if (method === 'HEAD') continue; // has no body to look at
+      const filled = path.replace('{page}', 'engines').replace('{id}', '0'.repeat(24)).replace('{index}', '0');
       await ask(method, filled, operation);
     }
   };

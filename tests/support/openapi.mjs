@@ -112,7 +112,7 @@ class Checker {
 
   constructor(Ajv, document) {
     closeAnswers(document);
-    this.ajv = new Ajv({ strict: false, validateSchema: false, validateFormats: false, allErrors: true });
+    this.ajv = new Ajv({ strict: false, validateSchema: false, validateFormats: false });
     this.ajv.addSchema(document, 'openapi');
     this.root = new Place(document, '#', document);
     this.patterns = Object.keys(document.paths)
