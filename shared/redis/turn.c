@@ -5,8 +5,7 @@
  * that it can be sent again when Redis says that it does not know the function (a restart without
  * persistence, FUNCTION FLUSH): such a batch has certainly not run. A batch without an answer in
  * time means that Redis hangs: the connection is given up and everybody hears ERR_REDIS_LOST.
- * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. When Redis
- * has nothing to do, EARLY_CALLS verbs are enough to be sent before the loop's turn has ended. */
+ * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. */
 #include "shared/redis/turn.h"
 
 #include "shared/redis/batch.h"
@@ -18,7 +17,6 @@
 
 enum {
     IN_FLIGHT_MAX = 8,
-    EARLY_CALLS = 12,
     ANSWER_MAX_MS = 5000,
     BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
 };
@@ -33,7 +31,6 @@ struct turn {
     size_t pending_n;
     uint64_t moved_ms; /* when what was sent so far should have reached Redis at the latest */
     bool is_up, is_loading;
-    bool is_answering;    /* inside a callback of hiredis, which must not be made to write */
     struct batch *parked; /* found the library missing: sent again once it is loaded */
     struct buf library;
     char function[LIBRARY_NAME_BYTES];
@@ -169,7 +166,6 @@ static void answer_lane(struct turn *turn, const struct lane *lane, const redisR
 static void answer_batch(struct turn *turn, struct batch *batch, const redisReply *reply)
 {
     size_t at[LANE_NR + 1] = {0};
-    turn->is_answering = true;
     for (int i = 0; i < LANE_NR; i++)
         at[i + 1] = at[i] + batch->lanes[i].call_n;
     answer_lane(turn, &batch->lanes[LANE_CLAIM], reply, at[LANE_CLAIM]);
@@ -178,7 +174,6 @@ static void answer_batch(struct turn *turn, struct batch *batch, const redisRepl
     for (int i = 0; i < LANE_NR; i++)
         if (i != LANE_CLAIM)
             answer_lane(turn, &batch->lanes[i], reply, at[i]);
-    turn->is_answering = false;
     recycle(turn, batch);
 }
 
@@ -314,13 +309,8 @@ void turn_end(struct turn *turn)
 {
     struct batch *batch = turn->collecting;
     batch_end(batch);
-    if (batch_is_full(batch)) {
+    if (batch_is_full(batch))
         send_collected(turn);
-    } else if (turn->is_up && turn->in_flight_n == 0 && batch->call_n >= EARLY_CALLS &&
-               !turn->is_answering) {
-        send_collected(turn); /* Redis has nothing to do: let it begin while this turn goes on */
-        redis_conn_flush(turn->conn);
-    }
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
