@@ -17,7 +17,7 @@ _parley() {
 _parley_dev() {
     local word=${COMP_WORDS[COMP_CWORD]} words
     case ${COMP_WORDS[1]} in
-    test) words="unit lua http cluster fuzz lint $(find tests -name '*.test.mjs')" ;;
+    test) words="$(sed -nE 's/^readonly GROUPS_ALL="(.*)"/\1/p' tests/run.sh) $(find tests -name '*.test.mjs')" ;;
     build) words=$(sed -nE 's/.*"name": "([a-z]+)", "inherits".*/\1/p' CMakePresets.json) ;;
     lint) words=$(sed -nE 's/^readonly (ALWAYS|WITH_TOOL)="(.*)"/\2/p' tests/lint/run.sh) ;;
     *) words= ;;
