@@ -50,10 +50,13 @@ for each in bookworm "$suite"; do
     [ "$each" = bookworm ] && [ "$suite" = trixie ] && continue
     echo "deb [signed-by=$KEYRING] $mirror $each main"
 done >"$dir/sources.list"
+# With a list of installed packages of its own, an empty one: what the system has from elsewhere (a
+# security update, say) would be the version to fetch, and these sources have it not.
+: >"$dir/status"
 fetch() {
     (cd "$dir" && apt-get -q -o "Dir::Etc::sourcelist=$dir/sources.list" -o Dir::Etc::sourceparts=- \
         -o "Dir::State::lists=$dir/lists" -o "Dir::Cache=$dir" -o "Dir::Cache::archives=$dir/archives" \
-        -o APT::Sandbox::User= "$@" >>"$dir/apt.log" 2>&1) || {
+        -o "Dir::State::status=$dir/status" -o APT::Sandbox::User= "$@" >>"$dir/apt.log" 2>&1) || {
         tail -n 5 "$dir/apt.log" >&2
         echo "servers: apt-get $1 failed; all it said is in $dir/apt.log" >&2
         exit 1
