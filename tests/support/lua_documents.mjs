@@ -257,3 +257,18 @@ export async function assertDocuments(shard, documents, more = {}) {
   for (const name of Object.keys(all)) if (all[name] === null) delete all[name];
   await shard.assertKeys(all);
 }
+
+// --- one job ---------------------------------------------------------------------------------------
+
+export const BINARY = { encoding: 'latin1' };
+export const ANY_BYTES = String.fromCharCode(...Array(256).keys());
+export const CAP = 1e6;
+
+export const upload = (shard, { n = 1, j = n, space = ALICE, bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '' } = {}) =>
+  shard.call('upload', 0, space, '', docId(n), jobId(j), `"f${n}.txt"`, 'text/plain', 'text', bytes.length, sha, bytes, cap, path, '');
+export const pending = async (shard) => ((await shard.cmd('XPENDING', shard.key('jobs'), 'indexers', '-', '+', 10)) ?? []).map(([, consumer]) => consumer);
+// A document while it is indexed by `consumer`.
+export const running = (given, consumer = 'i1') => ({ state: 'INDEXING', ...given, job: { attempt: 1, lease: 1, consumer, ...given.job } });
+export const parsed = (given, consumer) => running({ upload: undefined, text: [1, 'block'], chars: 5, blocks: 1, ...given, job: { stage: 'CHUNK', ...given.job } }, consumer);
+export const indexed = (given) => ({ state: 'INDEXED', generation: 1, version: 2, text: [1, 'block'], chars: 5, blocks: 1, ...given, job: { lease: 1, attempt: 1, consumer: 'i1', ...given.job } });
+export const GONE_JOB = ['gone', 'lost'];
