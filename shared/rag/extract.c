@@ -92,11 +92,6 @@ int extract_fault_status(enum extract_fault fault)
     return fault == EXTRACT_FAULT_NONE ? 0 : EXIT_FAULT + (int)fault;
 }
 
-bool extract_fault_is_ours(enum extract_fault fault)
-{
-    return fault >= EXTRACT_FAULT_STOPPED && fault < EXTRACT_FAULT_NR;
-}
-
 /* ---- signatures ---- */
 
 static bool holds(struct str s, struct str needle)

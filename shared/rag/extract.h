@@ -69,8 +69,6 @@ enum extract_fault {
 
 /* A sentence for people, never NULL. */
 const char *extract_fault_text(enum extract_fault fault);
-/* True when the document is not to blame: STOPPED, NO_PDFTOTEXT, NO_CHILD. */
-bool extract_fault_is_ours(enum extract_fault fault);
 
 /* The exit status by which a child says it. */
 int extract_fault_status(enum extract_fault fault);

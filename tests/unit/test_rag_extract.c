@@ -122,10 +122,6 @@ static void every_fault_has_a_sentence_for_people(void **state)
         assert_int_equal(sentence[strlen(sentence) - 1], '.');
         assert_in_range(extract_fault_status((enum extract_fault)fault), 65, 125);
     }
-    assert_true(extract_fault_is_ours(EXTRACT_FAULT_STOPPED));
-    assert_true(extract_fault_is_ours(EXTRACT_FAULT_NO_CHILD));
-    assert_false(extract_fault_is_ours(EXTRACT_FAULT_CRASHED));
-    assert_false(extract_fault_is_ours(EXTRACT_FAULT_NONE));
 }
 
 /* ---- text ---- */
