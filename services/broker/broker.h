@@ -46,8 +46,12 @@ void broker_on_event(struct broker *broker, struct str kind, struct lines *rest)
 /* `s` as a name for keys and lines, in the request's pool. */
 struct str store_name(struct request *r, struct str s);
 /* The name of the user whose topics the request may see: an account of role user sees its own,
- * everybody else ("") all. */
+ * everybody else ("") all of its namespace. */
 struct str store_viewer(struct request *r);
+/* The name of a user that an operator looks for: `User` or `namespace~User`. */
+struct str store_any_user(struct request *r, struct str text);
+/* Puts a topic's name as the account knows it: without its own namespace. */
+void store_put_topic(struct buf *b, struct request *r, struct str topic);
 /* The account's weight as text. */
 struct str store_weight(struct request *r);
 /* Answers what a verb's reply says against the request and returns true; false for "ok" and all

@@ -43,6 +43,11 @@ static void put_details(struct buf *b, struct claim *claim)
         buf_put_json_ms(b, row.created_ms);
         store_put_key(b, "Traceparent");
         buf_put(b, row.traceparent.n > 0 ? row.traceparent : STR("null"));
+        struct str namespace = lines_namespace_of(row.user_name);
+        if (namespace.n > 0) {
+            store_put_key(b, "Namespace");
+            buf_put_json(b, namespace);
+        }
         buf_put_char(b, '}');
     }
 }

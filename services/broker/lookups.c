@@ -99,7 +99,7 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
     buf_init(&pending, 1 << 20);
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
-    buf_put_json_of_name(b, *(struct str *)r->state);
+    store_put_topic(b, r, *(struct str *)r->state);
     buf_lit(b, ",\"Lookups\":[");
     lines_next(&lines); /* the last Seq */
     for (bool is_first = true; lines_are_left(&lines); is_first = false) {

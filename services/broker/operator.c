@@ -150,13 +150,13 @@ void broker_queue(struct request *r)
         wanted = user;
     if (wanted.at == NULL && r->is_signed)
         wanted = request_second_param(r, "User");
-    if (wanted.n > USER_MAX_BYTES) {
+    if (wanted.n > USER_MAX_BYTES + NAMESPACE_MAX_BYTES + 1) {
         respond_error(r, ERR_BAD_REQUEST, "User must be at most 128 bytes.");
         return;
     }
     if (!request_param_u64(r, "After", 0, UINT32_MAX, 0, &after))
         return;
-    struct str name = wanted.n == 0 ? STR("") : store_name(r, wanted);
+    struct str name = wanted.n == 0 ? STR("") : store_any_user(r, wanted);
     struct turn *turn = request_begin_verb(r, LANE_READ, STR("list"), on_list);
     turn_put(turn, state);
     turn_put(turn, name);

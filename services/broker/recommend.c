@@ -60,6 +60,10 @@ void broker_recommend(struct request *r)
     }
     store_put_key(b, "Type");
     buf_put_json(b, type);
+    if (r->account->namespace.n > 0) {
+        store_put_key(b, "Namespace");
+        buf_put_json(b, r->account->namespace);
+    }
     buf_put_char(b, '}');
     struct turn *turn = request_begin_verb(r, LANE_ADD, STR("recommend"), on_recommended);
     turn_put(turn, topic);

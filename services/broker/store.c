@@ -6,17 +6,37 @@
 
 enum { TOKEN_NAME_MAX = 1024, ETA_DEFAULT_S = 5, RETRY_MAX_S = 300 };
 
-struct str store_name(struct request *r, struct str s)
+/* The name of the user or topic `plain` of that namespace; callers hold it to 128 bytes. */
+static struct str name_in(struct request *r, struct str namespace, struct str plain)
 {
     char bytes[TOKEN_NAME_MAX];
     struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    buf_put_name(&name, s); /* callers hold `s` to 128 bytes, so this never grows */
+    namespace_put_name(&name, namespace, plain);
     return request_copy(r, buf_str(&name));
+}
+
+struct str store_name(struct request *r, struct str s)
+{
+    return name_in(r, STR(""), s);
+}
+
+static bool split_namespace(struct request *r, struct str text, struct str *ret_namespace,
+                            struct str *ret_plain)
+{
+    return accounts_split_namespace(account_book_current(r->server->config->accounts), text,
+                                    ret_namespace, ret_plain);
 }
 
 struct str store_viewer(struct request *r)
 {
-    return r->account->role == ROLE_USER ? r->account->name_token : STR("");
+    return r->account->role == ROLE_USER ? r->account->user_token : STR("");
+}
+
+struct str store_any_user(struct request *r, struct str text)
+{
+    struct str namespace, plain;
+    return split_namespace(r, text, &namespace, &plain) ? name_in(r, namespace, plain)
+                                                        : store_name(r, text);
 }
 
 struct str store_weight(struct request *r)
@@ -73,17 +93,44 @@ bool store_refuse(struct request *r, enum err error, struct str tag, struct line
     return false;
 }
 
-static bool check_topic(struct request *r, struct str topic, struct str *ret_name)
+static bool is_topic(struct str topic)
 {
     bool is_good = topic.n >= 1 && topic.n <= TOPIC_MAX_BYTES;
     for (size_t i = 0; i < topic.n && is_good; i++)
         is_good = (unsigned char)topic.at[i] > ' ' && topic.at[i] != 0x7f;
-    if (!is_good) {
+    return is_good;
+}
+
+/* Engines and operators are in no namespace: they send a topic of one as they got it, with the
+ * namespace in front. Nobody else may: such a topic would look the same to an engine. */
+static bool check_topic(struct request *r, struct str topic, struct str *ret_name)
+{
+    const struct account *account = r->account;
+    bool sees_all = account->role == ROLE_ENGINE || account->role == ROLE_OPERATOR;
+    struct str namespace = {NULL, 0}, plain = topic;
+    bool is_of_namespace =
+        account->namespace.n == 0 && split_namespace(r, topic, &namespace, &plain);
+    if (!is_topic(plain)) {
         respond_error(r, ERR_BAD_REQUEST, "Topic must be 1 to 128 bytes without white space.");
         return false;
     }
-    *ret_name = store_name(r, topic);
+    if (is_of_namespace && !sees_all) {
+        char detail[160];
+        snprintf(detail, sizeof detail,
+                 "Topic must not begin with '%.*s~', the name of a namespace of other accounts: "
+                 "choose another name.",
+                 STR_ARG(namespace));
+        respond_error(r, ERR_BAD_REQUEST, detail);
+        return false;
+    }
+    *ret_name =
+        is_of_namespace ? name_in(r, namespace, plain) : name_in(r, account->namespace, topic);
     return true;
+}
+
+void store_put_topic(struct buf *b, struct request *r, struct str topic)
+{
+    buf_put_json_of_name(b, r->account->namespace.n > 0 ? lines_name_within(topic) : topic);
 }
 
 bool store_topic_param(struct request *r, struct str *ret_name)
@@ -112,14 +159,14 @@ bool store_on_behalf_of(struct request *r, struct str given, struct str *ret_nam
             respond_error(r, ERR_FORBIDDEN, "An account of role user acts for itself only.");
             return false;
         }
-        *ret_name = r->account->name_token;
+        *ret_name = r->account->user_token;
         return true;
     }
     if (given.n < 1 || given.n > USER_MAX_BYTES) {
         respond_error(r, ERR_BAD_REQUEST, "OnBehalfOf must be 1 to 128 bytes.");
         return false;
     }
-    *ret_name = store_name(r, given);
+    *ret_name = name_in(r, r->account->namespace, given);
     return true;
 }
 
@@ -171,7 +218,7 @@ void store_put_outcome(struct buf *b, struct request *r, struct str topic, uint6
     buf_lit(b, "\"Query\":");
     buf_put(b, o->row.query);
     store_put_key(b, "Topic");
-    buf_put_json_of_name(b, topic);
+    store_put_topic(b, r, topic);
     store_put_key(b, "Seq");
     buf_put_u64(b, seq);
     store_put_key(b, "Answer");

@@ -56,7 +56,7 @@ static void on_user_topics(struct request *r, enum err error, struct str reply)
     for (bool is_first = true; lines_are_left(&lines); is_first = false) {
         if (!is_first)
             buf_put_char(b, ',');
-        buf_put_json_of_name(b, lines_next(&lines));
+        store_put_topic(b, r, lines_next(&lines));
         buf_put_char(b, ':');
         buf_put(b, lines_next(&lines));
     }

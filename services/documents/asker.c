@@ -10,6 +10,7 @@ struct asker asker_of_owner(struct request *r, const struct owner *owner)
 {
     struct asker asker = {.queue = documents_of(r)->queue,
                           .user = owner->name,
+                          .user_name = owner->name_token,
                           .account = r->account->name_token,
                           .traceparent = request_header(r, "traceparent"),
                           .max_waiting = r->account->max_waiting,
@@ -24,6 +25,7 @@ struct asker asker_of_public(struct request *r, struct str space)
     /* No account's name holds a colon. */
     return (struct asker){.queue = documents_of(r)->queue,
                           .user = STR("public"),
+                          .user_name = STR("public"),
                           .account = STR("%3Apublic"),
                           .traceparent = request_header(r, "traceparent"),
                           .space = space};
@@ -32,6 +34,7 @@ struct asker asker_of_public(struct request *r, struct str space)
 void asker_put(const struct asker *asker, struct question_settings *settings)
 {
     settings->user = asker->user;
+    settings->user_name = asker->user_name;
     settings->account = asker->account;
     settings->weight = asker->weight;
     settings->max_waiting = asker->max_waiting;

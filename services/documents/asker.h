@@ -13,7 +13,7 @@
 /* All in the request's pool. */
 struct asker {
     struct queue *queue;
-    struct str user, account, weight, traceparent;
+    struct str user, user_name, account, weight, traceparent;
     unsigned max_waiting;
     struct str space; /* what is searched, and who may share a question */
 };

@@ -17,7 +17,7 @@
 
 enum {
     OWNER_MAX_BYTES = 128,
-    SPACE_MAX_BYTES = 3 * OWNER_MAX_BYTES + 2, /* as a name */
+    SPACE_MAX_BYTES = 3 * OWNER_MAX_BYTES + NAMESPACE_MAX_BYTES + 3, /* as a name */
     ID_BYTES = 24,
     QUESTION_MAX_CHARS = 4000,
     TOP_K_MAX = 20,
@@ -89,8 +89,8 @@ bool documents_put_health(struct documents *documents, struct buf *b);
 
 /* Whose documents the request is about. All in the request's pool. */
 struct owner {
-    struct str name;       /* what it is told as */
-    struct str name_token; /* as a name for keys and lines */
+    struct str name;       /* what engines see it as */
+    struct str name_token; /* as a name for keys and lines, in its account's namespace */
     struct str space;      /* "o:<name_token>" */
 };
 /* Role user: itself, whoever OnBehalfOf names. Role frontend: the query parameter OnBehalfOf, which

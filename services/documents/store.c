@@ -17,7 +17,7 @@ static bool refuse_owner(struct request *r, enum err error, const char *detail)
 bool request_owner(struct request *r, struct owner *ret_owner)
 {
     struct str given = request_param(r, "OnBehalfOf");
-    struct owner owner = {r->account->name, r->account->name_token, {NULL, 0}};
+    struct owner owner = {r->account->name, {NULL, 0}, {NULL, 0}};
     char bytes[SPACE_MAX_BYTES];
     struct buf space = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
     switch (r->account->role) {
@@ -35,7 +35,7 @@ bool request_owner(struct request *r, struct owner *ret_owner)
     default: return refuse_owner(r, ERR_FORBIDDEN, NULL);
     }
     buf_lit(&space, "o:");
-    buf_put_name(&space, owner.name);
+    namespace_put_name(&space, r->account->namespace, owner.name);
     owner.space = request_copy(r, buf_str(&space));
     owner.name_token = (struct str){owner.space.at + 2, owner.space.n - 2};
     *ret_owner = owner;

@@ -52,9 +52,13 @@ static void put_note(struct recommender *recommender, struct str type, struct st
     buf_fini(&text);
 }
 
+/* This engine answers for all namespaces out of one library: what the users of one recommend must
+ * not show in the answers of another, so it is left to engines that keep them apart. */
 static void take(struct recommender *recommender, const json_t *item)
 {
     static const struct str none = {"", 0};
+    if (json_member_str(item, "Namespace").n > 0)
+        return;
     struct str type = json_member_str(item, "Type");
     struct str fragment = str_trim(json_member_str(item, "Fragment"));
     struct str comment = str_trim(json_member_str(item, "Comment"));

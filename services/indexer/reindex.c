@@ -41,6 +41,10 @@ static const struct config_option reindex_options[] = {
      .kind = CONFIG_TEXT,
      .metavar = "NAME",
      .help = "Only the documents of this owner. Unset: those of all owners and collections."},
+    {.name = "namespace",
+     .kind = CONFIG_TEXT,
+     .metavar = "NAME",
+     .help = "The namespace of that owner's accounts, if they have one."},
     {.name = "embeddings",
      .kind = CONFIG_TEXT,
      .metavar = "MODEL",
@@ -131,6 +135,8 @@ static bool read_settings(struct reindex *x)
         return complain("it takes flags only");
     if (strlen(config_text(c, "key-prefix")) > 64)
         return complain("--key-prefix takes at most 64 bytes");
+    if (config_text(c, "namespace") != NULL && config_text(c, "owner") == NULL)
+        return complain("--namespace goes with --owner");
     if (!redis_parse_url(str_of(config_text(c, "redis")), &x->redis, reason, sizeof reason)) {
         snprintf(line, sizeof line, "--redis: %s", reason);
         return complain(line);
@@ -307,7 +313,12 @@ static enum err run_all(struct reindex *x)
     enum err error = ERR_OK;
     buf_init(&spaces, NAMES_MAX_BYTES);
     if (owner != NULL) {
+        const char *namespace = config_text(&x->config, "namespace");
         buf_lit(&spaces, "o:");
+        if (namespace != NULL) {
+            buf_put_name(&spaces, str_of(namespace));
+            buf_put_char(&spaces, '~');
+        }
         buf_put_name(&spaces, str_of(owner));
         buf_put_char(&spaces, '\n');
     } else {

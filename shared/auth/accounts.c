@@ -16,8 +16,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A name and its secret, twelve-fold at worst: %XX in the token, \u00XX in the JSON. */
-enum { BYTES_MAX = 12 * (ACCOUNT_NAME_MAX_BYTES + ACCOUNT_SECRET_MAX_BYTES) };
+/* A name and its secret, fifteen-fold at worst: %XX in both tokens, \u00XX in the JSON. */
+enum { BYTES_MAX = 15 * (ACCOUNT_NAME_MAX_BYTES + ACCOUNT_SECRET_MAX_BYTES) };
 
 static const struct str role_names[ROLE_NR] = {
     [ROLE_FRONTEND] = STR("frontend"),
@@ -138,16 +138,46 @@ void accounts_add(struct accounts *accounts, const struct account *draft)
     buf_put_name(&b, draft->name);
     size_t json_at = b.n;
     buf_put_json(&b, draft->name);
+    size_t user_at = b.n;
+    namespace_put_name(&b, draft->namespace, draft->name);
     size_t secret_at = b.n;
     buf_put(&b, draft->secret);
+    size_t end = b.n;
+    buf_put(&b, draft->namespace);
     assert(!b.is_over);
     entry->bytes = b.at; /* taken over from the buf */
     entry->account = *draft;
     entry->account.name = (struct str){b.at, token_at};
     entry->account.name_token = (struct str){b.at + token_at, json_at - token_at};
-    entry->account.name_json = (struct str){b.at + json_at, secret_at - json_at};
-    entry->account.secret = (struct str){b.at + secret_at, b.n - secret_at};
+    entry->account.name_json = (struct str){b.at + json_at, user_at - json_at};
+    entry->account.user_token = (struct str){b.at + user_at, secret_at - user_at};
+    entry->account.secret = (struct str){b.at + secret_at, end - secret_at};
+    entry->account.namespace = (struct str){b.at + end, b.n - end};
     *slot = (uint32_t)++accounts->n;
+}
+
+void namespace_put_name(struct buf *b, struct str namespace, struct str plain)
+{
+    if (namespace.n > 0) {
+        buf_put(b, namespace);
+        buf_put_char(b, NAMESPACE_MARK);
+    }
+    buf_put_name(b, plain);
+}
+
+bool accounts_split_namespace(const struct accounts *accounts, struct str text,
+                              struct str *ret_namespace, struct str *ret_plain)
+{
+    if (text.n == 0 || memchr(text.at, NAMESPACE_MARK, text.n) == NULL)
+        return false;
+    struct str rest = text, namespace = str_cut(&rest, NAMESPACE_MARK);
+    for (size_t i = 0; i<accounts->n &&namespace.n> 0; i++)
+        if (str_eq(accounts->entries[i].account.namespace, namespace)) {
+            *ret_namespace = namespace;
+            *ret_plain = rest;
+            return true;
+        }
+    return false;
 }
 
 bool account_book_init(struct account_book *book, const char *path, char *reason,

@@ -11,11 +11,12 @@
 #ifndef PARLEY_AUTH_ACCOUNTS_H
 #define PARLEY_AUTH_ACCOUNTS_H
 
-#include "shared/base/str.h"
+#include "shared/base/buf.h"
 
 enum {
     ACCOUNT_NAME_MAX_BYTES = 128,
     ACCOUNT_SECRET_MAX_BYTES = 256,
+    NAMESPACE_MAX_BYTES = 32,
     ACCOUNTS_FILE_MAX_BYTES = 1 << 20,
     ACCOUNTS_REASON_BYTES = 320 /* room for every reason, its NUL included */
 };
@@ -30,6 +31,8 @@ bool role_parse(struct str name, enum role *ret_role) must_check;
 struct account {
     struct str name;       /* UTF-8, 1 to 128 bytes, no white space, control character or ':' */
     struct str name_token; /* as buf_put_name writes it, for Redis keys */
+    struct str user_token; /* the same as that of a user, in its namespace */
+    struct str namespace;  /* n == 0: the one that all accounts without a namespace share */
     struct str name_json;  /* as a JSON string, quotes included */
     struct str secret;     /* 1 to 256 bytes, no control character */
     enum role role;
@@ -53,6 +56,17 @@ void accounts_destroy(struct accounts *accounts);
  * long as `accounts`. `name` may be any bytes from outside. */
 const struct account *accounts_find(const struct accounts *accounts, struct str name);
 size_t accounts_count(const struct accounts *accounts);
+
+/* Names of users and topics in Redis are names (buf_put_name), with `<namespace>~` in front for
+ * accounts that have a namespace. A name holds no '~', so names of two namespaces are never equal
+ * (ADR 16). */
+enum { NAMESPACE_MARK = '~' };
+/* Puts the name of the user or topic `plain` of that namespace (n == 0: none). */
+void namespace_put_name(struct buf *b, struct str namespace, struct str plain);
+/* Whether `text` begins with the namespace of some account and the mark: what engines and operators
+ * send, who are in no namespace and see all. *ret_namespace borrows from `text`. */
+bool accounts_split_namespace(const struct accounts *accounts, struct str text,
+                              struct str *ret_namespace, struct str *ret_plain) must_check;
 /* In the order of the file; `i` is below accounts_count. */
 const struct account *accounts_at(const struct accounts *accounts, size_t i);
 

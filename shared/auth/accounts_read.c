@@ -24,13 +24,14 @@ enum member {
     MEMBER_WEIGHT,
     MEMBER_MAX_WAITING,
     MEMBER_DIALECT,
+    MEMBER_NAMESPACE,
     MEMBER_NR
 };
 
 static const struct str member_names[MEMBER_NR] = {
     [MEMBER_SECRET] = STR("secret"),   [MEMBER_ROLE] = STR("role"),
     [MEMBER_WEIGHT] = STR("weight"),   [MEMBER_MAX_WAITING] = STR("max_waiting"),
-    [MEMBER_DIALECT] = STR("dialect"),
+    [MEMBER_DIALECT] = STR("dialect"), [MEMBER_NAMESPACE] = STR("namespace"),
 };
 
 struct reader {
@@ -96,6 +97,15 @@ static bool fail_unknown(const struct reader *r, const yaml_node_t *key, const y
     return fail(r, key, "a member that is not one of %s", known);
 }
 
+static bool is_namespace(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!((s.at[i] | 0x20) >= 'a' && (s.at[i] | 0x20) <= 'z') &&
+            !(s.at[i] >= '0' && s.at[i] <= '9') && s.at[i] != '_' && s.at[i] != '-')
+            return false;
+    return s.n > 0 && s.n <= NAMESPACE_MAX_BYTES;
+}
+
 static bool read_secret(const struct reader *r, struct account *draft, const yaml_node_t *key,
                         const yaml_node_t *value)
 {
@@ -119,7 +129,8 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
     while (member < MEMBER_NR && !str_eq(scalar(key), member_names[member]))
         member++;
     if (member == MEMBER_NR)
-        return fail_unknown(r, key, value, "secret, role, weight, max_waiting and dialect");
+        return fail_unknown(r, key, value,
+                            "secret, role, weight, max_waiting, dialect and namespace");
     if (*seen & 1u << member)
         return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
                     member_names[member].at);
@@ -148,6 +159,12 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
         return str_eq(text, STR("deployed")) ||
                fail(r, key, "unknown dialect of account '%.*s'; known is deployed",
                     STR_ARG(draft->name));
+    case MEMBER_NAMESPACE:
+        draft->namespace = text;
+        return is_namespace(text) ||
+               fail(r, key,
+                    "the namespace of account '%.*s' is not 1 to %d letters, digits, '-' and '_'",
+                    STR_ARG(draft->name), NAMESPACE_MAX_BYTES);
     case MEMBER_NR: break;
     }
     abort();
@@ -189,6 +206,10 @@ static bool read_account(const struct reader *r, const yaml_node_t *key, const y
         if (!(seen & 1u << member))
             return fail(r, key, "account '%.*s' has no %s", STR_ARG(draft.name),
                         member_names[member].at);
+    if (draft.namespace.n > 0 && draft.role != ROLE_FRONTEND && draft.role != ROLE_USER)
+        return fail(r, key,
+                    "account '%.*s' has a namespace, but engines and operators serve all of them",
+                    STR_ARG(draft.name));
     accounts_add(r->accounts, &draft);
     return true;
 }

@@ -106,7 +106,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
         identity->email = request_copy(r, claims->email);
     buf_clear(b);
     buf_put_name(b, account->name);
-    account->name_token = take(r, b);
+    account->name_token = account->user_token = take(r, b);
     buf_put_json(b, account->name);
     account->name_json = take(r, b);
     jwt_put_roles(b, claims);

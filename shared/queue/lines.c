@@ -68,10 +68,27 @@ void buf_put_json_of_name(struct buf *b, struct str name)
         return;
     }
     struct buf plain;
+    struct str inner = lines_name_within(name);
     buf_init(&plain, NAME_MAX_BYTES);
-    bool is_name = buf_put_unnamed(&plain, name);
+    buf_put(&plain, (struct str){name.at, name.n - inner.n});
+    bool is_name = buf_put_unnamed(&plain, inner);
     buf_put_json(b, is_name ? buf_str(&plain) : name);
     buf_fini(&plain);
+}
+
+struct str lines_name_within(struct str name)
+{
+    const char *mark = name.n == 0 ? NULL : memchr(name.at, '~', name.n);
+    if (mark == NULL)
+        return name;
+    size_t n = (size_t)(mark + 1 - name.at);
+    return (struct str){mark + 1, name.n - n};
+}
+
+struct str lines_namespace_of(struct str name)
+{
+    struct str inner = lines_name_within(name);
+    return (struct str){name.at, inner.n == name.n ? 0 : name.n - inner.n - 1};
 }
 
 void buf_put_json_ms(struct buf *b, uint64_t ms)

@@ -65,8 +65,12 @@ struct claim {
 };
 struct claim lines_next_claim(struct lines *lines);
 
-/* Puts a name (buf_put_name) as the JSON string of what it names. */
+/* Puts a name (buf_put_name) as the JSON string of what it names, with its namespace in front if it
+ * has one: `acme~inbox` (ADR 16). */
 void buf_put_json_of_name(struct buf *b, struct str name);
+/* The name without its namespace, and the namespace alone (n == 0: none). They borrow from it. */
+struct str lines_name_within(struct str name);
+struct str lines_namespace_of(struct str name);
 /* Puts the JSON timestamp of a time in ms, with quotes. */
 void buf_put_json_ms(struct buf *b, uint64_t ms);
 

@@ -326,18 +326,16 @@ static void put_digest(char *hex, const struct question_settings *s)
 
 static void ask(struct question *q, const struct question_settings *s)
 {
-    struct buf tail, user, model;
+    struct buf tail, model;
     buf_init(&tail, TAIL_MAX);
-    buf_init(&user, 1024);
     buf_init(&model, 1024);
     put_tail(&tail, s);
-    buf_put_name(&user, s->user);
     buf_put_name(&model, s->model.n > 0 ? s->model : STR("default"));
     struct turn *turn = queue_turn(q->queue);
     turn_begin_plain(turn, &new_call(q, on_asked)->call, LANE_ADD, STR("ask"));
     turn_put(turn, str_of(q->digest));
     turn_put(turn, q->watch.topic);
-    turn_put(turn, buf_str(&user));
+    turn_put(turn, s->user_name);
     turn_put(turn, s->account);
     turn_put(turn, buf_str(&model));
     turn_put(turn, s->weight.n > 0 ? s->weight : STR("1"));
@@ -346,7 +344,6 @@ static void ask(struct question *q, const struct question_settings *s)
         turn_put_u64(turn, s->max_waiting);
     turn_end(turn);
     buf_fini(&tail);
-    buf_fini(&user);
     buf_fini(&model);
 }
 

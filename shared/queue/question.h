@@ -46,6 +46,7 @@ struct question_events {
 /* All borrowed during question_start only. */
 struct question_settings {
     struct str user;        /* whose it is, as engines see it: 1 to 128 bytes */
+    struct str user_name;   /* whose turn it takes: the same as a name, in its namespace */
     struct str account;     /* whose waiting queries it counts among: a name, see buf_put_name */
     unsigned max_waiting;   /* of those; 0: only the queue's own bound */
     struct str weight;      /* of its share; n == 0: 1 */

@@ -170,13 +170,21 @@ static const struct broken broken[] = {
     {IN_A("role: user, dialect: topsecret"),
      "line 2: unknown dialect of account 'A'; known is deployed"},
     {IN_A("role: user, max_wating: 5"), "line 2: unknown member 'max_wating'; known are secret, "
-                                        "role, weight, max_waiting and dialect"},
+                                        "role, weight, max_waiting, dialect and namespace"},
     {IN_A("role: user, ? [a] : b"), "line 2: a member that is not one of secret, role, weight, "
-                                    "max_waiting and dialect"},
+                                    "max_waiting, dialect and namespace"},
     {"accounts:\n  A: {topsecret}\n", "line 2: a member that is not one of secret, role, weight, "
-                                      "max_waiting and dialect"},
+                                      "max_waiting, dialect and namespace"},
     {"accounts:\n  A: {t0psecret: secret}\n", "line 2: a member that is not one of secret, role, "
-                                              "weight, max_waiting and dialect"},
+                                              "weight, max_waiting, dialect and namespace"},
+    {IN_A("role: user, namespace: a~b"), "line 2: the namespace of account 'A' is not 1 to 32 "
+                                         "letters, digits, '-' and '_'"},
+    {IN_A("role: user, namespace: ''"), "line 2: the namespace of account 'A' is not 1 to 32 "
+                                        "letters, digits, '-' and '_'"},
+    {IN_A("role: user, namespace: a23456789012345678901234567890123"),
+     "line 2: the namespace of account 'A' is not 1 to 32 letters, digits, '-' and '_'"},
+    {IN_A("namespace: acme, role: engine"), "line 2: account 'A' has a namespace, but engines and "
+                                            "operators serve all of them"},
     {"accounts:\n  A: {secret: x, role: user}\n  A: {secret: x, role: user}\n",
      "line 3: a second account 'A'"},
     {"accounts:\n  '': {secret: x, role: user}\n", "line 2: expected the name of an account"},
@@ -207,6 +215,36 @@ static void a_broken_file_says_where_and_why_and_tells_no_secret(void **state)
         assert_string_equal(reason, broken[i].reason);
         assert_null(strstr(reason, "topsecret"));
     }
+}
+
+static void names_of_two_namespaces_are_never_equal(void **state)
+{
+    struct accounts *accounts = parse("accounts:\n"
+                                      "  A: {secret: x, role: frontend, namespace: acme}\n"
+                                      "  B: {secret: x, role: frontend}\n"
+                                      "  acme~c: {secret: x, role: user}\n"
+                                      "  c: {secret: x, role: user, namespace: acme}\n");
+    static const struct str texts[] = {STR("acme~c"), STR("~c"), STR("acme"), STR("other~c"),
+                                       STR("acme~")};
+    struct str namespace, plain;
+    struct buf b;
+    buf_init(&b, 256);
+    namespace_put_name(&b, accounts_at(accounts, 0)->namespace, STR("a~b"));
+    assert_str(buf_str(&b), "acme~a%7Eb");
+    buf_clear(&b);
+    namespace_put_name(&b, accounts_at(accounts, 1)->namespace, STR("acme~a~b"));
+    assert_str(buf_str(&b), "acme%7Ea%7Eb");
+    buf_fini(&b);
+    assert_str(accounts_at(accounts, 2)->user_token, "acme%7Ec");
+    assert_str(accounts_at(accounts, 3)->user_token, "acme~c");
+    assert_str(accounts_at(accounts, 3)->name_token, "c");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_int_equal(accounts_split_namespace(accounts, texts[i], &namespace, &plain),
+                         i == 0 || i == 4);
+    assert_true(accounts_split_namespace(accounts, STR("acme~a~b"), &namespace, &plain));
+    assert_str(namespace, "acme");
+    assert_str(plain, "a~b");
+    accounts_destroy(accounts);
 }
 
 static void a_megabyte_of_brackets_is_refused_at_once(void **state)
@@ -399,6 +437,7 @@ int main(void)
         cmocka_unit_test(every_one_of_two_thousand_accounts_is_found),
         cmocka_unit_test(an_alias_shares_members_and_is_no_second_secret),
         cmocka_unit_test(a_broken_file_says_where_and_why_and_tells_no_secret),
+        cmocka_unit_test(names_of_two_namespaces_are_never_equal),
         cmocka_unit_test(a_megabyte_of_brackets_is_refused_at_once),
         cmocka_unit_test(a_bad_byte_far_down_is_found_on_its_line),
         cmocka_unit_test(names_and_secrets_are_bounded),
