@@ -123,8 +123,7 @@ static bool check_topic(struct request *r, struct str topic, struct str *ret_nam
         respond_error(r, ERR_BAD_REQUEST, detail);
         return false;
     }
-    *ret_name =
-        is_of_namespace ? name_in(r, namespace, plain) : name_in(r, account->namespace, topic);
+    *ret_name = name_in(r, is_of_namespace ? namespace : account->namespace, plain);
     return true;
 }
 
