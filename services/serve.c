@@ -14,6 +14,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/http/authenticate.h"
+#include "shared/http/listen.h"
 #include "shared/http/peer.h"
 
 #include <openssl/rand.h>

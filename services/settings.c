@@ -7,6 +7,7 @@
 
 #include "services/serve_help.h"
 #include "shared/base/log.h"
+#include "shared/http/listen.h"
 #include "shared/http/peer.h"
 #include "shared/rag/extract.h"
 

@@ -8,6 +8,7 @@
 #ifndef PARLEY_TESTS_UNIT_HTTP_FIXTURE_H
 #define PARLEY_TESTS_UNIT_HTTP_FIXTURE_H
 
+#include "shared/http/listen.h"
 #include "shared/http/respond.h"
 #include "shared/http/server.h"
 
