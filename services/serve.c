@@ -68,7 +68,7 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
     const struct services *services = &node->services;
     if (str_eq(kind, STR("block"))) {
         struct str address = lines_next(rest);
-        blocks_add(node->server.blocks, address, node->loop.now_ms, lines_next_u64(rest));
+        blocks_add(node->server.blocks, address, clock_mono_ms(), lines_next_u64(rest));
     } else if (services->documents == NULL ||
                !documents_on_event(services->documents, kind, rest)) {
         if (services->broker != NULL)
@@ -92,7 +92,7 @@ static void on_drain_look(struct deadline *deadline)
         broker_drain(node->services.broker);
     documents_drain(node->services.documents);
     bool is_done = node->server.open_n == 0 && turn_pending_n(node->server.turn) == 0;
-    if (is_done || node->loop.now_ms >= node->drain_end_ms)
+    if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else
         loop_set_deadline(&node->loop, &node->drain_look, DRAIN_POLL_MS);
@@ -103,7 +103,7 @@ static void on_wake(void *arg)
     struct node *node = arg;
     if (!atomic_load(&process.is_draining) || node->server.is_draining)
         return;
-    node->drain_end_ms = node->loop.now_ms + process.settings.drain_ms;
+    node->drain_end_ms = clock_mono_ms() + process.settings.drain_ms;
     server_drain(&node->server);
     on_drain_look(&node->drain_look);
 }

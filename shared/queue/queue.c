@@ -87,14 +87,14 @@ static void on_turn_lost(void *arg)
 void queue_sync_soon(struct queue *queue, uint64_t after_ms)
 {
     if (!deadline_is_set(&queue->sync_timer) ||
-        queue->sync_timer.at_ms > queue->loop->now_ms + after_ms)
+        queue->sync_timer.at_ms > clock_mono_ms() + after_ms)
         loop_set_deadline(queue->loop, &queue->sync_timer, after_ms);
 }
 
 void queue_reap_by(struct queue *queue, uint64_t after_ms)
 {
     if (!deadline_is_set(&queue->reap_timer) ||
-        queue->reap_timer.at_ms > queue->loop->now_ms + after_ms)
+        queue->reap_timer.at_ms > clock_mono_ms() + after_ms)
         loop_set_deadline(queue->loop, &queue->reap_timer, after_ms);
 }
 
@@ -155,7 +155,7 @@ static void on_sync_timer(struct deadline *deadline)
     loop_set_deadline(queue->loop, &queue->sync_timer, queue->config.rescan_ms);
     if (!queue_is_up(queue) || queue->is_syncing)
         return;
-    queue->synced_ms = queue->loop->now_ms;
+    queue->synced_ms = clock_mono_ms();
     char info[160];
     int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
     queue->is_syncing = true;
@@ -206,7 +206,7 @@ static void on_reap_timer(struct deadline *deadline)
 
 void queue_before_flush(struct queue *queue)
 {
-    uint64_t now_ms = queue->loop->now_ms;
+    uint64_t now_ms = clock_mono_ms();
     if (!turn_is_collecting(queue->turn) || !queue_is_up(queue))
         return;
     delivered_before_flush(queue);
