@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * listen.c - see listen.h.
  *
- * SO_REUSEPORT gives each thread a queue of its own, and lets every process of the same user join. So
- * the first socket is bound and listens without it: the kernel refuses that when anybody listens
+ * SO_REUSEPORT gives each thread a queue of its own, and lets every process of the same user join.
+ * So the first socket is bound and listens without it: the kernel refuses that when anybody listens
  * there, sharing or not, and lets one of several win that try at once. Then it is made a sharing
  * one, and the other threads join. Every process begins this way, so none joins another.
  *
@@ -62,8 +62,9 @@ static int lock_folder(const char *path, char *reason, size_t reason_size)
         nanosleep(&nap, NULL);
     }
     close(fd);
-    snprintf(reason, reason_size, "another process holds the lock of folder %s; end it, or choose "
-                                  "another folder",
+    snprintf(reason, reason_size,
+             "another process holds the lock of folder %s; end it, or choose "
+             "another folder",
              folder);
     return -1;
 }

@@ -23,7 +23,8 @@ struct listen_place {
 /* Binds "host:port" or "unix:/path" and listens, with `n` descriptors in `ret_fds`, one a thread,
  * each with its own queue of connections (a path has one queue). Port 0 takes a free one;
  * ret_place->port says which. A path gets the mode that the umask leaves of 0777. A socket file on
- * which nobody listens is replaced, nothing else is. On failure `reason` says why and what to do. */
+ * which nobody listens is replaced, nothing else is. On failure `reason` says why and what to do.
+ */
 bool listen_open(const char *address, unsigned n, int *ret_fds, struct listen_place *ret_place,
                  char *reason, size_t reason_size) must_check;
 

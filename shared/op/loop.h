@@ -5,7 +5,8 @@
  * used on its thread only, except loop_wake.
  *
  * A loop keeps no time of its own: a callback runs after the loop has slept, so what the clock said
- * when the last turn began is old by then. Ask clock_mono_ms() (a read of shared memory, some 25 ns).
+ * when the last turn began is old by then. Ask clock_mono_ms() (a read of shared memory, some 25
+ * ns).
  */
 #ifndef PARLEY_OP_LOOP_H
 #define PARLEY_OP_LOOP_H

@@ -251,7 +251,7 @@ static void note_engine(struct queue *queue, struct str account, struct str engi
         if (strcmp(queue->engines[i].name, seen.name) == 0)
             return;
     if (queue->engine_n == ENGINES_MAX)
-        return; /* the others are told with the next sync */
+        return; /* it is noted with its next poll */
     memcpy(seen.info, info.at, info.n);
     seen.info[info.n] = 0;
     queue->engines[queue->engine_n++] = seen;

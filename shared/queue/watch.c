@@ -39,9 +39,9 @@ static bool is_for(const struct watch *watch, struct str topic, uint64_t seq)
     return watch->seq == seq && str_eq(watch->topic, topic);
 }
 
-/* Calls the watches of that query. While a callback runs, a place of our own stands in the list after its
- * watch: whatever the callback takes out, the watch after that place is the next one. A place is
- * of no query, so a round inside a callback passes over it. */
+/* Calls the watches of that query. While a callback runs, a place of our own stands in the list
+ * after its watch: whatever the callback takes out, the watch after that place is the next one. A
+ * place is of no query, so a round inside a callback passes over it. */
 static void each_watch(struct queue *queue, struct str topic, uint64_t seq,
                        const struct str *outcome)
 {

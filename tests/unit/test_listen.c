@@ -93,7 +93,8 @@ static void a_port_that_another_program_shares_is_refused(void **state)
 
 static void what_is_no_address_is_refused_with_a_reason(void **state)
 {
-    static const char *const bad[] = {"", "8080", "localhost", "127.0.0.1:port", "no-such-host.invalid:1"};
+    static const char *const bad[] = {"", "8080", "localhost", "127.0.0.1:port",
+                                      "no-such-host.invalid:1"};
     int fd;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         reason[0] = 0;
