@@ -10,7 +10,7 @@
 -- Wakes: every node that waits for the query, with the answer.  Repeatable: yes.
 
 local TEXT_LOOK_BACK = 10000
-local OPEN_LOOK_ROWS, OPEN_LOOK_BYTES = 1000, 8388608 -- of Open rows, for the text of a late answer
+local OPEN_LOOK_ROWS, OPEN_LOOK_BYTES = 1000, 4194304 -- of Open rows, for the text of a late answer
 
 -- Does a row end with that query? Looks in place: every string that is made costs a hash of all its bytes.
 local function asks(row, query)
