@@ -14,6 +14,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/http/authenticate.h"
+#include "shared/http/listen.h"
 #include "shared/http/peer.h"
 
 #include <openssl/rand.h>
@@ -67,7 +68,7 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
     const struct services *services = &node->services;
     if (str_eq(kind, STR("block"))) {
         struct str address = lines_next(rest);
-        blocks_add(node->server.blocks, address, node->loop.now_ms, lines_next_u64(rest));
+        blocks_add(node->server.blocks, address, clock_mono_ms(), lines_next_u64(rest));
     } else if (services->documents == NULL ||
                !documents_on_event(services->documents, kind, rest)) {
         if (services->broker != NULL)
@@ -91,7 +92,7 @@ static void on_drain_look(struct deadline *deadline)
         broker_drain(node->services.broker);
     documents_drain(node->services.documents);
     bool is_done = node->server.open_n == 0 && turn_pending_n(node->server.turn) == 0;
-    if (is_done || node->loop.now_ms >= node->drain_end_ms)
+    if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else
         loop_set_deadline(&node->loop, &node->drain_look, DRAIN_POLL_MS);
@@ -102,9 +103,30 @@ static void on_wake(void *arg)
     struct node *node = arg;
     if (!atomic_load(&process.is_draining) || node->server.is_draining)
         return;
-    node->drain_end_ms = node->loop.now_ms + process.settings.drain_ms;
+    node->drain_end_ms = clock_mono_ms() + process.settings.drain_ms;
     server_drain(&node->server);
     on_drain_look(&node->drain_look);
+}
+
+/* With the routes of this process's targets. */
+static void init_server(struct node *node)
+{
+    const struct {
+        bool is_on;
+        const struct route *routes;
+    } all[] = {
+        {true, probe_routes},
+        {process.settings.has_broker, broker_routes},
+        {process.settings.has_documents, documents_routes},
+        {process.settings.has_documents, web_routes},
+    };
+    const struct route *tables[sizeof all / sizeof *all + 1] = {NULL};
+    unsigned table_n = 0;
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].is_on)
+            tables[table_n++] = all[i].routes;
+    server_init(&node->server, &node->loop, &process.settings.server, queue_turn(node->queue),
+                &node->metrics, tables, node->id);
 }
 
 /* The services of this process's targets, once the node's server and queue are there. */
@@ -122,8 +144,6 @@ static void init_services(struct node *node)
 
 static void init_node(struct node *node, unsigned index)
 {
-    const struct route *tables[5] = {probe_routes};
-    unsigned table_n = 1;
     unsigned char random[8];
     char hex[17];
     if (RAND_bytes(random, sizeof random) != 1)
@@ -137,20 +157,13 @@ static void init_node(struct node *node, unsigned index)
     node->loop.on_wake = on_wake;
     node->loop.wake_arg = node;
     node->drain_look.on_expire = on_drain_look;
-    if (process.settings.has_broker)
-        tables[table_n++] = broker_routes;
-    if (process.settings.has_documents) {
-        tables[table_n++] = documents_routes;
-        tables[table_n++] = web_routes;
-    }
     struct queue_config queue = process.settings.queue;
     queue.node_id = node->id;
     queue.on_other_event = on_other_event;
     queue.on_up = on_queue_up;
     queue.arg = node;
     node->queue = queue_create(&node->loop, &queue, &node->metrics);
-    server_init(&node->server, &node->loop, &process.settings.server, queue_turn(node->queue),
-                &node->metrics, tables, node->id);
+    init_server(node);
     init_services(node);
     if (oidc_is_wanted(&process.settings.oidc))
         node->server.oidc = oidc_create(&node->loop, &process.settings.oidc, &node->metrics);
@@ -183,32 +196,23 @@ static void raise_file_limit(void)
     }
 }
 
-/* Binds for every thread. All threads share the port that the first one got. */
-static bool listen_all(char *url, size_t url_size)
+/* Binds for every thread. `url` says where, with the port that it got. */
+static bool listen_all(char *url, size_t url_size, struct listen_place *ret_place)
 {
     const char *address = process.settings.listen;
-    char reason[REASON_MAX], again[300];
-    bool is_unix = strncmp(address, "unix:", 5) == 0;
-    int port;
-    for (unsigned i = 0; i < process.settings.node_n; i++) {
-        struct node *node = &process.nodes[i];
-        if (is_unix && i > 0)
-            node->listen_fd = dup(process.nodes[0].listen_fd);
-        else
-            node->listen_fd = server_listen(i == 0 ? address : again, process.settings.node_n > 1,
-                                            &port, reason, sizeof reason);
-        if (node->listen_fd < 0) {
-            fprintf(stderr, "parley: cannot listen on %s: %s\n", address, reason);
-            return false;
-        }
-        if (i == 0 && !is_unix) {
-            int host_n = (int)(strrchr(address, ':') - address);
-            snprintf(again, sizeof again, "%.*s:%d", host_n, address, port);
-            snprintf(url, url_size, "http://%s", again);
-        } else if (i == 0) {
-            snprintf(url, url_size, "%s", address);
-        }
+    char reason[REASON_MAX];
+    int fds[THREADS_MAX];
+    if (!listen_open(address, process.settings.node_n, fds, ret_place, reason, sizeof reason)) {
+        fprintf(stderr, "parley: cannot listen on %s: %s\n", address, reason);
+        return false;
     }
+    for (unsigned i = 0; i < process.settings.node_n; i++)
+        process.nodes[i].listen_fd = fds[i];
+    if (ret_place->port == 0)
+        snprintf(url, url_size, "%s", address);
+    else
+        snprintf(url, url_size, "http://%.*s:%d", (int)(strrchr(address, ':') - address), address,
+                 ret_place->port);
     return true;
 }
 
@@ -246,6 +250,7 @@ static void wait_for_signals(const sigset_t *signals)
 static int run(void)
 {
     char url[320];
+    struct listen_place place;
     sigset_t signals;
     unsigned node_n = process.settings.node_n;
     process.nodes = calloc(node_n, sizeof *process.nodes);
@@ -259,7 +264,7 @@ static int run(void)
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     srand((unsigned)clock_mono_us() ^ (unsigned)getpid());
-    if (!listen_all(url, sizeof url))
+    if (!listen_all(url, sizeof url, &place))
         return 1;
     for (unsigned i = 0; i < node_n; i++)
         init_node(&process.nodes[i], i);
@@ -274,6 +279,7 @@ static int run(void)
     log_write(LOG_INFO, "serving", LOG_S("url", url), LOG_U("threads", node_n),
               LOG_S("version", PARLEY_VERSION));
     wait_for_signals(&signals);
+    listen_remove(process.settings.listen, &place);
     atomic_store(&process.is_draining, true);
     for (unsigned i = 0; i < node_n; i++)
         loop_wake(&process.nodes[i].loop);
@@ -282,8 +288,6 @@ static int run(void)
         while (sem_wait(&process.ended) != 0)
             ;
     indexer_destroy(process.indexer);
-    if (strncmp(url, "unix:", 5) == 0)
-        unlink(url + 5);
     log_write(LOG_INFO, "stopped");
     return 0;
 }

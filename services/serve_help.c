@@ -13,7 +13,9 @@ const struct config_option serve_options[] = {
      .kind = CONFIG_TEXT,
      .metavar = "ADDR",
      .fallback = "127.0.0.1:8080",
-     .help = "Where to listen: HOST:PORT (port 0 takes a free one) or unix:/path."},
+     .help =
+         "Where to listen: HOST:PORT (port 0 takes a free one) or unix:/path. No other process may "
+         "listen there."},
     {.name = "redis",
      .kind = CONFIG_TEXT,
      .metavar = "URL",

@@ -7,6 +7,7 @@
 
 #include "services/serve_help.h"
 #include "shared/base/log.h"
+#include "shared/http/listen.h"
 #include "shared/http/peer.h"
 #include "shared/rag/extract.h"
 
@@ -183,7 +184,7 @@ static bool read_all(struct settings *s)
     s->drain_ms = config_number(c, "drain-seconds") * 1000;
     s->is_check = config_number(c, "check-config") != 0;
     s->node_n = count_nodes(c);
-    if (!server_check_address(s->listen))
+    if (!listen_check_address(s->listen))
         return wrong("listen", "takes HOST:PORT with a port up to 65535, or unix:/path");
     return read_targets(s) && read_queue(s) && read_accounts(s) && read_server(s) && read_oidc(s) &&
            read_indexing(s) && read_documents(s);

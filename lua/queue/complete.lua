@@ -1,7 +1,8 @@
 -- complete: stores an answer, once. Compare and set: the first valid answer wins.
 -- Stops these races: two engines answer the same query (the second gets done), an engine answers
 --   after its lease ended and another has claimed the row (lost: the holder or the fencing id
---   differs), the same answer sent twice after a lost reply (same).
+--   differs) or nobody has (taken, also by its text alone), the same answer sent twice after a lost
+--   reply (same).
 -- KEYS: t:<topic>, leases, partials:<topic>:<seq>.
 -- ARGV: nonce, topic, seq, lease ('' when the engine did not say), holder (account name), query (JSON),
 --   answer text ("answer\nthink\nmodel", JSON lines), dialect ('deployed': the text alone decides).
@@ -9,6 +10,7 @@
 -- Wakes: every node that waits for the query, with the answer.  Repeatable: yes.
 
 local TEXT_LOOK_BACK = 10000
+local OPEN_LOOK_ROWS, OPEN_LOOK_BYTES = 1000, 4194304 -- of Open rows, for the text of a late answer
 
 -- Does a row end with that query? Looks in place: every string that is made costs a hash of all its bytes.
 local function asks(row, query)
@@ -39,6 +41,28 @@ local function find_held_text(topic, holder, query, answer)
     return found or answered
 end
 
+-- A late answer: the lowest Open Seq with that text, of those that were claimed before if there is one.
+-- (A claim whose node died before it confirmed used up no attempt; its engine may answer all the same.)
+-- Lengths are asked first, so that rows too short for that text are not read.
+local function find_open_text(topic, query)
+    local key = P .. 't:' .. topic
+    local bytes, rows, never_claimed = 0, 0, nil
+    for seq, attempts in gmatch(call('HGET', key, 'open') or '', '(%d+) (%d+) [^;]*;') do
+        local n = call('HSTRLEN', key, 'q:' .. seq)
+        rows = rows + 1
+        if rows > OPEN_LOOK_ROWS then break end
+        if n > #query and (attempts ~= '0' or not never_claimed) then
+            bytes = bytes + n
+            if bytes > OPEN_LOOK_BYTES then break end
+            if asks(call('HGET', key, 'q:' .. seq), query) then
+                if attempts ~= '0' then return seq end
+                never_claimed = seq
+            end
+        end
+    end
+    return never_claimed
+end
+
 verbs.complete = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, seq, lease, holder = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
@@ -47,7 +71,7 @@ verbs.complete = function(a)
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
     local by_text = args[a + 7] == 'deployed'
     if by_text or not got[2] or not asks(got[2], query) then
-        local found = find_held_text(topic, holder, query, answer)
+        local found = find_held_text(topic, holder, query, answer) or find_open_text(topic, query)
         if found then
             seq = found
             got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)

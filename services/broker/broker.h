@@ -68,6 +68,12 @@ bool store_seq_member(struct request *r, int64_t min, uint64_t *ret_seq) must_ch
  * 400 or 403 and returns false otherwise. *ret_name is the user's name. */
 bool store_on_behalf_of(struct request *r, struct str given, struct str *ret_name) must_check;
 
+enum wait_for { WAIT_FOR_OUTCOME, WAIT_FOR_CLAIM, WAIT_FOR_LOOKUP, WAIT_FOR_NR };
+
+/* The parameter Wait, 0 to WAIT_MAX_S seconds. Without it what is usual for that route, which is
+ * shorter for accounts of the deployed dialect. Answers 400 and returns false otherwise. */
+bool store_wait_param(struct request *r, enum wait_for what, uint64_t *ret_s) must_check;
+
 /* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. Answers
  * 400 and returns false otherwise. */
 bool store_models_param(struct request *r, struct str *ret_models) must_check;

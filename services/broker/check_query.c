@@ -135,7 +135,7 @@ void broker_check_query(struct request *r)
     struct str topic;
     uint64_t seq, wait_s;
     if (!store_topic_param(r, &topic) || !request_param_u64(r, "Seq", 1, INT32_MAX, 0, &seq) ||
-        !request_param_u64(r, "Wait", 0, WAIT_MAX_S, 60, &wait_s))
+        !store_wait_param(r, WAIT_FOR_OUTCOME, &wait_s))
         return;
     if (seq == 0) {
         respond_error(r, ERR_BAD_REQUEST, "Seq takes a whole number from 1.");

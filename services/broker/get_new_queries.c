@@ -143,8 +143,7 @@ void broker_get_new_queries(struct request *r)
 {
     struct str models, engine = request_param(r, "Engine");
     uint64_t wait_s;
-    if (!request_param_u64(r, "Wait", 0, WAIT_MAX_S, 100, &wait_s) ||
-        !store_models_param(r, &models))
+    if (!store_wait_param(r, WAIT_FOR_CLAIM, &wait_s) || !store_models_param(r, &models))
         return;
     if (engine.n > ENGINE_MAX_BYTES) {
         respond_error(r, ERR_BAD_REQUEST, "Engine must be at most 64 bytes.");

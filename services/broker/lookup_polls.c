@@ -111,7 +111,7 @@ static void on_poll_gone(struct request *r)
 void broker_get_new_lookup(struct request *r)
 {
     uint64_t wait_s;
-    if (!request_param_u64(r, "Wait", 0, WAIT_MAX_S, 0, &wait_s))
+    if (!store_wait_param(r, WAIT_FOR_LOOKUP, &wait_s))
         return;
     struct lookup_poll *poll = request_alloc(r, sizeof *poll);
     *poll = (struct lookup_poll){.r = r,

@@ -169,6 +169,17 @@ bool store_on_behalf_of(struct request *r, struct str given, struct str *ret_nam
     return true;
 }
 
+/* The deployed engine has one thread and looks for lookups between two polls; the deployed UI
+ * counts three waits of 30 s. */
+bool store_wait_param(struct request *r, enum wait_for what, uint64_t *ret_s)
+{
+    static const unsigned usual_s[2][WAIT_FOR_NR] = {
+        {[WAIT_FOR_OUTCOME] = 60, [WAIT_FOR_CLAIM] = 100, [WAIT_FOR_LOOKUP] = 0},
+        {[WAIT_FOR_OUTCOME] = 30, [WAIT_FOR_CLAIM] = 20, [WAIT_FOR_LOOKUP] = 0}};
+    return request_param_u64(r, "Wait", 0, WAIT_MAX_S, usual_s[r->account->is_deployed][what],
+                             ret_s);
+}
+
 bool store_models_param(struct request *r, struct str *ret_models)
 {
     struct str given = request_param(r, "Models");

@@ -261,7 +261,7 @@ bool authenticate(struct request *r)
 {
     if (r->route->roles == ROLES_NONE)
         return true;
-    uint64_t left_ms = blocks_left_ms(r->server->blocks, r);
+    uint64_t left_ms = blocks_left_ms(r->server->blocks, r, clock_mono_ms());
     if (left_ms > 0) {
         refuse_address(r, left_ms);
         return false;

@@ -185,9 +185,9 @@ void blocks_add(struct blocks *blocks, struct str address, uint64_t now_ms, uint
     blocks->list[at].until_ms = now_ms + ttl_ms;
 }
 
-uint64_t blocks_left_ms(struct blocks *blocks, struct request *r)
+uint64_t blocks_left_ms(struct blocks *blocks, struct request *r, uint64_t now_ms)
 {
-    uint64_t now_ms = r->server->loop->now_ms, left = 0;
+    uint64_t left = 0;
     struct buf name;
     if (blocks->n == 0)
         return 0;

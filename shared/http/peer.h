@@ -25,6 +25,6 @@ void blocks_destroy(struct blocks *blocks);
 /* Refuses `address` (a name, see buf_put_name) until `now_ms + ttl_ms`. */
 void blocks_add(struct blocks *blocks, struct str address, uint64_t now_ms, uint64_t ttl_ms);
 /* Milliseconds for which the request's address is refused; 0: it is not. */
-uint64_t blocks_left_ms(struct blocks *blocks, struct request *r);
+uint64_t blocks_left_ms(struct blocks *blocks, struct request *r, uint64_t now_ms);
 
 #endif

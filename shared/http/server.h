@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * server: HTTP on one loop: listening, accepting, routing, draining. One per thread, used on its
- * thread only; threads share the listening port (SO_REUSEPORT), not the server.
+ * server: HTTP on one loop: accepting, routing, draining. One per thread, used on its thread only;
+ * threads share the listening address (shared/http/listen.h), not the server.
  */
 #ifndef PARLEY_HTTP_SERVER_H
 #define PARLEY_HTTP_SERVER_H
@@ -58,14 +58,6 @@ struct server {
     size_t open_n;     /* requests and WebSockets between start and gone */
     struct websocket *websockets;
 };
-
-/* A bound and listening descriptor for "host:port" or "unix:/path". With `is_shared` several
- * threads may bind the same port. Port 0 takes a free one; *ret_port says which (0 for unix). */
-int server_listen(const char *address, bool is_shared, int *ret_port, char *reason,
-                  size_t reason_size) must_check;
-
-/* Is that such an address, as far as can be told without binding it? */
-bool server_check_address(const char *address) must_check;
 
 /* All is borrowed but `node_id`. `tables` ends with NULL, each table with a NULL path. The caller
  * sets `oidc` and `services` behind it. */

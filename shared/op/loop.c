@@ -3,8 +3,6 @@
  * which is no reason to end. */
 #include "shared/op/loop.h"
 
-#include "shared/base/clock.h"
-
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -22,7 +20,7 @@ static void on_wake_readable(h2o_socket_t *socket, const char *error)
 
 void loop_init(struct loop *loop)
 {
-    *loop = (struct loop){.h2o = h2o_evloop_create(), .now_ms = clock_mono_ms()};
+    *loop = (struct loop){.h2o = h2o_evloop_create()};
     loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (loop->wake_fd < 0)
         abort();
@@ -45,8 +43,7 @@ void loop_run(struct loop *loop)
     while (!loop->is_done) {
         uint64_t wait = deadlines_wait_ms(&loop->deadlines, clock_mono_ms(), MOST_WAIT_MS);
         h2o_evloop_run(loop->h2o, (int32_t)wait);
-        loop->now_ms = clock_mono_ms();
-        deadlines_run(&loop->deadlines, loop->now_ms);
+        deadlines_run(&loop->deadlines, clock_mono_ms());
         if (loop->on_turn_end != NULL)
             loop->on_turn_end(loop->turn_end_arg);
     }

@@ -2,11 +2,16 @@
  *
  * loop: one thread's event loop: libh2o's, plus deadlines, plus a hook at the end of every turn
  * (one round of events), where what the turn collected is sent. Everything hanging on a loop is
- * used on its thread only, but for loop_wake.
+ * used on its thread only, except loop_wake.
+ *
+ * A loop keeps no time of its own: a callback runs after the loop has slept, so what the clock said
+ * when the last turn began is old by then. Ask clock_mono_ms() (a read of shared memory, some 25
+ * ns).
  */
 #ifndef PARLEY_OP_LOOP_H
 #define PARLEY_OP_LOOP_H
 
+#include "shared/base/clock.h"
 #include "shared/op/deadline.h"
 
 #include <h2o.h>
@@ -14,7 +19,6 @@
 struct loop {
     h2o_loop_t *h2o;
     struct deadlines deadlines;
-    uint64_t now_ms; /* clock_mono_ms at the start of the turn */
     void (*on_turn_end)(void *arg);
     void *turn_end_arg;
     void (*on_wake)(void *arg); /* runs on the loop's thread after loop_wake */
@@ -35,9 +39,10 @@ void loop_finish(struct loop *loop);
 /* Makes `on_wake` run soon. Any thread, and async-signal-safe. */
 void loop_wake(struct loop *loop);
 
+/* Lets `d` expire once `after_ms` have passed from now, not from the start of the turn. */
 static inline void loop_set_deadline(struct loop *loop, struct deadline *d, uint64_t after_ms)
 {
-    deadline_set(&loop->deadlines, d, loop->now_ms + after_ms);
+    deadline_set(&loop->deadlines, d, clock_mono_ms() + after_ms);
 }
 static inline void loop_cancel_deadline(struct loop *loop, struct deadline *d)
 {

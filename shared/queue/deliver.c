@@ -85,7 +85,7 @@ void delivered_on_timer(struct deadline *deadline)
 void delivered_before_flush(struct queue *queue)
 {
     uint64_t window_ms = late_ms(queue) - soon_ms(queue);
-    if (queue->delivered_n > 0 && queue->delivered_timer.at_ms <= queue->loop->now_ms + window_ms)
+    if (queue->delivered_n > 0 && queue->delivered_timer.at_ms <= clock_mono_ms() + window_ms)
         queue_tell_delivered(queue);
 }
 

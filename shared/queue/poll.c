@@ -251,13 +251,13 @@ static void note_engine(struct queue *queue, struct str account, struct str engi
         if (strcmp(queue->engines[i].name, seen.name) == 0)
             return;
     if (queue->engine_n == ENGINES_MAX)
-        return; /* the others are told with the next sync */
+        return; /* it is noted with its next poll */
     memcpy(seen.info, info.at, info.n);
     seen.info[info.n] = 0;
     queue->engines[queue->engine_n++] = seen;
     /* Between two polls an engine is known by what was told of it alone, and lua/queue/ask.lua
      * refuses what nobody is there for: the first one after a silence is told at once. */
-    uint64_t now_ms = queue->loop->now_ms;
+    uint64_t now_ms = clock_mono_ms();
     if (queue->engine_ms == 0 || now_ms > queue->engine_ms + ENGINE_SILENCE_MS)
         queue_sync_soon(queue, 0);
     queue->engine_ms = now_ms;

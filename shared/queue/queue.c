@@ -15,7 +15,9 @@ enum {
     REAP_RETRY_MS = 1000,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
-    SYNC_ENTRIES_MAX = 400,
+    /* What one sync states; what is left is the next one's. */
+    SYNC_CLASSES_MAX = 300,
+    SYNC_ENGINES_MAX = 100,
 };
 
 uint32_t queue_hash(struct str s, uint64_t salt)
@@ -87,14 +89,14 @@ static void on_turn_lost(void *arg)
 void queue_sync_soon(struct queue *queue, uint64_t after_ms)
 {
     if (!deadline_is_set(&queue->sync_timer) ||
-        queue->sync_timer.at_ms > queue->loop->now_ms + after_ms)
+        queue->sync_timer.at_ms > clock_mono_ms() + after_ms)
         loop_set_deadline(queue->loop, &queue->sync_timer, after_ms);
 }
 
 void queue_reap_by(struct queue *queue, uint64_t after_ms)
 {
     if (!deadline_is_set(&queue->reap_timer) ||
-        queue->reap_timer.at_ms > queue->loop->now_ms + after_ms)
+        queue->reap_timer.at_ms > clock_mono_ms() + after_ms)
         loop_set_deadline(queue->loop, &queue->reap_timer, after_ms);
 }
 
@@ -132,14 +134,15 @@ static unsigned count_classes(const struct queue *queue)
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
             n += class->parked_n > 0 || class->is_told;
-    return n < SYNC_ENTRIES_MAX ? n : SYNC_ENTRIES_MAX;
+    return n < SYNC_CLASSES_MAX ? n : SYNC_CLASSES_MAX;
 }
 
+/* From where the last sync ended: each class has its turn, however many there are. */
 static void put_classes(struct queue *queue, unsigned n)
 {
-    for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL && n > 0;
-             class = class->next) {
+    for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++) {
+        struct poll_class *class = queue->classes[queue->sync_bucket];
+        for (; class != NULL && n > 0; class = class->next) {
             if (class->parked_n == 0 && !class->is_told)
                 continue;
             turn_put(queue->turn, (struct str){class->name, class->name_n});
@@ -147,6 +150,20 @@ static void put_classes(struct queue *queue, unsigned n)
             class->is_told = class->parked_n > 0;
             n--;
         }
+        if (class == NULL)
+            queue->sync_bucket = (queue->sync_bucket + 1) % CLASS_BUCKET_N;
+    }
+}
+
+static void put_engines(struct queue *queue)
+{
+    unsigned n = queue->engine_n < SYNC_ENGINES_MAX ? queue->engine_n : SYNC_ENGINES_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        turn_put(queue->turn, str_of(queue->engines[i].name));
+        turn_put(queue->turn, str_of(queue->engines[i].info));
+    }
+    queue->engine_n -= n;
+    memmove(queue->engines, queue->engines + n, queue->engine_n * sizeof *queue->engines);
 }
 
 static void on_sync_timer(struct deadline *deadline)
@@ -155,7 +172,7 @@ static void on_sync_timer(struct deadline *deadline)
     loop_set_deadline(queue->loop, &queue->sync_timer, queue->config.rescan_ms);
     if (!queue_is_up(queue) || queue->is_syncing)
         return;
-    queue->synced_ms = queue->loop->now_ms;
+    queue->synced_ms = clock_mono_ms();
     char info[160];
     int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
     queue->is_syncing = true;
@@ -167,13 +184,9 @@ static void on_sync_timer(struct deadline *deadline)
     unsigned class_n = count_classes(queue);
     turn_put_u64(queue->turn, class_n);
     put_classes(queue, class_n);
-    for (unsigned i = 0; i < queue->engine_n && class_n + i < SYNC_ENTRIES_MAX; i++) {
-        turn_put(queue->turn, str_of(queue->engines[i].name));
-        turn_put(queue->turn, str_of(queue->engines[i].info));
-    }
+    put_engines(queue);
     turn_end(queue->turn);
     queue->added_n = queue->done_n = 0;
-    queue->engine_n = 0;
 }
 
 /* --- reap, purge --------------------------------------------------------------------- */
@@ -206,7 +219,7 @@ static void on_reap_timer(struct deadline *deadline)
 
 void queue_before_flush(struct queue *queue)
 {
-    uint64_t now_ms = queue->loop->now_ms;
+    uint64_t now_ms = clock_mono_ms();
     if (!turn_is_collecting(queue->turn) || !queue_is_up(queue))
         return;
     delivered_before_flush(queue);

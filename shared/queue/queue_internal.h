@@ -46,6 +46,7 @@ struct queue {
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
     unsigned engine_n;
+    unsigned sync_bucket;           /* of classes: where the next sync begins */
     uint64_t engine_ms;             /* when one was noted last; 0: never */
     char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
     unsigned delivered_n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * watch.c - who waits for which outcome (queue.h). A callback may unwatch its own or any other
- * watch, so each round first collects whom to call by marking the list with its head. */
+ * watch.c - who waits for which outcome (queue.h): lists of watches, one for each hash of topic and
+ * Seq. A callback may watch, and unwatch its own or any other watch; see each_watch. */
 #include "shared/queue/queue_internal.h"
 
 static struct watch **bucket_of(struct queue *queue, struct str topic, uint64_t seq)
@@ -39,15 +39,15 @@ static bool is_for(const struct watch *watch, struct str topic, uint64_t seq)
     return watch->seq == seq && str_eq(watch->topic, topic);
 }
 
-/* Takes one matching watch after the other out of the bucket, so that callbacks may change it, and
- * puts those that stayed on back in. */
+/* Calls the watches of that query. While a callback runs, a place of our own stands in the list
+ * after its watch: whatever the callback takes out, the watch after that place is the next one. A
+ * place is of no query, so a round inside a callback passes over it. */
 static void each_watch(struct queue *queue, struct str topic, uint64_t seq,
                        const struct str *outcome)
 {
     struct watch **bucket = bucket_of(queue, topic, seq), *at = *bucket;
     while (at != NULL) {
         struct watch *next = at->next;
-        /* Unwatching `next` inside the callback would leave us on it: hold the place instead. */
         struct watch place = {.previous = at, .next = next, .seq = UINT64_MAX};
         if (!is_for(at, topic, seq)) {
             at = next;

@@ -70,7 +70,7 @@ static void lose(struct redis_conn *conn, const char *reason)
     conn->ac = NULL;
     if (conn->is_destroying)
         return;
-    if (was_up && conn->loop->now_ms - conn->up_since_ms > STEADY_MS)
+    if (was_up && clock_mono_ms() - conn->up_since_ms > STEADY_MS)
         conn->backoff_ms = 0;
     conn->backoff_ms = conn->backoff_ms == 0 ? BACKOFF_MIN_MS : conn->backoff_ms * 2;
     if (conn->backoff_ms > BACKOFF_MAX_MS)
@@ -147,7 +147,7 @@ static void on_greeted(void *arg, const redisReply *reply)
     }
     loop_cancel_deadline(conn->loop, &conn->retry);
     conn->state = CONN_UP;
-    conn->up_since_ms = conn->loop->now_ms;
+    conn->up_since_ms = clock_mono_ms();
     log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name));
     conn->events.on_connect(conn->events.arg);
 }

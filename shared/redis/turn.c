@@ -228,7 +228,7 @@ static void send_batch(struct turn *turn, struct batch *batch)
     turn->sent = batch;
     turn->in_flight_n++;
     batch->deadline.on_expire = on_batch_late;
-    uint64_t now_ms = turn->loop->now_ms;
+    uint64_t now_ms = clock_mono_ms();
     turn->moved_ms =
         (turn->moved_ms > now_ms ? turn->moved_ms : now_ms) + batch->wire.n / BYTES_A_MS;
     loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + ANSWER_MAX_MS);

@@ -2,7 +2,7 @@
 //
 // Contract section 3: POST /api/give-new-answer, with and without Next.
 import assert from 'node:assert/strict';
-import { assertMembers, assertProblem, assertTimestamp, eventually, newTopic, suite } from '../support/harness.mjs';
+import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newTopic, suite } from '../support/harness.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -212,8 +212,8 @@ suite('give-new-answer', {}, ({ test, cluster }) => {
 });
 
 suite('late answers', { args: ['--lease-seconds', '1', '--rescan-seconds', '1'] }, ({ test, cluster }) => {
-  const isOpen = (Topic) =>
-    eventually(async () => (await cluster.check({ Topic, detail: true })).Status === 'Open', { what: 'the lease runs out' });
+  const isOpen = (Topic, Seq = 1) =>
+    eventually(async () => (await cluster.check({ Topic, Seq, detail: true })).Status === 'Open', { what: 'the lease runs out' });
 
   test('a late answer is taken while nobody else holds the query', async () => {
     const { Topic } = await cluster.add();
@@ -229,6 +229,21 @@ suite('late answers', { args: ['--lease-seconds', '1', '--rescan-seconds', '1'] 
     await isOpen(Topic);
     assert.equal((await cluster.answer({ Topic, Seq: 1 })).Status, 'Done');
   });
+
+  for (const as of ['Inference_1', 'Inference_D']) {
+    test(`a late answer of ${as} with a Seq of its own counting is taken by its text`, async () => {
+      const Query = 'What is the meaning of life?';
+      const { Topic } = await cluster.add({ Query: 'A first question, answered long ago' });
+      await cluster.claim({ as: 'Inference_2' });
+      await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Query: 'A first question, answered long ago' });
+      const waiter = cluster.checkOpen({ Topic, Seq: (await cluster.add({ Topic, Query })).Seq, wait: 30 });
+      await cluster.claim({ as });
+      await isOpen(Topic, 2);
+      assert.equal((await cluster.answer({ as, Topic, Seq: 1, Query, Think: [], Answer: ['late'] })).Seq, 2);
+      assert.deepEqual(assertOk(await waiter.response).Answer, ['late']);
+      assertProblem(await cluster.answerRaw({ as, Topic, Seq: 1, Query: 'Another text altogether', Think: [] }), 409, 'query_mismatch');
+    });
+  }
 
   test('a late answer is refused once another engine holds the query: 409 lease_lost', async () => {
     const { Topic } = await cluster.add();

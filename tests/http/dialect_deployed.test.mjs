@@ -156,3 +156,47 @@ suite('deployed frontends', {}, ({ test, cluster }) => {
     assert.deepEqual(assertOk(await waiter.response).Answer, ['Take a day off.']);
   });
 });
+
+suite('how long deployed clients wait that do not say', { sweep: false }, ({ test, cluster }) => {
+  const open = (route, as, query) => cluster.open('GET', `/api/${route}`, { as, query, timeout: 50_000 });
+  const held = (opened) => {
+    let isHeld = true;
+    opened.response.finally(() => (isHeld = false)).catch(() => {});
+    return () => isHeld;
+  };
+  const timed = async ({ response }, began = performance.now()) => [assertOk(await response), performance.now() - began];
+
+  // One test of 30 s: nothing short of waiting shows when a request that is held ends by itself.
+  test('an engine waits for 20 s, a frontend for 30 s, those of the plain dialect for longer', async () => {
+    const { Topic, Seq } = await cluster.add();
+    await cluster.claim({ as: 'Inference_2' });
+    const engine = open('get-new-queries', 'Inference_1');
+    const isEngineHeld = held(engine);
+    const plain = open('check-query', 'Frontend_1', { Topic, Seq });
+    const isFrontendHeld = held(plain);
+    const check = timed(open('check-query', 'Frontend_D', { Topic, Seq }));
+    const [claim, engineMs] = await timed(open('get-new-queries', 'Inference_D'));
+    assert.deepEqual(claim, EMPTY);
+    assert.ok(engineMs >= 19_998, `an engine that asked for nothing else was answered after ${engineMs} ms`);
+    const [{ Answer }, frontendMs] = await check;
+    assert.equal(Answer, null);
+    assert.ok(frontendMs >= 29_998, `a frontend that asked for nothing else was answered after ${frontendMs} ms`);
+    assert.ok(isEngineHeld() && isFrontendHeld(), 'the plain dialect waits on');
+    await cluster.answer({ as: 'Inference_2', Topic, Seq });
+    assert.deepEqual(assertOk(await plain.response).Answer, ['42']);
+    engine.abort();
+  });
+
+  test('what they say counts', async () => {
+    const { Topic, Seq } = await cluster.add({ as: 'Frontend_D' });
+    const check = open('check-query', 'Frontend_D', { Topic, Seq, Wait: 31 });
+    const isHeld = held(check);
+    assert.equal((await cluster.check({ as: 'Frontend_D', Topic, Seq, wait: 0 })).Answer, null);
+    assertProblem(await cluster.checkRaw({ as: 'Frontend_D', Topic, Seq, wait: 121 }), 400);
+    assertProblem(await cluster.claimRaw({ as: 'Inference_D', wait: 121 }), 400);
+    assert.equal((await cluster.claim({ as: 'Inference_D' })).Topic, Topic);
+    assert.ok(isHeld());
+    await cluster.answer({ as: 'Inference_D', Topic, Seq, Think: [] });
+    assert.deepEqual(assertOk(await check.response).Answer, ['42']);
+  });
+});

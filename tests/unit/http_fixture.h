@@ -8,6 +8,7 @@
 #ifndef PARLEY_TESTS_UNIT_HTTP_FIXTURE_H
 #define PARLEY_TESTS_UNIT_HTTP_FIXTURE_H
 
+#include "shared/http/listen.h"
 #include "shared/http/respond.h"
 #include "shared/http/server.h"
 
@@ -75,8 +76,10 @@ static inline void fixture_start(const struct server_config *config, const struc
     metrics_register(&fixture.metrics);
     fixture.loop.on_wake = fixture_on_wake;
     server_init(&fixture.server, &fixture.loop, config, NULL, &fixture.metrics, tables, "n1");
-    int fd = server_listen("127.0.0.1:0", false, &fixture.port, reason, sizeof reason);
-    assert_true(fd >= 0);
+    struct listen_place place;
+    int fd;
+    assert_true(listen_open("127.0.0.1:0", 1, &fd, &place, reason, sizeof reason));
+    fixture.port = place.port;
     server_start(&fixture.server, fd);
     assert_int_equal(pthread_create(&fixture.thread, NULL, fixture_run_loop, NULL), 0);
 }

@@ -188,8 +188,7 @@ static void a_list_is_checked_before_it_is_used(void **state)
 static uint64_t left_ms(struct blocks *blocks, const char *peer, uint64_t now_ms)
 {
     begin(peer, "");
-    loop.now_ms = now_ms;
-    uint64_t left = blocks_left_ms(blocks, &request);
+    uint64_t left = blocks_left_ms(blocks, &request, now_ms);
     h2o_mem_clear_pool(&h2o.pool);
     return left;
 }

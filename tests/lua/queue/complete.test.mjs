@@ -114,6 +114,77 @@ scripts('complete', ({ cases }) => {
       after: { 't:t': { ...topicOf(['D', 'D', 'P 7 1 E 3']), 'a:1': STORED, 'a:2': stored, 'l:7': '1 2 3' } },
     },
     { name: 'a Seq that is off, and another engine holds that text', before: pending({ by: 'F' }), call: complete({ seq: 9 }), reply: 'missing' },
+    ...['', 'deployed'].flatMap((dialect) => [
+      {
+        name: `race: the lease ended, Seq is off${dialect && ', deployed'}: the Open row with that text is meant`,
+        before: { ...open, 't:t': topicOf([undefined], { open: openOf([1, 1]) }) },
+        call: complete({ seq: 9, lease: '7', dialect }),
+        reply: ok(),
+        after: { ...notOpen, 't:t': { ...topicOf(['D']), 'a:1': stored, open: '' } },
+      },
+      {
+        name: `race: the lease ended, Seq is that of another text${dialect && ', deployed'}: the Open row with its own text is meant`,
+        before: { ...open, 't:t': topicOf(['D', undefined], { 'a:1': STORED, open: openOf([2, 1]) }) },
+        call: complete({ seq: 1, query: 'Q2', dialect }),
+        reply: ok(2),
+        after: { ...notOpen, 't:t': { ...topicOf(['D', 'D']), 'a:1': STORED, 'a:2': stored, open: '' } },
+      },
+      {
+        name: `race: the lease ended, several rows are Open with that text${dialect && ', deployed'}: the lowest that was claimed before`,
+        before: {
+          ...open,
+          't:t': topicOf([undefined, undefined, undefined], { query: () => 'Q', open: openOf([1, 0], [2, 1], [3, 1]) }),
+          waiting: { 'Frontend_1 alice': '3' },
+          meta: { lease: '7', depth: '3', vt: '0' },
+        },
+        call: complete({ seq: 9, query: 'Q', dialect }),
+        reply: ok(2),
+        after: {
+          't:t': {
+            ...topicOf([undefined, undefined, undefined], { query: () => 'Q' }),
+            's:2': 'D',
+            'a:2': stored,
+            open: openOf([1, 0], [3, 1]),
+          },
+          waiting: { 'Frontend_1 alice': 2 },
+          meta: { lease: 7, depth: 2, vt: '0.000000' },
+        },
+      },
+      {
+        name: `race: the lease ended, and so did the node that handed it over${dialect && ', deployed'}: the lowest Open row, no attempt was counted`,
+        before: { ...open, 't:t': topicOf([undefined]) },
+        call: complete({ seq: 9, dialect }),
+        reply: ok(),
+        after: { ...notOpen, 't:t': { ...topicOf(['D']), 'a:1': stored, open: '' } },
+      },
+      {
+        name: `a row that it holds is meant rather than an Open one${dialect && ', deployed'}`,
+        before: {
+          ...open,
+          't:t': topicOf([undefined, 'P 7 2 E 1'], { query: () => 'Q', open: openOf([1, 1]) }),
+          leases: zset({ '7 t': LATER }),
+        },
+        call: complete({ seq: 9, query: 'Q', dialect }),
+        reply: ok(2),
+        after: {
+          't:t': { ...topicOf([undefined, 'D'], { query: () => 'Q', open: openOf([1, 1]) }), 'a:2': stored },
+          leases: null,
+        },
+      },
+      {
+        name: `race: the answer that was taken late comes twice${dialect && ', deployed'}: the same, and another Open row with that text waits on`,
+        before: { ...open, 't:t': topicOf(['D', undefined], { query: () => 'Q', 'a:1': STORED, open: openOf([2, 1]) }) },
+        call: complete({ seq: 9, query: 'Q', dialect }),
+        reply: 'same\n1\n1500',
+      },
+      {
+        name: `the end of a text is not a text${dialect && ', deployed'}, of an Open row neither`,
+        before: { ...open, 't:t': topicOf([undefined], { query: () => 'a "Q1', open: openOf([1, 1]) }) },
+        call: complete({ seq: 9, dialect }),
+        reply: dialect ? 'mismatch' : 'missing',
+      },
+    ]),
+    { name: 'an answer to what has failed, with a Seq that is off', before: { 't:t': topicOf(['F "tired"']) }, call: complete({ seq: 9 }), reply: 'missing' },
     {
       name: 'deployed: of equal texts the lowest Pending one, whatever Seq says',
       before: { ...three([undefined, 'P 7 1 E 3', 'P 7 1 E 3']), 't:t': topicOf(['D', 'P 7 1 E 3', 'P 7 1 E 3'], { query: () => 'Q1', 'l:7': '1 2 3', 'a:1': STORED }) },
