@@ -264,7 +264,7 @@ static enum put_outcome run_job(struct collection *c, const char *job, struct bu
         enum pipeline_outcome ran = pipeline_run(p, STR(""), str_of(job));
         if (ran == PIPELINE_DONE)
             return PUT_INDEXED;
-        if (ran == PIPELINE_FAILED) {
+        if (ran == PIPELINE_FAILED || ran == PIPELINE_DELAYED) {
             buf_put(reason, buf_str(&p->reason));
             return PUT_FAILED;
         }

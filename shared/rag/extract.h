@@ -57,7 +57,7 @@ enum extract_kind extract_kind_named(struct str word);
     X(CRASHED,        "The document broke the program that reads it: it is damaged or needs too much memory.") \
     X(STOPPED,        "The reading was stopped.")                                                 \
     X(NO_PDFTOTEXT,   "PDF cannot be read here: pdftotext (package poppler-utils) is not installed.") \
-    X(NO_CHILD,       "The document cannot be read at the moment: no process can be started for it.")
+    X(NO_CHILD,       "The document cannot be read at the moment: no process can be started for it. It waits and is tried again.")
 /* clang-format on */
 
 enum extract_fault {
