@@ -25,7 +25,7 @@ enum {
     RATIO_FROM_BYTES = 1 << 20, /* small parts of one repeated letter are no danger */
     PART_MAX_BYTES = 64 << 20,
     TAG_MAX_BYTES = 1 << 20,
-    TAG_ATTRIBUTES_MAX = 1024,
+    TAG_ATTRIBUTES_MAX = 256, /* Word's first tag has about 40 */
 };
 static const zip_uint64_t total_max_bytes = (zip_uint64_t)1 << 30;
 
