@@ -8,6 +8,7 @@
 #include "services/indexer/collection.h"
 
 #include "shared/base/json.h"
+#include "shared/base/shown.h"
 #include "shared/queue/lines.h"
 #include "shared/rag/extract.h"
 
@@ -135,13 +136,13 @@ static void make_id(char id[DOC_ID_BYTES + 1])
     str_hex(random, sizeof random, id);
 }
 
-/* The name as people see it: the last segment, as a JSON string of clean UTF-8. */
+/* The name as people see it: the last segment, as a JSON string. */
 static void put_filename(struct buf *json, const char *name)
 {
     const char *slash = strrchr(name, '/');
     struct buf clean;
     buf_init(&clean, FILE_NAME_MAX_BYTES * 3);
-    extract_put_clean(&clean, str_of(slash == NULL ? name : slash + 1));
+    buf_put_shown(&clean, str_of(slash == NULL ? name : slash + 1));
     buf_put_json(json, buf_str(&clean));
     buf_fini(&clean);
 }

@@ -44,8 +44,8 @@ bool vectors_parse_mode(struct str name, enum vectors_mode *ret_mode)
 
 const char *pipeline_outcome_name(enum pipeline_outcome outcome)
 {
-    static const char *const names[PIPELINE_NR] = {"done",   "failed", "released", "cut",
-                                                   "passed", "delayed", "lost", "none"};
+    static const char *const names[PIPELINE_NR] = {"done",   "failed",  "released", "cut",
+                                                   "passed", "delayed", "lost",     "none"};
     return names[outcome];
 }
 
@@ -114,8 +114,7 @@ static enum pipeline_outcome end(struct pipeline *p, struct str verb, struct str
 static enum pipeline_outcome delay(struct pipeline *p)
 {
     char digits[24];
-    int n = snprintf(digits, sizeof digits, "%llu",
-                     (unsigned long long)p->settings->lease_ms / 3);
+    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)p->settings->lease_ms / 3);
     return end(p, STR("job_release"), (struct str){digits, (size_t)n}, PIPELINE_DELAYED);
 }
 
@@ -174,8 +173,8 @@ enum pipeline_outcome pipeline_run(struct pipeline *p, struct str entry, struct 
         (void)stage_refuse(p, "Something broke on our side before the document was indexed.");
         outcome = PIPELINE_FAILED;
     }
-    bool has_reason = outcome == PIPELINE_FAILED || outcome == PIPELINE_PASSED ||
-                      outcome == PIPELINE_DELAYED;
+    bool has_reason =
+        outcome == PIPELINE_FAILED || outcome == PIPELINE_PASSED || outcome == PIPELINE_DELAYED;
     log_write(has_reason ? LOG_WARN : LOG_INFO, "indexing ended", LOG_STR("job", id),
               LOG_S("outcome", pipeline_outcome_name(outcome)),
               LOG_STR("reason", has_reason ? buf_str(&p->reason) : STR("")));

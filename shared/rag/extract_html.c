@@ -244,8 +244,8 @@ static iconv_t open_charset(struct str html)
 {
     char name[CHARSET_MAX_BYTES + 1];
     struct str charset = extract_find_charset(html), wide = {charset.at, 5};
-    bool is_wide = charset.n >= 5 &&
-                   (str_eq_nocase(wide, STR("utf-1")) || str_eq_nocase(wide, STR("utf-3")));
+    bool is_wide =
+        charset.n >= 5 && (str_eq_nocase(wide, STR("utf-1")) || str_eq_nocase(wide, STR("utf-3")));
     if (charset.n == 0 || is_wide)
         return (iconv_t)-1;
     memcpy(name, charset.at, charset.n);

@@ -131,9 +131,8 @@ static void close_named(struct tidy *t, struct str name)
 static void close_before(struct tidy *t, struct str name)
 {
     static const char *const kinds[][4] = {
-        {"p", NULL},        {"li", NULL},           {"dt", "dd", NULL},
-        {"td", "th", NULL}, {"option", NULL},       {"tr", NULL},
-        {"rt", "rp", NULL}, {"thead", "tbody", "tfoot", NULL},
+        {"p", NULL},      {"li", NULL}, {"dt", "dd", NULL}, {"td", "th", NULL},
+        {"option", NULL}, {"tr", NULL}, {"rt", "rp", NULL}, {"thead", "tbody", "tfoot", NULL},
     };
     static const char *const cells[] = {"td", "th", NULL};
     if (t->open_n > 0 && str_eq(name, STR("tr")) &&
@@ -255,9 +254,9 @@ static void skip_raw(struct tidy *t, struct str name)
 
 static void start_tag(struct tidy *t)
 {
-    static const char *const voids[] = {"area",  "base",  "basefont", "br",     "col",   "embed",
-                                        "frame", "hr",    "img",      "input",  "isindex", "link",
-                                        "meta",  "param", "source",   "track",  "wbr",   NULL};
+    static const char *const voids[] = {"area",  "base",  "basefont", "br",    "col",     "embed",
+                                        "frame", "hr",    "img",      "input", "isindex", "link",
+                                        "meta",  "param", "source",   "track", "wbr",     NULL};
     static const char *const raws[] = {"script", "style", NULL};
     struct attributes kept = {.are_there = {false}};
     bool is_empty;

@@ -430,8 +430,7 @@ int main(void)
         cmocka_unit_test(a_page_loses_the_clutter_of_its_site),
         cmocka_unit_test(a_page_of_another_encoding_is_read),
         cmocka_unit_test(the_encoding_that_a_page_names_is_found),
-        cmocka_unit_test(
-            a_page_that_is_made_to_take_long_is_read_in_the_time_of_its_size),
+        cmocka_unit_test(a_page_that_is_made_to_take_long_is_read_in_the_time_of_its_size),
         cmocka_unit_test(a_page_loads_nothing_and_knows_no_entities_of_its_own),
         cmocka_unit_test(a_deep_page_is_no_danger),
         cmocka_unit_test(a_pdf_of_300_pages_is_read_whole),

@@ -84,8 +84,9 @@ static size_t count_in(const char *begin, const char *before, const char *after,
 
 static void a_page_has_no_tag_of_many_attributes_whatever_hides_them(void **state)
 {
-    static const char *const begins[] = {"<p ", "<!-- \" --><p ", "<script>'</script><p a=\">\" ",
-                                         "<p x='<!--' ", "<title><p ", "<p\n/"};
+    static const char *const begins[] = {
+        "<p ",          "<!-- \" --><p ", "<script>'</script><p a=\">\" ",
+        "<p x='<!--' ", "<title><p ",     "<p\n/"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         assert_int_equal(count_in(begins[i], "a", "=1 ", 300000, "="), 0);
     assert_int_equal(count_in("<p ", "hidden=h", " ", 200000, "="), 0); /* it is never closed */
