@@ -2,7 +2,8 @@
 -- indexer may come back: then it is that one's again. It is an indexer's regular look, so it also moves what was
 -- given back for later and is due to where jobs wait for their turn, and mends turns.
 -- KEYS: jobs stream, job:<job> hash, delayed_jobs; include/job_queue.lua.  ARGV: consumer, idle ms.
--- Returns: entry/job (to be begun) | none.  Wakes: an indexer, when a job enters the stream.  Repeatable: it is this consumer's then.
+-- Returns: entry/job (to be begun) | none.  Wakes: an indexer, when a job enters the stream.
+-- Repeatable: it is this consumer's then.
 local STEAL_STEPS = 1000
 
 verbs.job_steal = function(a)
