@@ -24,6 +24,7 @@ local verbs = {}
 -- A function of Lua has at most 200 locals at a time: these names end with their block.
 do
 --- include lua/include/limit.lua
+--- include lua/include/job_queue.lua
 --- include lua/include/documents.lua
 --- include lua/documents/admit.lua
 --- include lua/documents/upload.lua

@@ -6,12 +6,13 @@
 -- Stops this race: an indexer reads the entry of a job that runs already, past the stream or because
 --   another one took it over and was quicker. Only job_steal's word takes a running job away, or, past the
 --   stream where no indexer may ever have read its entry, that nothing was heard of it for so long.
--- KEYS: job:<job>, doc:<doc> hashes, jobs stream, waiting_jobs, recent_jobs:<space>, trash; meta.
+-- KEYS: job:<job>, doc:<doc> hashes, jobs stream, waiting_jobs, recent_jobs:<space>, trash; meta;
+--   include/job_queue.lua.
 -- ARGV: entry ('' for none), job, consumer, idle ms (only without an entry: after so long it is taken over).
 -- Returns: ok/lease/attempt/doc/space/stage/kind/filename (JSON)/size/is_reindex/chars/blocks (0: to be
 --   parsed) | gone (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are
 --   used up: FAILED)
--- Wakes: watching nodes, when it is spent.  Repeatable: yes.
+-- Wakes: watching nodes, when it is spent; an indexer, if its space has another job.  Repeatable: yes.
 
 -- The group of indexers, which the first of them needs; without one XCLAIM is an error.
 local function ensure_group()
@@ -57,10 +58,8 @@ verbs.job_begin = function(a)
         return 'spent'
     end
     ensure_group()
-    if j.entry == '' then -- it waited outside the stream
-        call('ZREM', P .. 'waiting_jobs', job)
-        j.entry = put_entry(job)
-    end
+    if j.status == 'QUEUED' then leave_queue(j.space, job) end
+    if j.entry == '' then j.entry = put_entry(job) end -- it waited outside the stream
     local lease = next_lease()
     local blocks = tonumber(call('HGET', P .. 'doc:' .. j.doc, 'blocks'))
     call('HSET', j.key, 'status', 'RUNNING', 'stage', blocks > 0 and 'CHUNK' or 'PARSE', 'progress', 0,

@@ -6,7 +6,7 @@
 verbs.job_pass = function(a)
     local j = held_job(args[a], args[a + 1])
     if not j then return 'lost' end
-    queue_again(j, '')
+    take_back(j)
     call('ZADD', P .. 'waiting_jobs', now_text, j.id)
     tell_watchers(j.space, j.id, j.doc, 'index_progress', j.stage, 0, args[a + 2])
     return 'ok'

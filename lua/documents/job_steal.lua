@@ -1,12 +1,16 @@
 -- job_steal: takes over one job whose indexer was not heard of for so long. Until the thief begins it, its
--- indexer may come back: then it is that one's again.
--- KEYS: jobs stream, job:<job> hash.  ARGV: consumer, idle ms.
--- Returns: entry/job (to be begun) | none.  Wakes: nobody.  Repeatable: it is this consumer's then.
+-- indexer may come back: then it is that one's again. It is an indexer's regular look, so it also moves what was
+-- given back for later and is due to where jobs wait for their turn, and mends turns.
+-- KEYS: jobs stream, job:<job> hash, delayed_jobs; include/job_queue.lua.  ARGV: consumer, idle ms.
+-- Returns: entry/job (to be begun) | none.  Wakes: an indexer, when a job enters the stream.
+-- Repeatable: it is this consumer's then.
 local STEAL_STEPS = 1000
 
 verbs.job_steal = function(a)
     local consumer, idle_ms, from = args[a], args[a + 1], '0-0'
     ensure_group()
+    queue_due_jobs()
+    mend_turns()
     for _ = 1, STEAL_STEPS do
         local got = call('XAUTOCLAIM', P .. 'jobs', GROUP, consumer, idle_ms, from, 'COUNT', 1)
         local taken = got[2][1]

@@ -6,7 +6,8 @@
 -- that parsed it. While a document that is searched gets new bytes, its pack goes on pointing into the
 -- text that it was made of: that one is kept as `old_text` until the next pack is in place.
 --
--- A job is a hash job:<job> and one entry of the stream `jobs`:
+-- A job is a hash job:<job>, and one entry of the stream `jobs` while it runs and while it is its space's next
+-- one (include/job_queue.lua says where it waits before that):
 --   QUEUED -> RUNNING (a lease, an attempt) -> DONE | FAILED; CANCELLED when its document goes or gets
 --   other bytes. RUNNING -> QUEUED when it is released; RUNNING -> RUNNING with a new lease when
 --   its indexer died and another one took its entry.
@@ -18,7 +19,6 @@ local JOB_ATTEMPTS = 3
 local JOB_SHOWN_MS, JOBS_SHOWN = 3600000, 200
 local UNFINISHED_MS = 1e12    -- unfinished jobs stand behind all finished ones in recent_jobs
 local TRASH_MAX, TRASH_N = 1000, 100
-local GROUP = 'indexers'
 -- What one element of a vector set takes besides its vector, which is an int8 per number: its name, its node
 -- and its links. Redis's page on the memory of vector sets tells M * 2 + M * 0.33 pointers of links, with M = 16;
 -- the whole was measured (used_memory of Redis 8.0: 815 to 837 for 4 to 1,024 numbers).
@@ -178,25 +178,17 @@ local function list_job(space, job, is_over)
     call('ZREMRANGEBYRANK', key, 0, -JOBS_SHOWN - 1)
 end
 
-local function put_entry(job)
-    return call('XADD', P .. 'jobs', '*', 'job', job)
-end
-local function drop_entry(entry)
-    if entry == '' then return end
-    call('XACK', P .. 'jobs', GROUP, entry)
-    call('XDEL', P .. 'jobs', entry)
-end
-
 local function start_job(space, doc, job, stage, is_reindex)
     call('HSET', P .. 'job:' .. job, 'doc', doc, 'space', space, 'status', 'QUEUED', 'stage', stage, 'progress', 0,
          'error', '', 'attempt', 0, 'lease', '', 'is_reindex', is_reindex and 1 or 0, 'created', now_text,
-         'updated', now_text, 'entry', put_entry(job), 'consumer', '', 'stolen', '', 'digest', '', 'vectors_n', 0)
+         'updated', now_text, 'entry', '', 'consumer', '', 'stolen', '', 'digest', '', 'vectors_n', 0)
+    queue_job(space, job, now_text)
     list_job(space, job, false)
 end
 
 local function job_of(job)
     local j = fields(P .. 'job:' .. job, 'doc', 'space', 'status', 'stage', 'attempt', 'lease', 'is_reindex', 'entry',
-                     'consumer', 'stolen', 'digest', 'vectors_n')
+                     'consumer', 'stolen', 'digest', 'vectors_n', 'created')
     j.id, j.key = job, P .. 'job:' .. job
     j.is_open = j.status == 'QUEUED' or j.status == 'RUNNING'
     return j
@@ -216,12 +208,12 @@ local function trash_job_elements(j)
     trash_elements(j.space, j.digest, j.doc, j.lease, j.vectors_n)
 end
 
--- A job that runs is given back: it waits under that new entry, the attempt not counted.
-local function queue_again(j, entry)
+-- A job that runs is given back, the attempt not counted. Where it waits is the caller's: queue_job, or a zset.
+local function take_back(j)
     trash_job_elements(j)
     drop_entry(j.entry)
     call('HSET', j.key, 'status', 'QUEUED', 'lease', '', 'attempt', format('%d', j.attempt - 1), 'progress', 0,
-         'consumer', '', 'stolen', '', 'digest', '', 'vectors_n', 0, 'entry', entry, 'updated', now_text)
+         'consumer', '', 'stolen', '', 'digest', '', 'vectors_n', 0, 'entry', '', 'updated', now_text)
     call('HSET', P .. 'doc:' .. j.doc, 'status', 'QUEUED', 'updated', now_text)
     list_job(j.space, j.id, false)
 end
@@ -250,7 +242,7 @@ local function retire_job(job, reason)
     local j = job_of(job)
     if j.is_open then
         drop_entry(j.entry)
-        call('ZREM', P .. 'waiting_jobs', job)
+        if j.status == 'QUEUED' then leave_queue(j.space, job) end
         trash_job_elements(j)
         call('HSET', j.key, 'status', 'CANCELLED', 'updated', now_text)
         call('ZREM', P .. 'recent_jobs:' .. j.space, job)

@@ -8,6 +8,7 @@
 #include "services/indexer/collection.h"
 
 #include "shared/base/json.h"
+#include "shared/base/shown.h"
 #include "shared/queue/lines.h"
 #include "shared/rag/extract.h"
 
@@ -135,13 +136,13 @@ static void make_id(char id[DOC_ID_BYTES + 1])
     str_hex(random, sizeof random, id);
 }
 
-/* The name as people see it: the last segment, as a JSON string of clean UTF-8. */
+/* The name as people see it: the last segment, as a JSON string. */
 static void put_filename(struct buf *json, const char *name)
 {
     const char *slash = strrchr(name, '/');
     struct buf clean;
     buf_init(&clean, FILE_NAME_MAX_BYTES * 3);
-    extract_put_clean(&clean, str_of(slash == NULL ? name : slash + 1));
+    buf_put_shown(&clean, str_of(slash == NULL ? name : slash + 1));
     buf_put_json(json, buf_str(&clean));
     buf_fini(&clean);
 }
@@ -264,7 +265,7 @@ static enum put_outcome run_job(struct collection *c, const char *job, struct bu
         enum pipeline_outcome ran = pipeline_run(p, STR(""), str_of(job));
         if (ran == PIPELINE_DONE)
             return PUT_INDEXED;
-        if (ran == PIPELINE_FAILED) {
+        if (ran == PIPELINE_FAILED || ran == PIPELINE_DELAYED) {
             buf_put(reason, buf_str(&p->reason));
             return PUT_FAILED;
         }

@@ -3,7 +3,8 @@
  *
  * One round: is it time to look for jobs of the dead, and for such as no other indexer could read,
  * then take one if there is; else wait for a new job, but not past the next look. So a look is not
- * put off by a stream that is never empty. The group is made where Redis says that there is none:
+ * put off by a stream that is never empty, nor the stream by what a look finds: a job of each in
+ * turn. The group is made where Redis says that there is none:
  * at the very first start, and after Redis lost its data. */
 #include "services/indexer/indexer.h"
 
@@ -20,6 +21,7 @@ enum {
     SWEEP_N = 200,
     NAME_BYTES = 24,
     PAUSE_MS = 200,
+    DELAYED_PAUSE_MS = 1000,
     CONSUMER_IDLE_MS = 24 * 3600 * 1000,
 };
 
@@ -104,8 +106,11 @@ static void run(struct worker *w, struct str entry, struct str id)
         return;
     memcpy(copies[0], entry.at, entry.n);
     memcpy(copies[1], id.at, id.n);
-    (void)pipeline_run(&w->pipeline, (struct str){copies[0], entry.n},
-                       (struct str){copies[1], id.n});
+    /* What other documents need is missing as well, most likely: without the pause a long queue
+     * would be read from Redis at full speed, for nothing. */
+    if (pipeline_run(&w->pipeline, (struct str){copies[0], entry.n},
+                     (struct str){copies[1], id.n}) == PIPELINE_DELAYED)
+        sync_pause(w->pipeline.sync, DELAYED_PAUSE_MS);
 }
 
 /* Takes over one job whose indexer was not heard of for a lease; true when there was one. */
@@ -188,10 +193,11 @@ static void *work(void *arg)
     drop_old_consumers(w);
     while (!is_stopping(w)) {
         if (clock_mono_ms() >= w->look_ms) {
-            if (steal(w) || take_waiting(w))
-                continue;
-            w->look_ms = clock_mono_ms() + every_ms;
-            sweep(w);
+            /* After each of them comes one of the stream, so that many of them hold up nobody. */
+            if (!steal(w) && !take_waiting(w)) {
+                w->look_ms = clock_mono_ms() + every_ms;
+                sweep(w);
+            }
         }
         if (!wait_for_job(w) && !is_stopping(w))
             sync_pause(w->pipeline.sync, PAUSE_MS);

@@ -12,6 +12,7 @@
 #include "services/indexer/progress.h"
 
 #include "shared/base/log.h"
+#include "shared/base/shown.h"
 #include "shared/rag/extract.h"
 
 #include <errno.h>
@@ -59,6 +60,16 @@ static bool complain(const char *line)
 
 /* --- settings ------------------------------------------------------------------------------- */
 
+static bool is_all_seen(struct str name)
+{
+    struct buf shown;
+    buf_init(&shown, name.n * 3);
+    buf_put_shown(&shown, name);
+    bool is_same = str_eq(buf_str(&shown), name);
+    buf_fini(&shown);
+    return is_same;
+}
+
 static bool check_settings(struct ingest *in)
 {
     const struct config *c = &in->config;
@@ -69,6 +80,9 @@ static bool check_settings(struct ingest *in)
         return complain("--collection is missing: the collection to fill");
     if (strlen(collection) > COLLECTION_NAME_MAX_BYTES || !str_is_utf8(str_of(collection)))
         return complain("--collection takes 1 to 64 bytes of UTF-8");
+    if (!is_all_seen(str_of(collection)))
+        return complain("--collection holds a character that nobody sees, such as a control "
+                        "character or a mark of direction: leave it out");
     if (base != NULL && ((strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0) ||
                          strlen(base) > 1024 || !str_is_utf8(str_of(base))))
         return complain("--base-url takes a URL such as https://example.org/handbook");

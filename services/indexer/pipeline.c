@@ -8,6 +8,7 @@
  *                                  |
  *        ERR_FAILED  a reason for people            --> job_fail    --> FAILED
  *        ERR_FILE_TYPE  a program is missing here   --> job_pass    --> PASSED
+ *        ERR_BUSY  no process can be started here   --> job_release --> DELAYED
  *        ERR_DRAINING  the process stops            --> job_release --> RELEASED
  *        ERR_LEASE_LOST  deleted, or another's      --> (nothing)   --> LOST
  *        ERR_REDIS_LOST  out of patience            --> (nothing)   --> CUT
@@ -43,8 +44,8 @@ bool vectors_parse_mode(struct str name, enum vectors_mode *ret_mode)
 
 const char *pipeline_outcome_name(enum pipeline_outcome outcome)
 {
-    static const char *const names[PIPELINE_NR] = {"done",   "failed", "released", "cut",
-                                                   "passed", "lost",   "none"};
+    static const char *const names[PIPELINE_NR] = {"done",   "failed",  "released", "cut",
+                                                   "passed", "delayed", "lost",     "none"};
     return names[outcome];
 }
 
@@ -95,16 +96,26 @@ static enum err work(struct pipeline *p)
     return error == ERR_OK ? stage_store(p) : error;
 }
 
-/* Ends the job by a verb that takes the reason. */
-static enum pipeline_outcome end(struct pipeline *p, struct str verb, enum pipeline_outcome outcome)
+/* Ends the job by a verb that takes the reason, after `delay` if that is not empty. */
+static enum pipeline_outcome end(struct pipeline *p, struct str verb, struct str delay,
+                                 enum pipeline_outcome outcome)
 {
     struct buf json;
     buf_init(&json, REASON_MAX_BYTES * 6);
     buf_put_json(&json, buf_str(&p->reason));
-    struct str args[] = {buf_str(&json)};
-    enum err error = job_simple_call(&p->job, verb, args, 1);
+    struct str args[] = {delay, buf_str(&json)};
+    size_t skipped_n = delay.n == 0;
+    enum err error = job_simple_call(&p->job, verb, args + skipped_n, 2 - skipped_n);
     buf_fini(&json);
     return error == ERR_OK ? outcome : error == ERR_LEASE_LOST ? PIPELINE_LOST : PIPELINE_RELEASED;
+}
+
+/* It waits for a third of a lease, so that it is not read again and again meanwhile. */
+static enum pipeline_outcome delay(struct pipeline *p)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)p->settings->lease_ms / 3);
+    return end(p, STR("job_release"), (struct str){digits, (size_t)n}, PIPELINE_DELAYED);
 }
 
 static enum pipeline_outcome finish(struct pipeline *p, enum err error)
@@ -112,15 +123,16 @@ static enum pipeline_outcome finish(struct pipeline *p, enum err error)
     switch (error) {
     case ERR_OK: return PIPELINE_DONE;
     case ERR_LEASE_LOST: return PIPELINE_LOST;
-    case ERR_FAILED: return end(p, STR("job_fail"), PIPELINE_FAILED);
-    case ERR_FILE_TYPE: return end(p, STR("job_pass"), PIPELINE_PASSED);
+    case ERR_FAILED: return end(p, STR("job_fail"), STR(""), PIPELINE_FAILED);
+    case ERR_FILE_TYPE: return end(p, STR("job_pass"), STR(""), PIPELINE_PASSED);
+    case ERR_BUSY: return delay(p);
     case ERR_REDIS_LOST:
         if (!atomic_load(&p->is_stopping))
             return PIPELINE_CUT;
         break;
     case ERR_INTERNAL:
         (void)stage_refuse(p, "Something broke on our side while the document was indexed.");
-        return end(p, STR("job_fail"), PIPELINE_FAILED);
+        return end(p, STR("job_fail"), STR(""), PIPELINE_FAILED);
     default: break;
     }
     return job_simple_call(&p->job, STR("job_release"), NULL, 0) == ERR_LEASE_LOST
@@ -161,7 +173,8 @@ enum pipeline_outcome pipeline_run(struct pipeline *p, struct str entry, struct 
         (void)stage_refuse(p, "Something broke on our side before the document was indexed.");
         outcome = PIPELINE_FAILED;
     }
-    bool has_reason = outcome == PIPELINE_FAILED || outcome == PIPELINE_PASSED;
+    bool has_reason =
+        outcome == PIPELINE_FAILED || outcome == PIPELINE_PASSED || outcome == PIPELINE_DELAYED;
     log_write(has_reason ? LOG_WARN : LOG_INFO, "indexing ended", LOG_STR("job", id),
               LOG_S("outcome", pipeline_outcome_name(outcome)),
               LOG_STR("reason", has_reason ? buf_str(&p->reason) : STR("")));

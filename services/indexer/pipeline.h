@@ -43,6 +43,7 @@ enum pipeline_outcome {
     PIPELINE_RELEASED, /* given back, or left to its lease: somebody goes on with it */
     PIPELINE_CUT,      /* the same, because Redis was away for too long */
     PIPELINE_PASSED,   /* it waits for an indexer that can read its file */
+    PIPELINE_DELAYED,  /* given back for a while: nothing can be read here at the moment */
     PIPELINE_LOST,     /* it is not ours any more: cancelled, deleted, or another indexer's */
     PIPELINE_NONE,     /* there was nothing to do */
     PIPELINE_NR
@@ -55,7 +56,7 @@ struct pipeline {
     struct job job;
     atomic_bool is_stopping;
     char consumer[40];    /* this indexer, in the stream's group */
-    struct buf reason;    /* of the last PIPELINE_FAILED or PIPELINE_PASSED, for people */
+    struct buf reason;    /* of the last PIPELINE_FAILED, _PASSED or _DELAYED, for people */
     struct buf text;      /* of the document */
     struct chunk *chunks; /* chunk_n of it */
     uint32_t chunk_n, dimension;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * progress.c - see progress.h. The bar goes to standard error and what stays to standard output, so
- * that output can be piped with the bar still there. Names come from outside: what is not printable
- * is shown as '?'. */
+ * that output can be piped with the bar still there. Names come from outside: what is not seen
+ * is left out. */
 #include "services/indexer/progress.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/shown.h"
 #include "shared/rag/extract.h"
 
 #include <stdio.h>
@@ -15,13 +16,14 @@ enum { BAR_CHARS = 24, DRAW_EVERY_MS = 100, LINE_MAX_BYTES = 1 << 16 };
 
 static void put_shown(char *room, size_t size, const char *text)
 {
-    size_t n = strlen(text), from = n >= size ? n - size + 1 : 0;
-    while (from < n && ((unsigned char)text[from] & 0xc0) == 0x80)
+    struct buf shown;
+    buf_init(&shown, LINE_MAX_BYTES);
+    buf_put_shown(&shown, str_of(text));
+    size_t n = shown.n, from = n >= size ? n - size + 1 : 0;
+    while (from < n && ((unsigned char)shown.at[from] & 0xc0) == 0x80)
         from++; /* not in the middle of a character */
-    snprintf(room, size, "%s", text + from);
-    for (char *c = room; *c != 0; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    snprintf(room, size, "%.*s", (int)(n - from), n == 0 ? "" : shown.at + from);
+    buf_fini(&shown);
 }
 
 void progress_clear(struct progress *p)

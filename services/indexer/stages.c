@@ -60,7 +60,10 @@ static enum err extract(struct pipeline *p, struct str bytes)
         fault = extract_text(kind, bytes, &p->job.must_stop, &p->text);
     if (fault == EXTRACT_FAULT_NONE)
         return ERR_OK;
-    return stage_must_stop(p) ? stage_stopped(p) : stage_refuse(p, "%s", extract_fault_text(fault));
+    if (stage_must_stop(p))
+        return stage_stopped(p);
+    (void)stage_refuse(p, "%s", extract_fault_text(fault));
+    return fault == EXTRACT_FAULT_NO_CHILD ? ERR_BUSY : ERR_FAILED;
 }
 
 enum err stage_parse(struct pipeline *p)

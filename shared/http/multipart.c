@@ -10,6 +10,8 @@
  * Lines end with CRLF and headers are not folded: no client of today sends anything else. */
 #include "shared/http/multipart.h"
 
+#include "shared/base/shown.h"
+
 const char multipart_no_field[] = "The form has no such field.";
 
 static const char malformed_header[] = "A part of the form has a header that is malformed.";
@@ -342,28 +344,6 @@ static void put_plain(struct buf *b, struct str s)
     }
 }
 
-/* Length of the well-formed UTF-8 character at the front of `s`; 0: there is none. */
-static size_t char_length(struct str s)
-{
-    for (size_t n = 1; n <= 4 && n <= s.n; n++)
-        if (str_is_utf8((struct str){s.at, n}))
-            return n;
-    return 0;
-}
-
-static void put_printable(struct buf *b, struct str s)
-{
-    while (s.n > 0) {
-        size_t n = char_length(s);
-        bool is_control = n == 1 && ((unsigned char)*s.at < 0x20 || *s.at == 0x7f);
-        if (n == 0)
-            buf_lit(b, "\xef\xbf\xbd");
-        else if (!is_control)
-            buf_put(b, (struct str){s.at, n});
-        s = (struct str){s.at + (n == 0 ? 1 : n), s.n - (n == 0 ? 1 : n)};
-    }
-}
-
 /* The largest length up to `n` that ends no character in its middle. */
 static size_t floor_char(struct str s, size_t n)
 {
@@ -404,7 +384,7 @@ void multipart_put_filename(struct buf *b, const struct multipart_part *part)
             s = (struct str){s.at + i, s.n - i};
             break;
         }
-    put_printable(&clean, s);
+    buf_put_shown(&clean, s);
     s = str_trim(buf_str(&clean));
     if (!str_eq(s, STR(".")) && !str_eq(s, STR("..")))
         put_shortened(b, s);

@@ -35,8 +35,8 @@ bool multipart_find(struct str content_type, struct str body, const char *field,
 extern const char multipart_no_field[];
 
 /* Puts the part's file name as a person may see it: escapes resolved, folders before it dropped,
- * valid UTF-8 without control characters, at most MULTIPART_FILENAME_MAX_BYTES. A longer name loses
- * characters before its ending. Puts nothing when no name is left. */
+ * nothing that people do not see (shared/base/shown.h), at most MULTIPART_FILENAME_MAX_BYTES. A
+ * longer name loses characters before its ending. Puts nothing when no name is left. */
 void multipart_put_filename(struct buf *b, const struct multipart_part *part);
 
 #endif

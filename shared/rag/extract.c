@@ -14,7 +14,14 @@
 #include <stdlib.h>
 
 enum {
-    CPU_SECONDS = 60,
+    /* What a child may use: so much, and so much more for each MiB of the file, up to the most.
+     * docs/performance.md has what documents take. */
+    HTML_CPU_S = 2,
+    DOCX_CPU_S = 5, /* it unpacks to many times its size */
+    PDF_CPU_S = 10,
+    MIB_CPU_S = 1,
+    PDF_MIB_CPU_S = 4,
+    CPU_MAX_S = 60,
     WALL_MS = 120 * 1000,
     SIGNATURE_WITHIN_BYTES = 1024,
     EXIT_FAULT = 64, /* and the number of the fault */
@@ -29,7 +36,9 @@ static const uint64_t pdf_memory_bytes = (uint64_t)1 << 30;
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(IS_SANITIZED)
 static const uint64_t own_memory_bytes = 0;
+enum { OWN_CPU_FACTOR = 4 };
 #else
+enum { OWN_CPU_FACTOR = 1 };
 static const uint64_t own_memory_bytes = (uint64_t)1 << 30;
 #endif
 
@@ -257,13 +266,24 @@ static enum extract_fault run(struct sandbox_job *job, struct buf *text, int *re
     return text->is_over ? EXTRACT_FAULT_TOO_MUCH_TEXT : EXTRACT_FAULT_NONE;
 }
 
+static unsigned cpu_seconds(enum extract_kind kind, size_t bytes)
+{
+    unsigned mib = (unsigned)(bytes >> 20), seconds = 0;
+    switch (kind) {
+    case EXTRACT_HTML: seconds = (HTML_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
+    case EXTRACT_DOCX: seconds = (DOCX_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
+    default: seconds = PDF_CPU_S + PDF_MIB_CPU_S * mib; break;
+    }
+    return seconds < CPU_MAX_S ? seconds : CPU_MAX_S;
+}
+
 static enum extract_fault parse_in_child(enum extract_kind kind, struct str bytes,
                                          const atomic_bool *is_stopping, struct buf *text)
 {
     const char *const argv[] = {own_program, "extract", "--parse", extract_kind_name(kind), NULL};
     struct sandbox_job job = {.argv = argv,
                               .input = bytes,
-                              .cpu_s = CPU_SECONDS,
+                              .cpu_s = cpu_seconds(kind, bytes.n),
                               .wall_ms = WALL_MS,
                               .memory_bytes = own_memory_bytes,
                               .is_stopping = is_stopping};
@@ -292,7 +312,7 @@ static enum extract_fault extract_pdf(struct str bytes, const atomic_bool *is_st
     const char *const argv[] = {program, "-q", "-enc", "UTF-8", "-", "-", NULL};
     struct sandbox_job job = {.argv = argv,
                               .input = bytes,
-                              .cpu_s = CPU_SECONDS,
+                              .cpu_s = cpu_seconds(EXTRACT_PDF, bytes.n),
                               .wall_ms = WALL_MS,
                               .memory_bytes = pdf_memory_bytes,
                               .is_stopping = is_stopping};

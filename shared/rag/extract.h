@@ -53,11 +53,11 @@ enum extract_kind extract_kind_named(struct str word);
     X(DOCX_ENCRYPTED, "The DOCX document is encrypted: save it without a password and send it again.") \
     X(DOCX_BROKEN,    "The DOCX document is broken: its content cannot be read.")                 \
     X(DOCX_BOMB,      "The DOCX document unpacks to far more than a document holds: it is refused.") \
-    X(SLOW,           "The document took too long to read.")                                      \
+    X(SLOW,           "The document takes far longer to read than one of its size should: simplify it, or split it.")                                      \
     X(CRASHED,        "The document broke the program that reads it: it is damaged or needs too much memory.") \
     X(STOPPED,        "The reading was stopped.")                                                 \
     X(NO_PDFTOTEXT,   "PDF cannot be read here: pdftotext (package poppler-utils) is not installed.") \
-    X(NO_CHILD,       "The document cannot be read at the moment: no process can be started for it.")
+    X(NO_CHILD,       "The document cannot be read at the moment: no process can be started for it. It waits and is tried again.")
 /* clang-format on */
 
 enum extract_fault {

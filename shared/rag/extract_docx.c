@@ -24,6 +24,8 @@ enum {
     RATIO_MAX = 250,
     RATIO_FROM_BYTES = 1 << 20, /* small parts of one repeated letter are no danger */
     PART_MAX_BYTES = 64 << 20,
+    TAG_MAX_BYTES = 1 << 20,
+    TAG_ATTRIBUTES_MAX = 256, /* Word's first tag has about 40 */
 };
 static const zip_uint64_t total_max_bytes = (zip_uint64_t)1 << 30;
 
@@ -43,6 +45,10 @@ struct part {
     bool is_run_hidden, is_text;
     bool is_list, was_list, is_paragraph_begun;
     bool is_refused;
+    /* The tag that the bytes so far end in, if they do. */
+    bool is_in_tag;
+    char quote;
+    unsigned tag_bytes, tag_attributes;
 };
 
 static void refuse(struct part *part)
@@ -203,9 +209,39 @@ static void begin_part(struct part *part, struct buf *rough)
     part->parser->sax->serror = on_error;
 }
 
+/* libxml2 compares each attribute of a tag with all before it. A tag begins with each "<", since
+ * XML allows that byte in no value; what this takes for a tag in a comment does no harm. */
+static bool has_huge_tag(struct part *part, struct str bytes)
+{
+    for (size_t i = 0; i < bytes.n; i++) {
+        char c = bytes.at[i];
+        if (c == '<') {
+            part->is_in_tag = true;
+            part->quote = 0;
+            part->tag_bytes = part->tag_attributes = 0;
+        } else if (!part->is_in_tag) {
+            const char *next = memchr(bytes.at + i, '<', bytes.n - i);
+            if (next == NULL)
+                break;
+            i = (size_t)(next - bytes.at) - 1;
+        } else if (++part->tag_bytes > TAG_MAX_BYTES) {
+            return true;
+        } else if (part->quote != 0) {
+            part->quote = (char)(c == part->quote ? 0 : part->quote);
+        } else if (c == '"' || c == '\'') {
+            part->quote = c;
+        } else if (c == '>') {
+            part->is_in_tag = false;
+        } else if (c == '=' && ++part->tag_attributes > TAG_ATTRIBUTES_MAX) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool feed(struct part *part, struct str bytes, bool is_last)
 {
-    if (part->is_refused)
+    if (part->is_refused || has_huge_tag(part, bytes))
         return false;
     return xmlParseChunk(part->parser, bytes.at, (int)bytes.n, is_last) == 0 && !part->is_refused;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * extract_html.c - web pages, read by libxml2's HTML parser through its events: no tree is built,
- * so that a page of 25 MiB takes little memory and its depth does not matter. The parser repairs
- * what is broken, resolves entities by its own table and loads nothing.
+ * so that a page of 25 MiB takes little memory. The parser repairs what is broken, resolves
+ * entities by its own table and loads nothing. It gets the page from html_tidy, which takes out
+ * what would keep it busy for long.
  *
  * Left out are what people do not read (scripts, styles, drawings, what is marked as hidden) and
  * what stands on every page of a site (navigation, footers and asides outside the article). When
@@ -12,7 +13,11 @@
  * page names, or as Latin-1. */
 #include "shared/rag/extract.h"
 #include "shared/rag/flow.h"
+#include "shared/rag/html_tidy.h"
+#include "shared/rag/text.h"
 
+#include <errno.h>
+#include <iconv.h>
 #include <libxml/HTMLparser.h>
 #include <stdlib.h>
 
@@ -183,11 +188,11 @@ struct str extract_find_charset(struct str html)
     return (struct str){s.at, 0};
 }
 
-static void parse(struct page *page, struct str html, bool is_utf8)
+static void parse(struct page *page, struct str html)
 {
     enum {
         OPTIONS = HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING |
-                  HTML_PARSE_NONET | HTML_PARSE_NODEFDTD
+                  HTML_PARSE_NONET | HTML_PARSE_NODEFDTD | HTML_PARSE_IGNORE_ENC
     };
     if (html.n == 0 || html.n > INT32_MAX)
         return;
@@ -201,9 +206,7 @@ static void parse(struct page *page, struct str html, bool is_utf8)
                                     .ignorableWhitespace = on_text,
                                     .initialized = 1};
     parser->userData = page;
-    xmlDocPtr none =
-        htmlCtxtReadMemory(parser, html.at, (int)html.n, NULL, is_utf8 ? "UTF-8" : NULL,
-                           OPTIONS | (is_utf8 ? HTML_PARSE_IGNORE_ENC : 0));
+    xmlDocPtr none = htmlCtxtReadMemory(parser, html.at, (int)html.n, NULL, "UTF-8", OPTIONS);
     xmlFreeDoc(none);
     htmlFreeParserCtxt(parser);
 }
@@ -234,22 +237,83 @@ static void put_page(struct buf *text, struct page *page)
     buf_fini(&line);
 }
 
+/* ---- encodings ---- */
+
+/* (iconv_t)-1 when the page names no encoding that extends ASCII. */
+static iconv_t open_charset(struct str html)
+{
+    char name[CHARSET_MAX_BYTES + 1];
+    struct str charset = extract_find_charset(html), wide = {charset.at, 5};
+    bool is_wide =
+        charset.n >= 5 && (str_eq_nocase(wide, STR("utf-1")) || str_eq_nocase(wide, STR("utf-3")));
+    if (charset.n == 0 || is_wide)
+        return (iconv_t)-1;
+    memcpy(name, charset.at, charset.n);
+    name[charset.n] = 0;
+    return iconv_open("UTF-8", name);
+}
+
+static void put_converted(struct buf *out, struct str s, iconv_t charset)
+{
+    char step[4096];
+    while (s.n > 0) {
+        char *from = (char *)(uintptr_t)s.at, *to = step;
+        size_t from_n = s.n, to_n = sizeof step;
+        size_t result = iconv(charset, &from, &from_n, &to, &to_n);
+        int problem = result == (size_t)-1 ? errno : 0;
+        buf_put(out, (struct str){step, (size_t)(to - step)});
+        s = (struct str){from, from_n};
+        if (problem != 0 && problem != E2BIG && s.n > 0) {
+            buf_lit(out, "\xef\xbf\xbd");
+            s = (struct str){s.at + 1, s.n - 1};
+        }
+    }
+}
+
+static void put_latin1(struct buf *out, struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char bytes[4];
+        buf_put(out, (struct str){bytes, text_put_char(bytes, (unsigned char)s.at[i])});
+    }
+}
+
+/* The page as UTF-8. It must be converted before its tags are looked at: in some encodings a "<" is
+ * written in other bytes, or its byte is the half of a letter. */
+static void put_utf8(struct buf *out, struct str html)
+{
+    struct buf converted;
+    if (str_is_utf8(html) || says_utf8(html) || str_has_prefix(html, STR("\xff\xfe")) ||
+        str_has_prefix(html, STR("\xfe\xff"))) {
+        extract_put_clean(out, html);
+        return;
+    }
+    iconv_t charset = open_charset(html);
+    buf_init(&converted, html.n * 4 + 16);
+    if (charset == (iconv_t)-1) {
+        put_latin1(&converted, html);
+    } else {
+        put_converted(&converted, html, charset);
+        iconv_close(charset);
+    }
+    extract_put_clean(out, buf_str(&converted));
+    buf_fini(&converted);
+}
+
 void extract_put_html(struct buf *text, struct str html)
 {
-    struct buf clean;
-    bool is_utf8 = str_is_utf8(html) || says_utf8(html) || str_has_prefix(html, STR("\xff\xfe")) ||
-                   str_has_prefix(html, STR("\xfe\xff"));
-    buf_init(&clean, html.n * 3 + 16);
-    if (is_utf8) {
-        extract_put_clean(&clean, html);
-        html = buf_str(&clean);
-    }
+    struct buf clean, tidy;
+    buf_init(&clean, html.n * 4 + 16);
+    put_utf8(&clean, html);
+    buf_init(&tidy, clean.n * 5 + 16);
+    html_tidy(&tidy, buf_str(&clean));
+    buf_fini(&clean);
     for (int has_clutter = 0; has_clutter < 2; has_clutter++) {
         struct page page = {.has_clutter = has_clutter > 0};
         buf_init(&page.rough, EXTRACT_TEXT_MAX_BYTES);
         buf_init(&page.title, TITLE_MAX_BYTES);
         page.flow.out = &page.rough;
-        parse(&page, html, is_utf8);
+        parse(&page, buf_str(&tidy));
         bool is_found = text_of(&page).n > 0;
         if (is_found || has_clutter > 0)
             put_page(text, &page);
@@ -259,5 +323,5 @@ void extract_put_html(struct buf *text, struct str html)
         if (is_found)
             break;
     }
-    buf_fini(&clean);
+    buf_fini(&tidy);
 }

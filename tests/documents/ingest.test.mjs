@@ -279,6 +279,12 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     const { code, stdout } = await runParley(book.args('docs'), { cwd: book.cwd });
     assert.equal(code, 0);
     assert.ok(!stdout.includes('\x1b'), 'no escape reaches the terminal');
+    book.write('turned\u202Etxt.md', 'Another strange name.');
+    const turned = await runParley(book.args('turned\u202Etxt.md'), { cwd: book.cwd });
+    assert.equal(turned.code, 0, turned.stderr);
+    assert.ok(!turned.stdout.includes('\u202E'), 'no mark of direction reaches the terminal');
+    const id = await desk.cmd('HGET', desk.key(`paths:${SPACE}`), encodeURIComponent('turned\u202Etxt.md'));
+    assert.equal((await desk.doc(id)).filename, '"turnedtxt.md"');
     assert.equal((await book.run('docs')).summary.unchanged, 5);
   });
 });
@@ -305,6 +311,7 @@ describe('the command line of parley ingest', () => {
       [[...without('--collection'), 'docs'], /--collection/],
       [[...good, '--base-url', 'ftp://host', 'docs'], /--base-url/],
       [[...good, '--collection', 'x'.repeat(65), 'docs'], /--collection/],
+      [[...good, '--collection', 'a\u202Eb', 'docs'], /--collection/],
       [[...good, '--redis', 'http://x', 'docs'], /--redis/],
       [[...good, '--embeddings', 'nonsense', 'docs'], /--embeddings/],
       [[...good, '--vectors', 'some', 'docs'], /--vectors/],

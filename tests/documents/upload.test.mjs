@@ -98,6 +98,11 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
     assertRefused(await cluster.request('GET', `/api/docs/${documentId}`, { as: 'User_1' }), 404, 'not_found');
   });
 
+  test('a file name is stored without letters that nobody sees', async () => {
+    const { filename } = await uploadIndexed(cluster, { name: 'in\u202Evoice\u200B\u2066.txt', bytes: 'A name that turns around.' });
+    assert.equal(filename, 'invoice.txt');
+  });
+
   test('a form without a file is MISSING_FILE', async () => {
     const refusals = [
       { body: '{}' },

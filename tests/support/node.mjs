@@ -75,8 +75,10 @@ function cleanEnvironment(extra) {
 
 // Starts `parley <args>` and collects what it prints.
 //   process.child, process.stdout, process.stderr, await process.exit(ms) -> {code, signal}
-export function startProcess(args, { env = {}, input, cwd } = {}) {
-  const child = adopt(spawn(BIN, args.map(String), { cwd, env: cleanEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] }));
+//   limits: flags of prlimit(1) that it runs under
+export function startProcess(args, { env = {}, input, cwd, limits } = {}) {
+  const words = [...(limits ? ['prlimit', ...limits] : []), BIN, ...args.map(String)];
+  const child = adopt(spawn(words[0], words.slice(1), { cwd, env: cleanEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] }));
   const running = { child, stdout: '', stderr: '', watchers: new Set() };
   const closed = new Promise((resolve) => child.once('close', resolve));
   const failed = new Promise((_, reject) => child.once('error', reject));

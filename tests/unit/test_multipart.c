@@ -216,6 +216,14 @@ static void a_file_name_is_what_a_person_would_read(void **state)
     expect_name("filename=\"C:\\folder\\file.txt\"", "file.txt");
     expect_name("filename=\"../../etc/passwd\"", "passwd");
     expect_name("filename=\"..\"", "");
+    /* Letters that nobody sees: a reversed ending, marks, joiners, a newline of Unicode, C1. */
+    expect_name("filename=\"a\xe2\x80\xaetxt.pdf\"", "atxt.pdf");
+    expect_name("filename=\"a\xe2\x81\xa6\xe2\x80\x8e\xd8\x9c\xe2\x80\x8b\xef\xbb\xbf"
+                "b.txt\xe2\x80\xad\"",
+                "ab.txt");
+    expect_name("filename=\"a\xe2\x80\xa8\xc2\x85\xc2\xad\xf3\xa0\x81\xa1.txt\"", "a.txt");
+    expect_name("filename=\".\xe2\x80\x8b.\"", "");
+    expect_name("filename*=UTF-8''a%E2%80%AEfdp.exe%0A.txt", "afdp.exe.txt");
     expect_name("filename=\"folder/\"", "");
     expect_name("filename=\"\"", "");
     expect_name("x=y", "");

@@ -226,6 +226,38 @@ static void the_encoding_that_a_page_names_is_found(void **state)
            "\xe6\x97\xa5\xe6\x9c\xac");
 }
 
+static void put_times(struct buf *b, const char *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        buf_put(b, str_of(s));
+}
+
+/* Each of them took libxml2 20 to 50 seconds. */
+static void a_page_that_is_made_to_take_long_is_read_in_the_time_of_its_size(void **state)
+{
+    struct buf page;
+    buf_init(&page, 4 << 20);
+    buf_lit(&page, "<p ");
+    for (int i = 0; i < 220000; i++)
+        buf_printf(&page, "a%d=1 ", i);
+    buf_lit(&page, ">text");
+    expect(EXTRACT_HTML, buf_str(&page), "text");
+    buf_clear(&page);
+    put_times(&page, "<div>", 20000);
+    put_times(&page, "</p></x></b>", 190000);
+    buf_lit(&page, "text");
+    expect(EXTRACT_HTML, buf_str(&page), "text");
+    /* The same in an encoding that writes "<" as other letters. */
+    buf_clear(&page);
+    buf_lit(&page, "<meta charset=utf-7>\xff+ADw-p ");
+    for (int i = 0; i < 220000; i++)
+        buf_printf(&page, "a%d ", i);
+    buf_lit(&page, "+AD4-text");
+    assert_int_equal(extract(EXTRACT_HTML, buf_str(&page)), EXTRACT_FAULT_NONE);
+    assert_non_null(strstr(text.at, "text"));
+    buf_fini(&page);
+}
+
 static void a_page_loads_nothing_and_knows_no_entities_of_its_own(void **state)
 {
     expect(EXTRACT_HTML,
@@ -398,6 +430,7 @@ int main(void)
         cmocka_unit_test(a_page_loses_the_clutter_of_its_site),
         cmocka_unit_test(a_page_of_another_encoding_is_read),
         cmocka_unit_test(the_encoding_that_a_page_names_is_found),
+        cmocka_unit_test(a_page_that_is_made_to_take_long_is_read_in_the_time_of_its_size),
         cmocka_unit_test(a_page_loads_nothing_and_knows_no_entities_of_its_own),
         cmocka_unit_test(a_deep_page_is_no_danger),
         cmocka_unit_test(a_pdf_of_300_pages_is_read_whole),

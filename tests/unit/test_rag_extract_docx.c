@@ -240,6 +240,27 @@ static void a_deep_document_is_refused(void **state)
     buf_fini(&xml);
 }
 
+/* A tag with so many attributes, each value as given, in the middle of a document. */
+static void expect_attributes(int n, const char *value, enum extract_fault fault)
+{
+    struct buf xml;
+    buf_init(&xml, 8 << 20);
+    buf_lit(&xml, "<w:document " W "><w:body><w:p");
+    for (int i = 0; i < n; i++)
+        buf_printf(&xml, " a%d=%s", i, value);
+    buf_lit(&xml, "><w:r><w:t>x = '&lt;'</w:t></w:r></w:p></w:body></w:document>");
+    expect_fault(buf_str(&xml), fault);
+    buf_fini(&xml);
+}
+
+static void a_tag_of_many_attributes_is_refused(void **state)
+{
+    expect_attributes(250, "\"1\"", EXTRACT_FAULT_NONE);
+    expect_attributes(250, "'=>\"='", EXTRACT_FAULT_NONE);
+    expect_attributes(300, "\"1\"", EXTRACT_FAULT_DOCX_BROKEN);
+    expect_attributes(300000, "\"'>\"", EXTRACT_FAULT_DOCX_BROKEN);
+}
+
 static char *make_blanks(size_t n)
 {
     char *blanks = malloc(n);
@@ -379,6 +400,7 @@ int main(void)
         cmocka_unit_test(broken_xml_is_refused),
         cmocka_unit_test(entities_are_never_declared),
         cmocka_unit_test(a_deep_document_is_refused),
+        cmocka_unit_test(a_tag_of_many_attributes_is_refused),
         cmocka_unit_test(a_part_that_inflates_beyond_reason_is_a_bomb),
         cmocka_unit_test(many_parts_are_a_bomb),
         cmocka_unit_test(a_part_that_lies_about_its_size_is_refused),

@@ -223,7 +223,8 @@ class World {
   async release() {
     const one = this.someRun();
     if (!one) return;
-    assert.equal(await one.indexer.call('job_release', one.run), one.isHeld ? 'ok' : 'lost');
+    const later = this.below(2) ? [1, '"later"'] : [];
+    assert.equal(await one.indexer.call('job_release', one.run, ...later), one.isHeld ? 'ok' : 'lost');
     if (one.isHeld) Object.assign(one.job, { status: 'QUEUED', lease: '', attempt: one.job.attempt - 1 });
   }
 
@@ -291,13 +292,26 @@ function checkSpace(world, space, keys, left) {
   return JSON.stringify([hash?.version ?? '0', docs.filter((doc) => doc.pack).map((doc) => `${doc.id} ${doc.pack.generation}`).sort()]);
 }
 
+// A space with jobs that wait for their turn has one in the stream that is not begun. Returns those that wait.
+function checkTurn(space, keys, left, entries) {
+  const queue = Object.keys(keys.get(`queued_jobs:${space}`)?.value ?? {});
+  const turn = keys.get('job_turns')?.[space];
+  left.delete(`queued_jobs:${space}`);
+  if (turn) assert.deepEqual([keys.get(`job:${turn}`).status, keys.get(`job:${turn}`).entry], ['QUEUED', entries[turn]], `the turn of ${space}`);
+  assert.ok(turn || !queue.length, `${space}: nobody has the turn`);
+  assert.equal(keys.get('queued_spaces')?.value?.[space] !== undefined, queue.length > 0, `${space} is among those with a queue`);
+  return queue;
+}
+
 async function checkJobs(world, shard, keys, left) {
   const open = [...world.jobs.values()].filter((job) => ['QUEUED', 'RUNNING'].includes(job.status));
   const entries = Object.fromEntries((keys.get('jobs')?.value ?? []).map(([id, { job }]) => [job, id]));
   const waiting = Object.keys(keys.get('waiting_jobs')?.value ?? {});
-  left.delete('waiting_jobs');
+  const queued = SPACES.flatMap((space) => checkTurn(space, keys, left, entries));
+  const delayed = Object.keys(keys.get('delayed_jobs')?.value ?? {});
+  for (const name of ['waiting_jobs', 'delayed_jobs', 'job_turns', 'queued_spaces']) left.delete(name);
   assert.deepEqual(waiting.sort(), open.filter((job) => job.isWaiting).map((job) => job.id).sort(), 'jobs that wait outside the stream');
-  assert.deepEqual([...Object.keys(entries), ...waiting].sort(), open.map((job) => job.id).sort(), 'each other open job has one entry');
+  assert.deepEqual([...Object.keys(entries), ...waiting, ...queued, ...delayed].sort(), open.map((job) => job.id).sort(), 'each other open job has one entry, waits for its turn or until it is due');
   for (const job of world.jobs.values()) {
     const hash = keys.get(`job:${job.id}`);
     left.delete(`job:${job.id}`);

@@ -18,6 +18,7 @@ function fresh(given) {
   keys[`docs:${space}`] = zset({ [docId(given.n)]: given.created ?? ago() });
   keys[`recent_jobs:${space}`] = zset({ [jobId(j)]: unfinished });
   keys.jobs = (found) => found.length === 1 && found[0][1].job === jobId(j);
+  keys.job_turns = { [space]: jobId(j) };
   return keys;
 }
 
@@ -43,6 +44,7 @@ scripts('upload', ({ cases, test, shard }) => {
         ...fresh({ n: 1 }),
         ...fresh({ n: 2, space: BOB, sha: shaOf(1), upload: 'bytes 1' }),
         jobs: (found) => found.map(([, { job }]) => job).join() === [jobId(1), jobId(2)].join(),
+        job_turns: { [ALICE]: jobId(1), [BOB]: jobId(2) },
       },
     },
     {
@@ -112,7 +114,11 @@ scripts('upload', ({ cases, test, shard }) => {
         [`docs:${BOOK}`]: zset({ [docId(1)]: ago(), [docId(2)]: ago() }),
         [`recent_jobs:${BOOK}`]: zset({ [jobId(1)]: unfinished, [jobId(2)]: unfinished }),
         [`space:${BOOK}`]: { bytes: 14 },
-        jobs: (found) => found.length === 2,
+        [`job:${jobId(2)}`]: { ...jobOf({ n: 2, space: BOOK, path: 'b' }), created: ago(), updated: ago(), entry: '' },
+        jobs: (found) => found.length === 1,
+        job_turns: { [BOOK]: jobId(1) },
+        [`queued_jobs:${BOOK}`]: zset({ [jobId(2)]: ago() }),
+        queued_spaces: zset({ [BOOK]: ago() }),
       },
     },
     {
@@ -359,6 +365,7 @@ scripts('doc_reindex', ({ cases }) => {
     [`job:${jobId(1)}`]: ttl(HOUR_S, jobOf(one)),
     [`recent_jobs:${ALICE}`]: zset({ [jobId(1)]: anything, [jobId(9)]: unfinished }),
     jobs: (found) => found.length === 1 && found[0][1].job === jobId(9),
+    job_turns: { [ALICE]: jobId(9) },
   });
   const failed = { n: 1, state: 'FAILED', text: [3, 'block'] };
   cases([

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * test_base_shown.c - shared/base/shown.h: which letters of a name are left. */
+#include "shared/base/shown.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void expect(struct str name, const char *expected)
+{
+    struct buf b;
+    buf_init(&b, 1024);
+    buf_put_shown(&b, name);
+    buf_terminate(&b);
+    assert_string_equal(b.n == 0 ? "" : b.at, expected);
+    buf_fini(&b);
+}
+
+static void letters_of_all_scripts_stay(void **state)
+{
+    static const char *const names[] = {
+        "a b.txt",
+        "\xc3\x9c\xce\xb2\xd0\x96",                          /* Latin, Greek, Cyrillic */
+        "\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d \xd8\xb3\xd9\x84", /* Hebrew, Arabic */
+        "\xe6\x97\xa5\xe6\x9c\xac \xe2\x80\xa6 \xe2\x82\xac",
+        "\xf0\x9f\x98\x80",
+        "\xc2\xa0\xef\xbf\xbd\xf4\x8f\xbf\xbf",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        expect(str_of(names[i]), names[i]);
+    expect(STR(""), "");
+}
+
+static void letters_that_nobody_sees_are_left_out(void **state)
+{
+    static const char *const unseen[] = {"\x01",         "\n",           "\x1b",
+                                         "\x7f",         "\xc2\x80",     "\xc2\x9f",
+                                         "\xc2\xad",     "\xd8\x9c",     "\xe1\xa0\x8e",
+                                         "\xe2\x80\x8b", "\xe2\x80\x8f", "\xe2\x80\xa8",
+                                         "\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xae",
+                                         "\xe2\x81\xa0", "\xe2\x81\xa6", "\xe2\x81\xa9",
+                                         "\xef\xbb\xbf", "\xef\xbf\xb9", "\xf3\xa0\x80\x81"};
+    for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++) {
+        struct buf name;
+        buf_init(&name, 64);
+        buf_lit(&name, "a");
+        buf_put(&name, str_of(unseen[i]));
+        buf_lit(&name, "b");
+        expect(buf_str(&name), "ab");
+        buf_fini(&name);
+    }
+    expect(STR("a\0b"), "ab");
+}
+
+static void bytes_that_are_no_text_are_shown_as_such(void **state)
+{
+    expect(STR("a\xff\xc3"), "a\xef\xbf\xbd\xef\xbf\xbd");
+    expect(STR("\xe2\x80"), "\xef\xbf\xbd\xef\xbf\xbd");
+    expect(STR("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* half of a pair */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(letters_of_all_scripts_stay),
+        cmocka_unit_test(letters_that_nobody_sees_are_left_out),
+        cmocka_unit_test(bytes_that_are_no_text_are_shown_as_such),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
