@@ -12,6 +12,7 @@
 --   parsed) | gone (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are
 --   used up: FAILED)
 -- Wakes: watching nodes, when it is spent.  Repeatable: yes.
+-- Bound: one job.
 
 -- The group of indexers, which the first of them needs; without one XCLAIM is an error.
 local function ensure_group()

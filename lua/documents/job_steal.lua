@@ -2,6 +2,7 @@
 -- indexer may come back: then it is that one's again.
 -- KEYS: jobs stream, job:<job> hash.  ARGV: consumer, idle ms.
 -- Returns: entry/job (to be begun) | none.  Wakes: nobody.  Repeatable: it is this consumer's then.
+-- Bound: STEAL_STEPS entries.
 local STEAL_STEPS = 1000
 
 verbs.job_steal = function(a)

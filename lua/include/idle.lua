@@ -45,10 +45,7 @@ end
 -- Does an engine that asked for `models` take queries for `model`? `default` goes to all.
 local function takes_model(models, model)
     if models == '*' or model == 'default' then return true end
-    for name in gmatch(models, '[^,]+') do
-        if name == model then return true end
-    end
-    return false
+    return find(',' .. models .. ',', ',' .. model .. ',', 1, true) ~= nil
 end
 
 local is_alive_at
