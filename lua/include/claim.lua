@@ -123,9 +123,10 @@ local function claim_next(entry)
     end
 end
 
--- Hands claims to parked polls while there are both. Called after a verb made work claimable.
+-- Hands claims to parked polls while there are both. Called after a verb made work claimable. What comes after
+-- LOOK_BYTES a turn, the nodes' next sync hands over.
 local function offer(model)
-    while true do
+    while offered_bytes < LOOK_BYTES do
         local entry = take_waiter(model)
         if not entry then return end
         local text = claim_next(entry)
@@ -133,6 +134,7 @@ local function offer(model)
             add_credit(entry, 1)
             return
         end
+        offered_bytes = offered_bytes + #text
         send_event(entry.node, 'claim\n' .. text)
     end
 end
