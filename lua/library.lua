@@ -3,11 +3,11 @@
 -- function, `turn`, runs what one turn of a node's event loop asked for; see include/turn.lua.
 -- While a library is loaded Redis gives it nothing but register_function: `turn` calls this first.
 local call, tonumber, tostring, floor, max, min, ceil, match, gmatch, gsub, sub, byte, find, format, concat
-local sort, pairs, ipairs, unpack, pcall, type, error, struct
+local sort, pairs, ipairs, next, unpack, pcall, type, error, struct
 local function begin_library()
     call, tonumber, tostring, pairs, ipairs, unpack = redis.call, _G.tonumber, _G.tostring, _G.pairs,
         _G.ipairs, _G.unpack
-    pcall, type, error, struct = _G.pcall, _G.type, _G.error, _G.struct
+    pcall, type, error, struct, next = _G.pcall, _G.type, _G.error, _G.struct, _G.next
     floor, max, min, ceil = math.floor, math.max, math.min, math.ceil
     match, gmatch, gsub, sub, byte = string.match, string.gmatch, string.gsub, string.sub, string.byte
     find, format, concat, sort = string.find, string.format, table.concat, table.sort
@@ -15,6 +15,7 @@ end
 local verbs = {}
 
 --- include lua/include/turn.lua
+--- include lua/include/bounds.lua
 --- include lua/include/idle.lua
 --- include lua/include/fair.lua
 --- include lua/include/claim.lua

@@ -11,7 +11,7 @@
 
 static void live(struct request *r)
 {
-    respond_json(r, 200, STR("{\"status\":\"alive\"}"));
+    respond_json_fixed(r, 200, STR("{\"status\":\"alive\"}"));
 }
 
 static void ready(struct request *r)
@@ -21,7 +21,7 @@ static void ready(struct request *r)
     else if (!queue_is_up(services_of(r)->queue))
         respond_error(r, ERR_REDIS_LOST, NULL);
     else
-        respond_json(r, 200, STR("{\"status\":\"ready\"}"));
+        respond_json_fixed(r, 200, STR("{\"status\":\"ready\"}"));
 }
 
 static void put_dependency(struct buf *b, const char *name, const char *status, const char *details)
@@ -78,7 +78,7 @@ static void health(struct request *r)
                !is_up                  ? "unhealthy"
                : polls > 0 && is_whole ? "healthy"
                                        : "degraded");
-    respond_json(r, is_up ? 200 : 503, buf_str(b));
+    respond_json(r, is_up ? 200 : 503, b);
 }
 
 static void metrics(struct request *r)
@@ -86,7 +86,7 @@ static void metrics(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     metrics_write(b);
-    respond_text(r, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(b));
+    respond_text(r, 200, "text/plain; version=0.0.4; charset=utf-8", b);
 }
 
 const struct route probe_routes[] = {

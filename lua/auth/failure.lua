@@ -2,6 +2,7 @@
 -- the minute is over. Only failures cost this call.
 -- KEYS: failures:<address> string with TTL.  ARGV: address (name), limit, window_ms.
 -- Returns: count.  Wakes: all nodes, at the limit and past it.  Repeatable: counts again.
+-- Bound: one count.
 verbs.failure = function(a)
     local key = P .. 'failures:' .. args[a]
     local count = call('INCR', key)

@@ -4,6 +4,7 @@
 -- Returns: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first
 --   block, NUL, then the blocks as parts.
 -- Wakes: nobody.  Repeatable: yes.
+-- Bound: PASSAGE_BLOCKS blocks of BLOCK_BYTES.
 local PACK_HEADER, CHUNK_ROW, BLOCK_BYTES = 32, 24, 8192
 local PASSAGE_BLOCKS = 4 -- a chunk is far shorter: more of them are none of ours
 

@@ -6,6 +6,7 @@
 -- ARGV: nonce, space, doc.
 -- Returns: ok | missing | replay
 -- Wakes: watching nodes, if it was being indexed.  Repeatable: the second time it is missing.
+-- Bound: one document.
 
 -- The document that such a field names is gone, unless it names another one by now.
 local function drop_name(key, field, doc)

@@ -4,6 +4,7 @@
 -- Returns: ok/job (the unfinished one, if there is one) | missing | gone (neither text nor bytes are there:
 --   upload it again) | replay
 -- Wakes: whoever reads the stream.  Repeatable: yes, while the job is not done.
+-- Bound: one document.
 verbs.doc_reindex = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local space, doc, job = args[a + 1], args[a + 2], args[a + 3]

@@ -13,6 +13,7 @@
 --   parsed) | gone (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are
 --   used up: FAILED)
 -- Wakes: watching nodes, when it is spent; an indexer, if its space has another job.  Repeatable: yes.
+-- Bound: one job, and the jobs of its space that were cancelled before it, 100 at most.
 
 -- The group of indexers, which the first of them needs; without one XCLAIM is an error.
 local function ensure_group()

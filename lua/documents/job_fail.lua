@@ -3,6 +3,7 @@
 -- KEYS: job:<job>, doc:<doc>, upload:<doc>, jobs, recent_jobs:<space>, trash.
 -- ARGV: job, lease, error (JSON, for people).
 -- Returns: ok | lost.  Wakes: watching nodes.  Repeatable: yes.
+-- Bound: one job.
 verbs.job_fail = function(a)
     local j, seen = held_job(args[a], args[a + 1])
     if not j then return seen.status == 'FAILED' and seen.lease == args[a + 1] and 'ok' or 'lost' end

@@ -2,6 +2,7 @@
 -- KEYS: job:<job>, doc:<doc>, upload:<doc>, text:<doc>:<n>, space:<space>.
 -- ARGV: job, lease, chars, cap (bytes), then each block of the text.
 -- Returns: ok | lost | full/used/cap.  Wakes: nobody.  Repeatable: yes.
+-- Bound: the text that it brings.
 verbs.job_parsed = function(a)
     local j = held_job(args[a], args[a + 1])
     if not j then return 'lost' end

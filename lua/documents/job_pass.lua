@@ -3,6 +3,7 @@
 -- KEYS: job:<job>, doc:<doc>, jobs, waiting_jobs, recent_jobs:<space>, trash.
 -- ARGV: job, lease, message (JSON, for people).
 -- Returns: ok | lost.  Wakes: watching nodes; job_waiting finds it.  Repeatable: the second time it is lost.
+-- Bound: one job.
 verbs.job_pass = function(a)
     local j = held_job(args[a], args[a + 1])
     if not j then return 'lost' end

@@ -5,6 +5,7 @@
 -- ARGV: job, lease; delay (ms) and message (JSON, for people), or neither.
 -- Returns: ok | lost.  Wakes: an indexer; watching nodes, if there is a message.  Repeatable: the second time it is
 -- lost.
+-- Bound: one job.
 verbs.job_release = function(a)
     local j = held_job(args[a], args[a + 1])
     if not j then return 'lost' end

@@ -9,6 +9,7 @@
 -- ARGV: job, lease, model, dimension, vectors (exact | set), chunks, cap (bytes), pack.
 -- Returns: ok | lost | mismatch/model/dimension/vectors (those of the space) | full/used/cap
 -- Wakes: watching nodes.  Repeatable: yes.
+-- Bound: one pack.
 
 -- Does another document of the space need another model, or its vectors elsewhere?
 local function is_mismatch(j, d, s, model, dimension, backend)

@@ -3,6 +3,7 @@
 -- KEYS: job:<job>, vectors:<space>:<digest> vector set.
 -- ARGV: job, lease, digest (embedding_of), first chunk, then n vectors (float32, little-endian).
 -- Returns: ok | lost.  Wakes: nobody.  Repeatable: yes.
+-- Bound: the vectors that it brings.
 verbs.job_vectors = function(a)
     local j = held_job(args[a], args[a + 1])
     if not j then return 'lost' end

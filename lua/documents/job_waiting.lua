@@ -2,6 +2,7 @@
 -- Several may be told the same one: the first to begin it has it.
 -- KEYS: waiting_jobs zset, job:<job> hash.  ARGV: none.
 -- Returns: the job | none.  Wakes: nobody.  Repeatable: yes.
+-- Bound: one job.
 verbs.job_waiting = function()
     return call('ZRANGE', P .. 'waiting_jobs', 0, 0)[1] or 'none'
 end

@@ -5,6 +5,7 @@
 --   are of (embedding_of), pack.
 --   PACKS_BYTES, but one at least.
 -- Wakes: nobody.  Repeatable: yes.
+-- Bound: PACKS_BYTES, but one pack at least.
 local PACKS_BYTES = 4194304
 
 verbs.packs = function(a)

@@ -2,6 +2,7 @@
 -- KEYS: as chunk.  ARGV: space, n, then n times doc, generation, chunk.
 -- Returns: n parts: empty when it is gone, else ok/filename (JSON)/url (JSON or '')/generation/… as chunk.
 -- Wakes: nobody.  Repeatable: yes.
+-- Bound: as chunk, for each that is named.
 verbs.passages = function(a)
     local space, reply = args[a], {}
     for i = 1, tonumber(args[a + 1]) do

@@ -10,6 +10,7 @@
 --   "<doc> <generation>" of all documents (none when the version is the known one), NUL, then lines
 --   "<doc> <generation> <chunk> <similarity>" (cosine, -1 to 1; the nearest first) of the vector set.
 -- Wakes: nobody.  Repeatable: yes, but counts again.
+-- Bound: DOCS_MAX documents, NEAR_MAX elements.
 local SEARCH_EF, NEAR_SPARE, NEAR_MAX = 30, 10, 4096
 
 -- The `n` nearest of what is searched now, as lines.

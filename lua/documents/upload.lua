@@ -10,6 +10,7 @@
 -- Returns: ok/doc/job | duplicate/doc/job/status | limited/retry ms/limit/window s | full/used/cap | many
 --   (documents) | replay
 -- Wakes: whoever reads the stream; watching nodes, if a job is cancelled.  Repeatable: duplicate then.
+-- Bound: the bytes that it brings.
 
 -- Ids are in the order of this number, so that no page of them misses one.
 local function creation_ms(space)

@@ -5,6 +5,7 @@
 -- Returns: replay | ok/n, then n times 8 lines: job, doc, status, stage, progress, error (JSON or ''), updated
 --   (ms), filename (JSON); the finished ones first, then as they were last heard of.
 -- Wakes: nobody.  Repeatable: yes.
+-- Bound: JOBS_SHOWN jobs.
 local WATCH_S = 60
 
 local function watch(space)

@@ -16,7 +16,7 @@
 -- The zset leases ("<lease> <topic>" -> deadline ms) is the index of running claims.
 -- A claim as text: class / topic / lease / attempt / n, then per query its Seq and 7 row lines.
 
-local CLAIM_MAX = 1000 -- queries of a claim; what lies behind them is the next one's
+local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; what lies behind them is the next one's
 local LOOK_BACK = 100  -- a claim of one query older than that is listed: searching would take long
 local STATES = 500     -- states read with one call
 
@@ -61,16 +61,23 @@ local function claim_topic(topic, entry, turn_of)
     if not open or open == '' then return nil end
     local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
     local taken, left, states = {}, {}, {}
+    local bytes = nil -- of the rows so far; one alone is taken whatever its size
+    local function fits(seq)
+        if #seqs == 0 then return true end
+        if #seqs >= CLAIM_MAX or (bytes and bytes > REPLY_BYTES) then return false end
+        bytes = (bytes or bytes_of(key, rows[1])) + bytes_of(key, 'q:' .. seq)
+        return bytes <= REPLY_BYTES
+    end
     for item in gmatch(open, '[^;]+') do
         local seq, attempts, model, user, account, w = match(item, '^(%d+) (%d+) (%S+) (%S+) (%S+) (%S+)$')
-        if #seqs < CLAIM_MAX and takes_model(entry.models, model) then
+        if takes_model(entry.models, model) and fits(seq) then
             seqs[#seqs + 1] = seq
             rows[#rows + 1] = 'q:' .. seq
             states[#states + 1] = tonumber(attempts) + 1
             attempt = max(attempt, states[#states])
             taken[model .. ' ' .. user] = {model, user}
             if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
-            count_open(account, user, -1)
+            count_open(account, user, model, -1)
         else
             rest[#rest + 1] = item .. ';'
             left[model .. ' ' .. user] = true
@@ -116,9 +123,10 @@ local function claim_next(entry)
     end
 end
 
--- Hands claims to parked polls while there are both. Called after a verb made work claimable.
+-- Hands claims to parked polls while there are both. Called after a verb made work claimable. What comes after
+-- LOOK_BYTES a turn, the nodes' next sync hands over.
 local function offer(model)
-    while true do
+    while offered_bytes < LOOK_BYTES do
         local entry = take_waiter(model)
         if not entry then return end
         local text = claim_next(entry)
@@ -126,6 +134,7 @@ local function offer(model)
             add_credit(entry, 1)
             return
         end
+        offered_bytes = offered_bytes + #text
         send_event(entry.node, 'claim\n' .. text)
     end
 end
@@ -146,7 +155,7 @@ local function reopen(topic, seqs, attempts)
     for i = 1, #seqs do
         local ms, account, user, model, weight = match(got[i + 1], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
         items[#items + 1] = {tonumber(seqs[i]), open_item(seqs[i], attempts[i], model, user, account, weight)}
-        count_open(account, user, 1)
+        count_open(account, user, model, 1)
         enqueue(model, user, topic, tonumber(ms) * 1000, true)
         models[model] = true
     end

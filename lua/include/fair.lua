@@ -30,11 +30,57 @@ local function enqueue(model, user, topic, at_us, is_front)
     with_work = nil
 end
 
+-- An account's share of what all have together: whatever one sends, in the name of however many users, there is
+-- room for others. The hash `shares` counts Open queries: "<account>" all of an account, "<account>:<model>" those
+-- for that model, and "<account>:" its models; `default` is not counted among models.
+local MODELS_MAX, MODELS_OF_ACCOUNT = 1000, 100
+
+-- Half of the Open queries, and half of the open lookups, is the most that one account may have.
+local function share_of_queue()
+    return max(1, ceil(queue_max / 2))
+end
+
+local function add_share(field, delta)
+    local n = call('HINCRBY', P .. 'shares', field, delta)
+    if n <= 0 then call('HDEL', P .. 'shares', field) end
+    return n
+end
+
+flush_shares = function()
+    if meta and meta.depth <= 0 then
+        if next(share_delta) then call('DEL', P .. 'shares') end
+        share_delta = {}
+        return
+    end
+    for field, delta in pairs(share_delta) do
+        local n = delta ~= 0 and add_share(field, delta)
+        local account = n and match(field, '^([^:]+):')
+        if account and n > 0 and n <= delta then add_share(account .. ':', 1) end
+        if account and n <= 0 and n > delta then add_share(account .. ':', -1) end
+    end
+    share_delta = {}
+end
+
+-- Has the account as much as it may have, so that one more query for `model` is refused? Returns how much. With
+-- fewer Open queries in all than a share nothing is looked up.
+local function share_taken(account, model)
+    local depth, share = meta_load().depth, share_of_queue()
+    if depth >= share then
+        local mine = (tonumber(call('HGET', P .. 'shares', account)) or 0) + (share_delta[account] or 0)
+        if mine >= share then return mine end
+    end
+    if model == 'default' or depth < MODELS_OF_ACCOUNT then return nil end
+    flush_shares()
+    local got = call('HMGET', P .. 'shares', account .. ':' .. model, account .. ':')
+    local models = tonumber(got[2]) or 0
+    return not got[1] and models >= MODELS_OF_ACCOUNT and models or nil
+end
+
 -- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
--- models are called is up to those who ask. Fewer queries wait for fewer models.
-local function is_room_for(model, models_max)
-    return meta_load().depth < models_max or call('SISMEMBER', P .. 'models', model) == 1
-        or call('SCARD', P .. 'models') < models_max
+-- models are called is up to those who ask. Fewer queries wait for fewer models. `default` always has room.
+local function is_room_for(model)
+    return model == 'default' or meta_load().depth < MODELS_MAX or call('SISMEMBER', P .. 'models', model) == 1
+        or call('SCARD', P .. 'models') < MODELS_MAX
 end
 
 -- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without

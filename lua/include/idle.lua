@@ -8,6 +8,7 @@
 
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves what lies behind
 local idle, idle_by_member, idle_dirty
+local offered_bytes -- of claims that this turn handed over because of work that came (include/claim.lua)
 
 local function idle_entry(member, credits)
     local entry = {member = member, credits = credits}
@@ -45,10 +46,7 @@ end
 -- Does an engine that asked for `models` take queries for `model`? `default` goes to all.
 local function takes_model(models, model)
     if models == '*' or model == 'default' then return true end
-    for name in gmatch(models, '[^,]+') do
-        if name == model then return true end
-    end
-    return false
+    return find(',' .. models .. ',', ',' .. model .. ',', 1, true) ~= nil
 end
 
 local is_alive_at
@@ -98,7 +96,7 @@ local function strike_off(other)
 end
 
 begin_idle = function()
-    idle, idle_by_member, idle_dirty, idle_is_loaded, is_alive_at = {}, {}, {}, false, {}
+    idle, idle_by_member, idle_dirty, idle_is_loaded, is_alive_at, offered_bytes = {}, {}, {}, false, {}, 0
 end
 
 flush_idle = function()

@@ -59,7 +59,7 @@ local function leave_open(topic, seq)
         if m == model and u == user then still = true end
     end
     call('HSET', key, 'open', concat(rest))
-    count_open(account, user, -1)
+    count_open(account, user, model, -1)
     if not still then dequeue(model, user, topic) end
 end
 

@@ -14,6 +14,7 @@ do
     local LOOK_LANES = 1500 -- models looked at while playing, counted anew in each step
     local LOOK_USERS = 100  -- of the estimate, in all models; of the users behind them one topic each is counted
     local PAGE = 10         -- users, or topics of one, read with one call
+    local LOOK_OPEN = 262144 -- bytes of topics' `open` fields: what one may hold (TOPIC_OPEN_BYTES)
 
     local LOOK_ENGINES, SEEN_MS = 50, 600000
 
@@ -142,7 +143,7 @@ do
     -- Returns how many queries were served before, and whether the wanted one was reached. Notes the weights
     -- that it saw.
     local function play(engine, models, topic, seq, weights)
-        local lanes, ends, is_gone, vt, before, claims = {}, {}, {}, meta_load().vt, 0, 0
+        local lanes, ends, is_gone, vt, before, claims, bytes = {}, {}, {}, meta_load().vt, 0, 0, 0
         for i = 1, #models do lanes[i] = {model = models[i], line = {}, at = 1, moved = {}, by_name = {}, read = 0} end
         for _ = 1, min(LOOK_STEPS, floor(LOOK_LANES / max(1, #models))) do
             local lane, one
@@ -150,12 +151,13 @@ do
                 local first = first_of(lanes[i], ends)
                 if first and (not one or first.vt < one.vt) then lane, one = lanes[i], first end
             end
-            if not one or claims == LOOK_CLAIMS or before >= LOOK_QUERIES then break end
+            if not one or claims == LOOK_CLAIMS or before >= LOOK_QUERIES or bytes > LOOK_OPEN then break end
             local served = topic_of(lane, one, is_gone)
             if not served then
                 take_out(lane, one)
             else
                 local open = call('HGET', P .. 't:' .. served, 'open') or ''
+                bytes = bytes + #open
                 local n, weight, ahead = look_into(open, engine, lane.model, one.name,
                                                    served == topic and seq)
                 if ahead then return before + ahead, true end

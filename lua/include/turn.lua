@@ -26,7 +26,7 @@ local meta, events, mail, is_replayed_at
 local with_work -- the models that have Open queries; nil: to be read (again)
 local lease_new, lease_gone, lease_kept
 local lease_known -- lease -> begun (true) or ended (false) in this turn
-local open_delta, users_seen
+local open_delta, share_delta, users_seen
 
 -- meta holds the shard's counters: lease (last lease id), depth (Open queries), vt (virtual time
 -- of the fair order). Read once a turn, written once when changed.
@@ -68,10 +68,16 @@ local function use_nonces(first, n)
     call('SADD', today, unpack(args, first, first + n - 1))
 end
 
--- Counts Open queries, per account and user for max_waiting, and in all for queue_max.
-local function count_open(account, user, delta)
+-- Counts Open queries: per account and user for max_waiting, in all for queue_max, and per account, and of it
+-- per model, for its share of both (include/fair.lua).
+local function count_open(account, user, model, delta)
     local field = account .. ' ' .. user
     open_delta[field] = (open_delta[field] or 0) + delta
+    share_delta[account] = (share_delta[account] or 0) + delta
+    if model ~= 'default' then
+        field = account .. ':' .. model
+        share_delta[field] = (share_delta[field] or 0) + delta
+    end
     meta_load().depth = meta.depth + delta
     meta_dirty = true
 end
@@ -121,6 +127,7 @@ local function flush_leases()
 end
 
 local begin_idle, flush_idle -- include/idle.lua
+local flush_shares -- include/fair.lua
 
 local function flush()
     flush_leases()
@@ -130,6 +137,7 @@ local function flush()
             call('HDEL', P .. 'waiting', field)
         end
     end
+    flush_shares()
     if meta_dirty then
         call('HSET', P .. 'meta', 'lease', format('%d', meta.lease), 'depth',
              format('%d', max(meta.depth, 0)), 'vt', format('%.6f', meta.vt))
@@ -161,7 +169,7 @@ local function turn(keys, argv)
     delivery_end_text = format('%d', (now_ms + delivery_ms) - (now_ms + delivery_ms) % 2 + 1)
     meta, meta_dirty, events, mail = nil, false, {}, {}
     lease_new, lease_gone, lease_kept, lease_known = {}, {}, {}, {}
-    open_delta, users_seen, with_work = {}, {}, nil
+    open_delta, share_delta, users_seen, with_work = {}, {}, {}, nil
     begin_idle()
     local nonce_n = tonumber(argv[6])
     use_nonces(7, nonce_n)

@@ -3,6 +3,7 @@
 -- KEYS: lookups zset, lookup:<fingerprint>, lookup_nodes set.  ARGV: nonce, is_parking ('1').
 -- Returns: lookup/fingerprint/fragment/count/threshold | parked | empty | replay
 -- Wakes: nobody.  Repeatable: with a new nonce.
+-- Bound: one lookup.
 verbs.claim_lookup = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local fingerprint = call('ZRANGEBYSCORE', P .. 'lookups', '-inf', now_ms, 'LIMIT', 0, 1)[1]

@@ -1,43 +1,59 @@
--- list_lookups: the lookups of a topic with their matches, by ascending Seq and age, of its THREAD_MAX
--- newest queries.
--- KEYS: t:<topic>, lookups:<topic>, lookup:<fingerprint>.  ARGV: nonce, topic, user (name; '' for any).
--- Returns: missing | replay | ok/<last Seq>, then per query with lookups in ascending Seq: its Seq /
---   query (JSON) / n, and n times fingerprint / fragment (JSON) / matches (JSON, '' while there are none).
+-- list_lookups: a page of a topic's queries with their lookups and matches, by ascending Seq and age.
+-- KEYS: t:<topic>, lookups:<topic>, lookup:<fingerprint>.
+-- ARGV: nonce, topic, user (name; '' for any), after (cursor: "<seq>" all up to that query, "<seq>.<n>" all before
+--   that query and n of its lookups; "0" from the first on), n (queries at most; '' for THREAD_PAGE).
+-- Returns: missing | replay | ok/cursor of the next page ('' when there is none), then per query in ascending Seq:
+--   its Seq / query (JSON) / n, and n times fingerprint / fragment (JSON) / matches (JSON, '' while there are
+--   none). A query that did not fit comes again on the next page, with the rest of its lookups.
 -- Wakes: nobody.  Repeatable: yes.
-verbs.list_lookups = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local topic, user = args[a + 1], args[a + 2]
-    local key = P .. 't:' .. topic
-    local got = call('HMGET', key, 'seq', 'u:' .. user)
-    if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
+-- Bound: REPLY_BYTES, but one query or one lookup at least; THREAD_PAGE queries; LOOKUPS_PER_TOPIC lookups.
+
+local function lookups_by_seq(topic)
     local by_seq, all = {}, call('HGETALL', P .. 'lookups:' .. topic)
     for i = 1, #all, 2 do
         local seq, fingerprint = match(all[i], '^(%d+) (%x+)$')
         by_seq[seq] = by_seq[seq] or {}
         by_seq[seq][#by_seq[seq] + 1] = {tonumber(all[i + 1]), fingerprint}
     end
-    local text = {'ok', got[1]}
-    local last, rows, from = tonumber(got[1]), {}, 0
-    for n = max(1, last - THREAD_MAX + 1), last do
-        if n >= from + #rows then
-            local fields = {}
-            for ahead = n, min(n + CHUNK - 1, last) do fields[#fields + 1] = 'q:' .. ahead end
-            rows, from = call('HMGET', key, unpack(fields)), n
+    return by_seq
+end
+
+verbs.list_lookups = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local topic, user = args[a + 1], args[a + 2]
+    local key = P .. 't:' .. topic
+    local got = call('HMGET', key, 'seq', 'u:' .. user)
+    if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
+    local by_seq, last, text, bytes = lookups_by_seq(topic), tonumber(got[1]), {'ok', ''}, 0
+    local queries = min(tonumber(args[a + 4]) or THREAD_PAGE, THREAD_PAGE)
+    local after, done = match(args[a + 3], '^(%d+)%.?(%d*)$')
+    local first = tonumber(after) + (done == '' and 1 or 0)
+    done = tonumber(done) or 0
+    for n = first, last do
+        local seq = format('%d', n)
+        bytes = bytes + bytes_of(key, 'q:' .. seq)
+        if n > first and (bytes > REPLY_BYTES or n - first == queries) then
+            text[2] = format('%d', n - 1)
+            break
         end
-        local seq, row = format('%d', n), rows[n - from + 1]
-        local list = by_seq[seq] or {}
-        sort(list, function(x, y)
-            return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2])
-        end)
-        text[#text + 1] = seq
-        text[#text + 1] = match(row, '([^\n]*)$')
-        text[#text + 1] = #list
-        for _, item in ipairs(list) do
-            local found = call('HMGET', P .. 'lookup:' .. item[2], 'fragment', 'matches')
-            text[#text + 1] = item[2]
+        local list, n_at = by_seq[seq] or {}, #text + 3
+        sort(list, function(x, y) return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2]) end)
+        text[n_at - 2], text[n_at - 1], text[n_at] = seq, query_of(call('HGET', key, 'q:' .. seq)), 0
+        for i = done + 1, #list do
+            local lookup = P .. 'lookup:' .. list[i][2]
+            bytes = bytes + bytes_of(lookup, 'fragment', 'matches')
+            if #text > 5 and bytes > REPLY_BYTES then
+                text[2] = seq .. '.' .. (i - 1)
+                break
+            end
+            local found = call('HMGET', lookup, 'fragment', 'matches')
+            text[n_at] = text[n_at] + 1
+            text[#text + 1] = list[i][2]
             text[#text + 1] = found[1] or '""'
             text[#text + 1] = found[2] or ''
         end
+        if text[2] ~= '' then break end
+        done = 0
     end
     return concat(text, '\n')
 end

@@ -4,6 +4,7 @@
 --   is another fragment's own.
 -- KEYS: lookup:<fingerprint>, lookup_alias, lookups.  ARGV: nonce, fingerprint, matches (JSON array).
 -- Returns: ok | missing | replay.  Wakes: nobody.  Repeatable: yes.
+-- Bound: one lookup.
 verbs.match = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local fingerprint = args[a + 1]
@@ -15,6 +16,6 @@ verbs.match = function(a)
     end
     local got = call('HMGET', key, 'count', 'threshold', 'claimed')
     call('HSET', key, 'matches', args[a + 2])
-    if not got[3] or got[3] == got[1] .. ' ' .. got[2] then call('ZREM', P .. 'lookups', fingerprint) end
+    if not got[3] or got[3] == got[1] .. ' ' .. got[2] then close_lookup(fingerprint) end
     return 'ok'
 end

@@ -1,13 +1,42 @@
 -- recommend: keeps what a user recommends or flags, for engines to read.
--- KEYS: t:<topic>, recommendations stream (field r).
--- ARGV: nonce, topic, user (name; must have a part in the topic; '' for any), recommendation (JSON).
+-- When there are RECOMMENDATIONS_MAX, the oldest one goes of the user with most, of the account with most: nobody
+-- pushes out what others said.
+-- KEYS: t:<topic>, recommendations stream (fields r: JSON, a: account, u: user), recommenders zset (account ->
+--   how many), recommenders:<account> zset (user -> how many), recommended:<account>:<user> list (stream ids).
+-- ARGV: nonce, topic, user (name; must have a part in the topic; '' for any), recommendation (JSON),
+--   account, who recommends (names).
 -- Returns: ok/ms | missing | replay.  Wakes: nobody.  Repeatable: stores it again.
-local RECOMMENDATIONS_MAX = 10000
+-- Bound: one recommendation, and the oldest ones that go for it.
+local RECOMMENDATIONS_MAX, DROP_RECOMMENDATIONS = 10000, 2
+
+local function count_recommendation(account, user, delta)
+    local users = P .. 'recommenders:' .. account
+    if tonumber(call('ZINCRBY', users, delta, user)) <= 0 then call('ZREM', users, user) end
+    if tonumber(call('ZINCRBY', P .. 'recommenders', delta, account)) <= 0 then
+        call('ZREM', P .. 'recommenders', account)
+    end
+end
+
+local function drop_recommendation()
+    local all = P .. 'recommendations'
+    local oldest = call('XRANGE', all, '-', '+', 'COUNT', 1)[1]
+    local account = #oldest[2] > 2 and call('ZREVRANGE', P .. 'recommenders', 0, 0)[1]
+    local user = account and call('ZREVRANGE', P .. 'recommenders:' .. account, 0, 0)[1]
+    local id = user and call('LPOP', P .. 'recommended:' .. account .. ':' .. user)
+    if id then count_recommendation(account, user, -1) end
+    call('XDEL', all, id or oldest[1]) -- without an account: of an earlier version
+end
 
 verbs.recommend = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local got = call('HMGET', P .. 't:' .. args[a + 1], 'seq', 'u:' .. args[a + 2])
     if not got[1] or (args[a + 2] ~= '' and not got[2]) then return 'missing' end
-    call('XADD', P .. 'recommendations', 'MAXLEN', '~', RECOMMENDATIONS_MAX, '*', 'r', args[a + 3])
+    local all, account, user = P .. 'recommendations', args[a + 4], args[a + 5]
+    local id = call('XADD', all, '*', 'r', args[a + 3], 'a', account, 'u', user)
+    call('RPUSH', P .. 'recommended:' .. account .. ':' .. user, id)
+    count_recommendation(account, user, 1)
+    for _ = 1, DROP_RECOMMENDATIONS do -- two: there may be more of them from an earlier version
+        if call('XLEN', all) > RECOMMENDATIONS_MAX then drop_recommendation() end
+    end
     return 'ok\n' .. now_ms
 end

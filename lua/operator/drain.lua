@@ -2,6 +2,7 @@
 -- What it works on, it finishes.
 -- KEYS: drained set.  ARGV: nonce, account, is_drained ('1' or '0').
 -- Returns: ok | replay.  Wakes: all nodes.  Repeatable: yes.
+-- Bound: the accounts.
 verbs.drain = function(a)
     if is_replayed(args[a]) then return 'replay' end
     call(args[a + 2] == '1' and 'SADD' or 'SREM', P .. 'drained', args[a + 1])

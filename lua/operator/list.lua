@@ -1,20 +1,35 @@
 -- list: a page of queries in one state, for operators.
 -- KEYS: models, turns:<model>, open:<model>:<user>, leases, failed, t:<topic>.
--- ARGV: nonce, state (Open | Pending | Failed), user (name; '' for all), after (cursor: how many to
---   skip), page (number).
+-- ARGV: nonce, state (Open | Pending | Failed), user (name; '' for all), after (cursor: how many queries of that
+--   state were looked at), page (number).
 -- Returns: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in
---   include/outcome.lua.
+--   include/outcome.lua. A page may hold fewer queries than asked for, or none, and still have a next one.
 -- Wakes: nobody.  Repeatable: yes.
-local LIST_SCAN_MAX = 20000 -- queries looked at; what lies behind is not listed
+-- Bound: REPLY_BYTES, but one query at least; LOOK_BYTES of rows, LIST_SCAN_MAX queries looked at.
+local LIST_SCAN_MAX = 20000 -- what lies behind is not listed
 
--- Calls visit(topic, seq) for the queries in a state, until it returns true.
+-- The Open queries of a topic, by "<model> <user>". Each topic is read once, in however many queues it stands.
+local function open_by_queue(topic)
+    local by_queue = {}
+    for item in gmatch(call('HGET', P .. 't:' .. topic, 'open') or '', '[^;]+') do
+        local seq, model, user = match(item, '^(%d+) %d+ (%S+) (%S+)')
+        local queue = model .. ' ' .. user
+        by_queue[queue] = by_queue[queue] or {}
+        by_queue[queue][#by_queue[queue] + 1] = seq
+    end
+    return by_queue
+end
+
+-- Calls visit(topic, seq, user) for the queries in a state, until it returns true. `user` is nil where only
+-- the row knows.
 local function each_open(visit)
+    local topics = {}
     for _, model in ipairs(call('SMEMBERS', P .. 'models')) do
         for _, user in ipairs(call('ZRANGE', P .. 'turns:' .. model, 0, USERS_MAX - 1)) do
             for _, topic in ipairs(call('ZRANGE', P .. 'open:' .. model .. ':' .. user, 0, LIST_SCAN_MAX)) do
-                for item in gmatch(call('HGET', P .. 't:' .. topic, 'open') or '', '[^;]+') do
-                    local seq, of_model, of_user = match(item, '^(%d+) %d+ (%S+) (%S+)')
-                    if of_model == model and of_user == user and visit(topic, seq) then return end
+                topics[topic] = topics[topic] or open_by_queue(topic)
+                for _, seq in ipairs(topics[topic][model .. ' ' .. user] or {}) do
+                    if visit(topic, seq, user) then return end
                 end
             end
         end
@@ -39,29 +54,31 @@ end
 
 verbs.list = function(a)
     if is_replayed(args[a]) then return 'replay' end
-    local each = ({Open = each_open, Pending = each_pending, Failed = each_failed})[args[a + 1]]
-    local user, skip, page = args[a + 2], tonumber(args[a + 3]), tonumber(args[a + 4])
-    local text, seen, taken, looked = {'ok', ''}, 0, 0, 0
-    each(function(topic, seq)
+    local state, user, skip, page = args[a + 1], args[a + 2], tonumber(args[a + 3]), tonumber(args[a + 4])
+    local each = ({Open = each_open, Pending = each_pending, Failed = each_failed})[state]
+    local text, looked, taken, read, bytes = {'ok', ''}, 0, 0, 0, 0
+    each(function(topic, seq, of_user)
         looked = looked + 1
         if looked > LIST_SCAN_MAX then return true end
-        local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 's:' .. seq)
-        local row = got[1]
-        if not row or (user ~= '' and match(row, '^%d+\n%S+ (%S+)') ~= user) then return false end
-        seen = seen + 1
-        if seen <= skip then return false end
-        if taken == page then
-            text[2] = format('%d', skip + page)
+        if looked <= skip or (of_user and user ~= '' and of_user ~= user) then return false end
+        local key = P .. 't:' .. topic
+        local size = bytes_of(key, 'q:' .. seq)
+        if taken == page or (taken > 0 and bytes + size > REPLY_BYTES) or read > LOOK_BYTES then
+            text[2] = format('%d', looked - 1)
             return true
         end
-        taken = taken + 1
+        local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq)
+        local row = got[1]
+        read = read + size
+        if not row or (user ~= '' and match(row, '^%d+\n%S+ (%S+)') ~= user) then return false end
+        taken, bytes = taken + 1, bytes + size
         text[#text + 1] = topic
         text[#text + 1] = seq
         local first = got[2] and byte(got[2])
         if first == 70 then
             text[#text + 1] = outcome_text(row, got[2])
         else
-            text[#text + 1] = args[a + 1] .. '\n' .. row .. '\n\n\n\n\n'
+            text[#text + 1] = state .. '\n' .. row .. '\n\n\n\n\n'
         end
         return false
     end)

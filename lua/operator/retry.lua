@@ -2,6 +2,7 @@
 -- KEYS: t:<topic>, failed.  ARGV: nonce, topic, seq.
 -- Returns: ok | done | pending (it is Open or Pending already) | missing | replay
 -- Wakes: one parked poll, by hand-over.  Repeatable: the second time it is pending.
+-- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
 verbs.retry = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, seq = args[a + 1], args[a + 2]

@@ -6,15 +6,16 @@
 --   of the last two minutes/seconds they span/n, then n engines as "<account> <engine>" / age ms /
 --   info (JSON) / '1' when drained, then per node its id / age ms / info (JSON).
 -- Wakes: nobody.  Repeatable: yes.
+-- Bound: STATUS_USERS users, ENGINES_MAX engines, all nodes; no text of clients but names.
 local STATUS_USERS = 10000 -- looked at for the oldest query
 
 verbs.status = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local oldest, users_left = nil, STATUS_USERS
     for _, model in ipairs(call('SMEMBERS', P .. 'models')) do
-        for _, user in ipairs(call('ZRANGE', P .. 'turns:' .. model, 0, USERS_MAX - 1)) do
+        if users_left <= 0 then break end
+        for _, user in ipairs(call('ZRANGE', P .. 'turns:' .. model, 0, min(USERS_MAX, users_left) - 1)) do
             users_left = users_left - 1
-            if users_left < 0 then break end
             local first = call('ZRANGE', P .. 'open:' .. model .. ':' .. user, 0, 0, 'WITHSCORES')[2]
             first = tonumber(first)
             if first and (not oldest or first < oldest) then oldest = first end

@@ -1,8 +1,8 @@
 -- add: stores one query in its topic and makes it claimable.
 -- Guarantees: Seq counts 1, 2, 3 in a topic; the same Idempotency-Key stores nothing twice; a full
---   queue (TOPIC_OPEN_MAX Open queries of a topic, MODELS_MAX models waited for, max_waiting of a user,
---   queue_max in all) stores nothing. With an engine parked somewhere the query is handed over at once and
---   never enters the queue.
+--   queue (TOPIC_OPEN_MAX Open queries of a topic, MODELS_MAX models waited for, max_waiting of a user, an
+--   account's share, queue_max in all) stores nothing. With an engine parked somewhere the query is handed over
+--   at once and never enters the queue.
 -- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key>
 --   string with TTL; include/fair.lua, include/idle.lua, meta.
 -- ARGV: nonce, topic, user, account, model (names), weight (number), max_waiting (number),
@@ -10,9 +10,11 @@
 --   is_own ('1': the user must have a part in the topic, if it exists).
 -- Returns: ok/seq/ms | replay | missing | mismatch | waiting/depth/eta | full/depth/eta
 -- Wakes: one parked poll, by hand-over.  Repeatable: only with an idempotency key.
+-- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
 local IDEMPOTENCY_S = 86400
-local TOPIC_OPEN_MAX, MODELS_MAX = 1000, 1000
+local TOPIC_OPEN_MAX, TOPIC_OPEN_BYTES = 1000, 262144
 local OPEN_ITEM_MIN = 12 -- bytes: "1 0 m u a 1;"
+local TITLE_FROM = 1024  -- bytes of a first row from which its topic gets a title: lists read that instead
 
 -- How many queries an `open` field holds; counted only when they may be too many.
 local function open_n(open)
@@ -39,15 +41,17 @@ local function store_query(topic, last, open, user, account, model, weight, max_
     end
     local depth, mine = meta_load().depth, open_count(account, user)
     if mine >= max_waiting then return nil, 'waiting\n' .. mine .. '\n' .. eta_seconds(mine) end
-    if has_open and open_n(open) >= TOPIC_OPEN_MAX then
+    local taken = share_taken(account, model)
+    if taken then return nil, 'waiting\n' .. taken .. '\n' .. eta_seconds(taken) end
+    if has_open and (#open >= TOPIC_OPEN_BYTES or open_n(open) >= TOPIC_OPEN_MAX) then
         return nil, 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. eta_seconds(TOPIC_OPEN_MAX)
     end
-    if depth >= queue_max or not is_room_for(model, MODELS_MAX) then
+    if depth >= queue_max or not is_room_for(model) then
         return nil, 'full\n' .. depth .. '\n' .. eta_seconds(depth)
     end
     call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',
          (open or '') .. open_item(seq, 0, model, user, account, weight), ...)
-    count_open(account, user, 1)
+    count_open(account, user, model, 1)
     enqueue(model, user, topic, now_us, false)
     if has_open then offer(model) end
     return seq
@@ -70,8 +74,14 @@ verbs.add = function(a)
     end
     local got = call('HMGET', P .. 't:' .. topic, 'seq', 'u:' .. user, 'open')
     if is_own and got[1] and not got[2] then return 'missing' end
-    local seq, refusal = store_query(topic, got[1], got[3], user, account, model, weight, max_waiting, tail,
-                                     'u:' .. user, '1')
+    local seq, refusal
+    if not got[1] and #tail > TITLE_FROM then
+        seq, refusal = store_query(topic, nil, nil, user, account, model, weight, max_waiting, tail, 'u:' .. user, '1',
+                                   'title', title_of(after_lines(tail, 4)))
+    else
+        seq, refusal = store_query(topic, got[1], got[3], user, account, model, weight, max_waiting, tail,
+                                   'u:' .. user, '1')
+    end
     if not seq then return refusal end
     if not got[2] then
         if call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 and not users_seen[user] then

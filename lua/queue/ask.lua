@@ -11,6 +11,7 @@
 --   there lately) | full/depth/eta | waiting/depth/eta
 -- Wakes: one parked poll, by hand-over.  Repeatable: yes, with the same topic; one that joined is counted
 --   again then, so that topic stays until its time is over.
+-- Bound: one query; SWEEP_BY_ASK others; ENGINES_MAX engines looked at.
 local ASK_MAX_MS = 1800000    -- no request waits longer
 local ENGINE_SEEN_MS = 120000
 local HUGE = 1e15             -- a limit that none reaches

@@ -4,6 +4,7 @@
 -- KEYS: t:<topic>, asked:<digest>, asks; as delete.  ARGV: topic, digest (as asked; the topic knows it, too),
 --   keep ms.
 -- Returns: ok.  Wakes: nodes that wait for a topic that goes.  Repeatable: no, it leaves once more.
+-- Bound: one topic, of one query.
 verbs.ask_leave = function(a)
     local topic, keep_ms = args[a], tonumber(args[a + 2])
     local key = P .. 't:' .. topic

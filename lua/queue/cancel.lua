@@ -4,6 +4,7 @@
 -- ARGV: nonce, topic, seq, user (name: must have a part in the topic; '' for any), reason (JSON).
 -- Returns: ok | done | failed | missing | replay
 -- Wakes: every node that waits for the query.  Repeatable: yes.
+-- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
 verbs.cancel = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, seq, user, reason = args[a + 1], args[a + 2], args[a + 3], args[a + 4]

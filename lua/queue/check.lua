@@ -6,6 +6,7 @@
 -- Returns: missing | replay | wait (nothing yet, registered) | <outcome as text, with status Open or
 --   Pending too, then position/eta ('' unless Open and asked for)>
 -- Wakes: nobody.  Repeatable: yes.
+-- Bound: one query and its answer; include/position.lua.
 verbs.check = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, seq, user = args[a + 1], args[a + 2], args[a + 3]

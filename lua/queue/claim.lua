@@ -4,6 +4,7 @@
 -- ARGV: nonce, class ("<account>|<models>"), is_parking ('1': grant a credit when there is no work).
 -- Returns: claim/<claim as text> | parked | empty | replay
 -- Wakes: nobody.  Repeatable: with a new nonce.
+-- Bound: one claim: CLAIM_MAX queries and REPLY_BYTES, but one query at least; MODELS_MAX models looked at.
 verbs.claim = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local entry = own_entry(args[a + 1])

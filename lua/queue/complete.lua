@@ -8,6 +8,7 @@
 --   answer text ("answer\nthink\nmodel", JSON lines), dialect ('deployed': the text alone decides).
 -- Returns: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay
 -- Wakes: every node that waits for the query, with the answer.  Repeatable: yes.
+-- Bound: one query; TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides.
 
 local TEXT_LOOK_BACK = 10000
 local OPEN_LOOK_ROWS, OPEN_LOOK_BYTES = 1000, 4194304 -- of Open rows, for the text of a late answer
@@ -24,16 +25,22 @@ local function find_held_text(topic, holder, query, answer)
     local key = P .. 't:' .. topic
     local last = tonumber(call('HGET', key, 'seq')) or 0
     local list, found, answered = {}, nil, nil
-    local function has_text(seq)
-        return asks(call('HGET', key, 'q:' .. seq), query)
+    local left = {held = LOOK_BYTES, done = LOOK_BYTES} -- to be read, of rows that it holds and of ended ones
+    local function has_text(seq, kind)
+        left[kind] = left[kind] - bytes_of(key, 'q:' .. seq)
+        return left[kind] >= 0 and asks(call('HGET', key, 'q:' .. seq), query)
+    end
+    local function has_answer(seq)
+        left.done = left.done - bytes_of(key, 'a:' .. seq)
+        return left.done >= 0 and sub(call('HGET', key, 'a:' .. seq), 1, #answer + 1) == answer .. '\n'
     end
     for seq = max(1, last - TEXT_LOOK_BACK + 1), last do list[#list + 1] = format('%d', seq) end
     each_state(key, list, function(seq, state)
         local _, _, by = parse_pending(state)
-        if by == holder and has_text(seq) then
+        if by == holder and has_text(seq, 'held') then
             found = seq
-        elseif answer and not answered and state and byte(state) == 68 and has_text(seq)
-            and sub(call('HGET', key, 'a:' .. seq), 1, #answer + 1) == answer .. '\n' then
+        elseif answer and not answered and state and byte(state) == 68 and has_text(seq, 'done')
+            and has_answer(seq) then
             answered = seq
         end
         return found
@@ -47,7 +54,8 @@ end
 local function find_open_text(topic, query)
     local key = P .. 't:' .. topic
     local bytes, rows, never_claimed = 0, 0, nil
-    for seq, attempts in gmatch(call('HGET', key, 'open') or '', '(%d+) (%d+) [^;]*;') do
+    for item in gmatch(call('HGET', key, 'open') or '', '[^;]+') do
+        local seq, attempts = match(item, '^(%d+) (%d+) ')
         local n = call('HSTRLEN', key, 'q:' .. seq)
         rows = rows + 1
         if rows > OPEN_LOOK_ROWS then break end
@@ -86,7 +94,7 @@ verbs.complete = function(a)
     if first == 68 then
         local stored = call('HGET', key, 'a:' .. seq)
         if sub(stored, 1, #answer + 1) == answer .. '\n' then
-            return 'same\n' .. seq .. '\n' .. match(stored, '\n(%d+)\n[^\n]*$')
+            return 'same\n' .. seq .. '\n' .. match(stored, '^(%d+)', #answer + 2)
         end
         return 'done'
     end

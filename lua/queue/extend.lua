@@ -2,6 +2,7 @@
 -- KEYS: t:<topic>, leases.  ARGV: nonce, topic, lease, holder (account name).
 -- Returns: ok/<cancelled Seqs, ','> | lost | replay
 -- Wakes: nobody.  Repeatable: yes.
+-- Bound: the states of one claim, or of what was added to the topic since.
 verbs.extend = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, lease = args[a + 1], args[a + 2]

@@ -2,6 +2,7 @@
 -- again at the front; the attempt does not count.
 -- KEYS: t:<topic>, leases.  ARGV: topic, lease.  Returns: ok.
 -- Wakes: one parked poll a claim, by hand-over.  Repeatable: yes; a lease that is gone is ignored.
+-- Bound: one claim (CLAIM_MAX queries, REPLY_BYTES).
 verbs.give_back = function(a)
     local topic, lease = args[a], args[a + 1]
     local seqs, attempts = held_by(topic, lease)

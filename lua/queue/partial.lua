@@ -7,6 +7,7 @@
 --   holder (account name).
 -- Returns: ok/next offset | cancelled/next | gap/expected | lost | large | replay
 -- Wakes: every node that waits for the query.  Repeatable: yes, by its offset.
+-- Bound: the text that it brings.
 local PARTIALS_S = 86400
 
 verbs.partial = function(a)

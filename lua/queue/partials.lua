@@ -4,6 +4,8 @@
 -- Returns: missing | <check's reply, registered as waiting>, NUL, then per piece its id, kind
 --   and text, each as <length>:<bytes>.  PIECES_MAX a call: the caller asks again from the last one.
 -- Wakes: nobody.  Repeatable: yes.
+-- Bound: one query and PIECES_MAX pieces, whose texts are the 1 MiB that `partial` stores at most;
+--   include/position.lua.
 local PIECES_MAX = 256
 
 verbs.partials = function(a)

@@ -5,6 +5,7 @@
 -- Returns: ok | lost | replay
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
 -- Repeatable: the second time it is lost.
+-- Bound: one claim (CLAIM_MAX queries, REPLY_BYTES); of one found by its text LOOK_BYTES are read.
 verbs.release = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local topic, lease, holder, query = args[a + 1], args[a + 2], args[a + 3], args[a + 4]

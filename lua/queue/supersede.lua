@@ -2,6 +2,7 @@
 -- KEYS: poll:<account>:<engine> string with TTL ("<node> <poll>").  ARGV: account, engine, poll.
 -- Returns: ok.  Wakes: the node that holds the older poll, this one too (its older poll may be of
 --   another class).  Repeatable: yes.
+-- Bound: one poll.
 local POLL_S = 300 -- no poll is parked longer
 verbs.supersede = function(a)
     local account, engine, poll = args[a], args[a + 1], args[a + 2]

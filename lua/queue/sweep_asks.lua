@@ -2,6 +2,7 @@
 -- nodes that died.
 -- KEYS: asks zset; as delete.  ARGV: none.
 -- Returns: how many went, SWEEP_MAX at most.  Wakes: nodes that wait for them.  Repeatable: yes.
+-- Bound: SWEEP_MAX topics, of one query each.
 local SWEEP_MAX = 500
 
 verbs.sweep_asks = function()

@@ -7,6 +7,7 @@
 --   and its info (JSON).
 -- Returns: <ms until the next lease ends or ''>/<drained accounts, ','>
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.  Repeatable: yes.
+-- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES; ENGINES_MAX engines and those named.
 local NODE_GONE_MS, NONCE_S, SYNC_CLAIMS_MAX = 60000, 172800, 1000
 local ENGINES_MAX, ENGINE_GONE_MS = 1000, 86400000
 
@@ -37,19 +38,20 @@ local function forget_engines()
     end
 end
 
--- States this node's credits of one class anew and takes what is claimable for them.
-local function serve_class(class, credits, claims_left)
+-- States this node's credits of one class anew and takes what is claimable for them. Returns how many claims,
+-- and bytes of them, are left to the next class.
+local function serve_class(class, credits, claims_left, bytes_left)
     local entry = own_entry(class)
     entry.credits = credits
     idle_dirty[entry] = true
-    while entry.credits > 0 and claims_left > 0 do
+    while entry.credits > 0 and claims_left > 0 and bytes_left > 0 do
         local text = claim_next(entry)
         if not text then break end
         add_credit(entry, -1)
-        claims_left = claims_left - 1
+        claims_left, bytes_left = claims_left - 1, bytes_left - #text
         events[#events + 1] = 'claim\n' .. text
     end
-    return claims_left
+    return claims_left, bytes_left
 end
 
 verbs.sync = function(a)
@@ -67,9 +69,9 @@ verbs.sync = function(a)
     local day = floor(now_ms / 86400000)
     call('EXPIRE', P .. 'nonces:' .. day, NONCE_S, 'NX')
     call('EXPIRE', P .. 'nonces:' .. (day - 1), NONCE_S, 'NX') -- of a cluster that stopped in between
-    local class_n, i, claims_left = tonumber(args[a + 3]), a + 4, SYNC_CLAIMS_MAX
+    local class_n, i, claims_left, bytes_left = tonumber(args[a + 3]), a + 4, SYNC_CLAIMS_MAX, LOOK_BYTES
     for _ = 1, class_n do
-        claims_left = serve_class(args[i], tonumber(args[i + 1]), claims_left)
+        claims_left, bytes_left = serve_class(args[i], tonumber(args[i + 1]), claims_left, bytes_left)
         i = i + 2
     end
     local new_n = 0

@@ -1,15 +1,21 @@
 -- purge: retention. Topics whose last query is older than the cut-off go, some rows a call.
 -- KEYS: users set, topics:<user>, names:<user>, t:<topic>.  ARGV: max_age_s, cursor.
--- Returns: next cursor ('0': one round is done; the same one again, as '00' for '0', while more is left
---   there).  Wakes: as delete.  Repeatable: yes.
+-- Returns: next cursor ('0': one round is done; "<scan>.<n>": more of the same users, of whose old topics n are
+--   still asked in).  Wakes: as delete.  Repeatable: yes.
+-- Bound: PURGE_ROWS rows and topics, ending with the topic that reaches LOOK_BYTES; PURGE_USERS users.
 local PURGE_USERS, PURGE_TOPICS, PURGE_ROWS = 10, 100, 5000
 
--- Drops one topic for all who have a part in it. Returns how many rows it had, nil when it is not old.
+-- Drops a topic for all who have a part in it, or some rows of one with very many. Returns how many rows went,
+-- nil when it is not old, and how many bytes were read; a third value: it is still there.
 local function purge_topic(topic, cutoff)
     local key = P .. 't:' .. topic
     local last = call('HGET', key, 'seq') or '0'
     local row = call('HGET', key, 'q:' .. last)
-    if row and tonumber(match(row, '^%d+')) >= cutoff then return nil end
+    if row and tonumber(match(row, '^%d+')) >= cutoff then return nil, #row end
+    if tonumber(last) > PURGE_ROWS then
+        drop_newest(topic, PURGE_ROWS)
+        return PURGE_ROWS, row and #row or 0, true
+    end
     for _, field in ipairs(call('HKEYS', key)) do
         if sub(field, 1, 2) == 'u:' then
             call('ZREM', P .. 'topics:' .. sub(field, 3), topic)
@@ -17,25 +23,30 @@ local function purge_topic(topic, cutoff)
         end
     end
     drop_topic(topic)
-    return tonumber(last)
+    return tonumber(last), row and #row or 0
 end
 
 verbs.purge = function(a)
-    local cutoff, rows_left = now_ms - tonumber(args[a]) * 1000, PURGE_ROWS
-    local scan = call('SSCAN', P .. 'users', args[a + 1], 'COUNT', PURGE_USERS)
+    local cutoff, rows_left, bytes_left = now_ms - tonumber(args[a]) * 1000, PURGE_ROWS, LOOK_BYTES
+    local cursor, skip = match(args[a + 1], '^(%d+)%.?(%d*)$')
+    skip = tonumber(skip) or 0
+    local scan, kept_n = call('SSCAN', P .. 'users', cursor, 'COUNT', PURGE_USERS), 0
     for _, user in ipairs(scan[2]) do
-        local mine, kept = P .. 'topics:' .. user, 0
+        local mine = P .. 'topics:' .. user
+        local old_n = skip > kept_n and call('ZCOUNT', mine, '-inf', cutoff) or 0
+        local kept = min(old_n, max(0, skip - kept_n)) -- looked at by the former call
+        kept_n = kept_n + kept
         repeat -- topics that are old but still asked in are passed over
             local topics = call('ZRANGEBYSCORE', mine, '-inf', cutoff, 'LIMIT', kept, PURGE_TOPICS)
             for _, topic in ipairs(topics) do
-                local rows = purge_topic(topic, cutoff)
-                if rows then
+                local rows, bytes, is_there = purge_topic(topic, cutoff)
+                rows_left, bytes_left = rows_left - (rows or 0) - 1, bytes_left - bytes
+                if rows and not is_there then
                     call('ZREM', mine, topic)
-                    rows_left = rows_left - rows - 1
-                    if rows_left <= 0 then return args[a + 1] == '0' and '00' or args[a + 1] end
-                else
-                    kept = kept + 1
+                elseif not rows then
+                    kept, kept_n = kept + 1, kept_n + 1
                 end
+                if rows_left <= 0 or bytes_left <= 0 then return cursor .. '.' .. format('%d', kept_n) end
             end
         until #topics < PURGE_TOPICS
         if call('EXISTS', mine) == 0 then call('SREM', P .. 'users', user) end

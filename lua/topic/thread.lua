@@ -1,27 +1,43 @@
--- thread: all queries of a topic with what became of them, ascending.
--- KEYS: t:<topic>.  ARGV: nonce, topic, user (name; '' for any), before (Seq: only earlier ones; '' for all).
--- Returns: missing | replay | ok, then per query its Seq and 13 lines as in include/outcome.lua
---   (status Open and Pending too).  THREAD_MAX newest queries.
+-- thread: a page of a topic's queries with what became of them, ascending.
+-- KEYS: t:<topic>.
+-- ARGV: nonce, topic, user (name; '' for any), after (Seq: only later ones, the oldest first; '' with `before`),
+--   before (Seq: only earlier ones, a page of the newest; '' with `after`), n (queries at most; '' for THREAD_PAGE).
+-- Returns: missing | replay | ok/after for the next page ('' when there is none), then per query its Seq and
+--   13 lines as in include/outcome.lua (status Open and Pending too).
 -- Wakes: nobody.  Repeatable: yes.
-local THREAD_MAX, CHUNK = 5000, 500
+-- Bound: REPLY_BYTES, but one query at least; THREAD_PAGE queries.
+local THREAD_PAGE, CHUNK = 1000, 100
 
-verbs.thread = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local key, user = P .. 't:' .. args[a + 1], args[a + 2]
-    local got = call('HMGET', key, 'seq', 'u:' .. user)
-    if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
-    local last = tonumber(got[1])
-    if args[a + 3] ~= '' then last = min(last, tonumber(args[a + 3]) - 1) end
-    local text = {'ok'}
-    for from = max(1, last - THREAD_MAX + 1), last, CHUNK do
-        local fields, to = {}, min(from + CHUNK - 1, last)
-        for seq = from, to do
-            for _, letter in ipairs({'q:', 's:', 'a:'}) do fields[#fields + 1] = letter .. seq end
+-- The last Seq of a page that begins at `from` and goes to `to` at most, up or down.
+local function page_end(key, from, to, step, n)
+    local bytes, at, seen = 0, from, 0
+    while (to - at) * step >= 0 do
+        local names = {}
+        local stop = at + step * min(CHUNK - 1, (to - at) * step)
+        for seq = at, stop, step do names[#names + 1] = 's:' .. seq end
+        local states = call('HMGET', key, unpack(names))
+        for i = 1, #names do
+            local seq, state = at + (i - 1) * step, states[i] or ''
+            bytes = bytes + #state + bytes_of(key, 'q:' .. seq)
+            if byte(state) == 68 then bytes = bytes + bytes_of(key, 'a:' .. seq) end
+            seen = seen + 1
+            if seen > 1 and (seen > n or bytes > REPLY_BYTES) then return seq - step end
         end
-        local values = call('HMGET', key, unpack(fields))
-        for seq = from, to do
-            local at = (seq - from) * 3
-            local row, state, answer = values[at + 1], values[at + 2], values[at + 3]
+        at = stop + step
+    end
+    return to
+end
+
+local function put_queries(text, key, from, to)
+    for at = from, to, CHUNK do
+        local names, last = {}, min(at + CHUNK - 1, to)
+        for seq = at, last do
+            for _, letter in ipairs({'q:', 's:', 'a:'}) do names[#names + 1] = letter .. seq end
+        end
+        local values = call('HMGET', key, unpack(names))
+        for seq = at, last do
+            local i = (seq - at) * 3
+            local row, state, answer = values[i + 1], values[i + 2], values[i + 3]
             local first = state and byte(state)
             text[#text + 1] = seq
             if first and first ~= 80 then
@@ -31,5 +47,24 @@ verbs.thread = function(a)
             end
         end
     end
+end
+
+verbs.thread = function(a)
+    if is_replayed(args[a]) then return 'replay' end
+    local key, user, after, before = P .. 't:' .. args[a + 1], args[a + 2], args[a + 3], args[a + 4]
+    local got = call('HMGET', key, 'seq', 'u:' .. user)
+    if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
+    local last, n, text = tonumber(got[1]), min(tonumber(args[a + 5]) or THREAD_PAGE, THREAD_PAGE), {'ok', ''}
+    local from = 1
+    if before ~= '' then
+        last = min(last, tonumber(before) - 1)
+        if last > 0 then from = page_end(key, last, 1, -1, n) end
+    else
+        from = tonumber(after) + 1
+        local to = from <= last and page_end(key, from, last, 1, n) or last
+        if to < last then text[2] = to end
+        last = to
+    end
+    put_queries(text, key, from, last)
     return concat(text, '\n')
 end

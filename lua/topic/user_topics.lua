@@ -1,23 +1,51 @@
--- user_topics: a user's topics, the newest last, each with its first query or its new name.
--- KEYS: topics:<user> zset, names:<user> hash, t:<topic>.  ARGV: nonce, user.
--- Returns: replay | ok, then per topic its name and its text (JSON).  The newest TOPICS_MAX.
+-- user_topics: a page of a user's topics, the newest last, each with its first query or its new name.
+-- KEYS: topics:<user> zset, names:<user> hash, t:<topic>.
+-- ARGV: nonce, user, after (cursor; '' from the oldest on), n (topics at most; '' for TOPICS_PAGE),
+--   is_whole ('1': names whole, else cut to TITLE_CHARS).
+-- Returns: replay | ok/cursor of the next page ('' when there is none), then per topic its name and its text (JSON).
 -- Wakes: nobody.  Repeatable: yes.
-local TOPICS_MAX = 10000
+-- Bound: REPLY_BYTES and LOOK_BYTES, but one topic at least; TOPICS_PAGE topics.
+local TOPICS_PAGE = 1000
+
+-- The place behind a cursor, "<score>.<topic>". One whose topic is gone by now goes on at its score.
+local function rank_after(mine, cursor)
+    if cursor == '' then return 0 end
+    local score, topic = match(cursor, '^(%d+)%.(.*)$')
+    local rank = call('ZRANK', mine, topic)
+    return rank and rank + 1 or call('ZCOUNT', mine, '-inf', '(' .. score)
+end
+
+-- A topic's name as the user sees it, and how many bytes were read for it.
+local function name_of(topic, own, is_whole)
+    if own then return is_whole and own or title_of(own), #own end
+    local key = P .. 't:' .. topic
+    local title = not is_whole and call('HGET', key, 'title')
+    if title then return title, #title end
+    local row = call('HGET', key, 'q:1')
+    if not row then return nil, 0 end
+    local query = query_of(row)
+    return is_whole and query or title_of(query), #row
+end
 
 verbs.user_topics = function(a)
     if is_replayed(args[a]) then return 'replay' end
-    local user = args[a + 1]
-    local text = {'ok'}
-    local renamed = call('EXISTS', P .. 'names:' .. user) == 1
-    for _, topic in ipairs(call('ZRANGE', P .. 'topics:' .. user, -TOPICS_MAX, -1)) do
-        local name = renamed and call('HGET', P .. 'names:' .. user, topic)
-        if not name then
-            local row = call('HGET', P .. 't:' .. topic, 'q:1')
-            name = row and match(row, '([^\n]*)$')
+    local user, is_whole = args[a + 1], args[a + 4] == '1'
+    local n = min(tonumber(args[a + 3]) or TOPICS_PAGE, TOPICS_PAGE)
+    local mine, names = P .. 'topics:' .. user, P .. 'names:' .. user
+    local renamed = call('EXISTS', names) == 1
+    local text, from, bytes, looked = {'ok', ''}, rank_after(mine, args[a + 2]), 0, 0
+    local page = call('ZRANGE', mine, from, from + n, 'WITHSCORES') -- one more than fits: is there a next page?
+    for i = 1, #page, 2 do
+        if i > 1 and (i > 2 * n or bytes > REPLY_BYTES or looked > LOOK_BYTES) then
+            text[2] = format('%.0f', page[i - 1]) .. '.' .. page[i - 2]
+            break
         end
+        local name, read = name_of(page[i], renamed and call('HGET', names, page[i]), is_whole)
+        looked = looked + read
         if name then
-            text[#text + 1] = topic
+            text[#text + 1] = page[i]
             text[#text + 1] = name
+            bytes = bytes + #page[i] + #name
         end
     end
     return concat(text, '\n')

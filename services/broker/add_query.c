@@ -33,7 +33,7 @@ static void on_added(struct request *r, enum err error, struct str reply)
     buf_put_json_ms(b, lines_next_u64(&lines));
     buf_put_char(b, '}');
     queue_count_added(broker_of(r)->queue);
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 static size_t count_chars(struct str s)

@@ -46,7 +46,7 @@ static void answer(struct check *check, struct str text)
     buf_put_char(b, '}');
     queue_unwatch(broker_of(r)->queue, &check->watch);
     loop_cancel_deadline(r->server->loop, &check->deadline);
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 static void on_checked(struct request *r, enum err error, struct str reply)

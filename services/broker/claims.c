@@ -44,7 +44,7 @@ static void on_partial(struct request *r, enum err error, struct str reply)
     struct str next = lines_next(&lines);
     int n = snprintf(text, sizeof text, "{\"Next\":%.*s,\"IntervalMs\":%d,\"Cancelled\":%s}",
                      STR_ARG(next), PARTIAL_INTERVAL_MS, is_cancelled ? "true" : "false");
-    respond_json(r, 200, (struct str){text, (size_t)n});
+    respond_json_fixed(r, 200, (struct str){text, (size_t)n});
 }
 
 void broker_give_partial(struct request *r)
@@ -82,7 +82,7 @@ static void on_extended(struct request *r, enum err error, struct str reply)
     buf_lit(b, ",\"Cancelled\":[");
     buf_put(b, cancelled);
     buf_lit(b, "]}");
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 void broker_extend_claim(struct request *r)
@@ -101,7 +101,7 @@ static void on_released(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     if (!store_refuse(r, error, lines_next(&lines), &lines))
-        respond_json(r, 200, STR("{\"status\":\"OK\"}"));
+        respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
 void broker_release_claim(struct request *r)

@@ -27,7 +27,7 @@ static void answer_empty(struct request *r)
 {
     struct get_new_queries *op = r->state;
     loop_cancel_deadline(r->server->loop, &op->deadline);
-    respond_json(r, 200, STR("{" EMPTY_CLAIM "}"));
+    respond_json_fixed(r, 200, STR("{" EMPTY_CLAIM "}"));
 }
 
 static void answer_with_history(struct request *r, enum err error, struct str reply)
@@ -36,7 +36,8 @@ static void answer_with_history(struct request *r, enum err error, struct str re
     struct lines lines = lines_of(reply);
     bool is_first = true;
     buf_lit(&op->text, ",\"History\":[");
-    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
+    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok"))) {
+        lines_next(&lines); /* a page of the newest is all that History holds */
         while (lines_are_left(&lines)) {
             struct str seq = lines_next(&lines);
             struct outcome o = lines_next_outcome(&lines);
@@ -51,8 +52,9 @@ static void answer_with_history(struct request *r, enum err error, struct str re
             buf_put(&op->text, o.answer);
             buf_put_char(&op->text, '}');
         }
+    }
     buf_lit(&op->text, "]}");
-    respond_json(r, 200, buf_str(&op->text));
+    respond_json(r, 200, &op->text);
 }
 
 static void on_claim(struct poll *poll, struct claim *claim)
@@ -65,7 +67,7 @@ static void on_claim(struct poll *poll, struct claim *claim)
     claim_reply_put(b, r, claim, &op->view, &op->delivery);
     if (!op->has_history) {
         buf_put_char(b, '}');
-        respond_json(r, 200, buf_str(b));
+        respond_json(r, 200, b);
         return;
     }
     struct lines lines = claim->queries;
@@ -73,7 +75,9 @@ static void on_claim(struct poll *poll, struct claim *claim)
     struct turn *turn = request_begin_verb(r, LANE_READ, STR("thread"), answer_with_history);
     turn_put(turn, op->delivery.topic);
     turn_put(turn, STR(""));
+    turn_put(turn, STR(""));
     turn_put(turn, before);
+    turn_put(turn, STR(""));
     turn_end(turn);
 }
 

@@ -34,7 +34,7 @@ static void on_claim(struct poll *poll, struct claim *claim)
     store_put_key(b, "Next");
     claim_reply_put(b, op->r, claim, &op->view, &op->delivery);
     buf_lit(b, "}}");
-    respond_json(op->r, 200, buf_str(b));
+    respond_json(op->r, 200, b);
 }
 
 /* No claim, for whatever reason: the answer is stored, and that is what counts. */
@@ -45,7 +45,7 @@ static void on_end(struct poll *poll, enum err error)
     (void)error;
     put_answered(b, op);
     buf_lit(b, ",\"Next\":{" EMPTY_CLAIM "}}");
-    respond_json(op->r, 200, buf_str(b));
+    respond_json(op->r, 200, b);
 }
 
 static bool is_alive(struct poll *poll)
@@ -81,7 +81,7 @@ static void on_completed(struct request *r, enum err error, struct str reply)
     struct buf *b = &r->server->scratch;
     put_answered(b, op);
     buf_put_char(b, '}');
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 static void on_released(struct request *r, enum err error, struct str reply)
@@ -90,7 +90,7 @@ static void on_released(struct request *r, enum err error, struct str reply)
     if (error != ERR_OK)
         respond_error(r, error, NULL);
     else
-        respond_json(r, 200, STR("{\"status\":\"OK\"}"));
+        respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
 /* A list of texts; *ret_n is how many. */

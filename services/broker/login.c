@@ -23,7 +23,7 @@ static void on_nonce_used(struct request *r, enum err error, struct str reply)
     token_issue(b, &r->server->token_key, r->account->name, r->account->role, clock_wall_s(),
                 TOKEN_LIFETIME_S);
     buf_printf(b, "\",\"ExpiresIn\":%d}", TOKEN_LIFETIME_S);
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 void broker_login(struct request *r)

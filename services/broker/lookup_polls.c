@@ -81,7 +81,7 @@ static void on_lookup_claimed(struct request *r, enum err error, struct str repl
     buf_put(b, lines_next(&lines));
     buf_put_char(b, '}');
     struct broker *broker = broker_of(r);
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
     lookups_on_wake(broker); /* there may be more */
 }
 
@@ -152,7 +152,7 @@ static void on_matched(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     if (!store_refuse(r, error, lines_next(&lines), &lines))
-        respond_json(r, 200, STR("{\"status\":\"OK\"}"));
+        respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
 void broker_give_new_matches(struct request *r)

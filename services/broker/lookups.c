@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * lookups.c - fragments that users ask engines to find matches for (lua/lookup): asking, and
- * reading what was found. How engines get them is lookup_polls.c. */
+ * lookups.c - fragments that users ask engines to find matches for (lua/lookup): asking. Reading
+ * what was found is lookup_pages.c, how engines get them lookup_polls.c. */
 #include "services/broker/handlers.h"
 
 #include <openssl/sha.h>
 #include <stdio.h>
+
+enum {
+    LOOKUPS_OF_USER = 1000
+}; /* open ones of an account of role user; a frontend has its share */
 
 /* The first 12 hex digits of SHA-1 of the fragment, with or without a newline behind it. */
 static void fingerprint(struct str fragment, bool has_newline, char out[13])
@@ -35,7 +39,7 @@ static void on_lookup_added(struct request *r, enum err error, struct str reply)
     buf_printf(b, "{\"Fingerprint\":\"%s\",\"Timestamp\":", print);
     buf_put_json_ms(b, lines_next_u64(&lines));
     buf_put_char(b, '}');
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 void broker_add_lookup(struct request *r)
@@ -71,69 +75,7 @@ void broker_add_lookup(struct request *r)
     turn_put(turn, buf_str(b));
     turn_put_u64(turn, (uint64_t)count);
     turn_put(turn, str_of(threshold_text));
-    turn_end(turn);
-}
-
-static void put_fragments(struct buf *b, struct lines *lines, struct buf *pending, bool *is_first)
-{
-    struct str print = lines_next(lines), fragment = lines_next(lines), matches = lines_next(lines);
-    if (matches.n > 0) {
-        buf_put(b, *is_first ? STR("{") : STR(",{"));
-        *is_first = false;
-        buf_put(b, fragment);
-        buf_put_char(b, ':');
-        buf_put(b, matches);
-        buf_put_char(b, '}');
-    } else {
-        buf_printf(pending, "%s\"%.*s\"", pending->n > 0 ? "," : "", STR_ARG(print));
-    }
-}
-
-static void on_lookups(struct request *r, enum err error, struct str reply)
-{
-    struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
-        return;
-    bool is_detail = request_param_is_true(r, "Detail");
-    struct buf *b = &r->server->scratch, pending;
-    buf_init(&pending, 1 << 20);
-    buf_clear(b);
-    buf_lit(b, "{\"Topic\":");
-    store_put_topic(b, r, *(struct str *)r->state);
-    buf_lit(b, ",\"Lookups\":[");
-    lines_next(&lines); /* the last Seq */
-    for (bool is_first = true; lines_are_left(&lines); is_first = false) {
-        struct str seq = lines_next(&lines);
-        buf_put(b, is_first ? STR("{\"Query\":") : STR(",{\"Query\":"));
-        buf_put(b, lines_next(&lines));
-        buf_lit(b, ",\"Fragments\":[");
-        bool is_first_fragment = true;
-        buf_clear(&pending);
-        for (uint64_t n = lines_next_u64(&lines); n > 0 && lines_are_left(&lines); n--)
-            put_fragments(b, &lines, &pending, &is_first_fragment);
-        buf_put_char(b, ']');
-        if (is_detail)
-            buf_printf(b, ",\"Seq\":%.*s,\"Pending\":[%.*s]", STR_ARG(seq),
-                       STR_ARG(buf_str(&pending)));
-        buf_put_char(b, '}');
-    }
-    buf_lit(b, "]}");
-    buf_fini(&pending);
-    respond_json(r, 200, buf_str(b));
-}
-
-void broker_get_lookups(struct request *r)
-{
-    struct str *topic = request_alloc(r, sizeof *topic);
-    if (request_param_plus(r, "Topic").at == NULL && r->h2o->entity.len > 0) {
-        if (!request_body(r) || !store_topic_member(r, topic))
-            return;
-    } else if (!store_topic_param(r, topic)) {
-        return;
-    }
-    r->state = topic;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("list_lookups"), on_lookups);
-    turn_put(turn, *topic);
-    turn_put(turn, store_viewer(r));
+    turn_put(turn, r->account->name_token);
+    turn_put_u64(turn, r->account->role == ROLE_USER ? LOOKUPS_OF_USER : UINT32_MAX);
     turn_end(turn);
 }

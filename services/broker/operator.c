@@ -89,7 +89,7 @@ static void on_status(struct request *r, enum err error, struct str reply)
     }
     buf_printf(b, "],\"Redis\":{\"Status\":\"connected\",\"RoundTripUs\":%llu}}",
                (unsigned long long)(r->verb_us));
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 void broker_status(struct request *r)
@@ -130,7 +130,7 @@ static void on_list(struct request *r, enum err error, struct str reply)
     }
     buf_printf(b, "],\"Next\":%s%.*s%s}", next.n > 0 ? "\"" : "null", STR_ARG(next),
                next.n > 0 ? "\"" : "");
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 void broker_queue(struct request *r)
@@ -169,7 +169,7 @@ static void on_retried(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     if (!store_refuse(r, error, lines_next(&lines), &lines))
-        respond_json(r, 200, STR("{\"Status\":\"Open\"}"));
+        respond_json_fixed(r, 200, STR("{\"Status\":\"Open\"}"));
 }
 
 void broker_retry_query(struct request *r)
@@ -191,7 +191,7 @@ static void on_drained(struct request *r, enum err error, struct str reply)
         return;
     const struct json_span *drain = request_member(r, "Drain");
     bool is_off = drain != NULL && drain->raw.at[0] == 'f';
-    respond_json(r, 200, is_off ? STR("{\"Drained\":false}") : STR("{\"Drained\":true}"));
+    respond_json_fixed(r, 200, is_off ? STR("{\"Drained\":false}") : STR("{\"Drained\":true}"));
 }
 
 void broker_drain_engine(struct request *r)

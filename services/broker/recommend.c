@@ -26,7 +26,7 @@ static void on_recommended(struct request *r, enum err error, struct str reply)
     buf_lit(b, "{\"Timestamp\":");
     buf_put_json_ms(b, lines_next_u64(&lines));
     buf_put_char(b, '}');
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 void broker_recommend(struct request *r)
@@ -69,6 +69,8 @@ void broker_recommend(struct request *r)
     turn_put(turn, topic);
     turn_put(turn, store_viewer(r));
     turn_put(turn, buf_str(b));
+    turn_put(turn, r->account->name_token);
+    turn_put(turn, user_name);
     turn_end(turn);
 }
 
@@ -87,7 +89,7 @@ static void on_recommendations(struct request *r, enum err error, struct str rep
         buf_put(b, lines_next(&lines));
     }
     buf_printf(b, "],\"Next\":\"%.*s\"}", STR_ARG(next));
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 /* A cursor is the id of a stream entry: digits, '-', digits. */

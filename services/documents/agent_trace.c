@@ -34,7 +34,7 @@ static void add(struct agent *agent, const char *type, struct str tool, const js
     struct buf data;
     buf_init(&data, RESULT_MAX_BYTES);
     buf_put_json_value(&data, entry);
-    stream_put(&agent->stream, "trace", STR(""), buf_str(&data));
+    stream_put_buf(&agent->stream, "trace", STR(""), &data);
     stream_flush(&agent->stream);
     buf_fini(&data);
 }
@@ -92,10 +92,10 @@ void agent_complete(struct agent *agent, struct str answer, const struct citatio
     buf_put_char(&b, '}');
     agent_end(agent);
     if (agent->stream.is_started) {
-        stream_put(&agent->stream, "complete", STR(""), buf_str(&b));
+        stream_put_buf(&agent->stream, "complete", STR(""), &b);
         stream_end(&agent->stream);
     } else {
-        respond_json(agent->r, 200, buf_str(&b));
+        respond_json(agent->r, 200, &b);
     }
     buf_fini(&b);
 }
@@ -110,7 +110,7 @@ void agent_refuse(struct agent *agent, const struct refusal *refusal)
     struct buf data;
     buf_init(&data, RESULT_MAX_BYTES);
     refusal_put_event(agent->r, refusal, &data);
-    stream_put(&agent->stream, "error", STR(""), buf_str(&data));
+    stream_put_buf(&agent->stream, "error", STR(""), &data);
     stream_end(&agent->stream);
     buf_fini(&data);
 }

@@ -32,7 +32,7 @@ static void answer(struct request *r, struct str filename_json, const struct pas
     buf_lit(b, ",\"charEnd\":");
     buf_put_u64(b, passage->end_chars);
     buf_put_char(b, '}');
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 static void on_reply(struct request *r, enum err error, struct str reply)

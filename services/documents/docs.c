@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * docs.c - an owner's documents: the list, one of them, deletion, reindexing
- * (lua/documents/docs.lua and its neighbours). The list is asked for a page at a time and answered
- * whole: there are 10,000 documents at most. */
+ * (lua/documents/docs.lua and its neighbours). The list is asked for a page at a time. */
 #include "services/documents/handlers.h"
 
-enum { LIST_MAX_BYTES = 32 << 20, PAGE_DOCS = 1000 };
+#include "shared/http/pages.h"
 
 /* --- one document as JSON --------------------------------------------------------------------- */
 
@@ -44,9 +43,9 @@ static bool takes_needs_reindex(struct request *r, struct lines *lines)
            (model.n > 0 && !str_eq(model, str_of(documents_of(r)->settings->embedder->name)));
 }
 
-/* Takes a document's 16 lines. Returns when it was created. */
-static struct str put_document(struct request *r, struct buf *b, struct lines *lines,
-                               bool has_chunk_count)
+/* Takes a document's 16 lines. */
+static void put_document(struct request *r, struct buf *b, struct lines *lines,
+                         bool has_chunk_count)
 {
     buf_lit(b, "{\"id\":");
     buf_put_json(b, lines_next(lines));
@@ -74,67 +73,72 @@ static struct str put_document(struct request *r, struct buf *b, struct lines *l
     put_job(b, lines);
     buf_lit(b, ",\"needsReindex\":");
     buf_put(b, takes_needs_reindex(r, lines) ? STR("true}") : STR("false}"));
-    return created;
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
 
 struct list {
     struct owner owner;
-    struct buf json;
+    struct pages pages;
 };
 
-static void ask_for_page(struct request *r, struct str before);
+static void ask_for_page(struct request *r);
 
 static void on_page(struct request *r, enum err error, struct str reply)
 {
+    static const struct str head = STR("{\"documents\":[");
     struct list *list = r->state;
     struct lines lines = lines_of(reply);
-    struct str before = STR("");
     if (documents_refuse(r, error, lines_next(&lines), &lines))
         return;
-    uint64_t n = lines_next_u64(&lines);
-    for (uint64_t i = 0; i < n && lines_are_left(&lines); i++) {
-        if (list->json.at[list->json.n - 1] != '[')
-            buf_put_char(&list->json, ',');
-        before = put_document(r, &list->json, &lines, false);
+    struct buf *b = pages_buf(&list->pages, r);
+    struct str next = lines_next(&lines);
+    uint64_t n = 0;
+    if (b->n == 0)
+        buf_put(b, head);
+    for (; lines_are_left(&lines); n++) {
+        if (b->n > head.n)
+            buf_put_char(b, ',');
+        put_document(r, b, &lines, false);
     }
-    if (n >= PAGE_DOCS) {
-        ask_for_page(r, before);
+    if (pages_go_on(&list->pages, r, next, n)) {
+        ask_for_page(r);
         return;
     }
-    buf_lit(&list->json, "]}");
-    if (list->json.is_over)
-        respond_error(r, ERR_INTERNAL, NULL);
-    else
-        respond_json(r, 200, buf_str(&list->json));
+    buf_lit(b, "]}");
+    respond_json(r, 200, b);
 }
 
-static void ask_for_page(struct request *r, struct str before)
+static void ask_for_page(struct request *r)
 {
     struct list *list = r->state;
     struct turn *turn = request_begin_verb(r, LANE_READ, STR("docs"), on_page);
     turn_put(turn, list->owner.space);
-    turn_put(turn, before);
+    turn_put(turn, list->pages.after);
+    turn_put(turn, pages_limit(&list->pages, r));
     turn_end(turn);
 }
 
 static void on_list_gone(struct request *r)
 {
     struct list *list = r->state;
-    buf_fini(&list->json);
+    pages_fini(&list->pages);
+}
+
+static bool is_cursor(struct str after)
+{
+    uint64_t ms;
+    return str_parse_u64(after, &ms);
 }
 
 void documents_list(struct request *r)
 {
     struct list *list = request_alloc(r, sizeof *list);
-    if (!request_owner(r, &list->owner))
+    if (!request_owner(r, &list->owner) || !pages_init(&list->pages, r, STR(""), is_cursor))
         return;
-    buf_init(&list->json, LIST_MAX_BYTES);
-    buf_lit(&list->json, "{\"documents\":[");
     r->state = list;
     r->on_gone = on_list_gone;
-    ask_for_page(r, STR(""));
+    ask_for_page(r);
 }
 
 /* --- one of them ------------------------------------------------------------------------------ */
@@ -164,7 +168,7 @@ static void on_shown(struct request *r, enum err error, struct str reply)
         return;
     buf_clear(b);
     put_document(r, b, &lines, true);
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 void documents_show(struct request *r)
@@ -192,7 +196,7 @@ static void answer_verb(struct request *r, enum err error, struct str reply, int
         buf_put_json(b, lines_next(&lines));
     }
     buf_printf(b, ",\"status\":\"%s\"}", status);
-    respond_json(r, http_status, buf_str(b));
+    respond_json(r, http_status, b);
 }
 
 static void on_deleted(struct request *r, enum err error, struct str reply)

@@ -85,15 +85,15 @@ static void respond_nothing(struct grounded *g)
         stream_start(stream);
         g->is_streaming = true;
         g->format->put_sources(g, &b);
-        stream_put(stream, "sources", STR(""), buf_str(&b));
+        stream_put_buf(stream, "sources", STR(""), &b);
         stream_put(stream, "token", STR("1-1"), STR("{\"text\":\"" CITATIONS_NOTHING "\"}"));
         buf_clear(&b);
         put_result(g, STR(CITATIONS_NOTHING), STR(""), &b);
-        stream_put(stream, "done", STR("1-2"), buf_str(&b));
+        stream_put_buf(stream, "done", STR("1-2"), &b);
         stream_end(stream);
     } else {
         put_result(g, STR(CITATIONS_NOTHING), STR(""), &b);
-        respond_json(g->r, 200, buf_str(&b));
+        respond_json(g->r, 200, &b);
     }
     buf_fini(&b);
 }
@@ -107,7 +107,7 @@ static void refuse(struct grounded *g, const struct refusal *refusal)
     struct buf data;
     buf_init(&data, RESULT_MAX);
     refusal_put_event(g->r, refusal, &data);
-    follow_fail(&g->follow, buf_str(&data));
+    follow_fail(&g->follow, &data);
     buf_fini(&data);
 }
 
@@ -161,7 +161,7 @@ static void on_asked(void *context, struct str topic, bool is_new)
         struct buf data;
         buf_init(&data, RESULT_MAX);
         g->format->put_sources(g, &data);
-        stream_put(stream, "sources", STR(""), buf_str(&data));
+        stream_put_buf(stream, "sources", STR(""), &data);
         buf_fini(&data);
     }
     follow_start(&g->follow);
@@ -183,7 +183,7 @@ static void on_end(void *context, const struct question_end *end)
     struct buf b;
     buf_init(&b, RESULT_MAX);
     put_result(g, end->answer, end->model, &b);
-    respond_json(g->r, 200, buf_str(&b));
+    respond_json(g->r, 200, &b);
     buf_fini(&b);
 }
 

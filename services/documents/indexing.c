@@ -194,7 +194,8 @@ static void tell(struct watcher *watcher, const struct news *news)
     buf_lit(b, ",\"userId\":");
     buf_put(b, watcher->owner_json);
     buf_lit(b, "}}");
-    websocket_send(watcher->websocket, buf_str(b));
+    if (!b->is_over)
+        websocket_send(watcher->websocket, buf_str(b));
 }
 
 /* The state of a job as the event that would tell it. */

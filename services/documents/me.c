@@ -29,7 +29,7 @@ static void tell(struct request *r)
     else
         buf_put(b, identity->roles_json);
     buf_put_char(b, '}');
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 static void on_nonce_used(struct request *r, enum err error, struct str reply)

@@ -45,7 +45,7 @@ static void on_done(struct retrieval *retrieval, void *context)
         retrieve_put_citation(b, &retrieval->hits[i]);
     }
     buf_lit(b, "]}");
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 static void on_gone(struct request *r)

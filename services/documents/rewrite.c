@@ -85,7 +85,7 @@ static void answer(struct request *r, struct str query, bool is_fallback)
     buf_lit(b, ",\"original_query\":");
     buf_put_json(b, op->question);
     buf_printf(b, ",\"fallback\":%s}", is_fallback ? "true" : "false");
-    respond_json(r, 200, buf_str(b));
+    respond_json(r, 200, b);
 }
 
 static void on_rewritten(void *context, struct str query, bool is_fallback)

@@ -158,7 +158,7 @@ static void answer(const struct upload *upload, bool is_new, struct lines *rest)
     buf_lit(b, ",\"filename\":");
     buf_put(b, upload->filename_json);
     buf_put(b, is_new ? STR("}") : STR(",\"duplicate\":true}"));
-    respond_json(r, is_new ? 201 : 200, buf_str(b));
+    respond_json(r, is_new ? 201 : 200, b);
 }
 
 static void on_stored(struct request *r, enum err error, struct str reply)

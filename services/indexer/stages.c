@@ -95,17 +95,18 @@ enum err stage_parse(struct pipeline *p)
 /* The text of an earlier try, or of a document that is indexed again. */
 enum err stage_load_text(struct pipeline *p)
 {
-    struct str block;
-    struct lines reply;
     enum err error = stage_tell(p, JOB_CHUNK, 0, "Reading the stored text");
-    if (error == ERR_OK)
-        error = job_call(&p->job, STR("job_text"), NULL, 0, &reply.rest);
-    if (error != ERR_OK)
-        return error;
-    while (lines_next_part(&reply, &block))
-        if (!text_block_put(&p->text, block))
-            return stage_refuse(p, "The stored text is damaged: upload the file again.");
-    return ERR_OK;
+    for (uint64_t n = 0, before = UINT64_MAX; error == ERR_OK && n != before;) {
+        char digits[STR_U64_MAX];
+        struct str block, from = {digits, str_put_u64(digits, n)};
+        struct lines reply;
+        before = n;
+        error = job_call(&p->job, STR("job_text"), &from, 1, &reply.rest);
+        for (; error == ERR_OK && lines_next_part(&reply, &block); n++)
+            if (!text_block_put(&p->text, block))
+                return stage_refuse(p, "The stored text is damaged: upload the file again.");
+    }
+    return error;
 }
 
 /* --- CHUNK ---------------------------------------------------------------------------------- */

@@ -28,12 +28,18 @@ struct follow_look {
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static void put_event(struct follow *f, const char *name, struct str data)
+/* The event's id, in `text`. */
+static struct str put_id(const struct follow *f, char text[ID_MAX])
+{
+    int n = snprintf(text, ID_MAX, "%llu-%llu", (unsigned long long)f->attempt,
+                     (unsigned long long)f->n);
+    return (struct str){text, (size_t)n};
+}
+
+static void put_event(struct follow *f, const char *name, const struct buf *data)
 {
     char id[ID_MAX];
-    int n = snprintf(id, sizeof id, "%llu-%llu", (unsigned long long)f->attempt,
-                     (unsigned long long)f->n);
-    stream_put(&f->stream, name, (struct str){id, (size_t)n}, data);
+    stream_put_buf(&f->stream, name, put_id(f, id), data);
 }
 
 /* Has the client this event already? */
@@ -51,7 +57,7 @@ static void put_text_event(struct follow *f, const char *name, struct str text)
     buf_lit(&data, "{\"text\":");
     buf_put_json(&data, text);
     buf_put_char(&data, '}');
-    put_event(f, name, buf_str(&data));
+    put_event(f, name, &data);
     buf_fini(&data);
 }
 
@@ -77,8 +83,10 @@ static void restart(struct follow *f, uint64_t attempt)
     f->n = 0;
     f->has_text = false;
     buf_clear(&f->answer);
-    if (was_shown)
-        put_event(f, "restart", STR("{}"));
+    if (was_shown) {
+        char id[ID_MAX];
+        stream_put(&f->stream, "restart", put_id(f, id), STR("{}"));
+    }
 }
 
 static unsigned read_pieces(struct follow *f, struct lines pieces)
@@ -155,7 +163,7 @@ static void end_with(struct follow *f, const struct outcome *o)
         complete_text(f, o);
     count_last_event(f);
     (is_done ? f->format->put_done : f->format->put_error)(f, o, &data);
-    put_event(f, is_done ? "done" : "error", buf_str(&data));
+    put_event(f, is_done ? "done" : "error", &data);
     buf_fini(&data);
     queue_unwatch(f->queue, &f->watch);
     stream_end(&f->stream);
@@ -323,7 +331,7 @@ void follow_forget_seen(struct follow *f)
     f->seen_attempt = f->seen_n = 0;
 }
 
-void follow_fail(struct follow *f, struct str data)
+void follow_fail(struct follow *f, const struct buf *data)
 {
     if (stream_is_over(&f->stream))
         return;

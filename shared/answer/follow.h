@@ -60,7 +60,7 @@ bool follow_is_resumed(const struct follow *follow);
 void follow_forget_seen(struct follow *follow);
 /* Ends the stream with an `error` of the caller's: it waits no longer. `data` is copied. Nothing
  * happens when it has ended. */
-void follow_fail(struct follow *follow, struct str data);
+void follow_fail(struct follow *follow, const struct buf *data);
 /* Accepts a follow that was zeroed and never initialised. */
 void follow_fini(struct follow *follow);
 

@@ -37,7 +37,7 @@
     X(IDEMPOTENCY,      422, "idempotency_mismatch", LOG_INFO, "This Idempotency-Key was used with another body.") \
     X(HEADERS_TOO_LARGE, 431, "headers_too_large", LOG_DEBUG, "The request's headers are too large.") \
     X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins from this address: wait a minute.") \
-    X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "This user has too many waiting queries: retry later.") \
+    X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "Too much waits for this user or account: retry later.") \
     X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: wait a little.")   \
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Something broke on our side.")        \
     X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \

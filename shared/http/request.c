@@ -146,7 +146,7 @@ static bool is_good_path(struct request *r)
 static void answer_preflight(struct request *r, const char *allow)
 {
     respond_header(r, "allow", str_of(allow));
-    respond_text(r, 204, NULL, STR(""));
+    respond_empty(r, 204);
 }
 
 void request_start(struct server *server, h2o_req_t *h2o)

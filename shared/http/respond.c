@@ -47,9 +47,9 @@ static void put_cors(struct request *r)
     put_header(r, "vary", STR("Origin"));
     if (!is_any)
         put_header(r, "access-control-allow-credentials", STR("true"));
-    put_header(
-        r, "access-control-expose-headers",
-        STR("X-Request-Id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"));
+    put_header(r, "access-control-expose-headers",
+               STR("X-Request-Id, Retry-After, Link, RateLimit-Limit, RateLimit-Remaining, "
+                   "RateLimit-Reset"));
     if (!str_eq((struct str){r->h2o->method.base, r->h2o->method.len}, STR("OPTIONS")))
         return;
     put_header(r, "access-control-allow-methods", STR("GET, POST, PUT, DELETE, OPTIONS"));
@@ -118,14 +118,28 @@ static void send_answer(struct request *r, int status, const char *content_type,
     send_bytes(r, status, request_copy(r, body));
 }
 
-void respond_text(struct request *r, int status, const char *content_type, struct str body)
+void respond_text(struct request *r, int status, const char *content_type, const struct buf *body)
 {
-    send_answer(r, status, content_type, body);
+    if (body->is_over)
+        respond_error(r, ERR_INTERNAL,
+                      "The answer is larger than this node can give: ask for less of it.");
+    else
+        send_answer(r, status, content_type, buf_str(body));
 }
 
-void respond_json(struct request *r, int status, struct str body)
+void respond_json(struct request *r, int status, const struct buf *body)
+{
+    respond_text(r, status, "application/json", body);
+}
+
+void respond_json_fixed(struct request *r, int status, struct str body)
 {
     send_answer(r, status, "application/json", body);
+}
+
+void respond_empty(struct request *r, int status)
+{
+    send_answer(r, status, NULL, STR(""));
 }
 
 bool respond_etag_is_in(struct str list, struct str etag)
@@ -195,6 +209,12 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     if (info->level > LOG_INFO)
         log_write(info->level, "request failed", LOG_STR("id", r->id), LOG_S("code", info->code),
                   LOG_S("route", r->route == NULL ? "none" : r->route->path));
+    static const char plain[] = "{\"type\":\"about:blank\",\"title\":\"Error\",\"status\":%d,"
+                                "\"code\":\"%s\",\"detail\":\"\",\"instance\":\"\"}";
+    if (body.is_over) { /* of a detail that a caller made far too long */
+        buf_clear(&body);
+        buf_printf(&body, plain, info->status, info->code);
+    }
     send_answer(r, info->status, "application/problem+json", buf_str(&body));
     buf_fini(&body);
 }

@@ -9,9 +9,15 @@
 
 #include "shared/http/request.h"
 
-/* Answers with a JSON body, which is copied. */
-void respond_json(struct request *r, int status, struct str body);
-void respond_text(struct request *r, int status, const char *content_type, struct str body);
+/* Answers with a JSON body, which is copied. A body that overflowed its buffer is cut off
+ * somewhere: it is answered with 500 and logged instead, so nobody who answers has to ask.
+ * tests/lint/buffers.pl sees to it that no answer goes round that. */
+void respond_json(struct request *r, int status, const struct buf *body);
+void respond_text(struct request *r, int status, const char *content_type, const struct buf *body);
+/* The same with JSON that was not built in a buffer: a constant, or a short text of its own. */
+void respond_json_fixed(struct request *r, int status, struct str body);
+/* An answer without a body. */
+void respond_empty(struct request *r, int status);
 
 /* Answers 200 with bytes that live as long as the process and are not copied. `etag`, in its
  * quotes, changes with them: a client that has them (If-None-Match) is told 304. Caches may keep

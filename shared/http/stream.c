@@ -6,6 +6,8 @@
  * leaves is noticed by a write that fails, which is what comments are for, too. */
 #include "shared/http/stream.h"
 
+#include "shared/base/log.h"
+
 enum { COMMENT_EVERY_MS = 15000 };
 
 void stream_flush(struct stream *s)
@@ -89,6 +91,18 @@ void stream_put(struct stream *s, const char *event, struct str id, struct str d
         for (unsigned k = 0; k < 3; k++)
             put_text(s, lines[s->form == STREAM_DATA_FIRST ? 1 - i : i][k]);
     put_text(s, STR("\n"));
+}
+
+void stream_put_buf(struct stream *s, const char *event, struct str id, const struct buf *data)
+{
+    if (!data->is_over) {
+        stream_put(s, event, id, buf_str(data));
+        return;
+    }
+    log_write(LOG_ERROR, "an event is too large", LOG_STR("id", s->r->id), LOG_S("event", event));
+    stream_put(s, "error", STR(""),
+               STR("{\"detail\":\"The answer is larger than this node can give.\","
+                   "\"code\":\"internal\"}"));
 }
 
 void stream_init(struct stream *s, struct request *r, enum stream_form form, size_t max_bytes)

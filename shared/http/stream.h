@@ -40,6 +40,10 @@ void stream_start(struct stream *stream);
 /* Puts an event, copied. `id` with n == 0: without one. `data` holds no newline (JSON does not).
  * Nothing is put once the stream is ending or cut. */
 void stream_put(struct stream *stream, const char *event, struct str id, struct str data);
+/* The same with JSON that was built in a buffer. One that overflowed is an event `error` instead.
+ */
+void stream_put_buf(struct stream *stream, const char *event, struct str id,
+                    const struct buf *data);
 /* Sends what was put, as soon as the write before is done. */
 void stream_flush(struct stream *stream);
 /* Sends what was put and ends the answer behind it. */

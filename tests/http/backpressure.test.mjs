@@ -79,25 +79,66 @@ suite('max_waiting', {}, ({ test, cluster }) => {
   });
 });
 
-suite('a full queue', { args: ['--queue-max', '5'] }, ({ test, cluster }) => {
+suite('a full queue', { args: ['--queue-max', '6'] }, ({ test, cluster }) => {
+  // Half of the queue is all that an account gets: two fill it.
+  const fill = async () => {
+    for (let i = 0; i < 3; i++) for (const as of ['Frontend_1', 'Frontend_heavy']) await cluster.add({ as, User: `user-${i}` });
+  };
+
   test('gets 503 with Retry-After and its depth, for everybody, until a claim makes room', async () => {
-    for (let i = 0; i < 5; i++) await cluster.add({ User: `user-${i}` });
-    assert.equal(assertFull(await cluster.addRaw({ User: 'late' }), 503, 'queue_full').depth, 5);
-    assert.equal(assertFull(await cluster.addRaw({ as: 'User_1' }), 503, 'queue_full').depth, 5);
+    await fill();
+    assert.equal(assertFull(await cluster.addRaw({ as: 'User_1' }), 503, 'queue_full').depth, 6);
+    assert.equal(assertFull(await cluster.addRaw({ as: 'Frontend_small' }), 503, 'queue_full').depth, 6);
     await cluster.claim();
-    assertOk(await cluster.addRaw({ User: 'late' }));
-    assertFull(await cluster.addRaw({ User: 'later' }), 503, 'queue_full');
+    assertOk(await cluster.addRaw({ as: 'User_1' }));
+    assertFull(await cluster.addRaw({ as: 'User_2' }), 503, 'queue_full');
+  });
+
+  test('is not filled by one account, in the name of however many users: it gets 429, others have room', async () => {
+    for (let i = 0; i < 3; i++) await cluster.add({ User: `user-${i}` });
+    assert.equal(assertFull(await cluster.addRaw({ User: 'late' }), 429, 'too_many_waiting').depth, 3);
+    assertOk(await cluster.addRaw({ as: 'User_1' }));
+    for (let i = 0; i < 2; i++) await cluster.claim(); // one of them is of that account
+    const left = await Promise.all([1, 2, 3].map((i) => cluster.addRaw({ User: `later-${i}` })));
+    assert.ok(left.some(({ status }) => status === 429), 'and no more than half again');
+  });
+
+  test('is not filled by one account with lookups: it gets 429, others have room', async () => {
+    const { Topic } = await cluster.add();
+    const other = await cluster.add({ as: 'User_1' });
+    const lookup = (i, more) => cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq: 1, Fragment: `f${i}` }, ...more });
+    for (let i = 0; i < 3; i++) assertOk(await lookup(i));
+    assertFull(await lookup(3), 429, 'too_many_waiting');
+    assertOk(await lookup(2));
+    assertOk(await lookup(4, { as: 'User_1', body: { Topic: other.Topic, Seq: 1, Fragment: 'mine' } }));
+    const got = assertOk(await cluster.request('GET', '/api/get-new-lookup', { as: 'Inference_1', query: { Wait: 0 } }));
+    assertOk(await cluster.request('POST', '/api/give-new-matches', { as: 'Inference_1', body: { Fingerprint: got.Fingerprint, Matches: [] } }));
+    assertOk(await lookup(3));
+    assertFull(await lookup(5), 429, 'too_many_waiting');
   });
 
   test('a full queue still takes answers and gives claims', async () => {
-    for (let i = 0; i < 5; i++) await cluster.add({ User: `user-${i}` });
+    await fill();
     const { Topic } = await cluster.claim();
     assert.equal((await cluster.answer({ Topic, Seq: 1 })).Status, 'Done');
-    assert.deepEqual((await cluster.check({ Topic })).Answer, ['42']);
   });
 
   test('of many at once exactly as many as there is room pass', async () => {
-    const responses = await Promise.all(Array.from({ length: 12 }, (_, i) => cluster.addRaw({ User: `user-${i}` })));
-    assert.deepEqual(responses.map(({ status }) => status).sort(), [...Array(5).fill(200), ...Array(7).fill(503)]);
+    const responses = await Promise.all(Array.from({ length: 12 }, (_, i) => cluster.addRaw({ as: i % 2 ? 'Frontend_1' : 'Frontend_heavy', User: `user-${i}` })));
+    assert.equal(responses.filter(({ status }) => status === 200).length, 6);
+    assert.ok(responses.every(({ status }) => [200, 429, 503].includes(status)));
+  });
+});
+
+suite('models that do not exist', {}, ({ test, cluster }) => {
+  test('a thousand queries for them leave room for default, and for other accounts', async () => {
+    const add = (i, more) => cluster.addRaw({ User: `user-${i % 10}`, Model: `invented-${i}`, ...more });
+    const responses = [];
+    for (let i = 0; i < 1000; i += 50) responses.push(...(await Promise.all(Array.from({ length: 50 }, (_, k) => add(i + k)))));
+    assert.deepEqual([200, 429].map((status) => responses.filter((r) => r.status === status).length), [100, 900]);
+    assertFull(responses.find(({ status }) => status === 429), 429, 'too_many_waiting');
+    for (const as of ['Frontend_1', 'Frontend_heavy', 'User_1']) assertOk(await cluster.addRaw({ as }));
+    assertOk(await add(0, { as: 'Frontend_heavy' }));
+    assertOk(await add(5000, { as: 'Frontend_heavy' }));
   });
 });

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 # Every Lua file opens with `-- NAME: purpose`; a verb also says there what its KEYS and ARGV are,
-# what it returns, whom it wakes and whether it may be repeated; and lua/library.lua includes it.
+# what it returns, whom it wakes, whether it may be repeated and what bounds a call of it, in rows and in bytes;
+# and lua/library.lua includes it.
 # `lua_headers.pl --expand` prints the library with its includes in place, for other checks.
 use strict;
 use warnings;
@@ -48,7 +49,7 @@ find({no_chdir => 1, wanted => sub {
     complain($path, 'lua/library.lua does not include it') unless $included{$path};
     return unless defined $verb;
     $verb_n++;
-    for my $word (qw(KEYS ARGV Returns Wakes Repeatable)) {
+    for my $word (qw(KEYS ARGV Returns Wakes Repeatable Bound)) {
         complain($path, "its header has no $word:") unless $header =~ /\b$word:/;
     }
 }}, 'lua');

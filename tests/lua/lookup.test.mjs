@@ -7,8 +7,8 @@ import { ago, lines, scripts, set, soon, stream, topicOf, zset } from '../suppor
 const t = { 't:t': topicOf(['D', undefined], { open: '' }) };
 const ok = (reply) => /^ok\n\d{13}$/.test(reply);
 const LATER = 9e12;
-const add = ({ seq = 1, user = '', print = 'aa', alias = 'a0', fragment = '"x"', count = 5, threshold = 1, topic = 't' } = {}) =>
-  ['add_lookup', 0, topic, seq, user, print, alias, fragment, count, threshold];
+const add = ({ seq = 1, user = '', print = 'aa', alias = 'a0', fragment = '"x"', count = 5, threshold = 1, topic = 't', account = 'F', max = 1000 } = {}) =>
+  ['add_lookup', 0, topic, seq, user, print, alias, fragment, count, threshold, account, max];
 const lookup = (more = {}) => ({ fragment: '"x"', count: 5, threshold: 1, alias: 'a0', refs: 1, ...more });
 const asked = (more = {}) => ({
   ...t,
@@ -19,7 +19,7 @@ const asked = (more = {}) => ({
 });
 
 scripts('add_lookup', ({ cases, test, shard }) => {
-  const added = { 'lookups:t': { '1 aa': ago() }, 'lookup:aa': lookup(), lookup_alias: { a0: 'aa' }, lookups: zset({ aa: ago() }) };
+  const added = { 'lookups:t': { '1 aa': ago() }, 'lookup:aa': lookup({ by: 'F' }), lookup_alias: { a0: 'aa' }, lookups: zset({ aa: ago() }), lookups_of: { F: 1 } };
   cases([
     { name: 'is stored and may be claimed', before: t, call: add(), reply: ok, after: added },
     { name: 'of a user with a part in the topic', before: t, call: add({ user: 'alice' }), reply: ok, after: added },
@@ -29,19 +29,24 @@ scripts('add_lookup', ({ cases, test, shard }) => {
     { name: 'the same again is the same one', before: asked(), call: add(), reply: ok },
     { name: 'the same for another query: one lookup, two that need it', before: asked(), call: add({ seq: 2 }), reply: ok, after: { 'lookups:t': { '1 aa': 1000, '2 aa': ago() }, 'lookup:aa': lookup({ refs: 2 }) } },
     { name: 'a smaller Count is answered already', before: { ...asked({ matches: '["m"]' }), lookups: zset({ bb: 1 }) }, call: add({ count: 3 }), reply: ok },
-    { name: 'a larger Count is looked up again', before: { ...asked({ matches: '["m"]' }), lookups: zset({ bb: 1 }) }, call: add({ count: 9 }), reply: ok, after: { 'lookup:aa': lookup({ count: 9, matches: '["m"]' }), lookups: zset({ bb: 1, aa: ago() }) } },
-    { name: 'another Threshold too', before: { ...asked({ matches: '["m"]' }), lookups: zset({ bb: 1 }) }, call: add({ threshold: 0.5 }), reply: ok, after: { 'lookup:aa': lookup({ threshold: 0.5, matches: '["m"]' }), lookups: zset({ bb: 1, aa: ago() }) } },
+    { name: 'a larger Count is looked up again', before: { ...asked({ matches: '["m"]' }), lookups: zset({ bb: 1 }) }, call: add({ count: 9 }), reply: ok, after: { 'lookup:aa': lookup({ count: 9, matches: '["m"]', by: 'F' }), lookups: zset({ bb: 1, aa: ago() }), lookups_of: { F: 1 } } },
+    { name: 'another Threshold too', before: { ...asked({ matches: '["m"]' }), lookups: zset({ bb: 1 }) }, call: add({ threshold: 0.5 }), reply: ok, after: { 'lookup:aa': lookup({ threshold: 0.5, matches: '["m"]', by: 'F' }), lookups: zset({ bb: 1, aa: ago() }), lookups_of: { F: 1 } } },
     { name: 'wakes one node that has a poll, and uses its registration up', before: { ...t, lookup_nodes: set('n2') }, alive: ['n2'], call: add(), reply: ok, published: [['node:n2', 'lookup']], after: { ...added, lookup_nodes: null } },
     { name: 'wakes this node', before: { ...t, lookup_nodes: set('n1') }, call: add(), reply: ok, events: ['lookup'], after: { ...added, lookup_nodes: null } },
     { name: 'race: nodes that died are struck off', before: { ...t, lookup_nodes: set('n8', 'n9') }, call: add(), reply: ok, after: { ...added, lookup_nodes: null } },
     { name: 'a full queue', before: asked(), call: add({ seq: 2, print: 'bb' }), frame: { queueMax: 1 }, reply: 'full\n1' },
+    { name: 'an account with half of it open', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ seq: 2, print: 'bb' }), frame: { queueMax: 4 }, reply: 'waiting\n2' },
+    { name: 'an account with as many open as it may have', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ seq: 2, print: 'bb', max: 2 }), reply: 'waiting\n2' },
+    { name: 'what it has open already is asked for again', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ max: 2 }), reply: ok },
+    { name: 'another account has room', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ print: 'bb', alias: 'b0', account: 'G' }), frame: { queueMax: 4 }, reply: ok, after: {
+      'lookups:t': { '1 aa': 1000, '1 bb': ago() }, 'lookup:bb': lookup({ alias: 'b0', by: 'G' }), lookup_alias: { a0: 'aa', b0: 'bb' }, lookups: zset({ aa: 1000, bb: ago() }), lookups_of: { F: 2, G: 1 } } },
     { name: 'what is in the full queue already is answered as before', before: asked(), call: add(), frame: { queueMax: 1 }, reply: ok },
   ]);
 
   test('a thousand lookups of a topic, not more', async () => {
     await shard.seed(t);
     await shard.cmd('HSET', shard.key('lookups:t'), ...Array.from({ length: 1000 }, (_, i) => [`1 f${i}`, 5]).flat());
-    assert.equal(await shard.call(...add()), 'full\n0');
+    assert.equal(await shard.call(...add()), 'waiting\n1000');
   });
 });
 
@@ -63,6 +68,7 @@ scripts('match', ({ cases }) => {
   cases([
     { name: 'an unknown fingerprint', before: asked(), call: match('cc'), reply: 'missing' },
     { name: 'matches are stored, the lookup is done', before: { ...asked({ claimed: '5 1' }), lookups: zset({ aa: LATER }) }, call: match(), reply: 'ok', after: { 'lookup:aa': lookup({ claimed: '5 1', matches: '["m"]' }), lookups: null } },
+    { name: 'its account may have one more open', before: { ...asked({ by: 'F' }), lookups_of: { F: 2 } }, call: match(), reply: 'ok', after: { 'lookup:aa': lookup({ matches: '["m"]' }), lookups: null, lookups_of: { F: 1 } } },
     { name: 'by the fingerprint without the newline', before: asked(), call: match('a0'), reply: 'ok', after: { 'lookup:aa': lookup({ matches: '["m"]' }), lookups: null } },
     {
       name: 'a fingerprint that is one fragment\'s own and another\'s without the newline is the own one',
@@ -84,11 +90,11 @@ scripts('match', ({ cases }) => {
 });
 
 scripts('list_lookups', ({ cases, test, shard }) => {
-  const list = (user = '') => ['list_lookups', 0, 't', user];
+  const list = (user = '', after = '0') => ['list_lookups', 0, 't', user, after];
   cases([
     { name: 'an unknown topic', call: list(), reply: 'missing' },
     { name: 'a user without a part in it', before: t, call: list('bob'), reply: 'missing' },
-    { name: 'every query, with none', before: t, call: list('alice'), reply: lines('ok', 2, 1, '"Q1"', 0, 2, '"Q2"', 0) },
+    { name: 'every query, with none', before: t, call: list('alice'), reply: lines('ok', '', 1, '"Q1"', 0, 2, '"Q2"', 0) },
     {
       name: 'by age, with and without matches',
       before: {
@@ -99,26 +105,52 @@ scripts('list_lookups', ({ cases, test, shard }) => {
         'lookup:cc': lookup({ fragment: '"c"' }),
       },
       call: list(),
-      reply: lines('ok', 2, 1, '"Q1"', 0, 2, '"Q2"', 3, 'bb', '"b"', '["m"]', 'aa', '"a"', '', 'cc', '"c"', ''),
+      reply: lines('ok', '', 1, '"Q1"', 0, 2, '"Q2"', 3, 'bb', '"b"', '["m"]', 'aa', '"a"', '', 'cc', '"c"', ''),
     },
   ]);
 
-  test('the newest 5,000 queries of a long topic', async () => {
+  test('1,000 queries a page, and the next one goes on after it', async () => {
     const flat = Object.entries(topicOf(Array(5200).fill('D'))).flat();
     for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
     await shard.seed({ 'lookups:t': { '5200 aa': '1' }, 'lookup:aa': lookup() });
-    const reply = (await shard.call(...list())).split('\n');
-    assert.equal(reply.length, 2 + 5000 * 3 + 3);
-    assert.deepEqual(reply.slice(2, 4), ['201', '"Q201"']);
+    let pages = 0;
+    let reply;
+    for (let after = '0'; after; after = reply[1]) {
+      reply = (await shard.call(...list('', after))).split('\n');
+      assert.deepEqual(reply.slice(2, 4), [`${pages * 1000 + 1}`, `"Q${pages * 1000 + 1}"`]);
+      pages++;
+    }
+    assert.equal(pages, 6);
     assert.deepEqual(reply.slice(-6), ['5200', '"Q5200"', '1', 'aa', '"x"', '']);
+  });
+
+  test('a query with more lookups than fit goes on on the next page', async () => {
+    await shard.seed({ 't:t': topicOf(['D', 'D'], { 'a:1': '', 'a:2': '' }) });
+    for (let i = 0; i < 5; i++) {
+      await shard.seed({ [`lookup:f${i}`]: lookup({ fragment: JSON.stringify('x'.repeat(400_000)) }) });
+      await shard.cmd('HSET', shard.key('lookups:t'), `1 f${i}`, i);
+    }
+    const seen = [];
+    for (let after = '0'; after !== ''; ) {
+      const [tag, next, ...rest] = (await shard.call(...list('', after))).split('\n');
+      assert.equal(tag, 'ok');
+      for (let i = 0; i < rest.length; ) {
+        const [seq, , n] = rest.slice(i, i + 3);
+        i += 3;
+        seen.push(seq);
+        for (let k = 0; k < n; k++, i += 3) seen.push(rest[i]);
+      }
+      after = next;
+    }
+    assert.deepEqual(seen, ['1', 'f0', 'f1', '1', 'f2', 'f3', '1', 'f4', '2']);
   });
 });
 
 scripts('recommendations', ({ cases, test, shard }) => {
   const MAX = '18446744073709551615';
   cases([
-    { name: 'recommend in an unknown topic', call: ['recommend', 0, 't', '', '{}'], reply: 'missing' },
-    { name: 'recommend as a user without a part in it', before: t, call: ['recommend', 0, 't', 'bob', '{}'], reply: 'missing' },
+    { name: 'recommend in an unknown topic', call: ['recommend', 0, 't', '', '{}', 'F', 'u'], reply: 'missing' },
+    { name: 'recommend as a user without a part in it', before: t, call: ['recommend', 0, 't', 'bob', '{}', 'F', 'u'], reply: 'missing' },
     { name: 'there are none', call: ['recommendations', 0, '0-0'], reply: lines('ok', '0-0') },
     { name: 'behind a cursor', before: { recommendations: stream(['5-1', { r: '{"a":1}' }], ['5-2', { r: '{"b":1}' }]) }, call: ['recommendations', 0, '5-1'], reply: lines('ok', '5-2', '{"b":1}') },
     { name: 'behind the last one', before: { recommendations: stream(['5-1', { r: '{}' }]) }, call: ['recommendations', 0, '5-1'], reply: lines('ok', '5-1') },
@@ -127,11 +159,48 @@ scripts('recommendations', ({ cases, test, shard }) => {
 
   test('recommended is read, 200 a page', async () => {
     await shard.seed(t);
-    for (let i = 0; i < 3; i++) await shard.turn(Array.from({ length: 100 }, (_, k) => ['recommend', 0, 't', 'alice', `{"n":${i * 100 + k}}`]));
+    for (let i = 0; i < 3; i++) await shard.turn(Array.from({ length: 100 }, (_, k) => ['recommend', 0, 't', 'alice', `{"n":${i * 100 + k}}`, 'F', 'alice']));
     const first = (await shard.call('recommendations', 0, '0-0')).split('\n');
     assert.equal(first.length, 202);
     const second = (await shard.call('recommendations', 0, first[1])).split('\n');
     assert.equal(second.length, 102);
     assert.equal(second.at(-1), '{"n":299}');
+  });
+
+  test('a page of large ones is bounded in bytes, and each page moves on', async () => {
+    await shard.seed(t);
+    const large = `"${'x'.repeat(320_000)}"`;
+    for (let i = 0; i < 9; i++) await shard.call('recommend', 0, 't', '', large, 'F', 'u');
+    await shard.call('recommend', 0, 't', '', `"${'y'.repeat(2_000_000)}"`, 'F', 'u');
+    const pages = [];
+    for (let after = '0-0'; ; ) {
+      const [, next, ...found] = (await shard.call('recommendations', 0, after)).split('\n');
+      if (!found.length) break;
+      assert.ok(next > after);
+      pages.push(found.length);
+      after = next;
+    }
+    assert.deepEqual(pages, [4, 4, 2]);
+  });
+
+  test('one user cannot push out what others recommend', async () => {
+    await shard.seed(t);
+    const recommend = (user, text, account = 'F') => ['recommend', 0, 't', '', `"${text}"`, account, user];
+    await shard.turn([recommend('bob', 'of bob'), recommend('carol', 'of carol', 'G')]);
+    for (let i = 0; i < 101; i++) await shard.turn(Array.from({ length: 100 }, (_, k) => recommend('alice', i * 100 + k)));
+    assert.equal(await shard.cmd('XLEN', shard.key('recommendations')), 10_000);
+    const all = (await shard.get('recommendations')).value.map(([, { r }]) => r);
+    assert.deepEqual(all.slice(0, 3), ['"of bob"', '"of carol"', '"102"']);
+    assert.deepEqual(await shard.get('recommenders'), zset({ F: '9999', G: '1' }));
+    assert.equal(await shard.cmd('LLEN', shard.key('recommended:F:alice')), 9998);
+  });
+
+  test('those of an earlier version, without an account, go first', async () => {
+    await shard.seed(t);
+    for (let i = 0; i < 100; i++) await shard.redis.cmd('EVAL', "for i = 1, 100 do redis.call('XADD', KEYS[1], '*', 'r', '1') end", 1, shard.key('recommendations'));
+    for (let i = 0; i < 3; i++) await shard.call('recommend', 0, 't', '', '"new"', 'F', 'u');
+    const all = (await shard.get('recommendations')).value;
+    assert.equal(all.length, 10_000);
+    assert.deepEqual(all.slice(-3).map(([, { r }]) => r), Array(3).fill('"new"'));
   });
 });

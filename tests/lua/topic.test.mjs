@@ -14,7 +14,7 @@ const done = (topic = 't') => ({
 });
 
 scripts('thread', ({ cases, test, shard }) => {
-  const thread = ({ user = '', before = '' } = {}) => ['thread', 0, 't', user, before];
+  const thread = ({ user = '', after = '0', before = '', n = '' } = {}) => ['thread', 0, 't', user, before ? '' : after, before, n];
   const all = { 't:t': topicOf(['D', 'F "tired"', 'C "user"', 'P 7 1 E 1', undefined], { 'a:1': STORED }) };
   const row = (seq) => rowOf({ ms: 999 + seq, query: `Q${seq}` });
   const none = lines('', '', '', '', '');
@@ -25,28 +25,50 @@ scripts('thread', ({ cases, test, shard }) => {
       name: 'every state, ascending',
       before: all,
       call: thread({ user: 'alice' }),
-      reply: lines('ok', 1, 'Done', row(1), STORED, 2, 'Failed', row(2), '"tired"', '', '', '', '', 3, 'Cancelled', row(3), '"user"', '', '', '', '',
+      reply: lines('ok', '', 1, 'Done', row(1), STORED, 2, 'Failed', row(2), '"tired"', '', '', '', '', 3, 'Cancelled', row(3), '"user"', '', '', '', '',
         4, 'Pending', row(4), none, 5, 'Open', row(5), none),
     },
-    { name: 'only earlier ones', before: all, call: thread({ before: 2 }), reply: lines('ok', 1, 'Done', row(1), STORED) },
-    { name: 'none is earlier than the first', before: all, call: thread({ before: 1 }), reply: 'ok' },
+    { name: 'only earlier ones', before: all, call: thread({ before: 2 }), reply: lines('ok', '', 1, 'Done', row(1), STORED) },
+    { name: 'none is earlier than the first', before: all, call: thread({ before: 1 }), reply: lines('ok', '') },
+    { name: 'a page, and where the next one goes on', before: all, call: thread({ n: 1 }), reply: lines('ok', 1, 1, 'Done', row(1), STORED) },
+    { name: 'only later ones', before: all, call: thread({ after: 4 }), reply: lines('ok', '', 5, 'Open', row(5), none) },
+    { name: 'none is later than the last', before: all, call: thread({ after: 5 }), reply: lines('ok', '') },
   ]);
 
-  test('the newest 5,000 of a long topic', async () => {
-    const flat = Object.entries(topicOf(Array(5003).fill('D'))).flat();
+  // The Seqs of each page.
+  const pages = async () => {
+    const found = [];
+    for (let after = '0'; after !== ''; ) {
+      const reply = (await shard.call(...thread({ after }))).split('\n');
+      after = reply[1];
+      found.push(reply.filter((_, i) => i > 1 && (i - 2) % 14 === 0).map(Number));
+    }
+    return found;
+  };
+
+  test('1,000 a page of a long topic', async () => {
+    const answers = Object.fromEntries(Array.from({ length: 2003 }, (_, i) => [`a:${i + 1}`, STORED]));
+    const flat = Object.entries(topicOf(Array(2003).fill('D'), answers)).flat();
     for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
-    const answers = Array.from({ length: 5003 }, (_, i) => [`a:${i + 1}`, STORED]).flat();
-    for (let i = 0; i < answers.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...answers.slice(i, i + 4000));
-    const reply = (await shard.call('thread', 0, 't', '', '')).split('\n');
-    assert.equal(reply.length, 1 + 5000 * 14);
-    assert.equal(reply[1], '4');
-    assert.equal(reply[1 + 4999 * 14], '5003');
+    assert.deepEqual((await pages()).map((seqs) => [seqs[0], seqs.length]), [[1, 1000], [1001, 1000], [2001, 3]]);
+  });
+
+  test('pages are bounded in bytes, with one query at least, from either end', async () => {
+    const big = (_, i) => `${i}${'x'.repeat(400_000)}`;
+    const texts = Array.from({ length: 5 }, big);
+    const stored = lines(JSON.stringify(['y'.repeat(2_000_000)]), 'null', 'null', 1500, 'E');
+    await shard.seed({ 't:t': topicOf(['C "no"', 'C "no"', 'C "no"', 'D', undefined], { query: (seq) => texts[seq - 1], 'a:4': stored }) });
+    assert.deepEqual(await pages(), [[1, 2], [3], [4], [5]]);
+    const newest = (await shard.call(...thread({ before: 4 }))).split('\n');
+    assert.deepEqual([newest[1], newest[2], newest[16], newest.length], ['', '2', '3', 30]);
   });
 });
 
 scripts('user_topics', ({ cases }) => {
+  const topics = ({ after = '', n = '', whole = '' } = {}) => ['user_topics', 0, 'alice', after, n, whole];
+  const two = () => ({ 't:b': topicOf(['D']), 't:c': topicOf(['D']), 'topics:alice': zset({ b: 5, c: 5 }) });
   cases([
-    { name: 'a user without topics', call: ['user_topics', 0, 'alice'], reply: 'ok' },
+    { name: 'a user without topics', call: topics(), reply: lines('ok', '') },
     {
       name: 'the newest last, with the first query or the new name',
       before: {
@@ -55,11 +77,16 @@ scripts('user_topics', ({ cases }) => {
         'topics:alice': zset({ b: 5, a: 9 }),
         'names:alice': { a: '"My topic"' },
       },
-      call: ['user_topics', 0, 'alice'],
-      reply: lines('ok', 'b', '"Why?"', 'a', '"My topic"'),
+      call: topics(),
+      reply: lines('ok', '', 'b', '"Why?"', 'a', '"My topic"'),
     },
-    { name: 'names of other users are theirs', before: { ...done(), 'names:bob': { t: '"B"' } }, call: ['user_topics', 0, 'alice'], reply: lines('ok', 't', '"Q1"') },
-    { name: 'a topic that is gone is left out', before: { 'topics:alice': zset({ gone: 1 }) }, call: ['user_topics', 0, 'alice'], reply: 'ok' },
+    { name: 'names of other users are theirs', before: { ...done(), 'names:bob': { t: '"B"' } }, call: topics(), reply: lines('ok', '', 't', '"Q1"') },
+    { name: 'a topic that is gone is left out', before: { 'topics:alice': zset({ gone: 1 }) }, call: topics(), reply: lines('ok', '') },
+    { name: 'a page, and where the next one goes on', before: () => two(), call: topics({ n: 1 }), reply: lines('ok', '5.b', 'b', '"Q1"') },
+    { name: 'the next page', before: () => two(), call: topics({ after: '5.b', n: 1 }), reply: lines('ok', '', 'c', '"Q1"') },
+    { name: 'after a topic that is gone by now', before: () => two(), call: topics({ after: '5.bb', n: 2 }), reply: lines('ok', '', 'b', '"Q1"', 'c', '"Q1"') },
+    { name: 'a title is what a list shows, the query is whole where that is asked for', before: { ...done(), 't:t': topicOf(['D'], { title: '"T"' }) }, calls: [topics(), topics({ whole: '1' })], replies: [lines('ok', '', 't', '"T"'), lines('ok', '', 't', '"Q1"')] },
+    { name: 'a first query without a title is cut', before: { ...done(), 't:t': topicOf(['D'], { query: () => 'é'.repeat(900) }) }, call: topics(), reply: lines('ok', '', 't', `"${'é'.repeat(200)}"`) },
   ]);
 });
 
@@ -73,7 +100,7 @@ scripts('rename', ({ cases }) => {
 });
 
 scripts('delete', ({ cases, test, shard }) => {
-  const remove = (user = 'alice') => ['delete', 0, user, 't'];
+  const remove = (user = 'alice', step = '') => ['delete', 0, user, 't', step];
   cases([
     { name: 'a topic of somebody else', before: done(), call: remove('bob'), reply: 'forbidden' },
     { name: 'an unknown topic', call: remove(), reply: 'forbidden' },
@@ -162,6 +189,44 @@ scripts('delete', ({ cases, test, shard }) => {
   });
 });
 
+scripts('delete of a topic with very many rows', ({ test, shard }) => {
+  const fill = async (rows, more = {}) => {
+    const flat = Object.entries({ ...topicOf([...Array(rows - 1).fill('C "no"'), undefined]), 'w:1': '', ...more }).flat();
+    for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
+    await shard.seed({
+      'topics:alice': zset({ t: 1 }), 'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }), models: set('default'),
+      waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '0', depth: '1', vt: '0' },
+    });
+  };
+  const removeAll = async () => {
+    const replies = [];
+    for (let step = ''; ; ) {
+      const reply = (await shard.call('delete', 0, 'alice', 't', step)).split('\n');
+      replies.push(reply[0]);
+      if (reply[0] !== 'more') return replies;
+      step = reply[1];
+      assert.ok(replies.length < 50);
+    }
+  };
+
+  test('goes in several calls, its Open queries first, and leaves nothing', async () => {
+    await fill(40_000);
+    assert.match(await shard.call('delete', 0, 'alice', 't', 'rows'), /^more/);
+    assert.deepEqual([await shard.cmd('HGET', shard.key('t:t'), 'seq'), await shard.get('models')], ['35000', undefined]);
+    const replies = await removeAll();
+    assert.ok(replies.length > 2, replies.join());
+    assert.equal(replies.at(-1), 'ok');
+    await shard.assertKeys({ meta: { lease: 0, depth: 0, vt: '0.000000' } });
+  });
+
+  test('stays for another user with a part in it', async () => {
+    await fill(40_000, { 'u:bob': '1' });
+    assert.equal((await removeAll()).at(-1), 'ok');
+    assert.equal(await shard.cmd('HGET', shard.key('t:t'), 'seq'), '40000');
+    assert.equal(await shard.cmd('HEXISTS', shard.key('t:t'), 'u:alice'), 0);
+  });
+});
+
 scripts('purge', ({ cases, test, shard }) => {
   const fresh = () => {
     const topic = topicOf(['D', 'D'], { 'a:1': STORED, 'a:2': STORED });
@@ -216,9 +281,23 @@ scripts('purge', ({ cases, test, shard }) => {
       ties[i] = 1;
     }
     await shard.seed({ 'topics:alice': zset(ties), users: set('alice') });
-    assert.equal(await shard.call(...purge()), '00');
+    assert.equal(await shard.call(...purge()), '0.0');
     assert.equal(await shard.cmd('ZCARD', shard.key('topics:alice')), 18);
-    assert.equal(await shard.call(...purge('00')), '0');
+    assert.equal(await shard.call(...purge('0.0')), '0');
     await shard.assertKeys({});
+  });
+
+  test('goes on behind what it has looked at, however many topics are old and still asked in', async () => {
+    for (let i = 0; i < 60; i++) {
+      const topic = fresh();
+      topic['q:2'] = `${topic['q:2']}${'x'.repeat(400_000)}`;
+      await shard.seed({ [`t:${i}`]: topic });
+    }
+    await shard.seed({ 't:old': topicOf(['D']), users: set('alice') });
+    await shard.cmd('ZADD', shard.key('topics:alice'), ...Array.from({ length: 60 }, (_, i) => [i, i]).flat(), 1000, 'old');
+    const cursors = [];
+    for (let cursor = '0'; cursors.at(-1) !== '0'; cursors.push(cursor)) cursor = await shard.call(...purge(cursor));
+    assert.deepEqual(cursors, ['0.21', '0.42', '0']);
+    assert.equal(await shard.get('t:old'), undefined);
   });
 });

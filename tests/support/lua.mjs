@@ -197,6 +197,8 @@ export class Shard {
 
   // Fills the empty keyspace.
   async seed(keys) {
+    const shares = sharesOf(keys);
+    if (!keys.shares && Object.keys(shares).length) await this.#put(this.key('shares'), shares);
     for (const [name, value] of Object.entries(keys)) await this.#put(this.key(name), value);
   }
 
@@ -248,7 +250,15 @@ export class Shard {
 
   // The keyspace is exactly this.
   async assertKeys(expected) {
-    assert.deepEqual(await this.names(), Object.keys(expected).sort(), 'the keys that are there');
+    // `shares` says again what the topics' `open` fields say, so no test has to; without Open queries it goes.
+    if (!expected.shares) {
+      const shares = await this.get('shares');
+      if (shares) assert.deepEqual(shares, sharesOf(expected), 'shares: what the Open queries add up to');
+      else if (Object.keys(sharesOf(expected)).length)
+        assert.equal(Number((await this.get('meta'))?.depth ?? 0), 0, 'shares are there while queries are Open');
+    }
+    const names = (await this.names()).filter((name) => expected.shares || name !== 'shares');
+    assert.deepEqual(names, Object.keys(expected).sort(), 'the keys that are there');
     for (const [name, value] of Object.entries(expected)) {
       const left = await this.cmd('TTL', this.key(name));
       const inner = typeOf(value) === 'ttl' ? value.value.value : value;
@@ -262,6 +272,22 @@ export class Shard {
       assertFits(found instanceof Typed ? found.value : found, inner instanceof Typed ? inner.value : inner, name);
     }
   }
+}
+
+// What the hash `shares` holds while these topics are there: Open queries of each account, of each of its
+// models but `default`, and how many such models.
+export function sharesOf(keys) {
+  const shares = {};
+  const add = (field) => (shares[field] = String(Number(shares[field] ?? 0) + 1));
+  for (const [name, value] of Object.entries(keys)) {
+    if (!name.startsWith('t:') || typeof value?.open !== 'string') continue;
+    for (const item of value.open.split(';').filter(Boolean)) {
+      const [, , model, , account] = item.split(' ');
+      add(account);
+      if (model !== 'default' && add(`${account}:${model}`) === '1') add(`${account}:`);
+    }
+  }
+  return shares;
 }
 
 // One case: before (keys, or a function that makes them), call ([verb, ...arguments]) or calls (a list of them, one turn), frame

@@ -19,7 +19,7 @@ static void show(struct request *r)
     if (strstr(r->route->path, "{index}") != NULL)
         put_param(&b, request_path_param(r, "index"));
     put_param(&b, request_param(r, "x"));
-    respond_json(r, 200, buf_str(&b));
+    respond_json(r, 200, &b);
     buf_fini(&b);
 }
 
@@ -27,7 +27,7 @@ static void take(struct request *r)
 {
     char text[32];
     int n = snprintf(text, sizeof text, "%zu", r->h2o->entity.len);
-    respond_json(r, 200, (struct str){text, (size_t)n});
+    respond_json_fixed(r, 200, (struct str){text, (size_t)n});
 }
 
 static const struct route routes[] = {

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { ago, agoUs, anything, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
 
 const DIGEST = 'ab12';
-const add = ({ topic = 't', user = 'alice', model = 'default', weight = 1, max = 100, idem = '', digest = DIGEST, own = '', query = 'Q1' } = {}) =>
-  ['add', 0, topic, user, 'Frontend_1', model, weight, max, tailOf({ user, model, query }), idem, digest, own];
+const add = ({ topic = 't', user = 'alice', model = 'default', account = 'Frontend_1', weight = 1, max = 100, idem = '', digest = DIGEST, own = '', query = 'Q1' } = {}) =>
+  ['add', 0, topic, user, account, model, weight, max, tailOf({ user, model, query }), idem, digest, own];
 const ok = (seq) => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}$`).test(reply);
 // A row of now.
 const row = ({ user = 'alice', model = 'default', query = 'Q1', weight = 1 } = {}) => (found) => {
@@ -152,7 +152,8 @@ scripts('add', ({ cases, test, shard }) => {
       replies: [ok(1), 'waiting\n1\n'],
       after: open1,
     },
-    { name: 'a full queue stores nothing', before: waiting1, call: add({ user: 'bob' }), frame: { queueMax: 1 }, reply: 'full\n1\n' },
+    { name: 'a full queue stores nothing', before: waiting1, call: add({ user: 'bob', account: 'Frontend_2' }), frame: { queueMax: 1 }, reply: 'full\n1\n' },
+    { name: 'an account with half of the queue stores nothing more, in the name of whomever', before: waiting1, call: add({ user: 'bob' }), frame: { queueMax: 2 }, reply: 'waiting\n1\n' },
     {
       name: 'a refusal names when to try again, once there is a rate',
       before: () => ({ ...waiting1, [`stat:${Math.floor(Date.now() / 60_000) - 1}`]: { done: '600' } }),
@@ -232,11 +233,42 @@ scripts('add', ({ cases, test, shard }) => {
 
   test('no more than 1,000 models are waited for', async () => {
     for (let i = 0; i < 10; i++) {
-      await shard.turn(Array.from({ length: 100 }, (_, k) => add({ topic: `t${i}-${k}`, model: `m${i}-${k}`, max: 5000 })));
+      await shard.turn(Array.from({ length: 100 }, (_, k) => add({ topic: `t${i}-${k}`, model: `m${i}-${k}`, account: `Frontend_${i}`, max: 5000 })));
     }
-    assert.equal(await shard.call(...add({ topic: 'new', model: 'one-more', max: 5000 })), 'full\n1000\n');
-    assert.ok(ok(1)(await shard.call(...add({ topic: 'new', model: 'm0-0', max: 5000 }))), 'a known one has room');
-    await shard.call('claim', 0, 'E|m5-5', '0');
-    assert.ok(ok(1)(await shard.call(...add({ topic: 'newer', model: 'one-more', max: 5000 }))), 'room again');
+    assert.equal(await shard.call(...add({ topic: 'new', model: 'one-more', account: 'late' })), 'full\n1000\n');
+    assert.ok(ok(1)(await shard.call(...add({ topic: 'new', model: 'm0-0', account: 'late' }))), 'a known one has room');
+    assert.ok(ok(1)(await shard.call(...add({ topic: 'newest', account: 'late' }))), 'default has room');
+    for (let i = 0; i < 2; i++) assert.match(await shard.call('claim', 0, 'E|m5-5', '0'), /^claim/);
+    assert.ok(ok(1)(await shard.call(...add({ topic: 'newer', model: 'one-more', account: 'late' }))), 'room again');
+  });
+
+  test('an account that invents 100 models gets no more, others do, and one that is no longer waited for makes room', async () => {
+    const invent = (k, more) => add({ topic: `t${k}`, user: `u${k % 10}`, model: `m${k}`, ...more });
+    const { replies } = await shard.turn(Array.from({ length: 101 }, (_, k) => invent(k)));
+    assert.ok(replies.slice(0, 100).every((reply) => ok(1)(reply)));
+    assert.equal(replies[100], 'waiting\n100\n');
+    assert.ok(ok(1)(await shard.call(...invent(7, { topic: 'known' }))), 'a model of its own has room');
+    assert.ok(ok(1)(await shard.call(...invent(100, { account: 'Frontend_2' }))), 'another account has room');
+    assert.ok(ok(1)(await shard.call(...add({ topic: 'plain' }))), 'default has room');
+    for (const topic of ['t7', 'known']) assert.equal(await shard.call('cancel', 0, topic, 1, '', '"no"'), 'ok');
+    assert.ok(ok(1)(await shard.call(...invent(101))), 'room again');
+    assert.equal(await shard.call(...invent(102)), 'waiting\n100\n');
+  });
+
+  test('a long first row leaves a title of 200 characters, cut between characters', async () => {
+    for (const [topic, query, title] of [
+      ['a', 'x'.repeat(2000), 'x'.repeat(200)],
+      ['b', '\u{1F600}'.repeat(500), '\u{1F600}'.repeat(200)],
+      ['c', '"'.repeat(1500), '"'.repeat(200)],
+      ['d', `${'y'.repeat(199)}\u20ac${'z'.repeat(900)}`, `${'y'.repeat(199)}\u20ac`],
+    ]) {
+      await shard.call(...add({ topic, query }));
+      assert.equal(JSON.parse((await shard.get(`t:${topic}`)).title), title);
+    }
+    const escaped = JSON.stringify('q'.repeat(100)).slice(0, -1) + '\\ud83d\\ude00'.repeat(150) + '"';
+    await shard.call('add', 0, 'e', 'alice', 'F', 'default', 1, 100, lines('"alice"', '"default"', '{}', '', escaped), '', '', '');
+    assert.equal(JSON.parse((await shard.get('t:e')).title), 'q'.repeat(100) + '\u{1F600}'.repeat(100));
+    await shard.call('add', 0, 'f', 'alice', 'F', 'default', 1, 100, tailOf({ modifiers: `{"a":"${'m'.repeat(3000)}"}` }), '', '', '');
+    assert.equal((await shard.get('t:f')).title, '"Why?"', 'modifiers are not read again for a list');
   });
 });

@@ -50,8 +50,8 @@ scripts('check', ({ cases, test, shard }) => {
     },
   ]);
 
-  const add = (topic, { user = 'alice', model = 'default', weight = 1 } = {}) =>
-    shard.call('add', 0, topic, user, 'F', model, weight, 100_000, tailOf({ user, model }), '', '', '');
+  const add = (topic, { user = 'alice', model = 'default', account = 'F', weight = 1 } = {}) =>
+    shard.call('add', 0, topic, user, account, model, weight, 100_000, tailOf({ user, model }), '', '', '');
   const told = async (topic, seq) => Number((await shard.call('check', 0, topic, seq, '', '0')).split('\n').at(-2));
 
   // Claims all there is for these models: "topic seq" in the order in which it was served.
@@ -124,7 +124,7 @@ scripts('check', ({ cases, test, shard }) => {
   });
 
   test('behind a thousand users of a thousand models it is told all the same', async () => {
-    for (let i = 0; i < 1000; i++) await add(`t${i}`, { user: `u${i}`, model: `m${i}` });
+    for (let i = 0; i < 1000; i++) await add(`t${i}`, { user: `u${i}`, model: `m${i}`, account: `F${i % 10}` });
     await add('last', { user: 'zoe', model: 'm999' });
     const position = await told('last', 1);
     assert.ok(position >= 5 && position <= 1000, `position ${position}`);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ * topic_pages.c - reading topics: one of them whole (lua/topic/thread.lua), and a user's list
+ * (lua/topic/user_topics.lua). Both are as long as their users made them, so they come in pages. A
+ * thread's pages are of several moments: a query that was answered in between is shown as it was,
+ * or as it is. A topic that is deleted in between is 404. */
+#include "services/broker/handlers.h"
+
+#include "shared/http/pages.h"
+
+struct reading {
+    struct pages pages;
+    struct str name; /* of the topic, or of the user */
+    bool is_detail;
+};
+
+static void on_gone(struct request *r)
+{
+    pages_fini(&((struct reading *)r->state)->pages);
+}
+
+/* NULL: answered already. */
+static struct reading *begin(struct request *r, struct str name, struct str first,
+                             bool (*is_cursor)(struct str))
+{
+    struct reading *reading = request_alloc(r, sizeof *reading);
+    if (!pages_init(&reading->pages, r, first, is_cursor))
+        return NULL;
+    reading->name = name;
+    reading->is_detail = request_param_is_true(r, "Detail");
+    r->state = reading;
+    r->on_gone = on_gone;
+    return reading;
+}
+
+/* --- a thread --------------------------------------------------------------------------------- */
+
+static void ask_for_thread(struct request *r);
+
+static void on_thread(struct request *r, enum err error, struct str reply)
+{
+    struct reading *reading = r->state;
+    struct lines lines = lines_of(reply);
+    if (store_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    struct buf *b = pages_buf(&reading->pages, r);
+    struct str next = lines_next(&lines);
+    uint64_t n = 0;
+    for (; lines_are_left(&lines); n++) {
+        uint64_t seq = lines_next_u64(&lines);
+        struct outcome o = lines_next_outcome(&lines);
+        buf_put_char(b, b->n == 0 ? '[' : ',');
+        buf_put_char(b, '{');
+        store_put_outcome(b, r, reading->name, seq, &o, reading->is_detail,
+                          r->account->is_deployed);
+        buf_put_char(b, '}');
+    }
+    if (pages_go_on(&reading->pages, r, next, n)) {
+        ask_for_thread(r);
+        return;
+    }
+    buf_put(b, b->n == 0 ? STR("[]") : STR("]"));
+    respond_json(r, 200, b);
+}
+
+static void ask_for_thread(struct request *r)
+{
+    struct reading *reading = r->state;
+    struct turn *turn = request_begin_verb(r, LANE_READ, STR("thread"), on_thread);
+    turn_put(turn, reading->name);
+    turn_put(turn, store_viewer(r));
+    turn_put(turn, reading->pages.after);
+    turn_put(turn, STR(""));
+    turn_put(turn, pages_limit(&reading->pages, r));
+    turn_end(turn);
+}
+
+static bool is_seq(struct str after)
+{
+    uint64_t seq;
+    return str_parse_u64(after, &seq) && seq <= INT32_MAX;
+}
+
+void broker_get_topic_thread(struct request *r)
+{
+    struct str topic;
+    if (store_topic_param(r, &topic) && begin(r, topic, STR("0"), is_seq) != NULL)
+        ask_for_thread(r);
+}
+
+/* --- a user's topics -------------------------------------------------------------------------- */
+
+static void ask_for_topics(struct request *r);
+
+static void on_user_topics(struct request *r, enum err error, struct str reply)
+{
+    struct reading *reading = r->state;
+    struct lines lines = lines_of(reply);
+    if (store_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    struct buf *b = pages_buf(&reading->pages, r);
+    struct str next = lines_next(&lines);
+    uint64_t n = 0;
+    for (; lines_are_left(&lines); n++) {
+        buf_put_char(b, b->n == 0 ? '{' : ',');
+        store_put_topic(b, r, lines_next(&lines));
+        buf_put_char(b, ':');
+        buf_put(b, lines_next(&lines));
+    }
+    if (pages_go_on(&reading->pages, r, next, n)) {
+        ask_for_topics(r);
+        return;
+    }
+    if (b->n == 0 && reading->pages.after.n == 0 && !r->account->is_deployed) {
+        respond_error(r, ERR_NOT_FOUND, "This user has no topics.");
+        return;
+    }
+    buf_put(b, b->n == 0 ? STR("{}") : STR("}"));
+    respond_json(r, 200, b);
+}
+
+static void ask_for_topics(struct request *r)
+{
+    struct reading *reading = r->state;
+    struct turn *turn = request_begin_verb(r, LANE_READ, STR("user_topics"), on_user_topics);
+    turn_put(turn, reading->name);
+    turn_put(turn, reading->pages.after);
+    turn_put(turn, pages_limit(&reading->pages, r));
+    turn_put(turn, reading->is_detail ? STR("1") : STR(""));
+    turn_end(turn);
+}
+
+/* "<ms>.<name of a topic>" */
+static bool is_topic_cursor(struct str after)
+{
+    uint64_t ms;
+    struct str rest = after;
+    return str_parse_u64(str_cut(&rest, '.'), &ms) && rest.n > 0;
+}
+
+void broker_user_topics(struct request *r)
+{
+    struct str user;
+    if (store_on_behalf_of(r, request_param(r, "OnBehalfOf"), &user) &&
+        begin(r, user, STR(""), is_topic_cursor) != NULL)
+        ask_for_topics(r);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ * pages.c - see pages.h. */
+#include "shared/http/pages.h"
+
+#include "shared/http/respond.h"
+
+#include <stdio.h>
+
+bool pages_init(struct pages *pages, struct request *r, struct str first,
+                bool (*is_cursor)(struct str))
+{
+    uint64_t limit;
+    struct str after = request_param(r, "after");
+    *pages = (struct pages){.after = first, .left = UINT64_MAX, .own = {.max = 32 << 20}};
+    if (!request_param_u64(r, "limit", 1, PAGES_LIMIT_MAX, UINT64_MAX, &limit))
+        return false;
+    pages->left = limit;
+    if (after.n == 0)
+        return true;
+    if (after.n > PAGES_AFTER_MAX_BYTES || !is_cursor(after)) {
+        respond_error(r, ERR_BAD_REQUEST, "after must come from the Link of an earlier answer.");
+        return false;
+    }
+    pages->after = after;
+    return true;
+}
+
+void pages_fini(struct pages *pages)
+{
+    buf_fini(&pages->own);
+}
+
+struct str pages_limit(const struct pages *pages, struct request *r)
+{
+    if (pages->left == UINT64_MAX)
+        return STR("");
+    char *text = request_alloc(r, STR_U64_MAX);
+    return (struct str){text, str_put_u64(text, pages->left)};
+}
+
+struct buf *pages_buf(struct pages *pages, struct request *r)
+{
+    if (pages->is_going_on)
+        return &pages->own;
+    buf_clear(&r->server->scratch);
+    return &r->server->scratch;
+}
+
+/* Is that parameter a proof, good for one request, or the place that is to be named again? */
+static bool is_left_out(const struct request *r, struct str name)
+{
+    return str_eq(name, STR("after")) || str_eq(name, STR("Nonce")) || str_eq(name, STR("Hash")) ||
+           str_eq(name, STR("token")) || (r->is_signed && str_eq(name, STR("User")));
+}
+
+static void link_next(struct request *r, struct str next)
+{
+    struct buf link;
+    buf_init(&link, SIZE_MAX / 2);
+    buf_put_char(&link, '<');
+    buf_put(&link, r->path);
+    buf_put_char(&link, '?');
+    for (size_t i = 0; i < r->param_n; i++) {
+        if (is_left_out(r, r->params[i].name))
+            continue;
+        buf_put(&link, r->params[i].name);
+        if (r->params[i].value.at != NULL)
+            buf_put_char(&link, '=');
+        buf_put(&link, r->params[i].value);
+        buf_put_char(&link, '&');
+    }
+    buf_lit(&link, "after=");
+    buf_put_url_encoded(&link, next);
+    buf_lit(&link, ">; rel=\"next\"");
+    respond_header(r, "link", buf_str(&link));
+    buf_fini(&link);
+}
+
+bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n)
+{
+    struct buf *so_far = pages->is_going_on ? &pages->own : &r->server->scratch;
+    if (next.n == 0)
+        return false;
+    if (pages->left != UINT64_MAX)
+        pages->left -= n < pages->left ? n : pages->left;
+    if (pages->left == 0 || so_far->n >= PAGES_MAX_BYTES) {
+        link_next(r, next);
+        return false;
+    }
+    pages->after = request_copy(r, next);
+    if (!pages->is_going_on)
+        buf_put(&pages->own, buf_str(so_far));
+    pages->is_going_on = true;
+    return true;
+}

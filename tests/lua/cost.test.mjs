@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+//
+// What a verb costs grows at most linearly with what clients sent. Each flow below is played twice: with the largest
+// input that is taken, and with half of it. Of each call Redis's own microseconds are compared, the least of several
+// tries: with twice the input they may grow by less than 3 times. Every verb of lua/ must come up in some flow, so a
+// new one without a line here fails.
+import assert from 'node:assert/strict';
+import { libraryText, lines, scripts, tailOf } from '../support/lua.mjs';
+import { ALICE, docId, jobId, packOf, shaOf } from '../support/lua_documents.mjs';
+
+const TRIES = 2;
+const MOST_TRIES = 12; // on a machine that does other things, too
+const GROWTH = 3;
+const NOISE_US = 300; // what is cheaper than that is no trouble, and its measure no proof
+
+const QUERY = 256 << 10; // services/broker: QUERY_MAX_BYTES, and so on
+const MODIFIERS = (512 << 10) - 20;
+const ANSWER = 1 << 20;
+const FRAGMENT = 64 << 10;
+const UPLOAD = 25 << 20;
+const ALPHABET = '"x"';
+
+// The verbs that the library has.
+function verbsOf(text) {
+  return [...new Set([...text.matchAll(/^(?:function )?verbs\.(\w+)/gm)].map(([, name]) => name))].sort();
+}
+
+// A shard that notes what each call cost, in the order of calls.
+class Meter {
+  constructor(shard, factor) {
+    Object.assign(this, { shard, factor, calls: [] });
+  }
+
+  n(most) {
+    return Math.floor(most * this.factor);
+  }
+
+  text(most, letter = 'x') {
+    return letter.repeat(this.n(most));
+  }
+
+  json(most, letter) {
+    return JSON.stringify(this.text(most, letter));
+  }
+
+  tail(query = QUERY, modifiers = MODIFIERS) {
+    return tailOf({ query: this.text(query), modifiers: `{"a":${this.json(modifiers)}}` });
+  }
+
+  cmd(name, ...words) {
+    return this.shard.cmd(name, ...words);
+  }
+
+  key(name) {
+    return this.shard.key(name);
+  }
+
+  // Calls a verb, and notes what it cost.
+  async call(verb, ...args) {
+    await this.cmd('CONFIG', 'RESETSTAT');
+    const { replies, events } = await this.shard.turn([[verb, ...args]]);
+    assert.ok(!(replies[0] instanceof Error), `${verb}: ${replies[0]}`);
+    const { cmdstat_fcall } = await this.shard.redis.info('commandstats');
+    this.calls.push([verb, Number(/usec=(\d+)/.exec(cmdstat_fcall)[1])]);
+    this.events = events;
+    return replies[0];
+  }
+
+  async expect(pattern, verb, ...args) {
+    const reply = await this.call(verb, ...args);
+    assert.match(reply.slice(0, 200), pattern, verb);
+    return reply;
+  }
+
+  // Rows of a topic as they are after their end, without going through the queue.
+  async rows(topic, n, { state = () => 'C "no"', user = 'alice', tail = this.tail(), answer } = {}) {
+    for (let seq = 1; seq <= n; seq++) {
+      const fields = [`q:${seq}`, lines(1000, `F ${user} default 1`, tail), `s:${seq}`, state(seq), 'seq', seq];
+      if (answer) fields.push(`a:${seq}`, answer);
+      await this.cmd('HSET', this.key(`t:${topic}`), ...fields, `u:${user}`, 1);
+    }
+    await this.cmd('ZADD', this.key(`topics:${user}`), 1000, topic);
+    await this.cmd('SADD', this.key('users'), user);
+  }
+}
+
+const flows = {
+  async 'one query with all that it may hold, through its life'(m) {
+    const answer = lines(`[${m.json(ANSWER)}]`, 'null', 'null');
+    await m.expect(/^ok\n1/, 'add', 0, 't', 'alice', 'F', 'default', 1, 100, m.tail(), 'idem', 'abc', '');
+    await m.expect(/^Open/, 'check', 0, 't', 1, '', '0');
+    const claim = await m.expect(/^claim/, 'claim', 0, 'E|*', '0');
+    const lease = claim.split('\n')[3];
+    await m.expect(/^ok/, 'delivered', `${lease} t`);
+    await m.expect(/^ok/, 'extend', 0, 't', lease, 'E');
+    await m.expect(/^ok/, 'partial', 0, 't', 1, lease, 0, m.text(500_000), m.text(500_000), 1 << 20, 'E');
+    await m.expect(/^Pending/, 'partials', 't', 1, '0-0');
+    await m.expect(/^ok/, 'release', 0, 't', '', 'E', m.json(QUERY), '"tired"', '1');
+    await m.call('claim', 0, 'E|*', '0');
+    await m.expect(/^ok/, 'give_back', 't', '2');
+    await m.call('claim', 0, 'E|*', '0');
+    await m.expect(/^ok/, 'complete', 0, 't', 1, '', 'E', m.json(QUERY), answer, 'deployed');
+    await m.expect(/^same/, 'complete', 0, 't', 1, '', 'E', m.json(QUERY), answer, 'deployed');
+    await m.expect(/^Done/, 'check', 0, 't', 1, '', '1');
+    await m.expect(/^ok/, 'delete', 0, 'alice', 't', '');
+    await m.call('add', 0, 't', 'alice', 'F', 'default', 1, 100, m.tail(), '', '', '');
+    await m.expect(/^ok/, 'cancel', 0, 't', 1, '', m.json(1024));
+    await m.expect(/^ok/, 'retry', 0, 't', 1);
+  },
+
+  async 'a topic of large rows'(m) {
+    const answer = lines(`[${m.json(ANSWER)}]`, 'null', 'null', 1500, 'E');
+    await m.rows('t', 6, { state: () => 'D', answer });
+    await m.expect(/^ok/, 'thread', 0, 't', '', '0', '', '');
+    await m.expect(/^ok/, 'thread', 0, 't', '', '', '7', '');
+    await m.expect(/^ok/, 'list_lookups', 0, 't', '', '0', '');
+    await m.expect(/^mismatch/, 'complete', 0, 't', 1, '', 'E', ALPHABET, lines('["y"]', 'null', 'null'), '');
+    for (let i = 0; i < 6; i++) await m.rows(`t${i}`, 1);
+    await m.expect(/^ok/, 'user_topics', 0, 'alice', '', '', '');
+    await m.expect(/^ok/, 'user_topics', 0, 'alice', '', '', '1');
+    await m.expect(/^ok/, 'rename', 0, 'alice', 't', m.json(1024));
+    await m.call('purge', 3600, '0');
+  },
+
+  async 'a topic of many rows'(m) {
+    await m.rows('t', m.n(8000), { tail: tailOf() });
+    await m.call('thread', 0, 't', '', '0', '', '');
+    await m.call('list_lookups', 0, 't', '', '0', '');
+    await m.call('complete', 0, 't', 1, '', 'E', ALPHABET, lines('["y"]', 'null', 'null'), 'deployed');
+    await m.expect(/^ok/, 'delete', 0, 'alice', 't', '');
+    for (let i = 0; i < m.n(1000); i++) await m.rows(`t${i}`, 1, { tail: tailOf() });
+    await m.call('user_topics', 0, 'alice', '', '', '');
+    await m.call('purge', 3600, '0');
+  },
+
+  async 'a thousand Open queries of a topic, for models and users with long names'(m) {
+    const name = (letter, i) => `${letter.repeat(100)}${i}`;
+    const many = m.n(1000);
+    for (let i = 0; i < many; i += 100)
+      await m.shard.turn(Array.from({ length: Math.min(100, many - i) }, (_, k) =>
+        ['add', 0, 't', name('u', (i + k) % 50), `F${i + k}`, name('m', i + k), 1, 100_000, tailOf(), '', '', '']));
+    await m.call('add', 0, 't', 'bob', 'F', 'default', 1, 100_000, tailOf(), '', '', '');
+    await m.call('check', 0, 't', 5, '', '0');
+    await m.call('list', 0, 'Open', '', 0, 100);
+    await m.call('list', 0, 'Open', 'nobody', 0, 100);
+    await m.call('status', 0);
+    await m.call('cancel', 0, 't', 1, '', '"no"');
+    await m.call('claim', 0, `E|${Array.from({ length: 4 }, (_, i) => name('m', i + 5)).join()}`, '0');
+    await m.call('claim', 0, 'E|*', '0');
+    await m.call('list', 0, 'Pending', '', 0, 100);
+    const leases = await m.cmd('ZRANGE', m.key('leases'), 0, -1);
+    const [lease] = leases.at(-1).split(' ');
+    await m.call('extend', 0, 't', lease, 'E');
+    await m.call('cancel', 0, 't', 20, '', '"no"');
+    await m.call('release', 0, 't', lease, 'E', '', '"tired"', '1');
+    await m.call('claim', 0, 'E|*', '0');
+    await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
+    await m.call('reap');
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*"}']).flat());
+    await m.call('status', 0);
+    await m.call('delete', 0, name('u', 1), 't', '');
+  },
+
+  async 'many large claims at once, and queries of operators'(m) {
+    for (let i = 0; i < 12; i++) await m.shard.call('add', 0, 't', 'alice', 'F', 'default', 1, 100, m.tail(), '', '', '');
+    await m.call('list', 0, 'Open', '', 0, 100);
+    await m.call('claim', 0, 'E|*', '0');
+    await m.call('list', 0, 'Pending', 'nobody', 0, 100);
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100);
+    await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
+    await m.call('reap');
+    await m.call('unpark', 'E|*');
+    await m.call('supersede', 'E', 'e', 1);
+    await m.call('drain', 0, 'E', '1');
+    await m.rows('f', 8, { state: () => `F ${m.json(1024)}` });
+    for (let seq = 1; seq <= 8; seq++) await m.cmd('ZADD', m.key('failed'), seq, `f ${seq}`);
+    await m.call('list', 0, 'Failed', '', 0, 100);
+    await m.call('retry', 0, 'f', 1);
+  },
+
+  async 'questions of its own'(m) {
+    await m.cmd('HSET', m.key('engines'), 'E -', `${Date.now()} {}`);
+    await m.expect(/^ok/, 'ask', 'd1', 'a1', 'alice', 'F', 'default', 1, m.tail());
+    await m.expect(/^joined/, 'ask', 'd1', 'a2', 'alice', 'F', 'default', 1, m.tail());
+    await m.call('ask_leave', 'a1', 'd1', 0);
+    await m.call('ask_leave', 'a1', 'd1', 0);
+    for (let i = 0; i < m.n(500); i++) await m.shard.call('ask', '', `b${i}`, 'alice', 'F', 'default', 1, tailOf());
+    await m.cmd('ZADD', m.key('asks'), ...Array.from({ length: m.n(500) }, (_, i) => [1, `b${i}`]).flat());
+    await m.call('sweep_asks');
+  },
+
+  async 'lookups and recommendations'(m) {
+    await m.rows('t', 1, { tail: tailOf() });
+    const add = (i) => ['add_lookup', 0, 't', 1, '', `f${i.toString(16)}`, `a${i.toString(16)}`, m.json(FRAGMENT), 5, 1, 'F', 1000];
+    await m.expect(/^ok/, ...add(0));
+    await m.expect(/^lookup/, 'claim_lookup', 0, '0');
+    await m.expect(/^ok/, 'match', 0, 'f0', `[${m.json(ANSWER)}]`);
+    for (let i = 1; i < 40; i++) await m.shard.call(...add(i));
+    await m.call('list_lookups', 0, 't', '', '0', '');
+    const one = `{"Query":${m.json(QUERY)},"Fragment":${m.json(FRAGMENT)}}`;
+    await m.expect(/^ok/, 'recommend', 0, 't', '', one, 'F', 'alice');
+    for (let i = 0; i < 12; i++) await m.shard.call('recommend', 0, 't', '', one, 'F', 'alice');
+    await m.expect(/^ok/, 'recommendations', 0, '0-0');
+    await m.expect(/^ok/, 'delete', 0, 'alice', 't', '');
+  },
+
+  async 'a document, through its life'(m) {
+    const cap = 1e9;
+    const upload = (n, bytes) => ['upload', 0, ALICE, 'upload:alice:1000:60', docId(n), jobId(n), `"f${n}"`, 'text/plain', 'text', bytes.length, shaOf(n), bytes, cap, '', ''];
+    await m.expect(/^ok/, ...upload(1, m.text(UPLOAD)));
+    await m.call('watch_indexing', 0, ALICE);
+    await m.call('watch_indexing_again', ALICE);
+    await m.call('job_steal', 'i1', 1000);
+    const entry = async (n) => (await m.cmd('XREADGROUP', 'GROUP', 'indexers', 'i1', 'COUNT', 1, 'STREAMS', m.key('jobs'), '>'))[0][1][0][0];
+    const begin = async (n) => (await m.expect(/^ok/, 'job_begin', await entry(n), jobId(n), 'i1', 1000)).split('\n')[1];
+    const lease = await begin(1);
+    const job = [jobId(1), lease];
+    await m.call('job_upload', ...job);
+    await m.expect(/^ok/, 'job_progress', ...job, 'PARSE', 50, m.json(500));
+    await m.expect(/^ok/, 'job_parsed', ...job, 100, cap, ...Array.from({ length: m.n(900) }, () => 'b'.repeat(8192)));
+    await m.call('job_text', ...job, 0);
+    const pack = packOf(...Array.from({ length: m.n(50_000) }, (_, i) => [i * 100, i * 100 + 90]));
+    await m.expect(/^ok/, 'job_store', ...job, 'hash', 4, 'exact', m.n(50_000), cap, pack);
+    await m.call('vectors');
+    await m.expect(/^ok/, 'search', 0, ALICE, 'search:alice:1000:60', '', 10, '', 'abc');
+    await m.expect(/./, 'packs', ALICE, docId(1), lease);
+    await m.expect(/^ok/, 'chunk', 0, ALICE, docId(1), 20);
+    await m.call('passages', ALICE, 100, ...Array.from({ length: 100 }, (_, i) => [docId(1), lease, i]).flat());
+    await m.expect(/^ok/, 'doc', 0, ALICE, docId(1));
+    await m.expect(/^ok/, 'doc_reindex', 0, ALICE, docId(1), jobId(2));
+    const second = [jobId(2), await begin(2)];
+    await m.expect(/^ok/, 'job_pass', ...second, '"x"');
+    await m.call('job_waiting');
+    const third = [jobId(2), (await m.expect(/^ok/, 'job_begin', '', jobId(2), 'i1', 1000)).split('\n')[1]];
+    await m.expect(/^ok/, 'job_release', ...third);
+    const fourth = [jobId(2), await begin(2)];
+    await m.expect(/^ok/, 'job_fail', ...fourth, m.json(500));
+    for (let i = 10; i < 10 + m.n(400); i++) await m.shard.call(...upload(i, 'bytes'));
+    await m.call('docs', 0, ALICE, '', '');
+    await m.call('watch_indexing', 0, ALICE);
+    await m.expect(/^ok/, 'doc_delete', 0, ALICE, docId(1));
+    await m.call('sweep', 100);
+    await m.call('unwatch_indexing', ALICE);
+    await m.call('admit', 0, Array.from({ length: 8 }, (_, i) => `w${i}:alice:10:60`).join());
+  },
+
+  async 'names and ids'(m) {
+    await m.call('failure', 'a', 10, 60_000);
+    await m.call('nonce', 0);
+    await m.call('key', 'abc');
+  },
+};
+
+// Takes a Redis that knows vector sets; on others it is not called.
+const ELSEWHERE = { job_vectors: 'its vectors are bounded by the turn that brings them; tests/lua/documents/job_vectors.test.mjs' };
+
+// Plays the flow once more. Returns per call its verb and the least that it cost so far.
+async function play(shard, flow, factor, best) {
+  await shard.cmd('FLUSHALL');
+  const meter = new Meter(shard, factor);
+  await flow(meter);
+  return meter.calls.map(([verb, us], i) => [verb, Math.min(us, best?.[i][1] ?? Infinity)]);
+}
+
+const seen = new Set(Object.keys(ELSEWHERE));
+
+scripts('what a verb costs is linear in what clients sent', ({ test }) => {
+  for (const [name, flow] of Object.entries(flows)) {
+    test(name, async (shard) => {
+      let half;
+      let full;
+      const grows = ([, us], i) => us >= GROWTH * Math.max(half[i][1], NOISE_US);
+      for (let i = 0; i < TRIES || (i < MOST_TRIES && full.some(grows)); i++) {
+        half = await play(shard, flow, 0.5, half);
+        full = await play(shard, flow, 1, full);
+      }
+      assert.deepEqual(full.map(([verb]) => verb), half.map(([verb]) => verb));
+      for (const [i, [verb, us]] of full.entries()) {
+        seen.add(verb);
+        if (process.env.PARLEY_SHOW) console.log(`${verb.padEnd(16)} ${half[i][1]} ${us}`);
+        assert.ok(!grows([verb, us], i), `${verb}, call ${i + 1}: ${half[i][1]} us, with twice the input ${us} us`);
+      }
+    });
+  }
+
+  test('no verb is missing here', () => {
+    const verbs = verbsOf(libraryText());
+    assert.ok(verbs.length > 50);
+    assert.deepEqual(verbs.filter((verb) => !seen.has(verb)), []);
+  });
+}, { encoding: 'latin1' });
