@@ -22,37 +22,54 @@ local verbs = {}
 --- include lua/include/position.lua
 --- include lua/include/outcome.lua
 
--- A function of Lua has at most 200 locals at a time: these names end with their block.
+-- A function of Lua has at most 200 locals at a time, and Redis refuses a library with more: names that one or two
+-- files need end with their block. `luac -p` on what `lua_headers.pl --expand` prints says so at once.
 do
 --- include lua/include/limit.lua
 --- include lua/include/job_queue.lua
 --- include lua/include/documents.lua
 --- include lua/documents/admit.lua
+do
 --- include lua/documents/upload.lua
+end
+do
 --- include lua/documents/docs.lua
 --- include lua/documents/doc.lua
+end
 --- include lua/documents/doc_delete.lua
 --- include lua/documents/doc_reindex.lua
+do
 --- include lua/documents/job_begin.lua
 --- include lua/documents/job_steal.lua
+end
 --- include lua/documents/job_upload.lua
 --- include lua/documents/job_text.lua
 --- include lua/documents/job_progress.lua
 --- include lua/documents/job_parsed.lua
 --- include lua/documents/job_vectors.lua
+do
 --- include lua/documents/job_store.lua
+end
 --- include lua/documents/job_fail.lua
 --- include lua/documents/job_release.lua
 --- include lua/documents/job_pass.lua
 --- include lua/documents/job_waiting.lua
 --- include lua/documents/sweep.lua
+do
 --- include lua/documents/search.lua
+end
 --- include lua/documents/vectors.lua
+do
 --- include lua/documents/packs.lua
+end
+do
 --- include lua/documents/chunk.lua
 --- include lua/documents/passages.lua
+end
+do
 --- include lua/documents/watch_indexing.lua
 --- include lua/documents/watch_indexing_again.lua
+end
 --- include lua/documents/unwatch_indexing.lua
 end
 
@@ -69,12 +86,16 @@ end
 --- include lua/queue/partials.lua
 --- include lua/queue/release.lua
 --- include lua/queue/reap.lua
+do
 --- include lua/queue/sync.lua
+end
 --- include lua/queue/supersede.lua
 --- include lua/lookup/add.lua
 --- include lua/lookup/claim.lua
 --- include lua/lookup/match.lua
+do
 --- include lua/lookup/recommend.lua
+end
 --- include lua/lookup/recommendations.lua
 --- include lua/topic/thread.lua
 --- include lua/lookup/list.lua
@@ -87,10 +108,12 @@ do
 --- include lua/queue/ask_leave.lua
 --- include lua/queue/sweep_asks.lua
 end
+do
 --- include lua/operator/status.lua
 --- include lua/operator/list.lua
 --- include lua/operator/retry.lua
 --- include lua/operator/drain.lua
+end
 --- include lua/auth/failure.lua
 --- include lua/auth/nonce.lua
 --- include lua/auth/key.lua

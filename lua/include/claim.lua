@@ -18,6 +18,7 @@
 
 local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; what lies behind them is the next one's
 local LOOK_BACK = 100  -- a claim of one query older than that is listed: searching would take long
+local LIST_FROM = 1000 -- one that has become older than that while it was worked on is listed then
 local STATES = 500     -- states read with one call
 
 local function parse_pending(state)
@@ -180,15 +181,19 @@ end
 
 -- The Seqs that a lease still holds in a topic, with their attempts. A claim that is not listed holds
 -- one of the newest rows (LOOK_BACK, and what was added since): searched from the newest backwards,
--- and only while the lease lives. With `holder` only what that account holds under it: numbers can be
--- guessed, so a lease alone proves nothing.
+-- and only while the lease lives. When much was added since, it is listed from then on: the next heartbeat does
+-- not search again. With `holder` only what that account holds under it: numbers can be guessed, so a lease alone
+-- proves nothing.
 local function held_by(topic, lease, holder)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'l:' .. lease, 'seq')
-    local seqs, attempts, list = {}, {}, {}
+    local seqs, attempts, list, found = {}, {}, {}, nil
     local function look(seq, state)
-        local holding, attempt, by = parse_pending(state)
-        if holding == lease and (not holder or by == holder) then
+        local holding, attempt, by, n, to = parse_pending(state)
+        if holding ~= lease then return end
+        to = to ~= '' and ' ' .. to or ''
+        found = {seq, 'P ' .. lease .. ' ' .. attempt .. ' ' .. by .. ' ' .. max(2, n) .. to}
+        if not holder or by == holder then
             seqs[#seqs + 1] = seq
             attempts[#attempts + 1] = attempt
         end
@@ -201,11 +206,14 @@ local function held_by(topic, lease, holder)
     local lives = lease_known[lease]
     if lives == nil then lives = call('ZSCORE', P .. 'leases', lease .. ' ' .. topic) end
     local last, step = lives and tonumber(got[2]) or 0, 8
-    while last > 0 and #seqs == 0 do
+    while last > 0 and not found do
         list = {}
         for seq = last, max(1, last - step + 1), -1 do list[#list + 1] = format('%d', seq) end
         each_state(key, list, look)
         last, step = last - step, min(step * 4, STATES)
+    end
+    if found and got[2] - found[1] > LIST_FROM then
+        call('HSET', key, 'l:' .. lease, found[1], 's:' .. found[1], found[2])
     end
     return seqs, attempts
 end

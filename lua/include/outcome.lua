@@ -21,12 +21,21 @@ local function tell_waiters(topic, seq, waiting, event)
     for to in gmatch(waiting, '%S+') do send_event(to, event) end
 end
 
+local WAITING_BYTES = 2048 -- from there on nodes that are gone are left out
+
 -- Writes this node down as waiting for a query. `waiting`: who does already.
 local function wait_for(topic, seq, waiting)
     local key = P .. 't:' .. topic
     if not waiting or waiting == '' then
         call('HSET', key, 'w:' .. seq, node)
     elseif not find(' ' .. waiting .. ' ', ' ' .. node .. ' ', 1, true) then
+        if #waiting > WAITING_BYTES then
+            local alive = {}
+            for other in gmatch(waiting, '%S+') do
+                if is_alive(other) then alive[#alive + 1] = other end
+            end
+            waiting = concat(alive, ' ')
+        end
         call('HSET', key, 'w:' .. seq, waiting .. ' ' .. node)
     end
 end

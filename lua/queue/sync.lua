@@ -25,16 +25,30 @@ local function forget_nodes()
     end
 end
 
--- Engines choose their names: of those not seen for a day none is kept, of all others the newest.
+-- Engines choose their names: of those not seen for a day none is kept, of all others the newest. When they are
+-- too many, those of an account with more than half of them go first: none pushes out the engines of others.
 local function forget_engines()
-    local all, seen = call('HGETALL', P .. 'engines'), {}
+    local all, seen, of_account = call('HGETALL', P .. 'engines'), {}, {}
     for i = 1, #all, 2 do
-        seen[#seen + 1] = {tonumber(match(all[i + 1], '^%d+')), all[i]}
+        local one = {at = tonumber(match(all[i + 1], '^%d+')), name = all[i], account = match(all[i], '^%S+')}
+        if one.at > now_ms - ENGINE_GONE_MS then
+            seen[#seen + 1] = one
+            of_account[one.account] = (of_account[one.account] or 0) + 1
+        else
+            call('HDEL', P .. 'engines', one.name)
+        end
     end
-    sort(seen, function(x, y) return x[1] > y[1] or (x[1] == y[1] and x[2] < y[2]) end)
-    for i = #seen, 1, -1 do
-        if i <= ENGINES_MAX and seen[i][1] > now_ms - ENGINE_GONE_MS then break end
-        call('HDEL', P .. 'engines', seen[i][2])
+    local over = #seen - ENGINES_MAX
+    if over <= 0 then return end
+    sort(seen, function(x, y) return x.at < y.at or (x.at == y.at and x.name > y.name) end)
+    for _, at_most in ipairs({ENGINES_MAX / 2, 0}) do
+        for i = 1, #seen do
+            local one = seen[i]
+            if over > 0 and not one.is_gone and of_account[one.account] > at_most then
+                call('HDEL', P .. 'engines', one.name)
+                one.is_gone, over, of_account[one.account] = true, over - 1, of_account[one.account] - 1
+            end
+        end
     end
 end
 

@@ -30,7 +30,23 @@ static void take(struct request *r)
     respond_json_fixed(r, 200, (struct str){text, (size_t)n});
 }
 
+/* An answer that has become larger than its buffer. */
+static void overflow(struct request *r)
+{
+    struct buf b;
+    buf_init(&b, SMALL);
+    buf_put_char(&b, '[');
+    while (!b.is_over)
+        buf_lit(&b, "\"text\",");
+    if (request_param(r, "kind").n == 0)
+        respond_json(r, 200, &b);
+    else
+        respond_text(r, 200, "text/plain", &b);
+    buf_fini(&b);
+}
+
 static const struct route routes[] = {
+    {"GET", "/overflow", ROLES_NONE, overflow},
     {"GET", "/docs/{id}", ROLES_NONE, show},
     {"DELETE", "/docs/{id}", ROLES_NONE, show},
     {"GET", "/docs/{id}/chunks/{index}", ROLES_NONE, show},
@@ -67,6 +83,17 @@ static void named_segments_reach_the_handler_decoded(void **state)
     has("\r\n\r\n\"5f\" \"1\" ");
     assert_int_equal(ask("GET /docs/a%2Fb%20%C3%A9+c/chunks/%31?x=a+b", "", ""), 200);
     has("\r\n\r\n\"a/b \xc3\xa9+c\" \"1\" \"a b\" ");
+}
+
+static void an_answer_that_overflowed_its_buffer_is_500_and_not_cut_off(void **state)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(ask(i == 0 ? "GET /overflow" : "GET /overflow?kind=text", "", ""), 500);
+        has("\r\ncontent-type: application/problem+json\r\n");
+        has("\"code\":\"internal\"");
+        has("larger than this node can give");
+        assert_null(strstr(response, "\"text\","));
+    }
 }
 
 static void a_broken_segment_is_400_and_none_is_404(void **state)
@@ -147,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(named_segments_reach_the_handler_decoded),
+        cmocka_unit_test(an_answer_that_overflowed_its_buffer_is_500_and_not_cut_off),
         cmocka_unit_test(a_broken_segment_is_400_and_none_is_404),
         cmocka_unit_test(other_methods_and_OPTIONS_work_for_patterns),
         cmocka_unit_test(a_target_in_absolute_form_finds_its_route),

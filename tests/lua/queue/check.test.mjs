@@ -131,6 +131,15 @@ scripts('check', ({ cases, test, shard }) => {
   });
 });
 
+scripts('nodes that wait', ({ test, shard }) => {
+  test('and are gone are left out, once they are many', async () => {
+    const gone = Array.from({ length: 200 }, (_, i) => `n${1000 + i}-of-long-ago`);
+    await shard.seed({ 't:t': topicOf(['P 7 1 E 1'], { 'w:1': gone.join(' ') }) });
+    assert.equal(await shard.call('check', 0, 't', 1, '', '1'), 'wait');
+    assert.equal((await shard.get('t:t'))['w:1'].trim(), 'n1');
+  });
+});
+
 scripts('partial', ({ cases }) => {
   const partial = ({ seq = 1, lease = '7', offset = 0, think = '', answer = '', max = 1000, holder = 'E' } = {}) =>
     ['partial', 0, 't', seq, lease, offset, think, answer, max, holder];

@@ -67,6 +67,28 @@ scripts('delivered', ({ cases }) => {
   ]);
 });
 
+scripts('a claim behind which much was added', ({ test, shard }) => {
+  test('is searched for once, then it is listed', async () => {
+    const flat = Object.entries(topicOf(['P 7 1 E 1 n2', ...Array(30_000).fill('C "no"')])).flat();
+    for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
+    await shard.seed({ leases: zset({ '7 t': LATER }) });
+    const looks = async (verb, ...args) => {
+      await shard.cmd('CONFIG', 'RESETSTAT');
+      const reply = await shard.call(verb, ...args);
+      const { cmdstat_hmget } = await shard.redis.info('commandstats');
+      return [reply, Number(/calls=(\d+)/.exec(cmdstat_hmget)[1])];
+    };
+    const [lost] = await looks('extend', 0, 't', '7', 'F');
+    assert.equal(lost, 'lost', 'another account does not hold it, though it was found');
+    assert.deepEqual(await shard.cmd('HMGET', shard.key('t:t'), 's:1', 'l:7'), ['P 7 1 E 2 n2', '1']);
+    const [reply, calls] = await looks('extend', 0, 't', '7', 'E');
+    assert.deepEqual([reply, calls <= 2], ['ok\n', true], `${calls} looks`);
+    assert.match(await shard.call('complete', 0, 't', 1, '7', 'E', '"Q1"', lines('["a"]', 'null', 'null'), ''), /^ok/);
+    assert.deepEqual(await shard.cmd('HMGET', shard.key('t:t'), 's:1', 'l:7'), ['D', null]);
+    assert.equal(await shard.get('leases'), undefined);
+  });
+});
+
 scripts('extend', ({ cases }) => {
   cases([
     {

@@ -227,6 +227,14 @@ scripts('sync', ({ cases, test, shard }) => {
     assert.ok(engines.includes('E name-5-7'));
   });
 
+  test('an account with ever new names of engines does not push out those of others', async () => {
+    await shard.call('sync', '{}', 0, 0, 0, 'F one', '{}', 'F two', '{}');
+    for (let i = 0; i < 6; i++) await shard.call('sync', '{}', 0, 0, 0, ...Array.from({ length: 190 }, (_, k) => [`E name-${i}-${k}`, '{}']).flat());
+    const engines = Object.keys(await shard.get('engines'));
+    assert.equal(engines.length, 1000);
+    assert.ok(engines.includes('F one') && engines.includes('F two'));
+  });
+
   test('twelve hundred topics and polls after a loss: a thousand a call, and every lease is written', async () => {
     for (let i = 0; i < 1200; i++) await shard.seed({ [`t:${i}`]: topicOf([undefined]) });
     const scored = Array.from({ length: 1200 }, (_, i) => [i, i]).flat();
