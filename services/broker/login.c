@@ -20,8 +20,7 @@ static void on_nonce_used(struct request *r, enum err error, struct str reply)
     buf_lit(b, "{\"User\":");
     buf_put(b, r->account->name_json);
     buf_printf(b, ",\"Role\":\"%.*s\",\"Token\":\"", STR_ARG(role));
-    token_issue(b, &r->server->token_key, r->account->name, r->account->role, clock_wall_s(),
-                TOKEN_LIFETIME_S);
+    token_issue(b, &r->server->token_key, r->account, clock_wall_s(), TOKEN_LIFETIME_S);
     buf_printf(b, "\",\"ExpiresIn\":%d}", TOKEN_LIFETIME_S);
     respond_json(r, 200, buf_str(b));
 }

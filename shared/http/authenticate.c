@@ -62,19 +62,19 @@ static struct str bearer_token(struct request *r)
 
 static bool check_own_token(struct request *r, struct str token)
 {
-    struct token_claims claims;
+    uint64_t expires_s;
     if (!r->server->has_token_key) {
         respond_error(r, ERR_REDIS_LOST, NULL);
         return false;
     }
-    if (token_verify(&r->server->token_key, token, clock_wall_s(), &claims) != ERR_OK)
-        return fail(r);
     const struct accounts *accounts = account_book_current(r->server->config->accounts);
-    const struct account *account = accounts_find(accounts, token_sub(&claims));
-    if (account == NULL || account->role != claims.role)
+    enum err error = token_verify(&r->server->token_key, accounts, token, clock_wall_s(),
+                                  &r->account, &expires_s);
+    if (error == ERR_UNAUTHORIZED)
         return fail(r);
-    r->account = account;
-    return true;
+    if (error != ERR_OK)
+        respond_error(r, error, NULL);
+    return error == ERR_OK;
 }
 
 /* --- tokens of a provider --------------------------------------------------------------------- */

@@ -158,6 +158,21 @@ void respond_constant(struct request *r, const char *content_type, struct str bo
     send_bytes(r, 200, body);
 }
 
+/* How to authenticate (RFC 9110, 11.6.1), and what ended a token that was good once (RFC 6750, 3).
+ */
+static struct str challenge(enum err error)
+{
+    switch (error) {
+    case ERR_TOKEN_EXPIRED:
+        return STR("Bearer realm=\"parley\", error=\"invalid_token\", "
+                   "error_description=\"The token has expired\", Parley-Signed realm=\"parley\"");
+    case ERR_TOKEN_REVOKED:
+        return STR("Bearer realm=\"parley\", error=\"invalid_token\", "
+                   "error_description=\"The token was revoked\", Parley-Signed realm=\"parley\"");
+    default: return STR("Bearer realm=\"parley\", Parley-Signed realm=\"parley\"");
+    }
+}
+
 void respond_error(struct request *r, enum err error, const char *detail)
 {
     respond_error_more(r, error, detail, NULL, 0);
@@ -176,8 +191,7 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
         respond_header(r, "retry-after", str_of(seconds));
     }
     if (info->status == 401)
-        put_header(r, "www-authenticate",
-                   STR("Bearer realm=\"parley\", Parley-Signed realm=\"parley\""));
+        put_header(r, "www-authenticate", challenge(error));
     buf_init(&body, 64 << 10);
     buf_printf(&body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
                err_reason(info->status), info->status);
