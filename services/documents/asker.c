@@ -52,11 +52,11 @@ static void on_left(struct request *r, void *arg)
     end(arg, true);
 }
 
-/* It had left, or the node drained, before the wait began. */
+/* It had left, lost its right, or the node drained, before the wait began. */
 static void on_soon(struct deadline *deadline)
 {
     struct presence *presence = H2O_STRUCT_FROM_MEMBER(struct presence, soon, deadline);
-    end(presence, presence->r->has_left);
+    end(presence, presence->r->has_left || presence->r->revoked != ERR_OK);
 }
 
 void presence_start(struct presence *presence, struct request *r,
@@ -70,7 +70,7 @@ void presence_start(struct presence *presence, struct request *r,
     documents->waiting = presence;
     r->on_left = on_left;
     r->on_left_arg = presence;
-    if (r->has_left || r->server->is_draining)
+    if (r->has_left || r->revoked != ERR_OK || r->server->is_draining)
         loop_set_deadline(r->server->loop, &presence->soon, 0);
 }
 
@@ -155,8 +155,9 @@ void refusal_respond(struct request *r, const struct refusal *refusal)
 
 void refusal_put_event(struct request *r, const struct refusal *refusal, struct buf *b)
 {
-    const struct err_info *info = err_info(refusal->error);
-    struct str detail = str_of(refusal->detail[0] != 0 ? refusal->detail : info->text);
+    const struct err_info *info = err_info(r->revoked != ERR_OK ? r->revoked : refusal->error);
+    bool has_detail = refusal->detail[0] != 0 && r->revoked == ERR_OK;
+    struct str detail = str_of(has_detail ? refusal->detail : info->text);
     buf_printf(b, "{\"status\":%d,\"code\":\"%s\",\"detail\":", info->status, info->code);
     buf_put_json(b, detail);
     buf_lit(b, ",\"error\":");

@@ -197,11 +197,11 @@ enum err token_verify(const struct token_key *key, const struct accounts *accoun
         return error;
     const struct account *account = accounts_find(accounts, token_sub(&claims));
     if (account == NULL || account->role != claims.role)
-        return ERR_TOKEN_REVOKED;
+        return ERR_REVOKED;
     put_generation(key, account, gen);
     if (!str_eq_secret((struct str){gen, TOKEN_GENERATION_CHARS},
                        (struct str){claims.generation, TOKEN_GENERATION_CHARS}))
-        return ERR_TOKEN_REVOKED;
+        return ERR_REVOKED;
     *ret_account = account;
     *ret_expires_s = claims.expires_s;
     return ERR_OK;

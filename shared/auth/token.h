@@ -55,7 +55,7 @@ void token_issue(struct buf *out, const struct token_key *key, const struct acco
 bool token_is_ours(struct str token);
 
 /* The account that `token` stands for: ERR_OK with *ret_account (of `accounts`) and *ret_expires_s
- * (its `exp`, seconds since 1970, before the skew is added). ERR_TOKEN_EXPIRED or ERR_TOKEN_REVOKED
+ * (its `exp`, seconds since 1970, before the skew is added). ERR_TOKEN_EXPIRED or ERR_REVOKED
  * when the token is one of ours and its time is over, or its account is gone or has another secret
  * or role: these prove that no secret is being guessed. ERR_UNAUTHORIZED otherwise. Both results
  * are untouched unless ERR_OK. */

@@ -17,7 +17,7 @@ struct request;
 struct route;
 struct router;
 struct services;
-struct blocks;
+struct failures;
 struct oidc;
 struct websocket;
 
@@ -39,7 +39,7 @@ struct server {
     struct turn *turn;
     struct metrics *metrics;
     struct router *router;
-    struct blocks *blocks; /* addresses with too many failed logins */
+    struct failures *failures; /* logins that failed */
     struct token_key token_key;
     bool has_token_key;
     struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
@@ -57,6 +57,8 @@ struct server {
     unsigned linger_n; /* closed connections whose unread bytes are still taken */
     size_t open_n;     /* requests and WebSockets between start and gone */
     struct websocket *websockets;
+    struct request *requests;             /* that have an account */
+    const struct accounts *accounts_seen; /* the generation that these were last compared with */
 };
 
 /* A bound and listening descriptor for "host:port" or "unix:/path". With `is_shared` several

@@ -311,7 +311,7 @@ static void a_token_ends_with_its_accounts_secret_and_role(void **state)
                                          "accounts: {User_1: {secret: 'a secret', role: frontend}}",
                                          "accounts: {User_2: {secret: 'a secret', role: user}}"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        assert_int_equal(find(others[i], token, NOW), ERR_TOKEN_REVOKED);
+        assert_int_equal(find(others[i], token, NOW), ERR_REVOKED);
         /* Whose time is over hears that, whatever became of the account. */
         assert_int_equal(find(others[i], token, NOW + 2 * HOUR), ERR_TOKEN_EXPIRED);
     }
