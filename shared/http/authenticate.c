@@ -294,7 +294,10 @@ static bool check_signed(struct request *r)
 
 bool authenticate_is_tried(struct request *r)
 {
-    return request_header(r, "authorization").at != NULL || request_param(r, "Hash").at != NULL ||
+    bool has_body =
+        r->h2o->entity.len > 0 && r->h2o->entity.len <= server_body_max(r->server, r->route);
+    return (r->route->takes_signed_body && has_body) ||
+           request_header(r, "authorization").at != NULL || request_param(r, "Hash").at != NULL ||
            (r->route->takes_token_param && request_param(r, "token").at != NULL);
 }
 

@@ -14,7 +14,8 @@
  * and then goes on with request_admit, or answers. */
 bool authenticate(struct request *r) must_check;
 
-/* Whether the request carries credentials outside of its body, good or not. The route is known. */
+/* Whether the request carries credentials, good or not, or a body that may hold some. The route is
+ * known. */
 bool authenticate_is_tried(struct request *r);
 
 /* For a request that is answered before it was begun (request_start), because its body is too large

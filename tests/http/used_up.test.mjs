@@ -136,6 +136,35 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
     assertProblem(await guess(), 429, 'too_many_failures');
   });
 
+  test('whoever sends a used check-query again gets nothing of an answer that comes at that moment', async () => {
+    const [node] = cluster.nodes;
+    const { Topic } = await cluster.add({ as: 'User_1', node: 0 });
+    const claim = await cluster.claim({ node: 0 });
+    assert.equal(claim.Topic, Topic);
+    const query = { Topic, Seq: 1, Wait: 60, ...signed('user') };
+    const owner = cluster.open('GET', '/api/check-query', { query, node: 0, timeout: 30_000 });
+    await owner.sent;
+    // The node is among those that wait for the query.
+    await eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${Topic}`, 'w:1'))?.length > 0);
+    // Both requests are there when it goes on, and go to Redis in one turn.
+    node.signal('SIGSTOP');
+    const replays = Array.from({ length: 4 }, () => cluster.open('GET', '/api/check-query', { query, node: 0, timeout: 30_000 }));
+    const answer = cluster.open('POST', '/api/give-new-answer', {
+      as: 'Inference_1', node: 0, body: { Topic, Seq: 1, Query: 'What is the meaning of life?', Answer: ['42'] },
+    });
+    await Promise.all([...replays, answer].map(({ sent }) => sent));
+    node.signal('SIGCONT');
+    assertOk(await answer.response);
+    for (const { response } of replays) assertProblem(await response, 401, 'nonce_used');
+    assert.deepEqual(assertOk(await owner.response).Answer, ['42']);
+  });
+
+  test('credentials in a body are used up too, whatever else is wrong', async () => {
+    const body = signed('engine');
+    assertProblem(await cluster.request('GET', '/api/get-new-queries?x=%zz', { body }), 400);
+    assertProblem(await cluster.request('GET', '/api/login', { query: body }), 401, 'nonce_used');
+  });
+
   test('a client that leaves while its nonce is on its way has used it up, and harms nobody', async () => {
     const proofs = Array.from({ length: 20 }, () => signed('user'));
     await cluster.redis.cmd('CLIENT', 'PAUSE', 400, 'ALL');
