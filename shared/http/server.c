@@ -315,7 +315,8 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     snprintf(server->node_id, sizeof server->node_id, "%s", node_id);
     server->router = router_create(tables);
     server->failures = failures_create();
-    server->accounts_seen = account_book_current(config->accounts);
+    if (config->accounts != NULL)
+        server->accounts_seen = account_book_current(config->accounts);
     server->accept_again.on_expire = on_accept_again;
     buf_init(&server->scratch, SCRATCH_MAX);
     h2o_config_init(&server->h2o_config);

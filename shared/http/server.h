@@ -23,7 +23,7 @@ struct websocket;
 
 /* What all threads of a process share; read-only while they run, except where noted. */
 struct server_config {
-    struct account_book *accounts;
+    struct account_book *accounts; /* NULL: there are none, and no routes with roles */
     bool is_sha1_allowed;
     const char *cors_origins;    /* "*" or a comma list */
     const char *trusted_proxies; /* comma list of addresses or CIDR blocks */
