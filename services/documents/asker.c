@@ -155,9 +155,8 @@ void refusal_respond(struct request *r, const struct refusal *refusal)
 
 void refusal_put_event(struct request *r, const struct refusal *refusal, struct buf *b)
 {
-    const struct err_info *info = err_info(r->revoked != ERR_OK ? r->revoked : refusal->error);
-    bool has_detail = refusal->detail[0] != 0 && r->revoked == ERR_OK;
-    struct str detail = str_of(has_detail ? refusal->detail : info->text);
+    const struct err_info *info = err_info(refusal->error);
+    struct str detail = str_of(refusal->detail[0] != 0 ? refusal->detail : info->text);
     buf_printf(b, "{\"status\":%d,\"code\":\"%s\",\"detail\":", info->status, info->code);
     buf_put_json(b, detail);
     buf_lit(b, ",\"error\":");

@@ -32,10 +32,10 @@ void rights_end(struct request *r, enum err why)
         r->revoked = why;
     if (r->is_answered && !r->is_stream)
         return;
+    if (r->stream != NULL)
+        stream_revoke(r->stream);
     if (r->on_left != NULL)
         r->on_left(r, r->on_left_arg);
-    else if (r->stream != NULL)
-        stream_revoke(r->stream);
 }
 
 void rights_check(struct server *server)
