@@ -1,23 +1,28 @@
--- failure: counts a failed login in its slot (shared/http/failures.h), over the last 60 to 80 seconds.
--- Only failures cost this call. What strangers invent costs no more than the four strings of 64 KiB.
--- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s.  ARGV: slot (0 to 65535), limit.
--- Returns: count / ms until a further failure is counted within the limit again (0: it is now).
+-- failure: counts a failed login in its two slots (shared/http/failures.h), over the last 60 to 80 seconds.
+-- Only failures cost this call. What strangers invent costs no more than the four strings of 128 KiB.
+-- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s.  ARGV: slot (0 to 65535), another
+-- (65536 to 131071), limit.
+-- Returns: count (the lower one) / ms until a further failure is within the limit again (0: it is now).
 -- Wakes: nobody.  Repeatable: counts again.
 verbs.failure = function(a)
-    local slot, limit, slice = '#' .. args[a], tonumber(args[a + 1]), floor(now_ms / 20000)
-    local newest = P .. 'failures:' .. slice
-    local counts = {[0] = call('BITFIELD', newest, 'OVERFLOW', 'SAT', 'INCRBY', 'u8', slot, 1)[1]}
+    local limit, slice = tonumber(args[a + 2]), floor(now_ms / 20000)
+    local newest, one, two = P .. 'failures:' .. slice, '#' .. args[a], '#' .. args[a + 1]
+    local counts = {[0] = call('BITFIELD', newest, 'OVERFLOW', 'SAT', 'INCRBY', 'u8', one, 1, 'INCRBY', 'u8', two, 1)}
     call('PEXPIRE', newest, 80000)
-    local count, left = counts[0], 0
     for back = 1, 3 do
-        counts[back] = call('BITFIELD_RO', P .. 'failures:' .. (slice - back), 'GET', 'u8', slot)[1]
-        count = count + counts[back]
+        counts[back] = call('BITFIELD_RO', P .. 'failures:' .. (slice - back), 'GET', 'u8', one, 'GET', 'u8', two)
     end
-    local still = count
-    for back = 3, 0, -1 do
-        if still < limit then break end
-        still = still - counts[back]
-        left = (slice - back + 4) * 20000 - now_ms
+    local count, left
+    for i = 1, 2 do
+        local all, still, last = 0, 0, 0
+        for back = 0, 3 do all = all + counts[back][i] end
+        still = all
+        for back = 3, 0, -1 do
+            if still < limit then break end
+            still = still - counts[back][i]
+            last = (slice - back + 4) * 20000 - now_ms
+        end
+        count, left = min(count or all, all), min(left or last, last)
     end
     return format('%d\n%d', count, left)
 end

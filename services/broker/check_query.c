@@ -102,7 +102,8 @@ static void on_changed(struct watch *watch)
         ask(check);
 }
 
-/* An outcome may come before the first look has: whoever sent a used nonce must not get it. */
+/* An outcome may come before the first look has: a client that sent a used nonce must not get it.
+ */
 static void on_outcome(struct watch *watch, struct str outcome)
 {
     struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);

@@ -19,7 +19,7 @@
     X(UNAUTHORIZED,     401, "unauthorized",     LOG_INFO,  "Credentials are missing or wrong: send User, Nonce and Hash, or a bearer token.") \
     X(NONCE_USED,       401, "nonce_used",       LOG_INFO,  "This nonce was used before: sign every request with a new one.") \
     X(TOKEN_EXPIRED,    401, "unauthorized",     LOG_INFO,  "The token has expired: log in again.") \
-    X(REVOKED,          401, "unauthorized",     LOG_INFO,  "This account has a new secret or role, or is gone: log in again.") \
+    X(REVOKED,          401, "unauthorized",     LOG_INFO,  "This account has a new secret or role, or was removed: log in again.") \
     X(FORBIDDEN,        403, "forbidden",        LOG_INFO,  "This account's role does not allow that.") \
     X(NOT_FOUND,        404, "not_found",        LOG_DEBUG, "There is no such thing here.")        \
     X(NO_ROUTE,         404, "no_route",         LOG_DEBUG, "There is no such route.")             \

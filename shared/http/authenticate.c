@@ -30,7 +30,7 @@ static void refuse_failures(struct request *r, uint64_t left_ms)
 static void on_counted(struct request *r, enum err error, struct str reply)
 {
     uint64_t count = 0, left_ms = 0;
-    const unsigned *slot = r->state;
+    const struct failures_slots *slots = r->state;
     struct str counted = str_cut(&reply, '\n');
     bool is_known =
         error == ERR_OK && str_parse_u64(counted, &count) && str_parse_u64(reply, &left_ms);
@@ -38,7 +38,7 @@ static void on_counted(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_UNAUTHORIZED, NULL);
         return;
     }
-    failures_refuse(r->server->failures, *slot, r->server->loop->now_ms, left_ms);
+    failures_refuse(r->server->failures, *slots, r->server->loop->now_ms, left_ms);
     refuse_failures(r, left_ms);
 }
 
@@ -47,20 +47,21 @@ static bool fail(struct request *r, struct str account)
 {
     struct server *server = r->server;
     struct buf network;
-    unsigned *slot = request_alloc(r, sizeof *slot);
+    struct failures_slots *slots = request_alloc(r, sizeof *slots);
     metrics_add(server->metrics, METRIC_LOGIN_FAILURES, 1);
     buf_init(&network, PEER_TEXT_MAX);
     peer_put_network(&network, peer_address(r));
-    *slot = failures_slot(&server->token_key, buf_str(&network), account);
+    *slots = failures_slots(&server->token_key, buf_str(&network), account);
     buf_fini(&network);
-    uint64_t left_ms = failures_count(server->failures, *slot, server->loop->now_ms);
+    uint64_t left_ms = failures_count(server->failures, *slots, server->loop->now_ms);
     if (left_ms > 0) {
         refuse_failures(r, left_ms);
         return false;
     }
-    r->state = slot;
+    r->state = slots;
     struct turn *turn = request_begin_plain_verb(r, LANE_FIRST, STR("failure"), on_counted);
-    turn_put_u64(turn, *slot);
+    turn_put_u64(turn, slots->of[0]);
+    turn_put_u64(turn, slots->of[1]);
     turn_put_u64(turn, FAILURES_MAX);
     turn_end(turn);
     return false;
@@ -102,9 +103,14 @@ static bool check_own_token(struct request *r, struct str token)
 
 /* --- tokens of a provider --------------------------------------------------------------------- */
 
-static bool refuse_token(struct request *r, const char *reason)
+static void log_refusal(struct request *r, const char *reason)
 {
     log_write(LOG_INFO, "token refused", LOG_STR("id", r->id), LOG_S("reason", reason));
+}
+
+static bool refuse_token(struct request *r, const char *reason)
+{
+    log_refusal(r, reason);
     return fail_token(r);
 }
 
@@ -190,6 +196,7 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
         return false;
     }
     if (fault == JWT_EXPIRED) { /* its signature was right: nobody guesses */
+        log_refusal(r, jwt_fault_text(fault));
         respond_error(r, ERR_TOKEN_EXPIRED, NULL);
         return false;
     }

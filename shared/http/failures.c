@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * failures.c - see failures.h. The table is 512 KiB of address space, of which the system gives
+ * failures.c - see failures.h. The table is 1 MiB of address space, of which the system gives
  * memory only to the pages that failures have touched. */
 #include "shared/http/failures.h"
 
@@ -16,7 +16,7 @@ struct slot {
 };
 
 struct failures {
-    struct slot slots[FAILURES_SLOTS];
+    struct slot slots[2 * FAILURES_HALF];
 };
 
 struct failures *failures_create(void)
@@ -32,7 +32,8 @@ void failures_destroy(struct failures *failures)
     free(failures);
 }
 
-unsigned failures_slot(const struct token_key *key, struct str network, struct str account)
+struct failures_slots failures_slots(const struct token_key *key, struct str network,
+                                     struct str account)
 {
     unsigned char mac[EVP_MAX_MD_SIZE];
     unsigned mac_n = 0;
@@ -45,12 +46,14 @@ unsigned failures_slot(const struct token_key *key, struct str network, struct s
              mac, &mac_n) == NULL)
         abort();
     buf_fini(&text);
-    return ((unsigned)mac[0] << 8 | mac[1]) % FAILURES_SLOTS;
+    return (struct failures_slots){
+        {((unsigned)mac[0] << 8 | mac[1]) % FAILURES_HALF,
+         FAILURES_HALF + ((unsigned)mac[2] << 8 | mac[3]) % FAILURES_HALF}};
 }
 
 static struct slot *current(struct failures *failures, unsigned slot, uint64_t now_ms)
 {
-    assert(slot < FAILURES_SLOTS);
+    assert(slot < 2 * FAILURES_HALF);
     struct slot *s = &failures->slots[slot];
     if (s->end_s <= now_ms / 1000)
         s->n = 0;
@@ -62,19 +65,27 @@ static void set_end(struct slot *s, uint64_t now_ms, uint64_t ttl_ms)
     s->end_s = (uint32_t)((now_ms + ttl_ms + 999) / 1000);
 }
 
-uint64_t failures_count(struct failures *failures, unsigned slot, uint64_t now_ms)
+uint64_t failures_count(struct failures *failures, struct failures_slots slots, uint64_t now_ms)
 {
-    struct slot *s = current(failures, slot, now_ms);
-    if (s->n == 0)
-        set_end(s, now_ms, FAILURES_WINDOW_MS);
-    if (s->n <= FAILURES_MAX)
-        s->n++;
-    return s->n > FAILURES_MAX ? s->end_s * UINT64_C(1000) - now_ms : 0;
+    uint64_t left_ms = UINT64_MAX;
+    for (unsigned i = 0; i < 2; i++) {
+        struct slot *s = current(failures, slots.of[i], now_ms);
+        if (s->n == 0)
+            set_end(s, now_ms, FAILURES_WINDOW_MS);
+        if (s->n <= FAILURES_MAX)
+            s->n++;
+        uint64_t left = s->n > FAILURES_MAX ? s->end_s * UINT64_C(1000) - now_ms : 0;
+        left_ms = left < left_ms ? left : left_ms;
+    }
+    return left_ms;
 }
 
-void failures_refuse(struct failures *failures, unsigned slot, uint64_t now_ms, uint64_t ttl_ms)
+void failures_refuse(struct failures *failures, struct failures_slots slots, uint64_t now_ms,
+                     uint64_t ttl_ms)
 {
-    struct slot *s = current(failures, slot, now_ms);
-    s->n = FAILURES_MAX + 1;
-    set_end(s, now_ms, ttl_ms);
+    for (unsigned i = 0; i < 2; i++) {
+        struct slot *s = current(failures, slots.of[i], now_ms);
+        s->n = FAILURES_MAX + 1;
+        set_end(s, now_ms, ttl_ms);
+    }
 }

@@ -86,7 +86,8 @@ struct request {
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
-    /* Runs at most once, from the loop, when the client closes its side of the connection while
+    /* Also runs, at any time, when the account loses its right (rights.h).
+     * Runs at most once, from the loop, when the client closes its side of the connection while
      * there is no answer yet, or no end of the stream; NULL for nothing. Whoever waits for
      * something answers then: a client that only ended its sending side reads it, and writing to
      * one that is gone makes libh2o let go of the request. Not of HTTP/2, where `on_gone` comes at

@@ -9,7 +9,7 @@ import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support
 
 const MINE = { 'leases.md': '# Leases\n\nA lease lasts 150 seconds. Heartbeats renew a lease.\n' };
 const question = 'How long does a lease last?';
-const REVOKED = /new secret or role, or is gone/;
+const REVOKED = /new secret or role, or was removed/;
 
 suite('who asks and loses the right', { threads: 2, sweep: false }, ({ test, cluster }) => {
   let library;

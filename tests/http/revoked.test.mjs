@@ -9,7 +9,7 @@ import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support
 import { openWatch } from '../support/websocket.mjs';
 
 const POLICY = 1008;
-const REVOKED = /new secret or role, or is gone/;
+const REVOKED = /new secret or role, or was removed/;
 const assertRevoked = (response) => assert.match(assertProblem(response, 401, 'unauthorized').detail, REVOKED);
 const CHANGES = [
   ['has another secret', (accounts) => ({ ...accounts, User_1: { ...accounts.User_1, secret: 'another' }, Inference_1: { ...accounts.Inference_1, secret: 'another' } })],

@@ -92,7 +92,7 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
     for (const node of [0, 1, 0]) assertProblem(await cluster.request('POST', '/api/add-query', { ...bad, node }), 401, 'nonce_used');
   });
 
-  test('of many refusals of one query at once exactly one is told why', async () => {
+  test('of many refusals of one query at once exactly one gives the reason', async () => {
     const proof = signed('user');
     const responses = await Promise.all(Array.from({ length: 12 }, () => cluster.request('GET', '/api/status', { query: proof })));
     assert.deepEqual(responses.map(({ json }) => json.code).sort(), ['forbidden', ...Array(11).fill('nonce_used')]);
@@ -136,7 +136,7 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
     assertProblem(await guess(), 429, 'too_many_failures');
   });
 
-  test('whoever sends a used check-query again gets nothing of an answer that comes at that moment', async () => {
+  test('a used check-query that is sent again gets nothing of an answer that comes at that moment', async () => {
     const [node] = cluster.nodes;
     const { Topic } = await cluster.add({ as: 'User_1', node: 0 });
     const claim = await cluster.claim({ node: 0 });
