@@ -14,9 +14,9 @@ verbs.failure = function(a)
     end
     local count, left
     for i = 1, 2 do
-        local all, still, last = 0, 0, 0
+        local all, last = 0, 0
         for back = 0, 3 do all = all + counts[back][i] end
-        still = all
+        local still = all
         for back = 3, 0, -1 do
             if still < limit then break end
             still = still - counts[back][i]
