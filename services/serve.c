@@ -15,7 +15,7 @@
 #include "shared/base/log.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/listen.h"
-#include "shared/http/peer.h"
+#include "shared/http/rights.h"
 
 #include <openssl/rand.h>
 #include <pthread.h>
@@ -66,11 +66,7 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
 {
     struct node *node = arg;
     const struct services *services = &node->services;
-    if (str_eq(kind, STR("block"))) {
-        struct str address = lines_next(rest);
-        blocks_add(node->server.blocks, address, clock_mono_ms(), lines_next_u64(rest));
-    } else if (services->documents == NULL ||
-               !documents_on_event(services->documents, kind, rest)) {
+    if (services->documents == NULL || !documents_on_event(services->documents, kind, rest)) {
         if (services->broker != NULL)
             broker_on_event(services->broker, kind, rest);
     }
@@ -101,6 +97,7 @@ static void on_drain_look(struct deadline *deadline)
 static void on_wake(void *arg)
 {
     struct node *node = arg;
+    rights_check(&node->server);
     if (!atomic_load(&process.is_draining) || node->server.is_draining)
         return;
     node->drain_end_ms = clock_mono_ms() + process.settings.drain_ms;
@@ -226,9 +223,23 @@ static void wait_for_redis(void)
         nanosleep(&look, NULL);
 }
 
+/* Every thread ends what it has open for accounts that lost their right (on_wake). */
+static void reload_accounts(void)
+{
+    struct account_book *book = &process.settings.accounts;
+    char reason[REASON_MAX];
+    if (!account_book_reload(book, reason, sizeof reason)) {
+        log_write(LOG_ERROR, "accounts not reloaded, the old ones stay", LOG_S("reason", reason));
+        return;
+    }
+    for (unsigned i = 0; i < process.settings.node_n; i++)
+        loop_wake(&process.nodes[i].loop);
+    log_write(LOG_INFO, "accounts reloaded",
+              LOG_U("accounts", accounts_count(account_book_current(book))));
+}
+
 static void wait_for_signals(const sigset_t *signals)
 {
-    char reason[REASON_MAX];
     for (;;) {
         int number = 0;
         if (sigwait(signals, &number) != 0)
@@ -237,13 +248,7 @@ static void wait_for_signals(const sigset_t *signals)
             log_write(LOG_INFO, "draining", LOG_U("signal", number));
             return;
         }
-        if (account_book_reload(&process.settings.accounts, reason, sizeof reason))
-            log_write(LOG_INFO, "accounts reloaded",
-                      LOG_U("accounts",
-                            accounts_count(account_book_current(&process.settings.accounts))));
-        else
-            log_write(LOG_ERROR, "accounts not reloaded, the old ones stay",
-                      LOG_S("reason", reason));
+        reload_accounts();
     }
 }
 

@@ -1,16 +1,29 @@
--- failure: counts a failed login of an address; at the limit every node refuses that address until
--- the minute is over. Only failures cost this call.
--- KEYS: failures:<address> string with TTL.  ARGV: address (name), limit, window_ms.
--- Returns: count.  Wakes: all nodes, at the limit and past it.  Repeatable: counts again.
--- Bound: one count.
+-- failure: counts a failed login in its two slots (shared/http/failures.h), over the last 60 to 80 seconds.
+-- Only failures cost this call. What strangers invent costs no more than the four strings of 128 KiB.
+-- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s.  ARGV: slot (0 to 65535), another
+-- (65536 to 131071), limit.
+-- Returns: count (the lower one) / ms until a further failure is within the limit again (0: it is now).
+-- Wakes: nobody.  Repeatable: counts again.
+-- Bound: two slots of four strings, which hold 128 KiB each.
 verbs.failure = function(a)
-    local key = P .. 'failures:' .. args[a]
-    local count = call('INCR', key)
-    if count == 1 then call('PEXPIRE', key, args[a + 2]) end
-    if count >= tonumber(args[a + 1]) then
-        local block = 'block\n' .. args[a] .. '\n' .. call('PTTL', key)
-        publish('all', {block})
-        events[#events + 1] = 'block\n' .. args[a] .. '\n' .. call('PTTL', key)
+    local limit, slice = tonumber(args[a + 2]), floor(now_ms / 20000)
+    local newest, one, two = P .. 'failures:' .. slice, '#' .. args[a], '#' .. args[a + 1]
+    local counts = {[0] = call('BITFIELD', newest, 'OVERFLOW', 'SAT', 'INCRBY', 'u8', one, 1, 'INCRBY', 'u8', two, 1)}
+    call('PEXPIRE', newest, 80000)
+    for back = 1, 3 do
+        counts[back] = call('BITFIELD_RO', P .. 'failures:' .. (slice - back), 'GET', 'u8', one, 'GET', 'u8', two)
     end
-    return format('%d', count)
+    local count, left
+    for i = 1, 2 do
+        local all, last = 0, 0
+        for back = 0, 3 do all = all + counts[back][i] end
+        local still = all
+        for back = 3, 0, -1 do
+            if still < limit then break end
+            still = still - counts[back][i]
+            last = (slice - back + 4) * 20000 - now_ms
+        end
+        count, left = min(count or all, all), min(left or last, last)
+    end
+    return format('%d\n%d', count, left)
 end

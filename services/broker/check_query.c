@@ -22,7 +22,8 @@ struct check {
     uint64_t seq;
     struct nonce_id nonce; /* for a look that has to be sent again */
     bool is_detail, is_last, is_again;
-    bool was_up; /* Redis was there when the request came: a loss from then on is waited out */
+    bool is_proven; /* a look has come back: the nonce was not used before */
+    bool was_up;    /* Redis was there when the request came: a loss from then on is waited out */
 };
 
 static void ask(struct check *check);
@@ -66,6 +67,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
         r->was_parked = true;
         return;
     }
+    check->is_proven |= error == ERR_OK;
     if (error == ERR_OK && str_eq(tag, STR("wait"))) {
         r->was_parked = true;
         if (check->is_again || check->is_last) {
@@ -90,13 +92,6 @@ static void ask(struct check *check)
     turn_end(turn);
 }
 
-static void on_outcome(struct watch *watch, struct str outcome)
-{
-    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
-    if (!check->r->is_answered)
-        answer(check, outcome);
-}
-
 static void on_changed(struct watch *watch)
 {
     struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
@@ -105,6 +100,19 @@ static void on_changed(struct watch *watch)
         check->is_again = true;
     else
         ask(check);
+}
+
+/* An outcome may come before the first look has: a client that sent a used nonce must not get it.
+ */
+static void on_outcome(struct watch *watch, struct str outcome)
+{
+    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
+    if (check->r->is_answered)
+        return;
+    if (check->is_proven)
+        answer(check, outcome);
+    else
+        on_changed(watch);
 }
 
 static void on_deadline(struct deadline *deadline)

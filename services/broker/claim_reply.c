@@ -82,7 +82,7 @@ void delivery_settle(struct delivery *delivery, struct request *r)
     if (delivery->topic.at == NULL)
         return;
     struct queue *queue = broker_of(r)->queue;
-    if (r->is_answered && !request_write_failed(r))
+    if (r->is_answered && r->revoked == ERR_OK && !request_write_failed(r))
         queue_delivered(queue, delivery->topic, delivery->lease);
     else
         queue_give_back(queue, delivery->topic, delivery->lease);

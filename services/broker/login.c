@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * login.c - GET /api/login: a bearer token for whoever proves to be an account. Users of an OpenID
- * provider are none, and have a token. */
+ * login.c - GET /api/login: a bearer token for an account that signs. A token does not get another
+ * one, or a stolen one would be good forever. Users of an OpenID provider are no accounts, and have
+ * a token. */
 #include "services/broker/handlers.h"
 
 #include "shared/base/clock.h"
 
-static void on_nonce_used(struct request *r, enum err error, struct str reply)
+void broker_login(struct request *r)
 {
-    struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (r->identity != NULL) {
+        respond_error(r, ERR_FORBIDDEN, "Users of the OpenID provider log in there.");
         return;
+    }
+    if (!r->is_signed) {
+        respond_error(r, ERR_UNAUTHORIZED,
+                      "A token does not renew itself: log in with User, Nonce and Hash.");
+        return;
+    }
     if (!r->server->has_token_key) {
         respond_error(r, ERR_REDIS_LOST, NULL);
         return;
@@ -20,16 +27,7 @@ static void on_nonce_used(struct request *r, enum err error, struct str reply)
     buf_lit(b, "{\"User\":");
     buf_put(b, r->account->name_json);
     buf_printf(b, ",\"Role\":\"%.*s\",\"Token\":\"", STR_ARG(role));
-    token_issue(b, &r->server->token_key, r->account->name, r->account->role, clock_wall_s(),
-                TOKEN_LIFETIME_S);
+    token_issue(b, &r->server->token_key, r->account, clock_wall_s(), TOKEN_LIFETIME_S);
     buf_printf(b, "\",\"ExpiresIn\":%d}", TOKEN_LIFETIME_S);
-    respond_json(r, 200, b);
-}
-
-void broker_login(struct request *r)
-{
-    if (r->identity != NULL)
-        respond_error(r, ERR_FORBIDDEN, "Users of the OpenID provider log in there.");
-    else
-        turn_end(request_begin_verb(r, LANE_READ, STR("nonce"), on_nonce_used));
+    respond_json(r, 200, b); /* once the nonce is used up */
 }

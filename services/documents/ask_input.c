@@ -7,7 +7,6 @@
 #include "shared/http/respond.h"
 #include "shared/rag/text.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
 enum { OWNER_LIMIT_N = 20, OWNER_LIMIT_S = 60 };
@@ -64,25 +63,11 @@ bool ask_input_number(struct request *r, const char *name, double min, double ma
 
 void ask_input_put_address(struct buf *b, struct str address)
 {
-    unsigned char bytes[16];
-    char text[PEER_TEXT_MAX];
-    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-    if (address.n < sizeof text) {
-        memcpy(text, address.at, address.n);
-        text[address.n] = 0;
-        if (inet_pton(AF_INET6, text, bytes) == 1) {
-            if (memcmp(bytes, mapped, sizeof mapped) == 0) {
-                buf_printf(b, "%u.%u.%u.%u", bytes[12], bytes[13], bytes[14], bytes[15]);
-                return;
-            }
-            memset(bytes + 8, 0, 8);
-            if (inet_ntop(AF_INET6, bytes, text, sizeof text) != NULL) {
-                buf_put_name(b, str_of(text));
-                return;
-            }
-        }
-    }
-    buf_put_name(b, address);
+    struct buf network;
+    buf_init(&network, PEER_TEXT_MAX);
+    peer_put_network(&network, address);
+    buf_put_name(b, buf_str(&network));
+    buf_fini(&network);
 }
 
 struct str ask_input_limits(struct request *r, struct str owner)

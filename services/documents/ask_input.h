@@ -17,8 +17,7 @@ bool ask_input_whole(struct request *r, const char *name, unsigned min, unsigned
 bool ask_input_number(struct request *r, const char *name, double min, double max, double fallback,
                       double *ret_number) must_check;
 
-/* Puts the name under which an address is limited: an IPv4 address, also one that is mapped into
- * IPv6, as it is; of any other IPv6 address its /64, which is what one household has. */
+/* Puts the name under which an address is limited: that of its network (peer_put_network). */
 void ask_input_put_address(struct buf *b, struct str address);
 /* The limit that /api/rag/ask and the agent share, of that owner (a name); in the request's pool.
  */

@@ -55,11 +55,11 @@ static void on_left(struct request *r, void *arg)
     end(arg, true);
 }
 
-/* It had left, or the node drained, before the wait began. */
+/* It had left, lost its right, or the node drained, before the wait began. */
 static void on_soon(struct deadline *deadline)
 {
     struct presence *presence = H2O_STRUCT_FROM_MEMBER(struct presence, soon, deadline);
-    end(presence, presence->r->has_left);
+    end(presence, presence->r->has_left || presence->r->revoked != ERR_OK);
 }
 
 void presence_start(struct presence *presence, struct request *r,
@@ -73,7 +73,7 @@ void presence_start(struct presence *presence, struct request *r,
     documents->waiting = presence;
     r->on_left = on_left;
     r->on_left_arg = presence;
-    if (r->has_left || r->server->is_draining)
+    if (r->has_left || r->revoked != ERR_OK || r->server->is_draining)
         loop_set_deadline(r->server->loop, &presence->soon, 0);
 }
 

@@ -30,8 +30,9 @@ struct presence {
     struct presence *previous, *next; /* of the service */
     struct deadline soon;
     struct request *r; /* NULL before presence_start */
-    /* Once, and not before presence_start returns. `has_left`: the client is gone; otherwise the
-     * node drains. The request has to be answered, or its stream ended, all the same. */
+    /* Once, and not before presence_start returns. `has_left`: the client is gone, or has lost its
+     * right; otherwise the node drains. The request has to be answered, or its stream ended, all
+     * the same. */
     void (*on_end)(struct presence *presence, bool has_left);
 };
 void presence_start(struct presence *presence, struct request *r,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * me.c - GET /api/me: who the request is from. What a provider's token says is told at once; a
- * signed query has a nonce to be used up first. */
+ * me.c - GET /api/me: who the request is from. */
 #include "services/documents/handlers.h"
 
 static void put_text(struct buf *b, struct str text)
@@ -11,7 +10,7 @@ static void put_text(struct buf *b, struct str text)
         buf_put_json(b, text);
 }
 
-static void tell(struct request *r)
+void documents_me(struct request *r)
 {
     struct buf *b = &r->server->scratch;
     const struct identity *identity = r->identity;
@@ -30,20 +29,4 @@ static void tell(struct request *r)
         buf_put(b, identity->roles_json);
     buf_put_char(b, '}');
     respond_json(r, 200, b);
-}
-
-static void on_nonce_used(struct request *r, enum err error, struct str reply)
-{
-    if (error != ERR_OK)
-        respond_error(r, error, NULL);
-    else
-        tell(r);
-}
-
-void documents_me(struct request *r)
-{
-    if (r->is_signed)
-        turn_end(request_begin_verb(r, LANE_READ, STR("nonce"), on_nonce_used));
-    else
-        tell(r);
 }

@@ -115,6 +115,13 @@ const struct account *accounts_find(const struct accounts *accounts, struct str 
     return slot == 0 ? NULL : &accounts->entries[slot - 1].account;
 }
 
+bool account_keeps_right(const struct accounts *accounts, const struct account *account)
+{
+    const struct account *now = accounts_find(accounts, account->name);
+    return now != NULL && now->role == account->role && str_eq(now->secret, account->secret) &&
+           str_eq(now->namespace, account->namespace);
+}
+
 size_t accounts_count(const struct accounts *accounts)
 {
     return accounts->n;

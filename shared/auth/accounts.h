@@ -55,6 +55,9 @@ void accounts_destroy(struct accounts *accounts);
 /* The account of that very name, NULL when there is none. Allocates nothing. The result lives as
  * long as `accounts`. `name` may be any bytes from outside. */
 const struct account *accounts_find(const struct accounts *accounts, struct str name);
+/* Whether `account`, perhaps of another generation, is among `accounts` with the same secret and
+ * the same role. */
+bool account_keeps_right(const struct accounts *accounts, const struct account *account);
 size_t accounts_count(const struct accounts *accounts);
 
 /* Names of users and topics in Redis are names (buf_put_name), with `<namespace>~` in front for

@@ -18,6 +18,8 @@
 #include <cjose/header.h>
 #include <cjose/jws.h>
 
+#define EXPIRES_MAX_S (INT64_MAX / 2000) /* small enough for sums of milliseconds */
+
 enum { PART_MAX_BYTES = JWT_MAX_BYTES * 3 / 4, REASON_BYTES = 160 };
 
 const char *jwt_fault_text(enum jwt_fault fault)
@@ -192,6 +194,8 @@ enum jwt_fault jwt_verify(const struct jwt_keys *keys, struct str token,
     struct str email = json_member_str(payload, "email");
     if (email.n > 0)
         claims.email = email;
+    double exp = json_number_value(json_object_get(payload, "exp"));
+    claims.expires_s = exp < (double)EXPIRES_MAX_S ? (uint64_t)exp : EXPIRES_MAX_S;
     *ret_claims = claims;
     return JWT_GOOD;
 }

@@ -77,6 +77,7 @@ struct jwt_claims {
     struct str sub;      /* 1 to 128 bytes without white space and control characters */
     struct str username; /* preferred_username, or name, or sub */
     struct str email;    /* `at == NULL` when unknown */
+    uint64_t expires_s;  /* seconds since 1970, before the skew is added */
 };
 
 /* JWT_GOOD with *ret_claims filled (to be freed by jwt_claims_fini) when `token` was signed under

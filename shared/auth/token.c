@@ -6,6 +6,9 @@
  * comes next, over the text as it stands, and is compared in its base64url form: one spelling
  * passes. JSON is parsed only after that, when it is known to be our own writing; its checks stay,
  * since another program might hold the same key.
+ *
+ * `gen` stands for the secret that the account had: an HMAC of it, under the same key. A text that
+ * a token's MAC covers begins with `header`, so no token is ever the MAC of a generation.
  */
 #include "shared/auth/token.h"
 
@@ -13,13 +16,14 @@
 #include "shared/base/json.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <openssl/hmac.h>
 #include <stdlib.h>
 
 enum {
     MAC_BYTES = 32,
     MAC_CHARS = 43,
-    /* A name of 128 bytes as JSON is at most 770, the rest below 200. */
+    /* A name of 128 bytes as JSON is at most 770, the rest below 230. */
     PAYLOAD_MAX_BYTES = 1024,
     REASON_BYTES = 160
 };
@@ -27,6 +31,7 @@ enum {
 /* base64url of {"alg":"HS256","typ":"JWT"} */
 static const struct str header = STR("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9");
 static const struct str issuer = STR("parley");
+static const char generation[] = "generation of a secret";
 
 static void sign(const struct token_key *key, struct str text, char mac_chars[MAC_CHARS])
 {
@@ -49,19 +54,39 @@ bool token_key_parse(struct str hex, struct token_key *ret_key)
     return true;
 }
 
-void token_issue(struct buf *out, const struct token_key *key, struct str account_name,
-                 enum role role, uint64_t now_s, unsigned lifetime_s)
+/* The secret may be short and guessable: without the key nobody can try guesses against this. */
+static void put_generation(const struct token_key *key, const struct account *account,
+                           char hex[TOKEN_GENERATION_CHARS + 1])
 {
-    char mac_chars[MAC_CHARS];
+    unsigned char text[sizeof generation + ACCOUNT_NAME_MAX_BYTES + 1 + ACCOUNT_SECRET_MAX_BYTES];
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    unsigned mac_n = 0;
+    size_t n = sizeof generation; /* its NUL and the name's space keep the parts apart */
+    memcpy(text, generation, n);
+    memcpy(text + n, account->name.at, account->name.n);
+    n += account->name.n;
+    text[n++] = ' ';
+    memcpy(text + n, account->secret.at, account->secret.n);
+    n += account->secret.n;
+    if (HMAC(EVP_sha256(), key->bytes, sizeof key->bytes, text, n, mac, &mac_n) == NULL)
+        abort();
+    OPENSSL_cleanse(text, n);
+    str_hex(mac, TOKEN_GENERATION_CHARS / 2, hex);
+}
+
+void token_issue(struct buf *out, const struct token_key *key, const struct account *account,
+                 uint64_t now_s, unsigned lifetime_s)
+{
+    char mac_chars[MAC_CHARS], gen[TOKEN_GENERATION_CHARS + 1];
     struct buf payload;
     size_t start = out->n;
-    assert(account_name.n > 0 && account_name.n <= TOKEN_SUB_MAX_BYTES);
+    put_generation(key, account, gen);
     buf_init(&payload, PAYLOAD_MAX_BYTES);
     buf_lit(&payload, "{\"iss\":\"parley\",\"sub\":");
-    buf_put_json(&payload, account_name);
+    buf_put(&payload, account->name_json);
     buf_lit(&payload, ",\"role\":\"");
-    buf_put(&payload, role_name(role));
-    buf_lit(&payload, "\",\"iat\":");
+    buf_put(&payload, role_name(account->role));
+    buf_printf(&payload, "\",\"gen\":\"%s\",\"iat\":", gen);
     buf_put_u64(&payload, now_s);
     buf_lit(&payload, ",\"nbf\":");
     buf_put_u64(&payload, now_s);
@@ -118,16 +143,18 @@ static bool read_claims(const json_t *payload, uint64_t now_s, struct token_clai
 {
     struct token_claims claims = {0};
     uint64_t not_before_s;
-    struct str sub = json_member_str(payload, "sub");
+    struct str sub = json_member_str(payload, "sub"), gen = json_member_str(payload, "gen");
     if (!str_eq(json_member_str(payload, "iss"), issuer) || sub.n == 0 ||
-        sub.n > TOKEN_SUB_MAX_BYTES || !role_parse(json_member_str(payload, "role"), &claims.role))
+        sub.n > TOKEN_SUB_MAX_BYTES || gen.n != TOKEN_GENERATION_CHARS ||
+        !role_parse(json_member_str(payload, "role"), &claims.role))
         return false;
     if (!read_time(payload, "exp", &claims.expires_s) || !read_time(payload, "nbf", &not_before_s))
         return false;
-    if (now_s >= claims.expires_s + TOKEN_SKEW_S || not_before_s > now_s + TOKEN_SKEW_S)
+    if (not_before_s > now_s + TOKEN_SKEW_S)
         return false;
     memcpy(claims.sub, sub.at, sub.n);
     claims.sub_n = sub.n;
+    memcpy(claims.generation, gen.at, gen.n);
     *ret_claims = claims;
     return true;
 }
@@ -137,18 +164,45 @@ bool token_is_ours(struct str token)
     return str_has_prefix(token, header);
 }
 
-enum err token_verify(const struct token_key *key, struct str token, uint64_t now_s,
-                      struct token_claims *ret_claims)
+enum err token_read(const struct token_key *key, struct str token, uint64_t now_s,
+                    struct token_claims *ret_claims)
 {
     struct str encoded;
     unsigned char json[TOKEN_MAX_BYTES * 3 / 4];
     size_t n;
     char reason[REASON_BYTES];
     json_t *payload;
+    struct token_claims claims;
     if (!check_mac(key, token, &encoded) || !base64url_decode(encoded, json, &n) ||
         !json_parse((struct str){(const char *)json, n}, reason, sizeof reason, &payload))
         return ERR_UNAUTHORIZED;
-    bool ok = read_claims(payload, now_s, ret_claims);
+    bool ok = read_claims(payload, now_s, &claims);
     json_decref(payload);
-    return ok ? ERR_OK : ERR_UNAUTHORIZED;
+    if (!ok)
+        return ERR_UNAUTHORIZED;
+    if (now_s >= claims.expires_s + TOKEN_SKEW_S)
+        return ERR_TOKEN_EXPIRED;
+    *ret_claims = claims;
+    return ERR_OK;
+}
+
+enum err token_verify(const struct token_key *key, const struct accounts *accounts,
+                      struct str token, uint64_t now_s, const struct account **ret_account,
+                      uint64_t *ret_expires_s)
+{
+    struct token_claims claims;
+    char gen[TOKEN_GENERATION_CHARS + 1];
+    enum err error = token_read(key, token, now_s, &claims);
+    if (error != ERR_OK)
+        return error;
+    const struct account *account = accounts_find(accounts, token_sub(&claims));
+    if (account == NULL || account->role != claims.role)
+        return ERR_REVOKED;
+    put_generation(key, account, gen);
+    if (!str_eq_secret((struct str){gen, TOKEN_GENERATION_CHARS},
+                       (struct str){claims.generation, TOKEN_GENERATION_CHARS}))
+        return ERR_REVOKED;
+    *ret_account = account;
+    *ret_expires_s = claims.expires_s;
+    return ERR_OK;
 }

@@ -6,8 +6,9 @@
  * algorithms and keys, and our own tokens leave nothing to choose. Pure functions, any thread; the
  * caller owns everything.
  *
- * A good token proves that an account of that name had that role when it was issued. Whether the
- * account still exists, and with that role, is the caller's to look up.
+ * A token is good for as long as its account exists with the role and the secret of when it was
+ * issued: it carries a generation, made from the account's secret under the cluster's key. So a
+ * new secret ends all tokens of the old one on every node, and nothing is stored for that.
  */
 #ifndef PARLEY_AUTH_TOKEN_H
 #define PARLEY_AUTH_TOKEN_H
@@ -20,7 +21,8 @@ enum {
     TOKEN_KEY_BYTES = 32,
     TOKEN_MAX_BYTES = 8 << 10,
     TOKEN_SUB_MAX_BYTES = ACCOUNT_NAME_MAX_BYTES,
-    TOKEN_SKEW_S = 60 /* how far the clocks of two nodes may stand apart */
+    TOKEN_SKEW_S = 60, /* how far the clocks of two nodes may stand apart */
+    TOKEN_GENERATION_CHARS = 16
 };
 
 struct token_key {
@@ -31,7 +33,8 @@ struct token_claims {
     char sub[TOKEN_SUB_MAX_BYTES]; /* the account's name, without a NUL */
     size_t sub_n;
     enum role role;
-    uint64_t expires_s; /* seconds since 1970, before the skew is added */
+    char generation[TOKEN_GENERATION_CHARS]; /* of the account's secret, not compared yet */
+    uint64_t expires_s;                      /* seconds since 1970, before the skew is added */
 };
 
 static inline struct str token_sub(const struct token_claims *claims)
@@ -42,21 +45,31 @@ static inline struct str token_sub(const struct token_claims *claims)
 /* Reads 64 hex digits of either case; false (and *ret_key untouched) otherwise. */
 bool token_key_parse(struct str hex, struct token_key *ret_key) must_check;
 
-/* Puts a token for the account, valid from `now_s` (seconds since 1970) for `lifetime_s`. The name
- * is an account's: UTF-8, 1 to 128 bytes. A token takes less than 1 KiB, or 1.5 KiB for a name that
- * is all escapes. */
-void token_issue(struct buf *out, const struct token_key *key, struct str account_name,
-                 enum role role, uint64_t now_s, unsigned lifetime_s);
+/* Puts a token for the account, valid from `now_s` (seconds since 1970) for `lifetime_s`. A token
+ * takes less than 1 KiB, or 1.5 KiB for a name that is all escapes. */
+void token_issue(struct buf *out, const struct token_key *key, const struct account *account,
+                 uint64_t now_s, unsigned lifetime_s);
 
 /* Whether `token` begins as every token of login does: it is ours or a forgery of one, and nothing
  * that a provider issued. */
 bool token_is_ours(struct str token);
 
-/* ERR_OK with *ret_claims filled when `token` was issued under `key` and `now_s` lies between its
- * `nbf` and `exp`, give or take TOKEN_SKEW_S. Otherwise ERR_UNAUTHORIZED and *ret_claims untouched:
- * another algorithm or form of header, a wrong signature, padding or foreign characters, more than
- * 8 KiB, another issuer, a claim that is missing or of a wrong type. */
-enum err token_verify(const struct token_key *key, struct str token, uint64_t now_s,
-                      struct token_claims *ret_claims) must_check;
+/* The account that `token` stands for: ERR_OK with *ret_account (of `accounts`) and *ret_expires_s
+ * (its `exp`, seconds since 1970, before the skew is added). ERR_TOKEN_EXPIRED or ERR_REVOKED
+ * when the token is one of ours and its time is over, or its account is gone or has another secret
+ * or role: these prove that no secret is being guessed. ERR_UNAUTHORIZED otherwise. Both results
+ * are untouched unless ERR_OK. */
+enum err token_verify(const struct token_key *key, const struct accounts *accounts,
+                      struct str token, uint64_t now_s, const struct account **ret_account,
+                      uint64_t *ret_expires_s) must_check;
+
+/* The first half of that, without the accounts. ERR_OK with *ret_claims filled when `token` was
+ * issued under `key` and `now_s` lies between its `nbf` and `exp`, give or take TOKEN_SKEW_S.
+ * ERR_TOKEN_EXPIRED when only `exp` speaks against it. Otherwise ERR_UNAUTHORIZED: another
+ * algorithm or form of header, a wrong signature, padding or foreign characters, more than 8 KiB,
+ * another issuer, a claim that is missing or of a wrong type. *ret_claims is untouched unless
+ * ERR_OK. */
+enum err token_read(const struct token_key *key, struct str token, uint64_t now_s,
+                    struct token_claims *ret_claims) must_check;
 
 #endif

@@ -18,6 +18,8 @@
     X(FILE_TYPE,        400, "INVALID_FILE_TYPE", LOG_DEBUG, "This kind of file is not read: send PDF, DOCX, HTML, Markdown or plain text.") \
     X(UNAUTHORIZED,     401, "unauthorized",     LOG_INFO,  "Credentials are missing or wrong: send User, Nonce and Hash, or a bearer token.") \
     X(NONCE_USED,       401, "nonce_used",       LOG_INFO,  "This nonce was used before: sign every request with a new one.") \
+    X(TOKEN_EXPIRED,    401, "unauthorized",     LOG_INFO,  "The token has expired: log in again.") \
+    X(REVOKED,          401, "unauthorized",     LOG_INFO,  "This account has a new secret or role, or was removed: log in again.") \
     X(FORBIDDEN,        403, "forbidden",        LOG_INFO,  "This account's role does not allow that.") \
     X(NOT_FOUND,        404, "not_found",        LOG_DEBUG, "There is no such thing here.")        \
     X(NO_ROUTE,         404, "no_route",         LOG_DEBUG, "There is no such route.")             \
@@ -36,7 +38,7 @@
     X(UPGRADE,          426, "upgrade_required", LOG_DEBUG, "This route is a WebSocket: connect to it over HTTP/1.1 with an upgrade.") \
     X(IDEMPOTENCY,      422, "idempotency_mismatch", LOG_INFO, "This Idempotency-Key was used with another body.") \
     X(HEADERS_TOO_LARGE, 431, "headers_too_large", LOG_DEBUG, "The request's headers are too large.") \
-    X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins from this address: wait a minute.") \
+    X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins of this account from this address: check the secret, then wait a minute.") \
     X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "Too much waits for this user or account: retry later.") \
     X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: wait a little.")   \
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Something broke on our side.")        \

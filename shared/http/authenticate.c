@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * authenticate.c - see authenticate.h. A failure costs the sender a round trip to Redis, where
- * failures are counted per address for the whole cluster; a success costs nothing.
+ * failures are counted for the whole cluster by account and network (failures.h), or by this thread
+ * alone while Redis cannot. A success costs nothing, and is never refused for the failures of
+ * others: what is refused are further failures.
  *
  * A provider's token gets an account of its own making, for this request: role user, and `sub` for
  * a name. Names of configured accounts are taken, whoever the provider gives them to. A token under
@@ -10,6 +12,7 @@
 
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
+#include "shared/http/failures.h"
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
 #include "shared/http/respond.h"
@@ -17,35 +20,57 @@
 #include <openssl/rand.h>
 #include <stdlib.h>
 
-enum { FAILURES_MAX = 10, FAILURES_WINDOW_MS = 60000, PROVIDER_MAX_WAITING = 100 };
+enum { PROVIDER_MAX_WAITING = 100 };
 
-static void refuse_address(struct request *r, uint64_t left_ms)
+static void refuse_failures(struct request *r, uint64_t left_ms)
 {
-    respond_error_more(r, ERR_TOO_MANY_FAILURES, NULL, NULL, (unsigned)(left_ms + 999) / 1000);
+    respond_error_more(r, ERR_TOO_MANY_FAILURES, NULL, NULL, (unsigned)((left_ms + 999) / 1000));
 }
 
 static void on_counted(struct request *r, enum err error, struct str reply)
 {
-    uint64_t count = 0;
-    if (error == ERR_OK && str_parse_u64(reply, &count) && count > FAILURES_MAX)
-        refuse_address(r, FAILURES_WINDOW_MS);
-    else
+    uint64_t count = 0, left_ms = 0;
+    const struct failures_slots *slots = r->state;
+    struct str counted = str_cut(&reply, '\n');
+    bool is_known =
+        error == ERR_OK && str_parse_u64(counted, &count) && str_parse_u64(reply, &left_ms);
+    if (!is_known || count <= FAILURES_MAX || left_ms == 0) {
         respond_error(r, ERR_UNAUTHORIZED, NULL);
+        return;
+    }
+    failures_refuse(r->server->failures, *slots, clock_mono_ms(), left_ms);
+    refuse_failures(r, left_ms);
 }
 
-static bool fail(struct request *r)
+/* `account`: as claimed, whether there is one or not: nothing here may show that. */
+static bool fail(struct request *r, struct str account)
 {
-    struct buf name;
-    metrics_add(r->server->metrics, METRIC_LOGIN_FAILURES, 1);
-    buf_init(&name, PEER_TEXT_MAX * 3);
-    buf_put_name(&name, peer_address(r));
+    struct server *server = r->server;
+    struct buf network;
+    struct failures_slots *slots = request_alloc(r, sizeof *slots);
+    metrics_add(server->metrics, METRIC_LOGIN_FAILURES, 1);
+    buf_init(&network, PEER_TEXT_MAX);
+    peer_put_network(&network, peer_address(r));
+    *slots = failures_slots(&server->token_key, buf_str(&network), account);
+    buf_fini(&network);
+    uint64_t left_ms = failures_count(server->failures, *slots, clock_mono_ms());
+    if (left_ms > 0) {
+        refuse_failures(r, left_ms);
+        return false;
+    }
+    r->state = slots;
     struct turn *turn = request_begin_plain_verb(r, LANE_FIRST, STR("failure"), on_counted);
-    turn_put(turn, buf_str(&name));
+    turn_put_u64(turn, slots->of[0]);
+    turn_put_u64(turn, slots->of[1]);
     turn_put_u64(turn, FAILURES_MAX);
-    turn_put_u64(turn, FAILURES_WINDOW_MS);
     turn_end(turn);
-    buf_fini(&name);
     return false;
+}
+
+/* A token names an account only once it is proven: those that fail are counted together. */
+static bool fail_token(struct request *r)
+{
+    return fail(r, STR(""));
 }
 
 /* `Authorization: Bearer <token>`, else the parameter `token` where the route takes it, for
@@ -62,27 +87,31 @@ static struct str bearer_token(struct request *r)
 
 static bool check_own_token(struct request *r, struct str token)
 {
-    struct token_claims claims;
     if (!r->server->has_token_key) {
         respond_error(r, ERR_REDIS_LOST, NULL);
         return false;
     }
-    if (token_verify(&r->server->token_key, token, clock_wall_s(), &claims) != ERR_OK)
-        return fail(r);
     const struct accounts *accounts = account_book_current(r->server->config->accounts);
-    const struct account *account = accounts_find(accounts, token_sub(&claims));
-    if (account == NULL || account->role != claims.role)
-        return fail(r);
-    r->account = account;
-    return true;
+    enum err error = token_verify(&r->server->token_key, accounts, token, clock_wall_s(),
+                                  &r->account, &r->expires_s);
+    if (error == ERR_UNAUTHORIZED)
+        return fail_token(r);
+    if (error != ERR_OK)
+        respond_error(r, error, NULL);
+    return error == ERR_OK;
 }
 
 /* --- tokens of a provider --------------------------------------------------------------------- */
 
-static bool refuse_token(struct request *r, const char *reason)
+static void log_refusal(struct request *r, const char *reason)
 {
     log_write(LOG_INFO, "token refused", LOG_STR("id", r->id), LOG_S("reason", reason));
-    return fail(r);
+}
+
+static bool refuse_token(struct request *r, const char *reason)
+{
+    log_refusal(r, reason);
+    return fail_token(r);
 }
 
 static struct str take(struct request *r, struct buf *b)
@@ -113,6 +142,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
     identity->roles_json = take(r, b);
     r->account = account;
     r->identity = identity;
+    r->expires_s = claims->expires_s;
 }
 
 static bool accept_claims(struct request *r, const struct jwt_claims *claims)
@@ -163,6 +193,11 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
         return false;
     if (fault == JWT_NO_KEY && !oidc_is_sure(oidc)) {
         respond_error_more(r, ERR_PROVIDER_DOWN, NULL, NULL, oidc_retry_after_s(oidc));
+        return false;
+    }
+    if (fault == JWT_EXPIRED) { /* its signature was right: nobody guesses */
+        log_refusal(r, jwt_fault_text(fault));
+        respond_error(r, ERR_TOKEN_EXPIRED, NULL);
         return false;
     }
     return refuse_token(r, jwt_fault_text(fault));
@@ -217,7 +252,7 @@ static void on_keys_fetched(struct oidc_waiter *waiter)
     r->on_gone = NULL;
     r->state = NULL;
     if (check_provider_token(r, wait->token, false) && check_role(r))
-        r->route->handle(r);
+        request_admit(r);
 }
 
 static bool check_token(struct request *r, struct str token)
@@ -225,6 +260,29 @@ static bool check_token(struct request *r, struct str token)
     if (token_is_ours(token) || r->server->oidc == NULL)
         return check_own_token(r, token);
     return check_provider_token(r, token, true);
+}
+
+/* ERR_OK: r->account and r->nonce are set. */
+static enum err prove_signed(struct request *r, struct str user, struct str nonce, struct str hash)
+{
+    const struct accounts *accounts = account_book_current(r->server->config->accounts);
+    const struct account *account = user.at == NULL ? NULL : accounts_find(accounts, user);
+    bool is_sha1_allowed = r->server->config->is_sha1_allowed;
+    enum err error = signed_verify(account, user, nonce, hash, is_sha1_allowed);
+    if (error != ERR_OK && nonce.n > 0 && memchr(nonce.at, '+', nonce.n)) {
+        /* A client that writes its spaces as '+' and signs the space. Unknown accounts take this
+         * step too: it takes time. */
+        nonce = request_param(r, "Nonce");
+        if (nonce.at != NULL)
+            error = signed_verify(account, user, nonce, hash, is_sha1_allowed);
+    }
+    if (error != ERR_OK)
+        return error;
+    r->account = account;
+    r->is_signed = true;
+    signed_nonce_id(user, nonce, r->nonce.bytes);
+    r->nonce.is_set = true;
+    return ERR_OK;
 }
 
 static bool check_signed(struct request *r)
@@ -238,34 +296,30 @@ static bool check_signed(struct request *r)
         nonce = request_member_text(r, "Nonce");
         hash = request_member_text(r, "Hash");
     }
-    const struct accounts *accounts = account_book_current(r->server->config->accounts);
-    const struct account *account = user.at == NULL ? NULL : accounts_find(accounts, user);
-    bool is_sha1_allowed = r->server->config->is_sha1_allowed;
-    enum err error = signed_verify(account, user, nonce, hash, is_sha1_allowed);
-    if (error != ERR_OK && account != NULL && nonce.n > 0 && memchr(nonce.at, '+', nonce.n)) {
-        /* A client that writes its spaces as '+' and signs the space. */
-        nonce = request_param(r, "Nonce");
-        if (nonce.at != NULL)
-            error = signed_verify(account, user, nonce, hash, is_sha1_allowed);
-    }
-    if (error != ERR_OK)
-        return fail(r);
-    r->account = account;
-    r->is_signed = true;
-    signed_nonce_id(user, nonce, r->nonce.bytes);
-    r->nonce.is_set = true;
-    return true;
+    return prove_signed(r, user, nonce, hash) == ERR_OK || fail(r, user);
+}
+
+bool authenticate_is_tried(struct request *r)
+{
+    bool has_body =
+        r->h2o->entity.len > 0 && r->h2o->entity.len <= server_body_max(r->server, r->route);
+    return (r->route->takes_signed_body && has_body) ||
+           request_header(r, "authorization").at != NULL || request_param(r, "Hash").at != NULL ||
+           (r->route->takes_token_param && request_param(r, "token").at != NULL);
+}
+
+void authenticate_use_up(struct server *server, h2o_req_t *h2o, struct str query)
+{
+    struct request r = {.h2o = h2o, .server = server, .query = query};
+    struct str user = request_param(&r, "User"), hash = request_param(&r, "Hash");
+    if (hash.at != NULL && prove_signed(&r, user, request_param_plus(&r, "Nonce"), hash) == ERR_OK)
+        turn_forget_nonce(server->turn, &r.nonce);
 }
 
 bool authenticate(struct request *r)
 {
     if (r->route->roles == ROLES_NONE)
         return true;
-    uint64_t left_ms = blocks_left_ms(r->server->blocks, r, clock_mono_ms());
-    if (left_ms > 0) {
-        refuse_address(r, left_ms);
-        return false;
-    }
     struct str token = bearer_token(r);
     return (token.at != NULL ? check_token(r, token) : check_signed(r)) && check_role(r);
 }

@@ -11,8 +11,17 @@
 
 /* Sets r->account, r->identity and r->nonce and returns true, or returns false and sees to the
  * request itself: it answers, at once or after counting the failure, or waits for a provider's keys
- * and then runs the route's handler, or answers. */
+ * and then goes on with request_admit, or answers. */
 bool authenticate(struct request *r) must_check;
+
+/* Whether the request carries credentials, good or not, or a body that may hold some. The route is
+ * known. */
+bool authenticate_is_tried(struct request *r);
+
+/* For a request that is answered before it was begun (request_start), because its body is too large
+ * or broken: when its query is rightly signed its nonce is used up. Says nothing to the sender, so
+ * nobody can try secrets here. */
+void authenticate_use_up(struct server *server, h2o_req_t *h2o, struct str query);
 
 /* Scripts run (again): asks for the key of the cluster's tokens. */
 void authenticate_on_up(struct server *server);

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BLOCKS_MAX = 1024 };
-
 /* An address as IPv6; IPv4 is mapped (RFC 4291, 2.5.5.2). */
 struct address {
     unsigned char bytes[16];
@@ -136,68 +134,19 @@ struct str peer_address(struct request *r)
     return r->peer;
 }
 
-struct blocks {
-    unsigned n;
-    struct {
-        char address[PEER_TEXT_MAX * 3];
-        size_t address_n;
-        uint64_t until_ms;
-    } list[BLOCKS_MAX];
-};
-
-struct blocks *blocks_create(void)
+void peer_put_network(struct buf *b, struct str address)
 {
-    struct blocks *blocks = calloc(1, sizeof *blocks);
-    if (blocks == NULL)
-        abort();
-    return blocks;
-}
-
-void blocks_destroy(struct blocks *blocks)
-{
-    free(blocks);
-}
-
-static void forget_expired(struct blocks *blocks, uint64_t now_ms)
-{
-    for (unsigned i = 0; i < blocks->n;)
-        if (blocks->list[i].until_ms <= now_ms)
-            blocks->list[i] = blocks->list[--blocks->n];
-        else
-            i++;
-}
-
-void blocks_add(struct blocks *blocks, struct str address, uint64_t now_ms, uint64_t ttl_ms)
-{
-    forget_expired(blocks, now_ms);
-    if (address.n > sizeof blocks->list[0].address)
-        return;
-    unsigned at = 0;
-    while (at < blocks->n &&
-           !str_eq(address, (struct str){blocks->list[at].address, blocks->list[at].address_n}))
-        at++;
-    if (at == BLOCKS_MAX)
-        at = (unsigned)(now_ms % BLOCKS_MAX); /* full: one of them is forgotten */
-    else if (at == blocks->n)
-        blocks->n++;
-    memcpy(blocks->list[at].address, address.at, address.n);
-    blocks->list[at].address_n = address.n;
-    blocks->list[at].until_ms = now_ms + ttl_ms;
-}
-
-uint64_t blocks_left_ms(struct blocks *blocks, struct request *r, uint64_t now_ms)
-{
-    uint64_t left = 0;
-    struct buf name;
-    if (blocks->n == 0)
-        return 0;
-    forget_expired(blocks, now_ms);
-    buf_init(&name, PEER_TEXT_MAX * 3);
-    buf_put_name(&name, peer_address(r));
-    for (unsigned i = 0; i < blocks->n; i++)
-        if (str_eq(buf_str(&name),
-                   (struct str){blocks->list[i].address, blocks->list[i].address_n}))
-            left = blocks->list[i].until_ms - now_ms;
-    buf_fini(&name);
-    return left;
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    struct address a;
+    char text[INET6_ADDRSTRLEN];
+    if (!parse_address(address, &a)) {
+        buf_put(b, address);
+    } else if (memcmp(a.bytes, mapped, sizeof mapped) == 0) {
+        buf_printf(b, "%u.%u.%u.%u", a.bytes[12], a.bytes[13], a.bytes[14], a.bytes[15]);
+    } else {
+        memset(a.bytes + 8, 0, 8);
+        if (inet_ntop(AF_INET6, a.bytes, text, sizeof text) == NULL)
+            abort();
+        buf_printf(b, "%s/64", text);
+    }
 }

@@ -10,6 +10,7 @@
 #include "shared/http/authenticate.h"
 #include "shared/http/leave.h"
 #include "shared/http/respond.h"
+#include "shared/http/rights.h"
 #include "shared/http/router.h"
 
 #include <stdio.h>
@@ -29,6 +30,7 @@ static void on_disposed(void *chunk)
 {
     struct request *r = *(struct request **)chunk;
     r->server->open_n--;
+    rights_unlist(r);
     leave_unwatch(r);
     if (r->verb != NULL)
         r->verb->request = NULL;
@@ -149,6 +151,48 @@ static void answer_preflight(struct request *r, const char *allow)
     respond_empty(r, 204);
 }
 
+static void object(struct request *r, enum err error, const char *detail)
+{
+    r->objection = error;
+    r->objection_detail = detail;
+}
+
+/* What stands against the request, whoever sends it. */
+static void look_for_objections(struct request *r)
+{
+    h2o_req_t *h2o = r->h2o;
+    size_t head_max = r->server->config->header_max_bytes;
+    if (header_bytes(h2o) > head_max) {
+        object(r, h2o->path.len > head_max / 2 ? ERR_URI_TOO_LONG : ERR_HEADERS_TOO_LARGE, NULL);
+    } else if (h2o->entity.base != NULL && has_doubtful_length(h2o)) {
+        h2o->http1_is_persistent = 0;
+        object(r, ERR_BAD_REQUEST, "The length of the body is told more than once.");
+    } else if (r->route == NULL) {
+        return;
+    } else if (h2o->entity.len > server_body_max(r->server, r->route)) {
+        object(r, server_too_large(r->route), NULL);
+    } else if (!is_good_path(r)) {
+        object(r, ERR_BAD_REQUEST, "The path is not valid: broken %-escapes, or not UTF-8.");
+    } else if (!is_good_encoding(r->server, r->query)) {
+        object(r, ERR_BAD_REQUEST,
+               "The query string is not valid: broken %-escapes, or not UTF-8.");
+    }
+}
+
+static void answer_without_route(struct request *r, struct str method, const char *allow)
+{
+    if (r->objection != ERR_OK) {
+        respond_error(r, r->objection, r->objection_detail);
+    } else if (allow == NULL) {
+        respond_error(r, ERR_NO_ROUTE, NULL);
+    } else if (str_eq(method, STR("OPTIONS"))) {
+        answer_preflight(r, allow);
+    } else {
+        respond_header(r, "allow", str_of(allow));
+        respond_error(r, ERR_METHOD, NULL);
+    }
+}
+
 void request_start(struct server *server, h2o_req_t *h2o)
 {
     struct request *r = h2o_mem_alloc_pool(&h2o->pool, sizeof *r);
@@ -165,43 +209,26 @@ void request_start(struct server *server, h2o_req_t *h2o)
     const char *allow;
     struct str method = {h2o->method.base, h2o->method.len};
     r->route = router_find(server->router, method, r->path, &allow);
-    if (header_bytes(h2o) > server->config->header_max_bytes) {
-        respond_error(r,
-                      h2o->path.len > server->config->header_max_bytes / 2 ? ERR_URI_TOO_LONG
-                                                                           : ERR_HEADERS_TOO_LARGE,
-                      NULL);
-        return;
-    }
-    if (h2o->entity.base != NULL && has_doubtful_length(h2o)) {
-        h2o->http1_is_persistent = 0;
-        respond_error(r, ERR_BAD_REQUEST, "The length of the body is told more than once.");
-        return;
-    }
+    look_for_objections(r);
     if (r->route == NULL) {
-        if (allow == NULL) {
-            respond_error(r, ERR_NO_ROUTE, NULL);
-        } else if (str_eq(method, STR("OPTIONS"))) {
-            answer_preflight(r, allow);
-        } else {
-            respond_header(r, "allow", str_of(allow));
-            respond_error(r, ERR_METHOD, NULL);
-        }
+        answer_without_route(r, method, allow);
         return;
     }
-    if (h2o->entity.len > server_body_max(server, r->route)) {
-        respond_error(r, server_too_large(r->route), NULL);
-        return;
-    }
-    if (!is_good_path(r)) {
-        respond_error(r, ERR_BAD_REQUEST, "The path is not valid: broken %-escapes, or not UTF-8.");
-        return;
-    }
-    if (!is_good_encoding(server, r->query)) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "The query string is not valid: broken %-escapes, or not UTF-8.");
-        return;
-    }
-    if (authenticate(r))
+    /* Credentials come before objections, so that a signed query which is refused is used up all
+     * the same, and nobody tries secrets in requests that are refused for something else. */
+    bool is_anonymous =
+        r->route->roles == ROLES_NONE || (r->objection != ERR_OK && !authenticate_is_tried(r));
+    if (is_anonymous || authenticate(r))
+        request_admit(r);
+}
+
+void request_admit(struct request *r)
+{
+    if (r->account != NULL)
+        rights_list(r);
+    if (r->objection != ERR_OK)
+        respond_error(r, r->objection, r->objection_detail);
+    else
         r->route->handle(r);
 }
 
@@ -326,7 +353,7 @@ static void on_verb_reply(struct turn_call *call, enum err error, struct str rep
     r->verb_us = clock_mono_us() - begin_us;
     if (error == ERR_OK && str_eq(reply, STR("replay"))) {
         metrics_add(r->server->metrics, METRIC_NONCES_REUSED, 1);
-        respond_error(r, ERR_NONCE_USED, NULL);
+        respond_instead(r, ERR_NONCE_USED);
         return;
     }
     on_reply(r, error, reply);
@@ -362,4 +389,12 @@ struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, st
     struct turn *turn = r->server->turn;
     turn_begin_plain(turn, &new_verb(r, on_reply)->call, lane, verb);
     return turn;
+}
+
+void request_use_nonce(struct request *r, request_reply_cb *on_reply)
+{
+    if (r->verb != NULL)
+        r->verb->request = NULL;
+    r->verb = NULL;
+    turn_end(request_begin_verb(r, LANE_FIRST, STR("nonce"), on_reply));
 }

@@ -42,6 +42,8 @@ struct identity {
 };
 
 struct request_verb;
+struct held_answer;
+struct stream;
 
 /* A parameter of the query, as it was sent. `value.at` is NULL without '='. */
 struct param {
@@ -56,11 +58,17 @@ struct request {
      * name = `sub`. */
     const struct account *account;
     const struct identity *identity; /* of a provider's token; NULL for our own accounts */
-    struct nonce_id nonce;           /* to be used up by the request's first verb */
-    struct str path;                 /* as it was sent, without the query */
-    struct str query;                /* raw query string, without '?' */
-    struct str id;                   /* X-Request-Id */
-    struct str peer;                 /* address of the client, behind trusted proxies theirs */
+    struct nonce_id nonce; /* to be used up by the request's first verb, or before its answer */
+    uint64_t expires_s;    /* `exp` of its token, seconds since 1970; 0: a signature */
+    enum err objection;    /* what stands against it, once it has proven itself; ERR_OK: nothing */
+    const char *objection_detail;
+    enum err revoked; /* why its right has ended since (rights.h); ERR_OK: it has not */
+    struct request *previous, *next; /* of the server's that have an account (rights.h) */
+    bool is_listed;
+    struct str path;  /* as it was sent, without the query */
+    struct str query; /* raw query string, without '?' */
+    struct str id;    /* X-Request-Id */
+    struct str peer;  /* address of the client, behind trusted proxies theirs */
     uint64_t start_us;
     uint64_t verb_us; /* how long the last verb took */
     bool is_signed;   /* proved by User, Nonce and Hash */
@@ -73,10 +81,13 @@ struct request {
     struct json_member *members; /* of the body, once request_body has read it; NULL before */
     size_t member_n;
     struct request_verb *verb; /* under way */
+    struct held_answer *held;  /* an answer that waits for the nonce (respond.c) */
+    struct stream *stream;     /* once it has started */
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
-    /* Runs at most once, from the loop, when the client closes its side of the connection while
+    /* Also runs, at any time, when the account loses its right (rights.h).
+     * Runs at most once, from the loop, when the client closes its side of the connection while
      * there is no answer yet, or no end of the stream; NULL for nothing. Whoever waits for
      * something answers then: a client that only ended its sending side reads it, and writing to
      * one that is gone makes libh2o let go of the request. Not of HTTP/2, where `on_gone` comes at
@@ -88,6 +99,10 @@ struct request {
 
 /* Makes the request for `h2o` and finds its route; runs the handler, or answers what hinders it. */
 void request_start(struct server *server, h2o_req_t *h2o);
+
+/* Goes on with a request that has proven itself, where its route asks for that: runs the handler.
+ */
+void request_admit(struct request *r);
 
 /* The id of a request that was not started: the client's X-Request-Id if it is sane, else one of
  * ours, in the request's pool. */
@@ -149,6 +164,8 @@ struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct s
 /* The same for a verb that takes no nonce. */
 struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, struct str verb,
                                       request_reply_cb *on_reply);
+/* Uses up the nonce and nothing else; a verb under way is let go of, as if the client had left. */
+void request_use_nonce(struct request *r, request_reply_cb *on_reply);
 
 /* True when the client has left: looks at the socket, which knows it before `on_left` runs. */
 bool request_client_left(struct request *r);

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * respond.c - see respond.h. */
+ * respond.c - see respond.h.
+ *
+ * A proven signed query is used up whatever it is answered with. Most requests use their nonce up
+ * with their first verb. Those that are answered before any (400, 403, 413, or all is known
+ * without Redis) are held here until a verb of its own has done it, which costs them a round trip;
+ * when the nonce turns out to be used, or Redis to be lost, that is the answer. Not held are
+ * answers with 503, which say "send it again". */
 #include "shared/http/respond.h"
 
 #include "shared/base/clock.h"
@@ -67,9 +73,6 @@ static bool is_traceparent(struct str s)
 
 static void put_common(struct request *r, int status, const char *content_type)
 {
-    if (r->is_answered)
-        abort();
-    r->is_answered = true;
     h2o_req_t *h2o = r->h2o;
     h2o->res.status = status;
     h2o->res.reason = err_reason(status);
@@ -97,25 +100,80 @@ static void count(struct request *r, int status)
                   LOG_U("us", took_us));
 }
 
-/* Sends what put_common began. `body` lives as long as the request; HEAD is told its length only.
- */
-static void send_bytes(struct request *r, int status, struct str body)
+/* A whole answer. What it points to lives as long as the request. */
+struct held_answer {
+    int status;
+    const char *content_type;             /* NULL: none */
+    struct str cache_control, etag, body; /* etag.at == NULL: none */
+};
+
+static void send_now(struct request *r, const struct held_answer *answer)
 {
     static h2o_generator_t generator = {NULL, NULL};
     h2o_req_t *h2o = r->h2o;
-    h2o_iovec_t bytes = vec(body);
+    h2o_iovec_t bytes = vec(answer->body);
     bool is_bare = h2o_memis(h2o->method.base, h2o->method.len, H2O_STRLIT("HEAD"));
-    count(r, status);
+    put_common(r, answer->status, answer->content_type);
+    put_header(r, "cache-control", answer->cache_control);
+    if (answer->etag.at != NULL)
+        put_header(r, "etag", answer->etag);
+    if (answer->status != 304)
+        h2o->res.content_length = answer->body.n;
+    count(r, answer->status);
     h2o_start_response(h2o, &generator);
-    h2o_send(h2o, &bytes, is_bare || body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
+    h2o_send(h2o, &bytes, is_bare || answer->body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
 }
 
-static void send_answer(struct request *r, int status, const char *content_type, struct str body)
+/* From here on the request has its answer, and another one is a bug of ours. */
+static void begin_answer(struct request *r)
 {
-    put_common(r, status, content_type);
-    put_header(r, "cache-control", STR("no-store"));
-    r->h2o->res.content_length = body.n;
-    send_bytes(r, status, request_copy(r, body));
+    if (r->is_answered)
+        abort();
+    r->is_answered = true;
+}
+
+static void on_nonce_used(struct request *r, enum err error, struct str reply)
+{
+    (void)reply; /* "ok": a replay has been answered with that */
+    struct held_answer *held = r->held;
+    if (error != ERR_OK && !r->nonce.is_record_only) {
+        respond_instead(r, error);
+        return;
+    }
+    r->held = NULL;
+    send_now(r, held);
+}
+
+static void send_answer(struct request *r, const struct held_answer *answer)
+{
+    if (r->revoked != ERR_OK && answer->status != 401) {
+        respond_instead(r, r->revoked);
+        return;
+    }
+    begin_answer(r);
+    if (!r->nonce.is_set || answer->status == 503) {
+        send_now(r, answer);
+        return;
+    }
+    r->held = request_alloc(r, sizeof *r->held);
+    *r->held = *answer;
+    request_use_nonce(r, on_nonce_used);
+}
+
+void respond_instead(struct request *r, enum err error)
+{
+    if (r->held != NULL)
+        r->is_answered = false;
+    r->held = NULL;
+    r->h2o->res.headers.size = 0;
+    respond_error(r, error, NULL);
+}
+
+static void send_copy(struct request *r, int status, const char *content_type, struct str body)
+{
+    const struct held_answer answer = {
+        status, content_type, STR("no-store"), {NULL, 0}, request_copy(r, body)};
+    send_answer(r, &answer);
 }
 
 void respond_text(struct request *r, int status, const char *content_type, const struct buf *body)
@@ -124,7 +182,7 @@ void respond_text(struct request *r, int status, const char *content_type, const
         respond_error(r, ERR_INTERNAL,
                       "The answer is larger than this node can give: ask for less of it.");
     else
-        send_answer(r, status, content_type, buf_str(body));
+        send_copy(r, status, content_type, buf_str(body));
 }
 
 void respond_json(struct request *r, int status, const struct buf *body)
@@ -134,12 +192,12 @@ void respond_json(struct request *r, int status, const struct buf *body)
 
 void respond_json_fixed(struct request *r, int status, struct str body)
 {
-    send_answer(r, status, "application/json", body);
+    send_copy(r, status, "application/json", body);
 }
 
 void respond_empty(struct request *r, int status)
 {
-    send_answer(r, status, NULL, STR(""));
+    send_copy(r, status, NULL, STR(""));
 }
 
 bool respond_etag_is_in(struct str list, struct str etag)
@@ -161,15 +219,25 @@ void respond_constant(struct request *r, const char *content_type, struct str bo
 {
     struct str known = request_header(r, "if-none-match");
     bool is_known = known.at != NULL && respond_etag_is_in(known, str_of(etag));
-    put_common(r, is_known ? 304 : 200, is_known ? NULL : content_type);
-    put_header(r, "cache-control", STR("no-cache"));
-    put_header(r, "etag", str_of(etag));
-    if (is_known) {
-        send_bytes(r, 304, STR(""));
-        return;
+    const struct held_answer answer = {is_known ? 304 : 200, is_known ? NULL : content_type,
+                                       STR("no-cache"), str_of(etag), is_known ? STR("") : body};
+    send_answer(r, &answer);
+}
+
+/* How to authenticate (RFC 9110, 11.6.1), and what ended a token that was good once (RFC 6750, 3).
+ */
+static struct str challenge(enum err error)
+{
+    switch (error) {
+    case ERR_TOKEN_EXPIRED:
+        return STR("Bearer realm=\"parley\", error=\"invalid_token\", "
+                   "error_description=\"The token has expired\", Parley-Signed realm=\"parley\"");
+    case ERR_REVOKED:
+        return STR("Bearer realm=\"parley\", error=\"invalid_token\", "
+                   "error_description=\"The account of the token has changed\", Parley-Signed "
+                   "realm=\"parley\"");
+    default: return STR("Bearer realm=\"parley\", Parley-Signed realm=\"parley\"");
     }
-    r->h2o->res.content_length = body.n;
-    send_bytes(r, 200, body);
 }
 
 void respond_error(struct request *r, enum err error, const char *detail)
@@ -190,8 +258,7 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
         respond_header(r, "retry-after", str_of(seconds));
     }
     if (info->status == 401)
-        put_header(r, "www-authenticate",
-                   STR("Bearer realm=\"parley\", Parley-Signed realm=\"parley\""));
+        put_header(r, "www-authenticate", challenge(error));
     buf_init(&body, 64 << 10);
     buf_printf(&body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
                err_reason(info->status), info->status);
@@ -215,12 +282,13 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
         buf_clear(&body);
         buf_printf(&body, plain, info->status, info->code);
     }
-    send_answer(r, info->status, "application/problem+json", buf_str(&body));
+    send_copy(r, info->status, "application/problem+json", buf_str(&body));
     buf_fini(&body);
 }
 
 void respond_start_stream(struct request *r, h2o_generator_t *generator)
 {
+    begin_answer(r);
     put_common(r, 200, "text/event-stream");
     put_header(r, "cache-control", STR("no-cache, no-transform"));
     put_header(r, "x-accel-buffering", STR("no"));
@@ -231,6 +299,7 @@ void respond_start_stream(struct request *r, h2o_generator_t *generator)
 
 void respond_start_upgrade(struct request *r)
 {
+    begin_answer(r);
     put_common(r, 101, NULL);
     count(r, 101);
 }

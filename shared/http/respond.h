@@ -2,7 +2,8 @@
  *
  * respond: the only way to answer. Adds what every answer carries: request id, CORS, traceparent,
  * lengths, no caching unless said; HEAD gets the head alone. On the loop's thread; each request is
- * answered once (a second answer aborts: our own bug).
+ * answered once (a second answer aborts: our own bug). An answer may leave a round trip to Redis
+ * later than it is given: then it waits for the request's nonce (respond.c).
  */
 #ifndef PARLEY_HTTP_RESPOND_H
 #define PARLEY_HTTP_RESPOND_H
@@ -33,9 +34,12 @@ void respond_error(struct request *r, enum err error, const char *detail);
  * `retry_after_s` becomes a header when it is not 0. */
 void respond_error_more(struct request *r, enum err error, const char *detail, const char *members,
                         unsigned retry_after_s);
+/* Answers with an error, instead of an answer that is held for its nonce, if there is one. */
+void respond_instead(struct request *r, enum err error);
 void respond_header(struct request *r, const char *name, struct str value);
 
-/* Starts a streamed answer (SSE); the caller then uses h2o_send on r->h2o with `generator`. */
+/* Starts a streamed answer (SSE), the request's nonce is used up by then; the caller then uses
+ * h2o_send on r->h2o with `generator`. */
 void respond_start_stream(struct request *r, h2o_generator_t *generator);
 /* Counts the request and puts what every answer carries; the caller then lets libh2o write 101
  * Switching Protocols (websocket.c). */

@@ -7,6 +7,8 @@
  * still sending. A second descriptor keeps it open while we read on and drop what comes. */
 #include "shared/http/server.h"
 
+#include "shared/http/authenticate.h"
+#include "shared/http/failures.h"
 #include "shared/http/peer.h"
 #include "shared/http/router.h"
 #include "shared/http/websocket.h"
@@ -113,13 +115,15 @@ static void send_problem(h2o_ostream_t *self, h2o_req_t *h2o, h2o_iovec_t *bufs,
 }
 
 /* The route that the request would have had; NULL when libh2o did not get so far. */
-static const struct route *route_of(const struct server *server, const h2o_req_t *h2o)
+static const struct route *route_of(const struct server *server, const h2o_req_t *h2o,
+                                    struct str *ret_query)
 {
     const char *allow;
-    struct str path, query;
+    struct str path;
+    *ret_query = (struct str){NULL, 0};
     if (h2o->input.path.base == NULL || h2o->input.method.base == NULL)
         return NULL;
-    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, &query);
+    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, ret_query);
     return router_find(server->router, (struct str){h2o->input.method.base, h2o->input.method.len},
                        path, &allow);
 }
@@ -139,7 +143,10 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
                                             H2O_STRLIT("text/plain; charset=utf-8"));
     if (h2o->res.status >= 400 && !is_ours) {
         struct server *server = ((struct problem_filter *)self)->server;
-        const struct route *route = route_of(server, h2o);
+        struct str query;
+        const struct route *route = route_of(server, h2o, &query);
+        if (route != NULL && route->roles != ROLES_NONE)
+            authenticate_use_up(server, h2o, query);
         const struct err_info *info = err_info(err_of_status(h2o->res.status, route));
         const char *error = route != NULL && route->tells_error ? info->text : NULL;
         struct problem_ostream *problem =
@@ -234,7 +241,9 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     *server = (struct server){.loop = loop, .config = config, .turn = turn, .metrics = metrics};
     snprintf(server->node_id, sizeof server->node_id, "%s", node_id);
     server->router = router_create(tables);
-    server->blocks = blocks_create();
+    server->failures = failures_create();
+    if (config->accounts != NULL)
+        server->accounts_seen = account_book_current(config->accounts);
     server->accept_again.on_expire = on_accept_again;
     buf_init(&server->scratch, SCRATCH_MAX);
     h2o_config_init(&server->h2o_config);
@@ -278,7 +287,7 @@ void server_drain(struct server *server)
 void server_fini(struct server *server)
 {
     router_destroy(server->router);
-    blocks_destroy(server->blocks);
+    failures_destroy(server->failures);
     buf_fini(&server->scratch);
     /* Connections, context and loop of libh2o 2.2 go with the process. */
 }

@@ -17,13 +17,13 @@ struct request;
 struct route;
 struct router;
 struct services;
-struct blocks;
+struct failures;
 struct oidc;
 struct websocket;
 
 /* What all threads of a process share; read-only while they run, except where noted. */
 struct server_config {
-    struct account_book *accounts;
+    struct account_book *accounts; /* NULL: there are none, and no routes with roles */
     bool is_sha1_allowed;
     const char *cors_origins;    /* "*" or a comma list */
     const char *trusted_proxies; /* comma list of addresses or CIDR blocks */
@@ -39,7 +39,7 @@ struct server {
     struct turn *turn;
     struct metrics *metrics;
     struct router *router;
-    struct blocks *blocks; /* addresses with too many failed logins */
+    struct failures *failures; /* logins that failed */
     struct token_key token_key;
     bool has_token_key;
     struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
@@ -57,6 +57,8 @@ struct server {
     unsigned linger_n; /* closed connections whose unread bytes are still taken */
     size_t open_n;     /* requests and WebSockets between start and gone */
     struct websocket *websockets;
+    struct request *requests;             /* that have an account */
+    const struct accounts *accounts_seen; /* the generation that these were last compared with */
 };
 
 /* All is borrowed but `node_id`. `tables` ends with NULL, each table with a NULL path. The caller

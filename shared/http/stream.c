@@ -7,6 +7,7 @@
 #include "shared/http/stream.h"
 
 #include "shared/base/log.h"
+#include "shared/http/rights.h"
 
 enum { COMMENT_EVERY_MS = 15000 };
 
@@ -76,6 +77,12 @@ static void on_comment(struct deadline *deadline)
     }
 }
 
+static void on_right_over(struct deadline *deadline)
+{
+    struct stream *s = H2O_STRUCT_FROM_MEMBER(struct stream, right, deadline);
+    rights_end(s->r, ERR_TOKEN_EXPIRED);
+}
+
 void stream_put(struct stream *s, const char *event, struct str id, struct str data)
 {
     if (stream_is_over(s))
@@ -111,14 +118,40 @@ void stream_init(struct stream *s, struct request *r, enum stream_form form, siz
                          .r = r,
                          .form = form,
                          .comment = {.on_expire = on_comment},
+                         .right = {.on_expire = on_right_over},
                          .out = {.max = max_bytes},
                          .sending = {.max = max_bytes}};
+}
+
+void stream_revoke(struct stream *s)
+{
+    struct request *r = s->r;
+    const struct err_info *info = err_info(r->revoked);
+    struct buf data;
+    buf_init(&data, 1024);
+    buf_printf(&data, "{\"status\":%d,\"code\":\"%s\",\"detail\":", info->status, info->code);
+    buf_put_json(&data, str_of(info->text));
+    buf_lit(&data, ",\"error\":");
+    buf_put_json(&data, str_of(info->text));
+    buf_lit(&data, ",\"retry_after\":0,\"instance\":");
+    buf_put_json(&data, r->id);
+    buf_put_char(&data, '}');
+    if (!stream_is_over(s)) {
+        stream_put(s, "error", STR(""), buf_str(&data));
+        stream_end(s);
+    }
+    buf_fini(&data);
 }
 
 void stream_start(struct stream *s)
 {
     respond_start_stream(s->r, &s->generator);
     s->is_started = true;
+    s->r->stream = s;
+    bool is_revoked = s->r->revoked != ERR_OK;
+    if (is_revoked || s->r->expires_s > 0)
+        loop_set_deadline(s->r->server->loop, &s->right,
+                          is_revoked ? 0 : rights_left_ms(s->r->expires_s));
     loop_set_deadline(s->r->server->loop, &s->comment, COMMENT_EVERY_MS);
     put_text(s, STR(": here\n\n"));
     stream_flush(s);
@@ -128,6 +161,7 @@ void stream_end(struct stream *s)
 {
     s->is_ending = true;
     loop_cancel_deadline(s->r->server->loop, &s->comment);
+    loop_cancel_deadline(s->r->server->loop, &s->right);
     stream_flush(s);
 }
 
@@ -136,6 +170,8 @@ void stream_fini(struct stream *s)
     if (s->r == NULL)
         return;
     loop_cancel_deadline(s->r->server->loop, &s->comment);
+    loop_cancel_deadline(s->r->server->loop, &s->right);
+    s->r->stream = NULL;
     buf_fini(&s->out);
     buf_fini(&s->sending);
     s->is_ended = true;

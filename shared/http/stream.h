@@ -26,8 +26,8 @@ struct stream {
     enum stream_form form;
     /* All that was put is written. Not called from inside stream_flush; NULL for nothing. */
     void (*on_idle)(struct stream *stream);
-    struct deadline comment;
-    struct buf out, sending; /* to be sent; being sent */
+    struct deadline comment, right; /* right: the end of its owner's */
+    struct buf out, sending;        /* to be sent; being sent */
     bool is_started, is_sending, is_cut, is_ending, is_ended;
 };
 
@@ -46,6 +46,8 @@ void stream_put_buf(struct stream *stream, const char *event, struct str id,
                     const struct buf *data);
 /* Sends what was put, as soon as the write before is done. */
 void stream_flush(struct stream *stream);
+/* Says why the request's right has ended (rights.h) and ends. */
+void stream_revoke(struct stream *stream);
 /* Sends what was put and ends the answer behind it. */
 void stream_end(struct stream *stream);
 

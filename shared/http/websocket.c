@@ -17,6 +17,7 @@
 #include "shared/http/websocket.h"
 
 #include "shared/http/respond.h"
+#include "shared/http/rights.h"
 #include "shared/http/websocket_handshake.h"
 
 #include <h2o/http1.h>
@@ -43,6 +44,8 @@ struct websocket {
     enum state state;
     h2o_socket_t *socket; /* NULL while UPGRADING */
     wslay_event_context_ptr wslay;
+    const struct account *account;   /* NULL: of a provider's token */
+    struct deadline expiry;          /* of its token */
     struct deadline pump_soon, look; /* look: for signs of life, or for the end of a close */
     struct buf sending;
     unsigned code; /* why we close it; 0: we do not */
@@ -72,6 +75,7 @@ static void gone(struct websocket *ws)
     ws->state = LINGERING; /* on_closed may still send, in vain */
     loop_cancel_deadline(server->loop, &ws->pump_soon);
     loop_cancel_deadline(server->loop, &ws->look);
+    loop_cancel_deadline(server->loop, &ws->expiry);
     if (ws->previous != NULL)
         ws->previous->next = ws->next;
     else
@@ -305,6 +309,24 @@ void websocket_close_all(struct server *server)
         websocket_close(ws, WEBSOCKET_GOING_AWAY, "This node shuts down.");
 }
 
+static void close_revoked(struct websocket *ws)
+{
+    websocket_close(ws, WEBSOCKET_POLICY, err_info(ERR_REVOKED)->text);
+}
+
+void websocket_close_revoked(struct server *server, const struct accounts *accounts)
+{
+    for (struct websocket *ws = server->websockets; ws != NULL; ws = ws->next)
+        if (ws->account != NULL && !account_keeps_right(accounts, ws->account))
+            close_revoked(ws);
+}
+
+static void on_expiry(struct deadline *deadline)
+{
+    websocket_close(H2O_STRUCT_FROM_MEMBER(struct websocket, expiry, deadline), WEBSOCKET_POLICY,
+                    err_info(ERR_TOKEN_EXPIRED)->text);
+}
+
 /* --- accepting ---------------------------------------------------------------------------- */
 
 static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
@@ -348,6 +370,8 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
     *ws = (struct websocket){.server = r->server,
                              .events = events,
                              .arg = arg,
+                             .account = r->identity == NULL ? r->account : NULL,
+                             .expiry.on_expire = on_expiry,
                              .pump_soon.on_expire = on_pump_soon,
                              .look.on_expire = on_look,
                              .sending.max = WRITE_MAX,
@@ -362,5 +386,9 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
     handshake_put_accept(r, key);
     respond_start_upgrade(r);
     h2o_http1_upgrade(r->h2o, NULL, 0, on_upgraded, ws);
+    if (r->expires_s > 0)
+        loop_set_deadline(r->server->loop, &ws->expiry, rights_left_ms(r->expires_s));
+    if (r->revoked != ERR_OK)
+        close_revoked(ws);
     return ws;
 }

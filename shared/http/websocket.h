@@ -11,7 +11,8 @@
  *
  * One per connection, made on an HTTP/1.1 request, used on the loop's thread only. It has memory of
  * its own: the request is gone soon after the upgrade, so `arg` must not be in the request's
- * memory. The server's drain waits until it is gone.
+ * memory. The server's drain waits until it is gone. It is closed with WEBSOCKET_POLICY when its
+ * account loses the right or its token's time is over (rights.h).
  */
 #ifndef PARLEY_HTTP_WEBSOCKET_H
 #define PARLEY_HTTP_WEBSOCKET_H
@@ -65,6 +66,8 @@ bool websocket_send(struct websocket *websocket, struct str text);
 /* Closes it, behind the messages that were sent before; `reason` has at most WEBSOCKET_REASON_MAX
  * bytes. on_closed comes later. The first call counts. */
 void websocket_close(struct websocket *websocket, unsigned code, const char *reason);
+/* Closes those whose account does not keep its right, with WEBSOCKET_POLICY. */
+void websocket_close_revoked(struct server *server, const struct accounts *accounts);
 /* Closes every socket of the server with WEBSOCKET_GOING_AWAY. */
 void websocket_close_all(struct server *server);
 

@@ -272,10 +272,8 @@ void turn_begin_plain(struct turn *turn, struct turn_call *call, enum turn_lane 
     begin(turn, call, lane, verb);
 }
 
-void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb,
-                const struct nonce_id *nonce)
+static void put_nonce(struct turn *turn, const struct nonce_id *nonce)
 {
-    turn_begin_plain(turn, call, lane, verb);
     if (nonce == NULL || !nonce->is_set) {
         turn_put(turn, STR("0"));
         return;
@@ -286,6 +284,13 @@ void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, 
     turn_put(turn, (struct str){digits, (size_t)n});
 }
 
+void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb,
+                const struct nonce_id *nonce)
+{
+    turn_begin_plain(turn, call, lane, verb);
+    put_nonce(turn, nonce);
+}
+
 void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb)
 {
     struct turn_call *call = calloc(1, sizeof *call);
@@ -293,6 +298,13 @@ void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb)
         abort();
     call->is_own = true;
     begin(turn, call, lane, verb);
+}
+
+void turn_forget_nonce(struct turn *turn, const struct nonce_id *nonce)
+{
+    turn_begin_forget(turn, LANE_FIRST, STR("nonce"));
+    put_nonce(turn, nonce);
+    turn_end(turn);
 }
 
 void turn_put(struct turn *turn, struct str argument)

@@ -72,6 +72,8 @@ void turn_begin_plain(struct turn *turn, struct turn_call *call, enum turn_lane 
                       struct str verb);
 /* A verb whose reply nobody needs; without a nonce argument. */
 void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb);
+/* Uses up a nonce for a request that is answered without waiting for that. */
+void turn_forget_nonce(struct turn *turn, const struct nonce_id *nonce);
 /* At most TURN_ARGS_MAX a verb; copied. */
 void turn_put(struct turn *turn, struct str argument);
 void turn_put_u64(struct turn *turn, uint64_t argument);

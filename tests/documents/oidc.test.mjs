@@ -17,6 +17,7 @@ import {
   writeAccounts,
 } from '../support/harness.mjs';
 import { forge, startProvider } from '../support/oidc.mjs';
+import { openWatch } from '../support/websocket.mjs';
 
 // Failures count per address, so each comes from an address of its own.
 let lastHost = 1;
@@ -105,6 +106,22 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
     for (const sub of ['', 'a b', 'a\nb', 'a\u007fb', 'x'.repeat(129), 7, null, undefined]) {
       assertRefused(await me(cluster, first.sign({ sub })));
     }
+  });
+
+  test('a token that has expired says so, and ends its socket', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const response = await me(cluster, first.sign({ exp: now - 61 }), { localAddress: newAddress() });
+    assertRefused(response);
+    assert.match(response.json.detail, /expired/);
+    assert.match(response.headers['www-authenticate'], /error="invalid_token"/);
+    for (const exp of [now + 2, now - 56]) {
+      const socket = await openWatch(`${cluster.nodes[0].url}/ws/indexing?token=${first.sign({ exp, iat: now - 100 })}`);
+      assert.equal((await socket.next()).type, 'connected');
+      assert.equal(await socket.closed(), 1008);
+    }
+    const endless = await openWatch(`${cluster.nodes[1].url}/ws/indexing?token=${first.sign({ exp: 1e300 })}`);
+    assert.equal((await endless.next()).type, 'connected');
+    await endless.close();
   });
 
   test('an unsigned token is refused', async () => {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_peer.c - lists of trusted proxies and X-Forwarded-For: the input is a list, a NUL, and up to
- * two headers. Whatever they hold, the address found is the peer's or one that can be blocked and
- * found. */
+ * two headers. Whatever they hold, the address found is the peer's or one that has a
+ * network. */
 #include "shared/http/peer.h"
 
 #include <arpa/inet.h>
@@ -36,15 +36,12 @@ static void look_up(struct str *headers, unsigned n)
     struct str address = peer_address(&r);
     if (address.n == 0 || address.n >= PEER_TEXT_MAX)
         abort();
-    struct blocks *blocks = blocks_create();
-    struct buf name;
-    buf_init(&name, PEER_TEXT_MAX * 3);
-    buf_put_name(&name, address);
-    blocks_add(blocks, buf_str(&name), 1000, 500);
-    if (blocks_left_ms(blocks, &r, 1000) != 500)
+    struct buf network;
+    buf_init(&network, PEER_TEXT_MAX);
+    peer_put_network(&network, address);
+    if (network.n == 0 || network.is_over)
         abort();
-    buf_fini(&name);
-    blocks_destroy(blocks);
+    buf_fini(&network);
     h2o_mem_clear_pool(&h2o.pool);
 }
 

@@ -13,11 +13,16 @@
 enum { NOW = 1742864523, HOUR = 3600, TEXT_BYTES = 16 << 10 };
 
 #define HEADER "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"
-#define PAYLOAD                                                                                    \
-    "{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\",\"iat\":1742864523,"                 \
-    "\"nbf\":1742864523,\"exp\":1742868123}"
+#define GEN ",\"gen\":\"0123456789abcdef\""
+#define TIMES "\"iat\":1742864523,\"nbf\":1742864523,\"exp\":1742868123}"
+#define PAYLOAD "{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\"" GEN "," TIMES
 
 static struct token_key key;
+
+static const struct account user_1 = {.name = STR("User_1"),
+                                      .name_json = STR("\"User_1\""),
+                                      .secret = STR("a secret"),
+                                      .role = ROLE_USER};
 
 static int read_key(void **state)
 {
@@ -63,7 +68,7 @@ static enum err verify_at(struct str token, uint64_t now_s)
 {
     struct token_claims claims;
     memset(&claims, 'x', sizeof claims);
-    enum err error = token_verify(&key, token, now_s, &claims);
+    enum err error = token_read(&key, token, now_s, &claims);
     if (error != ERR_OK)
         for (size_t i = 0; i < sizeof claims; i++)
             assert_int_equal(((char *)&claims)[i], 'x');
@@ -78,15 +83,25 @@ static enum err verify(struct str token)
 static void issue(struct buf *b)
 {
     buf_init(b, TEXT_BYTES);
-    token_issue(b, &key, STR("User_1"), ROLE_USER, NOW, HOUR);
+    token_issue(b, &key, &user_1, NOW, HOUR);
     assert_false(b->is_over);
 }
 
 static void an_issued_token_is_the_plain_jwt_that_others_would_make(void **state)
 {
+    static const char text[] = "generation of a secret\0User_1 a secret";
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    unsigned mac_n;
+    char hex[17], payload[512];
     struct buf b;
     issue(&b);
-    assert_true(str_eq(buf_str(&b), forge(HEADER, STR(PAYLOAD))));
+    assert_non_null(HMAC(EVP_sha256(), key.bytes, sizeof key.bytes, (const unsigned char *)text,
+                         sizeof text - 1, mac, &mac_n));
+    str_hex(mac, 8, hex);
+    int n = snprintf(
+        payload, sizeof payload,
+        "{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\",\"gen\":\"%s\"," TIMES, hex);
+    assert_true(str_eq(buf_str(&b), forge(HEADER, (struct str){payload, (size_t)n})));
     buf_fini(&b);
 }
 
@@ -97,16 +112,23 @@ static void an_issued_token_gives_its_claims_back(void **state)
     for (size_t n = 1; n <= TOKEN_SUB_MAX_BYTES; n++) {
         char name[TOKEN_SUB_MAX_BYTES];
         memset(name, '"', n);
-        enum role role = (enum role)(n % ROLE_NR);
+        struct account account = user_1;
+        struct buf json;
+        account.role = (enum role)(n % ROLE_NR);
+        account.name = (struct str){name, n};
+        buf_init(&json, 1024);
+        buf_put_json(&json, account.name);
+        account.name_json = buf_str(&json);
         buf_init(&b, TOKEN_MAX_BYTES);
         buf_lit(&b, "Bearer ");
-        token_issue(&b, &key, (struct str){name, n}, role, NOW, HOUR);
+        token_issue(&b, &key, &account, NOW, HOUR);
         assert_true(!b.is_over && b.n < 1536);
-        assert_int_equal(token_verify(&key, (struct str){b.at + 7, b.n - 7}, NOW, &claims), ERR_OK);
+        assert_int_equal(token_read(&key, (struct str){b.at + 7, b.n - 7}, NOW, &claims), ERR_OK);
         assert_true(str_eq(token_sub(&claims), (struct str){name, n}));
-        assert_int_equal(claims.role, role);
+        assert_int_equal(claims.role, account.role);
         assert_int_equal(claims.expires_s, NOW + HOUR);
         buf_fini(&b);
+        buf_fini(&json);
     }
 }
 
@@ -115,7 +137,7 @@ static void a_buffer_too_small_for_a_token_is_over(void **state)
     struct buf b;
     for (size_t max = 0; max < 200; max++) {
         buf_init(&b, max);
-        token_issue(&b, &key, STR("User_1"), ROLE_USER, NOW, HOUR);
+        token_issue(&b, &key, &user_1, NOW, HOUR);
         assert_true(b.is_over);
         buf_fini(&b);
     }
@@ -128,8 +150,8 @@ static void a_token_lives_from_nbf_to_exp_give_or_take_a_minute(void **state)
     assert_int_equal(verify_at(buf_str(&b), NOW - TOKEN_SKEW_S - 1), ERR_UNAUTHORIZED);
     assert_int_equal(verify_at(buf_str(&b), NOW - TOKEN_SKEW_S), ERR_OK);
     assert_int_equal(verify_at(buf_str(&b), NOW + HOUR + TOKEN_SKEW_S - 1), ERR_OK);
-    assert_int_equal(verify_at(buf_str(&b), NOW + HOUR + TOKEN_SKEW_S), ERR_UNAUTHORIZED);
-    assert_int_equal(verify_at(buf_str(&b), UINT64_MAX - TOKEN_SKEW_S), ERR_UNAUTHORIZED);
+    assert_int_equal(verify_at(buf_str(&b), NOW + HOUR + TOKEN_SKEW_S), ERR_TOKEN_EXPIRED);
+    assert_int_equal(verify_at(buf_str(&b), UINT64_MAX - TOKEN_SKEW_S), ERR_TOKEN_EXPIRED);
     buf_fini(&b);
 }
 
@@ -175,7 +197,7 @@ static void another_key_is_refused(void **state)
     struct buf b;
     issue(&b);
     other.bytes[31] ^= 1;
-    assert_int_equal(token_verify(&other, buf_str(&b), NOW, &claims), ERR_UNAUTHORIZED);
+    assert_int_equal(token_read(&other, buf_str(&b), NOW, &claims), ERR_UNAUTHORIZED);
     buf_fini(&b);
 }
 
@@ -216,7 +238,7 @@ static void alg_none_without_a_signature_is_refused(void **state)
 static void claims_that_are_missing_wrong_or_foreign_are_refused_under_the_right_mac(void **state)
 {
 #define REST ",\"nbf\":1742864523,\"exp\":1742868123}"
-#define WHO "{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\""
+#define WHO "{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\"" GEN
     static const struct str payloads[] = {
         STR(""),
         STR("{}"),
@@ -225,17 +247,17 @@ static void claims_that_are_missing_wrong_or_foreign_are_refused_under_the_right
         STR("\"x\""),
         STR(PAYLOAD "x"),
         STR(PAYLOAD "\0"),
-        STR("{\"sub\":\"User_1\",\"role\":\"user\"" REST),
-        STR("{\"iss\":\"Parley\",\"sub\":\"User_1\",\"role\":\"user\"" REST),
-        STR("{\"iss\":[\"parley\"],\"sub\":\"User_1\",\"role\":\"user\"" REST),
-        STR("{\"iss\":\"parley\",\"role\":\"user\"" REST),
-        STR("{\"iss\":\"parley\",\"sub\":\"\",\"role\":\"user\"" REST),
-        STR("{\"iss\":\"parley\",\"sub\":7,\"role\":\"user\"" REST),
-        STR("{\"iss\":\"parley\",\"sub\":\"a\\u0000b\",\"role\":\"user\"" REST),
-        STR("{\"iss\":\"parley\",\"sub\":\"\xff\",\"role\":\"user\"" REST),
-        STR("{\"iss\":\"parley\",\"sub\":\"User_1\"" REST),
-        STR("{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"root\"" REST),
-        STR("{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":1" REST),
+        STR("{\"sub\":\"User_1\",\"role\":\"user\"" GEN REST),
+        STR("{\"iss\":\"Parley\",\"sub\":\"User_1\",\"role\":\"user\"" GEN REST),
+        STR("{\"iss\":[\"parley\"],\"sub\":\"User_1\",\"role\":\"user\"" GEN REST),
+        STR("{\"iss\":\"parley\",\"role\":\"user\"" GEN REST),
+        STR("{\"iss\":\"parley\",\"sub\":\"\",\"role\":\"user\"" GEN REST),
+        STR("{\"iss\":\"parley\",\"sub\":7,\"role\":\"user\"" GEN REST),
+        STR("{\"iss\":\"parley\",\"sub\":\"a\\u0000b\",\"role\":\"user\"" GEN REST),
+        STR("{\"iss\":\"parley\",\"sub\":\"\xff\",\"role\":\"user\"" GEN REST),
+        STR("{\"iss\":\"parley\",\"sub\":\"User_1\"" GEN REST),
+        STR("{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"root\"" GEN REST),
+        STR("{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":1" GEN REST),
         STR(WHO ",\"nbf\":1742864523}"),
         STR(WHO ",\"exp\":1742868123}"),
         STR(WHO ",\"nbf\":1742864523,\"exp\":\"1742868123\"}"),
@@ -245,20 +267,64 @@ static void claims_that_are_missing_wrong_or_foreign_are_refused_under_the_right
         STR(WHO ",\"nbf\":-1,\"exp\":1742868123}"),
         STR(WHO ",\"nbf\":1742864523,\"exp\":9223372036854775807}"),
         STR(WHO ",\"nbf\":1742864523,\"exp\":99999999999999999999}"),
-        STR(WHO ",\"nbf\":1742864523,\"exp\":1742864463}"),
+        STR("{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\"" REST),
+        STR("{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\",\"gen\":7" REST),
+        STR("{\"iss\":\"parley\",\"sub\":\"User_1\",\"role\":\"user\",\"gen\":\"012345678\"" REST),
         STR(WHO ",\"nbf\":1742864584,\"exp\":1742868123}"),
     };
     assert_int_equal(verify(forge(HEADER, STR(WHO REST))), ERR_OK);
     for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++)
         assert_int_equal(verify(forge(HEADER, payloads[i])), ERR_UNAUTHORIZED);
+    assert_int_equal(verify(forge(HEADER, STR(WHO ",\"nbf\":1742864523,\"exp\":1742864463}"))),
+                     ERR_TOKEN_EXPIRED);
+}
+
+/* The account that a token stands for in a file of accounts, or why there is none. */
+static enum err find(const char *yaml, struct str token, uint64_t now_s)
+{
+    char reason[ACCOUNTS_REASON_BYTES];
+    struct accounts *accounts;
+    const struct account *account = NULL;
+    uint64_t expires_s = 0;
+    if (!accounts_parse(str_of(yaml), reason, sizeof reason, &accounts))
+        fail_msg("%s", reason);
+    enum err error = token_verify(&key, accounts, token, now_s, &account, &expires_s);
+    assert_true((error == ERR_OK) == (account != NULL));
+    assert_int_equal(expires_s, error == ERR_OK ? NOW + HOUR : 0);
+    if (account != NULL)
+        assert_true(str_eq(account->name, STR("User_1")));
+    accounts_destroy(accounts);
+    return error;
+}
+
+static void a_token_ends_with_its_accounts_secret_and_role(void **state)
+{
+    struct buf b;
+    issue(&b);
+    struct str token = buf_str(&b);
+    const char *same = "accounts: {User_1: {secret: 'a secret', role: user, weight: 3}}";
+    assert_int_equal(find(same, token, NOW), ERR_OK);
+    assert_int_equal(find(same, token, NOW + HOUR + TOKEN_SKEW_S), ERR_TOKEN_EXPIRED);
+    assert_int_equal(find(same, (struct str){token.at, token.n - 1}, NOW), ERR_UNAUTHORIZED);
+    static const char *const others[] = {"accounts: {User_1: {secret: 'another', role: user}}",
+                                         "accounts: {User_1: {secret: 'a secret ', role: user}}",
+                                         "accounts: {User_1: {secret: 'a secret', role: frontend}}",
+                                         "accounts: {User_2: {secret: 'a secret', role: user}}"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(find(others[i], token, NOW), ERR_REVOKED);
+        /* Whose time is over hears that, whatever became of the account. */
+        assert_int_equal(find(others[i], token, NOW + 2 * HOUR), ERR_TOKEN_EXPIRED);
+    }
+    buf_fini(&b);
 }
 
 static void a_sub_past_128_bytes_is_refused(void **state)
 {
     char payload[TEXT_BYTES];
     for (int n = 127; n <= 300; n++) {
-        int total = snprintf(payload, sizeof payload,
-                             "{\"iss\":\"parley\",\"sub\":\"%0*d\",\"role\":\"user\"" REST, n, 7);
+        int total =
+            snprintf(payload, sizeof payload,
+                     "{\"iss\":\"parley\",\"sub\":\"%0*d\",\"role\":\"user\"" GEN REST, n, 7);
         assert_int_equal(verify(forge(HEADER, (struct str){payload, (size_t)total})),
                          n <= 128 ? ERR_OK : ERR_UNAUTHORIZED);
     }
@@ -338,6 +404,7 @@ int main(void)
         cmocka_unit_test(other_algorithms_and_headers_are_refused_under_the_right_mac),
         cmocka_unit_test(alg_none_without_a_signature_is_refused),
         cmocka_unit_test(claims_that_are_missing_wrong_or_foreign_are_refused_under_the_right_mac),
+        cmocka_unit_test(a_token_ends_with_its_accounts_secret_and_role),
         cmocka_unit_test(a_sub_past_128_bytes_is_refused),
         cmocka_unit_test(eight_kibibytes_is_the_limit),
         cmocka_unit_test(a_payload_spelt_otherwise_is_refused_under_the_right_mac),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * test_peer.c - shared/http/peer.h: whose address a request has, and for how long it is refused. */
+ * test_peer.c - shared/http/peer.h: whose address a request has, and which network that is. */
 #include "shared/http/peer.h"
 
 #include <arpa/inet.h>
@@ -12,8 +12,7 @@
 /* A request as libh2o would hand it over, from an address of the test's choice. */
 static const char *from;
 static struct server_config config;
-static struct loop loop;
-static struct server server = {.config = &config, .loop = &loop};
+static struct server server = {.config = &config};
 static h2o_conn_t conn;
 static h2o_req_t h2o;
 static struct request request;
@@ -185,46 +184,27 @@ static void a_list_is_checked_before_it_is_used(void **state)
     }
 }
 
-static uint64_t left_ms(struct blocks *blocks, const char *peer, uint64_t now_ms)
+static void a_network_is_what_one_party_surely_has(void **state)
 {
-    begin(peer, "");
-    uint64_t left = blocks_left_ms(blocks, &request, now_ms);
-    h2o_mem_clear_pool(&h2o.pool);
-    return left;
-}
-
-static void a_refused_address_is_refused_for_its_time(void **state)
-{
-    struct blocks *blocks = blocks_create();
-    assert_int_equal(left_ms(blocks, "192.0.2.1", 1000), 0);
-    blocks_add(blocks, STR("192.0.2.1"), 1000, 500);
-    blocks_add(blocks, STR("2001%3Adb8%3A%3A1"), 1000, 900);
-    assert_int_equal(left_ms(blocks, "192.0.2.1", 1100), 400);
-    assert_int_equal(left_ms(blocks, "2001:db8::1", 1100), 800);
-    assert_int_equal(left_ms(blocks, "192.0.2.2", 1100), 0);
-    blocks_add(blocks, STR("192.0.2.1"), 1200, 500);
-    assert_int_equal(left_ms(blocks, "192.0.2.1", 1200), 500);
-    assert_int_equal(left_ms(blocks, "192.0.2.1", 1700), 0);
-    assert_int_equal(left_ms(blocks, "2001:db8::1", 1899), 1);
-    blocks_destroy(blocks);
-    blocks_destroy(NULL);
-}
-
-/* Full, it forgets one, never grows, and the newest is always in it. */
-static void many_refused_addresses_are_bounded(void **state)
-{
-    struct blocks *blocks = blocks_create();
-    char name[32], last[32];
-    for (int i = 0; i < 5000; i++) {
-        snprintf(name, sizeof name, "10.0.%d.%d", i / 250, i % 250);
-        blocks_add(blocks, str_of(name), 1000 + (uint64_t)i, 100000);
-        memcpy(last, name, sizeof last);
-        assert_true(left_ms(blocks, last, 1000 + (uint64_t)i) > 0);
+    static const struct {
+        const char *address, *network;
+    } rows[] = {
+        {"192.0.2.1", "192.0.2.1"},
+        {"::ffff:192.0.2.1", "192.0.2.1"},
+        {"::FFFF:c000:201", "192.0.2.1"},
+        {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+        {"2001:DB8:1:2::9", "2001:db8:1:2::/64"},
+        {"2001:db8:1:3::9", "2001:db8:1:3::/64"},
+        {"::1", "::/64"},
+        {"unix", "unix"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf b;
+        buf_init(&b, PEER_TEXT_MAX);
+        peer_put_network(&b, str_of(rows[i].address));
+        assert_true(str_eq(buf_str(&b), str_of(rows[i].network)));
+        buf_fini(&b);
     }
-    char huge[400];
-    memset(huge, 'x', sizeof huge);
-    blocks_add(blocks, (struct str){huge, sizeof huge}, 7000, 100000);
-    blocks_destroy(blocks);
 }
 
 int main(void)
@@ -238,8 +218,7 @@ int main(void)
         cmocka_unit_test(a_port_behind_an_address_is_passed_over),
         cmocka_unit_test(blocks_hold_addresses_and_networks),
         cmocka_unit_test(a_list_is_checked_before_it_is_used),
-        cmocka_unit_test(a_refused_address_is_refused_for_its_time),
-        cmocka_unit_test(many_refused_addresses_are_bounded),
+        cmocka_unit_test(a_network_is_what_one_party_surely_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * rights.c - see rights.h. Accounts of former generations of the book live on until the process
+ * ends (accounts.h), so those that requests and sockets hold can be compared with the new ones. */
+#include "shared/http/rights.h"
+
+#include "shared/base/clock.h"
+#include "shared/http/stream.h"
+#include "shared/http/websocket.h"
+
+void rights_list(struct request *r)
+{
+    r->next = r->server->requests;
+    if (r->next != NULL)
+        r->next->previous = r;
+    r->server->requests = r;
+    r->is_listed = true;
+}
+
+void rights_unlist(struct request *r)
+{
+    if (!r->is_listed)
+        return;
+    *(r->previous == NULL ? &r->server->requests : &r->previous->next) = r->next;
+    if (r->next != NULL)
+        r->next->previous = r->previous;
+    r->is_listed = false;
+}
+
+void rights_end(struct request *r, enum err why)
+{
+    if (r->revoked == ERR_OK)
+        r->revoked = why;
+    if (r->is_answered && !r->is_stream)
+        return;
+    if (r->stream != NULL)
+        stream_revoke(r->stream);
+    if (r->on_left != NULL)
+        r->on_left(r, r->on_left_arg);
+}
+
+void rights_check(struct server *server)
+{
+    const struct accounts *accounts = account_book_current(server->config->accounts);
+    struct request *r, *next;
+    if (accounts == server->accounts_seen)
+        return;
+    server->accounts_seen = accounts;
+    websocket_close_revoked(server, accounts);
+    /* What is answered here is disposed of later, from the loop. */
+    for (r = server->requests; r != NULL; r = next) {
+        next = r->next;
+        if (r->identity == NULL && !account_keeps_right(accounts, r->account))
+            rights_end(r, ERR_REVOKED);
+    }
+}
+
+uint64_t rights_left_ms(uint64_t expires_s)
+{
+    uint64_t now_s = clock_wall_s();
+    if (now_s < expires_s)
+        return (expires_s - now_s) * 1000;
+    return now_s < expires_s + TOKEN_SKEW_S ? (expires_s + TOKEN_SKEW_S - now_s) * 1000 : 0;
+}
