@@ -69,6 +69,7 @@ end
 --- include lua/queue/reap.lua
 --- include lua/queue/sync.lua
 --- include lua/queue/supersede.lua
+--- include lua/queue/away.lua
 --- include lua/lookup/add.lua
 --- include lua/lookup/claim.lua
 --- include lua/lookup/match.lua
@@ -84,6 +85,7 @@ do
 --- include lua/queue/ask.lua
 --- include lua/queue/ask_leave.lua
 --- include lua/queue/sweep_asks.lua
+--- include lua/queue/engines.lua
 end
 --- include lua/operator/status.lua
 --- include lua/operator/list.lua

@@ -139,6 +139,29 @@ scripts('supersede', ({ cases }) => {
   ]);
 });
 
+scripts('away', ({ cases }) => {
+  const rest = `,"Models":"*","Reason":"busy"}`;
+  const seen = { engines: { 'E box': `${Date.now()} {}`, 'E bag': '5 {}' } };
+  const resting = (ms) => (found) => {
+    const [, at, until, more] = /^(\d+) \{"RestingUntilMs":(\d+)(.*)$/.exec(found) ?? [];
+    return ago()(at) && soon(ms)(until) && more === rest;
+  };
+  cases([
+    {
+      name: 'an engine that leaves: its poll ends, it is not listed, the others of its account are',
+      before: { ...seen, 'poll:E:box': 'n1 7' },
+      call: ['away', 0, 'E', 'box', 0, ''],
+      reply: 'ok',
+      events: ['supersede\nE\nbox\n7'],
+      after: { engines: { 'E bag': '5 {}' }, 'poll:E:box': null },
+    },
+    { name: 'its poll is on another node', before: { 'poll:E:box': 'n2 7' }, alive: ['n2'], call: ['away', 0, 'E', 'box', 0, ''], reply: 'ok', published: [['node:n2', 'supersede\nE\nbox\n7']], after: { 'poll:E:box': null } },
+    { name: 'one that nobody knows', call: ['away', 0, 'E', 'box', 0, ''], reply: 'ok' },
+    { name: 'an engine that rests is listed with the end of its rest', before: { ...seen, 'poll:E:box': 'n1 7' }, call: ['away', 0, 'E', 'box', 30_000, rest], reply: 'ok', events: ['supersede\nE\nbox\n7'], after: { engines: { 'E bag': '5 {}', 'E box': resting(30_000) }, 'poll:E:box': null } },
+    { name: 'one that rests and was forgotten', call: ['away', 0, 'E', 'box', 30_000, rest], reply: 'ok', after: { engines: { 'E box': resting(30_000) } } },
+  ]);
+});
+
 scripts('sync', ({ cases, test, shard }) => {
   const here = { nodes: zset({ n1: ago() }), node_info: { n1: '{}' } };
   cases([
