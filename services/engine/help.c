@@ -21,6 +21,15 @@ const struct config_option engine_options[] = {
      .metavar = "FILE",
      .help = "The file that holds the account's secret, alone; white space around it is ignored. "
              "Required."},
+    {.name = "start-seconds",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "10",
+     .min = 0,
+     .max = 600,
+     .help = "How long the nodes and the model's server may take to come up when the engine starts. "
+             "Make it longer where all of them start together. What answers and is wrong ends the "
+             "start at once."},
     {.name = "slots",
      .kind = CONFIG_NUMBER,
      .metavar = "N",
@@ -120,7 +129,8 @@ const struct config_option engine_options[] = {
      .help = "How log lines on standard error look."},
     {.name = "check-config",
      .kind = CONFIG_BOOL,
-     .help = "Checks the settings and files, prints what would run, and exits."},
+     .help = "Checks the settings and files, asks the nodes and the model's server once whether they "
+             "take them, prints what would run, and exits."},
     {.name = NULL}};
 
 void help_print(void)

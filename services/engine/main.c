@@ -5,6 +5,7 @@
  * library's builder, signals (as a descriptor) and timers. It starts to pull once the corpus was
  * read, so that no question is answered from half a library. */
 #include "services/commands.h"
+#include "services/engine/check.h"
 #include "services/engine/engine.h"
 #include "services/engine/help.h"
 
@@ -27,8 +28,6 @@ struct app {
     struct config config;
     struct engine engine;
     struct embedder *embedder;
-    struct slot **slots;
-    unsigned slot_n;
     struct lookup_worker *lookup;
     struct recommender *recommender;
     char *secret, *llm_key, *index_path;
@@ -183,8 +182,8 @@ static void start_pulling(void *context)
     if (app->stop_at_ms != 0)
         return;
     app->is_ready = true;
-    for (unsigned i = 0; i < app->slot_n; i++)
-        slot_start(app->slots[i]);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        slot_start(app->engine.slots[i]);
     if (app->lookup != NULL)
         lookup_start(app->lookup);
     if (app->recommender != NULL)
@@ -204,6 +203,7 @@ static void create_backend(struct app *app)
     }
     struct backend_openai_settings settings = {.base_url = llm,
                                                .model = config_text(config, "model"),
+                                               .models = config_text(config, "models"),
                                                .key = app->llm_key,
                                                .idle_timeout_s =
                                                    config_number(config, "llm-timeout")};
@@ -227,11 +227,12 @@ static void create_library(struct app *app)
     app->engine.library = library_create(&settings);
 }
 
-static bool create_all(struct app *app)
+static bool create_basics(struct app *app)
 {
     static const struct http_client_settings http = {.user_agent = "parley-engine/" PARLEY_VERSION};
     const struct config *config = &app->config;
     app->engine.client = http_client_create(&http);
+    rest_init(&app->engine.rest, &app->engine);
     app->engine.link = link_create(app->engine.client, config_text(config, "url"),
                                    config_text(config, "user"), app->secret);
     if (app->engine.link == NULL)
@@ -241,26 +242,49 @@ static bool create_all(struct app *app)
     app->engine.wait_s = config_number(config, "wait");
     app->engine.top_k = config_number(config, "top-k");
     create_backend(app);
-    app->slot_n = (unsigned)config_number(config, "slots");
-    app->slots = calloc(app->slot_n, sizeof(struct slot *));
-    if (app->slots == NULL)
+    return true;
+}
+
+/* All that works, once what it needs is known to be there. */
+static void create_workers(struct app *app)
+{
+    const struct config *config = &app->config;
+    app->engine.slot_n = (unsigned)config_number(config, "slots");
+    app->engine.slots = calloc(app->engine.slot_n, sizeof(struct slot *));
+    if (app->engine.slots == NULL)
         abort();
-    for (unsigned i = 0; i < app->slot_n; i++)
-        app->slots[i] = slot_create(&app->engine, i);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        app->engine.slots[i] = slot_create(&app->engine, i);
     app->recommender = recommender_create(&app->engine);
     if (config_text(config, "corpus") != NULL)
         app->lookup = lookup_create(&app->engine);
     create_library(app);
-    return true;
+}
+
+static enum check_result check_start(struct app *app)
+{
+    const struct config *config = &app->config;
+    struct check_settings settings = {
+        .engine = &app->engine,
+        .user = config_text(config, "user"),
+        .secret_file = config_text(config, "secret-file"),
+        .llm = llm_url(config),
+        .llm_key_file = config_text(config, "llm-key-file"),
+        .models = config_text(config, "models"),
+        .patience_s = app->signal_fd < 0 ? 0 : config_number(config, "start-seconds"),
+        .signal_fd = app->signal_fd,
+    };
+    return check_all(&settings);
 }
 
 static void destroy_all(struct app *app)
 {
     recommender_destroy(app->recommender);
     lookup_destroy(app->lookup);
-    for (unsigned i = 0; i < app->slot_n; i++)
-        slot_destroy(app->slots[i]);
-    free(app->slots);
+    rest_fini(&app->engine.rest);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        slot_destroy(app->engine.slots[i]);
+    free(app->engine.slots);
     backend_destroy(app->engine.backend);
     library_destroy(app->engine.library);
     embed_destroy(app->embedder);
@@ -294,8 +318,8 @@ static void stop(struct app *app, uint32_t signal_number)
     app->lookup = NULL;
     recommender_destroy(app->recommender);
     app->recommender = NULL;
-    for (unsigned i = 0; i < app->slot_n; i++)
-        slot_stop(app->slots[i]);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        slot_stop(app->engine.slots[i]);
 }
 
 /* The second step of stopping, see engine.h. */
@@ -303,12 +327,12 @@ static void give_back(struct app *app)
 {
     if (app->stop_at_ms == 0 || app->engine.may_give_back)
         return;
-    for (unsigned i = 0; i < app->slot_n; i++)
-        if (slot_is_polling(app->slots[i]))
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        if (slot_is_polling(app->engine.slots[i]))
             return;
     app->engine.may_give_back = true;
-    for (unsigned i = 0; i < app->slot_n; i++)
-        slot_give_back(app->slots[i]);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        slot_give_back(app->engine.slots[i]);
 }
 
 static void read_signals(struct app *app)
@@ -325,8 +349,8 @@ static void read_signals(struct app *app)
 static bool is_over(const struct app *app)
 {
     bool is_stopped = app->stop_at_ms != 0;
-    for (unsigned i = 0; i < app->slot_n && is_stopped; i++)
-        is_stopped = slot_is_stopped(app->slots[i]);
+    for (unsigned i = 0; i < app->engine.slot_n && is_stopped; i++)
+        is_stopped = slot_is_stopped(app->engine.slots[i]);
     return app->is_exiting || is_stopped ||
            (app->stop_at_ms != 0 && clock_mono_ms() >= app->stop_at_ms);
 }
@@ -382,16 +406,24 @@ int engine_main(int argc, char **argv)
     }
     if (!read_settings(&app))
         goto out;
+    if (!create_basics(&app))
+        goto out;
     if (config_number(&app.config, "check-config") != 0) {
-        print_settings(&app);
-        code = 0;
+        code = check_start(&app) == CHECK_GOOD ? 0 : 1;
+        if (code == 0)
+            print_settings(&app);
         goto out;
     }
     app.signal_fd = catch_signals();
-    if (app.signal_fd < 0 || !create_all(&app))
-        goto out;
-    run(&app);
-    code = 0;
+    switch (app.signal_fd < 0 ? CHECK_BAD : check_start(&app)) {
+    case CHECK_GOOD:
+        create_workers(&app);
+        run(&app);
+        code = 0;
+        break;
+    case CHECK_BAD: code = 1; break;
+    case CHECK_SIGNAL: code = 0; break;
+    }
 out:
     destroy_all(&app);
     return code;
