@@ -31,6 +31,7 @@ enum {
     END_POLL_WAIT_MS = 1500, /* how long the parked poll may take to end when we stop */
     AWAY_TIMEOUT_MS = 1500,
     AFTER_AWAY_MS = 50,
+    WORTH_TELLING_MS = 2000,
 };
 
 static void send_release(struct slot *slot);
@@ -170,6 +171,13 @@ void slot_rest(struct slot *slot)
 {
     if (slot->state == SLOT_POLLING && !slot->is_stopping)
         say_away(slot);
+}
+
+void slot_rest_with_claim(struct slot *slot, uint64_t after_ms)
+{
+    if (after_ms >= WORTH_TELLING_MS && slot->rest_told_ms != slot->engine->rest.until_ms)
+        say_away(slot);
+    slot_wait(slot, after_ms);
 }
 
 void slot_wake(struct slot *slot)

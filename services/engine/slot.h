@@ -66,6 +66,8 @@ void slot_end_work(struct slot *slot);
 void slot_end_claim(struct slot *slot);
 /* Forgets the claim and pulls the next after a pause; or stops. */
 void slot_go_idle(struct slot *slot, uint64_t after_ms);
+/* The same while the engine rests; the node is told when that is worth a request. */
+void slot_rest_with_claim(struct slot *slot, uint64_t after_ms);
 /* Another try of what the state does, after a pause. */
 void slot_wait(struct slot *slot, uint64_t after_ms);
 /* Gives the claim back: for another try, or as failed. */

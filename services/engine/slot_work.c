@@ -195,7 +195,7 @@ static void wait_for_model(struct slot *slot, const char *reason)
         now_ms + left_ms > slot->kept_until_ms)
         slot_release_unused(slot, reason);
     else
-        slot_wait(slot, left_ms + arc4random_uniform(KEPT_JITTER_MS));
+        slot_rest_with_claim(slot, left_ms + arc4random_uniform(KEPT_JITTER_MS));
 }
 
 static void on_generated(void *context, const struct completion_end *end)

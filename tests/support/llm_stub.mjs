@@ -6,7 +6,7 @@
 //   const llm = await startLlm();
 //   llm.behave({ text: 'Two words [1].', think: 'hm', stream: 'never' });
 //   … parley engine --llm ${llm.url} --model stub …
-//   llm.requests   // what came, in order: {path, body, headers, aborted}
+//   llm.requests   // what came, in order: {path, body, headers, aborted}; GET /v1/models is in llm.listings
 //   await llm.stop();
 //
 // How it answers chat completions, all optional:
@@ -40,6 +40,7 @@ class LlmStub {
     this.server = server;
     this.url = `http://127.0.0.1:${server.address().port}/v1`;
     this.requests = [];
+    this.listings = [];
     this.behave({});
   }
 
@@ -59,7 +60,7 @@ class LlmStub {
     for await (const chunk of request) chunks.push(chunk);
     const body = JSON.parse(Buffer.concat(chunks).toString() || 'null');
     const record = { path: request.url, headers: request.headers, body, aborted: false };
-    this.requests.push(record);
+    (request.url === '/v1/models' ? this.listings : this.requests).push(record);
     response.on('close', () => {
       record.aborted = !response.writableFinished;
     });
@@ -145,12 +146,12 @@ function sendJson(response, status, value, headers = {}) {
   response.end(JSON.stringify(value));
 }
 
-export async function startLlm() {
+export async function startLlm({ port = 0 } = {}) {
   let stub;
   const server = http.createServer((request, response) => {
     stub.handle(request, response).catch(() => response.destroy());
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   stub = new LlmStub(server);
   return stub;
