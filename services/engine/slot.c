@@ -154,8 +154,8 @@ static void say_away(struct slot *slot)
     if (slot->is_stopping) {
         buf_lit(&query, "&Leave=true");
     } else {
-        buf_printf(&query, "&Rest=%llu&Reason=",
-                   (unsigned long long)(rest_left_ms(rest) + 999) / 1000 + 1);
+        uint64_t rest_s = (rest_left_ms(rest) + 999) / 1000;
+        buf_printf(&query, "&Rest=%llu&Reason=", (unsigned long long)(rest_s > 0 ? rest_s : 1));
         buf_put_url_encoded(&query, str_of(rest->reason));
         slot->rest_told_ms = rest->until_ms;
     }
