@@ -68,8 +68,8 @@ static void take_next(struct request *r)
     if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
         op->poll.engine = store_name(r, engine);
     store_put_engine_info(info, op->models);
-    queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL, false,
-                     buf_str(info));
+    queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL,
+                     false, buf_str(info));
 }
 
 static void on_completed(struct request *r, enum err error, struct str reply)

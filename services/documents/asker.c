@@ -131,8 +131,9 @@ void refusal_of(const struct question_end *end, bool is_llm, struct refusal *ret
         if (end->eta_s > 0) {
             ret_refusal->retry_after_s =
                 end->eta_s < FULL_RETRY_MAX_S ? (unsigned)end->eta_s : FULL_RETRY_MAX_S;
-            snprintf(ret_refusal->detail, sizeof ret_refusal->detail,
-                     "Every engine rests, because its model's server is busy or away: retry later.");
+            snprintf(
+                ret_refusal->detail, sizeof ret_refusal->detail,
+                "Every engine rests, because its model's server is busy or away: retry later.");
         }
         break;
     case QUESTION_FULL: refuse_full(end, ret_refusal); break;

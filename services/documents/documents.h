@@ -39,8 +39,8 @@ struct documents_settings {
     const char *vectors;       /* "auto", "exact" or "set" */
     const char *public_collection;
     unsigned public_max_waiting; /* questions of all strangers that may wait for an engine */
-    uint64_t ask_ms;   /* how long a question may wait for its answer */
-    uint64_t agent_ms; /* how long a run of the agent may take */
+    uint64_t ask_ms;             /* how long a question may wait for its answer */
+    uint64_t agent_ms;           /* how long a run of the agent may take */
 };
 
 /* Uploads of this thread, in the order that they are stored. */

@@ -64,8 +64,8 @@ struct backend_ops {
                                 const struct completion_events *events, void *context);
     /* No callback runs any more. */
     void (*cancel)(struct completion *completion);
-    /* Asks whether the server is there and has the models (backend_start_check); NULL where there is nothing to
-     * ask. The callback runs once, later, unless it is cancelled. */
+    /* Asks whether the server is there and has the models (backend_start_check); NULL where there
+     * is nothing to ask. The callback runs once, later, unless it is cancelled. */
     struct backend_check *(*check)(struct backend *backend, backend_checked_callback callback,
                                    void *context);
     void (*check_cancel)(struct backend_check *check);

@@ -251,8 +251,7 @@ static void on_done(void *context, const struct http_response *response)
         set_reason(completion, "the model's server is not reachable or broke off",
                    str_of(response->reason));
     /* One that breaks off under a prompt may do so again: that is an attempt. */
-    finish(completion,
-           response->outcome == HTTP_UNREACHABLE ? COMPLETION_AWAY : COMPLETION_RETRY);
+    finish(completion, response->outcome == HTTP_UNREACHABLE ? COMPLETION_AWAY : COMPLETION_RETRY);
 }
 
 /* The header that joins the server's trace to the asker's; false when there is none that can be
@@ -315,8 +314,8 @@ static void openai_cancel(struct completion *completion)
     free_completion(completion);
 }
 
-static struct backend_check *openai_check(struct backend *backend, backend_checked_callback callback,
-                                          void *context)
+static struct backend_check *openai_check(struct backend *backend,
+                                          backend_checked_callback callback, void *context)
 {
     const struct openai *self = (const struct openai *)backend;
     struct openai_check_settings settings = {.client = self->client,

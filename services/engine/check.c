@@ -2,7 +2,8 @@
  * check.c - see check.h.
  *
  *   all at once: each node, the model's server --> good, or wrong: a line, the end
- *     ^                                         \-> away: again after a pause, while there is patience
+ *     ^                                         \-> away: again after a pause, while there is
+ * patience
  *     '------------------------------------------'
  */
 #include "services/engine/check.h"
@@ -51,7 +52,8 @@ static enum verdict judge_node(struct node_check *node, const struct link_reply 
     if (reply->verdict == LINK_OK && role != NULL)
         SAY("--user %s: that account has the role %s at %s, it must be engine", s->user, role, url);
     else if (reply->status == 401)
-        SAY("--secret-file %s: %s refuses the signature of --user %s: the account is unknown there or "
+        SAY("--secret-file %s: %s refuses the signature of --user %s: the account is unknown there "
+            "or "
             "has another secret",
             s->secret_file, url, s->user);
     else if (reply->status == 403)

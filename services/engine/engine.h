@@ -44,7 +44,8 @@ void slot_start(struct slot *slot);
 void slot_rest(struct slot *slot);
 /* Polls that rest held up may go on, or rest for another time. */
 void slot_wake(struct slot *slot);
-/* Takes nothing new: says that it leaves, which ends a parked poll. Work goes on until slot_give_back. */
+/* Takes nothing new: says that it leaves, which ends a parked poll. Work goes on until
+ * slot_give_back. */
 void slot_stop(struct slot *slot);
 bool slot_is_polling(const struct slot *slot);
 /* Gives back what is unfinished, once `may_give_back` is set. */

@@ -199,14 +199,14 @@ struct link_call *link_start(struct link *link, const struct link_request *reque
     struct buf url;
     if (call == NULL)
         abort();
-    *call = (struct link_call){.link = link,
-                               .node = request->is_probe
-                                           ? &link->nodes[request->home % link->node_n]
-                                           : pick_node(link, request->home),
-                               .callback = callback,
-                               .context = context,
-                               .started_ms = clock_mono_ms(),
-                               .is_probe = request->is_probe};
+    *call =
+        (struct link_call){.link = link,
+                           .node = request->is_probe ? &link->nodes[request->home % link->node_n]
+                                                     : pick_node(link, request->home),
+                           .callback = callback,
+                           .context = context,
+                           .started_ms = clock_mono_ms(),
+                           .is_probe = request->is_probe};
     buf_init(&url, URL_MAX_BYTES);
     buf_put(&url, str_of(call->node->url));
     buf_put(&url, str_of(request->path));

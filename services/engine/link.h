@@ -16,10 +16,10 @@ struct link;
 struct link_call;
 
 enum link_verdict {
-    LINK_OK,     /* 2xx, with a JSON body */
+    LINK_OK,         /* 2xx, with a JSON body */
     LINK_UNREADABLE, /* 2xx, and what should be JSON cannot be read: see `body` */
-    LINK_RETRY,  /* no answer, or one that may differ next time: 5xx, 429, 401, 403 */
-    LINK_REFUSED /* it will not differ: 400, 404, 409, 413 */
+    LINK_RETRY,      /* no answer, or one that may differ next time: 5xx, 429, 401, 403 */
+    LINK_REFUSED     /* it will not differ: 400, 404, 409, 413 */
 };
 
 /* Valid inside the callback only. */
@@ -41,8 +41,8 @@ struct link_request {
     struct str query; /* more parameters, encoded, or empty */
     struct str body;  /* JSON of a POST; `at == NULL`: a GET */
     uint64_t timeout_ms;
-    unsigned home;   /* which node to prefer, so that slots spread over them */
-    bool is_probe;   /* to that one, whatever is known of it; nothing is logged or learnt */
+    unsigned home; /* which node to prefer, so that slots spread over them */
+    bool is_probe; /* to that one, whatever is known of it; nothing is logged or learnt */
 };
 
 /* `urls` is a comma list. NULL, after a line on standard error, when one makes no sense. Borrows

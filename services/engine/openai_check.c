@@ -37,9 +37,8 @@ bool openai_lacks_model(const json_t *json, struct str model)
             return false;
         const json_t *alias;
         size_t k;
-        json_array_foreach(json_object_get(item, "aliases"), k, alias)
-            if (str_eq(json_str(alias), model))
-                return false;
+        json_array_foreach(json_object_get(item, "aliases"), k,
+                           alias) if (str_eq(json_str(alias), model)) return false;
     }
     return names > 0;
 }
@@ -97,8 +96,8 @@ static void read_list(struct backend_check *check, struct str body)
         put_names(&names, json);
         snprintf(reason, sizeof reason, "it has %.*s", STR_ARG(buf_str(&names)));
         buf_fini(&names);
-        checked = (struct backend_checked){
-            .health = BACKEND_NO_MODEL, .reason = reason, .model = name};
+        checked =
+            (struct backend_checked){.health = BACKEND_NO_MODEL, .reason = reason, .model = name};
     }
     json_decref(json);
     end(check, &checked);
@@ -141,11 +140,10 @@ struct backend_check *openai_check_start(const struct openai_check_settings *set
     struct backend_check *check = malloc(sizeof *check);
     if (check == NULL)
         abort();
-    *check = (struct backend_check){
-        .settings = *settings, .callback = callback, .context = context};
+    *check =
+        (struct backend_check){.settings = *settings, .callback = callback, .context = context};
     struct http_request request = {.timeout_ms = CHECK_MS, .body_max_bytes = LIST_MAX_BYTES};
-    check->call =
-        http_endpoint_get(settings->endpoint, settings->client, &request, &events, check);
+    check->call = http_endpoint_get(settings->endpoint, settings->client, &request, &events, check);
     return check;
 }
 

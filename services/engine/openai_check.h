@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * openai_check: asks a server of OpenAI's protocol for its list of models: is it there, does it take the
- * key, has it the models? A server without that list counts as good. Single thread, the engine's loop.
+ * openai_check: asks a server of OpenAI's protocol for its list of models: is it there, does it
+ * take the key, has it the models? A server without that list counts as good. Single thread, the
+ * engine's loop.
  */
 #ifndef PARLEY_ENGINE_OPENAI_CHECK_H
 #define PARLEY_ENGINE_OPENAI_CHECK_H
@@ -23,8 +24,8 @@ struct backend_check *openai_check_start(const struct openai_check_settings *set
                                          void *context) must_check;
 void openai_check_cancel(struct backend_check *check);
 
-/* Whether a list of models, as JSON, lacks that one. Lists that say nothing (none is in them, or the
- * server takes any name, as llama.cpp's does) lack none. Public for its test. */
+/* Whether a list of models, as JSON, lacks that one. Lists that say nothing (none is in them, or
+ * the server takes any name, as llama.cpp's does) lack none. Public for its test. */
 bool openai_lacks_model(const json_t *list, struct str model);
 
 #endif

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 
 enum {
-    EARLY_MS = 1000,        /* a poll with nothing that was shorter than this came back early */
+    EARLY_MS = 1000,         /* a poll with nothing that was shorter than this came back early */
     END_POLL_WAIT_MS = 1500, /* how long the parked poll may take to end when we stop */
     AWAY_TIMEOUT_MS = 1500,
     AFTER_AWAY_MS = 50,
@@ -142,8 +142,8 @@ static void on_polled(void *context, const struct link_reply *reply)
     }
 }
 
-/* Says that this slot leaves, or that it rests. A parked poll is ended so and not simply hung up on: a
- * claim that is on its way at that moment would be lost until its lease ends. */
+/* Says that this slot leaves, or that it rests. A parked poll is ended so and not simply hung up
+ * on: a claim that is on its way at that moment would be lost until its lease ends. */
 static void say_away(struct slot *slot)
 {
     const struct rest *rest = &slot->engine->rest;
@@ -288,7 +288,8 @@ static void send_release(struct slot *slot)
     buf_fini(&body);
 }
 
-/* A claim of which only the topic and the lease can be read would come back to every engine in turn. */
+/* A claim of which only the topic and the lease can be read would come back to every engine in
+ * turn. */
 void slot_fail_unreadable(struct slot *slot, const char *reason)
 {
     char why[sizeof slot->reason];

@@ -45,7 +45,8 @@ struct slot {
     bool release_retry, release_is_away; /* of the release: see release-claim */
     bool is_held_up;                     /* IDLE, until slot_wake */
     uint64_t rest_told_ms;               /* the end of the rest that its node was told of last */
-    uint64_t kept_until_ms; /* of the query at work: how long it may wait for the model; 0: not yet */
+    uint64_t
+        kept_until_ms; /* of the query at work: how long it may wait for the model; 0: not yet */
     unsigned tries;    /* of the back end, for the query at work */
     char reason[400];  /* of the release */
     char refusal[400]; /* why a query of the claim can never work; "" */

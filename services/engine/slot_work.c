@@ -170,8 +170,8 @@ static bool on_text(void *context, struct str think, struct str answer)
 }
 
 /* An answer that failed may have failed over the prompt. It is tried a few times, under the same
- * lease, before the claim goes to other engines. Once there is text, people have seen it: then it is a
- * new attempt. */
+ * lease, before the claim goes to other engines. Once there is text, people have seen it: then it
+ * is a new attempt. */
 static void try_again(struct slot *slot, const char *reason)
 {
     if (slot->is_stopping || draft_bytes(&slot->draft) > 0 || ++slot->tries >= MODEL_TRIES) {
@@ -184,8 +184,8 @@ static void try_again(struct slot *slot, const char *reason)
     slot_wait(slot, backoff_next_ms(&slot->engine->model_backoff, 0));
 }
 
-/* The model is busy or away. The claim is kept for a short rest, its lease renewed; for a long one it
- * goes back to the queue, where another engine may have it, and uses no attempt up. */
+/* The model is busy or away. The claim is kept for a short rest, its lease renewed; for a long one
+ * it goes back to the queue, where another engine may have it, and uses no attempt up. */
 static void wait_for_model(struct slot *slot, const char *reason)
 {
     uint64_t now_ms = clock_mono_ms(), left_ms = rest_left_ms(&slot->engine->rest);

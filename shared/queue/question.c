@@ -9,7 +9,8 @@
  *                               changed, up   v  | nothing yet    |
  *                                           LOOKING --------------+
  *   the deadline in any of them: end. cancel in any of them: gone without a word.
- *   `ask` says "maybe": WAITING, and after DOUBT_MS it is asked whether an engine is there: if not, end.
+ *   `ask` says "maybe": WAITING, and after DOUBT_MS it is asked whether an engine is there: if not,
+ * end.
  *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atom in
  * which it adds, so no outcome falls between; after a lost connection it is looked for again. A
