@@ -12,7 +12,7 @@ const BOOK = { 'leases.md': '# Leases\n\nA lease lasts 150 seconds unless a sett
 const QUESTION = 'How long does a lease last?';
 const PATIENT = ['--ask-seconds', '600', '--trusted-proxies', '127.0.0.1', '--public-max-waiting', '3'];
 
-suite('ask and the engines that are there', { args: PATIENT, sweep: false }, ({ test, cluster }) => {
+suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: false }, ({ test, cluster }) => {
   let library;
   let asked = 0;
   before(async () => {
