@@ -19,6 +19,7 @@ _parley_dev() {
     case ${COMP_WORDS[1]} in
     test) words="$(sed -nE 's/^readonly GROUPS_ALL="(.*)"/\1/p' tests/run.sh) $(find tests -name '*.test.mjs')" ;;
     build) words=$(sed -nE 's/.*"name": "([a-z]+)", "inherits".*/\1/p' CMakePresets.json) ;;
+    engine) words=$(build/release/parley engine --help 2>/dev/null | grep -oE '^ +--[a-z0-9-]+') ;;
     lint) words=$(sed -nE 's/^readonly (ALWAYS|WITH_TOOL)="(.*)"/\2/p' tests/lint/run.sh) ;;
     *) words= ;;
     esac

@@ -88,8 +88,9 @@ end
 --- include lua/queue/reap.lua
 do
 --- include lua/queue/sync.lua
-end
 --- include lua/queue/supersede.lua
+--- include lua/queue/away.lua
+end
 --- include lua/lookup/add.lua
 --- include lua/lookup/claim.lua
 --- include lua/lookup/match.lua
@@ -107,6 +108,7 @@ do
 --- include lua/queue/ask.lua
 --- include lua/queue/ask_leave.lua
 --- include lua/queue/sweep_asks.lua
+--- include lua/queue/engines.lua
 end
 do
 --- include lua/operator/status.lua

@@ -71,6 +71,7 @@ static bool read_documents(struct settings *s)
         .cache_max_bytes = config_number(c, "documents-cache-mib") << 20,
         .vectors = config_text(c, "vectors"),
         .public_collection = collection,
+        .public_max_waiting = (unsigned)config_number(c, "public-max-waiting"),
         .ask_ms = config_number(c, "ask-seconds") * 1000,
         .agent_ms = config_number(c, "agent-seconds") * 1000,
     };

@@ -7,13 +7,15 @@
 --   idle; as add.
 -- ARGV: digest (name; '' when it is not shared), topic (new), user, account, model (names), weight, row tail
 --   (lines 3 to 7 of a row), then, if there is a limit, max_waiting.
--- Returns: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine (none is there, nor was
---   there lately) | full/depth/eta | waiting/depth/eta
+-- Returns: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine[/seconds until the first one
+--   has rested] | full/depth/eta | waiting/depth/eta. After the topic of the first two a line `maybe`: no engine
+--   is there now, but one was lately and did not say that it leaves: ask again with `engines` a moment later.
 -- Wakes: one parked poll, by hand-over.  Repeatable: yes, with the same topic; one that joined is counted
 --   again then, so that topic stays until its time is over.
 -- Bound: one query; SWEEP_BY_ASK others; ENGINES_MAX engines looked at.
 local ASK_MAX_MS = 1800000    -- no request waits longer
-local ENGINE_SEEN_MS = 120000
+local ENGINE_SEEN_MS = 600000  -- since its poll began, which may be parked or have brought a long claim since
+local REST_SHORT_MS = 15000     -- a question outlasts such a rest
 local HUGE = 1e15             -- a limit that none reaches
 local SWEEP_BY_ASK = 2        -- more than an ask leaves behind, so they do not pile up
 
@@ -33,16 +35,34 @@ local function sweep_due_asks(n)
     return #due
 end
 
--- Is an engine there, or was lately? One that polls, one at work, one that a node has seen.
-local function is_engine_there()
+-- Is an engine there? '': one polls, is at work, or rests but for a moment. 'maybe': one was seen lately, and may
+-- be between two polls. nil: none; and the seconds until the first one has rested, if any does.
+local function engines_there()
     for i = 1, #idle do
-        if idle[i].credits > 0 then return true end
+        if idle[i].credits > 0 then return '' end
     end
-    if #lease_new > 0 or call('EXISTS', P .. 'idle', P .. 'leases') > 0 then return true end
+    if #lease_new > 0 or call('EXISTS', P .. 'idle', P .. 'leases') > 0 then return '' end
+    local found, first
     for _, info in ipairs(call('HVALS', P .. 'engines')) do
-        if tonumber(match(info, '^%d+')) > now_ms - ENGINE_SEEN_MS then return true end
+        local rests_until = tonumber(match(info, '^%d+ {"RestingUntilMs":(%d+)'))
+        local seen = rests_until or tonumber(match(info, '^%d+'))
+        if seen > now_ms + REST_SHORT_MS then
+            first = min(first or seen, seen)
+        elseif seen > now_ms then
+            return ''
+        elseif seen > now_ms - ENGINE_SEEN_MS then
+            found = 'maybe'
+        end
     end
-    return false
+    return found, first and ceil((first - now_ms) / 1000)
+end
+
+local function no_engine(seconds)
+    return seconds and 'no_engine\n' .. format('%d', seconds) or 'no_engine'
+end
+
+local function with_doubt(reply, there)
+    return there == '' and reply or reply .. '\n' .. there
 end
 
 -- Counts one more request that waits for that topic.
@@ -60,10 +80,11 @@ local function join_ask(topic)
         hold_ask(topic)
         return outcome_text(got[2], got[1], got[3], 'done\n' .. topic .. '\n')
     end
-    if not is_engine_there() then return 'no_engine' end
+    local there, seconds = engines_there()
+    if not there then return no_engine(seconds) end
     hold_ask(topic)
     wait_for(topic, 1, got[4])
-    return 'joined\n' .. topic
+    return with_doubt('joined\n' .. topic, there)
 end
 
 verbs.ask = function(a)
@@ -75,11 +96,12 @@ verbs.ask = function(a)
     local same = digest ~= '' and call('GET', P .. 'asked:' .. digest)
     local reply = same and join_ask(same)
     if reply then return reply end
-    if not is_engine_there() then return 'no_engine' end
+    local there, seconds = engines_there()
+    if not there then return no_engine(seconds) end
     local seq, refusal = store_query(topic, nil, nil, user, account, model, weight, max_waiting, tail,
                                      'w:1', node, 'digest', digest)
     if not seq then return refusal end
     hold_ask(topic)
     if digest ~= '' then call('SET', P .. 'asked:' .. digest, topic) end
-    return 'ok\n' .. topic
+    return with_doubt('ok\n' .. topic, there)
 end

@@ -4,14 +4,17 @@
 --   another class).  Repeatable: yes.
 -- Bound: one poll.
 local POLL_S = 300 -- no poll is parked longer
+
+-- Ends a poll as poll:<account>:<engine> holds it, if that is one.
+local function end_poll(poll, account, engine)
+    if not poll or poll == AWAY then return end
+    local at, number = match(poll, '^(%S+) (%S+)$')
+    send_event(at, 'supersede\n' .. account .. '\n' .. engine .. '\n' .. number)
+end
+
 verbs.supersede = function(a)
     local account, engine, poll = args[a], args[a + 1], args[a + 2]
     local older = call('SET', P .. 'poll:' .. account .. ':' .. engine, node .. ' ' .. poll, 'GET', 'EX', POLL_S)
-    if older then
-        local at, number = match(older, '^(%S+) (%S+)$')
-        if at ~= node or number ~= poll then
-            send_event(at, 'supersede\n' .. account .. '\n' .. engine .. '\n' .. number)
-        end
-    end
+    if older ~= node .. ' ' .. poll then end_poll(older, account, engine) end
     return 'ok'
 end

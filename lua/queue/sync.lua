@@ -1,6 +1,6 @@
 -- sync: the slow rescan. A node says that it is there, states its credits anew, and takes what is
 -- claimable for polls that missed their hand-over (a lost message, a struck-off node).
--- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, engines hash, drained set,
+-- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, engines hash, poll:<account>:<engine>, drained set,
 --   stat:<minute> hash, nonces:<day> set, models set, include/claim.lua.
 -- ARGV: info (JSON), added, done (counts since the last sync), class_n, then per class
 --   the class and its parked polls, then per engine seen since the last sync its "<account> <engine>"
@@ -68,6 +68,24 @@ local function serve_class(class, credits, claims_left, bytes_left)
     return claims_left, bytes_left
 end
 
+local AWAY = 'away' -- what poll:<account>:<engine> holds of one that has left or rests
+
+-- args[i] to args[last - 1]: engines that polled, and their info. Of one that has left or rests since then, which
+-- may have been said to another node, that is older news.
+local function note_engines(i, last)
+    if i >= last then return end
+    local keys, new_n = {}, 0
+    for k = i, last - 1, 2 do keys[#keys + 1] = P .. 'poll:' .. (gsub(args[k], ' ', ':', 1)) end
+    local polls = call('MGET', unpack(keys))
+    for k = 1, #polls do
+        if polls[k] ~= AWAY then
+            local at = i + 2 * k - 2
+            new_n = new_n + call('HSET', P .. 'engines', args[at], now_ms .. ' ' .. args[at + 1])
+        end
+    end
+    if new_n > 0 then forget_engines() end
+end
+
 verbs.sync = function(a)
     local last = a + args[a - 1]
     call('ZADD', P .. 'nodes', now_ms, node)
@@ -88,12 +106,7 @@ verbs.sync = function(a)
         claims_left, bytes_left = serve_class(args[i], tonumber(args[i + 1]), claims_left, bytes_left)
         i = i + 2
     end
-    local new_n = 0
-    while i < last do
-        new_n = new_n + call('HSET', P .. 'engines', args[i], now_ms .. ' ' .. args[i + 1])
-        i = i + 2
-    end
-    if new_n > 0 then forget_engines() end
+    note_engines(i, last)
     flush_leases()
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
     return (first and format('%d', max(0, first - now_ms)) or '') .. '\n'

@@ -10,7 +10,7 @@ enum {
     ROW_MAX = 2 << 20,
     IDEMPOTENCY_MAX = 128,
     DEPLOYED_QUERY_MIN_CHARS = 10,
-    MODIFIERS_MAX = 512 << 10
+    MODIFIERS_MAX = 64 << 10
 };
 
 static void on_added(struct request *r, enum err error, struct str reply)
@@ -87,7 +87,7 @@ static bool put_row(struct buf *row, struct request *r, struct str user, struct 
     else
         buf_lit(row, "{}");
     if (row->n - before > MODIFIERS_MAX) {
-        respond_error(r, ERR_BAD_REQUEST, "Modifiers are larger than 512 KiB.");
+        respond_error(r, ERR_BAD_REQUEST, "Modifiers must be at most 64 KiB as JSON.");
         return false;
     }
     buf_put_char(row, '\n');

@@ -80,6 +80,8 @@ bool store_models_param(struct request *r, struct str *ret_models) must_check;
 
 /* Puts `,"Name":` in front of the next member. */
 void store_put_key(struct buf *b, const char *name);
+/* What operators see of an engine that polls for `models`: `b` holds nothing else. */
+void store_put_engine_info(struct buf *b, struct str models);
 /* Puts what check-query shows of an outcome, without the braces. `has_status`: Detail. */
 void store_put_outcome(struct buf *b, struct request *r, struct str topic, uint64_t seq,
                        const struct outcome *o, bool is_detail, bool nothing_is_empty_list);

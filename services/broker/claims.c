@@ -107,10 +107,11 @@ static void on_released(struct request *r, enum err error, struct str reply)
 void broker_release_claim(struct request *r)
 {
     struct str topic, lease, reason;
-    bool is_retry;
+    bool is_retry, is_away;
     if (!request_body(r) || !store_topic_member(r, &topic) || !read_lease(r, &lease) ||
         !request_optional_text(r, "Reason", REASON_MAX_BYTES, &reason) ||
-        !request_optional_bool(r, "Retry", true, &is_retry))
+        !request_optional_bool(r, "Retry", true, &is_retry) ||
+        !request_optional_bool(r, "Away", false, &is_away))
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
@@ -121,6 +122,6 @@ void broker_release_claim(struct request *r)
     turn_put(turn, r->account->name_token);
     turn_put(turn, STR(""));
     turn_put(turn, buf_str(b));
-    turn_put(turn, is_retry ? STR("1") : STR("0"));
+    turn_put(turn, !is_retry ? STR("0") : is_away ? STR("away") : STR("1"));
     turn_end(turn);
 }

@@ -12,6 +12,8 @@
  * with the answer the claim is confirmed, or given back when the write failed. */
 #include "services/broker/handlers.h"
 
+enum { REST_MAX_S = 86400, REST_REASON_MAX_BYTES = 200 };
+
 struct get_new_queries {
     struct request *r;
     struct poll poll;
@@ -143,6 +145,50 @@ void broker_drain(struct broker *broker)
     queue_each_watch(broker->queue); /* these see the drain and look for the last time */
 }
 
+/* --- an engine that takes nothing ------------------------------------------------------------- */
+
+static void on_away(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (!store_refuse(r, error, lines_next(&lines), &lines))
+        respond_json_fixed(r, 200, STR("{" EMPTY_CLAIM "}"));
+}
+
+/* Leave=true, or Rest=SECONDS with a Reason for people. What it says of itself needs a name, or it
+ * would speak for the others of its account. */
+static void take_away(struct request *r, struct str engine, struct str models)
+{
+    struct queue *queue = broker_of(r)->queue;
+    struct str reason = request_param(r, "Reason");
+    uint64_t rest_s = 0;
+    if (engine.n == 0) {
+        respond_error(r, ERR_BAD_REQUEST, "Leave and Rest need Engine: who leaves or rests.");
+        return;
+    }
+    if (reason.n > REST_REASON_MAX_BYTES || !str_is_utf8(reason)) {
+        respond_error(r, ERR_BAD_REQUEST, "Reason must be at most 200 bytes of UTF-8.");
+        return;
+    }
+    if (!request_param_is_true(r, "Leave") &&
+        !request_param_u64(r, "Rest", 1, REST_MAX_S, 1, &rest_s))
+        return;
+    struct str name = store_name(r, engine);
+    struct buf *info = &r->server->scratch;
+    buf_clear(info);
+    buf_lit(info, ",\"Models\":\"");
+    buf_put(info, models);
+    buf_lit(info, "\",\"Reason\":");
+    buf_put_json(info, reason);
+    buf_put_char(info, '}');
+    queue_forget_engine(queue, r->account->name_token, name);
+    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("away"), on_away);
+    turn_put(turn, r->account->name_token);
+    turn_put(turn, name);
+    turn_put_u64(turn, rest_s * 1000);
+    turn_put(turn, buf_str(info));
+    turn_end(turn);
+}
+
 void broker_get_new_queries(struct request *r)
 {
     struct str models, engine = request_param(r, "Engine");
@@ -151,6 +197,10 @@ void broker_get_new_queries(struct request *r)
         return;
     if (engine.n > ENGINE_MAX_BYTES) {
         respond_error(r, ERR_BAD_REQUEST, "Engine must be at most 64 bytes.");
+        return;
+    }
+    if (request_param_is_true(r, "Leave") || request_param(r, "Rest").at != NULL) {
+        take_away(r, engine, models);
         return;
     }
     struct get_new_queries *op = request_alloc(r, sizeof *op);
@@ -170,10 +220,7 @@ void broker_get_new_queries(struct request *r)
         op->poll.engine = store_name(r, engine);
     bool may_park = wait_s > 0 && !r->server->is_draining;
     struct buf *info = &r->server->scratch;
-    buf_clear(info);
-    buf_lit(info, "{\"Models\":\"");
-    buf_put(info, models);
-    buf_lit(info, "\"}");
+    store_put_engine_info(info, models);
     if (may_park) {
         r->was_parked = true;
         loop_set_deadline(r->server->loop, &op->deadline, wait_s * 1000);

@@ -60,6 +60,18 @@ static void on_gone(struct request *r)
     delivery_settle(&op->delivery, r);
 }
 
+static void take_next(struct request *r)
+{
+    struct give_new_answer *op = r->state;
+    struct str engine = request_param(r, "Engine");
+    struct buf *info = &r->server->scratch;
+    if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
+        op->poll.engine = store_name(r, engine);
+    store_put_engine_info(info, op->models);
+    queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL,
+                     false, buf_str(info));
+}
+
 static void on_completed(struct request *r, enum err error, struct str reply)
 {
     struct give_new_answer *op = r->state;
@@ -74,8 +86,7 @@ static void on_completed(struct request *r, enum err error, struct str reply)
     if (str_eq(tag, STR("ok")))
         queue_count_done(broker_of(r)->queue);
     if (op->wants_next) {
-        queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL,
-                         false, STR("{}"));
+        take_next(r);
         return;
     }
     struct buf *b = &r->server->scratch;

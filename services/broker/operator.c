@@ -2,6 +2,8 @@
  * operator.c - what operators see and steer (lua/operator). */
 #include "services/broker/handlers.h"
 
+#include "shared/base/clock.h"
+
 #include <stdio.h>
 
 enum { PAGE = 100, ACCOUNT_MAX_BYTES = 128 };
@@ -17,6 +19,25 @@ static void put_number_or_null(struct buf *b, struct str digits, double divisor)
         buf_printf(b, "%.3f", (double)number / divisor);
 }
 
+/* When an engine has rested that said so (lua/queue/away.lua); null when that is past. */
+static void put_rest(struct buf *b, struct str info)
+{
+    const struct str head = STR("{\"RestingUntilMs\":");
+    uint64_t until_ms = 0;
+    if (str_has_prefix(info, head)) {
+        struct str digits = {info.at + head.n, info.n - head.n};
+        if (!str_parse_u64(str_cut(&digits, ','), &until_ms))
+            until_ms = 0;
+    }
+    if (until_ms <= clock_wall_s() * 1000) {
+        buf_lit(b, "null");
+        return;
+    }
+    buf_put_char(b, '"');
+    buf_put_timestamp(b, until_ms / 1000);
+    buf_lit(b, "Z\"");
+}
+
 static void put_engine(struct buf *b, struct lines *lines)
 {
     struct str who = lines_next(lines);
@@ -29,8 +50,11 @@ static void put_engine(struct buf *b, struct lines *lines)
         buf_put_json_of_name(b, who);
     buf_lit(b, ",\"SeenSecondsAgo\":");
     put_number_or_null(b, lines_next(lines), 1000);
+    struct str info = lines_next(lines);
     buf_lit(b, ",\"Info\":");
-    buf_put(b, lines_next(lines));
+    buf_put(b, info);
+    buf_lit(b, ",\"RestingUntil\":");
+    put_rest(b, info);
     buf_lit(b, ",\"Drained\":");
     buf_put(b, str_eq(lines_next(lines), STR("1")) ? STR("true}") : STR("false}"));
 }

@@ -209,6 +209,14 @@ bool store_models_param(struct request *r, struct str *ret_models)
     return true;
 }
 
+void store_put_engine_info(struct buf *b, struct str models)
+{
+    buf_clear(b);
+    buf_lit(b, "{\"Models\":\"");
+    buf_put(b, models);
+    buf_lit(b, "\"}");
+}
+
 void store_put_key(struct buf *b, const char *name)
 {
     buf_lit(b, ",\"");

@@ -27,6 +27,7 @@ struct asker asker_of_public(struct request *r, struct str space)
                           .user = STR("public"),
                           .user_name = STR("public"),
                           .account = STR("%3Apublic"),
+                          .max_waiting = documents_of(r)->settings->public_max_waiting,
                           .traceparent = request_header(r, "traceparent"),
                           .space = space};
 }
@@ -130,6 +131,13 @@ void refusal_of(const struct question_end *end, bool is_llm, struct refusal *ret
     case QUESTION_NO_ENGINE:
         ret_refusal->error = ERR_NO_ENGINE;
         ret_refusal->retry_after_s = NO_ENGINE_RETRY_S;
+        if (end->eta_s > 0) {
+            ret_refusal->retry_after_s =
+                end->eta_s < FULL_RETRY_MAX_S ? (unsigned)end->eta_s : FULL_RETRY_MAX_S;
+            snprintf(
+                ret_refusal->detail, sizeof ret_refusal->detail,
+                "Every engine rests, because its model's server is busy or away: retry later.");
+        }
         break;
     case QUESTION_FULL: refuse_full(end, ret_refusal); break;
     case QUESTION_TIMEOUT: ret_refusal->error = ERR_NO_ANSWER; break;

@@ -2,12 +2,16 @@
  * citations.c - see citations.h.
  *
  * The answer is copied byte by byte; at each `]` the end of what was copied so far is looked at: if
- * it is an opening bracket with nothing but numbers behind it, it was a mark. Looking back over the
+ * it is an opening bracket with nothing but numbers after it, it was a mark. Looking back over the
  * output, not the input, sees marks too that only came about when another was taken out between
- * their parts. One pass, with a bounded look back. */
+ * their parts. What looks like a mark and names nothing that can be read ([-1], [1.5], [1 2]) is
+ * taken out as well: readers, and programs that look for \[\s*\d, take it for one.
+ *
+ * One pass: a look back ends at the last `]` that was put, and what it saw is then taken out or
+ * closed by a `]` itself, so no byte is looked at twice. */
 #include "services/documents/citations.h"
 
-enum { MARK_MAX_BYTES = 64, TICKS_MAX = 32, DIGITS_MAX = 9 };
+enum { TICKS_MAX = 32, DIGITS_MAX = 9 };
 
 struct check {
     struct buf *out;
@@ -31,27 +35,6 @@ static unsigned renumber(struct check *c, unsigned given)
     return ++c->found->used_n;
 }
 
-static void skip_spaces(struct str *s)
-{
-    while (s->n > 0 && *s->at == ' ') {
-        s->at++;
-        s->n--;
-    }
-}
-
-static bool next_number(struct str *s, unsigned *ret_number)
-{
-    unsigned number = 0;
-    size_t digits = 0;
-    skip_spaces(s);
-    for (; s->n > 0 && *s->at >= '0' && *s->at <= '9'; digits++, s->at++, s->n--)
-        if (digits < DIGITS_MAX)
-            number = number * 10 + (unsigned)(*s->at - '0');
-    *ret_number = digits > DIGITS_MAX ? 1000000000u : number;
-    skip_spaces(s);
-    return digits > 0;
-}
-
 static bool take(struct str *s, struct str what)
 {
     if (!str_has_prefix(*s, what))
@@ -61,7 +44,92 @@ static bool take(struct str *s, struct str what)
     return true;
 }
 
-/* Reads the inside of brackets. False when it is no mark. */
+static bool take_any(struct str *s, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (take(s, str_of(*words)))
+            return true;
+    return false;
+}
+
+static bool take_space(struct str *s)
+{
+    static const char *const spaces[] = {" ", "\t", "\n", "\r", "\xc2\xa0", NULL};
+    return take_any(s, spaces);
+}
+
+/* ASCII and full-width. */
+static bool take_digit(struct str *s, unsigned *ret_digit)
+{
+    if (s->n > 0 && *s->at >= '0' && *s->at <= '9') {
+        *ret_digit = (unsigned)(*s->at - '0');
+        s->at++;
+        s->n--;
+        return true;
+    }
+    if (s->n < 3 || memcmp(s->at, "\xef\xbc", 2) != 0)
+        return false;
+    unsigned char last = (unsigned char)s->at[2];
+    if (last < 0x90 || last > 0x99)
+        return false;
+    *ret_digit = last - 0x90u;
+    s->at += 3;
+    s->n -= 3;
+    return true;
+}
+
+/* Hyphens, dashes and the minus sign. */
+static bool take_dash(struct str *s)
+{
+    static const char *const dashes[] = {"-",
+                                         "\xe2\x80\x90",
+                                         "\xe2\x80\x91",
+                                         "\xe2\x80\x93",
+                                         "\xe2\x80\x94",
+                                         "\xe2\x88\x92",
+                                         "\xef\xbc\x8d",
+                                         NULL};
+    return take_any(s, dashes);
+}
+
+static bool take_separator(struct str *s)
+{
+    static const char *const separators[] = {",", ";", "\xef\xbc\x8c", NULL};
+    return take_any(s, separators);
+}
+
+static bool next_number(struct str *s, unsigned *ret_number)
+{
+    unsigned number = 0, digit;
+    size_t digits = 0;
+    while (take_space(s))
+        continue;
+    for (; take_digit(s, &digit); digits++)
+        if (digits < DIGITS_MAX)
+            number = number * 10 + digit;
+    *ret_number = digits > DIGITS_MAX ? 1000000000u : number;
+    while (take_space(s))
+        continue;
+    return digits > 0;
+}
+
+/* Does that stand between brackets as a mark would: numbers, and what connects them? */
+static bool looks_like_mark(struct str inside)
+{
+    static const char *const signs[] = {"+", ".", "\xef\xbc\x8b", "\xef\xbc\x8e", NULL};
+    unsigned digit;
+    bool has_digit = false;
+    while (inside.n > 0) {
+        if (take_digit(&inside, &digit))
+            has_digit = true;
+        else if (!take_space(&inside) && !take_dash(&inside) && !take_separator(&inside) &&
+                 !take_any(&inside, signs))
+            return false;
+    }
+    return has_digit;
+}
+
+/* Reads the inside of brackets. False when it names nothing that can be read. */
 static bool read_mark(struct str inside, bool *is_named, unsigned given_n)
 {
     for (;;) {
@@ -69,9 +137,7 @@ static bool read_mark(struct str inside, bool *is_named, unsigned given_n)
         if (!next_number(&inside, &from))
             return false;
         to = from;
-        bool is_range = take(&inside, STR("-")) || take(&inside, STR("\xe2\x80\x93")) ||
-                        take(&inside, STR("\xe2\x80\x94"));
-        if (is_range && !next_number(&inside, &to))
+        if (take_dash(&inside) && !next_number(&inside, &to))
             return false;
         if (to < from) {
             unsigned swap = from;
@@ -82,7 +148,7 @@ static bool read_mark(struct str inside, bool *is_named, unsigned given_n)
             is_named[i] = true;
         if (inside.n == 0)
             return true;
-        if (!take(&inside, STR(",")) && !take(&inside, STR(";")))
+        if (!take_separator(&inside))
             return false;
     }
 }
@@ -91,13 +157,16 @@ static bool read_mark(struct str inside, bool *is_named, unsigned given_n)
 static bool find_bracket(const struct check *c, size_t *ret_at)
 {
     const struct buf *out = c->out;
-    for (size_t back = 1; back <= MARK_MAX_BYTES && back + c->barrier <= out->n; back++) {
+    for (size_t back = 1; back + c->barrier <= out->n; back++) {
         char byte = out->at[out->n - back];
         if (byte == '[') {
             *ret_at = out->n - back;
             return true;
         }
-        if (strchr("0123456789 ,;-\xe2\x80\x93\x94", byte) == NULL || byte == 0)
+        /* Of what is not ASCII looks_like_mark says whether it belongs to one. */
+        if (strchr("0123456789 \t\n\r,;-+.", byte) == NULL && (unsigned char)byte < 0x80)
+            return false;
+        if (byte == 0)
             return false;
     }
     return false;
@@ -112,19 +181,20 @@ static void drop_spaces(struct check *c, struct str rest)
         c->out->n--;
 }
 
-/* A `]` comes next, and `rest` behind it. */
+/* A `]` comes next, and `rest` after it. */
 static void close_bracket(struct check *c, struct str rest)
 {
     bool is_named[CITATIONS_MAX + 1] = {false}, is_kept = false;
     size_t at = 0;
-    bool is_mark = find_bracket(c, &at);
-    if (is_mark)
-        is_mark =
-            read_mark((struct str){c->out->at + at + 1, c->out->n - at - 1}, is_named, c->given_n);
-    if (!is_mark) {
+    struct str inside = STR("");
+    if (find_bracket(c, &at))
+        inside = (struct str){c->out->at + at + 1, c->out->n - at - 1};
+    if (!looks_like_mark(inside)) {
         buf_put_char(c->out, ']');
         return;
     }
+    if (!read_mark(inside, is_named, c->given_n))
+        memset(is_named, 0, sizeof is_named);
     c->out->n = at;
     for (unsigned i = 1; i <= c->given_n; i++)
         if (is_named[i]) {

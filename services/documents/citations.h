@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * citations: the marks of an answer, checked against the passages that its model was given. A mark
- * is [2], [1, 3], [1;3] or [1-3]. What names no given passage goes, with the space before it; the
- * rest is written as [1][2] and renumbered in the order of first use. Code between backticks is
- * left alone. Pure.
+ * is [2], [1, 3], [1;3] or [1-3], in ASCII or full-width digits. What names no given passage is
+ * taken out, with the space before it, and so is what only looks like a mark, such as [-1] or
+ * [1.5]; the rest is written as [1][2] and renumbered in the order of first use. Code between
+ * backticks is left alone. Pure.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_CITATIONS_H
 #define PARLEY_SERVICES_DOCUMENTS_CITATIONS_H

@@ -38,8 +38,9 @@ struct documents_settings {
     uint64_t cache_max_bytes;  /* of search indexes, per thread */
     const char *vectors;       /* "auto", "exact" or "set" */
     const char *public_collection;
-    uint64_t ask_ms;   /* how long a question may wait for its answer */
-    uint64_t agent_ms; /* how long a run of the agent may take */
+    unsigned public_max_waiting; /* questions of all strangers that may wait for an engine */
+    uint64_t ask_ms;             /* how long a question may wait for its answer */
+    uint64_t agent_ms;           /* how long a run of the agent may take */
 };
 
 /* Uploads of this thread, in the order that they are stored. */

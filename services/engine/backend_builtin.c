@@ -48,7 +48,7 @@ static void on_turn(void *context)
     free(completion);
     buf_fini(&think);
     buf_fini(&answer);
-    events->on_done(owner, COMPLETION_DONE, "");
+    events->on_done(owner, &(struct completion_end){.outcome = COMPLETION_DONE, .reason = ""});
 }
 
 static struct completion *builtin_start(struct backend *backend, const struct prompt *prompt,

@@ -11,6 +11,7 @@
  * A stream that breaks off before a finish_reason or [DONE] is a failure: half an answer is none.
  */
 #include "services/engine/backend.h"
+#include "services/engine/openai_check.h"
 #include "services/engine/openai_request.h"
 #include "services/engine/stream.h"
 
@@ -34,7 +35,8 @@ struct openai {
     struct backend base;
     struct http_client *client;
     struct http_endpoint endpoint;
-    char *model;
+    struct http_endpoint list_endpoint; /* of the models */
+    char *model, *models;
     uint64_t idle_timeout_s;
     bool is_plain; /* the server refuses streams */
 };
@@ -66,14 +68,23 @@ static void free_completion(struct completion *completion)
     free(completion);
 }
 
-static void finish(struct completion *completion, enum completion_outcome outcome)
+static void finish_after(struct completion *completion, enum completion_outcome outcome,
+                         uint64_t retry_after_s)
 {
     const struct completion_events *events = completion->events;
     void *context = completion->context;
     char reason[REASON_MAX_BYTES];
     memcpy(reason, completion->reason, sizeof reason);
     free_completion(completion);
-    events->on_done(context, outcome, outcome == COMPLETION_DONE ? "" : reason);
+    struct completion_end end = {.outcome = outcome,
+                                 .reason = outcome == COMPLETION_DONE ? "" : reason,
+                                 .retry_after_s = retry_after_s};
+    events->on_done(context, &end);
+}
+
+static void finish(struct completion *completion, enum completion_outcome outcome)
+{
+    finish_after(completion, outcome, 0);
 }
 
 static void set_reason(struct completion *completion, const char *what, struct str more)
@@ -169,11 +180,16 @@ static bool on_body(void *context, struct str content_type, struct str bytes)
 
 /* ---- the end ---- */
 
-/* Whether the same request can never work. 401, 403 and 404 speak of this engine's settings, not
- * of the prompt: another engine may do better. */
-static bool is_hopeless(int status)
+/* What a status says of the next try. 401, 403 and 404 speak of this engine's settings, not of the
+ * prompt: another engine may do better, and this one does when they are put right. */
+static enum completion_outcome judge(int status)
 {
-    return status == 400 || status == 413 || status == 422;
+    if (status == 400 || status == 413 || status == 422)
+        return COMPLETION_REFUSED;
+    return status == 401 || status == 403 || status == 404 || status == 408 || status == 429 ||
+                   status >= 500
+               ? COMPLETION_AWAY
+               : COMPLETION_RETRY;
 }
 
 static void fail_with_status(struct completion *completion, const struct http_response *response)
@@ -188,7 +204,7 @@ static void fail_with_status(struct completion *completion, const struct http_re
         detail = openai_read_error(json);
     set_reason(completion, what, detail);
     json_decref(json);
-    finish(completion, is_hopeless(response->status) ? COMPLETION_REFUSED : COMPLETION_RETRY);
+    finish_after(completion, judge(response->status), response->retry_after_s);
 }
 
 static void read_plain(struct completion *completion)
@@ -234,7 +250,8 @@ static void on_done(void *context, const struct http_response *response)
     if (!completion->is_broken)
         set_reason(completion, "the model's server is not reachable or broke off",
                    str_of(response->reason));
-    finish(completion, COMPLETION_RETRY);
+    /* One that breaks off under a prompt may do so again: that is an attempt. */
+    finish(completion, response->outcome == HTTP_UNREACHABLE ? COMPLETION_AWAY : COMPLETION_RETRY);
 }
 
 /* The header that joins the server's trace to the asker's; false when there is none that can be
@@ -297,6 +314,17 @@ static void openai_cancel(struct completion *completion)
     free_completion(completion);
 }
 
+static struct backend_check *openai_check(struct backend *backend,
+                                          backend_checked_callback callback, void *context)
+{
+    const struct openai *self = (const struct openai *)backend;
+    struct openai_check_settings settings = {.client = self->client,
+                                             .endpoint = &self->list_endpoint,
+                                             .model = self->model,
+                                             .models = self->models};
+    return openai_check_start(&settings, callback, context);
+}
+
 static const char *openai_model(const struct backend *backend, const struct prompt *prompt)
 {
     /* A name that was asked for is a whole JSON string: it ends with a NUL. */
@@ -307,7 +335,9 @@ static void openai_destroy(struct backend *backend)
 {
     struct openai *self = (struct openai *)backend;
     http_endpoint_fini(&self->endpoint);
+    http_endpoint_fini(&self->list_endpoint);
     free(self->model);
+    free(self->models);
     free(self);
 }
 
@@ -316,6 +346,8 @@ struct backend *backend_create_openai(struct http_client *client,
 {
     static const struct backend_ops ops = {.start = openai_start,
                                            .cancel = openai_cancel,
+                                           .check = openai_check,
+                                           .check_cancel = openai_check_cancel,
                                            .model = openai_model,
                                            .destroy = openai_destroy};
     struct openai *self = calloc(1, sizeof *self);
@@ -324,7 +356,10 @@ struct backend *backend_create_openai(struct http_client *client,
     *self = (struct openai){.base = {&ops},
                             .client = client,
                             .model = str_copy(str_of(settings->model)),
+                            .models = settings->models == NULL ? NULL
+                                                               : str_copy(str_of(settings->models)),
                             .idle_timeout_s = settings->idle_timeout_s};
+    http_endpoint_init(&self->list_endpoint, settings->base_url, "/models", settings->key);
     http_endpoint_init(&self->endpoint, settings->base_url, "/chat/completions", settings->key);
     return &self->base;
 }

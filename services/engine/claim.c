@@ -84,3 +84,43 @@ void claim_note_answer(struct claim *claim, const struct claim_query *query, str
     if (entry == NULL || json_array_append_new(claim->history, entry) != 0)
         abort();
 }
+
+/* The JSON string after `key`, from `from` on; its end in *ret_after. NULL when there is none. */
+static json_t *find_text(struct str text, const char *key, struct str *ret_after)
+{
+    char reason[160];
+    const char *at = memmem(text.at, text.n, key, strlen(key));
+    json_t *value;
+    if (at == NULL)
+        return NULL;
+    const char *start = at + strlen(key), *last = text.at + text.n, *end = start + 1;
+    if (start == last || *start != '"')
+        return NULL;
+    while (end < last && *end != '"')
+        end += *end == '\\' ? 2 : 1;
+    if (end >= last ||
+        !json_parse((struct str){start, (size_t)(end + 1 - start)}, reason, sizeof reason, &value))
+        return NULL;
+    *ret_after = (struct str){end + 1, (size_t)(last - end - 1)};
+    return value;
+}
+
+bool claim_rescue(struct claim *claim, struct str text, bool is_next)
+{
+    struct str rest = text;
+    json_t *topic = find_text(rest, is_next ? ",\"Next\":{\"Topic\":" : "{\"Topic\":", &rest);
+    /* Questions stand before it as strings, in which a quote is escaped: the first one is the
+     * claim's. */
+    json_t *lease = topic == NULL ? NULL : find_text(rest, ",\"Lease\":", &rest);
+    if (lease == NULL) {
+        json_decref(topic);
+        return false;
+    }
+    *claim = (struct claim){.root = json_pack("{s:o, s:o}", "Topic", topic, "Lease", lease),
+                            .lease_s = LEASE_DEFAULT_S};
+    if (claim->root == NULL)
+        abort();
+    claim->topic = json_member_str(claim->root, "Topic");
+    claim->lease = json_object_get(claim->root, "Lease");
+    return true;
+}

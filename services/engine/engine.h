@@ -9,12 +9,15 @@
 #include "services/engine/backend.h"
 #include "services/engine/library.h"
 #include "services/engine/link.h"
+#include "services/engine/rest.h"
 
 enum {
     CALL_TIMEOUT_MS = 15000, /* of a request that does not wait */
     WAIT_MARGIN_MS = 15000,  /* what a long poll may take beyond its wait */
     BODY_MAX_BYTES = 1 << 20 /* of a request, as the nodes limit it */
 };
+
+struct slot;
 
 struct engine {
     struct http_client *client;
@@ -26,16 +29,23 @@ struct engine {
     const char *engine_id; /* "Engine" is this, a dash and the slot's number */
     uint64_t wait_s;
     size_t top_k;
-    struct backoff model_backoff; /* of the back end, for all slots together */
+    struct slot **slots;
+    unsigned slot_n;
+    struct backoff model_backoff; /* of answers that failed, for all slots together */
+    struct rest rest;             /* of the back end, likewise */
     /* Claims are given back only when no poll of ours is left that could take them again. */
     bool is_stopping, may_give_back;
 };
 
-struct slot;
 struct slot *slot_create(struct engine *engine, unsigned number) must_check;
 /* Starts to pull. */
 void slot_start(struct slot *slot);
-/* Takes nothing new: ends a parked poll. Work goes on until slot_give_back. */
+/* The engine rests (rest.h): ends a parked poll, and says why. */
+void slot_rest(struct slot *slot);
+/* Polls that rest held up may go on, or rest for another time. */
+void slot_wake(struct slot *slot);
+/* Takes nothing new: says that it leaves, which ends a parked poll. Work goes on until
+ * slot_give_back. */
 void slot_stop(struct slot *slot);
 bool slot_is_polling(const struct slot *slot);
 /* Gives back what is unfinished, once `may_give_back` is set. */

@@ -21,6 +21,16 @@ const struct config_option engine_options[] = {
      .metavar = "FILE",
      .help = "The file that holds the account's secret, alone; white space around it is ignored. "
              "Required."},
+    {.name = "start-seconds",
+     .kind = CONFIG_NUMBER,
+     .metavar = "N",
+     .fallback = "10",
+     .min = 0,
+     .max = 600,
+     .help =
+         "How long the nodes and the model's server may take to come up when the engine starts. "
+         "Make it longer where all of them start together. What answers and is wrong ends the "
+         "start at once."},
     {.name = "slots",
      .kind = CONFIG_NUMBER,
      .metavar = "N",
@@ -120,7 +130,9 @@ const struct config_option engine_options[] = {
      .help = "How log lines on standard error look."},
     {.name = "check-config",
      .kind = CONFIG_BOOL,
-     .help = "Checks the settings and files, prints what would run, and exits."},
+     .help =
+         "Checks the settings and files, asks the nodes and the model's server once whether they "
+         "take them, prints what would run, and exits."},
     {.name = NULL}};
 
 void help_print(void)
@@ -147,15 +159,21 @@ void help_print(void)
         "\n"
         "How it treats claims\n"
         "  A claim is renewed at a third of its lease, and by every part of an answer. Work stops\n"
-        "  at once when the query is cancelled or the lease is lost. When the model's server "
-        "fails,\n"
-        "  the claim is given back for another engine, and the slot rests for a while; a query "
+        "  at once when the query is cancelled or the lease is lost. While the model's server is\n"
+        "  busy or away (429, 503, no connection), the engine rests as long as that server says,\n"
+        "  reports it to the nodes and takes nothing; no attempt of a query is used up. A query "
         "that\n"
         "  the server refuses for good (400, 413, 422) is failed with the reason. An answer is\n"
         "  offered until a node takes or refuses it.\n"
         "\n"
+        "What it checks\n"
+        "  At its start it asks each node whether it takes the account, and the model's server "
+        "for\n"
+        "  its models. What is wrong ends the start with one line that names the flag to change.\n"
+        "\n"
         "How it reconnects\n"
-        "  For ever: after a failure it waits a random time up to a bound that doubles from 0.2 "
+        "  Indefinitely: after a failure it waits a random time up to a bound that doubles from "
+        "0.2 "
         "to\n"
         "  15 seconds, or as long as a node asks (Retry-After). With several URLs it goes on with\n"
         "  another one meanwhile. Environment proxies (https_proxy, no_proxy) are used.\n"

@@ -19,7 +19,7 @@ enum {
     LONGEST_PAUSE_MS = 15000,
     RETRY_AFTER_MAX_S = 300,
     NODE_URL_MAX_BYTES = 1024,
-    URL_MAX_BYTES = 4096,
+    URL_MAX_BYTES = 8192,
     /* A claim may hold a hundred queries of 256 KiB, and history. */
     REPLY_MAX_BYTES = 64 << 20,
 };
@@ -44,6 +44,7 @@ struct link_call {
     link_callback callback;
     void *context;
     uint64_t started_ms;
+    bool is_probe;
 };
 
 static bool put_node(struct link *link, struct str url)
@@ -92,6 +93,16 @@ void link_destroy(struct link *link)
     for (unsigned i = 0; link != NULL && i < link->node_n; i++)
         free(link->nodes[i].url);
     free(link);
+}
+
+unsigned link_node_n(const struct link *link)
+{
+    return link->node_n;
+}
+
+const char *link_node_url(const struct link *link, unsigned i)
+{
+    return link->nodes[i].url;
 }
 
 static struct node *pick_node(struct link *link, unsigned home)
@@ -158,14 +169,20 @@ static void on_http_done(void *context, const struct http_response *response)
         reply.code = "";
     if (reply.reason == NULL)
         reply.reason = response->outcome != HTTP_ANSWERED ? response->reason : parse_reason;
+    /* Somebody's question that cannot be read is no trouble of the node. */
+    if (reply.verdict == LINK_OK && json == NULL && response->body.n > 0 &&
+        str_has_prefix(response->content_type, STR("application/json"))) {
+        reply.verdict = LINK_UNREADABLE;
+        reply.body = response->body;
+    }
     if (reply.verdict == LINK_OK && json == NULL) {
         reply.verdict = LINK_RETRY;
         if (reply.reason[0] == 0)
             reply.reason = "the answer is not JSON: is this a Parley node?";
     }
-    if (reply.verdict == LINK_RETRY)
+    if (!call->is_probe && reply.verdict == LINK_RETRY)
         note_failure(call->node, &reply);
-    else
+    else if (!call->is_probe)
         note_success(call->node);
     call->callback(call->context, &reply);
     json_decref(json);
@@ -182,11 +199,14 @@ struct link_call *link_start(struct link *link, const struct link_request *reque
     struct buf url;
     if (call == NULL)
         abort();
-    *call = (struct link_call){.link = link,
-                               .node = pick_node(link, request->home),
-                               .callback = callback,
-                               .context = context,
-                               .started_ms = clock_mono_ms()};
+    *call =
+        (struct link_call){.link = link,
+                           .node = request->is_probe ? &link->nodes[request->home % link->node_n]
+                                                     : pick_node(link, request->home),
+                           .callback = callback,
+                           .context = context,
+                           .started_ms = clock_mono_ms(),
+                           .is_probe = request->is_probe};
     buf_init(&url, URL_MAX_BYTES);
     buf_put(&url, str_of(call->node->url));
     buf_put(&url, str_of(request->path));

@@ -16,9 +16,10 @@ struct link;
 struct link_call;
 
 enum link_verdict {
-    LINK_OK,     /* 2xx, with a JSON body */
-    LINK_RETRY,  /* no answer, or one that may differ next time: 5xx, 429, 401, 403 */
-    LINK_REFUSED /* it will not differ: 400, 404, 409, 413 */
+    LINK_OK,         /* 2xx, with a JSON body */
+    LINK_UNREADABLE, /* 2xx, and what should be JSON cannot be read: see `body` */
+    LINK_RETRY,      /* no answer, or one that may differ next time: 5xx, 429, 401, 403 */
+    LINK_REFUSED     /* it will not differ: 400, 404, 409, 413 */
 };
 
 /* Valid inside the callback only. */
@@ -26,6 +27,7 @@ struct link_reply {
     enum link_verdict verdict;
     int status;             /* 0: none came */
     const json_t *json;     /* NULL when there is none */
+    struct str body;        /* of UNREADABLE */
     const char *code;       /* of the problem; "" */
     const char *reason;     /* for logs and people; "" */
     uint64_t retry_after_s; /* 0: none */
@@ -40,6 +42,7 @@ struct link_request {
     struct str body;  /* JSON of a POST; `at == NULL`: a GET */
     uint64_t timeout_ms;
     unsigned home; /* which node to prefer, so that slots spread over them */
+    bool is_probe; /* to that one, whatever is known of it; nothing is logged or learnt */
 };
 
 /* `urls` is a comma list. NULL, after a line on standard error, when one makes no sense. Borrows
@@ -48,6 +51,10 @@ struct link *link_create(struct http_client *client, const char *urls, const cha
                          const char *secret) must_check;
 /* Its calls must have ended. Accepts NULL. */
 void link_destroy(struct link *link);
+
+unsigned link_node_n(const struct link *link);
+/* Without a slash at its end. */
+const char *link_node_url(const struct link *link, unsigned i);
 
 /* Copies `request`. The callback runs once, later, unless the call is cancelled. */
 struct link_call *link_start(struct link *link, const struct link_request *request,

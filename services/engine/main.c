@@ -5,7 +5,9 @@
  * library's builder, signals (as a descriptor) and timers. It starts to pull once the corpus was
  * read, so that no question is answered from half a library. */
 #include "services/commands.h"
+#include "services/engine/check.h"
 #include "services/engine/engine.h"
+#include "services/engine/engine_settings.h"
 #include "services/engine/help.h"
 
 #include "shared/base/clock.h"
@@ -18,54 +20,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { STOP_MS = 10000, TURN_MS = 60000, ID_MAX_BYTES = 64, MODELS_MAX_BYTES = 512 };
+enum { STOP_MS = 10000, TURN_MS = 60000 };
 
 struct app {
     struct config config;
     struct engine engine;
     struct embedder *embedder;
-    struct slot **slots;
-    unsigned slot_n;
     struct lookup_worker *lookup;
     struct recommender *recommender;
     char *secret, *llm_key, *index_path;
-    char engine_id[ID_MAX_BYTES + 1];
+    char engine_id[ENGINE_ID_MAX_BYTES + 1];
     int signal_fd;
     bool is_ready, is_exiting;
     uint64_t stop_at_ms;
 };
 
 /* ---- settings ---- */
-
-static bool complain(const char *line)
-{
-    fprintf(stderr, "parley: %s (see parley engine --help)\n", line);
-    return false;
-}
-
-static const char *llm_url(const struct config *config)
-{
-    const char *url = config_text(config, "llm");
-    return url != NULL ? url : config_text(config, "llm-url");
-}
-
-static bool is_http_url(const char *url)
-{
-    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
-}
-
-static bool is_id(const char *text)
-{
-    size_t n = strlen(text);
-    for (size_t i = 0; i < n; i++)
-        if (!((text[i] | 32) >= 'a' && (text[i] | 32) <= 'z') &&
-            !(text[i] >= '0' && text[i] <= '9') && strchr("-_.", text[i]) == NULL)
-            return false;
-    return n > 0 && n <= ID_MAX_BYTES;
-}
 
 static void make_engine_id(struct app *app)
 {
@@ -75,63 +47,9 @@ static void make_engine_id(struct app *app)
         snprintf(app->engine_id, sizeof app->engine_id, "%s", given);
         return;
     }
-    if (gethostname(host, sizeof host - 1) != 0 || !is_id(host))
+    if (gethostname(host, sizeof host - 1) != 0 || !engine_settings_is_id(host))
         snprintf(host, sizeof host, "engine");
     snprintf(app->engine_id, sizeof app->engine_id, "%s-%ld", host, (long)getpid());
-}
-
-/* NULL, with the reason, when --embeddings names no embedder. */
-static struct embedder *create_embedder(const struct config *config, const char *key, char *reason,
-                                        size_t reason_size)
-{
-    const char *embeddings = config_text(config, "embeddings");
-    const char *model = config_text(config, "embeddings-model");
-    if (!is_http_url(embeddings))
-        return embed_create(embeddings, key, reason, reason_size);
-    snprintf(reason, reason_size, "takes --embeddings-model beside a URL");
-    struct embed_server_settings settings = {.base_url = embeddings, .model = model, .key = key};
-    return model == NULL ? NULL : embed_create_openai(&settings);
-}
-
-static bool check_embeddings(const struct config *config)
-{
-    char reason[120] = "", line[160];
-    struct embedder *embedder = create_embedder(config, NULL, reason, sizeof reason);
-    embed_destroy(embedder);
-    snprintf(line, sizeof line, "--embeddings %s", reason);
-    return embedder != NULL || complain(line);
-}
-
-/* What the table cannot check. */
-static bool check_settings(const struct config *config)
-{
-    const char *llm = llm_url(config);
-    const char *id = config_text(config, "engine-id"), *models = config_text(config, "models");
-    const char *corpus = config_text(config, "corpus");
-    struct stat info;
-    if (config->argument_n > 0)
-        return complain("engine takes flags only");
-    if (config_text(config, "url") == NULL)
-        return complain("--url is missing: the nodes to pull from");
-    if (config_text(config, "user") == NULL)
-        return complain("--user is missing: the account that signs");
-    if (strlen(config_text(config, "user")) > 256)
-        return complain("--user is too long");
-    if (config_text(config, "secret-file") == NULL)
-        return complain("--secret-file is missing: the file with the account's secret");
-    if (llm != NULL && !is_http_url(llm))
-        return complain("--llm takes a URL such as http://127.0.0.1:11434/v1");
-    if (llm != NULL && config_text(config, "model") == NULL)
-        return complain("--llm needs --model: what to ask the server for");
-    if (!check_embeddings(config))
-        return false;
-    if (id != NULL && !is_id(id))
-        return complain("--engine-id takes 1 to 64 letters, digits, '-', '_' and '.'");
-    if (models != NULL && (strlen(models) > MODELS_MAX_BYTES || !str_is_utf8(str_of(models))))
-        return complain("--models is too long, or not UTF-8");
-    if (corpus != NULL && (stat(corpus, &info) != 0 || !S_ISDIR(info.st_mode)))
-        return complain("--corpus is no folder that can be read");
-    return true;
 }
 
 static bool read_settings(struct app *app)
@@ -140,7 +58,7 @@ static bool read_settings(struct app *app)
     struct config *config = &app->config;
     const char *key_file = config_text(config, "llm-key-file");
     const char *corpus = config_text(config, "corpus"), *index = config_text(config, "index");
-    if (!check_settings(config))
+    if (!engine_settings_check(config))
         return false;
     app->secret = config_read_secret(config_text(config, "secret-file"));
     if (app->secret == NULL)
@@ -156,25 +74,6 @@ static bool read_settings(struct app *app)
     return true;
 }
 
-static void print_settings(const struct app *app)
-{
-    const struct config *config = &app->config;
-    const char *llm = llm_url(config), *corpus = config_text(config, "corpus");
-    const char *embeddings = config_text(config, "embeddings");
-    const char *model = config_text(config, "embeddings-model");
-    printf("parley engine: would pull from %s as %s, %llu slots, engine id %s\n",
-           config_text(config, "url"), config_text(config, "user"),
-           (unsigned long long)config_number(config, "slots"), app->engine_id);
-    printf("model: %s%s%s\n", llm == NULL ? "built-in, extractive" : config_text(config, "model"),
-           llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
-    printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
-           corpus == NULL ? "" : ", embedded by ",
-           corpus == NULL                    ? ""
-           : strcmp(embeddings, "hash") == 0 ? "built-in hashing"
-           : is_http_url(embeddings)         ? model
-                                             : strchr(embeddings, '#') + 1);
-}
-
 /* ---- start ---- */
 
 static void start_pulling(void *context)
@@ -183,8 +82,8 @@ static void start_pulling(void *context)
     if (app->stop_at_ms != 0)
         return;
     app->is_ready = true;
-    for (unsigned i = 0; i < app->slot_n; i++)
-        slot_start(app->slots[i]);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        slot_start(app->engine.slots[i]);
     if (app->lookup != NULL)
         lookup_start(app->lookup);
     if (app->recommender != NULL)
@@ -197,13 +96,14 @@ static void start_pulling(void *context)
 static void create_backend(struct app *app)
 {
     const struct config *config = &app->config;
-    const char *llm = llm_url(config);
+    const char *llm = engine_settings_llm_url(config);
     if (llm == NULL) {
         app->engine.backend = backend_create_builtin(&app->engine.timers);
         return;
     }
     struct backend_openai_settings settings = {.base_url = llm,
                                                .model = config_text(config, "model"),
+                                               .models = config_text(config, "models"),
                                                .key = app->llm_key,
                                                .idle_timeout_s =
                                                    config_number(config, "llm-timeout")};
@@ -214,9 +114,9 @@ static void create_library(struct app *app)
 {
     const struct config *config = &app->config;
     char reason[120];
-    app->embedder = create_embedder(config, app->llm_key, reason, sizeof reason);
+    app->embedder = engine_settings_create_embedder(config, app->llm_key, reason, sizeof reason);
     if (app->embedder == NULL)
-        abort(); /* check_embeddings let it pass */
+        abort(); /* engine_settings_check let it pass */
     struct library_settings settings = {.folder = config_text(config, "corpus"),
                                         .index_path = app->index_path,
                                         .embedder = app->embedder,
@@ -227,11 +127,12 @@ static void create_library(struct app *app)
     app->engine.library = library_create(&settings);
 }
 
-static bool create_all(struct app *app)
+static bool create_basics(struct app *app)
 {
     static const struct http_client_settings http = {.user_agent = "parley-engine/" PARLEY_VERSION};
     const struct config *config = &app->config;
     app->engine.client = http_client_create(&http);
+    rest_init(&app->engine.rest, &app->engine);
     app->engine.link = link_create(app->engine.client, config_text(config, "url"),
                                    config_text(config, "user"), app->secret);
     if (app->engine.link == NULL)
@@ -241,26 +142,49 @@ static bool create_all(struct app *app)
     app->engine.wait_s = config_number(config, "wait");
     app->engine.top_k = config_number(config, "top-k");
     create_backend(app);
-    app->slot_n = (unsigned)config_number(config, "slots");
-    app->slots = calloc(app->slot_n, sizeof(struct slot *));
-    if (app->slots == NULL)
+    return true;
+}
+
+/* All that works, once what it needs is known to be there. */
+static void create_workers(struct app *app)
+{
+    const struct config *config = &app->config;
+    app->engine.slot_n = (unsigned)config_number(config, "slots");
+    app->engine.slots = calloc(app->engine.slot_n, sizeof(struct slot *));
+    if (app->engine.slots == NULL)
         abort();
-    for (unsigned i = 0; i < app->slot_n; i++)
-        app->slots[i] = slot_create(&app->engine, i);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        app->engine.slots[i] = slot_create(&app->engine, i);
     app->recommender = recommender_create(&app->engine);
     if (config_text(config, "corpus") != NULL)
         app->lookup = lookup_create(&app->engine);
     create_library(app);
-    return true;
+}
+
+static enum check_result check_start(struct app *app)
+{
+    const struct config *config = &app->config;
+    struct check_settings settings = {
+        .engine = &app->engine,
+        .user = config_text(config, "user"),
+        .secret_file = config_text(config, "secret-file"),
+        .llm = engine_settings_llm_url(config),
+        .llm_key_file = config_text(config, "llm-key-file"),
+        .models = config_text(config, "models"),
+        .patience_s = app->signal_fd < 0 ? 0 : config_number(config, "start-seconds"),
+        .signal_fd = app->signal_fd,
+    };
+    return check_all(&settings);
 }
 
 static void destroy_all(struct app *app)
 {
     recommender_destroy(app->recommender);
     lookup_destroy(app->lookup);
-    for (unsigned i = 0; i < app->slot_n; i++)
-        slot_destroy(app->slots[i]);
-    free(app->slots);
+    rest_fini(&app->engine.rest);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        slot_destroy(app->engine.slots[i]);
+    free(app->engine.slots);
     backend_destroy(app->engine.backend);
     library_destroy(app->engine.library);
     embed_destroy(app->embedder);
@@ -294,8 +218,8 @@ static void stop(struct app *app, uint32_t signal_number)
     app->lookup = NULL;
     recommender_destroy(app->recommender);
     app->recommender = NULL;
-    for (unsigned i = 0; i < app->slot_n; i++)
-        slot_stop(app->slots[i]);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        slot_stop(app->engine.slots[i]);
 }
 
 /* The second step of stopping, see engine.h. */
@@ -303,12 +227,12 @@ static void give_back(struct app *app)
 {
     if (app->stop_at_ms == 0 || app->engine.may_give_back)
         return;
-    for (unsigned i = 0; i < app->slot_n; i++)
-        if (slot_is_polling(app->slots[i]))
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        if (slot_is_polling(app->engine.slots[i]))
             return;
     app->engine.may_give_back = true;
-    for (unsigned i = 0; i < app->slot_n; i++)
-        slot_give_back(app->slots[i]);
+    for (unsigned i = 0; i < app->engine.slot_n; i++)
+        slot_give_back(app->engine.slots[i]);
 }
 
 static void read_signals(struct app *app)
@@ -325,8 +249,8 @@ static void read_signals(struct app *app)
 static bool is_over(const struct app *app)
 {
     bool is_stopped = app->stop_at_ms != 0;
-    for (unsigned i = 0; i < app->slot_n && is_stopped; i++)
-        is_stopped = slot_is_stopped(app->slots[i]);
+    for (unsigned i = 0; i < app->engine.slot_n && is_stopped; i++)
+        is_stopped = slot_is_stopped(app->engine.slots[i]);
     return app->is_exiting || is_stopped ||
            (app->stop_at_ms != 0 && clock_mono_ms() >= app->stop_at_ms);
 }
@@ -382,16 +306,24 @@ int engine_main(int argc, char **argv)
     }
     if (!read_settings(&app))
         goto out;
+    if (!create_basics(&app))
+        goto out;
     if (config_number(&app.config, "check-config") != 0) {
-        print_settings(&app);
-        code = 0;
+        code = check_start(&app) == CHECK_GOOD ? 0 : 1;
+        if (code == 0)
+            engine_settings_print(&app.config, app.engine_id);
         goto out;
     }
     app.signal_fd = catch_signals();
-    if (app.signal_fd < 0 || !create_all(&app))
-        goto out;
-    run(&app);
-    code = 0;
+    switch (app.signal_fd < 0 ? CHECK_BAD : check_start(&app)) {
+    case CHECK_GOOD:
+        create_workers(&app);
+        run(&app);
+        code = 0;
+        break;
+    case CHECK_BAD: code = 1; break;
+    case CHECK_SIGNAL: code = 0; break;
+    }
 out:
     destroy_all(&app);
     return code;

@@ -27,11 +27,22 @@
 #include <stdlib.h>
 
 enum {
-    EARLY_MS = 1000,        /* a poll with nothing that was shorter than this came back early */
-    END_POLL_WAIT_MS = 1500 /* how long the parked poll may take to end when we stop */
+    EARLY_MS = 1000,         /* a poll with nothing that was shorter than this came back early */
+    END_POLL_WAIT_MS = 1500, /* how long the parked poll may take to end when we stop */
+    AWAY_TIMEOUT_MS = 1500,
+    AFTER_AWAY_MS = 50,
+    WORTH_TELLING_MS = 2000,
 };
 
 static void send_release(struct slot *slot);
+
+/* It ends a parked poll; whether it was heard or not, there is nothing else to do. */
+static void on_away_said(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    (void)reply;
+    slot->end_call = NULL;
+}
 
 void slot_wait(struct slot *slot, uint64_t after_ms)
 {
@@ -66,6 +77,7 @@ void slot_end_claim(struct slot *slot)
 void slot_go_idle(struct slot *slot, uint64_t after_ms)
 {
     slot_end_claim(slot);
+    slot->is_held_up = false;
     if (slot->is_stopping) {
         slot->state = SLOT_STOPPED;
         return;
@@ -100,7 +112,13 @@ void slot_take_claim(struct slot *slot)
 static void on_polled(void *context, const struct link_reply *reply)
 {
     struct slot *slot = context;
+    struct claim claim;
     slot->call = NULL;
+    if (reply->verdict == LINK_UNREADABLE && claim_rescue(&claim, reply->body, false)) {
+        slot->claim = claim;
+        slot_fail_unreadable(slot, reply->reason);
+        return;
+    }
     if (reply->verdict != LINK_OK) {
         if (reply->verdict == LINK_REFUSED)
             log_write(LOG_ERROR, "a node refuses to hand out queries",
@@ -124,9 +142,64 @@ static void on_polled(void *context, const struct link_reply *reply)
     }
 }
 
+/* Says that this slot leaves, or that it rests. A parked poll is ended so and not simply hung up
+ * on: a claim that is on its way at that moment would be lost until its lease ends. */
+static void say_away(struct slot *slot)
+{
+    const struct rest *rest = &slot->engine->rest;
+    struct buf query;
+    link_cancel(slot->end_call);
+    buf_init(&query, SLOT_QUERY_MAX_BYTES + 3 * REST_REASON_MAX_BYTES);
+    slot_put_poll_query(slot, &query);
+    if (slot->is_stopping) {
+        buf_lit(&query, "&Leave=true");
+    } else {
+        uint64_t rest_s = (rest_left_ms(rest) + 999) / 1000;
+        buf_printf(&query, "&Rest=%llu&Reason=", (unsigned long long)(rest_s > 0 ? rest_s : 1));
+        buf_put_url_encoded(&query, str_of(rest->reason));
+        slot->rest_told_ms = rest->until_ms;
+    }
+    struct link_request request = {.path = "/api/get-new-queries",
+                                   .query = buf_str(&query),
+                                   .timeout_ms = AWAY_TIMEOUT_MS,
+                                   .home = slot->number};
+    slot->end_call = link_start(slot->engine->link, &request, on_away_said, slot);
+    buf_fini(&query);
+}
+
+void slot_rest(struct slot *slot)
+{
+    if (slot->state == SLOT_POLLING && !slot->is_stopping)
+        say_away(slot);
+}
+
+void slot_rest_with_claim(struct slot *slot, uint64_t after_ms)
+{
+    if (after_ms >= WORTH_TELLING_MS && slot->rest_told_ms != slot->engine->rest.until_ms)
+        say_away(slot);
+    slot_wait(slot, after_ms);
+}
+
+void slot_wake(struct slot *slot)
+{
+    if (slot->state == SLOT_IDLE && slot->is_held_up)
+        slot_go_idle(slot, 0);
+}
+
 static void poll_nodes(struct slot *slot)
 {
     struct buf query;
+    if (!rest_may_poll(&slot->engine->rest, slot)) {
+        slot->is_held_up = true;
+        if (slot->engine->rest.state == REST_RESTING &&
+            slot->rest_told_ms != slot->engine->rest.until_ms)
+            say_away(slot);
+        return;
+    }
+    if (slot->end_call != NULL) { /* a rest is being told of, and would end this poll */
+        slot_wait(slot, AFTER_AWAY_MS);
+        return;
+    }
     buf_init(&query, SLOT_QUERY_MAX_BYTES);
     slot_put_poll_query(slot, &query);
     buf_printf(&query, "&Wait=%llu", (unsigned long long)slot->engine->wait_s);
@@ -141,22 +214,33 @@ static void poll_nodes(struct slot *slot)
 
 /* ---- releasing ---- */
 
-void slot_release(struct slot *slot, bool is_retry, const char *reason)
+static void release(struct slot *slot, bool is_retry, bool is_away, const char *reason)
 {
     snprintf(slot->reason, sizeof slot->reason, "%s", reason);
     slot_end_work(slot);
     slot->release_retry = is_retry;
+    slot->release_is_away = is_away;
     slot->state = SLOT_RELEASING;
     log_write(is_retry ? LOG_INFO : LOG_WARN, is_retry ? "a claim is given back" : "queries failed",
               LOG_STR("topic", slot->claim.topic), LOG_S("reason", slot->reason));
     send_release(slot);
 }
 
-/* After a failure of the back end the slot rests, or it would claim the same query again and use
- * up its attempts within a second. */
+void slot_release(struct slot *slot, bool is_retry, const char *reason)
+{
+    release(slot, is_retry, false, reason);
+}
+
+void slot_release_unused(struct slot *slot, const char *reason)
+{
+    release(slot, true, true, reason);
+}
+
+/* After an answer that failed the slot waits, or it would claim the same query again and use up its
+ * attempts within a second. While the model is away the rest holds it up (poll_nodes). */
 static void end_release(struct slot *slot)
 {
-    bool has_failed = slot->release_retry && !slot->is_stopping;
+    bool has_failed = slot->release_retry && !slot->release_is_away && !slot->is_stopping;
     slot_go_idle(slot, has_failed ? backoff_next_ms(&slot->engine->model_backoff, 1) : 0);
 }
 
@@ -194,13 +278,25 @@ static void send_release(struct slot *slot)
     buf_lit(&body, ",\"Reason\":");
     buf_put_json(&body, str_is_utf8(str_of(slot->reason)) ? str_of(slot->reason)
                                                           : STR("the model's server failed"));
-    buf_printf(&body, ",\"Retry\":%s}", slot->release_retry ? "true" : "false");
+    buf_printf(&body, ",\"Retry\":%s,\"Away\":%s}", slot->release_retry ? "true" : "false",
+               slot->release_is_away ? "true" : "false");
     struct link_request request = {.path = "/api/release-claim",
                                    .body = buf_str(&body),
                                    .timeout_ms = CALL_TIMEOUT_MS,
                                    .home = slot->number};
     slot->call = link_start(slot->engine->link, &request, on_released, slot);
     buf_fini(&body);
+}
+
+/* A claim of which only the topic and the lease can be read would come back to every engine in
+ * turn. */
+void slot_fail_unreadable(struct slot *slot, const char *reason)
+{
+    char why[sizeof slot->reason];
+    snprintf(why, sizeof why, "the engine cannot read the question: %.300s", reason);
+    slot->lease_until_ms = clock_mono_ms() + slot->claim.lease_s * 1000;
+    slot->query = NULL;
+    slot_release(slot, false, why);
 }
 
 /* ---- what the nodes tell meanwhile ---- */
@@ -261,46 +357,12 @@ void slot_start(struct slot *slot)
     poll_nodes(slot);
 }
 
-/* The reply to the poll that ends the parked one. It may be a claim of its own. */
-static void on_end_polled(void *context, const struct link_reply *reply)
-{
-    struct slot *slot = context;
-    struct claim claim;
-    slot->end_call = NULL;
-    if (reply->verdict != LINK_OK || !claim_read(&claim, reply->json) || claim.root == NULL)
-        return;
-    if (slot->claim.root != NULL) { /* the parked poll brought one too: never two in one slot */
-        claim_fini(&claim);
-        return;
-    }
-    slot_end_claim(slot);
-    slot->claim = claim;
-    slot->lease_until_ms = clock_mono_ms() + claim.lease_s * 1000;
-    slot_release(slot, true, "the engine is stopping");
-}
-
-/* A parked poll is not simply hung up on: a claim that is on its way at that moment would be lost
- * until its lease ends. A second poll without a wait ends the first one properly. */
-static void end_poll(struct slot *slot)
-{
-    struct buf query;
-    buf_init(&query, SLOT_QUERY_MAX_BYTES);
-    slot_put_poll_query(slot, &query);
-    buf_lit(&query, "&Wait=0");
-    struct link_request request = {.path = "/api/get-new-queries",
-                                   .query = buf_str(&query),
-                                   .timeout_ms = END_POLL_WAIT_MS,
-                                   .home = slot->number};
-    slot->end_call = link_start(slot->engine->link, &request, on_end_polled, slot);
-    slot_wait(slot, END_POLL_WAIT_MS);
-    buf_fini(&query);
-}
-
 void slot_stop(struct slot *slot)
 {
     slot->is_stopping = true;
+    say_away(slot);
     if (slot->state == SLOT_POLLING)
-        end_poll(slot);
+        slot_wait(slot, END_POLL_WAIT_MS);
     else if (slot->state == SLOT_IDLE)
         slot_go_idle(slot, 0);
 }
@@ -313,7 +375,7 @@ bool slot_is_polling(const struct slot *slot)
 void slot_give_back(struct slot *slot)
 {
     if (slot->state == SLOT_SEARCHING || slot->state == SLOT_GENERATING)
-        slot_release(slot, true, "the engine is stopping");
+        slot_release_unused(slot, "the engine is stopping");
     else if (slot->state == SLOT_RELEASING && slot->call == NULL)
         send_release(slot);
     /* In ANSWERING the answer is there: it is worth the wait. */

@@ -29,7 +29,7 @@ struct slot {
     bool is_stopping;
 
     struct link_call *call;       /* of POLLING, ANSWERING, RELEASING */
-    struct link_call *end_call;   /* while stopping: the poll that ends the parked one */
+    struct link_call *end_call;   /* says that it leaves or rests, which ends the parked poll */
     struct timer timer;           /* the next try of what the state does */
     struct backoff backoff;       /* of the nodes */
     struct backoff early_backoff; /* of polls that end early with nothing */
@@ -42,7 +42,11 @@ struct slot {
     struct draft draft;
     uint64_t started_ms, lease_until_ms;
     bool has_asked_next; /* an earlier try of this answer asked for the next claim */
-    bool release_retry;
+    bool release_retry, release_is_away; /* of the release: see release-claim */
+    bool is_held_up;                     /* IDLE, until slot_wake */
+    uint64_t rest_told_ms;               /* the end of the rest that its node was told of last */
+    uint64_t
+        kept_until_ms; /* of the query at work: how long it may wait for the model; 0: not yet */
     unsigned tries;    /* of the back end, for the query at work */
     char reason[400];  /* of the release */
     char refusal[400]; /* why a query of the claim can never work; "" */
@@ -63,10 +67,16 @@ void slot_end_work(struct slot *slot);
 void slot_end_claim(struct slot *slot);
 /* Forgets the claim and pulls the next after a pause; or stops. */
 void slot_go_idle(struct slot *slot, uint64_t after_ms);
+/* The same while the engine rests; the node is told when that is worth a request. */
+void slot_rest_with_claim(struct slot *slot, uint64_t after_ms);
 /* Another try of what the state does, after a pause. */
 void slot_wait(struct slot *slot, uint64_t after_ms);
 /* Gives the claim back: for another try, or as failed. */
 void slot_release(struct slot *slot, bool is_retry, const char *reason);
+/* Ends a claim that could only be rescued (claim_rescue) as failed. */
+void slot_fail_unreadable(struct slot *slot, const char *reason);
+/* Gives it back without using an attempt up: the engine stops, or its model is away. */
+void slot_release_unused(struct slot *slot, const char *reason);
 /* What get-new-queries and Next have in common. */
 void slot_put_poll_query(struct slot *slot, struct buf *query);
 /* Starts on the claim that was just put into the slot. */

@@ -10,8 +10,9 @@
 #include "shared/base/log.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { MODEL_TRIES = 3 };
+enum { MODEL_TRIES = 3, KEPT_MS = 20000, KEPT_JITTER_MS = 300 };
 
 /* ---- answering ---- */
 
@@ -39,7 +40,7 @@ static void finish_query(struct slot *slot, enum query_state state)
     work_next_query(slot);
 }
 
-static void note_accepted(struct slot *slot, const json_t *reply)
+static void note_accepted(struct slot *slot, const struct link_reply *reply)
 {
     log_write(
         LOG_INFO, "answered", LOG_STR("topic", slot->claim.topic), LOG_U("seq", slot->query->seq),
@@ -49,7 +50,13 @@ static void note_accepted(struct slot *slot, const json_t *reply)
     slot->engine->model_backoff.failures = 0;
     claim_note_answer(&slot->claim, slot->query, buf_str(&slot->draft.answer));
     struct claim next = {0};
-    const json_t *next_json = json_object_get(reply, "Next");
+    if (reply->verdict == LINK_UNREADABLE && claim_rescue(&next, reply->body, true)) {
+        slot_end_claim(slot);
+        slot->claim = next;
+        slot_fail_unreadable(slot, reply->reason);
+        return;
+    }
+    const json_t *next_json = json_object_get(reply->json, "Next");
     bool has_next = next_json != NULL && claim_read(&next, next_json) && next.root != NULL;
     if (!has_next) {
         finish_query(slot, QUERY_ANSWERED);
@@ -58,7 +65,7 @@ static void note_accepted(struct slot *slot, const json_t *reply)
     slot_end_claim(slot);
     slot->claim = next;
     if (slot->is_stopping)
-        slot_release(slot, true, "the engine is stopping");
+        slot_release_unused(slot, "the engine is stopping");
     else
         slot_take_claim(slot);
 }
@@ -75,8 +82,8 @@ static void on_answered(void *context, const struct link_reply *reply)
         return;
     }
     slot->backoff.failures = 0;
-    if (reply->verdict == LINK_OK) {
-        note_accepted(slot, reply->json);
+    if (reply->verdict == LINK_OK || reply->verdict == LINK_UNREADABLE) {
+        note_accepted(slot, reply);
         return;
     }
     log_write(LOG_WARN, "an answer was refused", LOG_STR("topic", slot->claim.topic),
@@ -162,9 +169,9 @@ static bool on_text(void *context, struct str think, struct str answer)
     return has_room;
 }
 
-/* A server that just restarts must not cost a query its attempts: the slots of this engine would
- * use them up within a second. So it is asked a few times, under the same lease, before the claim
- * goes to other engines. Once there is text, people have seen it: then it is a new attempt. */
+/* An answer that failed may have failed over the prompt. It is tried a few times, under the same
+ * lease, before the claim goes to other engines. Once there is text, people have seen it: then it
+ * is a new attempt. */
 static void try_again(struct slot *slot, const char *reason)
 {
     if (slot->is_stopping || draft_bytes(&slot->draft) > 0 || ++slot->tries >= MODEL_TRIES) {
@@ -177,9 +184,25 @@ static void try_again(struct slot *slot, const char *reason)
     slot_wait(slot, backoff_next_ms(&slot->engine->model_backoff, 0));
 }
 
-static void on_generated(void *context, enum completion_outcome outcome, const char *reason)
+/* The model is busy or away. The claim is kept for a short rest, its lease renewed; for a long one
+ * it goes back to the queue, where another engine may have it, and uses no attempt up. */
+static void wait_for_model(struct slot *slot, const char *reason)
+{
+    uint64_t now_ms = clock_mono_ms(), left_ms = rest_left_ms(&slot->engine->rest);
+    if (slot->kept_until_ms == 0)
+        slot->kept_until_ms = now_ms + KEPT_MS;
+    if (slot->is_stopping || draft_bytes(&slot->draft) > 0 ||
+        now_ms + left_ms > slot->kept_until_ms)
+        slot_release_unused(slot, reason);
+    else
+        slot_rest_with_claim(slot, left_ms + arc4random_uniform(KEPT_JITTER_MS));
+}
+
+static void on_generated(void *context, const struct completion_end *end)
 {
     struct slot *slot = context;
+    enum completion_outcome outcome = end->outcome;
+    const char *reason = end->reason;
     slot->completion = NULL;
     report_text_end(slot);
     if (outcome == COMPLETION_DONE && slot->draft.answer.n == 0) {
@@ -187,12 +210,18 @@ static void on_generated(void *context, enum completion_outcome outcome, const c
         reason = "the model gave no text";
         draft_clear(&slot->draft);
     }
+    if (outcome == COMPLETION_DONE || outcome == COMPLETION_REFUSED)
+        rest_end(&slot->engine->rest);
     switch (outcome) {
     case COMPLETION_DONE:
         slot->state = SLOT_ANSWERING;
         work_send_answer(slot);
         break;
     case COMPLETION_RETRY: try_again(slot, reason); break;
+    case COMPLETION_AWAY:
+        rest_begin(&slot->engine->rest, end->retry_after_s, reason);
+        wait_for_model(slot, reason);
+        break;
     case COMPLETION_REFUSED:
         log_write(LOG_WARN, "the model refuses a query", LOG_STR("topic", slot->claim.topic),
                   LOG_U("seq", slot->query->seq), LOG_S("reason", reason));
@@ -206,6 +235,12 @@ void work_generate(struct slot *slot)
 {
     static const struct completion_events events = {.on_text = on_text, .on_done = on_generated};
     slot->state = SLOT_GENERATING;
+    if (rest_left_ms(&slot->engine->rest) > 0) { /* claimed before it was known, or rests again */
+        char reason[REST_REASON_MAX_BYTES + 1];
+        snprintf(reason, sizeof reason, "%s", slot->engine->rest.reason);
+        wait_for_model(slot, reason);
+        return;
+    }
     slot->completion =
         slot->engine->backend->ops->start(slot->engine->backend, &slot->prompt, &events, slot);
 }
@@ -258,13 +293,14 @@ void work_next_query(struct slot *slot)
         return;
     }
     if (slot->is_stopping) {
-        slot_release(slot, true, "the engine is stopping");
+        slot_release_unused(slot, "the engine is stopping");
         return;
     }
     slot->query = query;
     slot->started_ms = clock_mono_ms();
     slot->has_asked_next = false;
     slot->tries = 0;
+    slot->kept_until_ms = 0;
     prompt_init(&slot->prompt, &slot->claim, query);
     /* A name that we did not offer means nothing to our model's server. */
     if (!is_listed(slot->engine->models, slot->prompt.model))

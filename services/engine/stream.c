@@ -122,29 +122,45 @@ static void put_held(struct cite_filter *filter, struct buf *out)
     filter->held_n = 0;
 }
 
+/* "3" or "1-3". False for what names nothing that can be read. */
+static bool read_range(struct str item, uint64_t *ret_from, uint64_t *ret_to)
+{
+    struct str from = str_cut(&item, '-');
+    if (!str_parse_u64(str_trim(from), ret_from))
+        return false;
+    *ret_to = *ret_from;
+    return item.at == NULL || str_parse_u64(str_trim(item), ret_to);
+}
+
 /* Decides about a whole mark, held with its brackets and perhaps a space before it. */
 static void put_mark(struct cite_filter *filter, struct buf *out)
 {
     struct str held = {filter->held, filter->held_n};
     struct str inner = held.at[0] == ' ' ? (struct str){held.at + 2, held.n - 3}
                                          : (struct str){held.at + 1, held.n - 2};
-    bool is_first = true, has_number = false;
-    for (struct str item; (item = str_cut(&inner, ',')).at != NULL;) {
-        uint64_t number;
-        if (!str_parse_u64(str_trim(item), &number))
-            continue;
-        has_number = true;
-        if (number < 1 || number > filter->source_n || number > CITE_MAX)
-            continue;
-        if (is_first && held.at[0] == ' ')
-            buf_put_char(out, ' ');
-        buf_printf(out, "[%u]", (unsigned)number);
-        filter->is_used[number] = true;
-        is_first = false;
+    uint64_t most = filter->source_n < CITE_MAX ? filter->source_n : CITE_MAX;
+    bool is_first = true, has_digit = false;
+    for (size_t i = 0; i < inner.n; i++)
+        has_digit |= inner.at[i] >= '0' && inner.at[i] <= '9';
+    if (!has_digit) { /* "[ ]" and "[]" are no marks */
+        put_held(filter, out);
+        return;
     }
-    /* "[ ]" and "[]" are no marks. */
-    if (!has_number)
-        buf_put(out, held);
+    for (size_t i = 0; i < filter->held_n; i++)
+        if (filter->held[i] == ';')
+            filter->held[i] = ',';
+    for (struct str item; (item = str_cut(&inner, ',')).at != NULL;) {
+        uint64_t from, to;
+        if (!read_range(item, &from, &to))
+            continue;
+        for (uint64_t number = from < 1 ? 1 : from; number <= to && number <= most; number++) {
+            if (is_first && held.at[0] == ' ')
+                buf_put_char(out, ' ');
+            buf_printf(out, "[%u]", (unsigned)number);
+            filter->is_used[number] = true;
+            is_first = false;
+        }
+    }
     filter->held_n = 0;
 }
 
@@ -171,7 +187,7 @@ static void cite_char(struct cite_filter *filter, char c, struct buf *out)
     bool is_inside = filter->held_n > 0 && filter->held[filter->held_n - 1] != ' ';
     is_inside = is_inside || filter->held_n > 1;
     if (is_inside) {
-        bool fits = (c >= '0' && c <= '9') || c == ',' || c == ' ';
+        bool fits = c != 0 && strchr("0123456789, ;-+.", c) != NULL;
         if (c == ']' || (fits && filter->held_n + 2 < CITE_HELD_MAX)) {
             filter->held[filter->held_n++] = c;
             if (c == ']')

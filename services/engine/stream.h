@@ -47,7 +47,8 @@ struct cite_filter {
     size_t held_n;
     size_t ticks, code; /* backticks in a row now; of the code that we are in, 0: none */
 };
-/* Marks are [3] and [1, 3]; code between backticks is left alone. */
+/* Marks are [3], [1, 3] and [1-3]; what only looks like one ([-1], [1.5]) is taken out too; code
+ * between backticks is left alone. */
 void cite_feed(struct cite_filter *filter, struct str text, struct buf *out);
 void cite_finish(struct cite_filter *filter, struct buf *out);
 

@@ -56,7 +56,7 @@ void accounts_destroy(struct accounts *accounts);
  * long as `accounts`. `name` may be any bytes from outside. */
 const struct account *accounts_find(const struct accounts *accounts, struct str name);
 /* Whether `account`, perhaps of another generation, is among `accounts` with the same secret and
- * the same role. */
+ * the same role and namespace. */
 bool account_keeps_right(const struct accounts *accounts, const struct account *account);
 size_t accounts_count(const struct accounts *accounts);
 

@@ -43,10 +43,10 @@
     X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: wait a little.")   \
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Something broke on our side.")        \
     X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \
-    X(NO_ENGINE,        503, "no_engine",        LOG_INFO,  "No engine is there to answer: retry later.") \
+    X(NO_ENGINE,        503, "no_engine",        LOG_INFO,  "No engine is connected: start one with `parley engine`, or retry later.") \
     X(NO_ANSWER,        503, "no_answer",        LOG_INFO,  "No answer came in time: ask the same again to go on waiting for it.") \
     X(ENGINE_FAILED,    503, "engine_failed",    LOG_WARN,  "The engines could not answer that: retry later.") \
-    X(LLM_UNAVAILABLE,  503, "LLM_UNAVAILABLE",  LOG_INFO,  "No engine is there to answer: retry later.") \
+    X(LLM_UNAVAILABLE,  503, "LLM_UNAVAILABLE",  LOG_INFO,  "No engine is connected: start one with `parley engine`, or retry later.") \
     X(BUSY,             503, "busy",             LOG_WARN,  "This node has too much to do: retry shortly.") \
     X(REDIS_LOST,       503, "redis_lost",       LOG_WARN,  "The store is not reachable: retry shortly.") \
     X(PROVIDER_DOWN,    503, "provider_down",    LOG_INFO,  "The OpenID provider's keys cannot be had now, so this token cannot be checked: retry shortly.") \

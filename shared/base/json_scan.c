@@ -4,7 +4,9 @@
  * only. */
 #include "shared/base/json_scan.h"
 
+#include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 struct scan {
     const char *at, *end;
@@ -113,26 +115,54 @@ static bool scan_digits(struct scan *s)
     return s->at > start || fail(s, "a number lacks digits");
 }
 
+/* What a tree cannot hold (json.h) is no number here either, or a client's number would be stored
+ * that an engine cannot read: integers past 64 bits, and reals past a double. Both are long or have
+ * an exponent, so the common number is not looked at twice. */
+static bool is_in_range(struct str number, bool is_real)
+{
+    if (!is_real) {
+        bool is_negative = *number.at == '-';
+        uint64_t value;
+        return str_parse_u64((struct str){number.at + is_negative, number.n - is_negative},
+                             &value) &&
+               value <= (uint64_t)INT64_MAX + is_negative;
+    }
+    char *text = str_copy(number);
+    bool is_finite = isfinite(strtod(text, NULL));
+    free(text);
+    return is_finite;
+}
+
 static bool scan_number(struct scan *s)
 {
+    const char *start = s->at;
+    bool is_real = false, has_exponent = false;
     if (*s->at == '-')
         s->at++;
     if (s->at < s->end && *s->at == '0')
         s->at++;
     else if (!scan_digits(s))
         return false;
+    size_t whole_n = (size_t)(s->at - start);
     if (s->at < s->end && *s->at == '.') {
+        is_real = true;
         s->at++;
         if (!scan_digits(s))
             return false;
     }
     if (s->at < s->end && (*s->at == 'e' || *s->at == 'E')) {
+        is_real = has_exponent = true;
         s->at++;
         if (s->at < s->end && (*s->at == '+' || *s->at == '-'))
             s->at++;
-        return scan_digits(s);
+        if (!scan_digits(s))
+            return false;
     }
-    return true;
+    enum { ALWAYS_INSIDE = 18 };
+    if (!has_exponent && whole_n <= ALWAYS_INSIDE)
+        return true;
+    struct str number = {start, (size_t)(s->at - start)};
+    return is_in_range(number, is_real) || fail(s, "a number is out of range");
 }
 
 static bool scan_word(struct scan *s, struct str word)

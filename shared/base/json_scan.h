@@ -7,7 +7,9 @@
  * borrow from the scanned text.
  *
  * Accepts what RFC 8259 allows, less: invalid UTF-8, lone surrogates and \u0000 in strings, nesting
- * past JSON_DEPTH_MAX. Of two members of one name the last counts.
+ * past JSON_DEPTH_MAX, and numbers that a tree cannot hold: integers past 64 bits with their sign,
+ * reals past a double. So whatever is scanned here json_parse reads too. Of two members of one name
+ * the last counts.
  */
 #ifndef PARLEY_BASE_JSON_SCAN_H
 #define PARLEY_BASE_JSON_SCAN_H

@@ -53,3 +53,15 @@ struct http_call *http_endpoint_post(const struct http_endpoint *endpoint,
     whole.headers = headers;
     return http_call_start(client, &whole, events, context);
 }
+
+struct http_call *http_endpoint_get(const struct http_endpoint *endpoint,
+                                    struct http_client *client, const struct http_request *request,
+                                    const struct http_events *events, void *context)
+{
+    const char *headers[3] = {"Accept: application/json", endpoint->authorization};
+    struct http_request whole = *request;
+    whole.method = "GET";
+    whole.url = endpoint->url;
+    whole.headers = headers;
+    return http_call_start(client, &whole, events, context);
+}

@@ -27,6 +27,10 @@ void http_endpoint_init(struct http_endpoint *endpoint, const char *base_url, co
 /* Wipes the key. Calls under way may go on. Zeroed storage is fine. */
 void http_endpoint_fini(struct http_endpoint *endpoint);
 
+/* Starts a GET: `request` gives the limits. Otherwise as http_call_start. */
+struct http_call *http_endpoint_get(const struct http_endpoint *endpoint,
+                                    struct http_client *client, const struct http_request *request,
+                                    const struct http_events *events, void *context) must_check;
 /* Starts a POST of JSON: `request` gives the body and the limits, and at most one header of its
  * own; its URL and method are not looked at. Otherwise as http_call_start. */
 struct http_call *http_endpoint_post(const struct http_endpoint *endpoint,

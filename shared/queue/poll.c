@@ -263,6 +263,18 @@ static void note_engine(struct queue *queue, struct str account, struct str engi
     queue->engine_ms = now_ms;
 }
 
+void queue_forget_engine(struct queue *queue, struct str account, struct str engine)
+{
+    char name[sizeof queue->engines[0].name];
+    size_t n = join(name, sizeof name, account, ' ', engine);
+    for (unsigned i = 0; i < queue->engine_n; i++)
+        if (n == strlen(queue->engines[i].name) && memcmp(queue->engines[i].name, name, n) == 0) {
+            queue->engines[i] = queue->engines[--queue->engine_n];
+            break;
+        }
+    queue->engine_ms = 0; /* the next one is told at once */
+}
+
 /* An engine that names itself has one poll: the newer one ends the older, here or on another node
  * (polls_on_supersede, by an event of the script). */
 static void supersede(struct queue *queue, struct poll *newer, struct str account)

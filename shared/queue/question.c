@@ -9,6 +9,8 @@
  *                               changed, up   v  | nothing yet    |
  *                                           LOOKING --------------+
  *   the deadline in any of them: end. cancel in any of them: gone without a word.
+ *   `ask` says "maybe": WAITING, and after DOUBT_MS it is asked whether an engine is there: if not,
+ * end.
  *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atom in
  * which it adds, so no outcome falls between; after a lost connection it is looked for again. A
@@ -32,6 +34,8 @@ enum {
     DIGEST_BYTES = 16,
     TAIL_MAX = 4 << 20,
     TEXT_MAX = 4 << 20,
+    DOUBT_MS = 5000, /* engines poll again at once, after a trouble with a node within seconds */
+    DOUBT_AGAIN_MS = 200,
 };
 
 /* A verb under way. It outlives the question. */
@@ -48,7 +52,7 @@ struct question {
     const struct question_events *events;
     void *context;
     struct watch watch;
-    struct deadline deadline;
+    struct deadline deadline, doubt;
     struct question_call *call; /* under way */
     char topic[TOPIC_BYTES + 1];
     char digest[2 * DIGEST_BYTES + 1]; /* "": not shared */
@@ -73,6 +77,7 @@ static void dispose(struct question *q, uint64_t keep_ms)
 {
     queue_unwatch(q->queue, &q->watch);
     loop_cancel_deadline(q->queue->loop, &q->deadline);
+    loop_cancel_deadline(q->queue->loop, &q->doubt);
     if (q->digest[0] == 0)
         keep_ms = 0;
     if (q->is_in_queue)
@@ -223,6 +228,42 @@ static void on_deadline(struct deadline *deadline)
     end_plain(H2O_STRUCT_FROM_MEMBER(struct question, deadline, deadline), QUESTION_TIMEOUT);
 }
 
+/* --- is an engine there? ---------------------------------------------------------------------- */
+
+static void end_no_engine(struct question *q, struct lines *lines)
+{
+    struct question_end end = {.outcome = QUESTION_NO_ENGINE, .eta_s = lines_next_u64(lines)};
+    end_with(q, &end);
+}
+
+static void on_engines(struct turn_call *turn_call, enum err error, struct str reply)
+{
+    struct question_call *call = H2O_STRUCT_FROM_MEMBER(struct question_call, call, turn_call);
+    struct question *q = call->question;
+    struct lines lines = lines_of(reply);
+    free(call);
+    if (q == NULL)
+        return;
+    q->call = NULL;
+    if (error == ERR_OK && str_eq(lines_next(&lines), STR("no_engine")))
+        end_no_engine(q, &lines);
+    else if (q->is_again && !q->is_followed)
+        look(q);
+}
+
+/* When it was asked, no engine was there that one could be sure of. */
+static void on_doubt(struct deadline *deadline)
+{
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, doubt, deadline);
+    struct turn *turn = queue_turn(q->queue);
+    if (q->call != NULL || !turn_is_up(turn)) {
+        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
+        return;
+    }
+    turn_begin(turn, &new_call(q, on_engines)->call, LANE_READ, STR("engines"), NULL);
+    turn_end(turn);
+}
+
 /* --- asking ----------------------------------------------------------------------------------- */
 
 static void end_full(struct question *q, struct lines *lines)
@@ -272,6 +313,8 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
     } else if (is_done && is_in_queue && !q->is_followed) {
         end_with_outcome(q, lines.rest);
     } else if (is_in_queue) {
+        if (!is_done && str_eq(lines_next(&lines), STR("maybe")))
+            loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
         if ((q->is_again || is_joined) && !q->is_followed)
             look(q);
         if (q->events->on_asked != NULL)
@@ -279,7 +322,7 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
     } else if (error != ERR_OK) {
         end_plain(q, QUESTION_LOST);
     } else if (str_eq(tag, STR("no_engine"))) {
-        end_plain(q, QUESTION_NO_ENGINE);
+        end_no_engine(q, &lines);
     } else {
         end_full(q, &lines);
     }
@@ -359,6 +402,7 @@ struct question *question_start(struct queue *queue, const struct question_setti
                            .context = context,
                            .watch = {.seq = 1, .on_outcome = on_outcome, .on_changed = on_changed},
                            .deadline = {.on_expire = on_deadline},
+                           .doubt = {.on_expire = on_doubt},
                            .is_followed = settings->is_followed};
     memcpy(q->topic, "ask.", 4);
     str_hex(random, sizeof random, q->topic + 4);

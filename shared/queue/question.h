@@ -19,7 +19,7 @@ enum { QUESTION_KEEP_MS = 60000 };
 
 enum question_outcome {
     QUESTION_DONE,
-    QUESTION_NO_ENGINE, /* none is waiting, none is at work, none was seen lately */
+    QUESTION_NO_ENGINE, /* none is waiting, at work or between two polls */
     QUESTION_FULL,      /* the queue, or what one account may have waiting in it */
     QUESTION_TIMEOUT,
     QUESTION_FAILED, /* its engines gave up, or it was cancelled */
@@ -31,7 +31,8 @@ struct question_end {
     enum question_outcome outcome;
     struct str answer, think, model; /* texts, of DONE; model may be empty */
     struct str reason;               /* for people, of FAILED */
-    uint64_t depth, eta_s;           /* of FULL; eta_s 0: unknown */
+    uint64_t depth;                  /* of FULL */
+    uint64_t eta_s; /* of FULL; of NO_ENGINE when the first one has rested; 0: unknown */
 };
 
 struct question_events {

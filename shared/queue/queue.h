@@ -90,6 +90,9 @@ uint64_t queue_lease_ms(const struct queue *queue);
  * operators see of the engine (JSON). Its callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
                       const struct nonce_id *nonce, bool may_park, struct str info);
+/* An engine (names) has said that it rests or leaves: that it polled before is not reported any
+ * more. */
+void queue_forget_engine(struct queue *queue, struct str account, struct str engine);
 /* Ends the poll without a callback. */
 void queue_poll_cancel(struct queue *queue, struct poll *poll);
 /* Calls `end` for every poll that is parked; it must cancel it. */

@@ -45,12 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (!ok)
         return 0;
-    /* jansson refuses numbers out of range, which here is for whoever reads the number. */
-    if (!json_parse(text, why, sizeof why, &tree)) {
-        if (strstr(why, "too big") == NULL && strstr(why, "overflow") == NULL)
-            abort();
-        return 0;
-    }
+    if (!json_parse(text, why, sizeof why, &tree))
+        abort();
     if (n < 2)
         for (size_t i = 0; i < n; i++)
             compare_member(&members[i], tree);

@@ -14,7 +14,7 @@ const GROWTH = 3;
 const NOISE_US = 300; // what is cheaper than that is no trouble, and its measure no proof
 
 const QUERY = 256 << 10; // services/broker: QUERY_MAX_BYTES, and so on
-const MODIFIERS = (512 << 10) - 20;
+const MODIFIERS = (64 << 10) - 20;
 const ANSWER = 1 << 20;
 const FRAGMENT = 64 << 10;
 const UPLOAD = 25 << 20;
@@ -171,6 +171,8 @@ const flows = {
     await m.call('reap');
     await m.call('unpark', 'E|*');
     await m.call('supersede', 'E', 'e', 1);
+    await m.call('away', 0, 'E', 'e', 1000, `,"Models":${m.json(256)}}`);
+    await m.call('engines');
     await m.call('drain', 0, 'E', '1');
     await m.rows('f', 8, { state: () => `F ${m.json(1024)}` });
     for (let seq = 1; seq <= 8; seq++) await m.cmd('ZADD', m.key('failed'), seq, `f ${seq}`);

@@ -6,7 +6,7 @@
 //   const llm = await startLlm();
 //   llm.behave({ text: 'Two words [1].', think: 'hm', stream: 'never' });
 //   … parley engine --llm ${llm.url} --model stub …
-//   llm.requests   // what came, in order: {path, body, headers, aborted}
+//   llm.requests   // what came, in order: {path, body, headers, aborted}; GET /v1/models is in llm.listings
 //   await llm.stop();
 //
 // How it answers chat completions, all optional:
@@ -16,7 +16,9 @@
 //             'refuse' (400 for a stream), 'break' (hangs up in the middle)
 //   pieceMs   pause between pieces (0)         pieces  characters of one piece (7)
 //   hold      a promise: the first byte waits for it; `holdAt` (a number) puts that wait after that many pieces
-//   status    fails with this status, `times` requests long (default: for ever)
+//   status    fails with this status, `times` requests long (default: always); `retryAfter` is its Retry-After
+//   models    names that GET /v1/models lists; undefined: there is no such route; `modelsStatus` fails it
+//   key       the bearer token that it wants (401 for others)
 import { once } from 'node:events';
 import http from 'node:http';
 
@@ -38,6 +40,7 @@ class LlmStub {
     this.server = server;
     this.url = `http://127.0.0.1:${server.address().port}/v1`;
     this.requests = [];
+    this.listings = [];
     this.behave({});
   }
 
@@ -57,10 +60,15 @@ class LlmStub {
     for await (const chunk of request) chunks.push(chunk);
     const body = JSON.parse(Buffer.concat(chunks).toString() || 'null');
     const record = { path: request.url, headers: request.headers, body, aborted: false };
-    this.requests.push(record);
+    (request.url === '/v1/models' ? this.listings : this.requests).push(record);
     response.on('close', () => {
       record.aborted = !response.writableFinished;
     });
+    if (this.how.key && request.headers.authorization !== `Bearer ${this.how.key}`) return sendJson(response, 401, { error: { message: 'bad key' } });
+    if (request.url === '/v1/models' && this.how.modelsStatus) return sendJson(response, this.how.modelsStatus, { error: { message: 'stub fails' } });
+    if (request.url === '/v1/models' && this.how.models) {
+      return sendJson(response, 200, { object: 'list', data: this.how.models.map((id) => ({ id, object: 'model', owned_by: 'stub' })) });
+    }
     if (request.url === '/v1/embeddings') return this.answerEmbeddings(body, response);
     if (request.url === '/api/embed') return this.answerEmbed(body, response);
     if (request.url !== '/v1/chat/completions') return sendJson(response, 404, { error: { message: 'no such route' } });
@@ -86,7 +94,8 @@ class LlmStub {
     const { how } = this;
     if (how.status && this.failuresLeft > 0) {
       this.failuresLeft -= 1;
-      return sendJson(response, how.status, { error: { message: `stub fails with ${how.status}` } });
+      const headers = how.retryAfter === undefined ? {} : { 'retry-after': String(how.retryAfter) };
+      return sendJson(response, how.status, { error: { message: `stub fails with ${how.status}` } }, headers);
     }
     if (body.stream && how.stream === 'refuse') return sendJson(response, 400, { error: { message: 'stream is not supported' } });
     const said = typeof how.text === 'function' ? how.text(body) : how.text;
@@ -132,17 +141,17 @@ function cut(text, n) {
   return Array.from({ length: Math.ceil(letters.length / n) }, (_, i) => letters.slice(i * n, (i + 1) * n).join(''));
 }
 
-function sendJson(response, status, value) {
-  response.writeHead(status, { 'content-type': 'application/json' });
+function sendJson(response, status, value, headers = {}) {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
   response.end(JSON.stringify(value));
 }
 
-export async function startLlm() {
+export async function startLlm({ port = 0 } = {}) {
   let stub;
   const server = http.createServer((request, response) => {
     stub.handle(request, response).catch(() => response.destroy());
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   stub = new LlmStub(server);
   return stub;

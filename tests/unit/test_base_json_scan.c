@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * json_scan: members of objects, in one pass. */
+#include "shared/base/json.h"
 #include "shared/base/json_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -74,6 +76,59 @@ static void what_is_no_object_is_refused(void **state)
             fail_msg("accepted: %s", bad[i]);
 }
 
+static void a_number_that_no_tree_can_hold_is_refused_by_the_scanner_too(void **state)
+{
+    static const struct {
+        const char *number;
+        bool fits;
+    } cases[] = {
+        {"1e99999", false},
+        {"-1e99999", false},
+        {"1.5E+400", false},
+        {"1e308", true},
+        {"1.8e308", false},
+        {"1e-99999", true},
+        {"0e99999", true},
+        {"0.00001e310", true},
+        {"999999999999999999", true},
+        {"9223372036854775807", true},
+        {"9223372036854775808", false},
+        {"-9223372036854775808", true},
+        {"-9223372036854775809", false},
+        {"18446744073709551616", false},
+        {"99999999999999999999999999", false},
+        {"99999999999999999999999999.0", true},
+        {"99999999999999999999999999e0", true},
+    };
+    struct json_member m[MOST];
+    char text[128], reason[160];
+    size_t n;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *tree = NULL;
+        snprintf(text, sizeof text, "{\"a\":[{\"b\":%s}]}", cases[i].number);
+        if (scan(text, m, &n) != cases[i].fits)
+            fail_msg("scanner: %s", cases[i].number);
+        if (json_parse(str_of(text), reason, sizeof reason, &tree) != cases[i].fits)
+            fail_msg("tree: %s", cases[i].number);
+        json_decref(tree);
+    }
+}
+
+static void a_number_of_many_digits_is_read_like_another(void **state)
+{
+    static char text[5000];
+    struct json_member m[MOST];
+    size_t n;
+    (void)state;
+    memset(text, '1', sizeof text - 1);
+    memcpy(text, "{\"a\":0.", 7);
+    strcpy(text + sizeof text - 2, "}");
+    assert_true(scan(text, m, &n));
+    text[5] = '1', text[6] = '1';
+    assert_false(scan(text, m, &n));
+}
+
 static void nesting_is_bounded(void **state)
 {
     char text[20100];
@@ -128,6 +183,8 @@ int main(void)
         cmocka_unit_test(members_are_the_bytes_that_were_sent),
         cmocka_unit_test(more_members_than_room_are_counted_and_not_written),
         cmocka_unit_test(what_is_no_object_is_refused),
+        cmocka_unit_test(a_number_that_no_tree_can_hold_is_refused_by_the_scanner_too),
+        cmocka_unit_test(a_number_of_many_digits_is_read_like_another),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(one_text_has_one_compact_form),
         cmocka_unit_test(items_of_a_list_come_one_by_one),

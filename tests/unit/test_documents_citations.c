@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -67,10 +68,50 @@ static void a_mark_that_comes_about_when_another_goes_is_checked_too(void **stat
 
 static void brackets_that_are_no_marks_stay(void **state)
 {
-    check("a [b] [1.2] [1, see] [] [ ] [-1] [1-] [,] [1 2] ]", 3,
-          "a [b] [1.2] [1, see] [] [ ] [-1] [1-] [,] [1 2] ]", "");
+    check("a [b] [1, see] [] [ ] [,] [10:30] [v1.2] ]", 3,
+          "a [b] [1, see] [] [ ] [,] [10:30] [v1.2] ]", "");
     check("open [1", 3, "open [1", "");
-    check("[\n1]", 3, "[\n1]", "");
+    check("[\xc3\xa9] [1\xe2\x82\xac]", 3, "[\xc3\xa9] [1\xe2\x82\xac]", "");
+}
+
+static void what_looks_like_a_mark_and_names_nothing_goes(void **state)
+{
+    static const char *const marks[] = {
+        "[-1]",
+        "[+1]",
+        "[1.5]",
+        "[1-]",
+        "[1 2]",
+        "[0]",
+        "[00]",
+        "[1,]",
+        "[,1]",
+        "[1--2]",
+        "[1, -1]",
+        "[1-2-3]",
+        "[.1]",
+        "[1..3]",
+        "[ -1 ]",
+        "[\n-1]",
+        "[4]",
+        "[\xe2\x88\x92"
+        "1]",
+        "[99999999999999999999]",
+    };
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        char answer[64];
+        snprintf(answer, sizeof answer, "A %s, b [2].", marks[i]);
+        check(answer, 3, "A, b [1].", "2");
+    }
+    check("A [1-3] [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,9].", 2,
+          "A [1][2] [1].", "1,2");
+}
+
+static void a_mark_in_other_digits_or_spaces_is_read(void **state)
+{
+    check("A [\xef\xbc\x92] b [\xef\xbc\x99].", 3, "A [1] b.", "2");
+    check("A [ 1 ] b [\t2\xc2\xa0] c [\n3].", 3, "A [1] b [2] c [3].", "1,2,3");
+    check("A [01].", 1, "A [1].", "1");
 }
 
 static void code_is_left_alone(void **state)
@@ -95,6 +136,10 @@ static void a_very_long_answer_is_checked_in_one_pass(void **state)
     for (int i = 1; i < 1000; i++)
         for (int k = 0; k < (i % 40) + 1; k++)
             buf_put_char(&answer, k == 0 ? ' ' : '`');
+    for (int i = 0; i < 200000; i++)
+        buf_put(&answer, STR("1 [9]"));
+    for (int i = 0; i < 200000; i++)
+        buf_lit(&answer, "1]");
     citations_check(buf_str(&answer), 3, &out, &found);
     assert_int_equal(found.used_n, 0);
     buf_fini(&answer);
@@ -116,6 +161,8 @@ int main(void)
         cmocka_unit_test(what_names_no_passage_goes_with_its_space),
         cmocka_unit_test(a_mark_that_comes_about_when_another_goes_is_checked_too),
         cmocka_unit_test(brackets_that_are_no_marks_stay),
+        cmocka_unit_test(what_looks_like_a_mark_and_names_nothing_goes),
+        cmocka_unit_test(a_mark_in_other_digits_or_spaces_is_read),
         cmocka_unit_test(code_is_left_alone),
         cmocka_unit_test(a_very_long_answer_is_checked_in_one_pass),
         cmocka_unit_test(the_sentence_that_nothing_was_found_is_known),

@@ -270,6 +270,8 @@ static void marks_without_a_passage_are_stripped(void **state)
     check_filter(FILTER_CITE, "- [ ] box, [] and [x] and [1", "- [ ] box, [] and [x] and [1");
     check_filter(FILTER_CITE, "a  [4]  b [12345678901234567890123456789012345678901234567890]",
                  "a   b [12345678901234567890123456789012345678901234567890]");
+    check_filter(FILTER_CITE, "a [-1] b [1.5] c [0] d [+2] e [1 2], f", "a b c d e, f");
+    check_filter(FILTER_CITE, "a [1-3] b [2-9] c [3;1] [;]", "a [1][2][3] b [2][3] c [3][1] [;]");
     check_filter(FILTER_CITE, "lone ` tick [9]\nnext [9]", "lone ` tick [9]\nnext");
 }
 

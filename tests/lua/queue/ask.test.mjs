@@ -16,6 +16,7 @@ const row = (found) => {
   return ago()(ms) && rest.join('\n') === rowOf({ ...USER, query: 'Q1' }).split('\n').slice(1).join('\n');
 };
 const STORED = lines('["42"]', '["hm"]', 'null', 1500, 'E');
+const RESTING = (ends) => ({ engines: Object.fromEntries(ends.map((ms, i) => [`E ${i}`, `${Date.now() - 1000} {"RestingUntilMs":${Date.now() + ms},"Models":"*"}`])) });
 const ENGINE = { engines: { 'E -': `${Date.now()} {}` } };
 
 // A question's topic, as ask leaves it, in a state; n: who waits for it.
@@ -37,7 +38,7 @@ scripts('ask', ({ cases, test, shard }) => {
   const made = { 't:a1': { ...fieldsOf(), 'q:1': row }, 'asked:d1': 'a1', ...HELD };
   const queued = { 'open:default:alice': zset({ a1: agoUs }), 'turns:default': zset({ alice: 0 }), models: set('default'), waiting: { 'Frontend_1 alice': 1 }, meta: { lease: 0, depth: 1, vt: '0.000000' } };
   cases([
-    { name: 'with an engine seen lately it waits in the queue, and belongs to no user', before: ENGINE, call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
+    { name: 'with an engine seen lately it waits in the queue, with a doubt, and belongs to no user', before: ENGINE, call: ask(), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued } },
     {
       name: 'with an engine parked it is handed over',
       before: { idle: zset({ 'n1 E|*': 1 }) },
@@ -53,10 +54,14 @@ scripts('ask', ({ cases, test, shard }) => {
       events: [(found) => found.startsWith('claim\n')],
       after: { ...made, 't:a1': { ...fieldsOf('P 1 1 E 1'), 'q:1': row }, leases: zset({ '1 a1': soon(2000) }), meta: { lease: 1, depth: 0, vt: '0.000000' } },
     },
-    { name: 'no engine, and none for two minutes', before: { engines: { 'E -': `${Date.now() - 121_000} {}` } }, call: ask(), reply: 'no_engine' },
+    { name: 'no engine, and none for ten minutes', before: { engines: { 'E -': `${Date.now() - 601_000} {}` } }, call: ask(), reply: 'no_engine' },
+    { name: 'every engine rests for long: none, and when the first one has rested', before: RESTING([60_000, 90_000]), call: ask(), reply: (found) => /^no_engine\n(59|60)$/.test(found) },
+    { name: 'an engine that rests but for a moment is there', before: RESTING([90_000, 5_000]), call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
+    { name: 'an engine that has rested is one that was seen then', before: RESTING([-5_000]), call: ask(), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued } },
+    { name: 'one rests, another was seen lately', before: { engines: { ...RESTING([60_000]).engines, ...ENGINE.engines } }, call: ask(), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued } },
     { name: 'no engine ever', call: ask(), reply: 'no_engine' },
     { name: 'an engine at work is one', before: { leases: zset({ '7 other': 9e12 }) }, call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
-    { name: 'a question that is not shared leaves no digest', before: ENGINE, call: ask({ digest: '' }), reply: lines('ok', 'a1'), after: { ...made, ...queued, 't:a1': { ...made['t:a1'], digest: '' }, 'asked:d1': null } },
+    { name: 'a question that is not shared leaves no digest', before: ENGINE, call: ask({ digest: '' }), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued, 't:a1': { ...made['t:a1'], digest: '' }, 'asked:d1': null } },
     { name: 'a full queue refuses it, and leaves nothing', before: { ...ENGINE, meta: { lease: '0', depth: '5', vt: '0' } }, frame: { queueMax: 5 }, call: ask(), reply: lines('full', 5, '') },
     { name: 'so do too many of that user, if that is limited', before: { ...ENGINE, waiting: { 'Frontend_1 alice': '3' } }, call: ask({ max: 3 }), reply: lines('waiting', 3, '') },
     { name: 'sent again after a lost connection it is the same, and counts once', before: () => waiting(), call: ask(), reply: lines('ok', 'a1') },
@@ -72,10 +77,10 @@ scripts('ask', ({ cases, test, shard }) => {
       name: 'race: the same question twice in one turn is one query',
       before: ENGINE,
       calls: [ask(), ask({ topic: 'a2' })],
-      replies: [lines('ok', 'a1'), lines('joined', 'a1')],
+      replies: [lines('ok', 'a1', 'maybe'), lines('joined', 'a1', 'maybe')],
       after: { ...made, ...queued, 't:a1': { ...made['t:a1'], asks: 2 } },
     },
-    { name: 'another question does not', before: ENGINE, calls: [ask(), ask({ digest: 'd2', topic: 'a2' })], replies: [lines('ok', 'a1'), lines('ok', 'a2')], after: (() => ({
+    { name: 'another question does not', before: ENGINE, calls: [ask(), ask({ digest: 'd2', topic: 'a2' })], replies: [lines('ok', 'a1', 'maybe'), lines('ok', 'a2', 'maybe')], after: (() => ({
       ...made, 't:a2': { ...made['t:a1'], digest: 'd2' }, 'asked:d2': 'a2', asks: (found) => Object.keys(found).length === 2,
       ...queued, 'open:default:alice': zset({ a1: agoUs, a2: agoUs }), waiting: { 'Frontend_1 alice': 2 }, meta: { lease: 0, depth: 2, vt: '0.000000' },
     }))() },
@@ -85,10 +90,10 @@ scripts('ask', ({ cases, test, shard }) => {
       name: `one that came to nothing (${state[0]}) is asked anew, and who waits for that one keeps it`,
       before: () => ended(state),
       call: ask({ topic: 'a2' }),
-      reply: lines('ok', 'a2'),
+      reply: lines('ok', 'a2', 'maybe'),
       after: { 't:a2': made['t:a1'], 'asked:d1': 'a2', asks: (found) => soon(MAX_MS)(found.a2) && 'a1' in found, ...queued, 'open:default:alice': zset({ a2: agoUs }) },
     })),
-    { name: 'a digest whose topic is gone', before: () => ({ 'asked:d1': 'gone', ...ENGINE }), call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
+    { name: 'a digest whose topic is gone', before: () => ({ 'asked:d1': 'gone', ...ENGINE }), call: ask(), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued } },
   ]);
 
   test('an answer finds all the nodes that wait, and each of them its own copy', async () => {
@@ -120,6 +125,17 @@ scripts('ask', ({ cases, test, shard }) => {
     assert.equal(await shard.cmd('ZCARD', shard.key('asks')), 1);
     assert.equal((await shard.get('meta')).depth, '1');
   });
+});
+
+scripts('engines', ({ cases }) => {
+  cases([
+    { name: 'a parked one', before: { idle: zset({ 'n1 E|*': 1 }) }, call: ['engines'], reply: 'there' },
+    { name: 'one at work', before: { leases: zset({ '7 a1': 9e12 }) }, call: ['engines'], reply: 'there' },
+    { name: 'one that comes in the same turn', calls: [['claim', 0, 'E|*', 1], ['engines']], replies: ['parked', 'there'], after: { idle: zset({ 'n1 E|*': 1 }) } },
+    { name: 'one that was seen lately and did not come back', before: ENGINE, call: ['engines'], reply: 'no_engine' },
+    { name: 'one that rests for long', before: RESTING([60_000]), call: ['engines'], reply: (found) => /^no_engine\n(59|60)$/.test(found) },
+    { name: 'one that rests but for a moment', before: RESTING([5_000]), call: ['engines'], reply: 'there' },
+  ]);
 });
 
 scripts('ask_leave', ({ cases }) => {

@@ -186,6 +186,27 @@ scripts('release', ({ cases }) => {
     { name: 'to be tried again: Open at the front, the attempt counted', before: held(), call: release(), reply: 'ok', after: back(1) },
     { name: 'a claim of three is Open again', before: heldThree(), call: release(), reply: 'ok', after: back(3) },
     {
+      name: 'an engine that is away uses no attempt up, not even the last one',
+      before: held({ attempt: 3 }),
+      call: release({ retry: 'away' }),
+      reply: 'ok',
+      after: back(1, { attempts: [2], more: { 'b:1': 1 } }),
+    },
+    {
+      name: 'it may do so 20 times: the next one counts',
+      before: held({ more: { 'b:1': '20' } }),
+      call: release({ retry: 'away' }),
+      reply: 'ok',
+      after: back(1, { more: { 'b:1': 21 } }),
+    },
+    {
+      name: 'and after the last attempt the query is Failed all the same',
+      before: held({ attempt: 3, more: { 'b:1': '20' } }),
+      call: release({ retry: 'away' }),
+      reply: 'ok',
+      after: { 't:t': topicOf(['F "tired"'], { 'w:1': '', 'b:1': 21 }), leases: null, failed: zset(failed(1)), [`stat:${minute()}`]: ttl(7200, { failed: 1 }) },
+    },
+    {
       name: 'waiting nodes look again',
       before: held({ more: { 'w:1': 'n1 n2' } }),
       alive: ['n2'],

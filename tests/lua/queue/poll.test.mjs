@@ -139,6 +139,46 @@ scripts('supersede', ({ cases }) => {
   ]);
 });
 
+scripts('away', ({ cases }) => {
+  const AWAY = { 'poll:E:box': ttl(60, 'away') };
+  const seenNow = (found) => ago()(found.split(' ')[0]) && found.endsWith(' {}');
+  const rest = `,"Models":"*","Reason":"busy"}`;
+  const seen = { engines: { 'E box': `${Date.now()} {}`, 'E bag': '5 {}' } };
+  const resting = (ms) => (found) => {
+    const [, at, until, more] = /^(\d+) \{"RestingUntilMs":(\d+)(.*)$/.exec(found) ?? [];
+    return ago()(at) && soon(ms)(until) && more === rest;
+  };
+  cases([
+    {
+      name: 'an engine that leaves: its poll ends, it is not listed, the others of its account are',
+      before: { ...seen, 'poll:E:box': 'n1 7' },
+      call: ['away', 0, 'E', 'box', 0, ''],
+      reply: 'ok',
+      events: ['supersede\nE\nbox\n7'],
+      after: { engines: { 'E bag': '5 {}' }, ...AWAY },
+    },
+    { name: 'its poll is on another node', before: { 'poll:E:box': 'n2 7' }, alive: ['n2'], call: ['away', 0, 'E', 'box', 0, ''], reply: 'ok', published: [['node:n2', 'supersede\nE\nbox\n7']], after: AWAY },
+    { name: 'one that nobody knows', call: ['away', 0, 'E', 'box', 0, ''], reply: 'ok', after: AWAY },
+    { name: 'said twice', before: { 'poll:E:box': 'away' }, call: ['away', 0, 'E', 'box', 0, ''], reply: 'ok', after: AWAY },
+    { name: 'an engine that rests is listed with the end of its rest', before: { ...seen, 'poll:E:box': 'n1 7' }, call: ['away', 0, 'E', 'box', 30_000, rest], reply: 'ok', events: ['supersede\nE\nbox\n7'], after: { engines: { 'E bag': '5 {}', 'E box': resting(30_000) }, ...AWAY } },
+    { name: 'one that rests and was forgotten', call: ['away', 0, 'E', 'box', 30_000, rest], reply: 'ok', after: { engines: { 'E box': resting(30_000) }, ...AWAY } },
+    {
+      name: 'race: another node says only now that it polled before it left: it is not listed again',
+      before: { 'poll:E:box': 'away' },
+      call: ['sync', '{}', 0, 0, 0, 'E box', '{}', 'E bag', '{}', 'E -', '{}'],
+      reply: '\n',
+      after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, engines: { 'E bag': seenNow, 'E -': seenNow } },
+    },
+    {
+      name: 'it polls again, and is listed again',
+      before: { 'poll:E:box': 'away' },
+      calls: [['supersede', 'E', 'box', 9], ['sync', '{}', 0, 0, 0, 'E box', '{}']],
+      replies: ['ok', '\n'],
+      after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, engines: { 'E box': seenNow }, 'poll:E:box': ttl(300, 'n1 9') },
+    },
+  ]);
+});
+
 scripts('sync', ({ cases, test, shard }) => {
   const here = { nodes: zset({ n1: ago() }), node_info: { n1: '{}' } };
   cases([

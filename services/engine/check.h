@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * check: what an engine looks at before it pulls: does a node answer, does it take the account's
+ * signature, is the account an engine's; does the model's server answer, take the key, have the
+ * model? Each that does not is one line on standard error that names the flag to change. Runs the
+ * loop's HTTP client by itself, before anything else does.
+ */
+#ifndef PARLEY_ENGINE_CHECK_H
+#define PARLEY_ENGINE_CHECK_H
+
+#include "services/engine/engine.h"
+
+struct check_settings {
+    struct engine *engine; /* its client, link and back end */
+    const char *user, *secret_file, *llm,
+        *llm_key_file;   /* for the lines; the last two may be NULL */
+    const char *models;  /* of --models; NULL */
+    uint64_t patience_s; /* what is not reachable may come so late */
+    int signal_fd;       /* a signal ends the wait; -1: none */
+};
+
+enum check_result { CHECK_GOOD, CHECK_BAD, CHECK_SIGNAL };
+
+/* With several nodes one that answers is enough, unless one refuses the account. */
+enum check_result check_all(const struct check_settings *settings) must_check;
+
+#endif

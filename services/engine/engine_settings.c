@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * engine_settings.c - see engine_settings.h. */
+#include "services/engine/engine_settings.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum { MODELS_MAX_BYTES = 512 };
+
+static bool complain(const char *line)
+{
+    fprintf(stderr, "parley: %s (see parley engine --help)\n", line);
+    return false;
+}
+
+const char *engine_settings_llm_url(const struct config *config)
+{
+    const char *url = config_text(config, "llm");
+    return url != NULL ? url : config_text(config, "llm-url");
+}
+
+static bool is_http_url(const char *url)
+{
+    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}
+
+bool engine_settings_is_id(const char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i < n; i++)
+        if (!((text[i] | 32) >= 'a' && (text[i] | 32) <= 'z') &&
+            !(text[i] >= '0' && text[i] <= '9') && strchr("-_.", text[i]) == NULL)
+            return false;
+    return n > 0 && n <= ENGINE_ID_MAX_BYTES;
+}
+
+struct embedder *engine_settings_create_embedder(const struct config *config, const char *key,
+                                                 char *reason, size_t reason_size)
+{
+    const char *embeddings = config_text(config, "embeddings");
+    const char *model = config_text(config, "embeddings-model");
+    if (!is_http_url(embeddings))
+        return embed_create(embeddings, key, reason, reason_size);
+    snprintf(reason, reason_size, "takes --embeddings-model beside a URL");
+    struct embed_server_settings settings = {.base_url = embeddings, .model = model, .key = key};
+    return model == NULL ? NULL : embed_create_openai(&settings);
+}
+
+static bool check_embeddings(const struct config *config)
+{
+    char reason[120] = "", line[160];
+    struct embedder *embedder =
+        engine_settings_create_embedder(config, NULL, reason, sizeof reason);
+    embed_destroy(embedder);
+    snprintf(line, sizeof line, "--embeddings %s", reason);
+    return embedder != NULL || complain(line);
+}
+
+bool engine_settings_check(const struct config *config)
+{
+    const char *llm = engine_settings_llm_url(config);
+    const char *id = config_text(config, "engine-id"), *models = config_text(config, "models");
+    const char *corpus = config_text(config, "corpus");
+    struct stat info;
+    if (config->argument_n > 0)
+        return complain("engine takes flags only");
+    if (config_text(config, "url") == NULL)
+        return complain("--url is missing: the nodes to pull from");
+    if (config_text(config, "user") == NULL)
+        return complain("--user is missing: the account that signs");
+    if (strlen(config_text(config, "user")) > 256)
+        return complain("--user is too long");
+    if (config_text(config, "secret-file") == NULL)
+        return complain("--secret-file is missing: the file with the account's secret");
+    if (llm != NULL && !is_http_url(llm))
+        return complain("--llm takes a URL such as http://127.0.0.1:11434/v1");
+    if (llm != NULL && config_text(config, "model") == NULL)
+        return complain("--llm needs --model: what to ask the server for");
+    if (!check_embeddings(config))
+        return false;
+    if (id != NULL && !engine_settings_is_id(id))
+        return complain("--engine-id takes 1 to 64 letters, digits, '-', '_' and '.'");
+    if (models != NULL && (strlen(models) > MODELS_MAX_BYTES || !str_is_utf8(str_of(models))))
+        return complain("--models is too long, or not UTF-8");
+    if (corpus != NULL && (stat(corpus, &info) != 0 || !S_ISDIR(info.st_mode)))
+        return complain("--corpus is no folder that can be read");
+    return true;
+}
+
+void engine_settings_print(const struct config *config, const char *engine_id)
+{
+    const char *llm = engine_settings_llm_url(config), *corpus = config_text(config, "corpus");
+    const char *embeddings = config_text(config, "embeddings");
+    const char *model = config_text(config, "embeddings-model");
+    printf("parley engine: would pull from %s as %s, %llu slots, engine id %s\n",
+           config_text(config, "url"), config_text(config, "user"),
+           (unsigned long long)config_number(config, "slots"), engine_id);
+    printf("model: %s%s%s\n", llm == NULL ? "built-in, extractive" : config_text(config, "model"),
+           llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
+    printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
+           corpus == NULL ? "" : ", embedded by ",
+           corpus == NULL                    ? ""
+           : strcmp(embeddings, "hash") == 0 ? "built-in hashing"
+           : is_http_url(embeddings)         ? model
+                                             : strchr(embeddings, '#') + 1);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine_settings: what the engine's flags mean together (help.h has each of them). Pure, but for a
+ * look whether the corpus is a folder. Nothing is kept; texts are the config's.
+ */
+#ifndef PARLEY_ENGINE_ENGINE_SETTINGS_H
+#define PARLEY_ENGINE_ENGINE_SETTINGS_H
+
+#include "shared/base/config.h"
+#include "shared/rag/embed.h"
+
+enum { ENGINE_ID_MAX_BYTES = 64 };
+
+/* What the table of flags cannot check. False after a line on standard error. */
+bool engine_settings_check(const struct config *config) must_check;
+/* NULL: the built-in model. */
+const char *engine_settings_llm_url(const struct config *config);
+/* Whether that can be an --engine-id. */
+bool engine_settings_is_id(const char *text);
+/* NULL, with the reason, when --embeddings names no embedder. `key` may be NULL. */
+struct embedder *engine_settings_create_embedder(const struct config *config, const char *key,
+                                                 char *reason, size_t reason_size) must_check;
+/* What would run, for --check-config. */
+void engine_settings_print(const struct config *config, const char *engine_id);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * openai_check: asks a server of OpenAI's protocol for its list of models: is it there, does it
+ * take the key, has it the models? A server without that list counts as good. Single thread, the
+ * engine's loop.
+ */
+#ifndef PARLEY_ENGINE_OPENAI_CHECK_H
+#define PARLEY_ENGINE_OPENAI_CHECK_H
+
+#include "services/engine/backend.h"
+#include "shared/base/json.h"
+#include "shared/http/endpoint.h"
+
+/* All borrowed until the check ends. */
+struct openai_check_settings {
+    struct http_client *client;
+    const struct http_endpoint *endpoint; /* .../models */
+    const char *model;
+    const char *models; /* a comma list; NULL: none */
+};
+
+struct backend_check *openai_check_start(const struct openai_check_settings *settings,
+                                         backend_checked_callback callback,
+                                         void *context) must_check;
+void openai_check_cancel(struct backend_check *check);
+
+/* Whether a list of models, as JSON, lacks that one. Lists that say nothing (none is in them, or
+ * the server takes any name, as llama.cpp's does) lack none. Public for its test. */
+bool openai_lacks_model(const json_t *list, struct str model);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// POST /ask and the engines that are there, leave, hang up or rest: who asks is told at once when nobody will answer;
+// and what strangers may have waiting. The patience of the nodes is far longer than any of it.
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { gate, openLibrary } from '../support/asking.mjs';
+import { withEngines } from '../support/engines.mjs';
+import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
+
+const BOOK = { 'leases.md': '# Leases\n\nA lease lasts 150 seconds unless a setting says otherwise.\n' };
+const QUESTION = 'How long does a lease last?';
+const PATIENT = ['--ask-seconds', '600', '--trusted-proxies', '127.0.0.1', '--public-max-waiting', '3'];
+
+suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: false }, ({ test, cluster }) => {
+  let library;
+  let asked = 0;
+  before(async () => {
+    library = await openLibrary(cluster.redis);
+    await library.store('c:public', BOOK);
+  });
+  after(() => library?.close());
+
+  const ask = (question = QUESTION, more = {}) =>
+    cluster.open('POST', '/ask', { headers: { 'X-Forwarded-For': `192.0.2.${(asked += 1) % 250}` }, body: { question, ...more } });
+  const response = (question, more) => ask(question, more).response;
+  const idle = () => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'an engine waits' });
+  const engines = async () => assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' })).Engines;
+
+  test('the last engine has left by SIGTERM, after it has answered: 503 at once, and it names the cause', () =>
+    withEngines(cluster, async ({ start }) => {
+      const engine = await start(['--slots', 2]);
+      await idle();
+      for (let i = 1; i <= 3; i += 1) assertOk(await response(QUESTION, { top_k: i }));
+      assert.ok((await engines()).length > 0);
+      await engine.stop();
+      assert.deepEqual(await engines(), [], 'it is not listed any more');
+      for (const top_k of [4, 5]) {
+        const refused = await response(QUESTION, { top_k });
+        assert.match(assertProblem(refused, 503, 'no_engine').detail, /No engine is connected: start one/);
+        assert.ok(Number(refused.headers['retry-after']) >= 1);
+      }
+      assert.deepEqual(await library.questions(), []);
+    }));
+
+  test('an engine that just hangs up is not waited for longer than it takes to poll again', async () => {
+    const poll = cluster.claimOpen({ wait: 60, node: 0 });
+    await idle();
+    poll.abort();
+    await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) === 0, { what: 'its poll is gone' });
+    assertProblem(await cluster.request('POST', '/ask', { node: 1, body: { question: QUESTION } }), 503, 'no_engine');
+    assert.deepEqual(await library.questions(), []);
+  });
+
+  test('an engine between two polls gets the question', async () => {
+    const poll = cluster.claimOpen({ wait: 60, node: 0 });
+    await idle();
+    poll.abort();
+    await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) === 0, { what: 'its poll is gone' });
+    const waiting = ask();
+    await eventually(async () => (await library.questions()).length === 1, { what: 'it is in the queue' });
+    const { Topic, Queries, Lease } = await cluster.claim({ wait: 20, detail: true });
+    await cluster.answer({ Topic, Seq: 1, Query: Queries[0][1], Lease, Answer: ['150 seconds [1].'] });
+    assert.equal(assertOk(await waiting.response).answer, '150 seconds [1].');
+  });
+
+  test('while every engine rests for long: 503 at once, with the time when the first one is back', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      llm.behave({ status: 429, retryAfter: 100 });
+      const engine = await start([...model, '--slots', 1]);
+      await idle();
+      const { Topic } = await cluster.add({ Query: 'What makes it rest?' });
+      await eventually(async () => (await engines()).some(({ RestingUntil }) => RestingUntil !== null), { what: 'it rests' });
+      assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq: 1 } }));
+      // Others of this file were seen lately: only who rests is left.
+      const key = 'parley:{0}:engines';
+      for (const name of await cluster.redis.cmd('HKEYS', key)) if (name.endsWith(' -')) await cluster.redis.cmd('HDEL', key, name);
+      const refused = await response(QUESTION, { top_k: 6 });
+      assert.match(assertProblem(refused, 503, 'no_engine').detail, /Every engine rests/);
+      const seconds = Number(refused.headers['retry-after']);
+      assert.ok(seconds > 50 && seconds <= 101, `${seconds}`);
+      await engine.stop();
+    }));
+
+  test('strangers may have only so many questions waiting, on all nodes together; the same one counts once', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      const { hold, open } = gate();
+      llm.behave({ hold, text: 'So [1].' });
+      await start([...model, '--slots', 1]);
+      await idle();
+      const busy = await cluster.add({ Query: 'What keeps it busy?' });
+      await eventually(() => llm.requests.length > 0, { what: 'it is busy' });
+      const waiting = [1, 2, 3].map((top_k) => ask(`${QUESTION} ${'lease '.repeat(top_k)}`));
+      await eventually(async () => (await library.questions()).length === 3, { what: 'three wait' });
+      for (const word of ['last', 'setting']) {
+        const refused = await response(`${QUESTION} ${word}`);
+        assertProblem(refused, 503, 'queue_full');
+        assert.ok(Number(refused.headers['retry-after']) >= 1);
+      }
+      waiting.push(ask(`${QUESTION} ${'lease '.repeat(1)}`));
+      waiting[2].abort();
+      await eventually(async () => (await library.questions()).length === 2, { what: 'one has left' });
+      waiting[2] = ask(`${QUESTION} seconds`);
+      await eventually(async () => (await library.questions()).length === 3, { what: 'its place is taken' });
+      open();
+      for (const { response: answered } of waiting) assertOk(await answered);
+      assertOk(await response(`${QUESTION} otherwise`));
+      await cluster.check({ Topic: busy.Topic, wait: 20 });
+    }));
+});
