@@ -247,7 +247,7 @@ const flows = {
   },
 
   async 'names and ids'(m) {
-    await m.call('failure', 'a', 10, 60_000);
+    await m.call('failure', 65_535, 131_071, 10);
     await m.call('nonce', 0);
     await m.call('key', 'abc');
   },
