@@ -23,7 +23,7 @@ enum question_outcome {
     QUESTION_FULL,      /* the queue, or what one account may have waiting in it */
     QUESTION_TIMEOUT,
     QUESTION_FAILED, /* its engines gave up, or it was cancelled */
-    QUESTION_LOST,   /* Redis was lost before the question was known to be in the queue */
+    QUESTION_LOST,   /* Redis was lost, or refused it, before it was known to be in the queue */
     QUESTION_NR
 };
 
@@ -32,6 +32,7 @@ struct question_end {
     struct str answer, think, model; /* texts, of DONE; model may be empty */
     struct str reason;               /* for people, of FAILED */
     uint64_t depth, eta_s;           /* of FULL; eta_s 0: unknown */
+    enum err error;                  /* of LOST: ERR_REDIS_LOST, or what Redis refused it for */
 };
 
 struct question_events {

@@ -8,13 +8,15 @@
  * connection ends it with CLIENT UNBLOCK, and its answer is read as always.
  *
  * A try is one exchange on a connection. Lost, late, or refused for a passing reason (Redis is
- * loading, out of memory, ...): the next try follows after a pause that doubles from 50 ms to 2 s.
- */
+ * loading, read-only, ...): the next try follows after a pause that doubles from 50 ms to 2 s. A verb
+ * that is refused because Redis is full is sent to the function that runs then (library.h), unless
+ * it is large: those store, and would be refused there, too. */
 #include "shared/redis/sync.h"
 
 #include "shared/base/buf.h"
 #include "shared/base/clock.h"
 #include "shared/redis/library.h"
+#include "shared/redis/trouble.h"
 #include "shared/redis/wire.h"
 
 #include <errno.h>
@@ -40,6 +42,7 @@ enum {
     WIRE_MAX_BYTES = 128 << 20,
     ERROR_BYTES = 160,
     NUMBER_BYTES = 24,
+    FREEING_MAX_BYTES = 64 << 10,
     FRAME_WORDS = 10, /* FCALL name 1 prefix, and the six words of the turn's frame */
 };
 
@@ -50,12 +53,14 @@ struct sync {
     struct str *strings;   /* sync_answer */
     char *numbers;
     struct buf wire;
-    char function[LIBRARY_NAME_BYTES], node_id[24], error[ERROR_BYTES];
+    struct redis_library_names functions;
+    char node_id[24], error[ERROR_BYTES];
     long long client_id;
     unsigned backoff_ms;
     atomic_bool is_stopping;
     int wake_fd;
-    bool is_lost_said; /* one log line per loss, not one per try */
+    bool is_said; /* that it is lost, or refuses: so it is said when it works again */
+    struct log_limit limit;
 };
 
 static void set_error(struct sync *sync, const char *text)
@@ -70,14 +75,25 @@ static void disconnect(struct sync *sync)
     sync->context = NULL;
 }
 
+static void say(struct sync *sync, const char *message)
+{
+    uint64_t times;
+    enum redis_trouble trouble = redis_trouble_of(sync->error);
+    if (sync->config.is_quiet || !log_limit_passes(&sync->limit, sync->error, &times))
+        return;
+    sync->is_said = true;
+    if (trouble == REDIS_FINE)
+        trouble = REDIS_AWAY;
+    log_write(LOG_WARN, message, LOG_S("connection", sync->config.name),
+              LOG_S("reason", sync->error), LOG_S("advice", redis_trouble_info(trouble)->text),
+              LOG_U("times", times));
+}
+
 static void lose(struct sync *sync, const char *reason)
 {
     set_error(sync, reason);
     disconnect(sync);
-    if (!sync->is_lost_said)
-        log_write(LOG_WARN, "redis lost", LOG_S("connection", sync->config.name),
-                  LOG_S("reason", sync->error));
-    sync->is_lost_said = true;
+    say(sync, "redis lost");
 }
 
 /* --- connecting ----------------------------------------------------------------------------- */
@@ -152,9 +168,6 @@ static bool connect_now(struct sync *sync)
         return false;
     }
     sync->context = c;
-    if (sync->is_lost_said)
-        log_write(LOG_INFO, "redis connected", LOG_S("connection", sync->config.name));
-    sync->is_lost_said = false;
     return true;
 }
 
@@ -257,6 +270,11 @@ static bool try_once(struct sync *sync, struct str wire, unsigned block_ms)
     return false;
 }
 
+uint64_t sync_patience_ms(const struct sync *sync)
+{
+    return sync->config.patience_ms;
+}
+
 void sync_pause(struct sync *sync, unsigned ms)
 {
     struct pollfd wake = {.fd = sync->wake_fd, .events = POLLIN};
@@ -282,18 +300,16 @@ static bool pause_between(struct sync *sync, uint64_t since_ms)
 static bool load_library(struct sync *sync)
 {
     struct buf text, wire;
-    char function[LIBRARY_NAME_BYTES];
+    struct redis_library_names names;
     buf_init(&text, LIBRARY_MAX_BYTES);
     buf_init(&wire, LIBRARY_MAX_BYTES + 1024);
-    redis_library_put(&text, function);
+    redis_library_put(&text, &names);
     wire_put_words(&wire, (struct str[]){STR("FUNCTION"), STR("LOAD"), buf_str(&text)}, 3);
     bool is_loaded = try_once(sync, buf_str(&wire), 0);
     if (is_loaded && sync->reply->type == REDIS_REPLY_ERROR &&
         !redis_library_is_there(sync->reply->str)) {
-        log_write(redis_error_passes(sync->reply->str) ? LOG_WARN : LOG_ERROR,
-                  "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
-                  LOG_S("error", sync->reply->str));
         set_error(sync, sync->reply->str);
+        say(sync, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)");
         is_loaded = false;
     }
     buf_fini(&wire);
@@ -301,7 +317,41 @@ static bool load_library(struct sync *sync)
     return is_loaded;
 }
 
-/* Sends sync->wire until there is an answer that means something. */
+static void say_that_it_works(struct sync *sync)
+{
+    sync->backoff_ms = 0;
+    if (sync->is_said)
+        log_write(LOG_INFO, "redis works again", LOG_S("connection", sync->config.name));
+    sync->is_said = false;
+}
+
+/* Sends `wire` once, and the library first where it is missing. ERR_OK: there is a reply, no error.
+ * ERR_CONFLICT: an error that trying again does not mend. Else ERR_STORE_FULL, or ERR_REDIS_LOST for
+ * any other that may pass. */
+static enum err attempt(struct sync *sync, struct str wire, unsigned block_ms)
+{
+    for (bool is_loaded = false;; is_loaded = true) {
+        if (!try_once(sync, wire, block_ms))
+            return ERR_REDIS_LOST;
+        if (sync->reply->type != REDIS_REPLY_ERROR)
+            return ERR_OK;
+        set_error(sync, sync->reply->str);
+        if (is_loaded || !redis_library_is_missing(sync->error))
+            break;
+        if (!load_library(sync))
+            return ERR_REDIS_LOST;
+    }
+    enum redis_trouble trouble = redis_trouble_of(sync->error);
+    const struct redis_trouble_info *info = redis_trouble_info(trouble);
+    if (!info->is_passing && !redis_library_is_missing(sync->error))
+        return ERR_CONFLICT;
+    say(sync, "redis refuses");
+    return trouble == REDIS_FULL ? ERR_STORE_FULL : ERR_REDIS_LOST;
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+/* Until there is an answer that means something. */
 static enum err call(struct sync *sync, unsigned block_ms)
 {
     uint64_t since_ms = clock_mono_ms();
@@ -310,36 +360,24 @@ static enum err call(struct sync *sync, unsigned block_ms)
         return ERR_INTERNAL;
     }
     for (;;) {
-        bool is_answered = try_once(sync, buf_str(&sync->wire), block_ms);
-        const char *refusal =
-            is_answered && sync->reply->type == REDIS_REPLY_ERROR ? sync->reply->str : NULL;
-        if (is_answered && refusal == NULL) {
-            sync->backoff_ms = 0;
-            return ERR_OK;
-        }
-        if (refusal != NULL && redis_library_is_missing(refusal)) {
-            if (load_library(sync))
-                continue;
-        } else if (refusal != NULL) {
-            set_error(sync, refusal);
-            if (!redis_error_passes(refusal))
-                return ERR_CONFLICT;
-        }
+        enum err error = attempt(sync, buf_str(&sync->wire), block_ms);
+        if (error == ERR_OK)
+            say_that_it_works(sync);
+        if (error == ERR_OK || error == ERR_CONFLICT)
+            return error;
         if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
             return ERR_REDIS_LOST;
     }
 }
 
-/* --- calls ---------------------------------------------------------------------------------- */
-
-enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
-                   struct str *ret_reply)
+static void put_verb(struct sync *sync, const char *function, struct str verb,
+                     const struct str *args, size_t n)
 {
     struct buf *wire = &sync->wire;
     buf_clear(wire);
     wire_begin(wire, FRAME_WORDS + 2 + n);
     wire_put(wire, STR("FCALL"));
-    wire_put(wire, str_of(sync->function));
+    wire_put(wire, str_of(function));
     wire_put(wire, STR("1"));
     wire_put(wire, str_of(sync->config.prefix));
     wire_put(wire, str_of(sync->node_id));
@@ -350,24 +388,82 @@ enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, s
     wire_put_u64(wire, n);
     for (size_t i = 0; i < n; i++)
         wire_put(wire, args[i]);
-    enum err error = call(sync, 0);
-    if (error == ERR_OK && (sync->reply->type != REDIS_REPLY_ARRAY || sync->reply->elements == 0)) {
+}
+
+/* The verb's own part of the reply. */
+static enum err read_verb(struct sync *sync, struct str *ret_reply)
+{
+    if (sync->reply->type != REDIS_REPLY_ARRAY || sync->reply->elements == 0) {
         set_error(sync, "no list");
-        error = ERR_INTERNAL;
+        return ERR_INTERNAL;
     }
-    if (error == ERR_OK && sync->reply->element[0]->type != REDIS_REPLY_STRING) {
-        const redisReply *first = sync->reply->element[0];
+    const redisReply *first = sync->reply->element[0];
+    if (first->type == REDIS_REPLY_ERROR && redis_verb_is_refused(first->str))
+        return ERR_STORE_FULL; /* sync->error has Redis's own words */
+    if (first->type != REDIS_REPLY_STRING) {
         set_error(sync, first->type == REDIS_REPLY_ERROR ? first->str : "no string");
-        error = ERR_INTERNAL;
+        return ERR_INTERNAL;
     }
+    *ret_reply = (struct str){first->str, (size_t)first->len};
+    return ERR_OK;
+}
+
+static enum err attempt_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                             struct str *ret_reply)
+{
+    char error_text[ERROR_BYTES];
+    put_verb(sync, sync->functions.turn, verb, args, n);
+    if (sync->wire.is_over) {
+        set_error(sync, "the call is too large");
+        return ERR_INTERNAL;
+    }
+    enum err error = attempt(sync, buf_str(&sync->wire), 0);
     if (error == ERR_OK) {
-        const redisReply *first = sync->reply->element[0];
-        *ret_reply = (struct str){first->str, (size_t)first->len};
-    } else if (error != ERR_REDIS_LOST) {
-        log_write(LOG_ERROR, "a verb failed", LOG_STR("verb", verb), LOG_S("error", sync->error));
-        error = ERR_INTERNAL;
+        say_that_it_works(sync);
+        return read_verb(sync, ret_reply);
     }
+    if (error != ERR_STORE_FULL || sync->wire.n > FREEING_MAX_BYTES)
+        return error;
+    memcpy(error_text, sync->error, sizeof error_text);
+    put_verb(sync, sync->functions.turn_freeing, verb, args, n);
+    error = attempt(sync, buf_str(&sync->wire), 0);
+    if (error == ERR_OK)
+        error = read_verb(sync, ret_reply);
+    if (error == ERR_STORE_FULL)
+        memcpy(sync->error, error_text, sizeof error_text);
     return error;
+}
+
+enum err sync_verb_unless_full(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                               struct str *ret_reply)
+{
+    uint64_t since_ms = clock_mono_ms();
+    for (;;) {
+        enum err error = attempt_verb(sync, verb, args, n, ret_reply);
+        if (error == ERR_OK || error == ERR_STORE_FULL)
+            return error;
+        if (error != ERR_REDIS_LOST) {
+            if (!sync->config.is_quiet)
+                log_write(LOG_ERROR, "a verb failed", LOG_STR("verb", verb),
+                          LOG_S("error", sync->error));
+            return ERR_INTERNAL;
+        }
+        if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
+            return ERR_REDIS_LOST;
+    }
+}
+
+enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                   struct str *ret_reply)
+{
+    uint64_t since_ms = clock_mono_ms();
+    for (;;) {
+        enum err error = sync_verb_unless_full(sync, verb, args, n, ret_reply);
+        if (error != ERR_STORE_FULL)
+            return error;
+        if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
+            return ERR_REDIS_LOST;
+    }
 }
 
 static size_t count_leaves(const redisReply *reply)
@@ -439,7 +535,7 @@ struct sync *sync_create(const struct sync_config *config)
         abort();
     buf_init(&sync->wire, WIRE_MAX_BYTES);
     buf_init(&text, LIBRARY_MAX_BYTES);
-    redis_library_put(&text, sync->function);
+    redis_library_put(&text, &sync->functions);
     buf_fini(&text);
     return sync;
 }
