@@ -23,7 +23,8 @@ const struct config_option serve_options[] = {
     {.name = "redis-password-file",
      .kind = CONFIG_TEXT,
      .metavar = "FILE",
-     .help = "The file that holds the password of Redis; the user, if there is one, is in --redis."},
+     .help =
+         "The file that holds the password of Redis; the user, if there is one, is in --redis."},
     {.name = "accounts",
      .kind = CONFIG_TEXT,
      .metavar = "FILE",

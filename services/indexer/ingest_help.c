@@ -14,7 +14,8 @@ const struct config_option ingest_options[] = {
     {.name = "redis-password-file",
      .kind = CONFIG_TEXT,
      .metavar = "FILE",
-     .help = "The file that holds the password of Redis; the user, if there is one, is in --redis."},
+     .help =
+         "The file that holds the password of Redis; the user, if there is one, is in --redis."},
     {.name = "collection",
      .kind = CONFIG_TEXT,
      .metavar = "NAME",

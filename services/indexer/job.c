@@ -7,8 +7,8 @@
  * document stops its indexing in the middle of a step. It never tells anything of its own, so what
  * watchers see stays in order.
  *
- * While Redis is full the worker waits with the lock held, and renews the lease itself: else another
- * indexer took the job when there is room again, and this attempt would be lost. */
+ * While Redis is full the worker waits with the lock held, and renews the lease itself: else
+ * another indexer took the job when there is room again, and this attempt would be lost. */
 #include "services/indexer/job.h"
 
 #include "shared/base/clock.h"
@@ -44,8 +44,8 @@ static void put_progress(struct job *job, char digits[PERCENT_BYTES], struct str
     job->told_ms = clock_mono_ms();
 }
 
-/* False when it cannot be said to Redis that the job is still ours. That it is not any more, the call
- * that waits will hear. */
+/* False when it cannot be said to Redis that the job is still ours. That it is not any more, the
+ * call that waits will hear. */
 static bool locked_renew(struct job *job)
 {
     char digits[PERCENT_BYTES];

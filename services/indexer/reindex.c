@@ -41,7 +41,8 @@ static const struct config_option reindex_options[] = {
     {.name = "redis-password-file",
      .kind = CONFIG_TEXT,
      .metavar = "FILE",
-     .help = "The file that holds the password of Redis; the user, if there is one, is in --redis."},
+     .help =
+         "The file that holds the password of Redis; the user, if there is one, is in --redis."},
     {.name = "owner",
      .kind = CONFIG_TEXT,
      .metavar = "NAME",

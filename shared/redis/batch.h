@@ -27,7 +27,7 @@ struct batch {
     struct buf wire; /* the whole call, once batch_write made it */
     /* It was refused, for Redis is full, and is sent again to the function that runs then. */
     bool is_freeing;
-    enum err error;  /* of one that is to fail, see turn.c */
+    enum err error; /* of one that is to fail, see turn.c */
     struct deadline deadline;
     /* The verb being written; NULL between verbs. */
     struct lane *lane;

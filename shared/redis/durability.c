@@ -69,7 +69,8 @@ static void on_fsync(void *arg, const redisReply *reply)
     struct durability *durability = arg;
     if (reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
         reply->element[1]->type == REDIS_REPLY_STRING &&
-        strcmp(reply->element[1]->str, "no") == 0 && (durability->warnings & DURABILITY_NO_AOF) == 0)
+        strcmp(reply->element[1]->str, "no") == 0 &&
+        (durability->warnings & DURABILITY_NO_AOF) == 0)
         set_warnings(durability, durability->warnings | DURABILITY_NO_FSYNC);
 }
 

@@ -8,9 +8,9 @@
  * connection ends it with CLIENT UNBLOCK, and its answer is read as always.
  *
  * A try is one exchange on a connection. Lost, late, or refused for a passing reason (Redis is
- * loading, read-only, ...): the next try follows after a pause that doubles from 50 ms to 2 s. A verb
- * that is refused because Redis is full is sent to the function that runs then (library.h), unless
- * it is large: those store, and would be refused there, too. */
+ * loading, read-only, ...): the next try follows after a pause that doubles from 50 ms to 2 s. A
+ * verb that is refused because Redis is full is sent to the function that runs then (library.h),
+ * unless it is large: those store, and would be refused there, too. */
 #include "shared/redis/sync.h"
 
 #include "shared/base/buf.h"
@@ -326,8 +326,8 @@ static void say_that_it_works(struct sync *sync)
 }
 
 /* Sends `wire` once, and the library first where it is missing. ERR_OK: there is a reply, no error.
- * ERR_CONFLICT: an error that trying again does not mend. Else ERR_STORE_FULL, or ERR_REDIS_LOST for
- * any other that may pass. */
+ * ERR_CONFLICT: an error that trying again does not mend. Else ERR_STORE_FULL, or ERR_REDIS_LOST
+ * for any other that may pass. */
 static enum err attempt(struct sync *sync, struct str wire, unsigned block_ms)
 {
     for (bool is_loaded = false;; is_loaded = true) {

@@ -43,8 +43,8 @@ void sync_pause(struct sync *sync, unsigned ms);
 enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
                    struct str *ret_reply) must_check;
 
-/* The same, and ERR_STORE_FULL at once when Redis is full and this verb has to wait for room, so that
- * the caller can do something about it meanwhile: the verb has not run. */
+/* The same, and ERR_STORE_FULL at once when Redis is full and this verb has to wait for room, so
+ * that the caller can do something about it meanwhile: the verb has not run. */
 enum err sync_verb_unless_full(struct sync *sync, struct str verb, const struct str *args, size_t n,
                                struct str *ret_reply) must_check;
 

@@ -38,7 +38,8 @@ static const struct redis_trouble_info table[REDIS_TROUBLE_NR] = {
 enum redis_trouble redis_trouble_of(const char *error)
 {
     for (unsigned i = 0; i < REDIS_TROUBLE_NR; i++)
-        if (table[i].prefix != NULL && strncmp(error, table[i].prefix, strlen(table[i].prefix)) == 0)
+        if (table[i].prefix != NULL &&
+            strncmp(error, table[i].prefix, strlen(table[i].prefix)) == 0)
             return (enum redis_trouble)i;
     if (strncmp(error, "TRYAGAIN", 8) == 0)
         return REDIS_CLUSTER;

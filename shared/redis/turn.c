@@ -91,7 +91,8 @@ static bool is_up_without_load(struct turn *turn, const char *error)
     enum redis_trouble trouble = redis_trouble_of(error);
     const struct redis_trouble_info *info = redis_trouble_info(trouble);
     if (trouble == REDIS_FINE || !info->is_kept) {
-        say_trouble(turn, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)", error);
+        say_trouble(turn, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
+                    error);
         redis_conn_reset(turn->conn, error);
         return false;
     }

@@ -10,7 +10,8 @@ import {
   ACCOUNTS, withQuery,
 } from '../support/harness.mjs';
 
-const ACL = ['+@all', '~parley:{0}:*', '&parley:{0}:*'];
+// As docs/operations.md has it.
+const ACL = ['~parley:{0}:*', '&parley:{0}:*', '+@all', '-@dangerous', '+info', '+config|get', '+client', '+function'];
 
 describe('logins to Redis', () => {
   let redis, folder, accounts, password, wrong, alice;
@@ -56,7 +57,9 @@ describe('logins to Redis', () => {
   it('the environment names the file, a user of the ACL is in the URL, and a password in the URL still works', async () => {
     const env = { PARLEY_REDIS_PASSWORD_FILE: alice };
     await served(await startNode({ redis: { url: `redis://alice:@${host()}` }, accounts, env }));
-    await served(await startNode({ redis: { url: `redis://alice:alices-own@${host()}` }, accounts }));
+    const node = await startNode({ redis: { url: `redis://alice:alices-own@${host()}` }, accounts });
+    await served(node);
+    assert.ok(!/NOPERM/.test(node.log()), node.log());
     await served(await startNode({ redis: { url: `redis://:s3cret/@:word@${host()}` }, accounts }));
   });
 
