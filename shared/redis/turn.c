@@ -258,6 +258,14 @@ static void send_freeing(struct turn *turn, struct batch *batch)
     redis_conn_flush(turn->conn);
 }
 
+/* An error that we do not know: most likely a bug of ours. */
+static void say_failure(struct turn *turn, const char *error)
+{
+    uint64_t times;
+    if (log_limit_passes(&turn->limit, error, &times))
+        log_write(LOG_ERROR, "a turn failed", LOG_S("error", error), LOG_U("times", times));
+}
+
 /* The batch has not run. */
 static void on_batch_refused(struct turn *turn, struct batch *batch, const char *error)
 {
@@ -272,7 +280,7 @@ static void on_batch_refused(struct turn *turn, struct batch *batch, const char 
     if (trouble != REDIS_FINE)
         set_trouble(turn, trouble, error);
     else
-        log_write(LOG_ERROR, "a turn failed", LOG_S("error", error));
+        say_failure(turn, error);
     if (trouble == REDIS_FULL && !batch->is_freeing)
         send_freeing(turn, batch);
     else
