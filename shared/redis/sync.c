@@ -11,182 +11,28 @@
  * loading, read-only, ...): the next try follows after a pause that doubles from 50 ms to 2 s. A
  * verb that is refused because Redis is full is sent to the function that runs then (library.h),
  * unless it is large: those store, and would be refused there, too. */
-#include "shared/redis/sync.h"
+#include "shared/redis/sync_internal.h"
 
-#include "shared/base/buf.h"
 #include "shared/base/clock.h"
-#include "shared/redis/library.h"
-#include "shared/redis/trouble.h"
 #include "shared/redis/wire.h"
 
 #include <errno.h>
-#include <hiredis/hiredis.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/rand.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 enum {
     BACKOFF_MIN_MS = 50,
     BACKOFF_MAX_MS = 2000,
-    CONNECT_MAX_MS = 3000,
     ANSWER_MAX_MS = 15000, /* an upload of 25 MiB goes through a slow link too */
     STOPPING_MAX_MS = 2000,
     WIRE_MAX_BYTES = 128 << 20,
-    ERROR_BYTES = 160,
-    NUMBER_BYTES = 24,
     FREEING_MAX_BYTES = 64 << 10,
     FRAME_WORDS = 10, /* FCALL name 1 prefix, and the six words of the turn's frame */
 };
-
-struct sync {
-    struct sync_config config;
-    redisContext *context; /* NULL: not connected */
-    redisReply *reply;     /* of the last call */
-    struct str *strings;   /* sync_answer */
-    char *numbers;
-    struct buf wire;
-    struct redis_library_names functions;
-    char node_id[24], error[ERROR_BYTES];
-    long long client_id;
-    unsigned backoff_ms;
-    atomic_bool is_stopping;
-    int wake_fd;
-    bool is_said; /* that it is lost, or refuses: so it is said when it works again */
-    struct log_limit limit;
-};
-
-static void set_error(struct sync *sync, const char *text)
-{
-    snprintf(sync->error, sizeof sync->error, "%s", text);
-}
-
-static void disconnect(struct sync *sync)
-{
-    if (sync->context != NULL)
-        redisFree(sync->context);
-    sync->context = NULL;
-}
-
-static void say(struct sync *sync, const char *message)
-{
-    uint64_t times;
-    enum redis_trouble trouble = redis_trouble_of(sync->error);
-    if (sync->config.is_quiet || !log_limit_passes(&sync->limit, sync->error, &times))
-        return;
-    sync->is_said = true;
-    if (trouble == REDIS_FINE)
-        trouble = REDIS_AWAY;
-    log_write(LOG_WARN, message, LOG_S("connection", sync->config.name),
-              LOG_S("reason", sync->error), LOG_S("advice", redis_trouble_info(trouble)->text),
-              LOG_U("times", times));
-}
-
-static void lose(struct sync *sync, const char *reason)
-{
-    set_error(sync, reason);
-    disconnect(sync);
-    say(sync, "redis lost");
-}
-
-/* --- connecting ----------------------------------------------------------------------------- */
-
-static redisContext *open_context(const struct redis_address *a)
-{
-    struct timeval limit = {.tv_sec = CONNECT_MAX_MS / 1000};
-    redisContext *c = a->path[0] != 0 ? redisConnectUnixWithTimeout(a->path, limit)
-                                      : redisConnectWithTimeout(a->host, a->port, limit);
-    if (c == NULL)
-        abort();
-    int one = 1;
-    if (c->err == 0 && a->path[0] == 0)
-        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (c->err == 0)
-        redisSetTimeout(c, limit);
-    return c;
-}
-
-/* Sends one short command and waits for its reply, which is the caller's; NULL when it failed. */
-static redisReply *ask(redisContext *c, const struct str *words, size_t n)
-{
-    const char *at[4];
-    size_t length[4];
-    for (size_t i = 0; i < n; i++) {
-        at[i] = words[i].at;
-        length[i] = words[i].n;
-    }
-    return redisCommandArgv(c, (int)n, at, length);
-}
-
-/* True when the reply is no error. */
-static bool asked(struct sync *sync, redisContext *c, const struct str *words, size_t n)
-{
-    redisReply *reply = ask(c, words, n);
-    bool is_good = reply != NULL && reply->type != REDIS_REPLY_ERROR;
-    if (!is_good)
-        set_error(sync, reply == NULL ? c->errstr : reply->str);
-    if (is_good && reply->type == REDIS_REPLY_INTEGER)
-        sync->client_id = reply->integer;
-    if (reply != NULL)
-        freeReplyObject(reply);
-    return is_good;
-}
-
-static bool greet(struct sync *sync, redisContext *c)
-{
-    const struct redis_address *a = sync->config.address;
-    char db[16];
-    snprintf(db, sizeof db, "%d", a->db);
-    struct str auth[3];
-    size_t auth_n = redis_auth_words(a, auth);
-    struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(sync->config.name)};
-    struct str id[] = {STR("CLIENT"), STR("ID")};
-    struct str select[] = {STR("SELECT"), str_of(db)};
-    if (auth_n > 0 && !asked(sync, c, auth, auth_n))
-        return false;
-    return asked(sync, c, name, 3) && asked(sync, c, select, 2) && asked(sync, c, id, 2);
-}
-
-static bool connect_now(struct sync *sync)
-{
-    redisContext *c = open_context(sync->config.address);
-    bool is_open = c->err == 0;
-    if (!is_open)
-        set_error(sync, c->errstr);
-    if (!is_open || !greet(sync, c)) {
-        redisFree(c);
-        char reason[ERROR_BYTES];
-        memcpy(reason, sync->error, sizeof reason);
-        lose(sync, reason);
-        return false;
-    }
-    sync->context = c;
-    return true;
-}
-
-/* Ends the command that our connection blocks in. A failure is no harm: it ends by itself. */
-static void unblock(struct sync *sync)
-{
-    char id[NUMBER_BYTES];
-    snprintf(id, sizeof id, "%lld", sync->client_id);
-    struct str words[] = {STR("CLIENT"), STR("UNBLOCK"), str_of(id)};
-    redisContext *c = open_context(sync->config.address);
-    struct str auth[3];
-    size_t auth_n = redis_auth_words(sync->config.address, auth);
-    if (c->err == 0 && (auth_n == 0 || asked(sync, c, auth, auth_n))) {
-        redisReply *reply = ask(c, words, 3);
-        if (reply != NULL)
-            freeReplyObject(reply);
-    }
-    redisFree(c);
-}
 
 /* --- one try -------------------------------------------------------------------------------- */
 
@@ -209,7 +55,7 @@ static bool wait_readable(struct sync *sync, uint64_t *end_ms, bool *is_blocking
             if (*end_ms > now_ms + STOPPING_MAX_MS)
                 *end_ms = now_ms + STOPPING_MAX_MS;
             if (*is_blocking)
-                unblock(sync);
+                sync_unblock(sync);
             *is_blocking = false;
         }
     }
@@ -234,7 +80,7 @@ static bool exchange(struct sync *sync, struct str wire, unsigned block_ms)
         if (reply != NULL)
             break;
         if (!wait_readable(sync, &end_ms, &is_blocking)) {
-            set_error(sync, "no answer in time");
+            sync_set_error(sync, "no answer in time");
             return false;
         }
         if (redisBufferRead(c) != REDIS_OK)
@@ -257,16 +103,16 @@ static void drop_reply(struct sync *sync)
 
 static bool try_once(struct sync *sync, struct str wire, unsigned block_ms)
 {
-    if (sync->context == NULL && (atomic_load(&sync->is_stopping) || !connect_now(sync)))
+    if (sync->context == NULL && (atomic_load(&sync->is_stopping) || !sync_connect(sync)))
         return false;
     drop_reply(sync);
     sync->error[0] = 0;
     if (exchange(sync, wire, block_ms))
         return true;
-    char reason[ERROR_BYTES];
+    char reason[SYNC_ERROR_BYTES];
     snprintf(reason, sizeof reason, "%s",
              sync->error[0] != 0 ? sync->error : sync->context->errstr);
-    lose(sync, reason);
+    sync_lose(sync, reason);
     return false;
 }
 
@@ -308,8 +154,8 @@ static bool load_library(struct sync *sync)
     bool is_loaded = try_once(sync, buf_str(&wire), 0);
     if (is_loaded && sync->reply->type == REDIS_REPLY_ERROR &&
         !redis_library_is_there(sync->reply->str)) {
-        set_error(sync, sync->reply->str);
-        say(sync, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)");
+        sync_set_error(sync, sync->reply->str);
+        sync_say(sync, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)");
         is_loaded = false;
     }
     buf_fini(&wire);
@@ -335,7 +181,7 @@ static enum err attempt(struct sync *sync, struct str wire, unsigned block_ms)
             return ERR_REDIS_LOST;
         if (sync->reply->type != REDIS_REPLY_ERROR)
             return ERR_OK;
-        set_error(sync, sync->reply->str);
+        sync_set_error(sync, sync->reply->str);
         if (is_loaded || !redis_library_is_missing(sync->error))
             break;
         if (!load_library(sync))
@@ -345,7 +191,7 @@ static enum err attempt(struct sync *sync, struct str wire, unsigned block_ms)
     const struct redis_trouble_info *info = redis_trouble_info(trouble);
     if (!info->is_passing && !redis_library_is_missing(sync->error))
         return ERR_CONFLICT;
-    say(sync, "redis refuses");
+    sync_say(sync, "redis refuses");
     return trouble == REDIS_FULL ? ERR_STORE_FULL : ERR_REDIS_LOST;
 }
 
@@ -356,7 +202,7 @@ static enum err call(struct sync *sync, unsigned block_ms)
 {
     uint64_t since_ms = clock_mono_ms();
     if (sync->wire.is_over) {
-        set_error(sync, "the call is too large");
+        sync_set_error(sync, "the call is too large");
         return ERR_INTERNAL;
     }
     for (;;) {
@@ -394,14 +240,14 @@ static void put_verb(struct sync *sync, const char *function, struct str verb,
 static enum err read_verb(struct sync *sync, struct str *ret_reply)
 {
     if (sync->reply->type != REDIS_REPLY_ARRAY || sync->reply->elements == 0) {
-        set_error(sync, "no list");
+        sync_set_error(sync, "no list");
         return ERR_INTERNAL;
     }
     const redisReply *first = sync->reply->element[0];
     if (first->type == REDIS_REPLY_ERROR && redis_verb_is_refused(first->str))
         return ERR_STORE_FULL; /* sync->error has Redis's own words */
     if (first->type != REDIS_REPLY_STRING) {
-        set_error(sync, first->type == REDIS_REPLY_ERROR ? first->str : "no string");
+        sync_set_error(sync, first->type == REDIS_REPLY_ERROR ? first->str : "no string");
         return ERR_INTERNAL;
     }
     *ret_reply = (struct str){first->str, (size_t)first->len};
@@ -411,10 +257,10 @@ static enum err read_verb(struct sync *sync, struct str *ret_reply)
 static enum err attempt_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
                              struct str *ret_reply)
 {
-    char error_text[ERROR_BYTES];
+    char error_text[SYNC_ERROR_BYTES];
     put_verb(sync, sync->functions.turn, verb, args, n);
     if (sync->wire.is_over) {
-        set_error(sync, "the call is too large");
+        sync_set_error(sync, "the call is too large");
         return ERR_INTERNAL;
     }
     enum err error = attempt(sync, buf_str(&sync->wire), 0);
@@ -485,8 +331,8 @@ static size_t put_leaves(struct sync *sync, const redisReply *reply, size_t at)
     }
     struct str *leaf = &sync->strings[at];
     if (reply->type == REDIS_REPLY_INTEGER) {
-        char *number = sync->numbers + at * NUMBER_BYTES;
-        snprintf(number, NUMBER_BYTES, "%lld", reply->integer);
+        char *number = sync->numbers + at * SYNC_NUMBER_BYTES;
+        snprintf(number, SYNC_NUMBER_BYTES, "%lld", reply->integer);
         *leaf = str_of(number);
     } else if (reply->type != REDIS_REPLY_NIL) {
         *leaf = (struct str){reply->str, (size_t)reply->len};
@@ -504,7 +350,7 @@ enum err sync_command(struct sync *sync, const struct str *words, size_t n, unsi
         return error;
     size_t leaf_n = count_leaves(sync->reply);
     sync->strings = calloc(leaf_n + 1, sizeof *sync->strings);
-    sync->numbers = malloc((leaf_n + 1) * NUMBER_BYTES);
+    sync->numbers = malloc((leaf_n + 1) * SYNC_NUMBER_BYTES);
     if (sync->strings == NULL || sync->numbers == NULL)
         abort();
     put_leaves(sync, sync->reply, 0);
@@ -544,7 +390,7 @@ void sync_destroy(struct sync *sync)
 {
     if (sync == NULL)
         return;
-    disconnect(sync);
+    sync_disconnect(sync);
     drop_reply(sync);
     close(sync->wake_fd);
     buf_fini(&sync->wire);
