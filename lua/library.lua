@@ -1,6 +1,7 @@
 -- library: every verb of Parley, loaded as one Redis function library by each node
--- (shared/redis/turn.c puts the `#!lua` line and FUNCTION_NAME in front). One registered
--- function, `turn`, runs what one turn of a node's event loop asked for; see include/turn.lua.
+-- (shared/redis/library.c puts the `#!lua` line and FUNCTION_NAME in front). One registered
+-- function, `turn`, runs what one turn of a node's event loop asked for; see include/turn.lua. A second
+-- one, `turn_freeing`, runs what may run while Redis is full; see include/full.lua.
 -- While a library is loaded Redis gives it nothing but register_function: `turn` calls this first.
 local call, tonumber, tostring, floor, max, min, ceil, match, gmatch, gsub, sub, byte, find, format, concat
 local sort, pairs, ipairs, next, unpack, pcall, type, error, struct
@@ -15,6 +16,7 @@ end
 local verbs = {}
 
 --- include lua/include/turn.lua
+--- include lua/include/full.lua
 --- include lua/include/bounds.lua
 --- include lua/include/idle.lua
 --- include lua/include/fair.lua
@@ -121,3 +123,8 @@ end
 --- include lua/auth/key.lua
 
 redis.register_function(FUNCTION_NAME, turn)
+redis.register_function{
+    function_name = FUNCTION_NAME .. '_freeing',
+    callback = turn_freeing,
+    flags = {'allow-oom'},
+}

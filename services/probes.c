@@ -6,6 +6,7 @@
 #include "services/documents/documents.h"
 #include "shared/http/oidc.h"
 #include "shared/http/respond.h"
+#include "shared/redis/durability.h"
 
 #include <stdio.h>
 
@@ -16,17 +17,30 @@ static void live(struct request *r)
 
 static void ready(struct request *r)
 {
+    enum redis_trouble trouble = queue_trouble(services_of(r)->queue);
     if (r->server->is_draining)
         respond_error(r, ERR_DRAINING, NULL);
-    else if (!queue_is_up(services_of(r)->queue))
-        respond_error(r, ERR_REDIS_LOST, NULL);
+    else if (redis_trouble_is_outage(trouble))
+        respond_error(r, redis_trouble_info(trouble)->error, redis_trouble_info(trouble)->text);
     else
-        respond_json_fixed(r, 200, STR("{\"status\":\"ready\"}"));
+        respond_json_fixed(r, 200,
+                           trouble == REDIS_FULL ? STR("{\"full\":true,\"status\":\"ready\"}")
+                                                 : STR("{\"status\":\"ready\"}"));
 }
 
 static void put_dependency(struct buf *b, const char *name, const char *status, const char *details)
 {
     buf_printf(b, "\"%s\":{\"status\":\"%s\",\"details\":\"%s\"}", name, status, details);
+}
+
+static void put_redis(struct buf *b, struct queue *queue, enum redis_trouble trouble)
+{
+    const char *text = redis_trouble_info(trouble)->text;
+    buf_printf(b, "\"redis\":{\"status\":\"%s\",\"details\":\"%s",
+               trouble == REDIS_FINE ? "connected" : "error",
+               trouble == REDIS_FINE ? "Both connections stand." : text);
+    durability_put(b, turn_warnings(queue_turn(queue)));
+    buf_lit(b, "\"}");
 }
 
 /* False when the last fetch of its keys failed. Keys that are there go on all the same. */
@@ -55,20 +69,20 @@ static bool put_openid(struct buf *b, const struct oidc *oidc)
 static void health(struct request *r)
 {
     struct documents *documents = services_of(r)->documents;
-    bool is_up = queue_is_up(services_of(r)->queue), is_whole = true;
+    enum redis_trouble trouble = queue_trouble(services_of(r)->queue);
+    bool is_up = !redis_trouble_is_outage(trouble), is_whole = trouble == REDIS_FINE;
     int64_t polls = metrics_sum(METRIC_POLLS_PARKED);
     struct buf *b = &r->server->scratch;
     char details[64];
     snprintf(details, sizeof details, "%lld polls are parked here.", (long long)polls);
     buf_clear(b);
     buf_lit(b, "{\"dependencies\":{");
-    put_dependency(b, "redis", is_up ? "connected" : "error",
-                   is_up ? "Both connections stand." : "Not connected: trying again.");
+    put_redis(b, services_of(r)->queue, trouble);
     buf_put_char(b, ',');
     put_dependency(b, "engines", polls > 0 ? "connected" : "configured", details);
     if (documents != NULL) {
         buf_put_char(b, ',');
-        is_whole = documents_put_health(documents, b);
+        is_whole = documents_put_health(documents, b) && is_whole;
     }
     if (r->server->oidc != NULL) {
         buf_put_char(b, ',');

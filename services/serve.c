@@ -16,6 +16,7 @@
 #include "shared/http/authenticate.h"
 #include "shared/http/listen.h"
 #include "shared/http/rights.h"
+#include "shared/redis/start.h"
 
 #include <openssl/rand.h>
 #include <pthread.h>
@@ -269,7 +270,8 @@ static int run(void)
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     srand((unsigned)clock_mono_us() ^ (unsigned)getpid());
-    if (!listen_all(url, sizeof url, &place))
+    if (!redis_check_start(&process.settings.redis, process.settings.queue.prefix) ||
+        !listen_all(url, sizeof url, &place))
         return 1;
     for (unsigned i = 0; i < node_n; i++)
         init_node(&process.nodes[i], i);

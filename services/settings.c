@@ -10,6 +10,7 @@
 #include "shared/http/listen.h"
 #include "shared/http/peer.h"
 #include "shared/rag/extract.h"
+#include "shared/redis/start.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,9 +127,8 @@ static bool read_queue(struct settings *s)
 {
     const struct config *c = &s->config;
     const char *prefix = config_text(c, "key-prefix");
-    char reason[REASON_MAX];
-    if (!redis_parse_url(str_of(config_text(c, "redis")), &s->redis, reason, sizeof reason))
-        return wrong("redis", reason);
+    if (!redis_read_flags(c, &s->redis))
+        return false;
     if (strlen(prefix) > KEY_PREFIX_MAX_BYTES)
         return wrong("key-prefix", "at most 64 bytes");
     s->queue = (struct queue_config){
@@ -209,7 +209,8 @@ void settings_print(const struct settings *settings)
 {
     for (const struct config_option *o = serve_options; o->name != NULL; o++) {
         const struct config_value *value = config_get(&settings->config, o->name);
-        bool may_hold_secret = strcmp(o->name, "redis") == 0 && settings->redis.password[0] != 0;
+        bool may_hold_secret = strcmp(o->name, "redis") == 0 && settings->redis.password[0] != 0 &&
+                               config_text(&settings->config, "redis-password-file") == NULL;
         if (value->text != NULL)
             printf("%-18s %s (%s)\n", o->name, may_hold_secret ? "redis://***" : value->text,
                    value->source);

@@ -154,7 +154,8 @@ local function run(verb, first)
     return {err = 'ERR ' .. tostring(verb) .. ': ' .. tostring(reply)}
 end
 
-local function turn(keys, argv)
+-- runner: what runs one verb; include/full.lua has another one.
+local function turn(keys, argv, runner)
     if not call then begin_library() end
     P, args, node = keys[1], argv, argv[1]
     lease_ms, delivery_ms = tonumber(argv[2]), tonumber(argv[3])
@@ -173,9 +174,9 @@ local function turn(keys, argv)
     begin_idle()
     local nonce_n = tonumber(argv[6])
     use_nonces(7, nonce_n)
-    local replies, i = {}, 7 + nonce_n
+    local replies, i, run_one = {}, 7 + nonce_n, runner or run
     while args[i] do
-        replies[#replies + 1] = run(args[i], i + 2)
+        replies[#replies + 1] = run_one(args[i], i + 2)
         i = i + 2 + args[i + 1]
     end
     flush()

@@ -57,7 +57,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
     struct str tag = lines_next(&lines);
     if (r->is_answered)
         return;
-    if (error == ERR_REDIS_LOST && check->was_up && !check->is_last) {
+    if (err_is_outage(error) && check->was_up && !check->is_last) {
         /* It stays parked: looked at again once the connection stands. Whether its nonce was stored
          * is not known, so it is stored then. */
         if (!r->was_parked) {
@@ -159,7 +159,7 @@ void broker_check_query(struct request *r)
                             .topic = topic,
                             .seq = seq,
                             .nonce = r->nonce,
-                            .was_up = queue_is_up(broker_of(r)->queue),
+                            .was_up = !redis_trouble_is_outage(queue_trouble(broker_of(r)->queue)),
                             .is_detail = request_param_is_true(r, "Detail"),
                             .is_last = wait_s == 0 || r->server->is_draining};
     r->state = check;

@@ -118,7 +118,8 @@ static void use_llm_words(struct refusal *refusal)
     char more[sizeof refusal->members];
     if (refusal->detail[0] == 0)
         snprintf(refusal->detail, sizeof refusal->detail, "%s", err_info(refusal->error)->text);
-    if (refusal->error != ERR_REDIS_LOST && refusal->error != ERR_DRAINING)
+    if (!err_is_outage(refusal->error) && refusal->error != ERR_STORE_FULL &&
+        refusal->error != ERR_DRAINING)
         refusal->error = ERR_LLM_UNAVAILABLE;
     snprintf(more, sizeof more, "%s%.100s", refusal->members[0] != 0 ? "," : "", refusal->members);
     snprintf(refusal->members, sizeof refusal->members, "\"retryable\":true%.100s", more);
@@ -144,6 +145,11 @@ void refusal_of(const struct question_end *end, bool is_llm, struct refusal *ret
     case QUESTION_FAILED:
         ret_refusal->error = ERR_ENGINE_FAILED;
         ret_refusal->retry_after_s = NO_ENGINE_RETRY_S;
+        break;
+    case QUESTION_LOST:
+        /* One whose verb broke, too. */
+        if (end->error != ERR_INTERNAL)
+            ret_refusal->error = end->error;
         break;
     default: break;
     }

@@ -14,6 +14,7 @@
 #include "shared/base/log.h"
 #include "shared/base/shown.h"
 #include "shared/rag/extract.h"
+#include "shared/redis/start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +75,6 @@ static bool check_settings(struct ingest *in)
 {
     const struct config *c = &in->config;
     const char *collection = config_text(c, "collection"), *base = config_text(c, "base-url");
-    char reason[REASON_MAX], line[REASON_MAX + 64];
     enum log_level level = LOG_ERROR;
     if (collection == NULL)
         return complain("--collection is missing: the collection to fill");
@@ -88,10 +88,8 @@ static bool check_settings(struct ingest *in)
         return complain("--base-url takes a URL such as https://example.org/handbook");
     if (strlen(config_text(c, "key-prefix")) > 64)
         return complain("--key-prefix takes at most 64 bytes");
-    if (!redis_parse_url(str_of(config_text(c, "redis")), &in->redis, reason, sizeof reason)) {
-        snprintf(line, sizeof line, "--redis: %s", reason);
-        return complain(line);
-    }
+    if (!redis_read_flags(c, &in->redis))
+        return false;
     if (!vectors_parse_mode(str_of(config_text(c, "vectors")), &in->settings.vectors) ||
         !log_parse_level(str_of(config_text(c, "log-level")), &level))
         return complain("no such value");
@@ -358,7 +356,7 @@ int ingest_main(int argc, char **argv)
     case CONFIG_WRONG: break;
     case CONFIG_READY:
         if (read_settings(&in))
-            code = run(&in);
+            code = redis_check_start(&in.redis, in.settings.prefix) ? run(&in) : 1;
     }
     embed_destroy(in.settings.embedder);
     files_fini(&in.files);

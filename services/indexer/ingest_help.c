@@ -9,8 +9,13 @@ const struct config_option ingest_options[] = {
      .kind = CONFIG_TEXT,
      .metavar = "URL",
      .fallback = "redis://127.0.0.1:6379/0",
-     .help = "The Redis of the nodes: redis://[user:password@]host:port[/db] or "
-             "unix:/path[?db=N]."},
+     .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
+             "password in it (user:password@) shows in ps: use --redis-password-file."},
+    {.name = "redis-password-file",
+     .kind = CONFIG_TEXT,
+     .metavar = "FILE",
+     .help =
+         "The file that holds the password of Redis; the user, if there is one, is in --redis."},
     {.name = "collection",
      .kind = CONFIG_TEXT,
      .metavar = "NAME",

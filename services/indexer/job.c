@@ -5,7 +5,10 @@
  * told (job_progress renews the lease and moves the stream entry's idle time), every third of a
  * lease and at least every 2 seconds: not for the lease's sake, but because that is how a deleted
  * document stops its indexing in the middle of a step. It never tells anything of its own, so what
- * watchers see stays in order. */
+ * watchers see stays in order.
+ *
+ * While Redis is full the worker waits with the lock held, and renews the lease itself: else
+ * another indexer took the job when there is room again, and this attempt would be lost. */
 #include "services/indexer/job.h"
 
 #include "shared/base/clock.h"
@@ -21,7 +24,7 @@ enum {
     MESSAGE_MAX_BYTES = 4096,
     FACTS_MAX_BYTES = 1 << 16
 };
-enum { REPLY_MAX_BYTES = 64 << 20 };
+enum { REPLY_MAX_BYTES = 64 << 20, PERCENT_BYTES = 16, PROGRESS_ARGS = 3 };
 
 const char *job_stage_name(enum job_stage stage)
 {
@@ -30,6 +33,27 @@ const char *job_stage_name(enum job_stage stage)
 }
 
 /* --- calls, under the lock ------------------------------------------------------------------ */
+
+/* What job_progress is told of the worker's last news. `digits` is borrowed. */
+static void put_progress(struct job *job, char digits[PERCENT_BYTES], struct str *args)
+{
+    int n = snprintf(digits, PERCENT_BYTES, "%u", job->percent);
+    args[0] = str_of(job_stage_name(job->stage));
+    args[1] = (struct str){digits, (size_t)n};
+    args[2] = buf_str(&job->message);
+    job->told_ms = clock_mono_ms();
+}
+
+/* False when it cannot be said to Redis that the job is still ours. That it is not any more, the
+ * call that waits will hear. */
+static bool locked_renew(struct job *job)
+{
+    char digits[PERCENT_BYTES];
+    struct str reply, words[2 + PROGRESS_ARGS] = {job->facts.id, job->facts.lease};
+    put_progress(job, digits, words + 2);
+    return sync_verb_unless_full(job->sync, STR("job_progress"), words, 2 + PROGRESS_ARGS,
+                                 &reply) == ERR_OK;
+}
 
 static enum err locked_call(struct job *job, struct str verb, const struct str *args, size_t n,
                             struct str *ret_reply)
@@ -43,7 +67,20 @@ static enum err locked_call(struct job *job, struct str verb, const struct str *
     words[1] = job->facts.lease;
     if (n > 0)
         memcpy(words + 2, args, n * sizeof *args);
-    enum err error = sync_verb(job->sync, verb, words, n + 2, ret_reply);
+    enum err error;
+    uint64_t since_ms = clock_mono_ms(), patience_ms = sync_patience_ms(job->sync);
+    for (;;) {
+        error = sync_verb_unless_full(job->sync, verb, words, n + 2, ret_reply);
+        if (error != ERR_STORE_FULL)
+            break;
+        bool is_over = patience_ms > 0 && clock_mono_ms() - since_ms > patience_ms;
+        if (is_over || (job->is_stopping != NULL && atomic_load(job->is_stopping)) ||
+            !locked_renew(job)) {
+            error = ERR_REDIS_LOST;
+            break;
+        }
+        sync_pause(job->sync, job->renew_ms);
+    }
     free(words);
     if (error == ERR_OK && str_eq(*ret_reply, STR("lost"))) {
         job->is_lost = true;
@@ -55,12 +92,10 @@ static enum err locked_call(struct job *job, struct str verb, const struct str *
 
 static enum err locked_tell(struct job *job)
 {
-    char digits[16];
-    struct str reply, percent = {digits, 0};
-    percent.n = (size_t)snprintf(digits, sizeof digits, "%u", job->percent);
-    struct str args[] = {str_of(job_stage_name(job->stage)), percent, buf_str(&job->message)};
-    job->told_ms = clock_mono_ms();
-    return locked_call(job, STR("job_progress"), args, 3, &reply);
+    char digits[PERCENT_BYTES];
+    struct str reply, args[PROGRESS_ARGS];
+    put_progress(job, digits, args);
+    return locked_call(job, STR("job_progress"), args, PROGRESS_ARGS, &reply);
 }
 
 /* --- the renewer ---------------------------------------------------------------------------- */

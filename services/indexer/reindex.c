@@ -14,6 +14,7 @@
 #include "shared/base/log.h"
 #include "shared/queue/lines.h"
 #include "shared/rag/embed.h"
+#include "shared/redis/start.h"
 #include "shared/redis/sync.h"
 
 #include <openssl/rand.h>
@@ -35,8 +36,13 @@ static const struct config_option reindex_options[] = {
      .kind = CONFIG_TEXT,
      .metavar = "URL",
      .fallback = "redis://127.0.0.1:6379/0",
-     .help = "The Redis of the nodes: redis://[user:password@]host:port[/db] or "
-             "unix:/path[?db=N]."},
+     .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
+             "password in it (user:password@) shows in ps: use --redis-password-file."},
+    {.name = "redis-password-file",
+     .kind = CONFIG_TEXT,
+     .metavar = "FILE",
+     .help =
+         "The file that holds the password of Redis; the user, if there is one, is in --redis."},
     {.name = "owner",
      .kind = CONFIG_TEXT,
      .metavar = "NAME",
@@ -137,10 +143,8 @@ static bool read_settings(struct reindex *x)
         return complain("--key-prefix takes at most 64 bytes");
     if (config_text(c, "namespace") != NULL && config_text(c, "owner") == NULL)
         return complain("--namespace goes with --owner");
-    if (!redis_parse_url(str_of(config_text(c, "redis")), &x->redis, reason, sizeof reason)) {
-        snprintf(line, sizeof line, "--redis: %s", reason);
-        return complain(line);
-    }
+    if (!redis_read_flags(c, &x->redis))
+        return false;
     if (!log_parse_level(str_of(config_text(c, "log-level")), &level))
         return complain("no such value");
     log_setup(level, false);
@@ -372,7 +376,10 @@ int reindex_main(int argc, char **argv)
     case CONFIG_WRONG: break;
     case CONFIG_READY:
         if (read_settings(&x))
-            code = look_at_model(&x) ? run(&x) : 1;
+            code = redis_check_start(&x.redis, config_text(&x.config, "key-prefix")) &&
+                           look_at_model(&x)
+                       ? run(&x)
+                       : 1;
     }
     embed_destroy(x.embedder);
     config_fini(&x.config);

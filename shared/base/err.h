@@ -2,7 +2,8 @@
  *
  * err: every way a request can fail, in one table: name, HTTP status, wire code, log level, and
  * the text a client sees when the place that failed has nothing better to say. Functions return
- * `enum err`; ERR_OK is 0.
+ * `enum err`; ERR_OK is 0. What the store is to blame for is not logged per request: the
+ * connection logs it, once a minute (LOG_INFO here).
  */
 #ifndef PARLEY_BASE_ERR_H
 #define PARLEY_BASE_ERR_H
@@ -48,7 +49,10 @@
     X(ENGINE_FAILED,    503, "engine_failed",    LOG_WARN,  "The engines could not answer that: retry later.") \
     X(LLM_UNAVAILABLE,  503, "LLM_UNAVAILABLE",  LOG_INFO,  "No engine is connected: start one with `parley engine`, or retry later.") \
     X(BUSY,             503, "busy",             LOG_WARN,  "This node has too much to do: retry shortly.") \
-    X(REDIS_LOST,       503, "redis_lost",       LOG_WARN,  "The store is not reachable: retry shortly.") \
+    X(REDIS_LOST,       503, "redis_lost",       LOG_INFO,  "The store is not reachable: retry shortly.") \
+    X(STORE_FULL,       503, "store_full",       LOG_INFO,  "The store is full: it takes nothing new. Reading, answering, cancelling and deleting still work: delete what is not needed, or retry later.") \
+    X(STORE_READONLY,   503, "store_readonly",   LOG_INFO,  "The store takes no writes at the moment: retry later.") \
+    X(STORE_BUSY,       503, "store_busy",       LOG_INFO,  "The store runs but takes no requests at the moment: retry shortly.") \
     X(PROVIDER_DOWN,    503, "provider_down",    LOG_INFO,  "The OpenID provider's keys cannot be had now, so this token cannot be checked: retry shortly.") \
     X(DRAINING,         503, "draining",         LOG_INFO,  "This node is shutting down: retry on another.") \
     X(TIMEOUT,          503, "timeout",          LOG_WARN,  "The store took too long: retry shortly.") \
@@ -68,6 +72,14 @@ struct err_info {
     enum log_level level;
     const char *text;
 };
+
+/* The store could not do it for now, and what waits for it looks again once it can: redis_lost (the
+ * verb may have run), store_readonly, store_busy (it has not). store_full is none of these: then
+ * some verbs run, and others are refused. */
+static inline bool err_is_outage(enum err error)
+{
+    return error == ERR_REDIS_LOST || error == ERR_STORE_READONLY || error == ERR_STORE_BUSY;
+}
 
 /* Never NULL; an unknown value is treated as ERR_INTERNAL. */
 const struct err_info *err_info(enum err error);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* TAIL_BYTES stay free for what ends a line that had to drop fields. */
-enum { LINE_MAX_BYTES = 16384, TAIL_BYTES = 32 };
+enum { LINE_MAX_BYTES = 16384, TAIL_BYTES = 32, LIMIT_MS = 60000, LIMIT_CHANGED_MS = 1000 };
 
 static const char *const level_names[LOG_LEVEL_NR] = {"debug", "info", "warn", "error"};
 static enum log_level minimum_level = LOG_INFO;
@@ -85,4 +85,19 @@ void log_fields(enum log_level level, const char *message, const struct log_fiel
     ssize_t written = write(STDERR_FILENO, line.at, line.n);
     (void)written; /* nowhere left to complain */
     buf_fini(&line);
+}
+
+bool log_limit_passes(struct log_limit *limit, const char *reason, uint64_t *ret_times)
+{
+    uint64_t now_ms = clock_mono_ms();
+    uint32_t hash = 2166136261u;
+    for (const char *c = reason; *c != 0; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    uint64_t pause_ms = hash == limit->reason_hash ? LIMIT_MS : LIMIT_CHANGED_MS;
+    limit->times++;
+    if (limit->said_ms != 0 && now_ms < limit->said_ms + pause_ms)
+        return false;
+    *ret_times = limit->times;
+    *limit = (struct log_limit){.said_ms = now_ms, .reason_hash = hash};
+    return true;
 }

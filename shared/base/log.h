@@ -40,4 +40,16 @@ void log_fields(enum log_level level, const char *message, const struct log_fiel
 #define log_write(level, message, ...)                                                             \
     log_fields(level, message, (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
 
+/* What goes wrong again and again is logged once a minute, with how often it did. One per trouble
+ * and owner; zeroed storage is ready to use; used by one thread at a time. */
+struct log_limit {
+    uint64_t said_ms;     /* of the last line; 0: there was none */
+    uint64_t times;       /* since that line */
+    uint32_t reason_hash; /* of that line */
+};
+/* Counts one more time. True when it is to be logged: the first time, a minute after the last line,
+ * or a second after it if the reason is another one now. `ret_times`: how often since that line,
+ * this time included. */
+bool log_limit_passes(struct log_limit *limit, const char *reason, uint64_t *ret_times) must_check;
+
 #endif

@@ -35,7 +35,7 @@ static void on_told(struct turn_call *turn_call, enum err error, struct str repl
     struct queue *queue = call->queue;
     (void)reply;
     for (unsigned i = 0; i < call->n; i++)
-        if (error == ERR_REDIS_LOST && queue->delivered_n + 1 < DELIVERED_MAX)
+        if (err_is_outage(error) && queue->delivered_n + 1 < DELIVERED_MAX)
             queue->delivered[queue->delivered_n++] = call->claims[i];
         else
             free(call->claims[i]);

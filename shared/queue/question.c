@@ -103,6 +103,12 @@ static void end_plain(struct question *q, enum question_outcome outcome)
     end_with(q, &end);
 }
 
+static void end_lost(struct question *q, enum err error)
+{
+    struct question_end end = {.outcome = QUESTION_LOST, .error = error};
+    end_with(q, &end);
+}
+
 /* --- outcomes --------------------------------------------------------------------------------- */
 
 void question_put_text(struct buf *b, struct str json)
@@ -309,7 +315,7 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
     q->is_in_queue = is_in_queue;
     if (is_in_queue && !take_topic(q, lines_next(&lines))) {
         q->is_in_queue = false;
-        end_plain(q, QUESTION_LOST);
+        end_lost(q, ERR_REDIS_LOST);
     } else if (is_done && is_in_queue && !q->is_followed) {
         end_with_outcome(q, lines.rest);
     } else if (is_in_queue) {
@@ -320,7 +326,7 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
         if (q->events->on_asked != NULL)
             q->events->on_asked(q->context, q->watch.topic, is_made);
     } else if (error != ERR_OK) {
-        end_plain(q, QUESTION_LOST);
+        end_lost(q, error);
     } else if (str_eq(tag, STR("no_engine"))) {
         end_no_engine(q, &lines);
     } else {

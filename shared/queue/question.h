@@ -23,7 +23,7 @@ enum question_outcome {
     QUESTION_FULL,      /* the queue, or what one account may have waiting in it */
     QUESTION_TIMEOUT,
     QUESTION_FAILED, /* its engines gave up, or it was cancelled */
-    QUESTION_LOST,   /* Redis was lost before the question was known to be in the queue */
+    QUESTION_LOST,   /* Redis was lost, or refused it, before it was known to be in the queue */
     QUESTION_NR
 };
 
@@ -33,6 +33,7 @@ struct question_end {
     struct str reason;               /* for people, of FAILED */
     uint64_t depth;                  /* of FULL */
     uint64_t eta_s; /* of FULL; of NO_ENGINE when the first one has rested; 0: unknown */
+    enum err error; /* of LOST: ERR_REDIS_LOST, or what Redis refused it for */
 };
 
 struct question_events {

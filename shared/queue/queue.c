@@ -322,6 +322,16 @@ bool queue_is_up(const struct queue *queue)
            bus_is_up(queue->bus);
 }
 
+enum redis_trouble queue_trouble(const struct queue *queue)
+{
+    if (queue->turn == NULL || queue->bus == NULL)
+        return REDIS_AWAY;
+    enum redis_trouble trouble = turn_trouble(queue->turn);
+    return trouble == REDIS_FINE || trouble == REDIS_FULL
+               ? bus_is_up(queue->bus) ? trouble : bus_trouble(queue->bus)
+               : trouble;
+}
+
 uint64_t queue_lease_ms(const struct queue *queue)
 {
     return queue->config.lease_ms;

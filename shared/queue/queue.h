@@ -80,8 +80,10 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
 void queue_destroy(struct queue *queue);
 /* For verbs that are not the queue's; owned by the queue. */
 struct turn *queue_turn(struct queue *queue);
-/* True while both connections stand and scripts run. */
+/* True while both connections stand. Whether verbs run, queue_trouble says. */
 bool queue_is_up(const struct queue *queue);
+/* What is wrong with Redis, as this node last heard; REDIS_FINE while all works. */
+enum redis_trouble queue_trouble(const struct queue *queue);
 /* How long a claim lasts without a sign of life. */
 uint64_t queue_lease_ms(const struct queue *queue);
 

@@ -98,6 +98,23 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
     return is_good;
 }
 
+bool redis_set_password(struct redis_address *address, struct str password, char *reason,
+                        size_t reason_size)
+{
+    if (address->password[0] != 0)
+        snprintf(reason, reason_size,
+                 "--redis has a password, too: leave it out there (redis://user:@host for a user)");
+    else if (password.n >= sizeof address->password)
+        snprintf(reason, reason_size, "the password has %zu bytes: at most %zu are taken",
+                 password.n, sizeof address->password - 1);
+    else {
+        memcpy(address->password, password.at, password.n);
+        address->password[password.n] = 0;
+        return true;
+    }
+    return false;
+}
+
 size_t redis_auth_words(const struct redis_address *address, struct str words[3])
 {
     size_t n = 0;

@@ -13,11 +13,16 @@ struct redis_address {
     int port, db;
 };
 
-/* Reads redis://[user:password@]host:port[/db] or unix:/path[?db=N]. False, with a reason for
- * people, when `url` is of another form; `*ret_address` is untouched then. The reason never holds
- * a part of `url`, which may hold a password. */
+/* Reads redis://[[user:]password@]host:port[/db] (or user:@, whose password comes from a file) or
+ * unix:/path[?db=N]. False, with a reason for people, when `url` is of another form; `*ret_address`
+ * is untouched then. The reason never holds a part of `url`, which may hold a password. */
 bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
                      size_t reason_size) must_check;
+
+/* Sets the password that a file held: the URL has the user, if there is one, and no password.
+ * False, with a reason for people, when it has one or this one is too long. */
+bool redis_set_password(struct redis_address *address, struct str password, char *reason,
+                        size_t reason_size) must_check;
 
 /* The AUTH command for that address: writes its words, which borrow from `address`, and returns how
  * many there are; 0 where there is no password. */

@@ -25,7 +25,9 @@ struct batch {
     struct nonce_id nonces[BATCH_CALLS_MAX];
     unsigned nonce_n, call_n;
     struct buf wire; /* the whole call, once batch_write made it */
-    enum err error;  /* of one that is to fail, see turn.c */
+    /* It was refused, for Redis is full, and is sent again to the function that runs then. */
+    bool is_freeing;
+    enum err error; /* of one that is to fail, see turn.c */
     struct deadline deadline;
     /* The verb being written; NULL between verbs. */
     struct lane *lane;

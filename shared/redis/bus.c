@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CHANNEL_N = 2 };
+enum { CHANNEL_N = 2, REASON_BYTES = 160 };
 
 struct bus {
     struct redis_conn *conn;
@@ -32,6 +32,12 @@ bool bus_read_message(struct str message, void (*on_event)(void *arg, struct str
 static void on_message(void *arg, const redisReply *reply)
 {
     struct bus *bus = arg;
+    if (reply != NULL && reply->type == REDIS_REPLY_ERROR) { /* it may not subscribe */
+        char reason[REASON_BYTES];
+        snprintf(reason, sizeof reason, "%s", reply->str);
+        redis_conn_reset(bus->conn, reason);
+        return;
+    }
     if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
         reply->element[0]->type != REDIS_REPLY_STRING)
         return;
@@ -88,4 +94,9 @@ void bus_destroy(struct bus *bus)
 bool bus_is_up(const struct bus *bus)
 {
     return bus->confirmed_n == CHANNEL_N;
+}
+
+enum redis_trouble bus_trouble(const struct bus *bus)
+{
+    return bus_is_up(bus) ? REDIS_FINE : redis_conn_trouble(bus->conn);
 }

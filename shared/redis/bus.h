@@ -28,6 +28,8 @@ struct bus *bus_create(struct loop *loop, const struct redis_address *address, c
 void bus_destroy(struct bus *bus);
 /* Do both subscriptions stand? */
 bool bus_is_up(const struct bus *bus);
+/* REDIS_FINE while it is up, else why it is not. */
+enum redis_trouble bus_trouble(const struct bus *bus);
 
 /* Calls on_event for each event of a message, <length>:<bytes> one behind the other. False when the
  * message is of another form (what came before was delivered). Public for its fuzz target. */

@@ -25,6 +25,7 @@ enum {
     BACKOFF_MAX_MS = 2000,
     CONNECT_MAX_MS = 3000,
     STEADY_MS = 1000,
+    REASON_BYTES = 160,
     WIRE_MAX = 64 << 20
 };
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_GREETING, CONN_UP };
@@ -57,9 +58,24 @@ struct redis_conn {
     struct deadline retry;
     unsigned backoff_ms;
     uint64_t up_since_ms;
+    enum redis_trouble trouble; /* of the last connection that was lost */
+    bool is_loss_said;          /* in the log, so the next connection is said, too */
+    struct log_limit limit;
+    const char *reset_reason; /* inside redis_conn_reset */
     struct pending *free_pending;
     struct buf words;
 };
+
+static void say_loss(struct redis_conn *conn, const char *reason, unsigned wait_ms)
+{
+    uint64_t times;
+    if (!log_limit_passes(&conn->limit, reason, &times))
+        return;
+    conn->is_loss_said = true;
+    log_write(LOG_WARN, "redis lost", LOG_S("connection", conn->name), LOG_S("reason", reason),
+              LOG_S("advice", redis_trouble_info(conn->trouble)->text), LOG_U("times", times),
+              LOG_U("retry_ms", wait_ms));
+}
 
 static void lose(struct redis_conn *conn, const char *reason)
 {
@@ -76,8 +92,10 @@ static void lose(struct redis_conn *conn, const char *reason)
     if (conn->backoff_ms > BACKOFF_MAX_MS)
         conn->backoff_ms = BACKOFF_MAX_MS;
     unsigned wait_ms = conn->backoff_ms / 2 + (unsigned)rand() % (conn->backoff_ms / 2 + 1);
-    log_write(LOG_WARN, "redis lost", LOG_S("connection", conn->name), LOG_S("reason", reason),
-              LOG_U("retry_ms", wait_ms));
+    conn->trouble = redis_trouble_of(reason);
+    if (conn->trouble == REDIS_FINE)
+        conn->trouble = REDIS_AWAY;
+    say_loss(conn, reason, wait_ms);
     loop_set_deadline(conn->loop, &conn->retry, wait_ms);
     if (was_up)
         conn->events.on_lost(conn->events.arg);
@@ -134,26 +152,40 @@ static void on_cleanup(void *arg)
     free(link);
 }
 
+/* True, and the connection is given up, when a command of the greeting was refused. */
+static bool is_refused(struct redis_conn *conn, const redisReply *reply)
+{
+    char reason[REASON_BYTES];
+    if (reply->type != REDIS_REPLY_ERROR)
+        return false;
+    snprintf(reason, sizeof reason, "%s", reply->str);
+    redis_conn_reset(conn, reason);
+    return true;
+}
+
+/* A wrong password is no harm to SELECT where the default user needs none: it must not pass. */
+static void on_login(void *arg, const redisReply *reply)
+{
+    struct redis_conn *conn = arg;
+    if (conn->state == CONN_GREETING && reply != NULL)
+        (void)is_refused(conn, reply);
+}
+
 static void on_greeted(void *arg, const redisReply *reply)
 {
     struct redis_conn *conn = arg;
-    if (conn->state != CONN_GREETING || reply == NULL)
+    if (conn->state != CONN_GREETING || reply == NULL || is_refused(conn, reply))
         return;
-    if (reply->type == REDIS_REPLY_ERROR) {
-        log_write(LOG_ERROR, "redis refuses us", LOG_S("connection", conn->name),
-                  LOG_S("error", reply->str));
-        redis_conn_reset(conn, "refused");
-        return;
-    }
     loop_cancel_deadline(conn->loop, &conn->retry);
     conn->state = CONN_UP;
     conn->up_since_ms = clock_mono_ms();
-    log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name));
+    if (conn->is_loss_said || conn->limit.said_ms == 0)
+        log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name));
+    conn->is_loss_said = false;
     conn->events.on_connect(conn->events.arg);
 }
 
-/* AUTH and SELECT are answered in order: the last command of the greeting stands for all, and an
- * earlier refusal makes it fail too. */
+/* AUTH and SELECT are answered in order: the last command of the greeting stands for all. */
 static void greet(struct redis_conn *conn)
 {
     char db[16];
@@ -161,7 +193,7 @@ static void greet(struct redis_conn *conn)
     conn->state = CONN_GREETING;
     struct str auth[3];
     size_t auth_n = redis_auth_words(a, auth);
-    if (auth_n > 0 && redis_conn_command(conn, NULL, NULL, auth, auth_n) != ERR_OK)
+    if (auth_n > 0 && redis_conn_command(conn, on_login, conn, auth, auth_n) != ERR_OK)
         return;
     snprintf(db, sizeof db, "%d", a->db);
     struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(conn->name)};
@@ -190,8 +222,10 @@ static void on_connected(const redisAsyncContext *ac, int status)
 static void on_disconnected(const redisAsyncContext *ac, int status)
 {
     struct redis_conn *conn = ac->data;
-    if (conn->ac == ac)
-        lose(conn, status == REDIS_OK ? "closed" : ac->errstr);
+    if (conn->ac != ac)
+        return;
+    const char *reason = status == REDIS_OK ? "closed" : ac->errstr;
+    lose(conn, conn->reset_reason != NULL ? conn->reset_reason : reason);
 }
 
 static void connect_now(struct redis_conn *conn)
@@ -343,13 +377,18 @@ void redis_conn_flush(struct redis_conn *conn)
         redisAsyncHandleWrite(conn->ac);
 }
 
+enum redis_trouble redis_conn_trouble(const struct redis_conn *conn)
+{
+    return conn->trouble == REDIS_FINE ? REDIS_AWAY : conn->trouble;
+}
+
 void redis_conn_reset(struct redis_conn *conn, const char *reason)
 {
     redisAsyncContext *ac = conn->ac;
     if (ac == NULL)
         return;
-    log_write(LOG_WARN, "redis connection given up", LOG_S("connection", conn->name),
-              LOG_S("reason", reason));
+    conn->reset_reason = reason;
     redisAsyncFree(ac); /* runs every callback with NULL, then on_disconnected or nothing */
     lose(conn, reason);
+    conn->reset_reason = NULL;
 }

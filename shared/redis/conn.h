@@ -10,6 +10,7 @@
 #include "shared/base/err.h"
 #include "shared/op/loop.h"
 #include "shared/redis/address.h"
+#include "shared/redis/trouble.h"
 
 struct redis_conn;
 struct redisReply;
@@ -47,7 +48,10 @@ enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel,
                               redis_reply_cb *on_message, void *arg) must_check;
 /* Writes what was sent since the last call, now, instead of after the next poll. */
 void redis_conn_flush(struct redis_conn *conn);
-/* Gives the connection up, as if it had been lost, and makes a new one. */
+/* Why it is down; REDIS_AWAY while it has not been up yet. Of no meaning while it is up. */
+enum redis_trouble redis_conn_trouble(const struct redis_conn *conn);
+/* Gives the connection up, as if it had been lost, and makes a new one. `reason`: for the
+ * log, and Redis's own words where it said why. */
 void redis_conn_reset(struct redis_conn *conn, const char *reason);
 
 #endif

@@ -8,14 +8,15 @@
 extern const char lua_library[];
 extern const size_t lua_library_bytes;
 
-void redis_library_put(struct buf *text, char ret_function[LIBRARY_NAME_BYTES])
+void redis_library_put(struct buf *text, struct redis_library_names *ret_names)
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
     char hex[17];
     SHA256((const unsigned char *)lua_library, lua_library_bytes, digest);
     str_hex(digest, 8, hex);
-    snprintf(ret_function, LIBRARY_NAME_BYTES, "turn_%s", hex);
-    buf_printf(text, "#!lua name=parley_%s\nlocal FUNCTION_NAME = '%s'\n", hex, ret_function);
+    snprintf(ret_names->turn, LIBRARY_NAME_BYTES, "turn_%s", hex);
+    snprintf(ret_names->turn_freeing, LIBRARY_NAME_BYTES, "turn_%s_freeing", hex);
+    buf_printf(text, "#!lua name=parley_%s\nlocal FUNCTION_NAME = '%s'\n", hex, ret_names->turn);
     buf_put(text, (struct str){lua_library, lua_library_bytes});
 }
 
@@ -29,13 +30,7 @@ bool redis_library_is_missing(const char *error)
     return strstr(error, "Function not found") != NULL;
 }
 
-bool redis_error_passes(const char *error)
+bool redis_verb_is_refused(const char *error)
 {
-    static const char *const passing[] = {"LOADING", "READONLY",    "OOM",
-                                          "BUSY ",   "MASTERDOWN",  "NOREPLICAS",
-                                          "MISCONF", "CLUSTERDOWN", "TRYAGAIN"};
-    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++)
-        if (strncmp(error, passing[i], strlen(passing[i])) == 0)
-            return true;
-    return false;
+    return strncmp(error, "STOREFULL", 9) == 0;
 }

@@ -12,14 +12,21 @@
 
 enum { LIBRARY_NAME_BYTES = 32, LIBRARY_MAX_BYTES = 4 << 20 };
 
-/* Puts what FUNCTION LOAD takes into `text`, and writes the name of its one function. */
-void redis_library_put(struct buf *text, char ret_function[LIBRARY_NAME_BYTES]);
+/* The names of its two functions: one runs every verb, and is refused whole while Redis is at its
+ * maxmemory; the other runs then too, and refuses the verbs that would make Redis fuller
+ * (lua/include/full.lua). */
+struct redis_library_names {
+    char turn[LIBRARY_NAME_BYTES], turn_freeing[LIBRARY_NAME_BYTES];
+};
+
+/* Puts what FUNCTION LOAD takes into `text`. */
+void redis_library_put(struct buf *text, struct redis_library_names *ret_names);
 
 /* Redis's answer to FUNCTION LOAD says that another one was quicker. */
 bool redis_library_is_there(const char *error);
 /* A call's answer says that Redis does not have the library: it has certainly not run. */
 bool redis_library_is_missing(const char *error);
-/* Redis runs but cannot take work now: loading, read-only, out of memory, busy with a script. */
-bool redis_error_passes(const char *error);
+/* A verb's own answer in a turn of turn_freeing: it has not run, for it would need room. */
+bool redis_verb_is_refused(const char *error);
 
 #endif

@@ -8,172 +8,31 @@
  * connection ends it with CLIENT UNBLOCK, and its answer is read as always.
  *
  * A try is one exchange on a connection. Lost, late, or refused for a passing reason (Redis is
- * loading, out of memory, ...): the next try follows after a pause that doubles from 50 ms to 2 s.
- */
-#include "shared/redis/sync.h"
+ * loading, read-only, ...): the next try follows after a pause that doubles from 50 ms to 2 s. A
+ * verb that is refused because Redis is full is sent to the function that runs then (library.h),
+ * unless it is large: those store, and would be refused there, too. */
+#include "shared/redis/sync_internal.h"
 
-#include "shared/base/buf.h"
 #include "shared/base/clock.h"
-#include "shared/redis/library.h"
 #include "shared/redis/wire.h"
 
 #include <errno.h>
-#include <hiredis/hiredis.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/rand.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 enum {
     BACKOFF_MIN_MS = 50,
     BACKOFF_MAX_MS = 2000,
-    CONNECT_MAX_MS = 3000,
     ANSWER_MAX_MS = 15000, /* an upload of 25 MiB goes through a slow link too */
     STOPPING_MAX_MS = 2000,
     WIRE_MAX_BYTES = 128 << 20,
-    ERROR_BYTES = 160,
-    NUMBER_BYTES = 24,
+    FREEING_MAX_BYTES = 64 << 10,
     FRAME_WORDS = 10, /* FCALL name 1 prefix, and the six words of the turn's frame */
 };
-
-struct sync {
-    struct sync_config config;
-    redisContext *context; /* NULL: not connected */
-    redisReply *reply;     /* of the last call */
-    struct str *strings;   /* sync_answer */
-    char *numbers;
-    struct buf wire;
-    char function[LIBRARY_NAME_BYTES], node_id[24], error[ERROR_BYTES];
-    long long client_id;
-    unsigned backoff_ms;
-    atomic_bool is_stopping;
-    int wake_fd;
-    bool is_lost_said; /* one log line per loss, not one per try */
-};
-
-static void set_error(struct sync *sync, const char *text)
-{
-    snprintf(sync->error, sizeof sync->error, "%s", text);
-}
-
-static void disconnect(struct sync *sync)
-{
-    if (sync->context != NULL)
-        redisFree(sync->context);
-    sync->context = NULL;
-}
-
-static void lose(struct sync *sync, const char *reason)
-{
-    set_error(sync, reason);
-    disconnect(sync);
-    if (!sync->is_lost_said)
-        log_write(LOG_WARN, "redis lost", LOG_S("connection", sync->config.name),
-                  LOG_S("reason", sync->error));
-    sync->is_lost_said = true;
-}
-
-/* --- connecting ----------------------------------------------------------------------------- */
-
-static redisContext *open_context(const struct redis_address *a)
-{
-    struct timeval limit = {.tv_sec = CONNECT_MAX_MS / 1000};
-    redisContext *c = a->path[0] != 0 ? redisConnectUnixWithTimeout(a->path, limit)
-                                      : redisConnectWithTimeout(a->host, a->port, limit);
-    if (c == NULL)
-        abort();
-    int one = 1;
-    if (c->err == 0 && a->path[0] == 0)
-        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (c->err == 0)
-        redisSetTimeout(c, limit);
-    return c;
-}
-
-/* Sends one short command and waits for its reply, which is the caller's; NULL when it failed. */
-static redisReply *ask(redisContext *c, const struct str *words, size_t n)
-{
-    const char *at[4];
-    size_t length[4];
-    for (size_t i = 0; i < n; i++) {
-        at[i] = words[i].at;
-        length[i] = words[i].n;
-    }
-    return redisCommandArgv(c, (int)n, at, length);
-}
-
-/* True when the reply is no error. */
-static bool asked(struct sync *sync, redisContext *c, const struct str *words, size_t n)
-{
-    redisReply *reply = ask(c, words, n);
-    bool is_good = reply != NULL && reply->type != REDIS_REPLY_ERROR;
-    if (!is_good)
-        set_error(sync, reply == NULL ? c->errstr : reply->str);
-    if (is_good && reply->type == REDIS_REPLY_INTEGER)
-        sync->client_id = reply->integer;
-    if (reply != NULL)
-        freeReplyObject(reply);
-    return is_good;
-}
-
-static bool greet(struct sync *sync, redisContext *c)
-{
-    const struct redis_address *a = sync->config.address;
-    char db[16];
-    snprintf(db, sizeof db, "%d", a->db);
-    struct str auth[3];
-    size_t auth_n = redis_auth_words(a, auth);
-    struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(sync->config.name)};
-    struct str id[] = {STR("CLIENT"), STR("ID")};
-    struct str select[] = {STR("SELECT"), str_of(db)};
-    if (auth_n > 0 && !asked(sync, c, auth, auth_n))
-        return false;
-    return asked(sync, c, name, 3) && asked(sync, c, select, 2) && asked(sync, c, id, 2);
-}
-
-static bool connect_now(struct sync *sync)
-{
-    redisContext *c = open_context(sync->config.address);
-    bool is_open = c->err == 0;
-    if (!is_open)
-        set_error(sync, c->errstr);
-    if (!is_open || !greet(sync, c)) {
-        redisFree(c);
-        char reason[ERROR_BYTES];
-        memcpy(reason, sync->error, sizeof reason);
-        lose(sync, reason);
-        return false;
-    }
-    sync->context = c;
-    if (sync->is_lost_said)
-        log_write(LOG_INFO, "redis connected", LOG_S("connection", sync->config.name));
-    sync->is_lost_said = false;
-    return true;
-}
-
-/* Ends the command that our connection blocks in. A failure is no harm: it ends by itself. */
-static void unblock(struct sync *sync)
-{
-    char id[NUMBER_BYTES];
-    snprintf(id, sizeof id, "%lld", sync->client_id);
-    struct str words[] = {STR("CLIENT"), STR("UNBLOCK"), str_of(id)};
-    redisContext *c = open_context(sync->config.address);
-    struct str auth[3];
-    size_t auth_n = redis_auth_words(sync->config.address, auth);
-    if (c->err == 0 && (auth_n == 0 || asked(sync, c, auth, auth_n))) {
-        redisReply *reply = ask(c, words, 3);
-        if (reply != NULL)
-            freeReplyObject(reply);
-    }
-    redisFree(c);
-}
 
 /* --- one try -------------------------------------------------------------------------------- */
 
@@ -196,7 +55,7 @@ static bool wait_readable(struct sync *sync, uint64_t *end_ms, bool *is_blocking
             if (*end_ms > now_ms + STOPPING_MAX_MS)
                 *end_ms = now_ms + STOPPING_MAX_MS;
             if (*is_blocking)
-                unblock(sync);
+                sync_unblock(sync);
             *is_blocking = false;
         }
     }
@@ -221,7 +80,7 @@ static bool exchange(struct sync *sync, struct str wire, unsigned block_ms)
         if (reply != NULL)
             break;
         if (!wait_readable(sync, &end_ms, &is_blocking)) {
-            set_error(sync, "no answer in time");
+            sync_set_error(sync, "no answer in time");
             return false;
         }
         if (redisBufferRead(c) != REDIS_OK)
@@ -244,17 +103,22 @@ static void drop_reply(struct sync *sync)
 
 static bool try_once(struct sync *sync, struct str wire, unsigned block_ms)
 {
-    if (sync->context == NULL && (atomic_load(&sync->is_stopping) || !connect_now(sync)))
+    if (sync->context == NULL && (atomic_load(&sync->is_stopping) || !sync_connect(sync)))
         return false;
     drop_reply(sync);
     sync->error[0] = 0;
     if (exchange(sync, wire, block_ms))
         return true;
-    char reason[ERROR_BYTES];
+    char reason[SYNC_ERROR_BYTES];
     snprintf(reason, sizeof reason, "%s",
              sync->error[0] != 0 ? sync->error : sync->context->errstr);
-    lose(sync, reason);
+    sync_lose(sync, reason);
     return false;
+}
+
+uint64_t sync_patience_ms(const struct sync *sync)
+{
+    return sync->config.patience_ms;
 }
 
 void sync_pause(struct sync *sync, unsigned ms)
@@ -282,18 +146,16 @@ static bool pause_between(struct sync *sync, uint64_t since_ms)
 static bool load_library(struct sync *sync)
 {
     struct buf text, wire;
-    char function[LIBRARY_NAME_BYTES];
+    struct redis_library_names names;
     buf_init(&text, LIBRARY_MAX_BYTES);
     buf_init(&wire, LIBRARY_MAX_BYTES + 1024);
-    redis_library_put(&text, function);
+    redis_library_put(&text, &names);
     wire_put_words(&wire, (struct str[]){STR("FUNCTION"), STR("LOAD"), buf_str(&text)}, 3);
     bool is_loaded = try_once(sync, buf_str(&wire), 0);
     if (is_loaded && sync->reply->type == REDIS_REPLY_ERROR &&
         !redis_library_is_there(sync->reply->str)) {
-        log_write(redis_error_passes(sync->reply->str) ? LOG_WARN : LOG_ERROR,
-                  "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
-                  LOG_S("error", sync->reply->str));
-        set_error(sync, sync->reply->str);
+        sync_set_error(sync, sync->reply->str);
+        sync_say(sync, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)");
         is_loaded = false;
     }
     buf_fini(&wire);
@@ -301,45 +163,67 @@ static bool load_library(struct sync *sync)
     return is_loaded;
 }
 
-/* Sends sync->wire until there is an answer that means something. */
+static void say_that_it_works(struct sync *sync)
+{
+    sync->backoff_ms = 0;
+    if (sync->is_said)
+        log_write(LOG_INFO, "redis works again", LOG_S("connection", sync->config.name));
+    sync->is_said = false;
+}
+
+/* Sends `wire` once, and the library first where it is missing. ERR_OK: there is a reply, no error.
+ * ERR_CONFLICT: an error that trying again does not mend. Else ERR_STORE_FULL, or ERR_REDIS_LOST
+ * for any other that may pass. */
+static enum err attempt(struct sync *sync, struct str wire, unsigned block_ms)
+{
+    for (bool is_loaded = false;; is_loaded = true) {
+        if (!try_once(sync, wire, block_ms))
+            return ERR_REDIS_LOST;
+        if (sync->reply->type != REDIS_REPLY_ERROR)
+            return ERR_OK;
+        sync_set_error(sync, sync->reply->str);
+        if (is_loaded || !redis_library_is_missing(sync->error))
+            break;
+        if (!load_library(sync))
+            return ERR_REDIS_LOST;
+    }
+    enum redis_trouble trouble = redis_trouble_of(sync->error);
+    const struct redis_trouble_info *info = redis_trouble_info(trouble);
+    if (!info->is_passing && !redis_library_is_missing(sync->error))
+        return ERR_CONFLICT;
+    sync_say(sync, "redis refuses");
+    return trouble == REDIS_FULL ? ERR_STORE_FULL : ERR_REDIS_LOST;
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+/* Until there is an answer that means something. */
 static enum err call(struct sync *sync, unsigned block_ms)
 {
     uint64_t since_ms = clock_mono_ms();
     if (sync->wire.is_over) {
-        set_error(sync, "the call is too large");
+        sync_set_error(sync, "the call is too large");
         return ERR_INTERNAL;
     }
     for (;;) {
-        bool is_answered = try_once(sync, buf_str(&sync->wire), block_ms);
-        const char *refusal =
-            is_answered && sync->reply->type == REDIS_REPLY_ERROR ? sync->reply->str : NULL;
-        if (is_answered && refusal == NULL) {
-            sync->backoff_ms = 0;
-            return ERR_OK;
-        }
-        if (refusal != NULL && redis_library_is_missing(refusal)) {
-            if (load_library(sync))
-                continue;
-        } else if (refusal != NULL) {
-            set_error(sync, refusal);
-            if (!redis_error_passes(refusal))
-                return ERR_CONFLICT;
-        }
+        enum err error = attempt(sync, buf_str(&sync->wire), block_ms);
+        if (error == ERR_OK)
+            say_that_it_works(sync);
+        if (error == ERR_OK || error == ERR_CONFLICT)
+            return error;
         if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
             return ERR_REDIS_LOST;
     }
 }
 
-/* --- calls ---------------------------------------------------------------------------------- */
-
-enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
-                   struct str *ret_reply)
+static void put_verb(struct sync *sync, const char *function, struct str verb,
+                     const struct str *args, size_t n)
 {
     struct buf *wire = &sync->wire;
     buf_clear(wire);
     wire_begin(wire, FRAME_WORDS + 2 + n);
     wire_put(wire, STR("FCALL"));
-    wire_put(wire, str_of(sync->function));
+    wire_put(wire, str_of(function));
     wire_put(wire, STR("1"));
     wire_put(wire, str_of(sync->config.prefix));
     wire_put(wire, str_of(sync->node_id));
@@ -350,24 +234,82 @@ enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, s
     wire_put_u64(wire, n);
     for (size_t i = 0; i < n; i++)
         wire_put(wire, args[i]);
-    enum err error = call(sync, 0);
-    if (error == ERR_OK && (sync->reply->type != REDIS_REPLY_ARRAY || sync->reply->elements == 0)) {
-        set_error(sync, "no list");
-        error = ERR_INTERNAL;
+}
+
+/* The verb's own part of the reply. */
+static enum err read_verb(struct sync *sync, struct str *ret_reply)
+{
+    if (sync->reply->type != REDIS_REPLY_ARRAY || sync->reply->elements == 0) {
+        sync_set_error(sync, "no list");
+        return ERR_INTERNAL;
     }
-    if (error == ERR_OK && sync->reply->element[0]->type != REDIS_REPLY_STRING) {
-        const redisReply *first = sync->reply->element[0];
-        set_error(sync, first->type == REDIS_REPLY_ERROR ? first->str : "no string");
-        error = ERR_INTERNAL;
+    const redisReply *first = sync->reply->element[0];
+    if (first->type == REDIS_REPLY_ERROR && redis_verb_is_refused(first->str))
+        return ERR_STORE_FULL; /* sync->error has Redis's own words */
+    if (first->type != REDIS_REPLY_STRING) {
+        sync_set_error(sync, first->type == REDIS_REPLY_ERROR ? first->str : "no string");
+        return ERR_INTERNAL;
     }
+    *ret_reply = (struct str){first->str, (size_t)first->len};
+    return ERR_OK;
+}
+
+static enum err attempt_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                             struct str *ret_reply)
+{
+    char error_text[SYNC_ERROR_BYTES];
+    put_verb(sync, sync->functions.turn, verb, args, n);
+    if (sync->wire.is_over) {
+        sync_set_error(sync, "the call is too large");
+        return ERR_INTERNAL;
+    }
+    enum err error = attempt(sync, buf_str(&sync->wire), 0);
     if (error == ERR_OK) {
-        const redisReply *first = sync->reply->element[0];
-        *ret_reply = (struct str){first->str, (size_t)first->len};
-    } else if (error != ERR_REDIS_LOST) {
-        log_write(LOG_ERROR, "a verb failed", LOG_STR("verb", verb), LOG_S("error", sync->error));
-        error = ERR_INTERNAL;
+        say_that_it_works(sync);
+        return read_verb(sync, ret_reply);
     }
+    if (error != ERR_STORE_FULL || sync->wire.n > FREEING_MAX_BYTES)
+        return error;
+    memcpy(error_text, sync->error, sizeof error_text);
+    put_verb(sync, sync->functions.turn_freeing, verb, args, n);
+    error = attempt(sync, buf_str(&sync->wire), 0);
+    if (error == ERR_OK)
+        error = read_verb(sync, ret_reply);
+    if (error == ERR_STORE_FULL)
+        memcpy(sync->error, error_text, sizeof error_text);
     return error;
+}
+
+enum err sync_verb_unless_full(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                               struct str *ret_reply)
+{
+    uint64_t since_ms = clock_mono_ms();
+    for (;;) {
+        enum err error = attempt_verb(sync, verb, args, n, ret_reply);
+        if (error == ERR_OK || error == ERR_STORE_FULL)
+            return error;
+        if (error != ERR_REDIS_LOST) {
+            if (!sync->config.is_quiet)
+                log_write(LOG_ERROR, "a verb failed", LOG_STR("verb", verb),
+                          LOG_S("error", sync->error));
+            return ERR_INTERNAL;
+        }
+        if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
+            return ERR_REDIS_LOST;
+    }
+}
+
+enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                   struct str *ret_reply)
+{
+    uint64_t since_ms = clock_mono_ms();
+    for (;;) {
+        enum err error = sync_verb_unless_full(sync, verb, args, n, ret_reply);
+        if (error != ERR_STORE_FULL)
+            return error;
+        if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
+            return ERR_REDIS_LOST;
+    }
 }
 
 static size_t count_leaves(const redisReply *reply)
@@ -389,8 +331,8 @@ static size_t put_leaves(struct sync *sync, const redisReply *reply, size_t at)
     }
     struct str *leaf = &sync->strings[at];
     if (reply->type == REDIS_REPLY_INTEGER) {
-        char *number = sync->numbers + at * NUMBER_BYTES;
-        snprintf(number, NUMBER_BYTES, "%lld", reply->integer);
+        char *number = sync->numbers + at * SYNC_NUMBER_BYTES;
+        snprintf(number, SYNC_NUMBER_BYTES, "%lld", reply->integer);
         *leaf = str_of(number);
     } else if (reply->type != REDIS_REPLY_NIL) {
         *leaf = (struct str){reply->str, (size_t)reply->len};
@@ -408,7 +350,7 @@ enum err sync_command(struct sync *sync, const struct str *words, size_t n, unsi
         return error;
     size_t leaf_n = count_leaves(sync->reply);
     sync->strings = calloc(leaf_n + 1, sizeof *sync->strings);
-    sync->numbers = malloc((leaf_n + 1) * NUMBER_BYTES);
+    sync->numbers = malloc((leaf_n + 1) * SYNC_NUMBER_BYTES);
     if (sync->strings == NULL || sync->numbers == NULL)
         abort();
     put_leaves(sync, sync->reply, 0);
@@ -439,7 +381,7 @@ struct sync *sync_create(const struct sync_config *config)
         abort();
     buf_init(&sync->wire, WIRE_MAX_BYTES);
     buf_init(&text, LIBRARY_MAX_BYTES);
-    redis_library_put(&text, sync->function);
+    redis_library_put(&text, &sync->functions);
     buf_fini(&text);
     return sync;
 }
@@ -448,7 +390,7 @@ void sync_destroy(struct sync *sync)
 {
     if (sync == NULL)
         return;
-    disconnect(sync);
+    sync_disconnect(sync);
     drop_reply(sync);
     close(sync->wake_fd);
     buf_fini(&sync->wire);

@@ -18,6 +18,7 @@ struct sync_config {
     const char *name;   /* shown in logs and in Redis's CLIENT LIST */
     /* How long one call goes on trying without Redis. 0: for ever. */
     uint64_t patience_ms;
+    bool is_quiet; /* nothing is logged: the caller says it */
 };
 
 /* Does not connect yet: the first call does. `config` is copied, what it points to is borrowed. */
@@ -30,6 +31,8 @@ void sync_destroy(struct sync *sync);
  * thread holds can still be given back. Any thread, and async-signal-safe. */
 void sync_stop(struct sync *sync);
 
+uint64_t sync_patience_ms(const struct sync *sync);
+
 /* Waits so long, or until sync_stop. */
 void sync_pause(struct sync *sync, unsigned ms);
 
@@ -39,6 +42,11 @@ void sync_pause(struct sync *sync, unsigned ms);
  * verb broke, which is logged. */
 enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
                    struct str *ret_reply) must_check;
+
+/* The same, and ERR_STORE_FULL at once when Redis is full and this verb has to wait for room, so
+ * that the caller can do something about it meanwhile: the verb has not run. */
+enum err sync_verb_unless_full(struct sync *sync, struct str verb, const struct str *args, size_t n,
+                               struct str *ret_reply) must_check;
 
 /* What a command answered: its strings, numbers (as text) and nils (at == NULL) in order, nested
  * lists laid flat. Valid until the next call. */

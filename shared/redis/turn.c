@@ -5,10 +5,18 @@
  * that it can be sent again when Redis says that it does not know the function (a restart without
  * persistence, FUNCTION FLUSH): such a batch has certainly not run. A batch without an answer in
  * time means that Redis hangs: the connection is given up and everybody hears ERR_REDIS_LOST.
+ *
+ * A batch that is refused because Redis is full (OOM) has not run either. All of it is sent again,
+ * as it is, to the library's other function, which runs the verbs that may run then and refuses the
+ * others one by one (lua/include/full.lua): so order, numbers of nonces and replies stay what they
+ * are. Every batch tries the ordinary function first: a refusal costs Redis less than reading the
+ * call, and nothing is refused a moment longer than Redis is full (docs/adr/0013).
+ *
  * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. */
 #include "shared/redis/turn.h"
 
 #include "shared/redis/batch.h"
+#include "shared/redis/durability.h"
 #include "shared/redis/library.h"
 
 #include <hiredis/hiredis.h>
@@ -18,6 +26,7 @@
 enum {
     IN_FLIGHT_MAX = 8,
     ANSWER_MAX_MS = 5000,
+    ERROR_BYTES = 160,
     BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
 };
 
@@ -33,12 +42,65 @@ struct turn {
     bool is_up, is_loading;
     struct batch *parked; /* found the library missing: sent again once it is loaded */
     struct buf library;
-    char function[LIBRARY_NAME_BYTES];
+    struct redis_library_names functions;
+    enum redis_trouble trouble; /* what the last reply said; while is_up */
+    bool is_trouble_said;       /* in the log, so its end is said, too */
+    struct log_limit limit;
+    struct durability durability;
 };
+
+/* --- trouble -------------------------------------------------------------------------------- */
+
+static void say_trouble(struct turn *turn, const char *text, const char *error)
+{
+    uint64_t times;
+    if (!log_limit_passes(&turn->limit, text, &times))
+        return;
+    turn->is_trouble_said = true;
+    log_write(LOG_WARN, text, LOG_S("error", error), LOG_U("times", times));
+}
+
+static void set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error)
+{
+    turn->trouble = trouble;
+    say_trouble(turn, redis_trouble_info(trouble)->text, error);
+}
+
+/* A turn has run. What came while nothing did is looked at again, as after a lost connection. */
+static void end_trouble(struct turn *turn)
+{
+    bool was_outage = redis_trouble_is_outage(turn->trouble);
+    turn->trouble = REDIS_FINE;
+    if (turn->is_trouble_said)
+        log_write(LOG_INFO, "redis takes everything again");
+    turn->is_trouble_said = false;
+    if (was_outage)
+        turn->config.on_up(turn->config.arg);
+}
 
 /* --- the library ---------------------------------------------------------------------------- */
 
 static void send_batch(struct turn *turn, struct batch *batch);
+
+static void fail_parked(struct turn *turn, enum err error);
+
+/* Without the right to write, or without room, it may be there all the same: a call will show. One
+ * that was sent already has shown that it is not. False when the connection is no good. */
+static bool is_up_without_load(struct turn *turn, const char *error)
+{
+    enum redis_trouble trouble = redis_trouble_of(error);
+    const struct redis_trouble_info *info = redis_trouble_info(trouble);
+    if (trouble == REDIS_FINE || !info->is_kept) {
+        say_trouble(turn, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
+                    error);
+        redis_conn_reset(turn->conn, error);
+        return false;
+    }
+    bool is_missing = turn->parked != NULL;
+    set_trouble(turn, trouble == REDIS_FULL && is_missing ? REDIS_NO_ROOM : trouble, error);
+    fail_parked(turn, info->error);
+    return true;
+}
 
 static void on_loaded(void *arg, const redisReply *reply)
 {
@@ -47,10 +109,10 @@ static void on_loaded(void *arg, const redisReply *reply)
     if (reply == NULL)
         return;
     if (reply->type == REDIS_REPLY_ERROR && !redis_library_is_there(reply->str)) {
-        log_write(LOG_ERROR, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
-                  LOG_S("error", reply->str));
-        redis_conn_reset(turn->conn, "no function library");
-        return;
+        char error[ERROR_BYTES];
+        snprintf(error, sizeof error, "%s", reply->str);
+        if (!is_up_without_load(turn, error))
+            return;
     }
     bool was_up = turn->is_up;
     turn->is_up = true;
@@ -140,13 +202,15 @@ static struct str reply_str(const redisReply *reply)
     return (struct str){reply->str, (size_t)reply->len};
 }
 
-/* A verb that broke: a bug of ours, which the others of its batch do not suffer from. */
-static bool is_broken(const redisReply *reply)
+/* A verb that broke is a bug of ours, which the others of its batch do not suffer from. */
+static enum err error_of(const redisReply *reply)
 {
     if (reply->type != REDIS_REPLY_ERROR)
-        return false;
+        return ERR_OK;
+    if (redis_verb_is_refused(reply->str))
+        return ERR_STORE_FULL;
     log_write(LOG_ERROR, "a verb failed", LOG_S("error", reply->str));
-    return true;
+    return ERR_INTERNAL;
 }
 
 static void answer_lane(struct turn *turn, const struct lane *lane, const redisReply *reply,
@@ -154,10 +218,9 @@ static void answer_lane(struct turn *turn, const struct lane *lane, const redisR
 {
     for (struct turn_call *call = lane->first, *next; call != NULL; call = next, at++) {
         next = call->next;
-        if (at >= reply->elements || is_broken(reply->element[at]))
-            answer_call(turn, call, ERR_INTERNAL, (struct str){NULL, 0});
-        else
-            answer_call(turn, call, ERR_OK, reply_str(reply->element[at]));
+        enum err error = at >= reply->elements ? ERR_INTERNAL : error_of(reply->element[at]);
+        answer_call(turn, call, error,
+                    error == ERR_OK ? reply_str(reply->element[at]) : (struct str){NULL, 0});
     }
 }
 
@@ -187,6 +250,43 @@ static void unlink_sent(struct turn *turn, struct batch *batch)
     loop_cancel_deadline(turn->loop, &batch->deadline);
 }
 
+static void send_freeing(struct turn *turn, struct batch *batch)
+{
+    batch->is_freeing = true;
+    batch_write(batch, turn->functions.turn_freeing, &turn->config);
+    send_batch(turn, batch);
+    redis_conn_flush(turn->conn);
+}
+
+/* An error that we do not know: most likely a bug of ours. */
+static void say_failure(struct turn *turn, const char *error)
+{
+    uint64_t times;
+    if (log_limit_passes(&turn->limit, error, &times))
+        log_write(LOG_ERROR, "a turn failed", LOG_S("error", error), LOG_U("times", times));
+}
+
+/* The batch has not run. */
+static void on_batch_refused(struct turn *turn, struct batch *batch, const char *error)
+{
+    if (redis_library_is_missing(error)) {
+        say_trouble(turn, "redis lost the function library, loading it again", error);
+        batch->next = turn->parked;
+        turn->parked = batch;
+        load_library(turn);
+        return;
+    }
+    enum redis_trouble trouble = redis_trouble_of(error);
+    if (trouble != REDIS_FINE)
+        set_trouble(turn, trouble, error);
+    else
+        say_failure(turn, error);
+    if (trouble == REDIS_FULL && !batch->is_freeing)
+        send_freeing(turn, batch);
+    else
+        fail_batch(turn, batch, redis_trouble_info(trouble)->error);
+}
+
 static void on_batch_reply(void *arg, const redisReply *reply)
 {
     struct batch *batch = arg;
@@ -195,18 +295,15 @@ static void on_batch_reply(void *arg, const redisReply *reply)
     if (reply == NULL) {
         fail_batch(turn, batch, ERR_REDIS_LOST);
     } else if (reply->type == REDIS_REPLY_ARRAY) {
+        bool is_over = turn->trouble != REDIS_FINE && !batch->is_freeing;
+        if (turn->trouble == REDIS_NO_ROOM)
+            turn->trouble = REDIS_FULL;
         answer_batch(turn, batch, reply);
-    } else if (reply->type == REDIS_REPLY_ERROR && redis_library_is_missing(reply->str)) {
-        log_write(LOG_WARN, "redis lost the function library, loading it again");
-        batch->next = turn->parked;
-        turn->parked = batch;
-        load_library(turn);
+        if (is_over)
+            end_trouble(turn);
     } else {
-        bool passes = reply->type == REDIS_REPLY_ERROR && redis_error_passes(reply->str);
-        log_write(
-            passes ? LOG_WARN : LOG_ERROR, "a turn failed",
-            LOG_S("error", reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply"));
-        fail_batch(turn, batch, passes ? ERR_REDIS_LOST : ERR_INTERNAL);
+        on_batch_refused(turn, batch,
+                         reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply");
     }
 }
 
@@ -242,7 +339,7 @@ static void send_collected(struct turn *turn)
         fail_later(turn, batch, ERR_REDIS_LOST);
         return;
     }
-    batch_write(batch, turn->function, &turn->config);
+    batch_write(batch, turn->functions.turn, &turn->config);
     send_batch(turn, batch);
 }
 
@@ -329,7 +426,19 @@ void turn_end(struct turn *turn)
 
 static void on_connect(void *arg)
 {
-    load_library(arg);
+    struct turn *turn = arg;
+    load_library(turn);
+    durability_ask(turn->conn, &turn->durability);
+}
+
+static void fail_parked(struct turn *turn, enum err error)
+{
+    struct batch *batch = turn->parked, *next;
+    turn->parked = NULL;
+    for (; batch != NULL; batch = next) {
+        next = batch->next;
+        fail_batch(turn, batch, error);
+    }
 }
 
 static void on_lost(void *arg)
@@ -337,11 +446,8 @@ static void on_lost(void *arg)
     struct turn *turn = arg;
     bool was_up = turn->is_up;
     turn->is_up = turn->is_loading = false;
-    while (turn->parked != NULL) {
-        struct batch *batch = turn->parked;
-        turn->parked = batch->next;
-        fail_batch(turn, batch, ERR_REDIS_LOST);
-    }
+    turn->trouble = REDIS_FINE;
+    fail_parked(turn, ERR_REDIS_LOST);
     if (was_up)
         turn->config.on_lost(turn->config.arg);
 }
@@ -355,7 +461,7 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
     turn->loop = loop;
     turn->config = *config;
     buf_init(&turn->library, LIBRARY_MAX_BYTES);
-    redis_library_put(&turn->library, turn->function);
+    redis_library_put(&turn->library, &turn->functions);
     turn->collecting = new_batch(turn);
     turn->conn = redis_conn_create(
         loop, address, "parley-turn",
@@ -385,6 +491,16 @@ void turn_destroy(struct turn *turn)
 bool turn_is_up(const struct turn *turn)
 {
     return turn->is_up;
+}
+
+enum redis_trouble turn_trouble(const struct turn *turn)
+{
+    return turn->is_up ? turn->trouble : redis_conn_trouble(turn->conn);
+}
+
+unsigned turn_warnings(const struct turn *turn)
+{
+    return turn->durability.warnings;
 }
 
 bool turn_is_collecting(const struct turn *turn)

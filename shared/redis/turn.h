@@ -13,6 +13,7 @@
 #define PARLEY_REDIS_TURN_H
 
 #include "shared/redis/conn.h"
+#include "shared/redis/trouble.h"
 
 struct turn;
 
@@ -24,7 +25,8 @@ enum turn_lane { LANE_FIRST, LANE_CLAIM, LANE_ADD, LANE_READ, LANE_NR };
 struct turn_call {
     /* Runs exactly once, on the loop's thread, never before turn_end returns. `reply` is the
      * verb's string, valid inside the callback only. `error` is ERR_OK, ERR_REDIS_LOST (it is
-     * unknown whether the verb ran) or ERR_INTERNAL (the script broke). */
+     * unknown whether the verb ran), ERR_STORE_FULL, ERR_STORE_READONLY or ERR_STORE_BUSY (it has
+     * not run, trouble.h) or ERR_INTERNAL (the script broke). */
     void (*on_reply)(struct turn_call *call, enum err error, struct str reply);
     struct turn_call *next;
     /* Without a reply wanted: allocated by turn_begin_forget, and freed at the end. */
@@ -44,7 +46,8 @@ struct turn_config {
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max;
     /* An event for this node (see lua/include/turn.lua); `event` is valid inside the call only. */
     void (*on_event)(void *arg, struct str event);
-    /* The library is loaded: verbs run from here on. */
+    /* The library is loaded: verbs run from here on. Also when an outage of a Redis that stood all
+     * the time is over (redis_trouble_is_outage). */
     void (*on_up)(void *arg);
     void (*on_lost)(void *arg);
     /* A call with so many verbs was sent. */
@@ -58,7 +61,12 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
                          const struct turn_config *config) must_check;
 /* Calls under way get ERR_REDIS_LOST first. Accepts NULL. */
 void turn_destroy(struct turn *turn);
+/* The connection stands. Whether verbs run, turn_trouble says. */
 bool turn_is_up(const struct turn *turn);
+/* What Redis's last reply, or the connection, said was wrong. */
+enum redis_trouble turn_trouble(const struct turn *turn);
+/* How this Redis may lose what it acknowledged (durability.h). */
+unsigned turn_warnings(const struct turn *turn);
 /* Calls that wait for a reply or to be sent. */
 size_t turn_pending_n(const struct turn *turn);
 

@@ -11,7 +11,7 @@
 //     });
 //   });
 //
-// Options of suite and startCluster: nodes (2), aof (false), args (flags of every node), env,
+// Options of suite and startCluster: nodes (2), aof (false), redisArgs (flags of Redis), args (flags of every node), env,
 // accounts (an object like ACCOUNTS), threads (1), sweep (true: the queue is emptied before each test).
 // No sleeps: wait with eventually(condition), or for the very response.
 import assert from 'node:assert/strict';
@@ -107,8 +107,8 @@ export class Cluster {
   }
 
   async start() {
-    const { aof, accounts, nodes } = this.options;
-    this.redis = await startRedis({ aof });
+    const { aof, accounts, nodes, redisArgs } = this.options;
+    this.redis = await startRedis({ aof, args: redisArgs });
     this.#accounts = writeAccounts(accounts);
     this.accountsFile = this.#accounts.path;
     this.writeAccounts = this.#accounts.write;

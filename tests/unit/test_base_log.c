@@ -135,6 +135,23 @@ static void level_names(void **state)
     assert_int_equal(level, LOG_ERROR);
 }
 
+static void a_trouble_that_lasts_is_logged_once_with_how_often_it_came(void **state)
+{
+    struct log_limit limit = {0};
+    uint64_t times = 0;
+    assert_true(log_limit_passes(&limit, "away", &times));
+    assert_int_equal(times, 1);
+    for (int i = 0; i < 100; i++)
+        assert_false(log_limit_passes(&limit, i % 2 ? "away" : "another", &times));
+    limit.said_ms -= 1001; /* a second ago: another reason may be said */
+    assert_false(log_limit_passes(&limit, "away", &times));
+    assert_true(log_limit_passes(&limit, "another", &times));
+    assert_int_equal(times, 102);
+    limit.said_ms -= 60001;
+    assert_true(log_limit_passes(&limit, "another", &times));
+    assert_int_equal(times, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -147,6 +164,7 @@ int main(void)
         TEST(a_line_that_would_be_too_long_stays_json),
         TEST(lines_below_the_minimum_are_dropped),
         TEST(level_names),
+        TEST(a_trouble_that_lasts_is_logged_once_with_how_often_it_came),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

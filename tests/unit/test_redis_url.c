@@ -115,6 +115,27 @@ static void long_parts_are_refused_not_cut(void **state)
         }
 }
 
+static void a_password_from_a_file_joins_the_user_of_the_url(void **state)
+{
+    char long_one[600];
+    memset(long_one, 'x', sizeof long_one);
+    assert_true(parse("redis://u:@redis"));
+    assert_true(redis_set_password(&address, STR("a@b:/c"), reason, sizeof reason));
+    assert_string_equal(address.user, "u");
+    assert_string_equal(address.password, "a@b:/c");
+    struct str words[3];
+    assert_int_equal(redis_auth_words(&address, words), 3);
+    assert_false(redis_set_password(&address, STR("another"), reason, sizeof reason));
+    assert_string_equal(address.password, "a@b:/c");
+    assert_true(parse("unix:/run/redis.sock"));
+    assert_false(redis_set_password(&address, (struct str){long_one, sizeof address.password},
+                                    reason, sizeof reason));
+    assert_string_equal(address.password, "");
+    assert_true(redis_set_password(&address, (struct str){long_one, sizeof address.password - 1},
+                                   reason, sizeof reason));
+    assert_int_equal(strlen(address.password), sizeof address.password - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +144,7 @@ int main(void)
         cmocka_unit_test(other_forms_are_refused_with_a_reason),
         cmocka_unit_test(tls_is_refused_by_name),
         cmocka_unit_test(long_parts_are_refused_not_cut),
+        cmocka_unit_test(a_password_from_a_file_joins_the_user_of_the_url),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

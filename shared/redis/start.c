@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * start.c - see start.h. */
+#include "shared/redis/start.h"
+
+#include "shared/redis/sync.h"
+#include "shared/redis/trouble.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { REASON_BYTES = 256, CHANNEL_BYTES = 128 };
+
+bool redis_read_flags(const struct config *config, struct redis_address *ret_address)
+{
+    char reason[REASON_BYTES];
+    const char *file = config_text(config, "redis-password-file");
+    if (!redis_parse_url(str_of(config_text(config, "redis")), ret_address, reason,
+                         sizeof reason)) {
+        fprintf(stderr, "parley: --redis: %s\n", reason);
+        return false;
+    }
+    if (file == NULL)
+        return true;
+    char *password = config_read_secret(file);
+    if (password == NULL)
+        return false;
+    bool is_good = redis_set_password(ret_address, str_of(password), reason, sizeof reason);
+    if (!is_good)
+        fprintf(stderr, "parley: --redis-password-file: %s\n", reason);
+    free(password);
+    return is_good;
+}
+
+/* Any verb that changes nothing, then the channel that every node listens to. What went wrong,
+ * sync_error says. */
+static enum err try_all(struct sync *sync, const char *prefix)
+{
+    char channel[CHANNEL_BYTES];
+    struct str reply;
+    struct sync_answer answer;
+    snprintf(channel, sizeof channel, "%sall", prefix);
+    struct str subscribe[] = {STR("SUBSCRIBE"), str_of(channel)};
+    enum err error = sync_verb(sync, STR("vectors"), NULL, 0, &reply);
+    return error == ERR_OK ? sync_command(sync, subscribe, 2, 0, &answer) : error;
+}
+
+bool redis_check_start(const struct redis_address *address, const char *prefix)
+{
+    struct sync *sync = sync_create(&(struct sync_config){.address = address,
+                                                          .prefix = prefix,
+                                                          .name = "parley-start",
+                                                          .patience_ms = 1,
+                                                          .is_quiet = true});
+    signal(SIGPIPE, SIG_IGN);
+    enum redis_trouble trouble = REDIS_FINE;
+    if (try_all(sync, prefix) != ERR_OK)
+        trouble = redis_trouble_of(sync_error(sync));
+    bool is_good = trouble < REDIS_WRONGPASS;
+    if (!is_good)
+        fprintf(stderr, "parley: %s Redis says: %s\n", redis_trouble_info(trouble)->text,
+                sync_error(sync));
+    sync_destroy(sync);
+    return is_good;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * start: what every command with --redis does before it works: reads where Redis is, and ends with
+ * one line that names the flag when waiting for Redis would be in vain. Used from main before
+ * threads start.
+ */
+#ifndef PARLEY_REDIS_START_H
+#define PARLEY_REDIS_START_H
+
+#include "shared/base/config.h"
+#include "shared/redis/address.h"
+
+/* Reads --redis and --redis-password-file, which the command's table has. False: one line was
+ * written to standard error. */
+bool redis_read_flags(const struct config *config, struct redis_address *ret_address) must_check;
+
+/* Logs in and calls the function library once, without any effect. False, with one line on standard
+ * error: the login is refused, its rights do not suffice, or the server is too old. True in all
+ * other cases, also when Redis is away, hangs (up to 3 seconds) or refuses for a reason that
+ * passes. `prefix`: what keys begin with. SIGPIPE is ignored from then on. */
+bool redis_check_start(const struct redis_address *address, const char *prefix) must_check;
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ * sync_connect.c - the connection of a thread that waits: made, logged in and lost; see sync.h. */
+#include "shared/redis/sync_internal.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+enum { CONNECT_MAX_MS = 3000 };
+
+void sync_set_error(struct sync *sync, const char *text)
+{
+    snprintf(sync->error, sizeof sync->error, "%s", text);
+}
+
+void sync_disconnect(struct sync *sync)
+{
+    if (sync->context != NULL)
+        redisFree(sync->context);
+    sync->context = NULL;
+}
+
+void sync_say(struct sync *sync, const char *message)
+{
+    uint64_t times;
+    enum redis_trouble trouble = redis_trouble_of(sync->error);
+    if (sync->config.is_quiet || !log_limit_passes(&sync->limit, sync->error, &times))
+        return;
+    sync->is_said = true;
+    if (trouble == REDIS_FINE)
+        trouble = REDIS_AWAY;
+    log_write(LOG_WARN, message, LOG_S("connection", sync->config.name),
+              LOG_S("reason", sync->error), LOG_S("advice", redis_trouble_info(trouble)->text),
+              LOG_U("times", times));
+}
+
+void sync_lose(struct sync *sync, const char *reason)
+{
+    sync_set_error(sync, reason);
+    sync_disconnect(sync);
+    sync_say(sync, "redis lost");
+}
+
+static redisContext *open_context(const struct redis_address *a)
+{
+    struct timeval limit = {.tv_sec = CONNECT_MAX_MS / 1000};
+    redisContext *c = a->path[0] != 0 ? redisConnectUnixWithTimeout(a->path, limit)
+                                      : redisConnectWithTimeout(a->host, a->port, limit);
+    if (c == NULL)
+        abort();
+    int one = 1;
+    if (c->err == 0 && a->path[0] == 0)
+        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (c->err == 0)
+        redisSetTimeout(c, limit);
+    return c;
+}
+
+/* Sends one short command and waits for its reply, which is the caller's; NULL when it failed. */
+static redisReply *ask(redisContext *c, const struct str *words, size_t n)
+{
+    const char *at[4];
+    size_t length[4];
+    for (size_t i = 0; i < n; i++) {
+        at[i] = words[i].at;
+        length[i] = words[i].n;
+    }
+    return redisCommandArgv(c, (int)n, at, length);
+}
+
+/* True when the reply is no error. */
+static bool asked(struct sync *sync, redisContext *c, const struct str *words, size_t n)
+{
+    redisReply *reply = ask(c, words, n);
+    bool is_good = reply != NULL && reply->type != REDIS_REPLY_ERROR;
+    if (!is_good)
+        sync_set_error(sync, reply == NULL ? c->errstr : reply->str);
+    if (is_good && reply->type == REDIS_REPLY_INTEGER)
+        sync->client_id = reply->integer;
+    if (reply != NULL)
+        freeReplyObject(reply);
+    return is_good;
+}
+
+static bool greet(struct sync *sync, redisContext *c)
+{
+    const struct redis_address *a = sync->config.address;
+    char db[16];
+    snprintf(db, sizeof db, "%d", a->db);
+    struct str auth[3];
+    size_t auth_n = redis_auth_words(a, auth);
+    struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(sync->config.name)};
+    struct str id[] = {STR("CLIENT"), STR("ID")};
+    struct str select[] = {STR("SELECT"), str_of(db)};
+    if (auth_n > 0 && !asked(sync, c, auth, auth_n))
+        return false;
+    return asked(sync, c, name, 3) && asked(sync, c, select, 2) && asked(sync, c, id, 2);
+}
+
+bool sync_connect(struct sync *sync)
+{
+    redisContext *c = open_context(sync->config.address);
+    bool is_open = c->err == 0;
+    if (!is_open)
+        sync_set_error(sync, c->errstr);
+    if (!is_open || !greet(sync, c)) {
+        redisFree(c);
+        char reason[SYNC_ERROR_BYTES];
+        memcpy(reason, sync->error, sizeof reason);
+        sync_lose(sync, reason);
+        return false;
+    }
+    sync->context = c;
+    return true;
+}
+
+void sync_unblock(struct sync *sync)
+{
+    char id[SYNC_NUMBER_BYTES];
+    snprintf(id, sizeof id, "%lld", sync->client_id);
+    struct str words[] = {STR("CLIENT"), STR("UNBLOCK"), str_of(id)};
+    redisContext *c = open_context(sync->config.address);
+    struct str auth[3];
+    size_t auth_n = redis_auth_words(sync->config.address, auth);
+    if (c->err == 0 && (auth_n == 0 || asked(sync, c, auth, auth_n))) {
+        redisReply *reply = ask(c, words, 3);
+        if (reply != NULL)
+            freeReplyObject(reply);
+    }
+    redisFree(c);
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+//
+// How a program gets into Redis, and what it says when it does not: passwords in files, users of its ACL, logins
+// that are refused, servers that are too old, and settings that may lose what was acknowledged.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import {
+  accountsYaml, assertOk, assertProblem, eventually, makeFolder, newTopic, openRequest, runParley, sign, startNode, startRedis,
+  ACCOUNTS, withQuery,
+} from '../support/harness.mjs';
+
+// As docs/operations.md has it.
+const ACL = ['~parley:{0}:*', '&parley:{0}:*', '+@all', '-@dangerous', '+info', '+config|get', '+client', '+function'];
+
+describe('logins to Redis', () => {
+  let redis, folder, accounts, password, wrong, alice;
+  before(async () => {
+    redis = await startRedis();
+    folder = makeFolder();
+    accounts = folder.file('accounts.yaml', accountsYaml());
+    password = folder.file('password', ' s3cret/@:word\n');
+    wrong = folder.file('wrong', 'nothing-like-it');
+    alice = folder.file('alice', 'alices-own');
+    await redis.cmd('ACL', 'SETUSER', 'alice', 'on', '>alices-own', ...ACL);
+    await redis.cmd('ACL', 'SETUSER', 'reader', 'on', '>alices-own', '~*', '&*', '+@read', '+@connection');
+    await redis.cmd('ACL', 'SETUSER', 'deaf', 'on', '>alices-own', '~*', '+@all', 'resetchannels');
+    // The lazy connection of redis.cmd is logged in already, and stays so.
+    await redis.cmd('CONFIG', 'SET', 'requirepass', 's3cret/@:word');
+  });
+  after(async () => {
+    await redis.stop();
+    folder.remove();
+  });
+
+  const host = () => `127.0.0.1:${redis.port}`;
+  const commands = () => ({
+    serve: ['serve', '--listen', '127.0.0.1:0', '--accounts', accounts, '--threads', 1],
+    ingest: ['ingest', '--collection', 'public', '--base-url', 'http://x', folder.file('page.md', '# A page')],
+    reindex: ['reindex'],
+  });
+  const flagsOf = (url, file) => ['--redis', url, ...(file ? ['--redis-password-file', file] : [])];
+
+  async function served(node) {
+    const proof = sign('Frontend_1', ACCOUNTS.Frontend_1.secret);
+    const path = withQuery('/api/add-query', proof);
+    assertOk(await openRequest(node.url, 'POST', path, { body: { Topic: newTopic(), User: 'alice', Query: 'Why?' } }).response);
+    await node.stop();
+  }
+
+  it('a password in a file lets a node in, and does not show in ps', async () => {
+    const node = await startNode({ redis: { url: `redis://${host()}` }, accounts, args: ['--redis-password-file', password] });
+    assert.ok(!readFileSync(`/proc/${node.child.pid}/cmdline`, 'latin1').includes('s3cret'));
+    await served(node);
+  });
+
+  it('the environment names the file, a user of the ACL is in the URL, and a password in the URL still works', async () => {
+    const env = { PARLEY_REDIS_PASSWORD_FILE: alice };
+    await served(await startNode({ redis: { url: `redis://alice:@${host()}` }, accounts, env }));
+    const node = await startNode({ redis: { url: `redis://alice:alices-own@${host()}` }, accounts });
+    await served(node);
+    assert.ok(!/NOPERM/.test(node.log()), node.log());
+    await served(await startNode({ redis: { url: `redis://:s3cret/@:word@${host()}` }, accounts }));
+  });
+
+  for (const [what, url, file, says] of [
+    ['a wrong password', () => `redis://${host()}`, () => wrong, /--redis-password-file.*WRONGPASS/],
+    ['a wrong password of a user', () => `redis://alice:@${host()}`, () => wrong, /--redis-password-file.*WRONGPASS/],
+    ['no password', () => `redis://${host()}`, () => undefined, /NOAUTH.*--redis-password-file/],
+    ['a user without the rights', () => `redis://reader:@${host()}`, () => alice, /--redis.*NOPERM/],
+    ['a user without the channels', () => `redis://deaf:@${host()}`, () => alice, /--redis.*NOPERM/],
+  ]) {
+    it(`${what} ends serve, ingest and reindex with 1 and one line that names the flag`, async () => {
+      for (const [name, command] of Object.entries(commands())) {
+        const { code, stderr } = await runParley([...command, ...flagsOf(url(), file())]);
+        assert.equal(code, 1, `${name}: ${stderr}`);
+        assert.match(stderr, says, name);
+        assert.equal(stderr.trim().split('\n').length, 1, stderr);
+        assert.ok(!/s3cret|alices-own|nothing-like-it/.test(stderr), stderr);
+      }
+    });
+  }
+
+  it('a file that is missing or empty, and a password in two places, are refused with 2', async () => {
+    const nothing = folder.file('nothing', ' \n');
+    for (const command of Object.values(commands())) {
+      for (const [url, file] of [
+        [`redis://${host()}`, `${folder.dir}/none`],
+        [`redis://${host()}`, nothing],
+        [`redis://:s3cret@${host()}`, password],
+        [`redis://${host()}`, folder.file('long', 'x'.repeat(600))],
+      ]) {
+        const { code, stderr } = await runParley([...command, ...flagsOf(url, file)]);
+        assert.equal(code, 2, stderr);
+        assert.equal(stderr.trim().split('\n').length, 1, stderr);
+        assert.ok(!stderr.includes('s3cret'), stderr);
+      }
+    }
+  });
+
+  it('--check-config shows the URL and the file, and no password', async () => {
+    const check = [...commands().serve, '--check-config'];
+    const first = await runParley([...check, ...flagsOf(`redis://alice:@${host()}`, alice)]);
+    assert.equal(first.code, 0, first.stderr);
+    assert.match(first.stdout, new RegExp(`redis://alice:@${host()}`));
+    assert.ok(first.stdout.includes(alice) && !first.stdout.includes('alices-own'));
+    const second = await runParley([...check, ...flagsOf(`redis://alice:alices-own@${host()}`)]);
+    assert.ok(!second.stdout.includes('alices-own'), second.stdout);
+  });
+
+  it('a password that is changed later: the node keeps trying, says so, and works again when it is back', async () => {
+    const node = await startNode({ redis: { url: `redis://alice:@${host()}` }, accounts, args: ['--redis-password-file', alice] });
+    try {
+      const get = (path) => openRequest(node.url, 'GET', path).response;
+      await redis.cmd('ACL', 'SETUSER', 'alice', 'resetpass', '>another');
+      await redis.cmd('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      const readyz = await eventually(
+        async () => {
+          const response = await get('/readyz');
+          return response.status === 503 && /WRONGPASS/.test(response.json.detail) && response;
+        },
+        { what: 'the node says that its login is refused' },
+      );
+      assertProblem(readyz, 503, 'redis_lost');
+      assert.match((await get('/health')).json.dependencies.redis.details, /WRONGPASS/);
+      const tried = async () => Number(/^calls=(\d+)/.exec((await redis.info('commandstats')).cmdstat_auth)[1]);
+      const from = await tried();
+      await eventually(async () => (await tried()) >= from + 4, { ms: 20_000, what: 'the node goes on trying' });
+      assert.ok(node.log().split('\n').filter((line) => /WRONGPASS/.test(line)).length <= 3, node.log());
+      await redis.cmd('ACL', 'SETUSER', 'alice', 'resetpass', '>alices-own');
+      await eventually(async () => (await get('/readyz')).status === 200, { ms: 20_000, what: 'the node is ready again' });
+    } catch (error) {
+      await node.kill('SIGKILL');
+      throw error;
+    }
+    await served(node);
+  });
+});
+
+describe('a Redis that may lose what it acknowledged', () => {
+  for (const [what, options, set, said, unsaid] of [
+    ['evicts keys', { aof: true }, ['maxmemory-policy', 'allkeys-lru'], [/maxmemory-policy/], [/append-only/]],
+    ['keeps no append-only file', {}, [], [/appendonly/], [/maxmemory-policy/]],
+    ['leaves the file to the system', { aof: true }, ['appendfsync', 'no'], [/appendfsync/], [/maxmemory-policy/, /appendonly/]],
+    ['keeps all', { aof: true }, [], [], [/maxmemory-policy/, /append/]],
+  ]) {
+    it(`one that ${what}: the log and /health ${said.length ? 'warn of it' : 'are silent'}`, async () => {
+      const redis = await startRedis(options);
+      const folder = makeFolder();
+      try {
+        if (set.length) await redis.cmd('CONFIG', 'SET', ...set);
+        const node = await startNode({ redis, accounts: folder.file('accounts.yaml', accountsYaml()) });
+        const health = () => openRequest(node.url, 'GET', '/health').response;
+        for (const words of said) {
+          await eventually(async () => words.test((await health()).json.dependencies.redis.details), { what: '/health says it' });
+          assert.match(node.log(), words);
+        }
+        const { details, status } = (await health()).json.dependencies.redis;
+        assert.equal(status, 'connected');
+        for (const words of unsaid) assert.ok(!words.test(details) && !words.test(node.log()), details);
+        await node.stop();
+      } finally {
+        await redis.stop();
+        folder.remove();
+      }
+    });
+  }
+
+  it('a Redis that forbids INFO and CONFIG gives no warning, and no failure', async () => {
+    const redis = await startRedis();
+    const folder = makeFolder();
+    try {
+      await redis.cmd('ACL', 'SETUSER', 'parley', 'on', '>word', ...ACL, '-info', '-config');
+      const node = await startNode({
+        redis: { url: `redis://parley:@127.0.0.1:${redis.port}` },
+        accounts: folder.file('accounts.yaml', accountsYaml()),
+        args: ['--redis-password-file', folder.file('word', 'word')],
+      });
+      const { json, status } = await openRequest(node.url, 'GET', '/health').response;
+      assert.equal(status, 200);
+      assert.equal(json.dependencies.redis.details, 'Both connections stand.');
+      await node.stop();
+    } finally {
+      await redis.stop();
+      folder.remove();
+    }
+  });
+
+  it('a server without functions ends the start with one line', async () => {
+    const redis = await startRedis({ args: ['--rename-command', 'FUNCTION', '', '--rename-command', 'FCALL', ''] });
+    const folder = makeFolder();
+    try {
+      const accounts = folder.file('accounts.yaml', accountsYaml());
+      const { code, stderr } = await runParley(['serve', '--listen', '127.0.0.1:0', '--accounts', accounts, '--redis', redis.url]);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, /--redis.*Redis 7/);
+      assert.equal(stderr.trim().split('\n').length, 1, stderr);
+    } finally {
+      await redis.stop();
+      folder.remove();
+    }
+  });
+});
