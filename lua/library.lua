@@ -52,6 +52,8 @@ do
 --- include lua/documents/watch_indexing.lua
 --- include lua/documents/watch_indexing_again.lua
 --- include lua/documents/unwatch_indexing.lua
+--- include lua/backup/restore_document.lua
+--- include lua/backup/restore_vectors.lua
 end
 
 --- include lua/queue/add.lua
@@ -84,6 +86,12 @@ do
 --- include lua/queue/ask.lua
 --- include lua/queue/ask_leave.lua
 --- include lua/queue/sweep_asks.lua
+--- include lua/backup/restore_begin.lua
+--- include lua/backup/restore_key.lua
+--- include lua/backup/restore_lookup.lua
+--- include lua/backup/restore_unneeded.lua
+--- include lua/backup/restore_drop.lua
+--- include lua/backup/restore_topic.lua
 end
 --- include lua/operator/status.lua
 --- include lua/operator/list.lua

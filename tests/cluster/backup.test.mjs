@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+//
+// `parley backup` and `parley restore`: from one real Redis into another, quiet and under load, and everything
+// that must be refused.
+import assert from 'node:assert/strict';
+import { createHash, randomInt } from 'node:crypto';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { assertOk, eventually, makeFolder, runParley, startCluster, startProcess, startRedis, waitForOutput } from '../support/harness.mjs';
+import { uploadIndexed } from '../support/documents.mjs';
+import { ALICE, BOB, docId, Indexer, jobId, knowsVectorSets, packOf, shaOf, upload, VECTOR, withVectorSets } from '../support/lua_documents.mjs';
+import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
+import { lines, PREFIX, random, tailOf } from '../support/lua.mjs';
+
+const LATIN = { encoding: 'latin1' };
+const ANSWER = lines('["yes"]', 'null', 'null');
+const ANY_BYTES = String.fromCharCode(...Array(256).keys());
+
+const backup = (redis, file, ...more) => runParley(['backup', '--redis', redis.url, ...more, file], { timeout: 120_000 });
+const restore = (redis, file, ...more) => runParley(['restore', '--redis', redis.url, ...more, file], { timeout: 120_000 });
+
+async function done(promise) {
+  const { code, stdout, stderr } = await promise;
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr, '');
+  return stdout;
+}
+
+// --- what a cluster knows ------------------------------------------------------------------------
+
+const add = (shard, topic, { user = 'alice', account = 'Frontend_1', model = 'default', query = 'Why?', idem = '', digest = '' } = {}) =>
+  shard.call('add', 0, topic, user, account, model, 1, 1e6, tailOf({ user, model, query }), idem, digest, '');
+
+async function claim(shard, cls = 'Inference_1|*') {
+  const [tag, , topic, lease, , n, ...rest] = (await shard.call('claim', 0, cls, '0')).split('\n');
+  return tag === 'claim' || tag === cls ? undefined : { tag, topic, lease, n, rest };
+}
+
+// The claim whose turn it is, whichever form its text has: topic and lease.
+async function take(shard, models = '*') {
+  const text = await shard.call('claim', 0, `Inference_1|${models}`, '0');
+  if (text === 'empty') return undefined;
+  const words = text.split('\n');
+  const at = words.indexOf(`Inference_1|${models}`);
+  return { topic: words[at + 1], lease: words[at + 2], seqs: words.slice(at + 5).filter((_, i) => i % 8 === 0) };
+}
+
+const complete = (shard, topic, seq, lease, query = 'Why?') =>
+  shard.call('complete', 0, topic, seq, lease, 'Inference_1', JSON.stringify(query), ANSWER, '');
+
+// Topics in each state, with everything that hangs on them.
+async function fillQueue(shard) {
+  for (const topic of ['done', 'cancelled', 'failed', 'partly', 'many', 'retried']) await add(shard, topic, { model: topic });
+  await add(shard, 'many', { model: 'many', user: 'bob', query: 'And?' });
+  await add(shard, 'many', { model: 'other', query: 'Else?' });
+  const one = await take(shard, 'done');
+  assert.match(await complete(shard, 'done', 1, one.lease), /^ok/);
+  await take(shard, 'cancelled');
+  assert.equal(await shard.call('cancel', 0, 'cancelled', 1, '', '"enough"'), 'ok');
+  const failing = await take(shard, 'failed');
+  assert.equal(await shard.call('release', 0, 'failed', failing.lease, 'Inference_1', '', '"tired"', '0'), 'ok');
+  const partly = await take(shard, 'partly');
+  assert.match(await shard.call('partial', 0, 'partly', 1, partly.lease, 0, 'hm', 'well', 1000, 'Inference_1'), /^ok/);
+  await take(shard, 'many');
+  for (let i = 0; i < 2; i++) {
+    const again = await take(shard, 'retried');
+    assert.equal(await shard.call('release', 0, 'retried', again.lease, 'Inference_1', '', '"tired"', '1'), 'ok');
+  }
+  await add(shard, 'open', { idem: 'key%201', digest: 'abcd' });
+  await add(shard, 'bytes', { query: 'Ω\u0000\u001f"' });
+  await shard.cmd('HSET', shard.key('t:open'), 'a-later-field', ANY_BYTES);
+  assert.equal(await shard.call('rename', 0, 'alice', 'open', '"My topic"'), 'ok');
+  assert.match(await shard.call('ask', 'd1', 'ask-1', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Sum up' })), /^ok/);
+  assert.match(await shard.call('ask', 'd1', 'ask-2', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Sum up' })), /^joined/);
+  assert.match(await shard.call('ask', '', 'ask-3', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Alone' })), /^ok/);
+}
+
+async function fillRest(shard) {
+  for (const [n, topic] of [[1, 'open'], [2, 'open'], [2, 'done'], [3, 'done']]) {
+    const fingerprint = createHash('sha1').update(String(n)).digest('hex');
+    assert.match(await shard.call('add_lookup', 0, topic, 1, '', fingerprint, `${fingerprint.slice(1)}0`, `"fragment ${n}"`, 5, 0.5), /^ok/);
+  }
+  const got = (await shard.call('claim_lookup', 0, '0')).split('\n');
+  assert.equal(await shard.call('match', 0, got[1], '[{"text":"found"}]'), 'ok');
+  await shard.call('claim_lookup', 0, '0');
+  for (let i = 0; i < 300; i++) await shard.call('recommend', 0, 'open', 'alice', `{"n":${i}}`);
+  await shard.call('drain', 0, 'Inference_2', '1');
+  await shard.call('key', 'ab'.repeat(32));
+  await shard.call('failure', '10.0.0.1', 10, 60_000);
+  await shard.call('supersede', 'Inference_1', 'gpu', '7');
+  await shard.call('sync', '{}', 3, 4, 1, 'Inference_1|*', 0, 'Inference_1 gpu', '{}');
+  await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16), ANY_BYTES.slice(16, 32)] });
+  const days = await shard.cmd('KEYS', shard.key('nonces:*'));
+  for (const key of days) await shard.cmd('EXPIRE', key, 172_800);
+}
+
+// Documents in each state, by verbs; the engine's own are made by a node.
+async function fillDocuments(shard, { vectors = 'exact' } = {}) {
+  const indexer = new Indexer(shard);
+  const limits = 'upload:bob:100:3600';
+  const put = async (n, space = BOB, path = '') =>
+    assert.match(await shard.call('upload', 0, space, limits, docId(n), jobId(n), `"f${n}.txt"`, 'text/plain', 'text', 9, shaOf(n), `bytes ${n} ${ANY_BYTES}`, 1e7, path, ''), /^ok/);
+  await indexer.group();
+  await put(1);
+  await indexer.index({ blocks: ['block', ANY_BYTES], vectors, digest: 'abc', chunks: 3, pack: packOf([0, 10], [10, 20], [20, 30]) });
+  await put(2, 'c:book', 'guide%2Fa.md');
+  await indexer.index();
+  await put(3);
+  assert.equal(await shard.call('job_fail', ...Object.values((({ job, lease }) => ({ job, lease }))(await indexer.take())), '"It is empty."'), 'ok');
+  await put(4);
+  const passed = await indexer.take();
+  assert.equal(await shard.call('job_pass', passed.job, passed.lease, '"Waiting."'), 'ok');
+  await put(5);
+  await indexer.parsed(await indexer.take());
+  await put(6);
+  await shard.call('upload', 0, 'c:book', '', docId(7), jobId(7), '"a.md"', 'text/markdown', 'text', 9, shaOf(7), 'other bytes', 1e7, 'guide%2Fa.md', '');
+}
+
+// --- quiet ---------------------------------------------------------------------------------------
+
+describe('a backup of a quiet cluster', () => {
+  let cluster;
+  let folder;
+  let target;
+  before(async () => {
+    folder = makeFolder();
+    cluster = await startCluster({ nodes: 1 });
+    target = await startRedis(LATIN);
+  });
+  after(async () => {
+    await cluster.stop();
+    await target.stop();
+    folder.remove();
+  });
+
+  it('loses a key, a field, an expiry or a state of one that every kind of key is in', { timeout: 120_000 }, async () => {
+    const file = join(folder.dir, 'quiet');
+    await uploadIndexed(cluster, { name: 'leases.md', bytes: '# Leases\n\nA lease lasts 150 seconds.' });
+    await cluster.nodes[0].stop();
+    const source = await openShard({ cmd: (...words) => cluster.redis.cmd(...words) });
+    source.redis = await reopen(cluster.redis);
+    await fillQueue(source);
+    await fillRest(source);
+    await fillDocuments(source);
+    const before = await snapshot(source.redis);
+    assertWhole(before);
+    assert.match(await done(backup(cluster.redis, file)), /^\d+ topics with \d+ queries, \d+ documents/);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.deepEqual(readdirSync(folder.dir), ['quiet']);
+    assert.deepEqual(await snapshot(source.redis), before, 'a backup changes nothing');
+    await done(restore(target, file));
+    const found = await snapshot(target);
+    assertWhole(found);
+    assert.deepEqual(kept(found), kept(before));
+    assert.ok(Number(found.get('meta').value.lease) > Number(before.get('meta').value.lease));
+    await source.redis.close();
+  });
+
+  it('leaves a restored cluster that does not answer, claim, search or refuse a used nonce', { timeout: 120_000 }, async () => {
+    cluster.redis = Object.assign(target, { cmd: target.cmd });
+    const node = await cluster.startNode();
+    const done = await cluster.check({ Topic: 'done', User: 'alice', node });
+    assert.deepEqual(done.Answer, ['yes']);
+    const thread = assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic: 'done', User: 'alice' }, node }));
+    assert.match(JSON.stringify(thread), /yes/);
+    const found = assertOk(await cluster.request('GET', '/api/docs', { as: 'User_1', node }));
+    assert.match(JSON.stringify(found), /leases\.md/);
+    const passages = await cluster.request('POST', '/api/rag/retrieve', { as: 'User_1', body: { query: 'How long does a lease last?' }, node });
+    assert.match(assertOk(passages) && passages.text, /150 seconds/);
+    const shard = await openShard(target);
+    assert.equal((await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16)] })).replies[0], 'replay');
+    const seen = new Set();
+    for (let claim; (claim = await cluster.claim({ detail: true, node })).Topic !== null; ) {
+      assert.ok(!seen.has(claim.Topic + claim.Lease));
+      seen.add(claim.Topic + claim.Lease);
+      if (claim.Topic === 'partly') {
+        await cluster.answer({ Topic: 'partly', Seq: 1, Query: 'Why?', Lease: claim.Lease, node });
+        assert.deepEqual((await cluster.check({ Topic: 'partly', node })).Answer, ['42']);
+      }
+    }
+    assert.ok(seen.size >= 6, `${seen.size} claims`);
+    const { Seq } = await cluster.add({ Topic: 'done', User: 'alice', node });
+    assert.equal(Seq, 2);
+    await eventually(async () => (await shard.cmd('HGET', shard.key(`doc:${docId(6)}`), 'status')) === 'INDEXED');
+  });
+});
+
+// The same Redis over a connection that keeps any bytes.
+async function reopen(redis) {
+  const { RedisClient } = await import('../support/redis.mjs');
+  return new RedisClient(redis.port, 'latin1');
+}
