@@ -32,11 +32,6 @@ async function done(promise) {
 const add = (shard, topic, { user = 'alice', account = 'Frontend_1', model = 'default', query = 'Why?', idem = '', digest = '' } = {}) =>
   shard.call('add', 0, topic, user, account, model, 1, 1e6, tailOf({ user, model, query }), idem, digest, '');
 
-async function claim(shard, cls = 'Inference_1|*') {
-  const [tag, , topic, lease, , n, ...rest] = (await shard.call('claim', 0, cls, '0')).split('\n');
-  return tag === 'claim' || tag === cls ? undefined : { tag, topic, lease, n, rest };
-}
-
 // The claim whose turn it is, whichever form its text has: topic and lease.
 async function take(shard, models = '*') {
   const text = await shard.call('claim', 0, `Inference_1|${models}`, '0');
@@ -99,8 +94,8 @@ async function fillRest(shard) {
 async function fillDocuments(shard, { vectors = 'exact' } = {}) {
   const indexer = new Indexer(shard);
   const limits = 'upload:bob:100:3600';
-  const put = async (n, space = BOB, path = '') =>
-    assert.match(await shard.call('upload', 0, space, limits, docId(n), jobId(n), `"f${n}.txt"`, 'text/plain', 'text', 9, shaOf(n), `bytes ${n} ${ANY_BYTES}`, 1e7, path, ''), /^ok/);
+  const put = async (n, space = BOB, path = '', bytes = `bytes ${n} ${ANY_BYTES}`) =>
+    assert.match(await shard.call('upload', 0, space, limits, docId(n), jobId(n), `"f${n}.txt"`, 'text/plain', 'text', 9, shaOf(n), bytes, 1e7, path, ''), /^ok/);
   await indexer.group();
   await put(1);
   await indexer.index({ blocks: ['block', ANY_BYTES], vectors, digest: 'abc', chunks: 3, pack: packOf([0, 10], [10, 20], [20, 30]) });
@@ -113,7 +108,7 @@ async function fillDocuments(shard, { vectors = 'exact' } = {}) {
   assert.equal(await shard.call('job_pass', passed.job, passed.lease, '"Waiting."'), 'ok');
   await put(5);
   await indexer.parsed(await indexer.take());
-  await put(6);
+  await put(6, 'o:carol', '', 'It was queued when the backup was made.');
   await shard.call('upload', 0, 'c:book', '', docId(7), jobId(7), '"a.md"', 'text/markdown', 'text', 9, shaOf(7), 'other bytes', 1e7, 'guide%2Fa.md', '');
 }
 

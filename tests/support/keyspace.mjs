@@ -180,7 +180,7 @@ const withoutRun = (job) =>
 // The same keys in the form in which a backup keeps them. What it does not keep, by kind:
 //   PASSING kinds at all; claims; the fair order's virtual times (turns:*, meta's vt) and the microseconds of
 //   open:*; numbers that are given anew (meta's lease, the version of a space, ids of the stream jobs);
-//   what was in a list of recent jobs besides documents' own latest.
+//   leases of lookups; what was in a list of recent jobs besides documents' own latest.
 export function kept(keys) {
   const result = {};
   const latest = new Set(of(keys, 'doc').map(([, d]) => d.job));
@@ -193,6 +193,7 @@ export function kept(keys) {
     if (word === 'job') found = withoutRun(value);
     if (word === 'doc' && value.status === 'INDEXING') found = { ...value, status: 'QUEUED' };
     if (word === 'space') found = { ...value, version: undefined };
+    if (word === 'lookups') found = Object.keys(value).sort(); // a lease of a lookup ends with the cluster
     if (word === 'recent_jobs') found = Object.fromEntries(Object.entries(value).filter(([job]) => latest.has(job)));
     if (found && typeof found === 'object' && !Array.isArray(found)) {
       found = Object.fromEntries(Object.entries(found).filter(([, x]) => x !== undefined).sort(([x], [y]) => (x < y ? -1 : 1)));
