@@ -181,6 +181,131 @@ describe('a backup of a quiet cluster', () => {
   });
 });
 
+// --- under load ------------------------------------------------------------------------------------
+
+// Random verbs until stop(): what they add, end, delete and upload, on topics and documents of their own and those
+// that were there.
+async function startVerbs(redis, seed, topics) {
+  const shard = await openShard(await reopen(redis));
+  const below = random(seed);
+  const pick = (list) => list[below(list.length)];
+  const indexer = new Indexer(shard, `i${seed}`);
+  const deleted = new Set();
+  let isOver = false;
+  let n = 0;
+  async function step() {
+    const topic = pick(topics);
+    const verb = below(10);
+    n++;
+    if (verb < 3) await add(shard, below(2) ? topic : `new-${seed}-${below(50)}`, { idem: `${seed}-${n}`, digest: 'aa', user: pick(['alice', 'bob']), model: pick(['m1', 'm2']) });
+    else if (verb < 6) {
+      const claimed = await take(shard, pick(['m1', 'm2', '*']));
+      if (claimed && below(3)) for (const seq of claimed.seqs) await complete(shard, claimed.topic, seq, claimed.lease);
+      else if (claimed) await shard.call('release', 0, claimed.topic, claimed.lease, 'Inference_1', '', '"tired"', String(below(2)));
+    } else if (verb === 6) await shard.call('cancel', 0, topic, 1 + below(5), '', '"enough"');
+    else if (verb === 7 && below(3) === 0) {
+      for (const user of ['alice', 'bob']) if ((await shard.call('delete', 0, user, topic)) === 'ok') deleted.add(topic);
+    } else if (verb === 7) {
+      const f = createHash('sha1').update(String(below(200))).digest('hex');
+      await shard.call('add_lookup', 0, topic, 1, '', f, `${f.slice(1)}0`, '"f"', 5, 0.5);
+    } else if (verb === 8) {
+      const k = 1000 * seed + below(30);
+      const id = `${seed}${n}`.padStart(24, 'e');
+      await shard.call('upload', 0, pick([ALICE, BOB]), '', id, id.replaceAll('e', 'b'), '"f.txt"', 'text/plain', 'text', 9, shaOf(`${k}${below(2)}`), 'x'.repeat(1 + below(5000)), 1e9, below(2) ? `p${k}` : '', '');
+      const run = await indexer.take();
+      if (run?.lease && below(4)) {
+        if (run.blocks === '0') await indexer.parsed(run, { cap: 1e9 });
+        await indexer.store(run, { cap: 1e9 });
+      }
+    } else {
+      const docs = await shard.cmd('ZRANGE', shard.key(`docs:${ALICE}`), 0, 20);
+      if (docs.length) await shard.call(below(3) ? 'doc_delete' : 'doc_reindex', 0, ALICE, pick(docs), `${seed}${n}`.padStart(24, 'c'));
+    }
+  }
+  const running = (async () => {
+    while (!isOver) await step();
+  })();
+  return {
+    count: () => n,
+    async stop() {
+      isOver = true;
+      await running;
+      shard.redis.close();
+      return deleted;
+    },
+  };
+}
+
+// What was acknowledged before a moment: rows, and the answers and ends of those that had one.
+function acknowledged(keys) {
+  const rows = [];
+  for (const [name, { value }] of keys) {
+    if (!name.startsWith('t:') || 'asks' in value) continue;
+    for (let seq = 1; seq <= Number(value.seq); seq++) {
+      const state = value[`s:${seq}`];
+      rows.push({ topic: name.slice(2), seq, row: value[`q:${seq}`], done: state === 'D' && value[`a:${seq}`] });
+    }
+  }
+  return rows;
+}
+
+function assertKept(rows, keys, deleted) {
+  let n = 0;
+  for (const { topic, seq, row, done: answer } of rows) {
+    if (deleted.has(topic)) continue;
+    const hash = keys.get(`t:${topic}`)?.value ?? {};
+    assert.equal(hash[`q:${seq}`], row, `${topic} ${seq} was acknowledged before the backup began`);
+    if (answer) assert.deepEqual([hash[`s:${seq}`], hash[`a:${seq}`]], ['D', answer], `${topic} ${seq}: its answer`);
+    n++;
+  }
+  assert.ok(n > 1000, `${n} rows were compared`);
+}
+
+describe('a backup under load', () => {
+  let source;
+  let target;
+  let folder;
+  before(async () => {
+    folder = makeFolder();
+    [source, target] = await Promise.all([startRedis(LATIN), startRedis(LATIN)]);
+  });
+  after(async () => {
+    await Promise.all([source.stop(), target.stop()]);
+    folder.remove();
+  });
+
+  it('loses what was acknowledged before it began, or restores keys that contradict each other', { timeout: 300_000 }, async () => {
+    const seed = Number(process.env.PARLEY_SEED ?? randomInt(1e6));
+    const shard = await openShard(source);
+    const topics = Array.from({ length: 400 }, (_, i) => `t${i}`);
+    for (let i = 0; i < 3000; i++) await add(shard, topics[i % 400], { user: i % 3 ? 'alice' : 'bob', model: i % 2 ? 'm1' : 'm2' });
+    for (let i = 0; i < 900; i++) await add(shard, 'long', { model: 'm3', query: `Q${i} ${'x'.repeat(3000)}` });
+    for (let i = 0; i < 60; i++) await upload(shard, { n: i, space: i % 2 ? ALICE : BOB, cap: 1e9 });
+    for (let round = 0; round < 4; round++) {
+      const loads = await Promise.all([1, 2, 3].map((k) => startVerbs(source, seed + 10 * round + k, [...topics, 'long'])));
+      await eventually(() => loads.every((load) => load.count() > 200), { ms: 60_000 });
+      const rows = acknowledged(await snapshot(source));
+      const file = join(folder.dir, `load-${round}`);
+      const first = loads.map((load) => load.count());
+      await done(backup(source, file));
+      assert.ok(loads.some((load, i) => load.count() > first[i]), 'verbs ran meanwhile');
+      const deleted = new Set((await Promise.all(loads.map((load) => load.stop()))).flatMap((set) => [...set]));
+      await target.cmd('FLUSHALL');
+      await done(restore(target, file));
+      const keys = await snapshot(target);
+      try {
+        assertWhole(keys);
+        assertKept(rows, keys, deleted);
+      } catch (error) {
+        error.message += ` (PARLEY_SEED=${seed})`;
+        throw error;
+      }
+      const last = Number((await source.cmd('HGET', `${PREFIX}meta`, 'lease')));
+      assert.ok(Number(keys.get('meta').value.lease) > last, 'numbers rise');
+    }
+  });
+});
+
 // The same Redis over a connection that keeps any bytes.
 async function reopen(redis) {
   const { RedisClient } = await import('../support/redis.mjs');
