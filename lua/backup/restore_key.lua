@@ -16,6 +16,9 @@ verbs.restore_key = function(a)
     local name, of, expires = args[a], args[a + 1], args[a + 2]
     local key, first, last = P .. name, a + 3, a + args[a - 1] - 1
     if expires ~= '' and tonumber(expires) <= now_ms then return 'ok' end
+    -- Stops this race: a document is read while its job runs, the job ends, and then it is read as one of the
+    -- past. Here it is the document's latest, which restore_document has queued again. A job is one piece.
+    if match(name, '^job:') and call('EXISTS', key) == 1 then return 'ok' end
     if of == 'string' then
         call('SET', key, args[first])
     elseif of == 'hash' then

@@ -23,7 +23,12 @@
 enum { WRITE_BUFFER_BYTES = 1 << 20 };
 
 static const struct config_option backup_options[] = {
-    TOOL_OPTION_REDIS("The Redis of the nodes:"),
+    {.name = "redis",
+     .kind = CONFIG_TEXT,
+     .metavar = "URL",
+     .fallback = "redis://127.0.0.1:6379/0",
+     .help = "The Redis of the nodes: redis://[user:password@]host:port[/db] or "
+             "unix:/path[?db=N]."},
     {.name = "force",
      .kind = CONFIG_BOOL,
      .fallback = "off",

@@ -1,4 +1,5 @@
 #!lua flags=no-writes
+-- SPDX-License-Identifier: MIT
 -- read: one bounded step of a backup, as a script that only reads: it also runs where Redis is full.
 -- KEYS: the prefix.  ARGV: what, name, then by what:
 --   key     cursor ('0' at first): a piece of any key. Returns type, expiry (ms since 1970 or ''), next cursor ('0':

@@ -24,7 +24,13 @@ enum {
 };
 
 static const struct config_option restore_options[] = {
-    TOOL_OPTION_REDIS("The Redis to fill, with no data under --key-prefix:"),
+    {.name = "redis",
+     .kind = CONFIG_TEXT,
+     .metavar = "URL",
+     .fallback = "redis://127.0.0.1:6379/0",
+     .help = "The Redis to fill, with no data under --key-prefix: "
+             "redis://[user:password@]host:port[/db] or "
+             "unix:/path[?db=N]."},
     {.name = "json",
      .kind = CONFIG_BOOL,
      .fallback = "off",

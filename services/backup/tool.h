@@ -9,14 +9,6 @@
 #include "shared/base/config.h"
 #include "shared/redis/sync.h"
 
-/* Those of both commands, in the middle of their tables. */
-#define TOOL_OPTION_REDIS(whose)                                                                   \
-    {                                                                                              \
-        .name = "redis", .kind = CONFIG_TEXT, .metavar = "URL",                                    \
-        .fallback = "redis://127.0.0.1:6379/0",                                                    \
-        .help = whose " redis://[user:password@]host:port[/db] or unix:/path[?db=N]."              \
-    }
-
 struct tool {
     const char *command; /* "backup" */
     struct config config;

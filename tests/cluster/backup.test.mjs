@@ -240,7 +240,7 @@ async function startVerbs(redis, seed, topics) {
 function acknowledged(keys) {
   const rows = [];
   for (const [name, { value }] of keys) {
-    if (!name.startsWith('t:') || 'asks' in value) continue;
+    if (!name.startsWith('t:') || !value) continue;
     for (let seq = 1; seq <= Number(value.seq); seq++) {
       const state = value[`s:${seq}`];
       rows.push({ topic: name.slice(2), seq, row: value[`q:${seq}`], done: state === 'D' && value[`a:${seq}`] });
@@ -281,7 +281,7 @@ describe('a backup under load', () => {
     for (let i = 0; i < 3000; i++) await add(shard, topics[i % 400], { user: i % 3 ? 'alice' : 'bob', model: i % 2 ? 'm1' : 'm2' });
     for (let i = 0; i < 900; i++) await add(shard, 'long', { model: 'm3', query: `Q${i} ${'x'.repeat(3000)}` });
     for (let i = 0; i < 60; i++) await upload(shard, { n: i, space: i % 2 ? ALICE : BOB, cap: 1e9 });
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 2; round++) {
       const loads = await Promise.all([1, 2, 3].map((k) => startVerbs(source, seed + 10 * round + k, [...topics, 'long'])));
       await eventually(() => loads.every((load) => load.count() > 200), { ms: 60_000 });
       const rows = acknowledged(await snapshot(source));
