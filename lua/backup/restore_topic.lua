@@ -3,7 +3,8 @@
 -- failed, lookups:<topic> with refs, asks, asked:<digest>. Fields that are not known stay as they are.
 -- No query is Pending afterwards: what was is Open, and that claim counts as no attempt. A row that comes twice
 -- (a hash that grew while it was read) is what it was the second time; so is a topic that comes twice.
--- KEYS: t:<topic> and those.  ARGV: topic, is_first (1: the first piece of it), then pairs as services/backup/read.lua gives them.
+-- KEYS: t:<topic> and those.
+-- ARGV: topic, is_first (1: the first piece of it), then pairs as services/backup/read.lua gives them.
 -- Returns: ok.  Wakes: nobody.  Repeatable: yes.
 local RESTORE_FAILED_MAX = 1000
 

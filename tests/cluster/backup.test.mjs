@@ -304,6 +304,46 @@ describe('a backup under load', () => {
       assert.ok(Number(keys.get('meta').value.lease) > last, 'numbers rise');
     }
   });
+
+  it('mixes the rows of a topic with those of another one that took its name meanwhile', { timeout: 120_000 }, async () => {
+    const shard = await openShard(source);
+    await source.cmd('FLUSHDB');
+    const users = ['alice', 'bob', 'carol'];
+    const text = 'x'.repeat(20_000);
+    const make = async (user) => {
+      for (let i = 0; i < 300; i += 50) await shard.turn(Array.from({ length: 50 }, () => ['add', 0, 'long', user, 'A', 'm', 1, 1e6, tailOf({ user, query: text }), '', '', '']));
+    };
+    await make(users[0]);
+    let dropped = 0;
+    for (let k = 0; k < 12; k++) {
+      let isOver = false;
+      const load = (async () => {
+        for (let n = k; !isOver; n++) {
+          await shard.call('delete', 0, users[n % 3], 'long');
+          await make(users[(n + 1) % 3]);
+          if (isOver) return n + 1;
+        }
+        return k;
+      })();
+      const file = join(folder.dir, `mixed-${k}`);
+      await done(backup(source, file));
+      isOver = true;
+      await load;
+      for (const user of users) await shard.call('delete', 0, user, 'long');
+      await make(users[(k + 1) % 3]);
+      dropped += readFileSync(file, 'latin1').includes('drop');
+      await target.cmd('FLUSHALL');
+      await done(restore(target, file));
+      const keys = await snapshot(target);
+      assertWhole(keys);
+      const hash = keys.get('t:long')?.value ?? {};
+      const rows = Object.entries(hash).filter(([field]) => field.startsWith('q:')).map(([, row]) => row.split('\n')[1].split(' ')[1]);
+      const ties = Object.keys(hash).filter((field) => field.startsWith('u:')).map((field) => field.slice(2));
+      assert.ok(new Set(rows).size <= 1, `rows of ${[...new Set(rows)]}`);
+      assert.deepEqual(ties, [...new Set(rows)]);
+    }
+    assert.ok(dropped > 0, 'no backup met the change: the test shows nothing');
+  });
 });
 
 // The same Redis over a connection that keeps any bytes.
