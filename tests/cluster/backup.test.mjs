@@ -4,12 +4,12 @@
 // that must be refused.
 import assert from 'node:assert/strict';
 import { createHash, randomInt } from 'node:crypto';
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, beforeEach, describe, it } from 'node:test';
-import { assertOk, eventually, makeFolder, runParley, startCluster, startProcess, startRedis, waitForOutput } from '../support/harness.mjs';
+import { after, before, describe, it } from 'node:test';
+import { assertOk, eventually, makeFolder, RedisClient, runParley, startCluster, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
-import { ALICE, BOB, docId, Indexer, jobId, knowsVectorSets, packOf, shaOf, upload, VECTOR, withVectorSets } from '../support/lua_documents.mjs';
+import { ALICE, BOB, docId, Indexer, jobId, packOf, shaOf, upload } from '../support/lua_documents.mjs';
 import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
 import { lines, PREFIX, random, tailOf } from '../support/lua.mjs';
 
@@ -133,8 +133,7 @@ describe('a backup of a quiet cluster', () => {
     const file = join(folder.dir, 'quiet');
     await uploadIndexed(cluster, { name: 'leases.md', bytes: '# Leases\n\nA lease lasts 150 seconds.' });
     await cluster.nodes[0].stop();
-    const source = await openShard({ cmd: (...words) => cluster.redis.cmd(...words) });
-    source.redis = await reopen(cluster.redis);
+    const source = await openShard(reopen(cluster.redis));
     await fillQueue(source);
     await fillRest(source);
     await fillDocuments(source);
@@ -149,11 +148,13 @@ describe('a backup of a quiet cluster', () => {
     assertWhole(found);
     assert.deepEqual(kept(found), kept(before));
     assert.ok(Number(found.get('meta').value.lease) > Number(before.get('meta').value.lease));
-    await source.redis.close();
+    source.redis.close();
   });
 
   it('leaves a restored cluster that does not answer, claim, search or refuse a used nonce', { timeout: 120_000 }, async () => {
-    cluster.redis = Object.assign(target, { cmd: target.cmd });
+    const first = cluster.redis;
+    cluster.redis = target;
+    after(() => first.stop());
     const node = await cluster.startNode();
     const done = await cluster.check({ Topic: 'done', User: 'alice', node });
     assert.deepEqual(done.Answer, ['yes']);
@@ -186,7 +187,7 @@ describe('a backup of a quiet cluster', () => {
 // Random verbs until stop(): what they add, end, delete and upload, on topics and documents of their own and those
 // that were there.
 async function startVerbs(redis, seed, topics) {
-  const shard = await openShard(await reopen(redis));
+  const shard = await openShard(reopen(redis));
   const below = random(seed);
   const pick = (list) => list[below(list.length)];
   const indexer = new Indexer(shard, `i${seed}`);
@@ -347,7 +348,6 @@ describe('a backup under load', () => {
 });
 
 // The same Redis over a connection that keeps any bytes.
-async function reopen(redis) {
-  const { RedisClient } = await import('../support/redis.mjs');
+function reopen(redis) {
   return new RedisClient(redis.port, 'latin1');
 }

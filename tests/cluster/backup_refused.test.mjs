@@ -4,12 +4,12 @@
 // they take.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { BIN, eventually, makeFolder, runParley, startProcess, startRedis } from '../support/harness.mjs';
 import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
-import { BOB, docId, Indexer, jobId, knowsVectorSets, packOf, shaOf, upload } from '../support/lua_documents.mjs';
+import { BOB, docId, Indexer, knowsVectorSets, packOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, tailOf } from '../support/lua.mjs';
 
 const LATIN = { encoding: 'latin1' };
