@@ -73,6 +73,8 @@ do
 --- include lua/documents/watch_indexing_again.lua
 end
 --- include lua/documents/unwatch_indexing.lua
+--- include lua/backup/restore_document.lua
+--- include lua/backup/restore_vectors.lua
 end
 
 --- include lua/queue/add.lua
@@ -98,6 +100,7 @@ end
 --- include lua/lookup/match.lua
 do
 --- include lua/lookup/recommend.lua
+--- include lua/backup/restore_key.lua
 end
 --- include lua/lookup/recommendations.lua
 --- include lua/topic/thread.lua
@@ -111,6 +114,11 @@ do
 --- include lua/queue/ask_leave.lua
 --- include lua/queue/sweep_asks.lua
 --- include lua/queue/engines.lua
+--- include lua/backup/restore_begin.lua
+--- include lua/backup/restore_lookup.lua
+--- include lua/backup/restore_unneeded.lua
+--- include lua/backup/restore_drop.lua
+--- include lua/backup/restore_topic.lua
 end
 do
 --- include lua/operator/status.lua

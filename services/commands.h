@@ -10,6 +10,8 @@ int serve_main(int argc, char **argv);   /* services/serve.c */
 int engine_main(int argc, char **argv);  /* services/engine/main.c */
 int ingest_main(int argc, char **argv);  /* services/indexer/ingest.c */
 int reindex_main(int argc, char **argv); /* services/indexer/reindex.c */
+int backup_main(int argc, char **argv);  /* services/backup/backup.c */
+int restore_main(int argc, char **argv); /* services/backup/restore.c */
 int bench_main(int argc, char **argv);   /* services/bench/main.c */
 int sign_main(int argc, char **argv);    /* services/sign.c */
 int extract_main(int argc, char **argv); /* services/extract.c */

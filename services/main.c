@@ -28,6 +28,8 @@ static const struct command {
     {"ingest", "fill a collection with the documents of folders", ingest_main},
     {"reindex", "after a change of the embedding model: queue what is of another one",
      reindex_main},
+    {"backup", "write all that a cluster knows into one file, while it works", backup_main},
+    {"restore", "put a backup into an empty Redis", restore_main},
     {"bench", "load a node with full cycles and print what it did", bench_main},
     {"extract", "print the text of a document", extract_main},
     {"sign", "print a URL with User, Nonce and Hash added", sign_main},

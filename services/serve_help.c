@@ -6,6 +6,8 @@
 #include "services/documents/documents.h"
 #include "services/indexer/indexer.h"
 
+#include "shared/redis/start.h"
+
 #include <stdio.h>
 
 const struct config_option serve_options[] = {
@@ -22,11 +24,7 @@ const struct config_option serve_options[] = {
      .fallback = "redis://127.0.0.1:6379/0",
      .help = "Redis 7 or Valkey 8: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A password "
              "in it (user:password@) shows in ps: use --redis-password-file."},
-    {.name = "redis-password-file",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help =
-         "The file that holds the password of Redis; the user, if there is one, is in --redis."},
+    REDIS_PASSWORD_FILE_OPTION,
     {.name = "accounts",
      .kind = CONFIG_TEXT,
      .metavar = "FILE",

@@ -17,8 +17,8 @@ local RUNS_WHEN_FULL = {
     cancel = true, delete = true, doc_delete = true, purge = true, sweep = true, sweep_asks = true,
     ask_leave = true, unpark = true, unwatch_indexing = true,
     -- Engines and indexers finish, keep or give back what they hold.
-    complete = true, release = true, extend = true, delivered = true, give_back = true, reap = true, sync = true, away = true,
-    job_progress = true, job_release = true, job_pass = true, job_fail = true,
+    complete = true, release = true, extend = true, delivered = true, give_back = true, reap = true, sync = true,
+    away = true, job_progress = true, job_release = true, job_pass = true, job_fail = true,
     -- Reads. A look at a query or at jobs writes the node down as waiting, a limit counts the request: both
     -- are bounded and end by themselves.
     check = true, partials = true, thread = true, user_topics = true, list_lookups = true, recommendations = true,
@@ -31,6 +31,8 @@ local RUNS_WHEN_FULL = {
 -- REFUSED: add ask claim supersede partial retry rename
 -- REFUSED: add_lookup claim_lookup match recommend
 -- REFUSED: upload doc_reindex job_begin job_steal job_parsed job_vectors job_store
+-- REFUSED: restore_begin restore_document restore_drop restore_key restore_lookup restore_topic restore_unneeded
+-- REFUSED: restore_vectors
 
 local function run_when_full(verb, first)
     if RUNS_WHEN_FULL[verb] then return run(verb, first) end

@@ -17,6 +17,14 @@ local function count_recommendation(account, user, delta)
     end
 end
 
+-- What is known of an entry besides: whose it is, so that it is dropped in its turn. Without an account it is of
+-- an earlier version.
+local function list_recommendation(id, _, _, _, account, _, user)
+    if not account then return end
+    call('RPUSH', P .. 'recommended:' .. account .. ':' .. user, id)
+    count_recommendation(account, user, 1)
+end
+
 local function drop_recommendation()
     local all = P .. 'recommendations'
     local oldest = call('XRANGE', all, '-', '+', 'COUNT', 1)[1]
@@ -33,8 +41,7 @@ verbs.recommend = function(a)
     if not got[1] or (args[a + 2] ~= '' and not got[2]) then return 'missing' end
     local all, account, user = P .. 'recommendations', args[a + 4], args[a + 5]
     local id = call('XADD', all, '*', 'r', args[a + 3], 'a', account, 'u', user)
-    call('RPUSH', P .. 'recommended:' .. account .. ':' .. user, id)
-    count_recommendation(account, user, 1)
+    list_recommendation(id, 'r', nil, 'a', account, 'u', user)
     for _ = 1, DROP_RECOMMENDATIONS do -- two: there may be more of them from an earlier version
         if call('XLEN', all) > RECOMMENDATIONS_MAX then drop_recommendation() end
     end

@@ -2,6 +2,8 @@
  * ingest_help.c - see ingest_help.h. */
 #include "services/indexer/ingest_help.h"
 
+#include "shared/redis/start.h"
+
 #include <stdio.h>
 
 const struct config_option ingest_options[] = {
@@ -11,11 +13,7 @@ const struct config_option ingest_options[] = {
      .fallback = "redis://127.0.0.1:6379/0",
      .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
              "password in it (user:password@) shows in ps: use --redis-password-file."},
-    {.name = "redis-password-file",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help =
-         "The file that holds the password of Redis; the user, if there is one, is in --redis."},
+    REDIS_PASSWORD_FILE_OPTION,
     {.name = "collection",
      .kind = CONFIG_TEXT,
      .metavar = "NAME",

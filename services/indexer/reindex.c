@@ -38,11 +38,7 @@ static const struct config_option reindex_options[] = {
      .fallback = "redis://127.0.0.1:6379/0",
      .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
              "password in it (user:password@) shows in ps: use --redis-password-file."},
-    {.name = "redis-password-file",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help =
-         "The file that holds the password of Redis; the user, if there is one, is in --redis."},
+    REDIS_PASSWORD_FILE_OPTION,
     {.name = "owner",
      .kind = CONFIG_TEXT,
      .metavar = "NAME",

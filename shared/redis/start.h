@@ -10,6 +10,14 @@
 #include "shared/base/config.h"
 #include "shared/redis/address.h"
 
+/* A row of the tables of all such commands. */
+#define REDIS_PASSWORD_FILE_OPTION                                                                 \
+    {                                                                                              \
+        .name = "redis-password-file", .kind = CONFIG_TEXT, .metavar = "FILE",                     \
+        .help = "The file that holds the password of Redis; the user, if there is one, is in "     \
+                "--redis.",                                                                        \
+    }
+
 /* Reads --redis and --redis-password-file, which the command's table has. False: one line was
  * written to standard error. */
 bool redis_read_flags(const struct config *config, struct redis_address *ret_address) must_check;

@@ -31,7 +31,8 @@ sub check_flag {
 
 for my $table (['serve', 'services/serve_help.c'], ['engine', 'services/engine/help.c'],
                ['ingest', 'services/indexer/ingest_help.c'],
-               ['reindex', 'services/indexer/reindex.c']) {
+               ['reindex', 'services/indexer/reindex.c'],
+               ['backup', 'services/backup/backup.c'], ['restore', 'services/backup/restore.c']) {
     my ($command, $text) = ($table->[0], slurp($table->[1]));
     while ($text =~ /\{\.name = "([a-z0-9-]+)",(.*?)\},\n/gs) {
         my ($flag, $rest) = ($1, $2);

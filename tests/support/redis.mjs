@@ -155,7 +155,7 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 
 // Starts redis-server. aof: true keeps an append-only file (fsync always, so that what was
 // acknowledged is there after a kill); false keeps nothing. encoding: of all words and replies, see
-// parseReply.
+// parseReply. server: another program than all tests run against.
 //
 //   redis.port, redis.url         redis://127.0.0.1:PORT/0
 //   await redis.cmd('HGETALL', k) one command on a lazy connection
@@ -164,7 +164,7 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 //   await redis.pause() / resume() SIGSTOP, SIGCONT: there, but silent
 //   await redis.restart()         kill if needed, start again on the same port and folder
 //   await redis.stop()            ends it and deletes the folder
-export async function startRedis({ aof = false, args = [], encoding = 'utf8' } = {}) {
+export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'parley-redis-'));
   let child;
   let client;
@@ -175,7 +175,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8' } =
     log = '';
     child = adopt(
       spawn(
-        program,
+        server,
         [
           '--port',
           port,

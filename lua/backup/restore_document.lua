@@ -1,0 +1,69 @@
+-- restore_document: a document, after its bytes, its texts and its pack. The indexes of its space are made
+-- from it: docs:, shas:, paths:, packs:<space>, the counters of space:<space>. An unfinished job is queued again,
+-- with the attempt under way not counted.
+-- A Redis without vector sets (`has_sets` 0) takes a document without its vectors: its words are
+-- found, and it counts as one of another embedding, which `parley reindex` mends.
+-- KEYS: doc:<doc>, job:<job> hashes, upload:<doc>, pack:<doc>:<generation>, docs:, shas:, paths:, packs:,
+--   space:, recent_jobs:<space>, waiting_jobs; include/job_queue.lua.
+-- ARGV: doc, has_sets (1 or 0), then pairs as services/backup/read.lua gives them.
+-- Returns: ok | without_vectors.  Wakes: whoever reads the stream.  Repeatable: yes.
+-- Bound: one document.
+
+local function restore_job(d, j, recent, waiting)
+    local job = d.job
+    local is_open = j.status == 'QUEUED' or j.status == 'RUNNING'
+    if is_open then
+        if j.status == 'RUNNING' then j.attempt = format('%d', max(0, j.attempt - 1)) end
+        if j.status == 'RUNNING' or d.status == 'INDEXING' then d.status, j.progress = 'QUEUED', '0' end
+        j.status, j.lease, j.consumer, j.stolen, j.digest, j.vectors_n = 'QUEUED', '', '', '', '', '0'
+        j.entry = ''
+    end
+    if recent then call('ZADD', P .. 'recent_jobs:' .. d.space, recent, job) end
+    for field, value in pairs(j) do call('HSET', P .. 'job:' .. job, field, value) end
+    if is_open and waiting then
+        call('ZADD', P .. 'waiting_jobs', waiting, job)
+    elseif is_open then
+        queue_job(d.space, job, j.created)
+    end
+end
+
+local function restore_space(doc, d, s)
+    local space = d.space
+    call('ZADD', P .. 'docs:' .. space, d.created, doc)
+    if d.path ~= '' then
+        call('HSET', P .. 'paths:' .. space, d.path, doc)
+    else
+        call('HSET', P .. 'shas:' .. space, d.sha, doc)
+    end
+    if d.generation == '0' then return end
+    call('HSET', P .. 'packs:' .. space, doc, d.generation)
+    for field, value in pairs(s) do call('HSET', P .. 'space:' .. space, field, value) end
+    call('HINCRBY', P .. 'space:' .. space, 'chunks', d.chunks)
+    change_space(space)
+end
+
+verbs.restore_document = function(a)
+    local doc, has_sets = args[a], args[a + 1] == '1'
+    local key, d, j, s, recent, waiting, reply = P .. 'doc:' .. doc, {}, {}, {}, nil, nil, 'ok'
+    if call('EXISTS', key) == 1 then return reply end
+    for i = a + 2, a + args[a - 1] - 1, 2 do
+        local field, value = args[i], args[i + 1]
+        local what, of = match(field, '^@(%a+) ?(.*)$')
+        if not what then d[field] = value
+        elseif what == 'job' then j[of] = value
+        elseif what == 'space' then s[of] = value
+        elseif what == 'recent' then recent = value
+        elseif what == 'waiting' then waiting = value
+        end
+    end
+    if s.vectors == 'set' and not has_sets then s.vectors = 'exact' end
+    if d.vectors ~= '' and not has_sets then
+        d.vectors, d.vectors_n, d.model, d.dimension, reply = '', '0', '', '0', 'without_vectors'
+    end
+    if j.status then restore_job(d, j, recent, waiting) end
+    d.bytes = '0'
+    for field, value in pairs(d) do call('HSET', key, field, value) end
+    restore_space(doc, d, s)
+    count_bytes(doc, d.space)
+    return reply
+end

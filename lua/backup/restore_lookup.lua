@@ -1,0 +1,19 @@
+-- restore_lookup: a lookup, before the topics that need it; and after them, those go that none needs.
+-- KEYS: lookup:<fingerprint> hash, lookup_alias, lookups, lookups_of.
+-- ARGV: fingerprint, due (ms; '': not to be claimed), then its fields.
+-- Returns: ok.  Wakes: nobody.  Repeatable: yes.
+-- Bound: one lookup.
+verbs.restore_lookup = function(a)
+    local fingerprint, due = args[a], tonumber(args[a + 1])
+    local key = P .. 'lookup:' .. fingerprint
+    for i = a + 2, a + args[a - 1] - 1, 2 do
+        if args[i] == 'alias' then call('HSET', P .. 'lookup_alias', args[i + 1], fingerprint) end
+        if args[i] ~= 'refs' then call('HSET', key, args[i], args[i + 1]) end
+    end
+    call('HSETNX', key, 'refs', 0)
+    if due and call('ZADD', P .. 'lookups', format('%d', min(due, now_ms)), fingerprint) == 1 then
+        local account = call('HGET', key, 'by')
+        if account then call('HINCRBY', P .. 'lookups_of', account, 1) end
+    end
+    return 'ok'
+end

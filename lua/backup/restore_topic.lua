@@ -1,0 +1,100 @@
+-- restore_topic: a piece of a topic. Its rows alone decide; what other keys say of it is made from them here:
+-- open:<model>:<user>, turns:<model>, models, waiting, shares, meta's depth, topics:<user>, names:<user>, users,
+-- failed, lookups:<topic> with refs, asks, asked:<digest>. Fields that are not known stay as they are.
+-- No query is Pending afterwards: what was is Open, and that claim counts as no attempt. A row that comes twice
+-- (a hash that grew while it was read) is what it was the second time; so is a topic that comes twice.
+-- KEYS: t:<topic> and those.
+-- ARGV: topic, is_first (1: the first piece of it), then pairs as services/backup/read.lua gives them.
+-- Returns: ok.  Wakes: nobody.  Repeatable: yes.
+-- Bound: one piece: 1 MiB, or one row.
+local RESTORE_FAILED_MAX = 1000
+
+-- What is to be in `open` by Seq: attempts, or false for a row that has ended.
+local function restore_open(topic, rows, attempts)
+    local key, items, list, left = P .. 't:' .. topic, {}, {}, {}
+    local had = call('HGET', key, 'open')
+    for item in gmatch(had or '', '[^;]+') do
+        local seq, model, user, account = match(item, '^(%d+) %d+ (%S+) (%S+) (%S+)')
+        items[seq] = {tonumber(seq), item .. ';', model, user, account}
+    end
+    for seq, n in pairs(attempts) do
+        local old = items[seq]
+        if n then
+            local ms, account, user, model, weight = match(rows[seq], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
+            items[seq] = {tonumber(seq), open_item(seq, n, model, user, account, weight), model, user, account}
+            if not old then count_open(account, user, model, 1) end
+            enqueue(model, user, topic, tonumber(ms) * 1000, false)
+            call('ZADD', P .. 'open:' .. model .. ':' .. user, 'LT', tonumber(ms) * 1000, topic)
+        elseif old then
+            items[seq] = nil
+            count_open(old[5], old[4], old[3], -1)
+            left[old[3] .. ' ' .. old[4]] = {old[3], old[4]}
+        end
+    end
+    for _, item in pairs(items) do
+        list[#list + 1] = item
+        left[item[3] .. ' ' .. item[4]] = nil
+    end
+    for _, pair in pairs(left) do dequeue(pair[1], pair[2], topic) end
+    sort(list, function(x, y) return x[1] < y[1] end)
+    for i = 1, #list do list[i] = list[i][2] end
+    if had or #list > 0 then call('HSET', key, 'open', concat(list)) end
+end
+
+-- What another key says of the topic.
+local function restore_tie(topic, what, of, value)
+    local key = P .. 't:' .. topic
+    if what == 'tie' then
+        call('ZADD', P .. 'topics:' .. of, value, topic)
+        call('SADD', P .. 'users', of)
+    elseif what == 'name' then
+        call('HSET', P .. 'names:' .. of, topic, value)
+    elseif what == 'failed' then
+        call('ZADD', P .. 'failed', value, topic .. ' ' .. of)
+        call('ZREMRANGEBYRANK', P .. 'failed', 0, -RESTORE_FAILED_MAX - 1)
+    elseif what == 'asks' then
+        call('ZADD', P .. 'asks', value, topic)
+    elseif what == 'asked' then
+        call('SET', P .. 'asked:' .. call('HGET', key, 'digest'), topic)
+    elseif what == 'lookup' then
+        local lookup = P .. 'lookup:' .. match(of, '^%d+ (%x+)$')
+        if call('HEXISTS', lookup, 'fragment') == 1 and call('HSETNX', P .. 'lookups:' .. topic, of, value) == 1 then
+            call('HINCRBY', lookup, 'refs', 1)
+        end
+    end
+end
+
+verbs.restore_topic = function(a)
+    local topic, first, last = args[a], a + 2, a + args[a - 1] - 1
+    local key, own, ties, rows, attempts, states = P .. 't:' .. topic, {}, {}, {}, {}, {}
+    for i = first, last, 2 do
+        local field, value = args[i], args[i + 1]
+        if byte(field) == 64 then
+            local what, of = match(field, '^@(%a+) ?(.*)$')
+            if what == 'open' then
+                attempts[of] = value
+            else
+                ties[#ties + 1] = {what, of, value}
+            end
+        else
+            own[#own + 1], own[#own + 2] = field, value
+            local kind, seq = match(field, '^([qs]):(%d+)$')
+            if kind == 'q' then rows[seq] = value end
+            if kind == 's' then states[seq] = true end
+        end
+    end
+    if args[a + 1] == '1' and call('EXISTS', key) == 1 then drop_restored(topic) end
+    local is_known = call('EXISTS', key) == 1
+    in_parts(own, function(...) call('HSET', key, ...) end)
+    for seq in pairs(attempts) do
+        if states[seq] then error('restore_topic: ' .. topic .. ' ' .. seq) end
+        if is_known then
+            call('HDEL', key, 's:' .. seq, 'a:' .. seq)
+            call('ZREM', P .. 'failed', topic .. ' ' .. seq)
+        end
+    end
+    for seq in pairs(states) do attempts[seq] = false end
+    restore_open(topic, rows, attempts)
+    for i = 1, #ties do restore_tie(topic, unpack(ties[i])) end
+    return 'ok'
+end

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ * backup.c - `parley backup`: writes all that a cluster knows into one file, while it works.
+ *
+ *   idempotency keys, lookups (SCAN) --> topics, documents, the rest (SCAN) --> the last number
+ *
+ * What was acknowledged before it began is in the file: SCAN and HSCAN show all that is there from
+ * their beginning to their end. In that order: an idempotency key names a row that is read later,
+ * a topic names lookups that were read before, and the last number is above all that was read.
+ *
+ * The file is made beside its place with mode 0600 and gets its name when it is whole. */
+#include "services/commands.h"
+
+#include "services/backup/kinds.h"
+#include "services/backup/units.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/rand.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WRITE_BUFFER_BYTES = 1 << 20 };
+
+static const struct config_option backup_options[] = {
+    {.name = "redis",
+     .kind = CONFIG_TEXT,
+     .metavar = "URL",
+     .fallback = "redis://127.0.0.1:6379/0",
+     .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
+             "password in it (user:password@) shows in ps: use --redis-password-file."},
+    REDIS_PASSWORD_FILE_OPTION,
+    {.name = "force",
+     .kind = CONFIG_BOOL,
+     .fallback = "off",
+     .help = "Replaces FILE if it exists, once the new one is whole."},
+    {.name = "json",
+     .kind = CONFIG_BOOL,
+     .fallback = "off",
+     .help = "Prints the counts as one JSON object, and no progress."},
+    {.name = "key-prefix",
+     .kind = CONFIG_TEXT,
+     .metavar = "TEXT",
+     .fallback = "parley:{0}:",
+     .help = "What keys in Redis begin with. The same as that of the nodes."},
+    {.name = "log-level",
+     .kind = CONFIG_TEXT,
+     .choices = "debug|info|warn|error",
+     .fallback = "error",
+     .help = "The least that is logged on standard error."},
+    {.name = NULL}};
+
+static void print_help(void)
+{
+    fputs(
+        "usage: parley backup [--redis URL] [--force] [--json] FILE\n"
+        "\n"
+        "Writes all that a cluster knows into one file while its nodes go on working: topics with\n"
+        "their queries and answers, lookups, documents with their indexes, idempotency keys, used\n"
+        "nonces, limits. What was acknowledged before it began is in the file. Claims are not:\n"
+        "after a restore their queries are Open again.\n"
+        "\n"
+        "FILE appears with mode 0600 once it is whole; - is standard output. It holds everything\n"
+        "that users wrote and the cluster's key for tokens: keep it like a secret. The accounts\n"
+        "file is not in it.\n"
+        "\n"
+        "Flags\n",
+        stdout);
+    config_print_options(backup_options);
+    fputs("\n"
+          "Exit codes\n"
+          "  0  FILE is whole\n"
+          "  1  FILE exists or cannot be written, Redis was gone for 30 seconds, or it was\n"
+          "     interrupted; there is no new FILE then\n"
+          "  2  a wrong flag or value\n"
+          "\n"
+          "Examples\n"
+          "  parley backup --redis redis://10.0.0.5:6379/0 /var/backups/parley-$(date +%F)\n"
+          "  parley backup --redis redis://10.0.0.5:6379/0 - | age -r KEY >parley.age\n",
+          stdout);
+}
+
+/* --- what is read ----------------------------------------------------------------------------- */
+
+static struct str cut_name(struct str name)
+{
+    (void)str_cut(&name, ':');
+    return name.at == NULL ? STR("") : name;
+}
+
+static bool visit_first(void *data, struct str name)
+{
+    struct units *units = data;
+    switch (kind_of(name)) {
+    case KIND_FIRST: return units_put_key(units, name);
+    case KIND_LOOKUP: return units_put_lookup(units, cut_name(name));
+    default: return !tool_is_interrupted() || tool_complain_redis(units->tool);
+    }
+}
+
+static bool visit_rest(void *data, struct str name)
+{
+    struct units *units = data;
+    switch (kind_of(name)) {
+    case KIND_TOPIC: return units_put_topic(units, cut_name(name));
+    case KIND_DOCUMENT: return units_put_document(units, cut_name(name));
+    case KIND_COPIED: return units_put_key(units, name);
+    case KIND_EXPIRING: return units_put_expiring(units, name);
+    default: return !tool_is_interrupted() || tool_complain_redis(units->tool);
+    }
+}
+
+static bool read_all(struct units *units)
+{
+    return (archive_begin(units->archive) ||
+            tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno))) &&
+           units_put_head(units) && tool_each_key(units->tool, "", visit_first, units) &&
+           tool_each_key(units->tool, "", visit_rest, units) && units_put_end(units);
+}
+
+/* --- where it is written ---------------------------------------------------------------------- */
+
+struct place {
+    FILE *file;
+    char *temporary; /* NULL: standard output */
+};
+
+static bool open_place(struct tool *tool, bool may_replace, struct place *ret_place)
+{
+    struct stat found;
+    unsigned char random[8];
+    char hex[17];
+    if (strcmp(tool->path, "-") == 0) {
+        ret_place->file = stdout;
+        return !isatty(STDOUT_FILENO) ||
+               tool_complain(tool, "standard output is a terminal: name a file, or use a pipe");
+    }
+    if (lstat(tool->path, &found) == 0 && (!may_replace || !S_ISREG(found.st_mode)))
+        return tool_complain(tool, "%s exists%s", tool->path,
+                             S_ISREG(found.st_mode) ? ": take another name, or --force"
+                                                    : " and is no file");
+    if (RAND_bytes(random, sizeof random) != 1)
+        abort();
+    str_hex(random, sizeof random, hex);
+    if (asprintf(&ret_place->temporary, "%s.part-%s", tool->path, hex) < 0)
+        abort();
+    int fd = open(ret_place->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return tool_complain(tool, "%s: %s", ret_place->temporary, strerror(errno));
+    ret_place->file = fdopen(fd, "w");
+    if (ret_place->file == NULL || fchmod(fd, 0600) != 0)
+        abort();
+    return true;
+}
+
+/* The folder too: else a power failure may lose the name. A failure of that is none of the file. */
+static void sync_folder(const char *path)
+{
+    char *folder = str_copy(str_of(path)), *slash = strrchr(folder, '/');
+    if (slash != NULL)
+        slash[slash == folder] = 0;
+    int fd = open(slash == NULL ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    free(folder);
+}
+
+/* The file gets its name; without --force only if nobody else took that meanwhile. */
+static bool settle(struct tool *tool, bool may_replace, struct place *place)
+{
+    if (place->temporary == NULL)
+        return fflush(stdout) == 0 || tool_complain(tool, "standard output: %s", strerror(errno));
+    bool is_written = fflush(place->file) == 0 && fsync(fileno(place->file)) == 0;
+    if (fclose(place->file) != 0)
+        is_written = false;
+    place->file = NULL;
+    if (!is_written || renameat2(AT_FDCWD, place->temporary, AT_FDCWD, tool->path,
+                                 may_replace ? 0 : RENAME_NOREPLACE) != 0)
+        return tool_complain(tool, "%s: %s", tool->path, strerror(errno));
+    sync_folder(tool->path);
+    free(place->temporary);
+    place->temporary = NULL;
+    return true;
+}
+
+static void leave(struct place *place)
+{
+    if (place->temporary == NULL)
+        return;
+    if (place->file != NULL)
+        fclose(place->file);
+    unlink(place->temporary);
+    free(place->temporary);
+}
+
+/* --- the run ---------------------------------------------------------------------------------- */
+
+static void sum_up(struct tool *tool, const struct units *units)
+{
+    FILE *out = strcmp(tool->path, "-") == 0 ? stderr : stdout;
+    tool_clear_progress(tool);
+    fprintf(out,
+            tool->is_json
+                ? "{\"topics\":%llu,\"queries\":%llu,\"documents\":%llu,\"otherKeys\":%llu,"
+                  "\"skippedKeys\":%llu,\"bytes\":%llu}\n"
+                : "%llu topics with %llu queries, %llu documents, %llu other keys (%llu of types "
+                  "that are not kept), %llu bytes\n",
+            (unsigned long long)tool->topic_n, (unsigned long long)tool->row_n,
+            (unsigned long long)tool->document_n, (unsigned long long)tool->key_n,
+            (unsigned long long)units->skipped_n, (unsigned long long)tool->bytes);
+    fflush(out);
+}
+
+static int run(struct tool *tool)
+{
+    bool may_replace = config_number(&tool->config, "force");
+    struct place place = {0};
+    struct archive archive = {0};
+    struct units units = {.tool = tool, .archive = &archive};
+    bool is_good = open_place(tool, may_replace, &place);
+    if (is_good) {
+        (void)setvbuf(place.file, NULL, _IOFBF, WRITE_BUFFER_BYTES);
+        archive_init(&archive, place.file);
+        is_good = read_all(&units) && settle(tool, may_replace, &place);
+        archive_fini(&archive);
+    }
+    if (is_good)
+        sum_up(tool, &units);
+    leave(&place);
+    return is_good ? 0 : 1;
+}
+
+int backup_main(int argc, char **argv)
+{
+    struct tool tool;
+    int code = tool_start(&tool, "backup", backup_options, print_help, argc, argv);
+    if (code < 0)
+        code = run(&tool);
+    tool_fini(&tool);
+    return code;
+}

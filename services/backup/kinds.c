@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * kinds.c - see kinds.h.
+ *
+ * Keys are read one after the other while the cluster works, so what one key says of another does
+ * not fit what that one says of itself. Hence only topics, documents and lookups count, each read
+ * so that it fits in itself; all that is DERIVED here is made from them by the verbs in lua/backup,
+ * with the very functions that make it in daily work (enqueue, count_open, put_entry, ...). */
+#include "services/backup/kinds.h"
+
+static const struct {
+    const char *word;
+    enum kind kind;
+} kinds[] = {
+    {"t", KIND_TOPIC},
+    {"lookup", KIND_LOOKUP},
+    {"doc", KIND_DOCUMENT},
+    {"idem", KIND_FIRST},
+    {"job", KIND_EXPIRING},
+    {"nonces", KIND_COPIED},
+    {"limit", KIND_COPIED},
+    {"stat", KIND_COPIED},
+    {"token_key", KIND_COPIED},
+    {"drained", KIND_COPIED},
+    {"recommendations", KIND_COPIED},
+    /* with a document */
+    {"upload", KIND_PART},
+    {"text", KIND_PART},
+    {"pack", KIND_PART},
+    {"vectors", KIND_PART},
+    {"recent_jobs", KIND_PART},
+    {"waiting_jobs", KIND_PART},
+    /* with a topic */
+    {"topics", KIND_PART},
+    {"names", KIND_PART},
+    {"failed", KIND_PART},
+    {"asked", KIND_PART},
+    {"asks", KIND_PART},
+    {"lookups", KIND_PART},
+    /* from topics */
+    {"open", KIND_DERIVED},
+    {"turns", KIND_DERIVED},
+    {"models", KIND_DERIVED},
+    {"waiting", KIND_DERIVED},
+    {"shares", KIND_DERIVED},
+    {"users", KIND_DERIVED},
+    {"meta", KIND_DERIVED}, /* its lease is in the file's end */
+    /* from lookups */
+    {"lookup_alias", KIND_DERIVED},
+    {"lookups_of", KIND_DERIVED},
+    /* from recommendations */
+    {"recommenders", KIND_DERIVED},
+    {"recommended", KIND_DERIVED},
+    /* from documents */
+    {"docs", KIND_DERIVED},
+    {"space", KIND_DERIVED},
+    {"shas", KIND_DERIVED},
+    {"paths", KIND_DERIVED},
+    {"packs", KIND_DERIVED},
+    {"jobs", KIND_DERIVED},
+    {"job_turns", KIND_DERIVED},
+    {"queued_jobs", KIND_DERIVED},
+    {"queued_spaces", KIND_DERIVED},
+    {"delayed_jobs", KIND_DERIVED},
+    /* not there after a restore */
+    {"served", KIND_PASSING},
+    {"leases", KIND_PASSING},
+    {"partials", KIND_PASSING},
+    {"idle", KIND_PASSING},
+    {"poll", KIND_PASSING},
+    {"nodes", KIND_PASSING},
+    {"node_info", KIND_PASSING},
+    {"engines", KIND_PASSING},
+    {"lookup_nodes", KIND_PASSING},
+    {"watchers", KIND_PASSING},
+    {"trash", KIND_PASSING}, /* of vectors that no document names: these are not restored */
+    {"failures", KIND_PASSING},
+};
+
+enum kind kind_of(struct str name)
+{
+    struct str rest = name, word = str_cut(&rest, ':');
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (str_eq(word, str_of(kinds[i].word)))
+            return kinds[i].kind;
+    return KIND_COPIED;
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ * restore.c - `parley restore`: puts a backup into an empty Redis.
+ *
+ *   read the file to its end: is it whole? --> is Redis empty? --> restore_begin
+ *     --> read it once more, a verb per record --> lookups that no topic needs are dropped
+ *
+ * So nothing is written of a file that was cut off or damaged. The verbs are in lua/backup; each
+ * may run twice, so a lost connection in between does no harm. */
+#include "services/commands.h"
+
+#include "services/backup/archive.h"
+#include "services/backup/tool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    READ_BUFFER_BYTES = 1 << 20,
+    KEY_MAX_BYTES = 4096,
+    /* Above what the cluster gave, from the backup's end to its own: a day of 10,000 a second. */
+    LEASE_GAP = 1000000000,
+};
+
+static const struct config_option restore_options[] = {
+    {.name = "redis",
+     .kind = CONFIG_TEXT,
+     .metavar = "URL",
+     .fallback = "redis://127.0.0.1:6379/0",
+     .help = "The Redis to fill, with no data under --key-prefix: "
+             "redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
+             "password in it (user:password@) shows in ps: use --redis-password-file."},
+    REDIS_PASSWORD_FILE_OPTION,
+    {.name = "json",
+     .kind = CONFIG_BOOL,
+     .fallback = "off",
+     .help = "Prints the counts as one JSON object, and no progress."},
+    {.name = "key-prefix",
+     .kind = CONFIG_TEXT,
+     .metavar = "TEXT",
+     .fallback = "parley:{0}:",
+     .help = "What keys in Redis shall begin with. It may be another one than the backup's."},
+    {.name = "log-level",
+     .kind = CONFIG_TEXT,
+     .choices = "debug|info|warn|error",
+     .fallback = "error",
+     .help = "The least that is logged on standard error."},
+    {.name = NULL}};
+
+static void print_help(void)
+{
+    fputs(
+        "usage: parley restore [--redis URL] [--json] FILE\n"
+        "\n"
+        "Puts a file of `parley backup` into a Redis that holds nothing under --key-prefix. Start\n"
+        "the nodes afterwards: they write to Redis as soon as they run. The file is checked "
+        "first;\n"
+        "of one that was cut off or damaged nothing is written. Redis may be of another version\n"
+        "than that of the backup (7.0 or later, or Valkey 8).\n"
+        "\n"
+        "Queries that were Pending are Open again, and the claim they were in counts as no\n"
+        "attempt. Documents that were being indexed are queued again. Where the backup has vector\n"
+        "sets and Redis does not know them (Redis 8 does), documents are found by their words\n"
+        "alone until `parley reindex`.\n"
+        "\n"
+        "FILE is read twice; - is standard input, which must be a file, not a pipe.\n"
+        "\n"
+        "Flags\n",
+        stdout);
+    config_print_options(restore_options);
+    fputs(
+        "\n"
+        "Exit codes\n"
+        "  0  all of it is there\n"
+        "  1  FILE cannot be read, is damaged or of another format; Redis holds data, was gone "
+        "for\n"
+        "     30 seconds or is too small; or it was interrupted. If it had begun to write, empty\n"
+        "     Redis before the next try\n"
+        "  2  a wrong flag or value\n"
+        "\n"
+        "Examples\n"
+        "  parley restore --redis redis://10.0.0.6:6379/0 /var/backups/parley-2026-11-20\n",
+        stdout);
+}
+
+struct restore {
+    struct tool tool;
+    FILE *file;
+    struct archive archive;
+    uint64_t lease;
+    bool has_sets, is_skipping, has_begun; /* is_skipping: blobs of a document that is there */
+    uint64_t unknown_n, without_vectors_n;
+};
+
+/* --- one record ------------------------------------------------------------------------------- */
+
+static bool call(struct restore *x, const char *verb, const struct str *args, size_t n,
+                 struct str *ret_reply)
+{
+    if (!tool_is_interrupted() &&
+        sync_verb(x->tool.sync, str_of(verb), args, n, ret_reply) == ERR_OK)
+        return true;
+    return tool_complain_redis(&x->tool);
+}
+
+static struct str put_key(struct buf *key, const struct restore *x, const char *kind,
+                          struct str name)
+{
+    buf_init(key, KEY_MAX_BYTES);
+    buf_put(key, x->tool.prefix);
+    buf_put(key, str_of(kind));
+    buf_put(key, name);
+    return buf_str(key);
+}
+
+/* A plain command about one key; the answer is a number. */
+static bool ask_key(struct restore *x, const char *command, const char *kind, struct str name,
+                    bool *ret_is_one)
+{
+    struct buf key;
+    struct sync_answer answer;
+    struct str words[] = {str_of(command), put_key(&key, x, kind, name)};
+    enum err error = sync_command(x->tool.sync, words, 2, 0, &answer);
+    buf_fini(&key);
+    if (error != ERR_OK || answer.n != 1)
+        return tool_complain_redis(&x->tool);
+    *ret_is_one = str_eq(answer.at[0], STR("1"));
+    return true;
+}
+
+static bool put_key_record(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str reply;
+    if (x->is_skipping)
+        return true;
+    if (!call(x, "restore_key", parts + 1, n - 1, &reply))
+        return false;
+    x->unknown_n += str_eq(reply, STR("unknown"));
+    x->tool.key_n++;
+    return true;
+}
+
+static bool put_lookup(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str reply;
+    x->tool.key_n++;
+    return call(x, "restore_lookup", parts + 1, n - 1, &reply);
+}
+
+static bool put_topic(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str reply;
+    x->tool.topic_n += str_eq(parts[2], STR("1"));
+    for (size_t i = 3; i < n; i += 2)
+        x->tool.row_n += str_has_prefix(parts[i], STR("q:"));
+    return call(x, "restore_topic", parts + 1, n - 1, &reply);
+}
+
+static bool put_drop(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str reply;
+    return call(x, "restore_drop", parts + 1, 1, &reply);
+}
+
+static bool put_blobs(struct restore *x, const struct str *parts, size_t n)
+{
+    return ask_key(x, "EXISTS", "doc:", parts[1], &x->is_skipping);
+}
+
+static bool put_vectors(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str reply;
+    return x->is_skipping || !x->has_sets || call(x, "restore_vectors", parts + 1, n - 1, &reply);
+}
+
+static bool put_document(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str reply, *args = malloc(n * sizeof *args);
+    if (args == NULL)
+        abort();
+    args[0] = parts[1];
+    args[1] = x->has_sets ? STR("1") : STR("0");
+    memcpy(args + 2, parts + 2, (n - 2) * sizeof *args);
+    bool is_good = call(x, "restore_document", args, n, &reply);
+    free(args);
+    x->tool.document_n += is_good && !x->is_skipping;
+    x->without_vectors_n += is_good && str_eq(reply, STR("without_vectors"));
+    x->is_skipping = false;
+    return is_good;
+}
+
+static bool put_forget(struct restore *x, const struct str *parts, size_t n)
+{
+    bool is_one, is_good = true;
+    for (size_t i = 2; is_good && !x->is_skipping && i < n; i++)
+        is_good = ask_key(x, "UNLINK", "", parts[i], &is_one);
+    x->is_skipping = false;
+    return is_good;
+}
+
+static bool put_head(struct restore *x, const struct str *parts, size_t n)
+{
+    return true;
+}
+
+static const struct record {
+    const char *word;
+    size_t min_n;
+    bool is_paired; /* what follows the first min_n parts comes in pairs */
+    bool (*put)(struct restore *x, const struct str *parts, size_t n);
+} records[] = {
+    {"head", 5, false, put_head},       {"key", 4, false, put_key_record},
+    {"lookup", 3, true, put_lookup},    {"topic", 3, true, put_topic},
+    {"drop", 2, false, put_drop},       {"blobs", 2, false, put_blobs},
+    {"vectors", 4, false, put_vectors}, {"document", 2, true, put_document},
+    {"forget", 2, false, put_forget},
+};
+enum { RECORD_N = sizeof records / sizeof records[0] };
+
+static const struct record *find_record(const struct str *parts, size_t n)
+{
+    for (size_t i = 0; i < RECORD_N; i++)
+        if (str_eq(parts[0], str_of(records[i].word)))
+            return n < records[i].min_n || (records[i].is_paired && (n - records[i].min_n) % 2 != 0)
+                       ? NULL
+                       : &records[i];
+    return NULL;
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+/* Reads the whole file; with `is_writing` each record is put into Redis. */
+static bool read_file(struct restore *x, bool is_writing)
+{
+    const struct str *parts;
+    size_t n = 0;
+    enum archive_found found = ARCHIVE_BROKEN;
+    const struct record *record = NULL;
+    bool is_good = true;
+    if (fseeko(x->file, 0, SEEK_SET) != 0)
+        return tool_complain(&x->tool, "%s: it is read twice, so it must be a file: %s",
+                             x->tool.path, strerror(errno));
+    archive_init(&x->archive, x->file);
+    if (archive_open(&x->archive))
+        while (is_good && (found = archive_next(&x->archive, &parts, &n)) == ARCHIVE_RECORD) {
+            record = find_record(parts, n);
+            if (record == NULL)
+                is_good = tool_complain(&x->tool, "%s: record %" PRIu64 " is of no known kind",
+                                        x->tool.path, x->archive.record_n);
+            else if (is_writing)
+                is_good = record->put(x, parts, n);
+            x->tool.bytes = x->archive.bytes;
+            tool_show_progress(&x->tool, is_writing ? "writing" : "checking");
+        }
+    if (is_good && found == ARCHIVE_BROKEN)
+        is_good = tool_complain(&x->tool, "%s: %s", x->tool.path, x->archive.problem);
+    if (is_good && !str_parse_u64(parts[1], &x->lease))
+        is_good = false;
+    archive_fini(&x->archive);
+    return is_good;
+}
+
+/* --- Redis ------------------------------------------------------------------------------------ */
+
+static bool visit_any(void *data, struct str name)
+{
+    struct restore *x = data;
+    return tool_complain(&x->tool,
+                         "Redis holds data already (%.*s%.*s): restore into one that holds none "
+                         "under this prefix, and start the nodes afterwards",
+                         STR_ARG(x->tool.prefix), STR_ARG(name));
+}
+
+static bool visit_lookup(void *data, struct str name)
+{
+    struct restore *x = data;
+    struct str reply, fingerprint = name;
+    (void)str_cut(&fingerprint, ':');
+    return fingerprint.at == NULL || call(x, "restore_unneeded", &fingerprint, 1, &reply);
+}
+
+static bool look_for_sets(struct restore *x)
+{
+    struct sync_answer answer;
+    struct str words[] = {STR("COMMAND"), STR("INFO"), STR("VADD")};
+    enum err error = sync_command(x->tool.sync, words, 3, 0, &answer);
+    x->has_sets = error == ERR_OK && answer.n > 0 && answer.at[0].at != NULL;
+    return error != ERR_REDIS_LOST || tool_complain_redis(&x->tool);
+}
+
+static bool write_all(struct restore *x)
+{
+    char lease[24];
+    struct str reply, first;
+    snprintf(lease, sizeof lease, "%" PRIu64, x->lease + LEASE_GAP);
+    first = str_of(lease);
+    if (!tool_each_key(&x->tool, "", visit_any, x) || !look_for_sets(x))
+        return false;
+    x->has_begun = true;
+    return call(x, "restore_begin", &first, 1, &reply) && read_file(x, true) &&
+           tool_each_key(&x->tool, "lookup:", visit_lookup, x);
+}
+
+/* --- the run ---------------------------------------------------------------------------------- */
+
+static void sum_up(const struct restore *x)
+{
+    const struct tool *t = &x->tool;
+    tool_clear_progress(t);
+    printf(t->is_json ? "{\"topics\":%llu,\"queries\":%llu,\"documents\":%llu,\"pieces\":%llu,"
+                        "\"skippedKeys\":%llu,\"withoutVectors\":%llu}\n"
+                      : "%llu topics with %llu queries, %llu documents, %llu pieces of other keys "
+                        "(%llu of types that are not kept); %llu documents without vectors\n",
+           (unsigned long long)t->topic_n, (unsigned long long)t->row_n,
+           (unsigned long long)t->document_n, (unsigned long long)t->key_n,
+           (unsigned long long)x->unknown_n, (unsigned long long)x->without_vectors_n);
+    fflush(stdout);
+    if (x->without_vectors_n > 0)
+        fputs("parley: this Redis does not know vector sets: run `parley reindex` once the nodes "
+              "are up\n",
+              stderr);
+}
+
+static int run(struct restore *x)
+{
+    bool is_input = strcmp(x->tool.path, "-") == 0;
+    x->file = is_input ? stdin : fopen(x->tool.path, "re");
+    if (x->file == NULL) {
+        tool_complain(&x->tool, "%s: %s", x->tool.path, strerror(errno));
+        return 1;
+    }
+    (void)setvbuf(x->file, NULL, _IOFBF, READ_BUFFER_BYTES);
+    bool is_good = read_file(x, false) && write_all(x);
+    if (is_good)
+        sum_up(x);
+    else if (x->has_begun)
+        fputs("parley: the restore is not complete: empty this Redis before the next try\n",
+              stderr);
+    if (!is_input)
+        fclose(x->file);
+    return is_good ? 0 : 1;
+}
+
+int restore_main(int argc, char **argv)
+{
+    struct restore x = {0};
+    int code = tool_start(&x.tool, "restore", restore_options, print_help, argc, argv);
+    if (code < 0)
+        code = run(&x);
+    tool_fini(&x.tool);
+    return code;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ * tool.c - see tool.h. */
+#include "services/backup/tool.h"
+
+#include "services/backup/archive.h"
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+#include "shared/redis/start.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    PATIENCE_MS = 30000,
+    PREFIX_MAX_BYTES = 64,
+    PROGRESS_MS = 250,
+    PAGE_MAX_BYTES = 64 << 20,
+    PATTERN_MAX_BYTES = 1024,
+};
+
+static struct sync *to_stop; /* what the signal handler reaches */
+static volatile sig_atomic_t is_interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    is_interrupted = 1;
+    sync_stop(to_stop);
+}
+
+bool tool_is_interrupted(void)
+{
+    return is_interrupted;
+}
+
+bool tool_complain(const struct tool *tool, const char *format, ...)
+{
+    va_list list;
+    tool_clear_progress(tool);
+    fputs("parley: ", stderr);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+    return false;
+}
+
+bool tool_complain_redis(const struct tool *tool)
+{
+    if (is_interrupted)
+        return tool_complain(tool, "interrupted");
+    return tool_complain(tool, "Redis: %s", sync_error(tool->sync));
+}
+
+static bool read_settings(struct tool *tool)
+{
+    const struct config *c = &tool->config;
+    enum log_level level = LOG_ERROR;
+    if (c->argument_n != 1)
+        return tool_complain(tool, "%s (see parley %s --help)",
+                             c->argument_n == 0 ? "which file?" : "one file at a time",
+                             tool->command);
+    if (strlen(config_text(c, "key-prefix")) > PREFIX_MAX_BYTES)
+        return tool_complain(tool, "--key-prefix takes at most %d bytes (see parley %s --help)",
+                             PREFIX_MAX_BYTES, tool->command);
+    if (!redis_read_flags(c, &tool->redis))
+        return false;
+    if (!log_parse_level(str_of(config_text(c, "log-level")), &level))
+        return tool_complain(tool, "--log-level: no such value");
+    log_setup(level, false);
+    tool->prefix = str_of(config_text(c, "key-prefix"));
+    tool->path = c->arguments[0];
+    tool->is_json = config_number(c, "json");
+    return true;
+}
+
+int tool_start(struct tool *tool, const char *command, const struct config_option *options,
+               void (*print_help)(void), int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    *tool = (struct tool){.command = command};
+    enum config_outcome outcome = config_read(&tool->config, options, command, argc, argv);
+    if (outcome == CONFIG_HELP)
+        print_help();
+    if (outcome != CONFIG_READY || !read_settings(tool))
+        return outcome == CONFIG_HELP ? 0 : 2;
+    if (!redis_check_start(&tool->redis, config_text(&tool->config, "key-prefix")))
+        return 1;
+    tool->sync = sync_create(&(struct sync_config){
+        .address = &tool->redis,
+        .prefix = config_text(&tool->config, "key-prefix"),
+        .name = strcmp(command, "backup") == 0 ? "parley-backup" : "parley-restore",
+        .patience_ms = PATIENCE_MS});
+    to_stop = tool->sync;
+    signal(SIGPIPE, SIG_IGN);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    return -1;
+}
+
+void tool_fini(struct tool *tool)
+{
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    sync_destroy(tool->sync);
+    config_fini(&tool->config);
+}
+
+void tool_show_progress(struct tool *tool, const char *doing)
+{
+    uint64_t now_ms = clock_mono_ms();
+    if (tool->is_json || now_ms < tool->shown_ms + PROGRESS_MS || !isatty(STDERR_FILENO))
+        return;
+    tool->shown_ms = now_ms;
+    fprintf(stderr, "\r%s: %llu topics, %llu documents, %llu other keys, %llu MiB", doing,
+            (unsigned long long)tool->topic_n, (unsigned long long)tool->document_n,
+            (unsigned long long)tool->key_n, (unsigned long long)(tool->bytes >> 20));
+}
+
+void tool_clear_progress(const struct tool *tool)
+{
+    if (tool->shown_ms > 0)
+        fputs("\r\033[K", stderr);
+}
+
+/* What SCAN takes for the keys that begin so. */
+static void put_pattern(struct buf *pattern, struct str prefix, const char *start)
+{
+    for (size_t i = 0; i < prefix.n; i++) {
+        if (memchr("*?[]\\", prefix.at[i], 5) != NULL)
+            buf_put_char(pattern, '\\');
+        buf_put_char(pattern, prefix.at[i]);
+    }
+    buf_put(pattern, str_of(start));
+    buf_put_char(pattern, '*');
+}
+
+/* One page of SCAN, kept as parts: an answer is gone with the next call. */
+static bool read_page(struct tool *tool, struct str pattern, char cursor[24], struct buf *names)
+{
+    struct sync_answer answer;
+    struct str words[] = {STR("SCAN"), str_of(cursor), STR("MATCH"),
+                          pattern,     STR("COUNT"),   STR("1000")};
+    buf_clear(names);
+    if (sync_command(tool->sync, words, 6, 0, &answer) != ERR_OK)
+        return tool_complain_redis(tool);
+    if (answer.n == 0 || answer.at[0].n >= 24)
+        return tool_complain(tool, "Redis: SCAN answered no cursor");
+    for (size_t i = 1; i < answer.n; i++)
+        if (str_has_prefix(answer.at[i], tool->prefix))
+            archive_put_part(names, (struct str){answer.at[i].at + tool->prefix.n,
+                                                 answer.at[i].n - tool->prefix.n});
+    memcpy(cursor, answer.at[0].at, answer.at[0].n);
+    cursor[answer.at[0].n] = 0;
+    return true;
+}
+
+bool tool_each_key(struct tool *tool, const char *start, bool (*visit)(void *data, struct str name),
+                   void *data)
+{
+    struct buf pattern, names;
+    char cursor[24] = "0";
+    bool is_good = true;
+    buf_init(&pattern, PATTERN_MAX_BYTES);
+    buf_init(&names, PAGE_MAX_BYTES);
+    put_pattern(&pattern, tool->prefix, start);
+    do {
+        is_good = read_page(tool, buf_str(&pattern), cursor, &names);
+        struct str rest = buf_str(&names), name;
+        while (is_good && archive_cut_part(&rest, &name))
+            is_good = visit(data, name);
+    } while (is_good && strcmp(cursor, "0") != 0);
+    buf_fini(&names);
+    buf_fini(&pattern);
+    return is_good;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tool: what `parley backup` and `parley restore` have in common: settings, the connection,
+ * signals, the line of progress. One per process, main thread.
+ */
+#ifndef PARLEY_SERVICES_BACKUP_TOOL_H
+#define PARLEY_SERVICES_BACKUP_TOOL_H
+
+#include "shared/base/config.h"
+#include "shared/redis/sync.h"
+
+struct tool {
+    const char *command; /* "backup" */
+    struct config config;
+    struct redis_address redis;
+    struct sync *sync;
+    struct str prefix;
+    const char *path; /* FILE */
+    bool is_json;
+    uint64_t topic_n, row_n, document_n, key_n; /* what went through; key_n: all others */
+    uint64_t bytes, shown_ms;
+};
+
+/* Reads the settings and connects nothing yet. -1: go on; else the exit code, after its line. */
+int tool_start(struct tool *tool, const char *command, const struct config_option *options,
+               void (*print_help)(void), int argc, char **argv) must_check;
+void tool_fini(struct tool *tool);
+
+/* SIGINT or SIGTERM came: calls of Redis end then, as lost. */
+bool tool_is_interrupted(void);
+
+/* One line on standard error; false. */
+bool tool_complain(const struct tool *tool, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same for a call of Redis that failed; the interruption is named when it was one. */
+bool tool_complain_redis(const struct tool *tool);
+
+/* One line that is written over, on a terminal, at most four times a second. */
+void tool_show_progress(struct tool *tool, const char *doing);
+void tool_clear_progress(const struct tool *tool);
+
+/* Visits the names (without the prefix) of all keys whose names begin with `start`; a key may come
+ * twice. Stops with an error, or when `visit` returns false. */
+bool tool_each_key(struct tool *tool, const char *start, bool (*visit)(void *data, struct str name),
+                   void *data) must_check;
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ * units.c - see units.h. Documents are in documents.c. */
+#include "services/backup/units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+extern const char lua_backup_read[];
+extern const size_t lua_backup_read_bytes;
+
+enum {
+    STEP_WORDS = 12,
+    TRIES = 8, /* a topic that is made again and again is a new one each time */
+    KEY_MAX_BYTES = 4096,
+    IDENTITY_MAX_BYTES = 1 << 20,
+};
+
+/* One step of read.lua into units->answer. */
+bool units_step(struct units *units, const struct str *args, size_t n)
+{
+    struct tool *tool = units->tool;
+    struct str words[STEP_WORDS] = {
+        STR("EVAL"), {lua_backup_read, lua_backup_read_bytes}, STR("1"), tool->prefix};
+    memcpy(words + 4, args, n * sizeof *args);
+    if (sync_command(tool->sync, words, 4 + n, 0, &units->answer) != ERR_OK)
+        return tool_complain_redis(tool);
+    if (units->answer.n == 0)
+        return tool_complain(tool, "Redis: the reading script answered nothing");
+    return true;
+}
+
+static bool has(const struct units *units, const char *word)
+{
+    return str_eq(units->answer.at[0], str_of(word));
+}
+
+/* A record: these parts, and those of the answer from `from` on. */
+bool units_put(struct units *units, const struct str *head, size_t head_n, size_t from)
+{
+    size_t rest_n = from < units->answer.n ? units->answer.n - from : 0;
+    struct str *parts = malloc((head_n + rest_n) * sizeof *parts);
+    if (parts == NULL)
+        abort();
+    memcpy(parts, head, head_n * sizeof *parts);
+    for (size_t i = 0; i < rest_n; i++)
+        parts[head_n + i] = units->answer.at[from + i];
+    bool is_good = archive_put(units->archive, parts, head_n + rest_n);
+    free(parts);
+    units->tool->bytes = units->archive->bytes;
+    tool_show_progress(units->tool, "reading");
+    return is_good || tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno));
+}
+
+/* --- any key ---------------------------------------------------------------------------------- */
+
+/* A long string comes by a command of its own: a script would copy it once more. */
+static enum units_key copy_string(struct units *units, struct str name, struct str expiry)
+{
+    struct buf key;
+    char until[24];
+    struct sync_answer answer;
+    snprintf(until, sizeof until, "%.*s", STR_ARG(expiry));
+    buf_init(&key, KEY_MAX_BYTES);
+    buf_put(&key, units->tool->prefix);
+    buf_put(&key, name);
+    struct str words[] = {STR("GET"), buf_str(&key)};
+    enum err error = sync_command(units->tool->sync, words, 2, 0, &answer);
+    buf_fini(&key);
+    if (error != ERR_OK)
+        return tool_complain_redis(units->tool) ? UNITS_KEY_PUT : UNITS_KEY_FAILED;
+    if (answer.n != 1 || answer.at[0].at == NULL)
+        return UNITS_KEY_MISSING;
+    struct str head[] = {STR("key"), name, STR("string"), str_of(until), answer.at[0]};
+    units->answer.n = 0;
+    return units_put(units, head, 5, 0) ? UNITS_KEY_PUT : UNITS_KEY_FAILED;
+}
+
+enum units_key units_copy(struct units *units, struct str name, bool must_expire)
+{
+    char cursor[64] = "0";
+    bool is_first = true;
+    do {
+        struct str args[] = {STR("key"), name, str_of(cursor)};
+        if (!units_step(units, args, 3))
+            return UNITS_KEY_FAILED;
+        const struct sync_answer *a = &units->answer;
+        if (a->n < 3 || has(units, "none") || (must_expire && a->at[1].n == 0))
+            return is_first ? UNITS_KEY_MISSING : UNITS_KEY_PUT;
+        if (has(units, "string") && a->n == 3)
+            return copy_string(units, name, a->at[1]);
+        snprintf(cursor, sizeof cursor, "%.*s", STR_ARG(a->at[2]));
+        struct str head[] = {STR("key"), name, a->at[0], a->at[1]};
+        if (a->n > 3 && !units_put(units, head, 4, 3))
+            return UNITS_KEY_FAILED;
+        units->skipped_n += a->n == 3 && is_first && strcmp(cursor, "0") == 0;
+        is_first = false;
+    } while (strcmp(cursor, "0") != 0);
+    return UNITS_KEY_PUT;
+}
+
+bool units_put_key(struct units *units, struct str name)
+{
+    enum units_key found = units_copy(units, name, false);
+    units->tool->key_n += found == UNITS_KEY_PUT;
+    return found != UNITS_KEY_FAILED;
+}
+
+bool units_put_expiring(struct units *units, struct str name)
+{
+    enum units_key found = units_copy(units, name, true);
+    units->tool->key_n += found == UNITS_KEY_PUT;
+    return found != UNITS_KEY_FAILED;
+}
+
+bool units_put_lookup(struct units *units, struct str fingerprint)
+{
+    struct str args[] = {STR("lookup"), fingerprint};
+    if (!units_step(units, args, 2))
+        return false;
+    if (has(units, "gone"))
+        return true;
+    struct str head[] = {STR("lookup"), fingerprint};
+    units->tool->key_n++;
+    return units_put(units, head, 2, 1);
+}
+
+/* --- topics ----------------------------------------------------------------------------------- */
+
+enum piece { PIECE_LAST, PIECE_MORE, PIECE_OTHER, PIECE_FAILED };
+
+struct reading {
+    char cursor[24], last[24];
+    struct buf identity;
+};
+
+/* One piece of a topic; PIECE_OTHER: it is gone, or another one. */
+static enum piece put_piece(struct units *units, struct str topic, struct reading *r)
+{
+    bool is_first = r->last[0] == 0;
+    struct str args[] = {STR("topic"), topic, str_of(r->cursor), str_of(r->last),
+                         buf_str(&r->identity)};
+    if (args[4].at == NULL)
+        args[4] = STR("");
+    if (!units_step(units, args, 5))
+        return PIECE_FAILED;
+    const struct sync_answer *a = &units->answer;
+    if (!has(units, "ok") || a->n < 4)
+        return PIECE_OTHER;
+    snprintf(r->cursor, sizeof r->cursor, "%.*s", STR_ARG(a->at[1]));
+    snprintf(r->last, sizeof r->last, "%.*s", STR_ARG(a->at[2]));
+    buf_clear(&r->identity);
+    buf_put(&r->identity, a->at[3]);
+    for (size_t i = 4; i < a->n; i += 2)
+        units->tool->row_n += a->at[i].n > 2 && memcmp(a->at[i].at, "q:", 2) == 0;
+    struct str head[] = {STR("topic"), topic, is_first ? STR("1") : STR("0")};
+    if (!units_put(units, head, 3, 4))
+        return PIECE_FAILED;
+    return strcmp(r->cursor, "0") == 0 ? PIECE_LAST : PIECE_MORE;
+}
+
+bool units_put_topic(struct units *units, struct str topic)
+{
+    enum piece piece = PIECE_OTHER;
+    bool is_there = true;
+    for (int i = 0; is_there && piece == PIECE_OTHER && i < TRIES; i++) {
+        struct reading r = {.cursor = "0"};
+        buf_init(&r.identity, IDENTITY_MAX_BYTES);
+        do
+            piece = put_piece(units, topic, &r);
+        while (piece == PIECE_MORE);
+        if (piece == PIECE_OTHER && r.last[0] == 0) {
+            is_there = false;
+        } else if (piece == PIECE_OTHER) {
+            struct str drop[] = {STR("drop"), topic};
+            units->answer.n = 0;
+            if (!units_put(units, drop, 2, 0))
+                piece = PIECE_FAILED;
+        }
+        buf_fini(&r.identity);
+    }
+    units->tool->topic_n += piece == PIECE_LAST;
+    return piece != PIECE_FAILED;
+}
+
+/* --- the head and the end --------------------------------------------------------------------- */
+
+/* The value of `redis_version:` or the like in the answer to INFO, 0-terminated. */
+static void find_version(struct str info, char *ret_version, size_t size)
+{
+    struct str line;
+    snprintf(ret_version, size, "unknown");
+    while ((line = str_cut(&info, '\n')).at != NULL) {
+        line = str_trim(line);
+        struct str rest = line, name = str_cut(&rest, ':');
+        if (str_eq(name, STR("redis_version")))
+            snprintf(ret_version, size, "%.*s", STR_ARG(rest));
+    }
+}
+
+bool units_put_head(struct units *units)
+{
+    struct tool *tool = units->tool;
+    struct sync_answer answer;
+    char version[64], ms[32];
+    struct str info[] = {STR("INFO"), STR("server")}, time[] = {STR("TIME")};
+    if (sync_command(tool->sync, info, 2, 0, &answer) != ERR_OK || answer.n != 1)
+        return tool_complain_redis(tool);
+    find_version(answer.at[0], version, sizeof version);
+    if (sync_command(tool->sync, time, 1, 0, &answer) != ERR_OK || answer.n != 2)
+        return tool_complain_redis(tool);
+    snprintf(ms, sizeof ms, "%.*s000", STR_ARG(answer.at[0]));
+    struct str head[] = {STR("head"), tool->prefix, str_of(ms), str_of(version),
+                         STR(PARLEY_VERSION)};
+    units->answer.n = 0;
+    return units_put(units, head, 5, 0);
+}
+
+bool units_put_end(struct units *units)
+{
+    struct tool *tool = units->tool;
+    struct sync_answer answer;
+    struct buf key;
+    buf_init(&key, KEY_MAX_BYTES);
+    buf_put(&key, tool->prefix);
+    buf_lit(&key, "meta");
+    struct str words[] = {STR("HGET"), buf_str(&key), STR("lease")};
+    enum err error = sync_command(tool->sync, words, 3, 0, &answer);
+    buf_fini(&key);
+    if (error != ERR_OK || answer.n != 1)
+        return tool_complain_redis(tool);
+    struct str lease = answer.at[0].at == NULL ? STR("0") : answer.at[0];
+    return archive_end(units->archive, lease) ||
+           tool_complain(tool, "%s: %s", tool->path, strerror(errno));
+}

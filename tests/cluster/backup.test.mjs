@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+//
+// `parley backup` and `parley restore`: from one real Redis into another, quiet and under load, and everything
+// that must be refused.
+import assert from 'node:assert/strict';
+import { createHash, randomInt } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { assertOk, eventually, makeFolder, RedisClient, runParley, startCluster, startRedis } from '../support/harness.mjs';
+import { uploadIndexed } from '../support/documents.mjs';
+import { ALICE, BOB, docId, Indexer, jobId, packOf, shaOf, upload } from '../support/lua_documents.mjs';
+import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
+import { lines, PREFIX, random, tailOf } from '../support/lua.mjs';
+
+const LATIN = { encoding: 'latin1' };
+const ANSWER = lines('["yes"]', 'null', 'null');
+const ANY_BYTES = String.fromCharCode(...Array(256).keys());
+
+const backup = (redis, file, ...more) => runParley(['backup', '--redis', redis.url, ...more, file], { timeout: 120_000 });
+const restore = (redis, file, ...more) => runParley(['restore', '--redis', redis.url, ...more, file], { timeout: 120_000 });
+
+async function done(promise) {
+  const { code, stdout, stderr } = await promise;
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr, '');
+  return stdout;
+}
+
+// --- what a cluster knows ------------------------------------------------------------------------
+
+const add = (shard, topic, { user = 'alice', account = 'Frontend_1', model = 'default', query = 'Why?', idem = '', digest = '' } = {}) =>
+  shard.call('add', 0, topic, user, account, model, 1, 1e6, tailOf({ user, model, query }), idem, digest, '');
+
+// The claim whose turn it is, whichever form its text has: topic and lease.
+async function take(shard, models = '*') {
+  const text = await shard.call('claim', 0, `Inference_1|${models}`, '0');
+  if (text === 'empty') return undefined;
+  const words = text.split('\n');
+  const at = words.indexOf(`Inference_1|${models}`);
+  return { topic: words[at + 1], lease: words[at + 2], seqs: words.slice(at + 5).filter((_, i) => i % 8 === 0) };
+}
+
+const complete = (shard, topic, seq, lease, query = 'Why?') =>
+  shard.call('complete', 0, topic, seq, lease, 'Inference_1', JSON.stringify(query), ANSWER, '');
+
+// Topics in each state, with everything that hangs on them.
+async function fillQueue(shard) {
+  for (const topic of ['done', 'cancelled', 'failed', 'partly', 'many', 'retried']) await add(shard, topic, { model: topic });
+  await add(shard, 'many', { model: 'many', user: 'bob', query: 'And?' });
+  await add(shard, 'many', { model: 'other', query: 'Else?' });
+  const one = await take(shard, 'done');
+  assert.match(await complete(shard, 'done', 1, one.lease), /^ok/);
+  await take(shard, 'cancelled');
+  assert.equal(await shard.call('cancel', 0, 'cancelled', 1, '', '"enough"'), 'ok');
+  const failing = await take(shard, 'failed');
+  assert.equal(await shard.call('release', 0, 'failed', failing.lease, 'Inference_1', '', '"tired"', '0'), 'ok');
+  const partly = await take(shard, 'partly');
+  assert.match(await shard.call('partial', 0, 'partly', 1, partly.lease, 0, 'hm', 'well', 1000, 'Inference_1'), /^ok/);
+  await take(shard, 'many');
+  for (let i = 0; i < 2; i++) {
+    const again = await take(shard, 'retried');
+    assert.equal(await shard.call('release', 0, 'retried', again.lease, 'Inference_1', '', '"tired"', '1'), 'ok');
+  }
+  await add(shard, 'open', { idem: 'key%201', digest: 'abcd' });
+  await add(shard, 'bytes', { query: 'Ω\u0000\u001f"' });
+  await shard.cmd('HSET', shard.key('t:open'), 'a-later-field', ANY_BYTES);
+  assert.equal(await shard.call('rename', 0, 'alice', 'open', '"My topic"'), 'ok');
+  assert.match(await shard.call('ask', 'd1', 'ask-1', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Sum up' })), /^ok/);
+  assert.match(await shard.call('ask', 'd1', 'ask-2', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Sum up' })), /^joined/);
+  assert.match(await shard.call('ask', '', 'ask-3', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Alone' })), /^ok/);
+}
+
+async function fillRest(shard) {
+  for (const [n, topic] of [[1, 'open'], [2, 'open'], [2, 'done'], [3, 'done']]) {
+    const fingerprint = createHash('sha1').update(String(n)).digest('hex');
+    assert.match(await shard.call('add_lookup', 0, topic, 1, '', fingerprint, `${fingerprint.slice(1)}0`, `"fragment ${n}"`, 5, 0.5), /^ok/);
+  }
+  const got = (await shard.call('claim_lookup', 0, '0')).split('\n');
+  assert.equal(await shard.call('match', 0, got[1], '[{"text":"found"}]'), 'ok');
+  await shard.call('claim_lookup', 0, '0');
+  for (let i = 0; i < 300; i++) await shard.call('recommend', 0, 'open', 'alice', `{"n":${i}}`);
+  await shard.call('drain', 0, 'Inference_2', '1');
+  await shard.call('key', 'ab'.repeat(32));
+  await shard.call('failure', '10.0.0.1', 10, 60_000);
+  await shard.call('supersede', 'Inference_1', 'gpu', '7');
+  await shard.call('sync', '{}', 3, 4, 1, 'Inference_1|*', 0, 'Inference_1 gpu', '{}');
+  await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16), ANY_BYTES.slice(16, 32)] });
+  const days = await shard.cmd('KEYS', shard.key('nonces:*'));
+  for (const key of days) await shard.cmd('EXPIRE', key, 172_800);
+}
+
+// Documents in each state, by verbs; the engine's own are made by a node.
+async function fillDocuments(shard, { vectors = 'exact' } = {}) {
+  const indexer = new Indexer(shard);
+  const limits = 'upload:bob:100:3600';
+  const put = async (n, space = BOB, path = '', bytes = `bytes ${n} ${ANY_BYTES}`) =>
+    assert.match(await shard.call('upload', 0, space, limits, docId(n), jobId(n), `"f${n}.txt"`, 'text/plain', 'text', 9, shaOf(n), bytes, 1e7, path, ''), /^ok/);
+  await indexer.group();
+  await put(1);
+  await indexer.index({ blocks: ['block', ANY_BYTES], vectors, digest: 'abc', chunks: 3, pack: packOf([0, 10], [10, 20], [20, 30]) });
+  await put(2, 'c:book', 'guide%2Fa.md');
+  await indexer.index();
+  await put(3);
+  assert.equal(await shard.call('job_fail', ...Object.values((({ job, lease }) => ({ job, lease }))(await indexer.take())), '"It is empty."'), 'ok');
+  await put(4);
+  const passed = await indexer.take();
+  assert.equal(await shard.call('job_pass', passed.job, passed.lease, '"Waiting."'), 'ok');
+  await put(5);
+  await indexer.parsed(await indexer.take());
+  await put(6, 'o:carol', '', 'It was queued when the backup was made.');
+  await shard.call('upload', 0, 'c:book', '', docId(7), jobId(7), '"a.md"', 'text/markdown', 'text', 9, shaOf(7), 'other bytes', 1e7, 'guide%2Fa.md', '');
+}
+
+// --- quiet ---------------------------------------------------------------------------------------
+
+describe('a backup of a quiet cluster', () => {
+  let cluster;
+  let folder;
+  let target;
+  before(async () => {
+    folder = makeFolder();
+    cluster = await startCluster({ nodes: 1 });
+    target = await startRedis(LATIN);
+  });
+  after(async () => {
+    await cluster.stop();
+    await target.stop();
+    folder.remove();
+  });
+
+  it('loses a key, a field, an expiry or a state of one that every kind of key is in', { timeout: 120_000 }, async () => {
+    const file = join(folder.dir, 'quiet');
+    await uploadIndexed(cluster, { name: 'leases.md', bytes: '# Leases\n\nA lease lasts 150 seconds.' });
+    await cluster.nodes[0].stop();
+    const source = await openShard(reopen(cluster.redis));
+    await fillQueue(source);
+    await fillRest(source);
+    await fillDocuments(source);
+    const before = await snapshot(source.redis);
+    assertWhole(before);
+    assert.match(await done(backup(cluster.redis, file)), /^\d+ topics with \d+ queries, \d+ documents/);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.deepEqual(readdirSync(folder.dir), ['quiet']);
+    assert.deepEqual(await snapshot(source.redis), before, 'a backup changes nothing');
+    await done(restore(target, file));
+    const found = await snapshot(target);
+    assertWhole(found);
+    assert.deepEqual(kept(found), kept(before));
+    assert.ok(Number(found.get('meta').value.lease) > Number(before.get('meta').value.lease));
+    source.redis.close();
+  });
+
+  it('leaves a restored cluster that does not answer, claim, search or refuse a used nonce', { timeout: 120_000 }, async () => {
+    const first = cluster.redis;
+    cluster.redis = target;
+    after(() => first.stop());
+    const node = await cluster.startNode();
+    const done = await cluster.check({ Topic: 'done', User: 'alice', node });
+    assert.deepEqual(done.Answer, ['yes']);
+    const thread = assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic: 'done', User: 'alice' }, node }));
+    assert.match(JSON.stringify(thread), /yes/);
+    const found = assertOk(await cluster.request('GET', '/api/docs', { as: 'User_1', node }));
+    assert.match(JSON.stringify(found), /leases\.md/);
+    const passages = await cluster.request('POST', '/api/rag/retrieve', { as: 'User_1', body: { query: 'How long does a lease last?' }, node });
+    assert.match(assertOk(passages) && passages.text, /150 seconds/);
+    const shard = await openShard(target);
+    assert.equal((await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16)] })).replies[0], 'replay');
+    const seen = new Set();
+    for (let claim; (claim = await cluster.claim({ detail: true, node })).Topic !== null; ) {
+      assert.ok(!seen.has(claim.Topic + claim.Lease));
+      seen.add(claim.Topic + claim.Lease);
+      if (claim.Topic === 'partly') {
+        await cluster.answer({ Topic: 'partly', Seq: 1, Query: 'Why?', Lease: claim.Lease, node });
+        assert.deepEqual((await cluster.check({ Topic: 'partly', node })).Answer, ['42']);
+      }
+    }
+    assert.ok(seen.size >= 6, `${seen.size} claims`);
+    const { Seq } = await cluster.add({ Topic: 'done', User: 'alice', node });
+    assert.equal(Seq, 2);
+    await eventually(async () => (await shard.cmd('HGET', shard.key(`doc:${docId(6)}`), 'status')) === 'INDEXED');
+  });
+});
+
+// --- under load ------------------------------------------------------------------------------------
+
+// Random verbs until stop(): what they add, end, delete and upload, on topics and documents of their own and those
+// that were there.
+async function startVerbs(redis, seed, topics) {
+  const shard = await openShard(reopen(redis));
+  const below = random(seed);
+  const pick = (list) => list[below(list.length)];
+  const indexer = new Indexer(shard, `i${seed}`);
+  const deleted = new Set();
+  let isOver = false;
+  let n = 0;
+  async function step() {
+    const topic = pick(topics);
+    const verb = below(10);
+    n++;
+    if (verb < 3) await add(shard, below(2) ? topic : `new-${seed}-${below(50)}`, { idem: `${seed}-${n}`, digest: 'aa', user: pick(['alice', 'bob']), model: pick(['m1', 'm2']) });
+    else if (verb < 6) {
+      const claimed = await take(shard, pick(['m1', 'm2', '*']));
+      if (claimed && below(3)) for (const seq of claimed.seqs) await complete(shard, claimed.topic, seq, claimed.lease);
+      else if (claimed) await shard.call('release', 0, claimed.topic, claimed.lease, 'Inference_1', '', '"tired"', String(below(2)));
+    } else if (verb === 6) await shard.call('cancel', 0, topic, 1 + below(5), '', '"enough"');
+    else if (verb === 7 && below(3) === 0) {
+      for (const user of ['alice', 'bob']) if ((await shard.call('delete', 0, user, topic)) === 'ok') deleted.add(topic);
+    } else if (verb === 7) {
+      const f = createHash('sha1').update(String(below(200))).digest('hex');
+      await shard.call('add_lookup', 0, topic, 1, '', f, `${f.slice(1)}0`, '"f"', 5, 0.5);
+    } else if (verb === 8) {
+      const k = 1000 * seed + below(30);
+      const id = `${seed}${n}`.padStart(24, 'e');
+      await shard.call('upload', 0, pick([ALICE, BOB]), '', id, id.replaceAll('e', 'b'), '"f.txt"', 'text/plain', 'text', 9, shaOf(`${k}${below(2)}`), 'x'.repeat(1 + below(5000)), 1e9, below(2) ? `p${k}` : '', '');
+      const run = await indexer.take();
+      if (run?.lease && below(4)) {
+        if (run.blocks === '0') await indexer.parsed(run, { cap: 1e9 });
+        await indexer.store(run, { cap: 1e9 });
+      }
+    } else {
+      const docs = await shard.cmd('ZRANGE', shard.key(`docs:${ALICE}`), 0, 20);
+      if (docs.length) await shard.call(below(3) ? 'doc_delete' : 'doc_reindex', 0, ALICE, pick(docs), `${seed}${n}`.padStart(24, 'c'));
+    }
+  }
+  const running = (async () => {
+    while (!isOver) await step();
+  })();
+  return {
+    count: () => n,
+    async stop() {
+      isOver = true;
+      await running;
+      shard.redis.close();
+      return deleted;
+    },
+  };
+}
+
+// What was acknowledged before a moment: rows, and the answers and ends of those that had one.
+function acknowledged(keys) {
+  const rows = [];
+  for (const [name, { value }] of keys) {
+    if (!name.startsWith('t:') || !value) continue;
+    for (let seq = 1; seq <= Number(value.seq); seq++) {
+      const state = value[`s:${seq}`];
+      rows.push({ topic: name.slice(2), seq, row: value[`q:${seq}`], done: state === 'D' && value[`a:${seq}`] });
+    }
+  }
+  return rows;
+}
+
+function assertKept(rows, keys, deleted) {
+  let n = 0;
+  for (const { topic, seq, row, done: answer } of rows) {
+    if (deleted.has(topic)) continue;
+    const hash = keys.get(`t:${topic}`)?.value ?? {};
+    assert.equal(hash[`q:${seq}`], row, `${topic} ${seq} was acknowledged before the backup began`);
+    if (answer) assert.deepEqual([hash[`s:${seq}`], hash[`a:${seq}`]], ['D', answer], `${topic} ${seq}: its answer`);
+    n++;
+  }
+  assert.ok(n > 1000, `${n} rows were compared`);
+}
+
+describe('a backup under load', () => {
+  let source;
+  let target;
+  let folder;
+  before(async () => {
+    folder = makeFolder();
+    [source, target] = await Promise.all([startRedis(LATIN), startRedis(LATIN)]);
+  });
+  after(async () => {
+    await Promise.all([source.stop(), target.stop()]);
+    folder.remove();
+  });
+
+  it('loses what was acknowledged before it began, or restores keys that contradict each other', { timeout: 300_000 }, async () => {
+    const seed = Number(process.env.PARLEY_SEED ?? randomInt(1e6));
+    const shard = await openShard(source);
+    const topics = Array.from({ length: 400 }, (_, i) => `t${i}`);
+    for (let i = 0; i < 3000; i++) await add(shard, topics[i % 400], { user: i % 3 ? 'alice' : 'bob', model: i % 2 ? 'm1' : 'm2' });
+    for (let i = 0; i < 900; i++) await add(shard, 'long', { model: 'm3', query: `Q${i} ${'x'.repeat(3000)}` });
+    for (let i = 0; i < 60; i++) await upload(shard, { n: i, space: i % 2 ? ALICE : BOB, cap: 1e9 });
+    for (let round = 0; round < 2; round++) {
+      const loads = await Promise.all([1, 2, 3].map((k) => startVerbs(source, seed + 10 * round + k, [...topics, 'long'])));
+      await eventually(() => loads.every((load) => load.count() > 200), { ms: 60_000 });
+      const rows = acknowledged(await snapshot(source));
+      const file = join(folder.dir, `load-${round}`);
+      const first = loads.map((load) => load.count());
+      await done(backup(source, file));
+      assert.ok(loads.some((load, i) => load.count() > first[i]), 'verbs ran meanwhile');
+      const deleted = new Set((await Promise.all(loads.map((load) => load.stop()))).flatMap((set) => [...set]));
+      await target.cmd('FLUSHALL');
+      await done(restore(target, file));
+      const keys = await snapshot(target);
+      try {
+        assertWhole(keys);
+        assertKept(rows, keys, deleted);
+      } catch (error) {
+        error.message += ` (PARLEY_SEED=${seed})`;
+        throw error;
+      }
+      const last = Number((await source.cmd('HGET', `${PREFIX}meta`, 'lease')));
+      assert.ok(Number(keys.get('meta').value.lease) > last, 'numbers rise');
+    }
+  });
+
+  it('mixes the rows of a topic with those of another one that took its name meanwhile', { timeout: 120_000 }, async () => {
+    const shard = await openShard(source);
+    await source.cmd('FLUSHDB');
+    const users = ['alice', 'bob', 'carol'];
+    const text = 'x'.repeat(20_000);
+    const make = async (user) => {
+      for (let i = 0; i < 300; i += 50) await shard.turn(Array.from({ length: 50 }, () => ['add', 0, 'long', user, 'A', 'm', 1, 1e6, tailOf({ user, query: text }), '', '', '']));
+    };
+    await make(users[0]);
+    let dropped = 0;
+    for (let k = 0; k < 12; k++) {
+      let isOver = false;
+      const load = (async () => {
+        for (let n = k; !isOver; n++) {
+          await shard.call('delete', 0, users[n % 3], 'long');
+          await make(users[(n + 1) % 3]);
+          if (isOver) return n + 1;
+        }
+        return k;
+      })();
+      const file = join(folder.dir, `mixed-${k}`);
+      await done(backup(source, file));
+      isOver = true;
+      await load;
+      for (const user of users) await shard.call('delete', 0, user, 'long');
+      await make(users[(k + 1) % 3]);
+      dropped += readFileSync(file, 'latin1').includes('drop');
+      await target.cmd('FLUSHALL');
+      await done(restore(target, file));
+      const keys = await snapshot(target);
+      assertWhole(keys);
+      const hash = keys.get('t:long')?.value ?? {};
+      const rows = Object.entries(hash).filter(([field]) => field.startsWith('q:')).map(([, row]) => row.split('\n')[1].split(' ')[1]);
+      const ties = Object.keys(hash).filter((field) => field.startsWith('u:')).map((field) => field.slice(2));
+      assert.ok(new Set(rows).size <= 1, `rows of ${[...new Set(rows)]}`);
+      assert.deepEqual(ties, [...new Set(rows)]);
+    }
+    assert.ok(dropped > 0, 'no backup met the change: the test shows nothing');
+  });
+});
+
+// The same Redis over a connection that keeps any bytes.
+function reopen(redis) {
+  return new RedisClient(redis.port, 'latin1');
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+//
+// `parley backup` and `parley restore` where they must refuse, end early, or meet another server; and how much memory
+// they take.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { BIN, eventually, makeFolder, runParley, startProcess, startRedis } from '../support/harness.mjs';
+import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
+import { BOB, docId, Indexer, knowsVectorSets, packOf, upload } from '../support/lua_documents.mjs';
+import { PREFIX, tailOf } from '../support/lua.mjs';
+
+const LATIN = { encoding: 'latin1' };
+const MIB = 1 << 20;
+
+const run = (command, redis, file, ...more) => runParley([command, '--redis', redis.url, ...more, file], { timeout: 120_000 });
+
+async function fine(promise) {
+  const { code, stdout, stderr } = await promise;
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+async function refused(promise, pattern, code = 1) {
+  const end = await promise;
+  assert.equal(end.code, code, end.stderr + end.stdout);
+  assert.match(end.stderr, pattern);
+  assert.equal(end.stderr.trim().split('\n').length, 1, end.stderr);
+}
+
+const add = (shard, topic, query = 'Why?') => shard.call('add', 0, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, tailOf({ query }), '', '', '');
+
+describe('a backup or restore that must be refused', () => {
+  let source;
+  let target;
+  let folder;
+  let file;
+  before(async () => {
+    folder = makeFolder();
+    file = join(folder.dir, 'good');
+    [source, target] = await Promise.all([startRedis(LATIN), startRedis(LATIN)]);
+    const shard = await openShard(source);
+    for (let i = 0; i < 20; i++) await add(shard, `t${i}`);
+    await fine(run('backup', source, file));
+  });
+  after(async () => {
+    await Promise.all([source.stop(), target.stop()]);
+    folder.remove();
+  });
+  beforeEach(() => target.cmd('FLUSHALL'));
+  const nothing = async () => assert.deepEqual(await target.cmd('KEYS', '*'), []);
+
+  it('a Redis that holds data is restored into', async () => {
+    await target.cmd('SET', `${PREFIX}token_key`, 'ab');
+    await refused(run('restore', target, file), /holds data already \(parley:\{0\}:token_key\)/);
+    assert.deepEqual(await target.cmd('KEYS', '*'), [`${PREFIX}token_key`]);
+    await fine(run('restore', target, file, '--key-prefix', 'other[1]:{1}:'));
+    assertWhole(await snapshot(target, 'other[1]:{1}:'));
+  });
+
+  it('a file that was cut off anywhere, or of which any byte was changed, is written into Redis', async () => {
+    const bytes = readFileSync(file);
+    const bad = join(folder.dir, 'bad');
+    for (const n of [0, 5, 16, 18, 40, bytes.length >> 1, bytes.length - 40, bytes.length - 1]) {
+      writeFileSync(bad, bytes.subarray(0, n));
+      await refused(run('restore', target, bad), /it is cut off|it is no backup of Parley/);
+    }
+    for (const at of [0, 14, 17, 30, bytes.length >> 1, bytes.length - 60, bytes.length - 5]) {
+      const other = Buffer.from(bytes);
+      other[at] ^= 1;
+      writeFileSync(bad, other);
+      await refused(run('restore', target, bad), /damaged|cut off|no backup|another version|of no known kind/);
+    }
+    writeFileSync(bad, Buffer.concat([bytes, Buffer.from('x')]));
+    await refused(run('restore', target, bad), /something follows its end/);
+    writeFileSync(bad, Buffer.from(bytes.toString('latin1').replace('parley backup 1', 'parley backup 2'), 'latin1'));
+    await refused(run('restore', target, bad), /another version than 1/);
+    await nothing();
+  });
+
+  it('a file that exists is overwritten without --force, or an interrupted backup leaves one', async () => {
+    await refused(run('backup', source, file), /exists: take another name, or --force/);
+    const before = statSync(file);
+    await fine(run('backup', source, file, '--force'));
+    assert.notEqual(statSync(file).ino, before.ino);
+    const names = readdirSync(folder.dir).sort();
+    await source.pause();
+    const process = startProcess(['backup', '--redis', source.url, join(folder.dir, 'never')]);
+    await eventually(() => readdirSync(folder.dir).length > names.length);
+    process.child.kill('SIGTERM');
+    const { code } = await process.exit();
+    await source.resume();
+    assert.equal(code, 1);
+    assert.match(process.stderr, /interrupted/);
+    assert.deepEqual(readdirSync(folder.dir).sort(), names);
+  });
+
+  it('a missing file, folder or argument is anything but one line', async () => {
+    await refused(run('restore', target, join(folder.dir, 'none')), /none: No such file/);
+    await refused(run('backup', source, join(folder.dir, 'none', 'x')), /No such file/);
+    await refused(runParley(['backup']), /which file\?/, 2);
+    await refused(runParley(['restore', 'a', 'b']), /one file at a time/, 2);
+    await refused(runParley(['restore', '--redis', 'http://x', 'a']), /--redis: /, 2);
+    await refused(runParley(['restore', '--redis', target.url, '-'], { input: 'parley backup 1\n' }), /read twice, so it must be a file/);
+  });
+
+  it('standard output and --json say something else than a file would hold', async () => {
+    const piped = execFileSync(BIN, ['backup', '--redis', source.url, '--json', '-'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const other = join(folder.dir, 'piped');
+    writeFileSync(other, piped);
+    const counts = JSON.parse(await fine(run('restore', target, other, '--json')));
+    assert.deepEqual([counts.topics, counts.queries], [20, 20]);
+  });
+
+  it('a Redis at its maxmemory, or one that takes no writes, cannot be backed up', async () => {
+    await source.cmd('CONFIG', 'SET', 'maxmemory', 1);
+    await fine(run('backup', source, join(folder.dir, 'full')));
+    await source.cmd('CONFIG', 'SET', 'maxmemory', 0);
+    await source.cmd('CONFIG', 'SET', 'min-replicas-to-write', 1);
+    await fine(run('backup', source, join(folder.dir, 'readonly')));
+    await source.cmd('CONFIG', 'SET', 'min-replicas-to-write', 0);
+    await fine(run('restore', target, join(folder.dir, 'full')));
+    assertWhole(await snapshot(target));
+  });
+});
+
+describe('a backup of a large cluster', () => {
+  it('takes memory that grows with it, or stops Redis', { timeout: 300_000 }, async () => {
+    const folder = makeFolder();
+    const [source, target] = await Promise.all([startRedis(LATIN), startRedis(LATIN)]);
+    try {
+      const shard = await openShard(source);
+      const text = 'x'.repeat(250_000);
+      for (let i = 0; i < 250; i++) await add(shard, `t${i % 3}`, text);
+      await upload(shard, { n: 1, bytes: 'y'.repeat(24 * MIB), cap: 1e9 });
+      for (let i = 0; i < 100; i++) await source.cmd('SADD', `${PREFIX}nonces:${i % 10}`, ...Array.from({ length: 5000 }, (_, k) => `${i}-${k}`.padEnd(16, '.')));
+      const before = kept(await snapshot(source));
+      const used = Number((await source.info('memory')).used_memory);
+      assert.ok(used > 100 * MIB, `${used}`);
+      await source.cmd('CONFIG', 'RESETSTAT');
+      const file = join(folder.dir, 'large');
+      const measure = (...args) => {
+        const program = 'import resource,subprocess,sys; subprocess.check_call(sys.argv[1:], stdout=2); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)';
+        return Number(execFileSync('python3', ['-c', program, BIN, ...args], { stdio: ['ignore', 'pipe', 'ignore'], env: { ...process.env, ASAN_OPTIONS: 'quarantine_size_mb=1:malloc_context_size=1' } })) * 1024;
+      };
+      const [out, back] = [measure('backup', '--redis', source.url, file), measure('restore', '--redis', target.url, file)];
+      assert.ok(out < 230 * MIB && back < 230 * MIB, `${out / MIB} and ${back / MIB} MiB`); // most of it the sanitizers'
+      assert.deepEqual(kept(await snapshot(target)), before);
+      assertWhole(await snapshot(target));
+      const stats = await source.info('commandstats');
+      const worst = /usec=(\d+).*usec_per_call=([\d.]+)/.exec(stats.cmdstat_eval);
+      assert.ok(Number(worst[2]) < 50_000, `${worst[2]} us a step`);
+    } finally {
+      await Promise.all([source.stop(), target.stop()]);
+      folder.remove();
+    }
+  });
+});
+
+// --- other servers -------------------------------------------------------------------------------
+
+function serverOf(name) {
+  try {
+    return execFileSync('tests/servers.sh', [name], { encoding: 'utf8' }).trim();
+  } catch {
+    return undefined;
+  }
+}
+
+describe('a backup of one version of Redis in another', () => {
+  const servers = { redis7: 'redis-server', redis8: serverOf('redis8'), valkey8: serverOf('valkey8') };
+  for (const [from, to] of [['redis7', 'redis8'], ['redis8', 'redis7'], ['redis8', 'redis8'], ['redis7', 'valkey8'], ['valkey8', 'redis7']]) {
+    it(`${from} to ${to}: is refused, or documents are lost`, { timeout: 120_000 }, async (t) => {
+      if (!servers[from] || !servers[to]) return t.skip('that server cannot be fetched here');
+      const folder = makeFolder();
+      const [source, target] = await Promise.all([startRedis({ ...LATIN, server: servers[from] }), startRedis({ ...LATIN, server: servers[to] })]);
+      try {
+        const shard = await openShard(source);
+        const hasSets = [await knowsVectorSets(shard), await knowsVectorSets(await openShard(target))];
+        const indexer = new Indexer(shard);
+        await add(shard, 'topic');
+        await upload(shard, { n: 1, space: BOB });
+        await indexer.index({ vectors: hasSets[0] ? 'set' : 'exact', digest: 'abc', chunks: 20, pack: packOf([0, 10]) });
+        const before = await snapshot(source);
+        const file = join(folder.dir, 'file');
+        await fine(run('backup', source, file));
+        const counts = JSON.parse(await fine(run('restore', target, file, '--json')));
+        const found = await snapshot(target);
+        assertWhole(found);
+        assert.equal(counts.withoutVectors, hasSets[0] && !hasSets[1] ? 1 : 0);
+        if (hasSets[0] && !hasSets[1]) {
+          const doc = found.get(`doc:${docId(1)}`).value;
+          assert.deepEqual([doc.status, doc.vectors, doc.model, doc.dimension], ['INDEXED', '', '', '0']);
+          assert.equal(found.get(`space:${BOB}`).value.vectors, 'exact');
+        } else {
+          assert.deepEqual(kept(found), kept(before));
+        }
+        if (hasSets[0] && hasSets[1]) {
+          const key = `${PREFIX}vectors:${BOB}:abc`;
+          const element = `${docId(1)}:${before.get(`doc:${docId(1)}`).value.generation}:19`;
+          assert.deepEqual(await target.cmd('VEMB', key, element), await source.cmd('VEMB', key, element));
+        }
+      } finally {
+        await Promise.all([source.stop(), target.stop()]);
+        folder.remove();
+      }
+    });
+  }
+});

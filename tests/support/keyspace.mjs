@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+//
+// keyspace: all keys of a Redis as values, what must be true of them whatever happened
+// (docs/redis-keys.md), and what a restore makes of them.
+import assert from 'node:assert/strict';
+import { libraryText, PREFIX, Shard } from './lua.mjs';
+
+// Verbs and keys of a Redis that somebody else started, with any bytes: open it with encoding latin1.
+export async function openShard(redis) {
+  const shard = new Shard();
+  shard.redis = redis;
+  await redis.cmd('FUNCTION', 'LOAD', 'REPLACE', libraryText());
+  return shard;
+}
+
+// name -> {type, value, expires (ms since 1970, -1: never)}.
+export async function snapshot(redis, prefix = PREFIX) {
+  const names = (await redis.cmd('KEYS', `${prefix}*`)).sort();
+  const shard = new Shard();
+  shard.redis = redis;
+  shard.key = (name) => prefix + name;
+  const found = await Promise.all(names.map(async (key) => {
+    const name = key.slice(prefix.length);
+    const type = await redis.cmd('TYPE', key);
+    if (type === 'vectorset') return [name, { type, value: await redis.cmd('VCARD', key), expires: -1 }];
+    const value = await shard.get(name);
+    return [name, { type, value: value?.value ?? value, expires: await redis.cmd('PEXPIRETIME', key) }];
+  }));
+  return new Map(found);
+}
+
+const of = (keys, word) => [...keys].filter(([name]) => name.startsWith(`${word}:`)).map(([name, { value }]) => [name.slice(word.length + 1), value]);
+const valueOf = (keys, name, empty = {}) => keys.get(name)?.value ?? empty;
+const itemsOf = (hash) => (hash.open ?? '').split(';').filter(Boolean).map((item) => item.split(' '));
+const members = (value) => Object.keys(value).sort();
+
+function checkTopic(topic, hash, keys, sums) {
+  const open = itemsOf(hash);
+  const isOpen = new Set(open.map(([seq]) => seq));
+  assert.equal(isOpen.size, open.length, `${topic}: open names a row twice`);
+  assert.deepEqual(open.map(([seq]) => Number(seq)), [...isOpen].map(Number).sort((x, y) => x - y), `${topic}: open is in order`);
+  for (let seq = 1; seq <= Number(hash.seq); seq++) {
+    const [row, state, answer] = [hash[`q:${seq}`], hash[`s:${seq}`], hash[`a:${seq}`]];
+    const where = `${topic} ${seq}`;
+    assert.ok(row, `${where}: there is no row`);
+    assert.equal(isOpen.has(String(seq)), state === undefined, `${where}: Open and in open`);
+    assert.equal(answer !== undefined, state === 'D', `${where}: Done and an answer`);
+    if (state?.startsWith('P ')) sums.leases.add(`${state.split(' ')[1]} ${topic}`);
+    if (state?.startsWith('F ')) sums.failed.push(`${topic} ${seq}`);
+  }
+  for (const field of Object.keys(hash)) {
+    const [, seq] = /^[qsa]:(\d+)$/.exec(field) ?? [];
+    if (seq) assert.ok(Number(seq) <= Number(hash.seq), `${topic}: ${field} is past its last Seq`);
+    if (field.startsWith('u:')) {
+      const user = field.slice(2);
+      assert.ok(topic in valueOf(keys, `topics:${user}`), `${topic} is listed by ${user}`);
+      assert.ok(keys.get('users').value.includes(user), `${user} is a user`);
+    }
+  }
+  for (const [seq, , model, user, account, weight] of open) {
+    assert.equal(hash[`q:${seq}`].split('\n')[1], `${account} ${user} ${model} ${weight}`, `${topic} ${seq}: its row`);
+    sums.open.add(`${model}:${user} ${topic}`);
+    sums.turns.add(`${model} ${user}`);
+    sums.models.add(model);
+    sums.waiting[`${account} ${user}`] = String(Number(sums.waiting[`${account} ${user}`] ?? 0) + 1);
+    sums.depth++;
+  }
+}
+
+function checkQueue(keys) {
+  const sums = { open: new Set(), turns: new Set(), models: new Set(), waiting: {}, depth: 0, leases: new Set(), failed: [] };
+  for (const [topic, hash] of of(keys, 't')) checkTopic(topic, hash, keys, sums);
+  const listed = (word) => of(keys, word).flatMap(([name, value]) => Object.keys(value).map((member) => `${name} ${member}`)).sort();
+  assert.deepEqual(listed('open'), [...sums.open].sort(), 'open:*');
+  assert.deepEqual(listed('turns'), [...sums.turns].sort(), 'turns:*');
+  assert.deepEqual([...valueOf(keys, 'models', [])].sort(), [...sums.models].sort(), 'models');
+  assert.deepEqual({ ...valueOf(keys, 'waiting') }, sums.waiting, 'waiting');
+  assert.equal(Number(valueOf(keys, 'meta').depth ?? 0), sums.depth, 'depth');
+  assert.deepEqual(members(valueOf(keys, 'leases')), [...sums.leases].sort(), 'leases');
+  if (sums.failed.length < 1000) assert.deepEqual(members(valueOf(keys, 'failed')), sums.failed.sort(), 'failed');
+  for (const [user, value] of of(keys, 'topics')) for (const topic of Object.keys(value)) {
+    assert.ok(`u:${user}` in valueOf(keys, `t:${topic}`), `${user} has a part in ${topic}`);
+  }
+  for (const [user, value] of of(keys, 'names')) for (const topic of Object.keys(value)) {
+    assert.ok(`u:${user}` in valueOf(keys, `t:${topic}`), `${user} has a name for ${topic}`);
+  }
+  for (const [digest, topic] of of(keys, 'asked')) assert.equal(valueOf(keys, `t:${topic}`).digest, digest, `asked:${digest}`);
+  assert.deepEqual(members(valueOf(keys, 'asks')), of(keys, 't').filter(([, hash]) => 'asks' in hash).map(([topic]) => topic).sort(), 'asks');
+}
+
+function checkLookups(keys) {
+  const refs = {};
+  for (const [topic, value] of of(keys, 'lookups')) {
+    assert.ok(keys.has(`t:${topic}`), `lookups:${topic} has a topic`);
+    for (const field of Object.keys(value)) {
+      const [seq, fingerprint] = field.split(' ');
+      assert.ok(Number(seq) <= Number(valueOf(keys, `t:${topic}`).seq), `lookups:${topic} ${field}: its row`);
+      refs[fingerprint] = String(Number(refs[fingerprint] ?? 0) + 1);
+    }
+  }
+  const all = Object.fromEntries(of(keys, 'lookup').map(([fingerprint, hash]) => [fingerprint, hash.refs]));
+  assert.deepEqual(all, refs, 'lookups and who needs them');
+  for (const fingerprint of Object.keys(valueOf(keys, 'lookups'))) assert.ok(fingerprint in all, `lookups: ${fingerprint}`);
+  for (const fingerprint of Object.values(valueOf(keys, 'lookup_alias'))) assert.ok(fingerprint in all, `lookup_alias: ${fingerprint}`);
+}
+
+const lengthOf = (keys, name) => valueOf(keys, name, '').length;
+
+function checkDocuments(keys) {
+  const spaces = {};
+  const known = new Set();
+  for (const [doc, d] of of(keys, 'doc')) {
+    const s = (spaces[d.space] ??= { bytes: 0, chunks: 0, docs: [], packs: {}, names: 0 });
+    const text = (n) => (n === '' ? 0 : Object.values(valueOf(keys, `text:${doc}:${n}`)).reduce((sum, block) => sum + block.length, 0));
+    assert.deepEqual([text(d.text), text(d.old_text)], [Number(d.text_bytes), Number(d.old_text_bytes)], `${doc}: its texts`);
+    assert.equal(keys.has(`pack:${doc}:${d.generation}`), d.generation !== '0', `${doc}: its pack`);
+    const vectors = Number(d.vectors_n) * (Number(d.dimension) + 820);
+    const bytes = text(d.text) + text(d.old_text) + lengthOf(keys, `upload:${doc}`) + lengthOf(keys, `pack:${doc}:${d.generation}`) + vectors;
+    assert.equal(Number(d.bytes), bytes, `${doc}: what is stored`);
+    s.bytes += bytes;
+    s.docs.push(doc);
+    if (d.generation !== '0') {
+      s.chunks += Number(d.chunks);
+      s.packs[doc] = d.generation;
+    }
+    assert.equal(d.path === '' ? valueOf(keys, `shas:${d.space}`)[d.sha] : valueOf(keys, `paths:${d.space}`)[d.path], doc, `${doc}: its name`);
+    for (const name of [`upload:${doc}`, `pack:${doc}:${d.generation}`, `text:${doc}:${d.text}`, `text:${doc}:${d.old_text}`]) known.add(name);
+    assert.ok(keys.has(`job:${d.job}`), `${doc}: its job`);
+    const job = valueOf(keys, `job:${d.job}`);
+    const waits = ['QUEUED', 'RUNNING'].includes(job.status);
+    const isEntry = valueOf(keys, 'jobs', []).some(([id, fields]) => fields.job === d.job && id === job.entry);
+    assert.equal(isEntry || d.job in valueOf(keys, 'waiting_jobs'), waits, `${doc}: its job is ${job.status}`);
+    if (d.status === 'QUEUED' || d.status === 'INDEXING') assert.ok(waits, `${doc} is ${d.status}`);
+  }
+  for (const [space, s] of Object.entries(spaces)) {
+    const has = valueOf(keys, `space:${space}`);
+    assert.deepEqual([Number(has.bytes ?? 0), Number(has.chunks ?? 0)], [s.bytes, s.chunks], `space:${space}`);
+    assert.deepEqual(members(valueOf(keys, `docs:${space}`)), s.docs.sort(), `docs:${space}`);
+    assert.deepEqual({ ...valueOf(keys, `packs:${space}`) }, s.packs, `packs:${space}`);
+  }
+  assert.deepEqual(of(keys, 'space').map(([space]) => space).sort(), Object.keys(spaces).sort(), 'space:*');
+  for (const name of keys.keys()) if (/^(upload|pack|text):/.test(name)) assert.ok(known.has(name), `${name} belongs to no document`);
+}
+
+// What holds whatever happened. keys: as snapshot() has them.
+export function assertWhole(keys) {
+  checkQueue(keys);
+  checkLookups(keys);
+  checkDocuments(keys);
+}
+
+// --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
+
+const PASSING = /^(served|leases|partials|idle|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures)(:|$)/;
+
+// No claim is left: what was Pending is Open, with the attempt under way not counted.
+function withoutClaims(hash) {
+  const items = itemsOf(hash).map((item) => [Number(item[0]), `${item.join(' ')};`]);
+  const topic = {};
+  for (const [field, value] of Object.entries(hash)) {
+    const [, seq] = /^s:(\d+)$/.exec(field) ?? [];
+    const [, attempt] = /^P \d+ (\d+) /.exec(seq ? value : '') ?? [];
+    if (attempt) {
+      const [account, user, model, weight] = hash[`q:${seq}`].split('\n')[1].split(' ');
+      items.push([Number(seq), `${seq} ${attempt - 1} ${model} ${user} ${account} ${weight};`]);
+    } else if (!/^[wlc]:\d+$/.test(field)) {
+      topic[field] = value;
+    }
+  }
+  const open = items.sort(([x], [y]) => x - y).map(([, item]) => item).join('');
+  if (open) topic.open = open;
+  else if (topic.open === '') delete topic.open;
+  return topic;
+}
+
+const withoutRun = (job) =>
+  job.status !== 'RUNNING' ? { ...job, entry: undefined }
+    : { ...job, status: 'QUEUED', attempt: String(job.attempt - 1), progress: '0', lease: '', consumer: '', stolen: '', digest: '', vectors_n: '0', entry: undefined };
+
+// The same keys in the form in which a backup keeps them. What it does not keep, by kind:
+//   PASSING kinds at all; claims; the fair order's virtual times (turns:*, meta's vt) and the microseconds of
+//   open:*; numbers that are given anew (meta's lease, the version of a space, ids of the stream jobs);
+//   leases of lookups; what was in a list of recent jobs besides documents' own latest.
+export function kept(keys) {
+  const result = {};
+  const latest = new Set(of(keys, 'doc').map(([, d]) => d.job));
+  for (const [name, { type, value, expires }] of keys) {
+    const word = name.split(':')[0];
+    if (PASSING.test(name)) continue;
+    if (['open', 'turns', 'models', 'waiting', 'meta', 'jobs'].includes(word)) continue; // assertWhole has them
+    let found = value;
+    if (word === 't') found = withoutClaims(value);
+    if (word === 'job') found = withoutRun(value);
+    if (word === 'doc' && value.status === 'INDEXING') found = { ...value, status: 'QUEUED' };
+    if (word === 'space') found = { ...value, version: undefined };
+    if (word === 'lookups') found = Object.keys(value).sort(); // a lease of a lookup ends with the cluster
+    if (word === 'recent_jobs') found = Object.fromEntries(Object.entries(value).filter(([job]) => latest.has(job)));
+    if (found && typeof found === 'object' && !Array.isArray(found)) {
+      found = Object.fromEntries(Object.entries(found).filter(([, x]) => x !== undefined).sort(([x], [y]) => (x < y ? -1 : 1)));
+    }
+    result[name] = { type, expires, value: found };
+  }
+  return result;
+}
