@@ -12,6 +12,7 @@
 
 #include "services/backup/kinds.h"
 #include "services/backup/units.h"
+#include "shared/redis/start.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,6 +10,7 @@
 
 #include "services/backup/archive.h"
 #include "services/backup/tool.h"
+#include "shared/redis/start.h"
 
 #include <errno.h>
 #include <inttypes.h>
