@@ -41,6 +41,7 @@ struct identity {
     struct str roles_json; /* a JSON list of texts */
 };
 
+struct connection;
 struct request_verb;
 
 /* A parameter of the query, as it was sent. `value.at` is NULL without '='. */
@@ -67,12 +68,16 @@ struct request {
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
     bool has_left;        /* the client has: `on_left` was called, or would have been */
+    bool is_cut;          /* refused by its head: its body was not taken, no handler sees it */
+    bool pauses;          /* HTTP/2: its connection is not read before its answer */
     bool was_parked;      /* its duration is the wait of a long poll */
     struct param *params; /* of the query, once one was asked for; NULL before */
     size_t param_n;
     struct json_member *members; /* of the body, once request_body has read it; NULL before */
     size_t member_n;
     struct request_verb *verb; /* under way */
+    struct connection *connection;
+    size_t held_bytes; /* counted for its body (connection.h) */
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ * streams.c - the bodies of one connection of HTTP/2 (connection_internal.h).
+ *
+ * libh2o 2.2 gives each of a connection's 100 streams a window of 16 MiB and keeps what comes. So
+ * after each read those that are on their way are judged: a large one by its head, once; all that
+ * nobody proved together by what they hold. A refused stream is taken through the states of one
+ * whose body is complete, as libh2o itself does with a head that it refuses, so that it gets an
+ * answer. libh2o resets a stream that sends on after its answer began, and drops what of the answer
+ * is not written yet: the connection is read again only once the answer was given. */
+#include "shared/http/admit.h"
+#include "shared/http/connection_internal.h"
+#include "shared/http/router.h"
+
+#include <h2o/http2.h>
+#include <h2o/http2_internal.h>
+
+#if H2O_LIBRARY_VERSION_MAJOR != 0 || H2O_LIBRARY_VERSION_MINOR != 13
+#error "The layout of connections and streams is that of libh2o 2.2 (library version 0.13)."
+#endif
+
+/* What one connection may hold of unproven bodies and frames. One legal body fits. */
+enum { UNPROVEN_BYTES = ADMIT_PUBLIC_BYTES + (4 << 10) };
+
+/* libh2o uses this bit with HTTP/1 only; here it says that the stream's sender is proven. */
+static bool is_proven(const h2o_http2_stream_t *stream)
+{
+    return stream->req.http1_is_persistent != 0;
+}
+
+static size_t body_n(const h2o_http2_stream_t *stream)
+{
+    return stream->_req_body == NULL ? 0 : stream->_req_body->size;
+}
+
+static bool is_length_known(const h2o_http2_stream_t *stream)
+{
+    return stream->_expected_content_length != SIZE_MAX;
+}
+
+static struct admission ask(struct connection *c, const h2o_http2_stream_t *stream)
+{
+    const h2o_req_t *h2o = &stream->req;
+    struct admit_ask ask = {
+        .method = {h2o->input.method.base, h2o->input.method.len},
+        .target = {h2o->input.path.base, h2o->input.path.len},
+        .length = is_length_known(stream) ? stream->_expected_content_length : UINT64_MAX,
+    };
+    ssize_t at = h2o_find_header(&h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
+    if (at != -1)
+        ask.authorization =
+            (struct str){h2o->headers.entries[at].value.base, h2o->headers.entries[at].value.len};
+    return admit(c->all->server, &ask);
+}
+
+static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err error)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    h2o_http2_stream_set_state(conn, stream, H2O_HTTP2_STREAM_STATE_REQ_PENDING);
+    h2o_http2_stream_set_state(conn, stream, H2O_HTTP2_STREAM_STATE_SEND_HEADERS);
+    if (conn->pull_stream_ids.max_processed < stream->stream_id)
+        conn->pull_stream_ids.max_processed = stream->stream_id;
+    h2o_buffer_dispose(&stream->_req_body);
+    stream->req.entity = h2o_iovec_init(NULL, 0);
+    c->all->refusal = (struct refusal){.is_set = true, .error = error};
+    c->is_paused = true;
+    h2o_process_request(&stream->req);
+    c->all->refusal.is_set = false;
+    if (c->is_paused && h2o_socket_is_reading(c->socket))
+        h2o_socket_read_stop(c->socket);
+}
+
+/* The largest body of the stream's route. */
+static size_t route_most(struct connection *c, const h2o_http2_stream_t *stream)
+{
+    const h2o_req_t *h2o = &stream->req;
+    const char *allow;
+    struct str path, query;
+    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, &query);
+    const struct route *route =
+        router_find(c->all->server->router,
+                    (struct str){h2o->input.method.base, h2o->input.method.len}, path, &allow);
+    return route == NULL ? 0 : server_body_max(c->all->server, route);
+}
+
+/* The next stream whose body is on its way, from bucket *at on; NULL at the end. */
+static h2o_http2_stream_t *next_receiving(h2o_http2_conn_t *conn, khiter_t *at)
+{
+    while (*at < kh_end(conn->streams)) {
+        khiter_t here = (*at)++;
+        if (!kh_exist(conn->streams, here))
+            continue;
+        h2o_http2_stream_t *stream = kh_val(conn->streams, here);
+        if (stream->state == H2O_HTTP2_STREAM_STATE_RECV_BODY && stream->_req_body != NULL)
+            return stream;
+    }
+    return NULL;
+}
+
+/* What is held, or will be, for the bodies of proven senders. */
+static size_t proven_bytes(h2o_http2_conn_t *conn)
+{
+    size_t sum = 0;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (is_proven(stream))
+            sum += is_length_known(stream) ? stream->_expected_content_length : body_n(stream);
+    return sum;
+}
+
+/* Is it large enough to be judged by itself, and what then? True: it was refused. */
+static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_forced)
+{
+    size_t n = body_n(stream);
+    bool is_large =
+        n > ADMIT_UNASKED_BYTES ||
+        (is_length_known(stream) && stream->_expected_content_length > ADMIT_UNASKED_BYTES);
+    if (is_proven(stream)) {
+        if (n <= ADMIT_UNASKED_BYTES || n <= route_most(c, stream))
+            return false;
+        refuse(c, stream, ERR_TOO_LARGE);
+        return true;
+    }
+    if (!is_large && !is_forced)
+        return false;
+    struct admission admission = ask(c, stream);
+    if (admission.is_refused) {
+        refuse(c, stream, admission.error);
+        return true;
+    }
+    if (!admission.is_proven) {
+        if (n <= admission.most && !is_forced)
+            return false;
+        refuse(c, stream, is_forced ? ERR_BUSY : ERR_TOO_LARGE);
+        return true;
+    }
+    stream->req.http1_is_persistent = 1;
+    if (connection_charge(c, proven_bytes(c->socket->data), true))
+        return false;
+    refuse(c, stream, ERR_BUSY);
+    return true;
+}
+
+/* Judges them one after the other, up to the first that is refused: that changes the table. */
+static bool judge_next(struct connection *c, bool is_forced)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if ((!is_forced || body_n(stream) > 0) && judge_one(c, stream, is_forced))
+            return true;
+    return false;
+}
+
+static size_t unproven_bytes(const struct connection *c)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    size_t sum = c->socket->input->size;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (!is_proven(stream))
+            sum += body_n(stream);
+    return sum;
+}
+
+void streams_judge(struct connection *c)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    if (conn->state != H2O_HTTP2_CONN_STATE_OPEN)
+        return;
+    if (conn->num_streams.pull.open > conn->num_streams.pull.half_closed) {
+        while (judge_next(c, false))
+            ;
+        while (unproven_bytes(c) > UNPROVEN_BYTES && judge_next(c, true))
+            ;
+    } else if (c->charged == 0) {
+        return;
+    }
+    (void)!connection_charge(c, proven_bytes(conn), true);
+}
