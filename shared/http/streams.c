@@ -130,7 +130,8 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
     if (!admission.is_proven) {
         if (n <= admission.most && !is_forced)
             return false;
-        refuse(c, stream, is_forced ? ERR_BUSY : ERR_TOO_LARGE);
+        bool is_too_large = n + c->socket->input->size > admission.most;
+        refuse(c, stream, is_too_large ? ERR_TOO_LARGE : ERR_BUSY);
         return true;
     }
     stream->req.http1_is_persistent = 1;

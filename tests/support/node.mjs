@@ -75,8 +75,10 @@ function cleanEnvironment(extra) {
 
 // Starts `parley <args>` and collects what it prints.
 //   process.child, process.stdout, process.stderr, await process.exit(ms) -> {code, signal}
-export function startProcess(args, { env = {}, input, cwd } = {}) {
-  const child = adopt(spawn(BIN, args.map(String), { cwd, env: cleanEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] }));
+// `files` bounds its open files, as `ulimit -n` does.
+export function startProcess(args, { env = {}, input, cwd, files } = {}) {
+  const command = files ? ['prlimit', `--nofile=${files}`, BIN, ...args] : [BIN, ...args];
+  const child = adopt(spawn(command[0], command.slice(1).map(String), { cwd, env: cleanEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] }));
   const running = { child, stdout: '', stderr: '', watchers: new Set() };
   const closed = new Promise((resolve) => child.once('close', resolve));
   const failed = new Promise((_, reject) => child.once('error', reject));
@@ -147,10 +149,10 @@ export function waitForOutput(running, condition, ms, what) {
 //   await node.stop()            SIGTERM; anything but exit 0 within its drain time rejects
 //   await node.kill('SIGKILL')   ends it the hard way; its log is still looked at
 //   node.check()                 throws if a sanitizer spoke
-export async function startNode({ redis, accounts, args = [], env = {}, listen = '127.0.0.1:0', threads = 1 }) {
+export async function startNode({ redis, accounts, args = [], env = {}, listen = '127.0.0.1:0', threads = 1, files }) {
   const running = startProcess(
     ['serve', '--target=all', '--listen', listen, '--redis', redis.url, '--accounts', accounts, '--threads', threads, ...args],
-    { env },
+    { env, files },
   );
   const line = await waitForOutput(
     running,
