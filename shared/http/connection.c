@@ -20,11 +20,14 @@
 
 enum {
     READ_BYTES = 16 << 10,
+    READ_STREAMS_BYTES = 8 << 10,
     READ_PROVEN_BYTES = 256 << 10,
     READ_LEAST_BYTES = 4 << 10,
     SCANS_MAX = 64, /* of an unfinished head; then only its end is looked for */
     HEAD_SLACK_BYTES = 4 << 10,
     EVICT_TRIES = 4,
+    STREAMS_AT_ONCE = 256, /* of HTTP/2, in STREAMS_MS */
+    STREAMS_MS = 1,
     UNPROVEN_SHARE = 8,
     ADDRESS_SHARE = 2
 };
@@ -132,6 +135,13 @@ static void stop_looking(struct connection *c)
     c->look_link = NULL;
 }
 
+static void look_soon(struct connections *all)
+{
+    if (!h2o_timeout_is_linked(&all->look_soon))
+        h2o_timeout_link(all->server->loop->h2o, &all->server->context.zero_timeout,
+                         &all->look_soon);
+}
+
 static void look_again(struct connection *c)
 {
     struct connections *all = c->all;
@@ -142,9 +152,7 @@ static void look_again(struct connection *c)
     if (c->next_look != NULL)
         c->next_look->look_link = &c->next_look;
     all->looks = c;
-    if (!h2o_timeout_is_linked(&all->look_soon))
-        h2o_timeout_link(all->server->loop->h2o, &all->server->context.zero_timeout,
-                         &all->look_soon);
+    look_soon(all);
 }
 
 static void adopt(struct connection *c)
@@ -182,6 +190,19 @@ static void pass_refused(struct connection *c, struct refusal refusal)
     if (connection_pass(c, NULL))
         (void)connections_take_refusal(all);
     all->refusal.is_set = false;
+}
+
+static void put_aside(struct connection *c, size_t end)
+{
+    h2o_buffer_t *input = c->socket->input;
+    if (end >= input->size)
+        return;
+    c->rest_n = input->size - end;
+    c->rest = malloc(c->rest_n);
+    if (c->rest == NULL)
+        abort();
+    memcpy(c->rest, input->bytes + end, c->rest_n);
+    input->size = end;
 }
 
 /* --- heads ------------------------------------------------------------------------------------ */
@@ -298,8 +319,9 @@ static void take_head(struct connection *c)
     case HEAD_TOO_MANY: refuse_unread(c, ERR_HEADERS_TOO_LARGE, NULL); break;
     case HEAD_HTTP2:
         c->state = CONNECTION_HTTP2;
-        if (connection_pass(c, NULL))
-            streams_judge(c);
+        put_aside(c, HEAD_PREFACE_BYTES);
+        if (connection_pass(c, NULL) && c->rest != NULL)
+            look_again(c);
         break;
     }
 }
@@ -331,6 +353,7 @@ static size_t most_at_once(const struct connection *c)
     switch (c->state) {
     case CONNECTION_BODY: return c->most_n - size < most ? c->most_n - size : most;
     case CONNECTION_CHUNKS: return most;
+    case CONNECTION_HTTP2: return c->is_body_proven ? READ_PROVEN_BYTES : READ_STREAMS_BYTES;
     default: return READ_BYTES;
     }
 }
@@ -373,9 +396,17 @@ static void advance(struct connection *c)
     }
 }
 
+/* The memory of a stream is freed once its answer is written, at the end of the turn. */
+static bool is_too_early(const struct connection *c)
+{
+    return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
+}
+
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct connection *c = socket->on_close.data;
+    if (c->look_link != NULL || is_too_early(c))
+        return;
     if (error == NULL && !read_some(c, &error))
         return;
     if (error != NULL)
@@ -385,22 +416,6 @@ static void on_readable(h2o_socket_t *socket, const char *error)
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
-
-static void put_rest_aside(struct connection *c, const h2o_req_t *h2o)
-{
-    h2o_buffer_t *input = c->socket->input;
-    size_t end = c->head_n;
-    if (h2o->entity.base != NULL)
-        end = (size_t)(h2o->entity.base - input->bytes) + h2o->entity.len;
-    if (end >= input->size)
-        return;
-    c->rest_n = input->size - end;
-    c->rest = malloc(c->rest_n);
-    if (c->rest == NULL)
-        abort();
-    memcpy(c->rest, input->bytes + end, c->rest_n);
-    input->size = end;
-}
 
 static void take_rest_back(struct connection *c)
 {
@@ -428,7 +443,12 @@ void connection_begin(struct request *r)
     if (c->state != CONNECTION_HTTP2) {
         (void)!connection_charge(c, 0, c->is_body_proven);
         c->request = r;
-        put_rest_aside(c, r->h2o);
+        const h2o_iovec_t *body = &r->h2o->entity;
+        put_aside(c, body->base == NULL
+                         ? c->head_n
+                         : (size_t)(body->base - c->socket->input->bytes) + body->len);
+    } else if (c->all->begun_n++ == 0) {
+        loop_set_deadline(c->all->server->loop, &c->all->look_later, STREAMS_MS);
     }
     connection_hold(r, r->h2o->entity.len);
 }
@@ -464,19 +484,31 @@ void connection_end(struct request *r)
     set_idle(c, true);
 }
 
-/* libh2o has let go of requests in this turn, and reads their connections again. */
-static void on_look(h2o_timeout_entry_t *entry)
+/* libh2o has let go of requests in this turn, and reads their connections again; or a connection of
+ * HTTP/2 has just begun. */
+static void look(struct connections *all)
 {
-    struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, look_soon, entry);
     struct connection *c;
-    while ((c = all->looks) != NULL) {
+    while ((c = all->looks) != NULL && !is_too_early(c)) {
         stop_looking(c);
         adopt(c);
         if (c->rest != NULL && c->socket->_cb.read == on_readable) {
             take_rest_back(c);
-            take_head(c);
+            advance(c);
         }
     }
+}
+
+static void on_look(h2o_timeout_entry_t *entry)
+{
+    look(H2O_STRUCT_FROM_MEMBER(struct connections, look_soon, entry));
+}
+
+static void on_look_later(struct deadline *deadline)
+{
+    struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, look_later, deadline);
+    all->begun_n = 0;
+    look(all);
 }
 
 struct request *connection_request(const struct connection *c)
@@ -505,7 +537,9 @@ static void on_gone(void *data)
     if (all->current == c)
         all->current = NULL;
     stop_looking(c);
+    loop_cancel_deadline(all->server->loop, &c->many_streams);
     (void)!connection_charge(c, 0, c->is_body_proven);
+    all->stream_bytes -= c->stream_bytes;
     address_take_idle(c->address, &c->idle, c->is_proven);
     addresses_leave(all->addresses, c->address);
     all->connection_n--;
@@ -532,6 +566,7 @@ void connection_accept(struct connections *all, h2o_socket_t *socket)
     h2o_socket_getpeername(socket, (struct sockaddr *)&storage);
     c->all = all;
     c->socket = socket;
+    streams_init(c);
     c->address = addresses_enter(all->addresses, (struct sockaddr *)&storage);
     all->connection_n++;
     metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
@@ -551,6 +586,7 @@ struct connections *connections_create(struct server *server)
     all->server = server;
     all->addresses = addresses_create();
     all->look_soon.cb = on_look;
+    all->look_later.on_expire = on_look_later;
     return all;
 }
 
@@ -558,6 +594,7 @@ void connections_destroy(struct connections *all)
 {
     if (all == NULL)
         return;
+    loop_cancel_deadline(all->server->loop, &all->look_later);
     addresses_destroy(all->addresses);
     free(all);
 }

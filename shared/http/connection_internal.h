@@ -29,13 +29,16 @@ struct connection {
     unsigned busy_n;                           /* requests under way */
     unsigned scan_n;                           /* of the unfinished head */
     enum connection_state state;
-    bool is_proven;      /* its last request was */
-    bool is_body_proven; /* the body that is read now is */
-    bool is_paused;      /* HTTP/2: not read until a refused request has its answer */
-    size_t head_n;       /* HTTP/1, of the request under way */
-    size_t most_n;       /* input bytes up to which its body is taken; of BODY: its end */
-    size_t charged;      /* bytes that are held for bodies still on their way */
-    char *rest;          /* what came after the request under way */
+    bool is_proven;               /* its last request was */
+    bool is_body_proven;          /* the body that is read now is */
+    bool is_suspect;              /* HTTP/2: it has kept many unproven streams open */
+    bool is_paused;               /* HTTP/2: not read until a refused request has its answer */
+    size_t head_n;                /* HTTP/1, of the request under way */
+    size_t most_n;                /* input bytes up to which its body is taken; of BODY: its end */
+    size_t charged;               /* bytes that are held for bodies still on their way */
+    struct deadline many_streams; /* HTTP/2: how long they may stay */
+    size_t stream_bytes;          /* HTTP/2: what its unproven streams cost */
+    char *rest;                   /* what came after the request under way */
     size_t rest_n;
 };
 
@@ -44,10 +47,13 @@ struct connections {
     struct addresses *addresses;
     struct connection *looks; /* HTTP/1, whose request has ended: libh2o may read again */
     h2o_timeout_entry_t look_soon;
+    struct deadline look_later; /* those of HTTP/2 that had to wait */
     struct connection *current; /* libh2o is at work on it; NULL once it is gone */
     struct refusal refusal;
     size_t connection_n;
     size_t held_bytes, unproven_bytes; /* of bodies */
+    size_t stream_bytes;               /* of all connections */
+    unsigned begun_n;                  /* requests of HTTP/2 in this millisecond */
     bool is_full;                      /* accepting waits for room */
 };
 
@@ -60,6 +66,8 @@ bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_
 /* The same for a request's body, until its end. */
 void connection_hold(struct request *r, size_t bytes);
 
+/* For connection.c: sets up `many_streams`. */
+void streams_init(struct connection *c);
 /* HTTP/2, after libh2o has seen what was read: judges the bodies that are on their way. */
 void streams_judge(struct connection *c);
 

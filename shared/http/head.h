@@ -11,7 +11,10 @@
 
 #include "shared/base/str.h"
 
-enum { HEAD_FIELDS_MAX = 100 }; /* libh2o's own limit */
+enum {
+    HEAD_FIELDS_MAX = 100,  /* libh2o's own limit */
+    HEAD_PREFACE_BYTES = 24 /* of an HTTP/2 connection */
+};
 
 enum head_state {
     HEAD_UNFINISHED, /* nothing wrong so far */

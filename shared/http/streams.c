@@ -21,6 +21,17 @@
 /* What one connection may hold of unproven bodies and frames. One legal body fits. */
 enum { UNPROVEN_BYTES = ADMIT_PUBLIC_BYTES + (4 << 10) };
 
+/* What libh2o allocates for a stream, and for the first byte of a body. Many streams at a time are
+ * usual, all heads first and then their bodies, so a connection may keep them for a moment, as long
+ * as all connections of the thread together have less than MANY_BYTES. */
+enum {
+    STREAM_BYTES = 5 << 10,
+    BODY_BYTES = 8 << 10,
+    MANY_STREAMS_MS = 250,
+    MANY_BYTES = 4 << 20,
+    TIGHT_BYTES = 24 << 10
+};
+
 /* libh2o uses this bit with HTTP/1 only; here it says that the stream's sender is proven. */
 static bool is_proven(const h2o_http2_stream_t *stream)
 {
@@ -128,15 +139,21 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
         return true;
     }
     if (!admission.is_proven) {
-        if (n <= admission.most && !is_forced)
+        if (n <= admission.most && !is_forced) {
+            /* At once: what doubles leaves its halves behind. */
+            h2o_buffer_reserve(&stream->_req_body, admission.most - n);
             return false;
+        }
         bool is_too_large = n + c->socket->input->size > admission.most;
         refuse(c, stream, is_too_large ? ERR_TOO_LARGE : ERR_BUSY);
         return true;
     }
     stream->req.http1_is_persistent = 1;
-    if (connection_charge(c, proven_bytes(c->socket->data), true))
+    if (connection_charge(c, proven_bytes(c->socket->data), true)) {
+        if (is_large && is_length_known(stream) && stream->_expected_content_length > n)
+            h2o_buffer_reserve(&stream->_req_body, stream->_expected_content_length - n);
         return false;
+    }
     refuse(c, stream, ERR_BUSY);
     return true;
 }
@@ -147,11 +164,12 @@ static bool judge_next(struct connection *c, bool is_forced)
     h2o_http2_conn_t *conn = c->socket->data;
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
-        if ((!is_forced || body_n(stream) > 0) && judge_one(c, stream, is_forced))
+        if (judge_one(c, stream, is_forced))
             return true;
     return false;
 }
 
+/* Of the bodies themselves, and of the frame that is not whole yet. */
 static size_t unproven_bytes(const struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
@@ -163,6 +181,27 @@ static size_t unproven_bytes(const struct connection *c)
     return sum;
 }
 
+/* What libh2o allocates besides. */
+static size_t stream_bytes(const struct connection *c)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    size_t sum = 0;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (!is_proven(stream))
+            sum += STREAM_BYTES + (body_n(stream) > 0 ? BODY_BYTES : 0);
+    return sum;
+}
+
+/* Notes what its unproven streams cost, and returns the sum of all connections. */
+static size_t count_streams(struct connection *c)
+{
+    size_t now = stream_bytes(c);
+    c->all->stream_bytes += now - c->stream_bytes;
+    c->stream_bytes = now;
+    return c->all->stream_bytes;
+}
+
 void streams_judge(struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
@@ -171,10 +210,31 @@ void streams_judge(struct connection *c)
     if (conn->num_streams.pull.open > conn->num_streams.pull.half_closed) {
         while (judge_next(c, false))
             ;
+        bool is_tight = c->is_suspect || count_streams(c) > MANY_BYTES;
         while (unproven_bytes(c) > UNPROVEN_BYTES && judge_next(c, true))
             ;
-    } else if (c->charged == 0) {
+        while (is_tight && stream_bytes(c) > TIGHT_BYTES && judge_next(c, true))
+            ;
+        if (count_streams(c) > 0 && c->stream_bytes > TIGHT_BYTES &&
+            !deadline_is_set(&c->many_streams))
+            loop_set_deadline(c->all->server->loop, &c->many_streams, MANY_STREAMS_MS);
+    } else if (c->charged == 0 && c->stream_bytes == 0) {
         return;
     }
+    (void)count_streams(c);
     (void)!connection_charge(c, proven_bytes(conn), true);
+}
+
+static void on_many_streams(struct deadline *deadline)
+{
+    struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, many_streams, deadline);
+    if (c->state != CONNECTION_HTTP2)
+        return;
+    c->is_suspect = stream_bytes(c) > TIGHT_BYTES;
+    streams_judge(c);
+}
+
+void streams_init(struct connection *c)
+{
+    c->many_streams.on_expire = on_many_streams;
 }
