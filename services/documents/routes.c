@@ -38,7 +38,7 @@ const struct route documents_routes[] = {
     ROUTE("POST",   "/api/agent/run",                   documents_agent_run),
     ROUTE("POST",   "/api/agent/stream",                documents_agent_stream),
 
-    {.method = "POST", .path = "/ask", .roles = ROLES_NONE, .handle = documents_ask, .body_max_bytes = ASK_BODY_BYTES},
+    {"POST", "/ask", ROLES_NONE, documents_ask, .body_max_bytes = ASK_BODY_BYTES},
 
     ROUTE("GET",    "/ws/indexing",                     documents_watch, .takes_token_param = true),
     {0},

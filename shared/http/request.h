@@ -29,9 +29,11 @@ struct route {
     handler *handle;
     bool takes_signed_body; /* User, Nonce and Hash may stand in a JSON body */
     bool takes_token_param; /* a bearer token may stand in the parameter `token` */
-    size_t body_max_bytes;  /* of its bodies; 0: the server's (struct server_config) */
-    enum err too_large;     /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
-    bool tells_error;       /* its errors have the member `error` too, the text of `detail` */
+    /* Of its bodies; 0: the server's (struct server_config). A route without roles never takes more
+     * than ADMIT_PUBLIC_BYTES (admit.h). */
+    size_t body_max_bytes;
+    enum err too_large; /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
+    bool tells_error;   /* its errors have the member `error` too, the text of `detail` */
 };
 
 /* What a provider's token says of its owner, besides the account's name; in the request's pool. */
