@@ -217,3 +217,29 @@ suite('few descriptors', { nodes: 1, files: 200 }, ({ test, cluster }) => {
     for (const socket of [...few, ...many]) socket.destroy();
   });
 });
+
+suite('little memory for bodies', { nodes: 1, args: ['--body-memory-mib=30'] }, ({ test, cluster }) => {
+  test('over its bound a node has no time for a large body, and takes the next one when the first is gone', async () => {
+    const head = () =>
+      `POST ${cluster.path('/api/docs/upload', { as: 'User_1' })} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${20 * MIB}\r\n\r\n`;
+    const open = async () => {
+      const socket = await cluster.socket({ node: 0 });
+      socket.write(head());
+      return { socket, response: await socket.response() };
+    };
+    const first = await open();
+    assert.equal(first.response.status, 100);
+    first.socket.write('x'.repeat(3 * MIB));
+    const second = await open();
+    assert.equal(second.response.status, 503);
+    assert.equal(problem(second.response).code, 'busy');
+    assert.ok(Number(second.response.headers['retry-after']) >= 1);
+    assertOk(await cluster.addRaw({ Query: 'y'.repeat(10 * KIB) }));
+    first.socket.abort();
+    await eventually(async () => (await metric(cluster, 'parley_body_bytes')) === 0);
+    const third = await open();
+    assert.equal(third.response.status, 100);
+    third.socket.abort();
+    second.socket.abort();
+  });
+});
