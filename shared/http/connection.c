@@ -7,13 +7,11 @@
  * call into it (adopt), and for the next request of a connection in the same turn of the loop
  * (look). Between request and answer the socket is leave.c's.
  *
- * libh2o is shown a head once it is whole, and one request at a time: what a client sent after it
- * is put aside (rest). A request that is refused by its head is shown without its body, so that it
- * is answered the ordinary way, with everything that answers carry. */
+ * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
+ * connection_head.c's, streams of HTTP/2 streams.c's. */
 #include "shared/http/connection_internal.h"
 
 #include "shared/http/admit.h"
-#include "shared/http/head.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,74 +21,16 @@ enum {
     READ_STREAMS_BYTES = 8 << 10,
     READ_PROVEN_BYTES = 256 << 10,
     READ_LEAST_BYTES = 4 << 10,
-    SCANS_MAX = 64, /* of an unfinished head; then only its end is looked for */
-    HEAD_SLACK_BYTES = 4 << 10,
     EVICT_TRIES = 4,
     STREAMS_AT_ONCE = 256, /* of HTTP/2, in STREAMS_MS */
-    STREAMS_MS = 1,
-    UNPROVEN_SHARE = 8,
-    ADDRESS_SHARE = 2
+    STREAMS_MS = 1
 };
 
 static void on_readable(h2o_socket_t *socket, const char *error);
 
-struct connection *connection_of(h2o_socket_t *socket);
-
-/* --- what is held for bodies ------------------------------------------------------------------ */
-
-static void show_held(const struct connections *all)
-{
-    metrics_set(all->server->metrics, METRIC_BODY_BYTES, (int64_t)all->held_bytes);
-}
-
-/* One body always fits, or a small setting would refuse the largest for ever. */
-static bool fits(const struct connection *c, size_t more, bool is_proven)
-{
-    const struct connections *all = c->all;
-    size_t cap = all->server->config->body_memory_bytes;
-    if (cap == 0 || more == 0)
-        return true;
-    if (!is_proven && all->unproven_bytes > 0 && all->unproven_bytes + more > cap / UNPROVEN_SHARE)
-        return false;
-    if (c->address->held_bytes > 0 && c->address->held_bytes + more > cap / ADDRESS_SHARE)
-        return false;
-    return all->held_bytes == 0 || all->held_bytes + more <= cap;
-}
-
-bool connection_charge(struct connection *c, size_t bytes, bool is_proven)
-{
-    struct connections *all = c->all;
-    if (bytes == c->charged)
-        return true;
-    if (bytes > c->charged && !fits(c, bytes - c->charged, is_proven))
-        return false;
-    all->held_bytes += bytes - c->charged;
-    c->address->held_bytes += bytes - c->charged;
-    if (!c->is_body_proven)
-        all->unproven_bytes -= c->charged;
-    if (!is_proven)
-        all->unproven_bytes += bytes;
-    c->charged = bytes;
-    c->is_body_proven = is_proven;
-    show_held(all);
-    return true;
-}
-
-void connection_hold(struct request *r, size_t bytes)
-{
-    struct connection *c = r->connection;
-    size_t held = bytes > ADMIT_UNASKED_BYTES ? bytes : 0;
-    if (held == r->held_bytes)
-        return;
-    c->all->held_bytes += held - r->held_bytes;
-    c->address->held_bytes += held - r->held_bytes;
-    r->held_bytes = held;
-    show_held(c->all);
-}
-
 /* --- idle ------------------------------------------------------------------------------------- */
 
-static void set_idle(struct connection *c, bool is_idle)
+void connection_set_idle(struct connection *c, bool is_idle)
 {
     if (!is_idle) {
         address_take_idle(c->address, &c->idle, c->is_proven);
@@ -114,7 +54,7 @@ bool connections_make_room(struct connections *all)
         if (oldest == NULL || tries == EVICT_TRIES)
             break;
         struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
-        set_idle(c, false);
+        connection_set_idle(c, false);
         metrics_add(server->metrics, METRIC_IDLE_CLOSED, 1);
         if (c->socket->_cb.read == on_readable && connection_pass(c, h2o_socket_error_closed))
             continue; /* HTTP/2, which writes first: it ends by itself */
@@ -142,7 +82,7 @@ static void look_soon(struct connections *all)
                          &all->look_soon);
 }
 
-static void look_again(struct connection *c)
+void connection_look_again(struct connection *c)
 {
     struct connections *all = c->all;
     if (c->look_link != NULL)
@@ -183,7 +123,7 @@ struct refusal connections_take_refusal(struct connections *all)
     return refusal;
 }
 
-static void pass_refused(struct connection *c, struct refusal refusal)
+void connection_pass_refused(struct connection *c, struct refusal refusal)
 {
     struct connections *all = c->all;
     all->refusal = refusal;
@@ -192,7 +132,7 @@ static void pass_refused(struct connection *c, struct refusal refusal)
     all->refusal.is_set = false;
 }
 
-static void put_aside(struct connection *c, size_t end)
+void connection_put_aside(struct connection *c, size_t end)
 {
     h2o_buffer_t *input = c->socket->input;
     if (end >= input->size)
@@ -203,127 +143,6 @@ static void put_aside(struct connection *c, size_t end)
         abort();
     memcpy(c->rest, input->bytes + end, c->rest_n);
     input->size = end;
-}
-
-/* --- heads ------------------------------------------------------------------------------------ */
-
-/* There is no head to answer: a stand-in takes the place of what came. */
-static void refuse_unread(struct connection *c, enum err error, const char *detail)
-{
-    static const char stand_in[] = "GET / HTTP/1.0\r\n\r\n";
-    h2o_buffer_t **input = &c->socket->input;
-    c->head_n = sizeof stand_in - 1;
-    (*input)->size = 0;
-    h2o_iovec_t room = h2o_buffer_reserve(input, c->head_n);
-    memcpy(room.base, stand_in, c->head_n);
-    (*input)->size = c->head_n;
-    pass_refused(c, (struct refusal){true, true, error, detail});
-}
-
-static struct refusal refuse(enum err error, const char *detail)
-{
-    return (struct refusal){.is_set = true, .error = error, .detail = detail};
-}
-
-/* What the head alone is refused for; sets how much of the body is taken. */
-static struct refusal judge(struct connection *c, const struct head *head)
-{
-    if (head->length_n > 1)
-        return refuse(ERR_BAD_REQUEST, "The length of the body is told more than once.");
-    if (head->host_n > 1)
-        return refuse(ERR_BAD_REQUEST, "The request has more than one Host: send one.");
-    if (head->host_n == 0 && head->minor > 0)
-        return refuse(ERR_BAD_REQUEST, "The request has no Host, which HTTP/1.1 requires.");
-    bool is_known = head->has_length && head->length != UINT64_MAX;
-    if (!head->is_chunked && (!is_known || (head->length <= ADMIT_UNASKED_BYTES && !head->expects)))
-        return (struct refusal){.is_set = false};
-    struct admit_ask ask = {head->method, head->target, head->authorization,
-                            is_known ? head->length : UINT64_MAX};
-    struct admission admission = admit(c->all->server, &ask);
-    if (admission.is_refused)
-        return refuse(admission.error, NULL);
-    c->most_n = head->n + admission.most;
-    bool is_large = is_known && head->length > ADMIT_UNASKED_BYTES;
-    if (!connection_charge(c, is_large ? head->length : 0, admission.is_proven))
-        return refuse(ERR_BUSY, NULL);
-    c->is_body_proven = admission.is_proven;
-    if (admission.is_proven)
-        set_idle(c, false);
-    return (struct refusal){.is_set = false};
-}
-
-/* libh2o would send it by itself and lose our callback. The socket has nothing else to write. */
-static void send_continue(struct connection *c)
-{
-    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    ssize_t n =
-        send(h2o_socket_get_fd(c->socket), text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    (void)n; /* a client that is gone is noticed when it is read */
-}
-
-static void take_good_head(struct connection *c, const struct head *head)
-{
-    h2o_buffer_t **input = &c->socket->input;
-    struct refusal refusal = judge(c, head);
-    bool has_body = head->is_chunked || (head->has_length && head->length != UINT64_MAX);
-    size_t end_n = head->n + (head->is_chunked || !has_body ? 0 : head->length);
-    unsigned hidden = (head->expects ? HEAD_EXPECT : 0) | (head->wants_h2c ? HEAD_H2C : 0) |
-                      (refusal.is_set ? HEAD_BODY | HEAD_EXPECT : 0);
-    c->head_n = head->n;
-    if (hidden != 0)
-        head_hide((*input)->bytes, head->n, hidden);
-    if (refusal.is_set) {
-        (*input)->size = head->n;
-        pass_refused(c, refusal);
-        return;
-    }
-    if (head->expects && has_body && head->minor > 0 && (*input)->size == head->n)
-        send_continue(c);
-    if (has_body) {
-        c->state = head->is_chunked ? CONNECTION_CHUNKS : CONNECTION_BODY;
-        if (c->state == CONNECTION_BODY)
-            c->most_n = end_n;
-        if (end_n > (*input)->size && c->charged > 0)
-            h2o_buffer_reserve(input, end_n - (*input)->size);
-    }
-    (void)!connection_pass(c, NULL);
-}
-
-/* Did the end of a head come with what was read last? */
-static bool has_end(const h2o_socket_t *socket)
-{
-    const h2o_buffer_t *input = socket->input;
-    size_t n = socket->bytes_read + 3 < input->size ? socket->bytes_read + 3 : input->size;
-    const char *at = input->bytes + input->size - n;
-    return memmem(at, n, "\n\r\n", 3) != NULL || memmem(at, n, "\n\n", 2) != NULL;
-}
-
-static void take_head(struct connection *c)
-{
-    const h2o_buffer_t *input = c->socket->input;
-    size_t most = c->all->server->config->header_max_bytes + HEAD_SLACK_BYTES;
-    enum head_state state = HEAD_UNFINISHED;
-    struct head head;
-    if (c->scan_n++ < SCANS_MAX || has_end(c->socket))
-        state = head_read(input->bytes, input->size, &head);
-    switch (state) {
-    case HEAD_UNFINISHED:
-        if (input->size > most)
-            refuse_unread(c,
-                          memchr(input->bytes, '\n', input->size) == NULL ? ERR_URI_TOO_LONG
-                                                                          : ERR_HEADERS_TOO_LARGE,
-                          NULL);
-        break;
-    case HEAD_GOOD: take_good_head(c, &head); break;
-    case HEAD_BROKEN: refuse_unread(c, ERR_BAD_REQUEST, "This is not a valid HTTP request."); break;
-    case HEAD_TOO_MANY: refuse_unread(c, ERR_HEADERS_TOO_LARGE, NULL); break;
-    case HEAD_HTTP2:
-        c->state = CONNECTION_HTTP2;
-        put_aside(c, HEAD_PREFACE_BYTES);
-        if (connection_pass(c, NULL) && c->rest != NULL)
-            look_again(c);
-        break;
-    }
 }
 
 /* --- bodies ----------------------------------------------------------------------------------- */
@@ -342,7 +161,7 @@ static void take_chunks(struct connection *c)
     }
     size_t *limit = &all->server->h2o_config.max_request_entity_size, usual = *limit;
     *limit = 0;
-    pass_refused(c, refuse(is_busy ? ERR_BUSY : ERR_OK, NULL));
+    connection_pass_refused(c, connection_refusal(is_busy ? ERR_BUSY : ERR_OK, NULL));
     *limit = usual;
 }
 
@@ -381,7 +200,7 @@ static bool read_some(struct connection *c, const char **error)
 static void advance(struct connection *c)
 {
     switch (c->state) {
-    case CONNECTION_HEAD: take_head(c); break;
+    case CONNECTION_HEAD: connection_take_head(c); break;
     case CONNECTION_BODY:
         if (c->socket->input->size >= c->most_n)
             (void)!connection_pass(c, NULL);
@@ -438,15 +257,15 @@ void connection_begin(struct request *r)
     r->connection = c;
     if (c == NULL)
         return;
-    set_idle(c, false);
+    connection_set_idle(c, false);
     c->busy_n++;
     if (c->state != CONNECTION_HTTP2) {
         (void)!connection_charge(c, 0, c->is_body_proven);
         c->request = r;
         const h2o_iovec_t *body = &r->h2o->entity;
-        put_aside(c, body->base == NULL
-                         ? c->head_n
-                         : (size_t)(body->base - c->socket->input->bytes) + body->len);
+        connection_put_aside(c, body->base == NULL
+                                    ? c->head_n
+                                    : (size_t)(body->base - c->socket->input->bytes) + body->len);
     } else if (c->all->begun_n++ == 0) {
         loop_set_deadline(c->all->server->loop, &c->all->look_later, STREAMS_MS);
     }
@@ -476,12 +295,12 @@ void connection_end(struct request *r)
         c->state = CONNECTION_HEAD;
         c->head_n = c->scan_n = 0;
         c->is_body_proven = false;
-        look_again(c);
+        connection_look_again(c);
     }
     if (--c->busy_n > 0)
         return;
     c->is_proven = r->account != NULL;
-    set_idle(c, true);
+    connection_set_idle(c, true);
 }
 
 /* libh2o has let go of requests in this turn, and reads their connections again; or a connection of
@@ -522,7 +341,7 @@ void connection_give_away(h2o_socket_t *socket)
     if (c == NULL)
         return;
     stop_looking(c);
-    set_idle(c, false);
+    connection_set_idle(c, false);
     c->state = CONNECTION_GIVEN;
     h2o_socket_dont_read(socket, 0);
     take_rest_back(c);
@@ -575,7 +394,7 @@ void connection_accept(struct connections *all, h2o_socket_t *socket)
     h2o_accept(&all->server->accept, socket);
     h2o_socket_dont_read(socket, 1);
     adopt(c);
-    set_idle(c, true);
+    connection_set_idle(c, true);
 }
 
 struct connections *connections_create(struct server *server)

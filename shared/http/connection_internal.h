@@ -60,6 +60,18 @@ struct connections {
 /* Gives libh2o what was read, or the error. False: the connection is gone. */
 bool connection_pass(struct connection *c, const char *error) must_check;
 
+/* The same while a request starts that is refused: it is answered in there. */
+void connection_pass_refused(struct connection *c, struct refusal refusal);
+struct refusal connection_refusal(enum err error, const char *detail);
+/* Reads the head at the start of the input, if it is whole. */
+void connection_take_head(struct connection *c);
+/* Cuts the input at `end`; what follows is taken back when libh2o reads on, or (look_again) soon.
+ */
+void connection_put_aside(struct connection *c, size_t end);
+void connection_look_again(struct connection *c);
+/* An idle connection may be closed to make room. */
+void connection_set_idle(struct connection *c, bool is_idle);
+
 /* Makes `bytes` what is held for `c`, and returns false when that would be too much for the node or
  * the address. Less always succeeds. */
 bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_check;

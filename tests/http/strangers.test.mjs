@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import http2 from 'node:http2';
 import net from 'node:net';
+import { uploadIndexed } from '../support/documents.mjs';
 import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
 
 const KIB = 1024;
@@ -205,6 +206,12 @@ suite('few descriptors', { nodes: 1, files: 200 }, ({ test, cluster }) => {
     assert.equal(await metric(cluster, 'parley_polls_parked'), 1);
     const added = await cluster.add();
     assert.equal((await parked.response).json.Topic, added.Topic);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test('a document is read by its child while idle connections take all that they can get', async () => {
+    const sockets = occupy(300);
+    await uploadIndexed(cluster, { name: 'a.html', bytes: '<p>Leases end.</p>', type: 'text/html' });
     for (const socket of sockets) socket.destroy();
   });
 
