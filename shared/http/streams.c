@@ -207,6 +207,12 @@ void streams_judge(struct connection *c)
     h2o_http2_conn_t *conn = c->socket->data;
     if (conn->state != H2O_HTTP2_CONN_STATE_OPEN)
         return;
+    /* libh2o keeps frames of one head up to 400 KiB, and cannot go on without all of them. */
+    if (conn->_headers_unparsed != NULL &&
+        conn->_headers_unparsed->size > c->all->server->config->header_max_bytes) {
+        (void)!connection_pass(c, h2o_socket_error_closed);
+        return;
+    }
     if (conn->num_streams.pull.open > conn->num_streams.pull.half_closed) {
         while (judge_next(c, false))
             ;

@@ -153,6 +153,26 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
     }
   });
 
+  test('a head of HTTP/2 that goes on and on ends its connection', async () => {
+    const frame = (length, type, flags, stream) => {
+      const bytes = Buffer.alloc(9 + length);
+      bytes.writeUIntBE(length, 0, 3);
+      bytes.writeUInt8(type, 3);
+      bytes.writeUInt8(flags, 4);
+      bytes.writeUInt32BE(stream, 5);
+      return bytes;
+    };
+    const socket = net.connect(new URL(cluster.nodes[0].url).port, '127.0.0.1');
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    socket.on('error', () => {});
+    socket.resume();
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    socket.write(Buffer.concat([frame(0, 4, 0, 0), frame(8000, 1, 0, 1)]));
+    for (let i = 0; i < 5; i++) socket.write(frame(8000, 9, 0, 1));
+    await closed;
+    assertOk(await cluster.request('GET', '/livez'));
+  });
+
   test('200 strangers cost at most 64 KiB each', async () => {
     const pid = cluster.nodes[0].child.pid;
     const rss = () => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
