@@ -185,13 +185,27 @@ static void *run_node(void *arg)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static void raise_file_limit(void)
+/* Descriptors that no client gets: for Redis, listeners and event loops, providers and models, and
+ * for children that read documents, with their pipes and files. */
+enum { RESERVED_FILES = 48, RESERVED_FILES_OF_NODE = 12, RESERVED_FILES_OF_INDEXER = 12 };
+
+/* Raises the limit of open files as far as it may go, and shares it among the threads. */
+static void share_files(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    const struct settings *s = &process.settings;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    if (limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
+            return;
     }
+    size_t all = limit.rlim_cur, reserved = RESERVED_FILES + RESERVED_FILES_OF_NODE * s->node_n +
+                                            RESERVED_FILES_OF_INDEXER * s->indexer_n;
+    if (reserved > all / 2)
+        reserved = all / 2;
+    process.settings.server.connections_max = (all - reserved) / s->node_n;
 }
 
 /* Binds for every thread. `url` says where, with the port that it got. */
@@ -262,7 +276,7 @@ static int run(void)
     process.nodes = calloc(node_n, sizeof *process.nodes);
     if (process.nodes == NULL || sem_init(&process.ended, 0, 0) != 0)
         abort();
-    raise_file_limit();
+    share_files();
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);

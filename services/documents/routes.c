@@ -7,6 +7,9 @@
 
 /* A form takes some bytes besides its file. */
 enum { UPLOAD_BODY_BYTES = (UPLOAD_MOST_MIB << 20) + (64 << 10) };
+/* A question of 4,000 characters, each of them escaped in 12 bytes. It is what anybody may send
+ * (shared/http/admit.h). */
+enum { ASK_BODY_BYTES = 48 << 10 };
 
 #define ROUTE(METHOD, PATH, HANDLER, ...)                                                          \
     {                                                                                              \
@@ -35,7 +38,7 @@ const struct route documents_routes[] = {
     ROUTE("POST",   "/api/agent/run",                   documents_agent_run),
     ROUTE("POST",   "/api/agent/stream",                documents_agent_stream),
 
-    {"POST", "/ask", ROLES_NONE, documents_ask},
+    {"POST", "/ask", ROLES_NONE, documents_ask, .body_max_bytes = ASK_BODY_BYTES},
 
     ROUTE("GET",    "/ws/indexing",                     documents_watch, .takes_token_param = true),
     {0},

@@ -34,7 +34,6 @@ static void send_page(struct request *r, struct str name)
              "frame-ancestors 'none'",
              web_style_hash);
     respond_header(r, "content-security-policy", str_of(policy));
-    respond_header(r, "x-content-type-options", STR("nosniff"));
     respond_constant(r, "text/html; charset=utf-8", page->html, page->etag);
 }
 

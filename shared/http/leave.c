@@ -2,14 +2,16 @@
  * leave.c - see leave.h.
  *
  * Headers and body of the request under way point into the socket's input buffer, so nothing may be
- * read into it, which could move it: the socket is marked "do not read", and a look at its next
+ * read into it, which could move it: sockets are marked "do not read", and a look at its next
  * byte tells an end from a pipelined request. Either way polling stops then, or a level-triggered
  * loop would call for ever; libh2o starts it again when it reads the next request.
  *
- * libh2o uses `on_close` of sockets that it opens, not of those that it accepts: its `data` leads
- * from the socket back to the request. Not handled: a client that pipelines a request and leaves
- * while the one before is parked. It is noticed when it is written to, as all were before. */
+ * The socket's connection (connection.h) leads back to the request. Not handled: a client that
+ * pipelines a request and leaves while the one before is parked. It is noticed when it is written
+ * to, as all were before. */
 #include "shared/http/leave.h"
+
+#include "shared/http/connection.h"
 
 #include <errno.h>
 
@@ -41,7 +43,8 @@ static bool is_end(int seen)
 
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
-    struct request *r = socket->on_close.data;
+    struct connection *c = connection_of(socket);
+    struct request *r = c == NULL ? NULL : connection_request(c);
     int seen = peek(socket);
     (void)error;
     if (seen == -1)
@@ -60,8 +63,6 @@ void leave_watch(struct request *r)
     h2o_socket_t *socket = socket_of(r);
     if (socket == NULL)
         return;
-    socket->on_close.data = r;
-    h2o_socket_dont_read(socket, 1);
     h2o_socket_read_start(socket, on_readable);
 }
 
@@ -72,8 +73,6 @@ void leave_unwatch(struct request *r)
         return;
     /* Whoever has the socket next, libh2o or a WebSocket, starts to read in this turn of the loop:
      * stopped and started it is polled as before, without a call. */
-    socket->on_close.data = NULL;
-    h2o_socket_dont_read(socket, 0);
     h2o_socket_read_stop(socket);
 }
 

@@ -8,14 +8,15 @@
 
 #include "shared/base/clock.h"
 #include "shared/http/authenticate.h"
+#include "shared/http/connection.h"
 #include "shared/http/leave.h"
+#include "shared/http/linger.h"
 #include "shared/http/respond.h"
 #include "shared/http/rights.h"
 #include "shared/http/router.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 struct request_verb {
     struct turn_call call;
@@ -32,6 +33,7 @@ static void on_disposed(void *chunk)
     r->server->open_n--;
     rights_unlist(r);
     leave_unwatch(r);
+    connection_end(r);
     if (r->verb != NULL)
         r->verb->request = NULL;
     if (r->on_gone != NULL)
@@ -98,29 +100,6 @@ static size_t header_bytes(const h2o_req_t *h2o)
     return n;
 }
 
-/* More than one word on where the body ends, and a proxy in front may have taken another than
- * libh2o: the rest of the body would be served as a request (smuggling). libh2o keeps no such
- * headers, so the head is looked at as it came. */
-static bool has_doubtful_length(const h2o_req_t *h2o)
-{
-    unsigned lengths = 0;
-    h2o_socket_t *socket = h2o->conn->callbacks->get_socket(h2o->conn);
-    if (h2o->version >= 0x200 || socket == NULL || socket->input == NULL)
-        return false;
-    const char *head = socket->input->bytes, *end = h2o->entity.base;
-    if (end < head || end > head + socket->input->size)
-        return true; /* not where libh2o 2.2 keeps it: better no answer than a wrong one */
-    while (head < end && (head = memchr(head, '\n', (size_t)(end - head))) != NULL &&
-           ++head < end) {
-        size_t left = (size_t)(end - head);
-        if ((*head | 0x20) == 'c' && left > 14)
-            lengths += strncasecmp(head, "content-length", 14) == 0;
-        else if ((*head | 0x20) == 't' && left > 17)
-            lengths += strncasecmp(head, "transfer-encoding", 17) == 0;
-    }
-    return lengths > 1;
-}
-
 void request_split_target(struct str target, struct str *ret_path, struct str *ret_query)
 {
     static const struct str schemes[] = {{"http://", 7}, {"https://", 8}};
@@ -164,10 +143,7 @@ static void look_for_objections(struct request *r)
     size_t head_max = r->server->config->header_max_bytes;
     if (header_bytes(h2o) > head_max) {
         object(r, h2o->path.len > head_max / 2 ? ERR_URI_TOO_LONG : ERR_HEADERS_TOO_LARGE, NULL);
-    } else if (h2o->entity.base != NULL && has_doubtful_length(h2o)) {
-        h2o->http1_is_persistent = 0;
-        object(r, ERR_BAD_REQUEST, "The length of the body is told more than once.");
-    } else if (r->route == NULL) {
+    } else if (r->route == NULL || r->objection != ERR_OK) {
         return;
     } else if (h2o->entity.len > server_body_max(r->server, r->route)) {
         object(r, server_too_large(r->route), NULL);
@@ -193,6 +169,29 @@ static void answer_without_route(struct request *r, struct str method, const cha
     }
 }
 
+/* Refused by its head, and its body is missing: it never comes to its handler. Without an error of
+ * its own it goes the ordinary way, to its 404, 405 or 401, and to 503 where that way is open after
+ * all. */
+static bool begin_refusal(struct request *r, const struct refusal *refusal)
+{
+    r->is_cut = true;
+    r->pauses = r->h2o->version >= 0x200;
+    if (!r->pauses) {
+        r->h2o->http1_is_persistent = 0;
+        linger_begin(r->server, r->h2o);
+    }
+    if (refusal->is_unread) {
+        r->route = NULL;
+        respond_error(r, refusal->error, refusal->detail);
+        return true;
+    }
+    if (refusal->error != ERR_OK)
+        object(r, refusal->error, refusal->detail);
+    else if (r->route != NULL)
+        object(r, ERR_BUSY, "The body was not taken: send the request again.");
+    return false;
+}
+
 void request_start(struct server *server, h2o_req_t *h2o)
 {
     struct request *r = h2o_mem_alloc_pool(&h2o->pool, sizeof *r);
@@ -200,6 +199,8 @@ void request_start(struct server *server, h2o_req_t *h2o)
     struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
     *chunk = r;
     server->open_n++;
+    struct refusal refusal = connections_take_refusal(server->connections);
+    connection_begin(r);
     leave_watch(r);
     request_split_target((struct str){h2o->path.base, h2o->path.len}, &r->path, &r->query);
     r->id = request_id_of(server, h2o);
@@ -209,6 +210,8 @@ void request_start(struct server *server, h2o_req_t *h2o)
     const char *allow;
     struct str method = {h2o->method.base, h2o->method.len};
     r->route = router_find(server->router, method, r->path, &allow);
+    if (refusal.is_set && begin_refusal(r, &refusal))
+        return;
     look_for_objections(r);
     if (r->route == NULL) {
         answer_without_route(r, method, allow);
@@ -216,8 +219,9 @@ void request_start(struct server *server, h2o_req_t *h2o)
     }
     /* Credentials come before objections, so that a signed query which is refused is used up all
      * the same, and nobody tries secrets in requests that are refused for something else. */
-    bool is_anonymous =
-        r->route->roles == ROLES_NONE || (r->objection != ERR_OK && !authenticate_is_tried(r));
+    bool must_prove = refusal.is_set && refusal.error == ERR_OK;
+    bool is_anonymous = r->route->roles == ROLES_NONE ||
+                        (r->objection != ERR_OK && !must_prove && !authenticate_is_tried(r));
     if (is_anonymous || authenticate(r))
         request_admit(r);
 }

@@ -29,9 +29,11 @@ struct route {
     handler *handle;
     bool takes_signed_body; /* User, Nonce and Hash may stand in a JSON body */
     bool takes_token_param; /* a bearer token may stand in the parameter `token` */
-    size_t body_max_bytes;  /* of its bodies; 0: the server's (struct server_config) */
-    enum err too_large;     /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
-    bool tells_error;       /* its errors have the member `error` too, the text of `detail` */
+    /* Of its bodies; 0: the server's (struct server_config). A route without roles never takes more
+     * than ADMIT_PUBLIC_BYTES (admit.h). */
+    size_t body_max_bytes;
+    enum err too_large; /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
+    bool tells_error;   /* its errors have the member `error` too, the text of `detail` */
 };
 
 /* What a provider's token says of its owner, besides the account's name; in the request's pool. */
@@ -41,6 +43,7 @@ struct identity {
     struct str roles_json; /* a JSON list of texts */
 };
 
+struct connection;
 struct request_verb;
 struct held_answer;
 struct stream;
@@ -75,6 +78,8 @@ struct request {
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
     bool has_left;        /* the client has: `on_left` was called, or would have been */
+    bool is_cut;          /* refused by its head: its body was not taken, no handler sees it */
+    bool pauses;          /* HTTP/2: its connection is not read before its answer */
     bool was_parked;      /* its duration is the wait of a long poll */
     struct param *params; /* of the query, once one was asked for; NULL before */
     size_t param_n;
@@ -83,6 +88,8 @@ struct request {
     struct request_verb *verb; /* under way */
     struct held_answer *held;  /* an answer that waits for the nonce (respond.c) */
     struct stream *stream;     /* once it has started */
+    struct connection *connection;
+    size_t held_bytes; /* counted for its body (connection.h) */
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);

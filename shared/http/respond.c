@@ -9,6 +9,7 @@
 #include "shared/http/respond.h"
 
 #include "shared/base/clock.h"
+#include "shared/http/connection.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ static void put_common(struct request *r, int status, const char *content_type)
         h2o_add_header(&h2o->pool, &h2o->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL, content_type,
                        strlen(content_type));
     put_header(r, "x-request-id", r->id);
+    put_header(r, "x-content-type-options", STR("nosniff"));
     struct str trace = request_header(r, "traceparent");
     if (trace.at != NULL && is_traceparent(request_copy(r, trace)))
         put_header(r, "traceparent", trace);
@@ -90,6 +92,7 @@ static void put_common(struct request *r, int status, const char *content_type)
 
 static void count(struct request *r, int status)
 {
+    connection_answered(r);
     uint64_t took_us = clock_mono_us() - r->start_us;
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
     if (log_is_on(LOG_DEBUG))

@@ -2,13 +2,13 @@
  * server.c - see server.h.
  *
  * libh2o answers some requests itself, before any handler: a body over the limit, a broken chunk. A
- * filter gives these answers the form of ours. It also lingers: libh2o closes such a connection at
- * once, and closing with bytes unread resets it, which takes the answer away from a client that is
- * still sending. A second descriptor keeps it open while we read on and drop what comes. */
+ * filter gives these answers the form of ours. */
 #include "shared/http/server.h"
 
 #include "shared/http/authenticate.h"
+#include "shared/http/connection.h"
 #include "shared/http/failures.h"
+#include "shared/http/linger.h"
 #include "shared/http/peer.h"
 #include "shared/http/router.h"
 #include "shared/http/websocket.h"
@@ -21,8 +21,6 @@
 enum {
     ACCEPTS_A_TURN = 64,
     ACCEPT_AGAIN_MS = 100,
-    LINGER_MS = 2000,
-    LINGERS_MAX = 256,
     SCRATCH_MAX = 32 << 20,
     PROBLEM_MAX = 768,
     BODY_SLACK_BYTES = 1 << 20
@@ -37,58 +35,6 @@ static int on_request(h2o_handler_t *self, h2o_req_t *h2o)
 {
     request_start(((struct start_handler *)self)->server, h2o);
     return 0;
-}
-
-/* --- lingering -------------------------------------------------------------------------------- */
-
-struct lingering {
-    struct server *server;
-    h2o_socket_t *socket;
-    struct deadline deadline;
-};
-
-static void end_linger(struct lingering *linger)
-{
-    loop_cancel_deadline(linger->server->loop, &linger->deadline);
-    h2o_socket_read_stop(linger->socket);
-    h2o_socket_close(linger->socket);
-    linger->server->linger_n--;
-    free(linger);
-}
-
-static void on_linger_readable(h2o_socket_t *socket, const char *error)
-{
-    struct lingering *linger = socket->data;
-    char dropped[16384];
-    ssize_t n = recv(h2o_socket_get_fd(socket), dropped, sizeof dropped, MSG_DONTWAIT);
-    if (error != NULL || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        end_linger(linger);
-}
-
-static void on_linger_over(struct deadline *deadline)
-{
-    end_linger(H2O_STRUCT_FROM_MEMBER(struct lingering, deadline, deadline));
-}
-
-static void linger_on(struct server *server, h2o_req_t *h2o)
-{
-    h2o_socket_t *socket = h2o->conn->callbacks->get_socket(h2o->conn);
-    if (h2o->version >= 0x200 || socket == NULL || server->linger_n >= LINGERS_MAX)
-        return;
-    int fd = dup(h2o_socket_get_fd(socket));
-    struct lingering *linger = fd < 0 ? NULL : calloc(1, sizeof *linger);
-    if (linger == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    linger->server = server;
-    linger->socket = h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
-    linger->socket->data = linger;
-    linger->deadline.on_expire = on_linger_over;
-    server->linger_n++;
-    h2o_socket_read_start(linger->socket, on_linger_readable);
-    loop_set_deadline(server->loop, &linger->deadline, LINGER_MS);
 }
 
 /* --- libh2o's own errors ---------------------------------------------------------------------- */
@@ -145,9 +91,15 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
         struct server *server = ((struct problem_filter *)self)->server;
         struct str query;
         const struct route *route = route_of(server, h2o, &query);
-        if (route != NULL && route->roles != ROLES_NONE)
+        struct refusal refusal = connections_take_refusal(server->connections);
+        if (route != NULL && route->roles != ROLES_NONE && refusal.error == ERR_OK)
             authenticate_use_up(server, h2o, query);
-        const struct err_info *info = err_info(err_of_status(h2o->res.status, route));
+        const struct err_info *info = err_info(
+            refusal.error != ERR_OK ? refusal.error : err_of_status(h2o->res.status, route));
+        if (refusal.error != ERR_OK)
+            h2o->res.status = info->status;
+        h2o->res.reason = err_reason(h2o->res.status);
+        h2o->http1_is_persistent = 0; /* nobody looks at what comes after it */
         const char *error = route != NULL && route->tells_error ? info->text : NULL;
         struct problem_ostream *problem =
             (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
@@ -167,8 +119,13 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
             h2o_iovec_init(H2O_STRLIT("application/problem+json"));
         h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-request-id"), 0, NULL,
                               id.at, id.n);
+        h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-content-type-options"),
+                              0, NULL, H2O_STRLIT("nosniff"));
+        if (info->status == 503)
+            h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("retry-after"), 0, NULL,
+                                  H2O_STRLIT("1"));
         slot = &problem->super.next;
-        linger_on(server, h2o);
+        linger_begin(server, h2o);
     }
     h2o_setup_next_ostream(h2o, slot);
 }
@@ -189,6 +146,10 @@ static void on_accept(h2o_socket_t *listener, const char *error)
     if (error != NULL)
         return;
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        if (!connections_make_room(server->connections)) {
+            h2o_socket_read_stop(listener);
+            return;
+        }
         h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
         if (socket == NULL) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -198,15 +159,19 @@ static void on_accept(h2o_socket_t *listener, const char *error)
             }
             return;
         }
-        h2o_accept(&server->accept, socket);
+        connection_accept(server->connections, socket);
     }
+}
+
+void server_accept_again(struct server *server)
+{
+    if (server->listener != NULL)
+        h2o_socket_read_start(server->listener, on_accept);
 }
 
 static void on_accept_again(struct deadline *deadline)
 {
-    struct server *server = H2O_STRUCT_FROM_MEMBER(struct server, accept_again, deadline);
-    if (server->listener != NULL)
-        h2o_socket_read_start(server->listener, on_accept);
+    server_accept_again(H2O_STRUCT_FROM_MEMBER(struct server, accept_again, deadline));
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -260,6 +225,9 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     add_filter(server, all);
     add_filter(server, &host->fallback_path);
     h2o_context_init(&server->context, loop->h2o, &server->h2o_config);
+    /* Bodies are bounded by what is held for them, so none needs a file in /tmp. */
+    h2o_socket_buffer_mmap_settings.threshold = SIZE_MAX;
+    server->connections = connections_create(server);
     server->accept.ctx = &server->context;
     server->accept.hosts = server->h2o_config.hosts;
 }
@@ -286,6 +254,7 @@ void server_drain(struct server *server)
 
 void server_fini(struct server *server)
 {
+    connections_destroy(server->connections);
     router_destroy(server->router);
     failures_destroy(server->failures);
     buf_fini(&server->scratch);

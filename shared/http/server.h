@@ -13,6 +13,7 @@
 #include "shared/op/loop.h"
 #include "shared/redis/turn.h"
 
+struct connections;
 struct request;
 struct route;
 struct router;
@@ -31,6 +32,8 @@ struct server_config {
     uint64_t header_max_bytes;   /* request line and headers */
     uint64_t idle_ms;            /* to send a request, and between requests */
     uint64_t websocket_ping_ms;  /* between two signs of life of a WebSocket; 0: 30 s */
+    size_t body_memory_bytes;    /* of each thread, for bodies over 16 KiB; 0: no bound */
+    size_t connections_max;      /* of each thread; 0: no bound */
 };
 
 struct server {
@@ -54,6 +57,7 @@ struct server {
     h2o_accept_ctx_t accept;
     h2o_socket_t *listener;
     struct deadline accept_again;
+    struct connections *connections;
     unsigned linger_n; /* closed connections whose unread bytes are still taken */
     size_t open_n;     /* requests and WebSockets between start and gone */
     struct websocket *websockets;
@@ -68,6 +72,8 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
                  const char *node_id);
 /* Starts accepting; takes over `fd`. */
 void server_start(struct server *server, int fd);
+/* There is room for connections again (connection.h). */
+void server_accept_again(struct server *server);
 /* Stops accepting. Requests under way are answered; connections close with their answers. */
 void server_drain(struct server *server);
 /* After the loop has ended: nobody is answered any more. */

@@ -16,6 +16,7 @@
  * until the peer has closed its own, or CLOSE_WAIT_MS. */
 #include "shared/http/websocket.h"
 
+#include "shared/http/connection.h"
 #include "shared/http/respond.h"
 #include "shared/http/rights.h"
 #include "shared/http/websocket_handshake.h"
@@ -339,6 +340,7 @@ static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
     ws->socket = socket;
     socket->data = ws;
     h2o_buffer_consume(&socket->input, request_n);
+    connection_give_away(socket);
     ws->state = OPEN;
     if (ws->code != 0)
         begin_closing(ws);

@@ -34,6 +34,9 @@
     X(OPENID_KEYS,    "parley_openid_keys",            "gauge",   "Keys of the OpenID provider at hand, in all threads") \
     X(OPENID_FETCHED_MS, "parley_openid_keys_age_seconds", "age", "Since the oldest of these were fetched") \
     X(REDIS_LOST,     "parley_redis_lost_total",       "counter", "Lost connections to Redis")    \
+    X(CONNECTIONS,    "parley_connections_open",       "gauge",   "Open connections of clients")  \
+    X(IDLE_CLOSED,    "parley_connections_idle_closed_total", "counter", "Idle connections closed to make room for others") \
+    X(BODY_BYTES,     "parley_body_bytes",             "gauge",   "Memory of request bodies over 16 KiB") \
     X(POLLS_PARKED,   "parley_polls_parked",           "gauge",   "Engines' polls waiting for work") \
     X(CHECKS_PARKED,  "parley_checks_parked",          "gauge",   "Requests waiting for an answer") \
     X(WEBSOCKETS,     "parley_websockets_open",        "gauge",   "Open WebSockets")             \

@@ -127,6 +127,7 @@ export class Cluster {
       redis: this.redis,
       accounts: this.accountsFile,
       threads: this.options.threads,
+      limits: this.options.limits,
       args: [...this.options.args, ...args],
       env: { ...this.options.env, ...env },
       ...rest,

@@ -149,10 +149,10 @@ export function waitForOutput(running, condition, ms, what) {
 //   await node.stop()            SIGTERM; anything but exit 0 within its drain time rejects
 //   await node.kill('SIGKILL')   ends it the hard way; its log is still looked at
 //   node.check()                 throws if a sanitizer spoke
-export async function startNode({ redis, accounts, args = [], env = {}, listen = '127.0.0.1:0', threads = 1 }) {
+export async function startNode({ redis, accounts, args = [], env = {}, listen = '127.0.0.1:0', threads = 1, limits }) {
   const running = startProcess(
     ['serve', '--target=all', '--listen', listen, '--redis', redis.url, '--accounts', accounts, '--threads', threads, ...args],
-    { env },
+    { env, limits },
   );
   const line = await waitForOutput(
     running,

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * admit.c - see admit.h. */
+#include "shared/http/admit.h"
+
+#include "shared/http/router.h"
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Without proof: what everybody may send to that route. */
+static size_t unproven_most(const struct route *route, size_t max)
+{
+    bool is_for_all = route->roles == ROLES_NONE || route->takes_signed_body;
+    return smaller(max, is_for_all ? ADMIT_PUBLIC_BYTES : ADMIT_UNASKED_BYTES);
+}
+
+struct admission admit(struct server *server, const struct admit_ask *ask)
+{
+    struct admission verdict = {.is_refused = true};
+    struct str path, query;
+    const char *allow;
+    request_split_target(ask->target, &path, &query);
+    const struct route *route = router_find(server->router, ask->method, path, &allow);
+    if (route == NULL)
+        return verdict;
+    size_t max = server_body_max(server, route);
+    enum proof proof = PROOF_NONE;
+    if (route->roles != ROLES_NONE)
+        proof = proof_of_head(server, route, query, ask->authorization);
+    if (proof == PROOF_WRONG)
+        return verdict;
+    verdict.is_proven = proof == PROOF_GOOD;
+    verdict.most = verdict.is_proven ? max : unproven_most(route, max);
+    bool is_known = ask->length != UINT64_MAX;
+    if (is_known && (ask->length > max || (ask->length > verdict.most && route->roles == 0)))
+        verdict.error = server_too_large(route);
+    verdict.is_refused = is_known && ask->length > verdict.most;
+    return verdict;
+}

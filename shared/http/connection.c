@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT
+ * connection.c - see connection.h.
+ *
+ * libh2o skips its own read of a socket that is marked "do not read" and only calls its callback,
+ * so the mark stays on and that callback is replaced by on_readable, which reads and then calls
+ * libh2o's. libh2o sets its own again whenever it begins to read: that is found right after each
+ * call into it (adopt), and for the next request of a connection in the same turn of the loop
+ * (look). Between request and answer the socket is leave.c's.
+ *
+ * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
+ * connection_head.c's, streams of HTTP/2 streams.c's. */
+#include "shared/http/connection_internal.h"
+
+#include "shared/http/admit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    READ_BYTES = 16 << 10,
+    READ_STREAMS_BYTES = 8 << 10,
+    READ_PROVEN_BYTES = 256 << 10,
+    READ_LEAST_BYTES = 4 << 10,
+    EVICT_TRIES = 4,
+    STREAMS_AT_ONCE = 256, /* of HTTP/2, in STREAMS_MS */
+    STREAMS_MS = 1
+};
+
+static void on_readable(h2o_socket_t *socket, const char *error);
+
+/* --- idle ------------------------------------------------------------------------------------- */
+
+void connection_set_idle(struct connection *c, bool is_idle)
+{
+    if (!is_idle) {
+        address_take_idle(c->address, &c->idle, c->is_proven);
+        return;
+    }
+    address_put_idle(c->address, &c->idle, c->is_proven);
+    if (c->all->is_full) {
+        c->all->is_full = false;
+        server_accept_again(c->all->server);
+    }
+}
+
+bool connections_make_room(struct connections *all)
+{
+    const struct server *server = all->server;
+    size_t most = server->config->connections_max;
+    for (unsigned tries = 0; tries <= EVICT_TRIES; tries++) {
+        if (most == 0 || all->connection_n + server->linger_n < most)
+            return true;
+        struct idle_link *oldest = addresses_oldest_idle(all->addresses);
+        if (oldest == NULL || tries == EVICT_TRIES)
+            break;
+        struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
+        connection_set_idle(c, false);
+        metrics_add(server->metrics, METRIC_IDLE_CLOSED, 1);
+        if (c->socket->_cb.read == on_readable && connection_pass(c, h2o_socket_error_closed))
+            continue; /* HTTP/2, which writes first: it ends by itself */
+    }
+    all->is_full = true;
+    return false;
+}
+
+/* --- between libh2o and us -------------------------------------------------------------------- */
+
+static void stop_looking(struct connection *c)
+{
+    if (c->look_link == NULL)
+        return;
+    *c->look_link = c->next_look;
+    if (c->next_look != NULL)
+        c->next_look->look_link = c->look_link;
+    c->look_link = NULL;
+}
+
+static void look_soon(struct connections *all)
+{
+    if (!h2o_timeout_is_linked(&all->look_soon))
+        h2o_timeout_link(all->server->loop->h2o, &all->server->context.zero_timeout,
+                         &all->look_soon);
+}
+
+void connection_look_again(struct connection *c)
+{
+    struct connections *all = c->all;
+    if (c->look_link != NULL)
+        return;
+    c->next_look = all->looks;
+    c->look_link = &all->looks;
+    if (c->next_look != NULL)
+        c->next_look->look_link = &c->next_look;
+    all->looks = c;
+    look_soon(all);
+}
+
+static void adopt(struct connection *c)
+{
+    h2o_socket_cb now = c->socket->_cb.read;
+    if (now == NULL || now == on_readable || c->request != NULL || c->state == CONNECTION_GIVEN)
+        return;
+    c->on_read = now;
+    c->socket->_cb.read = on_readable;
+}
+
+bool connection_pass(struct connection *c, const char *error)
+{
+    struct connections *all = c->all;
+    all->current = c;
+    c->on_read(c->socket, error);
+    if (all->current != c)
+        return false;
+    all->current = NULL;
+    adopt(c);
+    return true;
+}
+
+struct refusal connections_take_refusal(struct connections *all)
+{
+    struct refusal refusal = all->refusal;
+    all->refusal = (struct refusal){.is_set = false};
+    return refusal;
+}
+
+void connection_pass_refused(struct connection *c, struct refusal refusal)
+{
+    struct connections *all = c->all;
+    all->refusal = refusal;
+    if (connection_pass(c, NULL))
+        (void)connections_take_refusal(all);
+    all->refusal.is_set = false;
+}
+
+void connection_put_aside(struct connection *c, size_t end)
+{
+    h2o_buffer_t *input = c->socket->input;
+    if (end >= input->size)
+        return;
+    c->rest_n = input->size - end;
+    c->rest = malloc(c->rest_n);
+    if (c->rest == NULL)
+        abort();
+    memcpy(c->rest, input->bytes + end, c->rest_n);
+    input->size = end;
+}
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+/* A body in chunks, whose length shows as it comes. Past its end libh2o is made to answer 413 by
+ * itself, which the filter in server.c words; its limit is this thread's own. */
+static void take_chunks(struct connection *c)
+{
+    struct connections *all = c->all;
+    size_t size = c->socket->input->size;
+    bool is_busy = size - c->head_n > ADMIT_UNASKED_BYTES &&
+                   !connection_charge(c, size - c->head_n, c->is_body_proven);
+    if (!is_busy && size - c->socket->bytes_read <= c->most_n) {
+        (void)!connection_pass(c, NULL);
+        return;
+    }
+    size_t *limit = &all->server->h2o_config.max_request_entity_size, usual = *limit;
+    *limit = 0;
+    connection_pass_refused(c, connection_refusal(is_busy ? ERR_BUSY : ERR_OK, NULL));
+    *limit = usual;
+}
+
+static size_t most_at_once(const struct connection *c)
+{
+    size_t most = c->is_body_proven ? READ_PROVEN_BYTES : READ_BYTES;
+    size_t size = c->socket->input->size;
+    switch (c->state) {
+    case CONNECTION_BODY: return c->most_n - size < most ? c->most_n - size : most;
+    case CONNECTION_CHUNKS: return most;
+    case CONNECTION_HTTP2: return c->is_body_proven ? READ_PROVEN_BYTES : READ_STREAMS_BYTES;
+    default: return READ_BYTES;
+    }
+}
+
+static bool read_some(struct connection *c, const char **error)
+{
+    h2o_socket_t *socket = c->socket;
+    size_t most = most_at_once(c);
+    h2o_iovec_t room =
+        h2o_buffer_reserve(&socket->input, most < READ_LEAST_BYTES ? most : READ_LEAST_BYTES);
+    if (room.base == NULL) {
+        *error = h2o_socket_error_out_of_memory;
+        return true;
+    }
+    ssize_t n = recv(h2o_socket_get_fd(socket), room.base, most < room.len ? most : room.len, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    socket->bytes_read = n > 0 ? (size_t)n : 0;
+    socket->input->size += socket->bytes_read;
+    if (n <= 0)
+        *error = n == 0 ? h2o_socket_error_closed : h2o_socket_error_io;
+    return true;
+}
+
+static void advance(struct connection *c)
+{
+    switch (c->state) {
+    case CONNECTION_HEAD: connection_take_head(c); break;
+    case CONNECTION_BODY:
+        if (c->socket->input->size >= c->most_n)
+            (void)!connection_pass(c, NULL);
+        break;
+    case CONNECTION_CHUNKS: take_chunks(c); break;
+    case CONNECTION_HTTP2:
+        if (connection_pass(c, NULL))
+            streams_judge(c);
+        break;
+    case CONNECTION_GIVEN:
+    case CONNECTION_NR: abort();
+    }
+}
+
+/* The memory of a stream is freed once its answer is written, at the end of the turn. */
+static bool is_too_early(const struct connection *c)
+{
+    return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct connection *c = socket->on_close.data;
+    if (c->look_link != NULL || is_too_early(c))
+        return;
+    if (error == NULL && !read_some(c, &error))
+        return;
+    if (error != NULL)
+        (void)!connection_pass(c, error);
+    else
+        advance(c);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void take_rest_back(struct connection *c)
+{
+    h2o_buffer_t **input = &c->socket->input;
+    if (c->rest == NULL)
+        return;
+    h2o_iovec_t room = h2o_buffer_reserve(input, c->rest_n);
+    memcpy(room.base, c->rest, c->rest_n);
+    (*input)->size += c->rest_n;
+    c->socket->bytes_read = c->rest_n;
+    free(c->rest);
+    c->rest = NULL;
+    c->rest_n = 0;
+}
+
+void connection_begin(struct request *r)
+{
+    h2o_conn_t *conn = r->h2o->conn;
+    struct connection *c = connection_of(conn->callbacks->get_socket(conn));
+    r->connection = c;
+    if (c == NULL)
+        return;
+    connection_set_idle(c, false);
+    c->busy_n++;
+    if (c->state != CONNECTION_HTTP2) {
+        (void)!connection_charge(c, 0, c->is_body_proven);
+        c->request = r;
+        const h2o_iovec_t *body = &r->h2o->entity;
+        connection_put_aside(c, body->base == NULL
+                                    ? c->head_n
+                                    : (size_t)(body->base - c->socket->input->bytes) + body->len);
+    } else if (c->all->begun_n++ == 0) {
+        loop_set_deadline(c->all->server->loop, &c->all->look_later, STREAMS_MS);
+    }
+    connection_hold(r, r->h2o->entity.len);
+}
+
+void connection_answered(struct request *r)
+{
+    struct connection *c = r->connection;
+    if (c == NULL || !r->pauses)
+        return;
+    r->pauses = false;
+    c->is_paused = false;
+    if (!h2o_socket_is_reading(c->socket))
+        h2o_socket_read_start(c->socket, on_readable);
+}
+
+void connection_end(struct request *r)
+{
+    struct connection *c = r->connection;
+    if (c == NULL)
+        return;
+    connection_answered(r);
+    connection_hold(r, 0);
+    if (c->state != CONNECTION_HTTP2) {
+        c->request = NULL;
+        c->state = CONNECTION_HEAD;
+        c->head_n = c->scan_n = 0;
+        c->is_body_proven = false;
+        connection_look_again(c);
+    }
+    if (--c->busy_n > 0)
+        return;
+    c->is_proven = r->account != NULL;
+    connection_set_idle(c, true);
+}
+
+/* libh2o has let go of requests in this turn, and reads their connections again; or a connection of
+ * HTTP/2 has just begun. */
+static void look(struct connections *all)
+{
+    struct connection *c;
+    while ((c = all->looks) != NULL && !is_too_early(c)) {
+        stop_looking(c);
+        adopt(c);
+        if (c->rest != NULL && c->socket->_cb.read == on_readable) {
+            take_rest_back(c);
+            advance(c);
+        }
+    }
+}
+
+static void on_look(h2o_timeout_entry_t *entry)
+{
+    look(H2O_STRUCT_FROM_MEMBER(struct connections, look_soon, entry));
+}
+
+static void on_look_later(struct deadline *deadline)
+{
+    struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, look_later, deadline);
+    all->begun_n = 0;
+    look(all);
+}
+
+struct request *connection_request(const struct connection *c)
+{
+    return c->request;
+}
+
+void connection_give_away(h2o_socket_t *socket)
+{
+    struct connection *c = connection_of(socket);
+    if (c == NULL)
+        return;
+    stop_looking(c);
+    connection_set_idle(c, false);
+    c->state = CONNECTION_GIVEN;
+    h2o_socket_dont_read(socket, 0);
+    take_rest_back(c);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void on_gone(void *data)
+{
+    struct connection *c = data;
+    struct connections *all = c->all;
+    if (all->current == c)
+        all->current = NULL;
+    stop_looking(c);
+    loop_cancel_deadline(all->server->loop, &c->many_streams);
+    (void)!connection_charge(c, 0, c->is_body_proven);
+    all->stream_bytes -= c->stream_bytes;
+    address_take_idle(c->address, &c->idle, c->is_proven);
+    addresses_leave(all->addresses, c->address);
+    all->connection_n--;
+    metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
+    free(c->rest);
+    free(c);
+    if (all->is_full) {
+        all->is_full = false;
+        server_accept_again(all->server);
+    }
+}
+
+struct connection *connection_of(h2o_socket_t *socket)
+{
+    return socket == NULL || socket->on_close.cb != on_gone ? NULL : socket->on_close.data;
+}
+
+void connection_accept(struct connections *all, h2o_socket_t *socket)
+{
+    struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
+    struct connection *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        abort();
+    h2o_socket_getpeername(socket, (struct sockaddr *)&storage);
+    c->all = all;
+    c->socket = socket;
+    streams_init(c);
+    c->address = addresses_enter(all->addresses, (struct sockaddr *)&storage);
+    all->connection_n++;
+    metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
+    socket->on_close.cb = on_gone;
+    socket->on_close.data = c;
+    h2o_accept(&all->server->accept, socket);
+    h2o_socket_dont_read(socket, 1);
+    adopt(c);
+    connection_set_idle(c, true);
+}
+
+struct connections *connections_create(struct server *server)
+{
+    struct connections *all = calloc(1, sizeof *all);
+    if (all == NULL)
+        abort();
+    all->server = server;
+    all->addresses = addresses_create();
+    all->look_soon.cb = on_look;
+    all->look_later.on_expire = on_look_later;
+    return all;
+}
+
+void connections_destroy(struct connections *all)
+{
+    if (all == NULL)
+        return;
+    loop_cancel_deadline(all->server->loop, &all->look_later);
+    addresses_destroy(all->addresses);
+    free(all);
+}

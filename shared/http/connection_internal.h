@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * connection_internal: what connection.c and streams.c share of a connection. Private to
+ * shared/http; on the loop's thread.
+ */
+#ifndef PARLEY_HTTP_CONNECTION_INTERNAL_H
+#define PARLEY_HTTP_CONNECTION_INTERNAL_H
+
+#include "shared/http/addresses.h"
+#include "shared/http/connection.h"
+
+enum connection_state {
+    CONNECTION_HEAD,   /* HTTP/1: a head, or the preface of HTTP/2, is awaited or unfinished */
+    CONNECTION_BODY,   /* HTTP/1: a body of known length is read */
+    CONNECTION_CHUNKS, /* HTTP/1: a body in chunks is read */
+    CONNECTION_HTTP2,
+    CONNECTION_GIVEN, /* somebody else's, as a WebSocket's */
+    CONNECTION_NR
+};
+
+struct connection {
+    struct idle_link idle;
+    struct connections *all;
+    h2o_socket_t *socket;
+    h2o_socket_cb on_read; /* libh2o's */
+    struct address *address;
+    struct connection *next_look, **look_link; /* look_link == NULL: not on that list */
+    struct request *request;                   /* HTTP/1: under way */
+    unsigned busy_n;                           /* requests under way */
+    unsigned scan_n;                           /* of the unfinished head */
+    enum connection_state state;
+    bool is_proven;               /* its last request was */
+    bool is_body_proven;          /* the body that is read now is */
+    bool is_suspect;              /* HTTP/2: it has kept many unproven streams open */
+    bool is_paused;               /* HTTP/2: not read until a refused request has its answer */
+    size_t head_n;                /* HTTP/1, of the request under way */
+    size_t most_n;                /* input bytes up to which its body is taken; of BODY: its end */
+    size_t charged;               /* bytes that are held for bodies still on their way */
+    struct deadline many_streams; /* HTTP/2: how long they may stay */
+    size_t stream_bytes;          /* HTTP/2: what its unproven streams cost */
+    char *rest;                   /* what came after the request under way */
+    size_t rest_n;
+};
+
+struct connections {
+    struct server *server;
+    struct addresses *addresses;
+    struct connection *looks; /* HTTP/1, whose request has ended: libh2o may read again */
+    h2o_timeout_entry_t look_soon;
+    struct deadline look_later; /* those of HTTP/2 that had to wait */
+    struct connection *current; /* libh2o is at work on it; NULL once it is gone */
+    struct refusal refusal;
+    size_t connection_n;
+    size_t held_bytes, unproven_bytes; /* of bodies */
+    size_t stream_bytes;               /* of all connections */
+    unsigned begun_n;                  /* requests of HTTP/2 in this millisecond */
+    bool is_full;                      /* accepting waits for room */
+};
+
+/* Gives libh2o what was read, or the error. False: the connection is gone. */
+bool connection_pass(struct connection *c, const char *error) must_check;
+
+/* The same while a request starts that is refused: it is answered in there. */
+void connection_pass_refused(struct connection *c, struct refusal refusal);
+struct refusal connection_refusal(enum err error, const char *detail);
+/* Reads the head at the start of the input, if it is whole. */
+void connection_take_head(struct connection *c);
+/* Cuts the input at `end`; what follows is taken back when libh2o reads on, or (look_again) soon.
+ */
+void connection_put_aside(struct connection *c, size_t end);
+void connection_look_again(struct connection *c);
+/* An idle connection may be closed to make room. */
+void connection_set_idle(struct connection *c, bool is_idle);
+
+/* Makes `bytes` what is held for `c`, and returns false when that would be too much for the node or
+ * the address. Less always succeeds. */
+bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_check;
+/* The same for a request's body, until its end. */
+void connection_hold(struct request *r, size_t bytes);
+
+/* For connection.c: sets up `many_streams`. */
+void streams_init(struct connection *c);
+/* HTTP/2, after libh2o has seen what was read: judges the bodies that are on their way. */
+void streams_judge(struct connection *c);
+
+#endif

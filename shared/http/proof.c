@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * proof.c - see proof.h. */
+#include "shared/http/proof.h"
+
+#include "shared/auth/signed.h"
+#include "shared/base/clock.h"
+#include "shared/http/oidc.h"
+
+#include <stdlib.h>
+
+enum { VALUE_MAX = 1 << 10 };
+
+static struct str raw_param(struct str query, struct str name)
+{
+    while (query.at != NULL) {
+        struct str value = str_cut(&query, '&');
+        if (str_eq(str_cut(&value, '='), name))
+            return value.at == NULL ? STR("") : value;
+    }
+    return (struct str){NULL, 0};
+}
+
+/* Into `b`, which must outlive the result. `at == NULL` when it is not there or not decodable. */
+static struct str param(struct buf *b, struct str query, struct str name, bool plus_is_space)
+{
+    struct str raw = raw_param(query, name);
+    buf_clear(b);
+    if (raw.at == NULL || raw.n > VALUE_MAX || !buf_put_url_decoded(b, raw, plus_is_space))
+        return (struct str){NULL, 0};
+    return b->n == 0 ? STR("") : buf_str(b);
+}
+
+static bool may_use(const struct route *route, enum role role)
+{
+    return (route->roles & 1u << role) != 0;
+}
+
+static const struct account *find_account(struct server *server, struct str name)
+{
+    return accounts_find(account_book_current(server->config->accounts), name);
+}
+
+static bool is_good_token(struct server *server, const struct route *route, struct str token)
+{
+    const struct account *account;
+    struct jwt_claims provided;
+    uint64_t expires_s;
+    if (token_is_ours(token) || server->oidc == NULL) {
+        const struct accounts *accounts = account_book_current(server->config->accounts);
+        return server->has_token_key &&
+               token_verify(&server->token_key, accounts, token, clock_wall_s(), &account,
+                            &expires_s) == ERR_OK &&
+               may_use(route, account->role);
+    }
+    if (oidc_verify(server->oidc, token, &provided) != JWT_GOOD)
+        return false;
+    bool is_good = find_account(server, provided.sub) == NULL && may_use(route, ROLE_USER);
+    jwt_claims_fini(&provided);
+    return is_good;
+}
+
+static bool is_good_signature(struct server *server, const struct route *route, struct str query)
+{
+    struct buf user_buf, nonce_buf, hash_buf;
+    buf_init(&user_buf, VALUE_MAX);
+    buf_init(&nonce_buf, VALUE_MAX);
+    buf_init(&hash_buf, VALUE_MAX);
+    struct str user = param(&user_buf, query, STR("User"), true);
+    struct str hash = param(&hash_buf, query, STR("Hash"), true);
+    const struct account *account = user.at == NULL ? NULL : find_account(server, user);
+    bool is_good = false;
+    for (int plus_is_space = 0; plus_is_space < 2 && account != NULL && !is_good; plus_is_space++) {
+        struct str nonce = param(&nonce_buf, query, STR("Nonce"), plus_is_space);
+        is_good =
+            signed_verify(account, user, nonce, hash, server->config->is_sha1_allowed) == ERR_OK;
+    }
+    is_good = is_good && may_use(route, account->role);
+    buf_fini(&user_buf);
+    buf_fini(&nonce_buf);
+    buf_fini(&hash_buf);
+    return is_good;
+}
+
+enum proof proof_of_head(struct server *server, const struct route *route, struct str query,
+                         struct str authorization)
+{
+    bool is_good;
+    if (authorization.n >= 7 && str_eq_nocase((struct str){authorization.at, 7}, STR("Bearer ")))
+        is_good = is_good_token(server, route,
+                                str_trim((struct str){authorization.at + 7, authorization.n - 7}));
+    else if (raw_param(query, STR("User")).at != NULL)
+        is_good = is_good_signature(server, route, query);
+    else
+        return PROOF_NONE;
+    return is_good ? PROOF_GOOD : PROOF_WRONG;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ * streams.c - the bodies of one connection of HTTP/2 (connection_internal.h).
+ *
+ * libh2o 2.2 gives each of a connection's 100 streams a window of 16 MiB and keeps what comes. So
+ * after each read those that are on their way are judged: a large one by its head, once; all that
+ * nobody proved together by what they hold. A refused stream is taken through the states of one
+ * whose body is complete, as libh2o itself does with a head that it refuses, so that it gets an
+ * answer. libh2o resets a stream that sends on after its answer began, and drops what of the answer
+ * is not written yet: the connection is read again only once the answer was given. */
+#include "shared/http/admit.h"
+#include "shared/http/connection_internal.h"
+#include "shared/http/router.h"
+
+#include <h2o/http2.h>
+#include <h2o/http2_internal.h>
+
+#if H2O_LIBRARY_VERSION_MAJOR != 0 || H2O_LIBRARY_VERSION_MINOR != 13
+#error "The layout of connections and streams is that of libh2o 2.2 (library version 0.13)."
+#endif
+
+/* What one connection may hold of unproven bodies and frames. One legal body fits. */
+enum { UNPROVEN_BYTES = ADMIT_PUBLIC_BYTES + (4 << 10) };
+
+/* What libh2o allocates for a stream, and for the first byte of a body. Many streams at a time are
+ * usual, all heads first and then their bodies, so a connection may keep them for a moment, as long
+ * as all connections of the thread together have less than MANY_BYTES. */
+enum {
+    STREAM_BYTES = 5 << 10,
+    BODY_BYTES = 8 << 10,
+    MANY_STREAMS_MS = 250,
+    MANY_BYTES = 4 << 20,
+    TIGHT_BYTES = 24 << 10
+};
+
+/* libh2o uses this bit with HTTP/1 only; here it says that the stream's sender is proven. */
+static bool is_proven(const h2o_http2_stream_t *stream)
+{
+    return stream->req.http1_is_persistent != 0;
+}
+
+static size_t body_n(const h2o_http2_stream_t *stream)
+{
+    return stream->_req_body == NULL ? 0 : stream->_req_body->size;
+}
+
+static bool is_length_known(const h2o_http2_stream_t *stream)
+{
+    return stream->_expected_content_length != SIZE_MAX;
+}
+
+static struct admission ask(struct connection *c, const h2o_http2_stream_t *stream)
+{
+    const h2o_req_t *h2o = &stream->req;
+    struct admit_ask ask = {
+        .method = {h2o->input.method.base, h2o->input.method.len},
+        .target = {h2o->input.path.base, h2o->input.path.len},
+        .length = is_length_known(stream) ? stream->_expected_content_length : UINT64_MAX,
+    };
+    ssize_t at = h2o_find_header(&h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
+    if (at != -1)
+        ask.authorization =
+            (struct str){h2o->headers.entries[at].value.base, h2o->headers.entries[at].value.len};
+    return admit(c->all->server, &ask);
+}
+
+static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err error)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    h2o_http2_stream_set_state(conn, stream, H2O_HTTP2_STREAM_STATE_REQ_PENDING);
+    h2o_http2_stream_set_state(conn, stream, H2O_HTTP2_STREAM_STATE_SEND_HEADERS);
+    if (conn->pull_stream_ids.max_processed < stream->stream_id)
+        conn->pull_stream_ids.max_processed = stream->stream_id;
+    h2o_buffer_dispose(&stream->_req_body);
+    stream->req.entity = h2o_iovec_init(NULL, 0);
+    c->all->refusal = (struct refusal){.is_set = true, .error = error};
+    c->is_paused = true;
+    h2o_process_request(&stream->req);
+    c->all->refusal.is_set = false;
+    if (c->is_paused && h2o_socket_is_reading(c->socket))
+        h2o_socket_read_stop(c->socket);
+}
+
+/* The largest body of the stream's route. */
+static size_t route_most(struct connection *c, const h2o_http2_stream_t *stream)
+{
+    const h2o_req_t *h2o = &stream->req;
+    const char *allow;
+    struct str path, query;
+    request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, &query);
+    const struct route *route =
+        router_find(c->all->server->router,
+                    (struct str){h2o->input.method.base, h2o->input.method.len}, path, &allow);
+    return route == NULL ? 0 : server_body_max(c->all->server, route);
+}
+
+/* The next stream whose body is on its way, from bucket *at on; NULL at the end. */
+static h2o_http2_stream_t *next_receiving(h2o_http2_conn_t *conn, khiter_t *at)
+{
+    while (*at < kh_end(conn->streams)) {
+        khiter_t here = (*at)++;
+        if (!kh_exist(conn->streams, here))
+            continue;
+        h2o_http2_stream_t *stream = kh_val(conn->streams, here);
+        if (stream->state == H2O_HTTP2_STREAM_STATE_RECV_BODY && stream->_req_body != NULL)
+            return stream;
+    }
+    return NULL;
+}
+
+/* What is held, or will be, for the bodies of proven senders. */
+static size_t proven_bytes(h2o_http2_conn_t *conn)
+{
+    size_t sum = 0;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (is_proven(stream))
+            sum += is_length_known(stream) ? stream->_expected_content_length : body_n(stream);
+    return sum;
+}
+
+/* Is it large enough to be judged by itself, and what then? True: it was refused. */
+static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_forced)
+{
+    size_t n = body_n(stream);
+    bool is_large =
+        n > ADMIT_UNASKED_BYTES ||
+        (is_length_known(stream) && stream->_expected_content_length > ADMIT_UNASKED_BYTES);
+    if (is_proven(stream)) {
+        if (n <= ADMIT_UNASKED_BYTES || n <= route_most(c, stream))
+            return false;
+        refuse(c, stream, ERR_TOO_LARGE);
+        return true;
+    }
+    if (!is_large && !is_forced)
+        return false;
+    struct admission admission = ask(c, stream);
+    if (admission.is_refused) {
+        refuse(c, stream, admission.error);
+        return true;
+    }
+    if (!admission.is_proven) {
+        if (n <= admission.most && !is_forced) {
+            /* At once: what doubles leaves its halves behind. */
+            h2o_buffer_reserve(&stream->_req_body, admission.most - n);
+            return false;
+        }
+        bool is_too_large = n + c->socket->input->size > admission.most;
+        refuse(c, stream, is_too_large ? ERR_TOO_LARGE : ERR_BUSY);
+        return true;
+    }
+    stream->req.http1_is_persistent = 1;
+    if (connection_charge(c, proven_bytes(c->socket->data), true)) {
+        if (is_large && is_length_known(stream) && stream->_expected_content_length > n)
+            h2o_buffer_reserve(&stream->_req_body, stream->_expected_content_length - n);
+        return false;
+    }
+    refuse(c, stream, ERR_BUSY);
+    return true;
+}
+
+/* Judges them one after the other, up to the first that is refused: that changes the table. */
+static bool judge_next(struct connection *c, bool is_forced)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (judge_one(c, stream, is_forced))
+            return true;
+    return false;
+}
+
+/* Of the bodies themselves, and of the frame that is not whole yet. */
+static size_t unproven_bytes(const struct connection *c)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    size_t sum = c->socket->input->size;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (!is_proven(stream))
+            sum += body_n(stream);
+    return sum;
+}
+
+/* What libh2o allocates besides. */
+static size_t stream_bytes(const struct connection *c)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    size_t sum = 0;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (!is_proven(stream))
+            sum += STREAM_BYTES + (body_n(stream) > 0 ? BODY_BYTES : 0);
+    return sum;
+}
+
+/* Notes what its unproven streams cost, and returns the sum of all connections. */
+static size_t count_streams(struct connection *c)
+{
+    size_t now = stream_bytes(c);
+    c->all->stream_bytes += now - c->stream_bytes;
+    c->stream_bytes = now;
+    return c->all->stream_bytes;
+}
+
+void streams_judge(struct connection *c)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    if (conn->state != H2O_HTTP2_CONN_STATE_OPEN)
+        return;
+    /* libh2o keeps frames of one head up to 400 KiB, and cannot go on without all of them. */
+    if (conn->_headers_unparsed != NULL &&
+        conn->_headers_unparsed->size > c->all->server->config->header_max_bytes) {
+        (void)!connection_pass(c, h2o_socket_error_closed);
+        return;
+    }
+    if (conn->num_streams.pull.open > conn->num_streams.pull.half_closed) {
+        while (judge_next(c, false))
+            ;
+        bool is_tight = c->is_suspect || count_streams(c) > MANY_BYTES;
+        while (unproven_bytes(c) > UNPROVEN_BYTES && judge_next(c, true))
+            ;
+        while (is_tight && stream_bytes(c) > TIGHT_BYTES && judge_next(c, true))
+            ;
+        if (count_streams(c) > 0 && c->stream_bytes > TIGHT_BYTES &&
+            !deadline_is_set(&c->many_streams))
+            loop_set_deadline(c->all->server->loop, &c->many_streams, MANY_STREAMS_MS);
+    } else if (c->charged == 0 && c->stream_bytes == 0) {
+        return;
+    }
+    (void)count_streams(c);
+    (void)!connection_charge(c, proven_bytes(conn), true);
+}
+
+static void on_many_streams(struct deadline *deadline)
+{
+    struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, many_streams, deadline);
+    if (c->state != CONNECTION_HTTP2)
+        return;
+    c->is_suspect = stream_bytes(c) > TIGHT_BYTES;
+    streams_judge(c);
+}
+
+void streams_init(struct connection *c)
+{
+    c->many_streams.on_expire = on_many_streams;
+}
