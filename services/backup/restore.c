@@ -295,8 +295,8 @@ static bool look_for_sets(struct restore *x)
     return error != ERR_REDIS_LOST || tool_complain_redis(&x->tool);
 }
 
-/* The line `run_id:` of INFO: another one after each start of the server, and of another server. Empty
- * where INFO is forbidden. */
+/* The line `run_id:` of INFO: another one after each start of the server, and of another server.
+ * Empty where INFO is forbidden. */
 static bool read_run_id(struct restore *x, char ret_id[RUN_ID_BYTES])
 {
     struct sync_answer answer;
@@ -351,8 +351,9 @@ static bool end(struct restore *x)
     if (error != ERR_OK || answer.n != 1)
         return tool_complain_redis(&x->tool);
     if (strcmp(run_id, x->run_id) != 0 || !str_eq(answer.at[0], str_of(x->id)))
-        return tool_complain(&x->tool, "Redis was started again or emptied during the restore: what "
-                                       "it had taken before may be lost");
+        return tool_complain(&x->tool,
+                             "Redis was started again or emptied during the restore: what "
+                             "it had taken before may be lost");
     return ask_key(x, "UNLINK", "restoring", STR(""), &is_one);
 }
 
@@ -395,7 +396,8 @@ static int run(struct restore *x)
     if (is_good)
         sum_up(x);
     else if (x->has_begun)
-        fputs("parley: the restore is not complete: empty this Redis (FLUSHDB) and restore once more\n",
+        fputs("parley: the restore is not complete: empty this Redis (FLUSHDB) and restore once "
+              "more\n",
               stderr);
     if (!is_input)
         fclose(x->file);

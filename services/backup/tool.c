@@ -90,11 +90,11 @@ int tool_start(struct tool *tool, const char *command, const struct config_optio
     bool is_backup = strcmp(command, "backup") == 0; /* it reads: from a replica, too */
     if (!(is_backup ? redis_check_login : redis_check_start)(&tool->redis, prefix))
         return 1;
-    tool->sync = sync_create(&(struct sync_config){
-        .address = &tool->redis,
-        .prefix = prefix,
-        .name = is_backup ? "parley-backup" : "parley-restore",
-        .patience_ms = PATIENCE_MS});
+    tool->sync =
+        sync_create(&(struct sync_config){.address = &tool->redis,
+                                          .prefix = prefix,
+                                          .name = is_backup ? "parley-backup" : "parley-restore",
+                                          .patience_ms = PATIENCE_MS});
     to_stop = tool->sync;
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` allows is an error of write() */

@@ -22,9 +22,9 @@
  * written to standard error. */
 bool redis_read_flags(const struct config *config, struct redis_address *ret_address) must_check;
 
-/* Logs in and looks whether a restore into this Redis has begun and has not ended, which is all that
- * a command needs that only reads. False, with one line on standard error: the login is refused, or
- * there is such a restore. Else as redis_check_start. */
+/* Logs in and looks whether a restore into this Redis has begun and has not ended, which is all
+ * that a command needs that only reads. False, with one line on standard error: the login is
+ * refused, or there is such a restore. Else as redis_check_start. */
 bool redis_check_login(const struct redis_address *address, const char *prefix) must_check;
 
 /* The same, and calls the function library once, without any effect. False, with one line on
