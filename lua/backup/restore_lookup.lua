@@ -6,6 +6,7 @@
 verbs.restore_lookup = function(a)
     local fingerprint, due = args[a], tonumber(args[a + 1])
     local key = P .. 'lookup:' .. fingerprint
+    close_lookup(fingerprint) -- a key that SCAN showed twice was read twice: the second time counts
     for i = a + 2, a + args[a - 1] - 1, 2 do
         if args[i] == 'alias' then call('HSET', P .. 'lookup_alias', args[i + 1], fingerprint) end
         if args[i] ~= 'refs' then call('HSET', key, args[i], args[i + 1]) end

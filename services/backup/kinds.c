@@ -74,6 +74,7 @@ static const struct {
     {"watchers", KIND_PASSING},
     {"trash", KIND_PASSING}, /* of vectors that no document names: these are not restored */
     {"failures", KIND_PASSING},
+    {"restoring", KIND_PASSING},
 };
 
 enum kind kind_of(struct str name)

@@ -14,7 +14,8 @@
 -- state: a lease means nothing elsewhere. What other keys say of it comes as fields that begin with '@', read in
 -- the same step: '@open <seq>' (attempts used up), '@tie <user>' (score in topics:<user>), '@name <user>',
 -- '@failed <seq>' (score), '@lookup <seq> <fingerprint>' (when), '@asks' (score), '@asked'. A row, its state
--- and its answer are read together, so they fit; rows past the first step's last Seq are left out, so there is no gap.
+-- and its answer are read together, so they fit; rows past the first step's last Seq are left out with all that
+-- is said of them, so there is no gap.
 local P, call, what, name = KEYS[1], redis.call, ARGV[1], ARGV[2]
 local match, gmatch, sub = string.match, string.gmatch, string.sub
 local STEP_BYTES, STEP_FIELDS, STRING_MAX = 1048576, 1000, 65536
@@ -96,7 +97,10 @@ local function read_topic()
     local function attempts_of(seq)
         if not attempts then
             attempts = {}
-            for of, n in gmatch(got[3] or '', '(%d+) (%d+) [^;]+;') do attempts[of] = n end
+            for item in gmatch(got[3] or '', '[^;]+') do
+                local of, n = match(item, '^(%d+) (%d+) ')
+                if of then attempts[of] = n end
+            end
         end
         return attempts[seq] or '0'
     end
@@ -119,7 +123,9 @@ local function read_topic()
     end
     local function put_field(field, value)
         local kind, rest = match(field, '^(%a):(.*)$')
-        if kind == 'q' then
+        if kind == 'b' then
+            if tonumber(rest) <= tonumber(last) then put(field, value) end
+        elseif kind == 'q' then
             if tonumber(rest) <= tonumber(last) then put_row(rest, value) end
         elseif kind == 'u' then
             put(field, value)

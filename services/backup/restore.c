@@ -3,9 +3,11 @@
  *
  *   read the file to its end: is it whole? --> is Redis empty? --> restore_begin
  *     --> read it once more, a verb per record --> lookups that no topic needs are dropped
+ *     --> is it the same Redis still? --> the mark of restore_begin is taken away
  *
  * So nothing is written of a file that was cut off or damaged. The verbs are in lua/backup; each
- * may run twice, so a lost connection in between does no harm. */
+ * may run twice, so a lost connection in between does no harm; a Redis that was started again does:
+ * what it had taken before may be lost. */
 #include "services/commands.h"
 
 #include "services/backup/archive.h"
@@ -14,6 +16,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <openssl/rand.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -22,6 +25,7 @@ enum {
     KEY_MAX_BYTES = 4096,
     /* Above what the cluster gave, from the backup's end to its own: a day of 10,000 a second. */
     LEASE_GAP = 1000000000,
+    RUN_ID_BYTES = 64,
 };
 
 static const struct config_option restore_options[] = {
@@ -92,6 +96,7 @@ struct restore {
     uint64_t lease;
     bool has_sets, is_skipping, has_begun; /* is_skipping: blobs of a document that is there */
     uint64_t unknown_n, without_vectors_n;
+    char id[17], run_id[RUN_ID_BYTES];
 };
 
 /* --- one record ------------------------------------------------------------------------------- */
@@ -290,17 +295,72 @@ static bool look_for_sets(struct restore *x)
     return error != ERR_REDIS_LOST || tool_complain_redis(&x->tool);
 }
 
-static bool write_all(struct restore *x)
+/* The line `run_id:` of INFO: another one after each start of the server, and of another server.
+ * Empty where INFO is forbidden. */
+static bool read_run_id(struct restore *x, char ret_id[RUN_ID_BYTES])
+{
+    struct sync_answer answer;
+    struct str words[] = {STR("INFO"), STR("server")}, line, rest = STR("");
+    enum err error = sync_command(x->tool.sync, words, 2, 0, &answer);
+    if (error == ERR_REDIS_LOST)
+        return tool_complain_redis(&x->tool);
+    ret_id[0] = 0;
+    if (error == ERR_OK && answer.n == 1)
+        rest = answer.at[0];
+    while ((line = str_cut(&rest, '\n')).at != NULL) {
+        struct str value = str_trim(line), name = str_cut(&value, ':');
+        if (str_eq(name, STR("run_id")))
+            snprintf(ret_id, RUN_ID_BYTES, "%.*s", STR_ARG(value));
+    }
+    return true;
+}
+
+static bool begin(struct restore *x)
 {
     char lease[24];
-    struct str reply, first;
+    unsigned char random[8];
+    struct str reply;
     snprintf(lease, sizeof lease, "%" PRIu64, x->lease + LEASE_GAP);
-    first = str_of(lease);
-    if (!tool_each_key(&x->tool, "", visit_any, x) || !look_for_sets(x))
+    if (RAND_bytes(random, sizeof random) != 1)
+        abort();
+    str_hex(random, sizeof random, x->id);
+    struct str args[] = {str_of(lease), str_of(x->id)};
+    if (!read_run_id(x, x->run_id))
         return false;
     x->has_begun = true;
-    return call(x, "restore_begin", &first, 1, &reply) && read_file(x, true) &&
-           tool_each_key(&x->tool, "lookup:", visit_lookup, x);
+    if (!call(x, "restore_begin", args, 2, &reply))
+        return false;
+    x->has_begun = str_eq(reply, STR("ok"));
+    return x->has_begun ||
+           tool_complain(&x->tool, "another restore into this Redis has begun just now");
+}
+
+/* Is all there that was written? A Redis that was started again in between, or was replaced by its
+ * replica, may have lost what came before. */
+static bool end(struct restore *x)
+{
+    char run_id[RUN_ID_BYTES];
+    struct buf key;
+    struct sync_answer answer;
+    bool is_one;
+    if (!read_run_id(x, run_id))
+        return false;
+    struct str words[] = {STR("GET"), put_key(&key, x, "restoring", STR(""))};
+    enum err error = sync_command(x->tool.sync, words, 2, 0, &answer);
+    buf_fini(&key);
+    if (error != ERR_OK || answer.n != 1)
+        return tool_complain_redis(&x->tool);
+    if (strcmp(run_id, x->run_id) != 0 || !str_eq(answer.at[0], str_of(x->id)))
+        return tool_complain(&x->tool,
+                             "Redis was started again or emptied during the restore: what "
+                             "it had taken before may be lost");
+    return ask_key(x, "UNLINK", "restoring", STR(""), &is_one);
+}
+
+static bool write_all(struct restore *x)
+{
+    return tool_each_key(&x->tool, "", visit_any, x) && look_for_sets(x) && begin(x) &&
+           read_file(x, true) && tool_each_key(&x->tool, "lookup:", visit_lookup, x) && end(x);
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
@@ -336,7 +396,8 @@ static int run(struct restore *x)
     if (is_good)
         sum_up(x);
     else if (x->has_begun)
-        fputs("parley: the restore is not complete: empty this Redis before the next try\n",
+        fputs("parley: the restore is not complete: empty this Redis (FLUSHDB) and restore once "
+              "more\n",
               stderr);
     if (!is_input)
         fclose(x->file);

@@ -86,15 +86,18 @@ int tool_start(struct tool *tool, const char *command, const struct config_optio
         print_help();
     if (outcome != CONFIG_READY || !read_settings(tool))
         return outcome == CONFIG_HELP ? 0 : 2;
-    if (!redis_check_start(&tool->redis, config_text(&tool->config, "key-prefix")))
+    const char *prefix = config_text(&tool->config, "key-prefix");
+    bool is_backup = strcmp(command, "backup") == 0; /* it reads: from a replica, too */
+    if (!(is_backup ? redis_check_login : redis_check_start)(&tool->redis, prefix))
         return 1;
-    tool->sync = sync_create(&(struct sync_config){
-        .address = &tool->redis,
-        .prefix = config_text(&tool->config, "key-prefix"),
-        .name = strcmp(command, "backup") == 0 ? "parley-backup" : "parley-restore",
-        .patience_ms = PATIENCE_MS});
+    tool->sync =
+        sync_create(&(struct sync_config){.address = &tool->redis,
+                                          .prefix = prefix,
+                                          .name = is_backup ? "parley-backup" : "parley-restore",
+                                          .patience_ms = PATIENCE_MS});
     to_stop = tool->sync;
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` allows is an error of write() */
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     return -1;

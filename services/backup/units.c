@@ -45,10 +45,13 @@ bool units_put(struct units *units, const struct str *head, size_t head_n, size_
     for (size_t i = 0; i < rest_n; i++)
         parts[head_n + i] = units->answer.at[from + i];
     bool is_good = archive_put(units->archive, parts, head_n + rest_n);
+    if (!is_good) /* at once: what comes next may set errno */
+        tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno));
     free(parts);
     units->tool->bytes = units->archive->bytes;
-    tool_show_progress(units->tool, "reading");
-    return is_good || tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno));
+    if (is_good)
+        tool_show_progress(units->tool, "reading");
+    return is_good;
 }
 
 /* --- any key ---------------------------------------------------------------------------------- */

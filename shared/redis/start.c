@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REASON_BYTES = 256, CHANNEL_BYTES = 128 };
+enum { REASON_BYTES = 256, CHANNEL_BYTES = 128, KEY_BYTES = 128 };
 
 bool redis_read_flags(const struct config *config, struct redis_address *ret_address)
 {
@@ -45,7 +45,20 @@ static enum err try_all(struct sync *sync, const char *prefix)
     return error == ERR_OK ? sync_command(sync, subscribe, 2, 0, &answer) : error;
 }
 
-bool redis_check_start(const struct redis_address *address, const char *prefix)
+/* A restore that was cut short leaves its mark, too: who worked with half of the data would not see
+ * that the other half is missing. */
+static enum err look_for_restore(struct sync *sync, const char *prefix, bool *ret_is_there)
+{
+    char key[KEY_BYTES];
+    struct sync_answer answer;
+    snprintf(key, sizeof key, "%srestoring", prefix);
+    struct str exists[] = {STR("EXISTS"), str_of(key)};
+    enum err error = sync_command(sync, exists, 2, 0, &answer);
+    *ret_is_there = error == ERR_OK && answer.n == 1 && str_eq(answer.at[0], STR("1"));
+    return error;
+}
+
+static bool check(const struct redis_address *address, const char *prefix, bool is_reading)
 {
     struct sync *sync = sync_create(&(struct sync_config){.address = address,
                                                           .prefix = prefix,
@@ -54,12 +67,32 @@ bool redis_check_start(const struct redis_address *address, const char *prefix)
                                                           .is_quiet = true});
     signal(SIGPIPE, SIG_IGN);
     enum redis_trouble trouble = REDIS_FINE;
-    if (try_all(sync, prefix) != ERR_OK)
+    bool is_restoring = false;
+    enum err error = look_for_restore(sync, prefix, &is_restoring);
+    if (error == ERR_OK && !is_restoring && !is_reading)
+        error = try_all(sync, prefix);
+    if (error != ERR_OK)
         trouble = redis_trouble_of(sync_error(sync));
-    bool is_good = trouble < REDIS_WRONGPASS;
-    if (!is_good)
+    bool is_good = trouble < REDIS_WRONGPASS && !is_restoring;
+    if (is_restoring)
+        fprintf(stderr,
+                "parley: a restore into this Redis has begun and not ended (%srestoring is there): "
+                "wait until it has; if it was cut short, empty this Redis (FLUSHDB) and restore "
+                "once more\n",
+                prefix);
+    else if (!is_good)
         fprintf(stderr, "parley: %s Redis says: %s\n", redis_trouble_info(trouble)->text,
                 sync_error(sync));
     sync_destroy(sync);
     return is_good;
+}
+
+bool redis_check_login(const struct redis_address *address, const char *prefix)
+{
+    return check(address, prefix, true);
+}
+
+bool redis_check_start(const struct redis_address *address, const char *prefix)
+{
+    return check(address, prefix, false);
 }

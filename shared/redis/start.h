@@ -22,8 +22,13 @@
  * written to standard error. */
 bool redis_read_flags(const struct config *config, struct redis_address *ret_address) must_check;
 
-/* Logs in and calls the function library once, without any effect. False, with one line on standard
- * error: the login is refused, its rights do not suffice, or the server is too old. True in all
+/* Logs in and looks whether a restore into this Redis has begun and has not ended, which is all
+ * that a command needs that only reads. False, with one line on standard error: the login is
+ * refused, or there is such a restore. Else as redis_check_start. */
+bool redis_check_login(const struct redis_address *address, const char *prefix) must_check;
+
+/* The same, and calls the function library once, without any effect. False, with one line on
+ * standard error, also if its rights do not suffice, or the server is too old. True in all
  * other cases, also when Redis is away, hangs (up to 3 seconds) or refuses for a reason that
  * passes. `prefix`: what keys begin with. SIGPIPE is ignored from then on. */
 bool redis_check_start(const struct redis_address *address, const char *prefix) must_check;

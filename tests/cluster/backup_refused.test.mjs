@@ -3,11 +3,11 @@
 // `parley backup` and `parley restore` where they must refuse, end early, or meet another server; and how much memory
 // they take.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { BIN, eventually, makeFolder, runParley, startProcess, startRedis } from '../support/harness.mjs';
+import { accountsYaml, BIN, eventually, makeFolder, runParley, startProcess, startRedis } from '../support/harness.mjs';
 import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
 import { BOB, docId, Indexer, knowsVectorSets, packOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, tailOf } from '../support/lua.mjs';
@@ -123,6 +123,125 @@ describe('a backup or restore that must be refused', () => {
     await source.cmd('CONFIG', 'SET', 'min-replicas-to-write', 0);
     await fine(run('restore', target, join(folder.dir, 'full')));
     assertWhole(await snapshot(target));
+  });
+});
+
+// --- disks and moments ---------------------------------------------------------------------------
+
+describe('a disk, a permission or a moment that a backup or restore did not expect', () => {
+  let source;
+  let target;
+  let folder;
+  let file;
+  before(async () => {
+    folder = makeFolder();
+    file = join(folder.dir, 'good');
+    [source, target] = await Promise.all([startRedis(LATIN), startRedis({ ...LATIN, aof: true })]);
+    const shard = await openShard(source);
+    for (let i = 0; i < 300; i++) await add(shard, `t${i}`, 'x'.repeat(100_000));
+    await fine(run('backup', source, file));
+  });
+  after(async () => {
+    await Promise.all([source.stop(), target.stop()]);
+    folder.remove();
+  });
+  beforeEach(() => target.cmd('FLUSHALL'));
+  const mark = () => target.cmd('GET', `${PREFIX}restoring`);
+  // A restore that stands still in its middle. One that was quicker than this test is made once more.
+  async function startRestore() {
+    for (;;) {
+      const running = startProcess(['restore', '--redis', target.url, file]);
+      await eventually(async () => (await target.cmd('DBSIZE')) > 10, { what: 'the restore has begun' });
+      running.child.kill('SIGSTOP');
+      if (await mark()) return running;
+      running.child.kill('SIGCONT');
+      await running.exit(30_000);
+      await target.cmd('FLUSHALL');
+    }
+  }
+
+  it('a disk that is full leaves a file, or no word of it', async () => {
+    const names = readdirSync(folder.dir).sort();
+    const full = { limits: ['--fsize=3000000'], timeout: 60_000 };
+    await refused(runParley(['backup', '--redis', source.url, join(folder.dir, 'full')], full), /full: File too large/);
+    assert.deepEqual(readdirSync(folder.dir).sort(), names);
+    const { status, stderr } = spawnSync('sh', ['-c', '"$0" backup --redis "$1" - >/dev/full', BIN, source.url], { encoding: 'utf8' });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /^parley: -: No space left on device\n$|^parley: standard output: No space left on device\n$/);
+  });
+
+  it('a file or folder without permission is anything but one line, or Redis is written to', async () => {
+    const closed = join(folder.dir, 'closed');
+    mkdirSync(closed);
+    chmodSync(closed, 0o555);
+    chmodSync(folder.dir, 0o755);
+    const secret = join(closed, 'secret');
+    writeFileSync(secret, readFileSync(file), { mode: 0o000 });
+    // As somebody else if the tests are root's, who may do anything.
+    const other = process.getuid() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+    const call = (...args) => spawnSync([...other, BIN][0], [...other, BIN, ...args].slice(1), { encoding: 'utf8', env: { ...process.env, ASAN_OPTIONS: 'detect_leaks=0' } });
+    for (const args of [['backup', '--redis', source.url, join(closed, 'x')], ['restore', '--redis', target.url, secret]]) {
+      const { status, stderr } = call(...args);
+      assert.equal(status, 1, stderr);
+      assert.match(stderr, /^parley: \S+: Permission denied\n$/);
+    }
+    assert.deepEqual(await target.cmd('KEYS', '*'), []);
+  });
+
+  it('two restores at once both write', { timeout: 120_000 }, async () => {
+    const ends = await Promise.all([run('restore', target, file), run('restore', target, file), run('restore', target, file)]);
+    assert.deepEqual(ends.map(({ code }) => code).sort(), [0, 1, 1], ends.map(({ stderr }) => stderr).join(''));
+    for (const { code, stderr } of ends) if (code) assert.match(stderr, /^parley: (another restore|a restore into this Redis has begun|Redis holds data).*\n$/);
+    assertWhole(await snapshot(target));
+    assert.deepEqual(kept(await snapshot(target)), kept(await snapshot(source)));
+  });
+
+  it('a restore that was cut short is restored into, backed up or served as if it were whole', { timeout: 120_000 }, async () => {
+    const running = await startRestore();
+    running.child.kill('SIGTERM');
+    running.child.kill('SIGCONT');
+    const { code } = await running.exit(30_000);
+    assert.equal(code, 1, running.stderr);
+    assert.match(running.stderr, /interrupted\nparley: the restore is not complete: empty this Redis \(FLUSHDB\) and restore once more\n$/);
+    assert.ok(await mark());
+    const accounts = folder.file('accounts.yaml', accountsYaml());
+    const says = /begun and not ended \(parley:\{0\}:restoring is there\): wait until it has; if it was cut short, empty this Redis \(FLUSHDB\)/;
+    await refused(run('restore', target, file), says);
+    await refused(run('backup', target, join(folder.dir, 'half')), says);
+    await refused(runParley(['serve', '--listen', '127.0.0.1:0', '--accounts', accounts, '--redis', target.url]), says);
+    await target.cmd('FLUSHDB');
+    await fine(run('restore', target, file));
+    assert.equal(await mark(), null);
+  });
+
+  it('a Redis that is started again during a restore ends up with half of it, and nobody says so', { timeout: 120_000 }, async () => {
+    for (const isEmpty of [false, true]) {
+      await target.cmd('FLUSHALL');
+      const running = await startRestore();
+      await target.restart();
+      if (isEmpty) await target.cmd('FLUSHALL');
+      running.child.kill('SIGCONT');
+      const { code } = await running.exit(60_000);
+      assert.equal(code, 1, running.stderr);
+      assert.match(running.stderr, /Redis was started again or emptied during the restore: what it had taken before may be lost\nparley: the restore is not complete/);
+      await refused(run('restore', target, file), /begun and not ended|holds data already/);
+    }
+  });
+
+  it('a replica cannot be backed up', { timeout: 60_000 }, async () => {
+    const replica = await startRedis({ ...LATIN, args: ['--replicaof', `127.0.0.1 ${source.port}`] });
+    try {
+      await eventually(async () => (await replica.info('replication')).master_link_status === 'up', { ms: 30_000 });
+      await fine(run('backup', replica, join(folder.dir, 'replica')));
+      // As docs/operations.md has it.
+      await replica.cmd('ACL', 'SETUSER', 'reader', 'on', '>word', '~parley:{0}:*', '+@read', '+@connection', '+eval', '+info', '+time');
+      const url = `redis://reader:word@127.0.0.1:${replica.port}`;
+      await fine(run('backup', { url }, join(folder.dir, 'read')));
+    } finally {
+      await replica.stop();
+    }
+    await fine(run('restore', target, join(folder.dir, 'replica')));
+    assert.deepEqual(kept(await snapshot(target)), kept(await snapshot(source)));
   });
 });
 

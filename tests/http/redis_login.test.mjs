@@ -3,7 +3,7 @@
 // How a program gets into Redis, and what it says when it does not: passwords in files, users of its ACL, logins
 // that are refused, servers that are too old, and settings that may lose what was acknowledged.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import {
   accountsYaml, assertOk, assertProblem, eventually, makeFolder, newTopic, openRequest, runParley, sign, startNode, startRedis,
@@ -38,6 +38,8 @@ describe('logins to Redis', () => {
     serve: ['serve', '--listen', '127.0.0.1:0', '--accounts', accounts, '--threads', 1],
     ingest: ['ingest', '--collection', 'public', '--base-url', 'http://x', folder.file('page.md', '# A page')],
     reindex: ['reindex'],
+    backup: ['backup', `${folder.dir}/made`],
+    restore: ['restore', folder.file('backup', 'parley backup 1\n')],
   });
   const flagsOf = (url, file) => ['--redis', url, ...(file ? ['--redis-password-file', file] : [])];
 
@@ -70,13 +72,15 @@ describe('logins to Redis', () => {
     ['a user without the rights', () => `redis://reader:@${host()}`, () => alice, /--redis.*NOPERM/],
     ['a user without the channels', () => `redis://deaf:@${host()}`, () => alice, /--redis.*NOPERM/],
   ]) {
-    it(`${what} ends serve, ingest and reindex with 1 and one line that names the flag`, async () => {
+    it(`${what} ends every command with 1 and one line that names the flag`, async () => {
       for (const [name, command] of Object.entries(commands())) {
+        if (name === 'backup' && /^a user/.test(what)) continue; // it only reads, and listens to nothing
         const { code, stderr } = await runParley([...command, ...flagsOf(url(), file())]);
         assert.equal(code, 1, `${name}: ${stderr}`);
         assert.match(stderr, says, name);
         assert.equal(stderr.trim().split('\n').length, 1, stderr);
         assert.ok(!/s3cret|alices-own|nothing-like-it/.test(stderr), stderr);
+        assert.ok(!existsSync(`${folder.dir}/made`), name);
       }
     });
   }

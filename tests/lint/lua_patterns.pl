@@ -63,18 +63,19 @@ my @good = (
 for (@bad) { faults($_) or die "lua_patterns: its own test: passes $_\n" }
 for (@good) { die "lua_patterns: its own test: refuses $_\n" if faults($_) }
 
-my ($n, $bad) = (0, 0);
+my ($n, $reads, $bad) = (0, 0, 0);
 find({no_chdir => 1, wanted => sub {
     return unless /\.lua$/;
     my $path = $_;
     open(my $in, '<:raw', $path) or die "$path: $!\n";
     local $/;
     $n++;
+    $reads++ if $path eq 'services/backup/read.lua';
     for (faults(scalar <$in>)) {
         print STDERR "$path:$_->[0]: $_->[1]; a client's long text makes that quadratic\n";
         $bad++;
     }
-}}, 'lua');
-die "lua_patterns: found no file to look at\n" unless $n;
+}}, 'lua', 'services');
+die "lua_patterns: found no file to look at\n" unless $n and $reads;
 exit 1 if $bad;
 print "lua_patterns: looked at $n files, no finding\n";

@@ -3,7 +3,7 @@
 // keyspace: all keys of a Redis as values, what must be true of them whatever happened
 // (docs/redis-keys.md), and what a restore makes of them.
 import assert from 'node:assert/strict';
-import { libraryText, PREFIX, Shard } from './lua.mjs';
+import { libraryText, PREFIX, sharesOf, Shard } from './lua.mjs';
 
 // Verbs and keys of a Redis that somebody else started, with any bytes: open it with encoding latin1.
 export async function openShard(redis) {
@@ -49,7 +49,7 @@ function checkTopic(topic, hash, keys, sums) {
     if (state?.startsWith('F ')) sums.failed.push(`${topic} ${seq}`);
   }
   for (const field of Object.keys(hash)) {
-    const [, seq] = /^[qsa]:(\d+)$/.exec(field) ?? [];
+    const [, seq] = /^[qsab]:(\d+)$/.exec(field) ?? [];
     if (seq) assert.ok(Number(seq) <= Number(hash.seq), `${topic}: ${field} is past its last Seq`);
     if (field.startsWith('u:')) {
       const user = field.slice(2);
@@ -76,6 +76,8 @@ function checkQueue(keys) {
   assert.deepEqual([...valueOf(keys, 'models', [])].sort(), [...sums.models].sort(), 'models');
   assert.deepEqual({ ...valueOf(keys, 'waiting') }, sums.waiting, 'waiting');
   assert.equal(Number(valueOf(keys, 'meta').depth ?? 0), sums.depth, 'depth');
+  const topics = Object.fromEntries(of(keys, 't').map(([topic, hash]) => [`t:${topic}`, hash]));
+  assert.deepEqual({ ...valueOf(keys, 'shares') }, sharesOf(topics), 'shares');
   assert.deepEqual(members(valueOf(keys, 'leases')), [...sums.leases].sort(), 'leases');
   if (sums.failed.length < 1000) assert.deepEqual(members(valueOf(keys, 'failed')), sums.failed.sort(), 'failed');
   for (const [user, value] of of(keys, 'topics')) for (const topic of Object.keys(value)) {
@@ -100,8 +102,52 @@ function checkLookups(keys) {
   }
   const all = Object.fromEntries(of(keys, 'lookup').map(([fingerprint, hash]) => [fingerprint, hash.refs]));
   assert.deepEqual(all, refs, 'lookups and who needs them');
-  for (const fingerprint of Object.keys(valueOf(keys, 'lookups'))) assert.ok(fingerprint in all, `lookups: ${fingerprint}`);
+  const open = {};
+  for (const fingerprint of Object.keys(valueOf(keys, 'lookups'))) {
+    assert.ok(fingerprint in all, `lookups: ${fingerprint}`);
+    const { by } = valueOf(keys, `lookup:${fingerprint}`);
+    open[by] = String(Number(open[by] ?? 0) + 1);
+  }
+  assert.deepEqual({ ...valueOf(keys, 'lookups_of') }, open, 'lookups_of');
+  for (const [fingerprint, { by }] of of(keys, 'lookup')) assert.equal(by !== undefined, fingerprint in valueOf(keys, 'lookups'), `lookup:${fingerprint}: by`);
   for (const fingerprint of Object.values(valueOf(keys, 'lookup_alias'))) assert.ok(fingerprint in all, `lookup_alias: ${fingerprint}`);
+}
+
+// Who recommended how much, as the stream has it; an entry of an earlier version is nobody's.
+function checkRecommendations(keys) {
+  const [accounts, users, ids] = [{}, {}, {}];
+  for (const [id, { a, u }] of valueOf(keys, 'recommendations', [])) {
+    if (a === undefined) continue;
+    accounts[a] = (accounts[a] ?? 0) + 1;
+    users[a] ??= {};
+    users[a][u] = (users[a][u] ?? 0) + 1;
+    (ids[`${a}:${u}`] ??= []).push(id);
+  }
+  const numbers = (value) => Object.fromEntries(Object.entries(value).map(([name, n]) => [name, Number(n)]));
+  assert.deepEqual(numbers(valueOf(keys, 'recommenders')), accounts, 'recommenders');
+  assert.deepEqual(Object.fromEntries(of(keys, 'recommenders').map(([account, value]) => [account, numbers(value)])), users, 'recommenders:*');
+  assert.deepEqual(Object.fromEntries(of(keys, 'recommended')), ids, 'recommended:*');
+}
+
+// Where each job that is not begun waits, and whose turn it is in its space: an indexer finds every one of them.
+function checkJobQueue(keys) {
+  const entries = new Map(valueOf(keys, 'jobs', []).map(([id, { job }]) => [id, job]));
+  const queued = new Map(of(keys, 'queued_jobs').map(([space, value]) => [space, Object.keys(value)]));
+  assert.deepEqual(members(valueOf(keys, 'queued_spaces')), [...queued.keys()].sort(), 'queued_spaces');
+  for (const space of queued.keys()) assert.ok(space in valueOf(keys, 'job_turns'), `queued_jobs:${space}: whose turn is it?`);
+  for (const [space, job] of Object.entries(valueOf(keys, 'job_turns'))) {
+    const { status, entry } = valueOf(keys, `job:${job}`);
+    assert.deepEqual([status, entries.get(entry)], ['QUEUED', job], `job_turns: ${space}`);
+  }
+  for (const [job, { space, status, entry }] of of(keys, 'job')) {
+    const places = [];
+    if (entries.get(entry) === job) places.push('jobs');
+    if (queued.get(space)?.includes(job)) places.push('queued_jobs');
+    for (const name of ['waiting_jobs', 'delayed_jobs']) if (job in valueOf(keys, name)) places.push(name);
+    if (status === 'QUEUED') assert.equal(places.length, 1, `job:${job} is in ${places.join()}`);
+    else assert.deepEqual(places, status === 'RUNNING' ? ['jobs'] : [], `job:${job} is ${status}`);
+    if (status === 'QUEUED' && places[0] === 'jobs') assert.equal(valueOf(keys, 'job_turns')[space], job, `job:${job}: its turn`);
+  }
 }
 
 const lengthOf = (keys, name) => valueOf(keys, name, '').length;
@@ -128,8 +174,6 @@ function checkDocuments(keys) {
     assert.ok(keys.has(`job:${d.job}`), `${doc}: its job`);
     const job = valueOf(keys, `job:${d.job}`);
     const waits = ['QUEUED', 'RUNNING'].includes(job.status);
-    const isEntry = valueOf(keys, 'jobs', []).some(([id, fields]) => fields.job === d.job && id === job.entry);
-    assert.equal(isEntry || d.job in valueOf(keys, 'waiting_jobs'), waits, `${doc}: its job is ${job.status}`);
     if (d.status === 'QUEUED' || d.status === 'INDEXING') assert.ok(waits, `${doc} is ${d.status}`);
   }
   for (const [space, s] of Object.entries(spaces)) {
@@ -146,12 +190,16 @@ function checkDocuments(keys) {
 export function assertWhole(keys) {
   checkQueue(keys);
   checkLookups(keys);
+  checkRecommendations(keys);
   checkDocuments(keys);
+  checkJobQueue(keys);
 }
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|partials|idle|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures)(:|$)/;
+const PASSING = /^(served|leases|partials|idle|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring)(:|$)/;
+
+const DERIVED = ['open', 'turns', 'models', 'waiting', 'shares', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs'];
 
 // No claim is left: what was Pending is Open, with the attempt under way not counted.
 function withoutClaims(hash) {
@@ -178,7 +226,7 @@ const withoutRun = (job) =>
     : { ...job, status: 'QUEUED', attempt: String(job.attempt - 1), progress: '0', lease: '', consumer: '', stolen: '', digest: '', vectors_n: '0', entry: undefined };
 
 // The same keys in the form in which a backup keeps them. What it does not keep, by kind:
-//   PASSING kinds at all; claims; the fair order's virtual times (turns:*, meta's vt) and the microseconds of
+//   PASSING kinds at all; claims; when a job is due that was given back for later; the fair order's virtual times (turns:*, meta's vt) and the microseconds of
 //   open:*; numbers that are given anew (meta's lease, the version of a space, ids of the stream jobs);
 //   leases of lookups; what was in a list of recent jobs besides documents' own latest.
 export function kept(keys) {
@@ -187,7 +235,7 @@ export function kept(keys) {
   for (const [name, { type, value, expires }] of keys) {
     const word = name.split(':')[0];
     if (PASSING.test(name)) continue;
-    if (['open', 'turns', 'models', 'waiting', 'meta', 'jobs'].includes(word)) continue; // assertWhole has them
+    if (DERIVED.includes(word)) continue; // assertWhole has them
     let found = value;
     if (word === 't') found = withoutClaims(value);
     if (word === 'job') found = withoutRun(value);
