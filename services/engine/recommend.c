@@ -7,7 +7,7 @@
  * out
  *
  * A note begins with the question that it belongs to, so that the question finds it. Everything is
- * fetched anew at each start: the nodes keep it. */
+ * fetched again at each start: the nodes keep it. */
 #include "services/engine/engine.h"
 
 #include <stdlib.h>

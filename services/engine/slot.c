@@ -49,7 +49,7 @@ void slot_wait(struct slot *slot, uint64_t after_ms)
     timer_set(&slot->engine->timers, &slot->timer, after_ms);
 }
 
-/* Ends all that works on the query at hand, but for heartbeats. */
+/* Ends all that works on the query at hand, except for heartbeats. */
 void slot_end_work(struct slot *slot)
 {
     link_cancel(slot->call);

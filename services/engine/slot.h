@@ -61,7 +61,7 @@ enum { SLOT_QUERY_MAX_BYTES = 2048 };
 
 /* slot.c */
 
-/* Ends all that works on the query at hand, but for heartbeats. */
+/* Ends all that works on the query at hand, except for heartbeats. */
 void slot_end_work(struct slot *slot);
 /* Ends the work and forgets the claim. */
 void slot_end_claim(struct slot *slot);

@@ -33,7 +33,7 @@ const struct config_option ingest_options[] = {
      .kind = CONFIG_BOOL,
      .fallback = "off",
      .help = "The collection goes over to the model of --embeddings: what was embedded by another "
-             "one is indexed anew, also where the file is unchanged. Without it, indexing with "
+             "one is indexed again, also where the file is unchanged. Without it, indexing with "
              "another model than the collection's is refused."},
     {.name = "dry-run",
      .kind = CONFIG_BOOL,

@@ -375,7 +375,7 @@ void polls_on_drained(struct queue *queue, struct str names)
             class->is_drained = is_drained;
         }
     if (is_freed)
-        queue_sync_soon(queue, 0); /* states the credits anew */
+        queue_sync_soon(queue, 0); /* states the credits again */
 }
 
 void polls_fini(struct queue *queue)

@@ -55,8 +55,8 @@ struct turn_config {
     void *arg;
 };
 
-/* Connects, and again for ever. `config` is copied; its strings and `address` are borrowed. What is
- * in it runs on the loop's thread, never before turn_create returns. */
+/* Connects, and reconnects indefinitely. `config` is copied; its strings and `address` are
+ * borrowed. What is in it runs on the loop's thread, never before turn_create returns. */
 struct turn *turn_create(struct loop *loop, const struct redis_address *address,
                          const struct turn_config *config) must_check;
 /* Calls under way get ERR_REDIS_LOST first. Accepts NULL. */

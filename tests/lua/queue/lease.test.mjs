@@ -92,7 +92,7 @@ scripts('a claim behind which much was added', ({ test, shard }) => {
 scripts('extend', ({ cases }) => {
   cases([
     {
-      name: 'a heartbeat begins the lease anew',
+      name: 'a heartbeat starts the lease again',
       before: held({ until: LATER }),
       call: ['extend', 0, 't', '7', 'E'],
       reply: 'ok\n',
