@@ -196,7 +196,7 @@ static void poll_nodes(struct slot *slot)
             say_away(slot);
         return;
     }
-    if (slot->end_call != NULL) { /* a rest is being told of, and would end this poll */
+    if (slot->end_call != NULL) { /* a rest is being reported, and would end this poll */
         slot_wait(slot, AFTER_AWAY_MS);
         return;
     }

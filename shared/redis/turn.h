@@ -89,8 +89,8 @@ void turn_end(struct turn *turn);
 
 /* Is there something to send? */
 bool turn_is_collecting(const struct turn *turn);
-/* Sends what was collected, and tells those whose verbs could not be sent; to be called at the end
- * of each turn of the loop, never between turn_begin and turn_end. */
+/* Sends what was collected, and answers those whose verbs could not be sent; to be called at the
+ * end of each turn of the loop, never between turn_begin and turn_end. */
 void turn_flush(struct turn *turn);
 
 #endif
