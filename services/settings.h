@@ -24,7 +24,7 @@ struct settings {
     uint64_t drain_ms;
     struct account_book accounts;
     struct redis_address redis;
-    struct queue_config queue; /* but for what is each node's own: id and callbacks */
+    struct queue_config queue; /* except for what is each node's own: id and callbacks */
     struct server_config server;
     struct oidc_settings oidc;
     struct embedder *embedder; /* of documents and indexing */

@@ -2,7 +2,7 @@
  * sign.c - `parley sign`: prints a URL with User, Nonce and Hash added, so that curl and scripts
  * can talk to a node without a line of cryptography. The signature proves who sends a request; it
  * covers neither the method nor the path nor the body (contract, section 1), so the URL is kept as
- * it is but for the three parameters. Nothing is sent from here. */
+ * it is except for the three parameters. Nothing is sent from here. */
 #include "services/commands.h"
 
 #include "shared/auth/signed.h"

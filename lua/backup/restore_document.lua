@@ -6,7 +6,7 @@
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc>, pack:<doc>:<generation>, docs:, shas:, paths:, packs:,
 --   space:, recent_jobs:<space>, waiting_jobs; include/job_queue.lua.
 -- ARGV: doc, has_sets (1 or 0), then pairs as services/backup/read.lua gives them.
--- Returns: ok | without_vectors.  Wakes: whoever reads the stream.  Repeatable: yes.
+-- Returns: ok | without_vectors.  Wakes: indexers that read the stream.  Repeatable: yes.
 -- Bound: one document.
 
 local function restore_job(d, j, recent, waiting)

@@ -1,5 +1,5 @@
 -- watch_indexing: somebody watches a space's jobs on this node: what is under way and what ended within an
--- hour, and from here on every event. Both in one atom: no event falls between them.
+-- hour, and from here on every event. Both in one atomic step: no event falls between them.
 -- KEYS: watchers:<space> zset (node -> until ms), recent_jobs:<space> zset, job:<job>, doc:<doc> hashes.
 -- ARGV: nonce, space.
 -- Returns: replay | ok/n, then n times 8 lines: job, doc, status, stage, progress, error (JSON or ''), updated

@@ -16,7 +16,7 @@
 -- The zset leases ("<lease> <topic>" -> deadline ms) is the index of running claims.
 -- A claim as text: class / topic / lease / attempt / n, then per query its Seq and 7 row lines.
 
-local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; what lies behind them is the next one's
+local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; the rest is the next claim's
 local LOOK_BACK = 100  -- a claim of one query older than that is listed: searching would take long
 local LIST_FROM = 1000 -- one that has become older than that while it was worked on is listed then
 local STATES = 500     -- states read with one call

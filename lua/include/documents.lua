@@ -110,7 +110,7 @@ local function elements_bytes(n, dimension)
     return n * ((dimension or 0) + ELEMENT_BYTES)
 end
 
--- Counts anew what is stored for a document, and with it for its space: after each change of it.
+-- Recounts what is stored for a document, and with it for its space: after each change of it.
 local function count_bytes(doc, space)
     local key = P .. 'doc:' .. doc
     local d = fields(key, 'bytes', 'generation', 'text_bytes', 'old_text_bytes', 'vectors_n', 'dimension')

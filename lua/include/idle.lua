@@ -3,7 +3,7 @@
 -- poll that ends takes its own back, so a hand-over goes to one node only and finds a poll there.
 -- A class is "<account>|<models>", models "*" or "a,b": the engine's account is known at
 -- hand-over, so it can be written down as the holder of the lease.
--- Credits are hints: a node states them anew every few seconds (queue/sync.lua), a node without a
+-- Credits are hints: a node states them again every few seconds (queue/sync.lua), a node without a
 -- subscriber is struck off, and what reaches a node without a poll is given back.
 
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves what lies behind
@@ -84,7 +84,7 @@ local function take_waiter(model)
     return nil
 end
 
--- No more hand-overs to a node until it states its credits anew.
+-- No more hand-overs to a node until it states its credits again.
 local function strike_off(other)
     load_idle()
     for i = 1, #idle do

@@ -11,7 +11,7 @@ do
     local LOOK_CLAIMS, LOOK_QUERIES = 50, 1000
     local LOOK_STEPS = 200  -- of playing, with users who turn out to have no topic left
     local LOOK_MODELS = 30  -- the wanted query's own and so many others
-    local LOOK_LANES = 1500 -- models looked at while playing, counted anew in each step
+    local LOOK_LANES = 1500 -- models looked at while playing, counted again in each step
     local LOOK_USERS = 100  -- of the estimate, in all models; of the users behind them one topic each is counted
     local PAGE = 10         -- users, or topics of one, read with one call
     local LOOK_OPEN = 262144 -- bytes of topics' `open` fields: what one may hold (TOPIC_OPEN_BYTES)

@@ -38,7 +38,7 @@ local function meta_load()
     return meta
 end
 
--- The next fencing id: rises for ever, one per claim.
+-- The next fencing id: rises forever, one per claim.
 local function next_lease()
     local m = meta_load()
     m.lease = m.lease + 1

@@ -10,7 +10,7 @@ verbs.recommendations = function(a)
     local text, bytes = {'ok', args[a + 1]}, 0
     -- One by one: how large the next one is is known when it is read.
     while #text < RECOMMENDATIONS_PAGE + 2 and bytes < REPLY_BYTES do
-        -- XREAD, since XRANGE refuses to look behind the last id that there can be.
+        -- XREAD, since XRANGE refuses to look past the last id that there can be.
         local got = call('XREAD', 'COUNT', 1, 'STREAMS', P .. 'recommendations', text[2])
         if not got then break end
         local entry = got[1][2][1]

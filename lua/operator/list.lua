@@ -6,7 +6,7 @@
 --   include/outcome.lua. A page may hold fewer queries than asked for, or none, and still have a next one.
 -- Wakes: nobody.  Repeatable: yes.
 -- Bound: REPLY_BYTES, but one query at least; LOOK_BYTES of rows, LIST_SCAN_MAX queries looked at.
-local LIST_SCAN_MAX = 20000 -- what lies behind is not listed
+local LIST_SCAN_MAX = 20000 -- what comes after is not listed
 
 -- The Open queries of a topic, by "<model> <user>". Each topic is read once, in however many queues it stands.
 local function open_by_queue(topic)

@@ -35,7 +35,7 @@ local function sweep_due_asks(n)
     return #due
 end
 
--- Is an engine there? '': one polls, is at work, or rests but for a moment. 'maybe': one was seen lately, and may
+-- Is an engine there? '': one polls, is at work, or rests only for a moment. 'maybe': one was seen lately, and may
 -- be between two polls. nil: none; and the seconds until the first one has rested, if any does.
 local function engines_there()
     for i = 1, #idle do

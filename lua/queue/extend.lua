@@ -1,4 +1,4 @@
--- extend: a heartbeat: the lease begins anew, if it is still this one's.
+-- extend: a heartbeat: the lease starts again, if it is still this one's.
 -- KEYS: t:<topic>, leases.  ARGV: nonce, topic, lease, holder (account name).
 -- Returns: ok/<cancelled Seqs, ','> | lost | replay
 -- Wakes: nobody.  Repeatable: yes.

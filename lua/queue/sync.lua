@@ -1,4 +1,4 @@
--- sync: the slow rescan. A node says that it is there, states its credits anew, and takes what is
+-- sync: the slow rescan. A node says that it is there, states its credits again, and takes what is
 -- claimable for polls that missed their hand-over (a lost message, a struck-off node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, engines hash, poll:<account>:<engine>, drained set,
 --   stat:<minute> hash, nonces:<day> set, models set, include/claim.lua.
@@ -52,7 +52,7 @@ local function forget_engines()
     end
 end
 
--- States this node's credits of one class anew and takes what is claimable for them. Returns how many claims,
+-- States this node's credits of one class again and takes what is claimable for them. Returns how many claims,
 -- and bytes of them, are left to the next class.
 local function serve_class(class, credits, claims_left, bytes_left)
     local entry = own_entry(class)

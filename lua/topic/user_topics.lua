@@ -7,7 +7,7 @@
 -- Bound: REPLY_BYTES and LOOK_BYTES, but one topic at least; TOPICS_PAGE topics.
 local TOPICS_PAGE = 1000
 
--- The place behind a cursor, "<score>.<topic>". One whose topic is gone by now goes on at its score.
+-- The place after a cursor, "<score>.<topic>". One whose topic is gone by now goes on at its score.
 local function rank_after(mine, cursor)
     if cursor == '' then return 0 end
     local score, topic = match(cursor, '^(%d+)%.(.*)$')

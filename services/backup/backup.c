@@ -24,12 +24,7 @@
 enum { WRITE_BUFFER_BYTES = 1 << 20 };
 
 static const struct config_option backup_options[] = {
-    {.name = "redis",
-     .kind = CONFIG_TEXT,
-     .metavar = "URL",
-     .fallback = "redis://127.0.0.1:6379/0",
-     .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
-             "password in it (user:password@) shows in ps: use --redis-password-file."},
+    REDIS_URL_OPTION,
     REDIS_PASSWORD_FILE_OPTION,
     {.name = "force",
      .kind = CONFIG_BOOL,
@@ -39,16 +34,8 @@ static const struct config_option backup_options[] = {
      .kind = CONFIG_BOOL,
      .fallback = "off",
      .help = "Prints the counts as one JSON object, and no progress."},
-    {.name = "key-prefix",
-     .kind = CONFIG_TEXT,
-     .metavar = "TEXT",
-     .fallback = "parley:{0}:",
-     .help = "What keys in Redis begin with. The same as that of the nodes."},
-    {.name = "log-level",
-     .kind = CONFIG_TEXT,
-     .choices = "debug|info|warn|error",
-     .fallback = "error",
-     .help = "The least that is logged on standard error."},
+    REDIS_KEY_PREFIX_OPTION,
+    REDIS_TOOL_LOG_LEVEL_OPTION,
     {.name = NULL}};
 
 static void print_help(void)

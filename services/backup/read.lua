@@ -40,7 +40,7 @@ local function scan(command, key, cursor, count, take)
     return cursor
 end
 
--- Entries of a stream behind an id, each as id, 2 n, n fields with their values.
+-- Entries of a stream after an id, each as id, 2 n, n fields with their values.
 local function read_stream(key, after, out)
     local bytes, n = 0, 0
     repeat

@@ -46,11 +46,7 @@ static const struct config_option restore_options[] = {
      .metavar = "TEXT",
      .fallback = "parley:{0}:",
      .help = "What keys in Redis shall begin with. It may be another one than the backup's."},
-    {.name = "log-level",
-     .kind = CONFIG_TEXT,
-     .choices = "debug|info|warn|error",
-     .fallback = "error",
-     .help = "The least that is logged on standard error."},
+    REDIS_TOOL_LOG_LEVEL_OPTION,
     {.name = NULL}};
 
 static void print_help(void)
@@ -261,8 +257,8 @@ static bool read_file(struct restore *x, bool is_writing)
         }
     if (is_good && found == ARCHIVE_BROKEN)
         is_good = tool_complain(&x->tool, "%s: %s", x->tool.path, x->archive.problem);
-    if (is_good && !str_parse_u64(parts[1], &x->lease))
-        is_good = false;
+    else if (is_good)
+        is_good = str_parse_u64(parts[1], &x->lease); /* archive_next has looked at it */
     archive_fini(&x->archive);
     return is_good;
 }

@@ -3,7 +3,7 @@
  * conn: HTTP/1.1 keep-alive connections on one epoll loop, one request at a time each. It sends
  * bytes that the owner wrote and hands over whole responses. A connection that the node closes, or
  * that cannot be opened, is no error: it counts it and asks the owner to issue its request again,
- * which it has to sign anew, since a node takes a nonce only once. One thread. Times are
+ * which it has to sign again, since a node takes a nonce only once. One thread. Times are
  * microseconds of clock_mono_us.
  */
 #ifndef PARLEY_BENCH_CONN_H

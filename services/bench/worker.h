@@ -46,7 +46,7 @@ void bench_worker_add(struct bench_worker *worker); /* under a new topic; sets b
 void bench_worker_claim(struct bench_worker *worker);
 void bench_worker_answer(struct bench_worker *worker); /* the row at hand */
 void bench_worker_check(struct bench_worker *worker);  /* `topic` and `seq` */
-/* The step that it is at, signed anew. */
+/* The step that it is at, signed again. */
 void bench_worker_repeat(struct bench_worker *worker);
 
 /* Looks at the status, counts what is wrong and, for BENCH_AGAIN, sets the delay. */

@@ -10,8 +10,8 @@
  *                          |  +--------------------------------------------------+
  *                          v deadline: look once more without waiting, answer with nulls
  *
- * The watch is set before the check is sent, and the check registers this node in the same atom in
- * which it looks, so no outcome falls between. */
+ * The watch is set before the check is sent, and the check registers this node in the same atomic
+ * step in which it looks, so no outcome falls between. */
 #include "services/broker/handlers.h"
 
 struct check {

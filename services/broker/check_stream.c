@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * check_stream.c - check-query as server-sent events (shared/answer/follow.h).
  *
- * The watch is set before the check is sent, which registers this node in the same atom in which it
- * looks; once it says that the query is there, the stream starts. */
+ * The watch is set before the check is sent, which registers this node in the same atomic step in
+ * which it looks; once it says that the query is there, the stream starts. */
 #include "services/broker/handlers.h"
 
 #include "shared/answer/follow.h"

@@ -61,7 +61,7 @@ struct grounded {
 
 /* Does the request want a stream? */
 bool grounded_wants_stream(struct request *r);
-/* `g` and `settings` are filled anew. Answers the request, now or later. */
+/* `g` and `settings` are overwritten. Answers the request, now or later. */
 void grounded_start(struct grounded *g, struct request *r, const struct grounded_format *format,
                     const struct grounded_settings *settings);
 /* Accepts one that was zeroed and never started. */

@@ -11,7 +11,7 @@
  * that is done would seem to be at work again.
  *
  * The node's place among a space's watchers runs out by itself; it is renewed for all spaces
- * at once. After a lost connection every watcher is told the state anew. */
+ * at once. After a lost connection every watcher is sent the state again. */
 #include "services/documents/indexing.h"
 
 #include "services/documents/handlers.h"

@@ -38,7 +38,7 @@ static void destroy(struct retrieve_op *op)
     free(op);
 }
 
-/* Everything that could call back is ended, but for a verb. */
+/* Everything that could call back is ended, except for a verb. */
 static void let_go(struct retrieve_op *op)
 {
     struct documents *documents = op->documents;

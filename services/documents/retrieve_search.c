@@ -202,7 +202,7 @@ static void on_passages(struct turn_call *call, enum err error, struct str reply
         hit_n += read_hit(op, &op->found[part_n++], part, &blocks, &hits[hit_n]);
     buf_fini(&blocks);
     if (hit_n < op->found_n && op->look_n < LOOKS_MAX) {
-        retrieve_search(op); /* a document went, or was indexed anew, since it was ranked */
+        retrieve_search(op); /* a document went, or was indexed again, since it was ranked */
         return;
     }
     op->base.hits = hits;

@@ -113,7 +113,7 @@ const struct config_option engine_options[] = {
              "/embeddings, ollama:<base URL>#<model> for one with Ollama's /api/embed, or the base "
              "URL alone of the former, with --embeddings-model. What is built in, hash, "
              "has 512 dimensions and finds the same words and their forms, but no "
-             "synonyms. Another model makes the index anew."},
+             "synonyms. Another model rebuilds the index."},
     {.name = "embeddings-model",
      .kind = CONFIG_TEXT,
      .metavar = "NAME",

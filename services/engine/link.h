@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * link: signed requests to the nodes that the engine pulls from. Knows their addresses and which of
- * them answer; signs each request anew, so a repeat is never refused for its nonce; reads replies.
+ * them answer; signs each request again, so a repeat is never refused for its nonce; reads replies.
  * One per engine; single thread, on the loop that turns its HTTP client.
  */
 #ifndef PARLEY_ENGINE_LINK_H

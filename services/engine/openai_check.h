@@ -19,9 +19,12 @@ struct openai_check_settings {
     const char *models; /* a comma list; NULL: none */
 };
 
+/* The callback runs once, from the loop and never before openai_check_start returns, unless the
+ * check is cancelled; the check is freed before it. What came is valid inside it only. */
 struct backend_check *openai_check_start(const struct openai_check_settings *settings,
                                          backend_checked_callback callback,
                                          void *context) must_check;
+/* No callback runs any more. Not NULL. */
 void openai_check_cancel(struct backend_check *check);
 
 /* Whether a list of models, as JSON, lacks that one. Lists that say nothing (none is in them, or

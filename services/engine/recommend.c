@@ -7,7 +7,7 @@
  * out
  *
  * A note begins with the question that it belongs to, so that the question finds it. Everything is
- * fetched anew at each start: the nodes keep it. */
+ * fetched again at each start: the nodes keep it. */
 #include "services/engine/engine.h"
 
 #include <stdlib.h>
@@ -87,11 +87,12 @@ static bool move(struct recommender *recommender, const json_t *next)
         else
             buf_put_json_value(&cursor, next);
     }
-    bool has_moved =
-        cursor.n > 0 && !cursor.is_over && !str_eq(buf_str(&cursor), buf_str(&recommender->cursor));
+    struct str to = buf_str(&cursor);
+    bool has_moved = to.at != NULL && to.n > 0 && !cursor.is_over &&
+                     str_compare(to, buf_str(&recommender->cursor)) != 0;
     if (has_moved) {
         buf_clear(&recommender->cursor);
-        buf_put(&recommender->cursor, buf_str(&cursor));
+        buf_put(&recommender->cursor, to);
     }
     buf_fini(&cursor);
     return has_moved;

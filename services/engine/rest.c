@@ -85,7 +85,7 @@ static void on_checked(void *context, const struct backend_checked *checked)
     rest->failures++;
     set_reason(rest, checked->reason);
     sleep_until(rest, pause_ms(rest, checked->retry_after_s));
-    wake_all(rest); /* they tell their nodes how long it takes now */
+    wake_all(rest); /* they report to their nodes how long it takes now */
 }
 
 static void on_timer(void *context)

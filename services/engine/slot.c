@@ -49,7 +49,7 @@ void slot_wait(struct slot *slot, uint64_t after_ms)
     timer_set(&slot->engine->timers, &slot->timer, after_ms);
 }
 
-/* Ends all that works on the query at hand, but for heartbeats. */
+/* Ends all that works on the query at hand, except for heartbeats. */
 void slot_end_work(struct slot *slot)
 {
     link_cancel(slot->call);
@@ -196,7 +196,7 @@ static void poll_nodes(struct slot *slot)
             say_away(slot);
         return;
     }
-    if (slot->end_call != NULL) { /* a rest is being told of, and would end this poll */
+    if (slot->end_call != NULL) { /* a rest is being reported, and would end this poll */
         slot_wait(slot, AFTER_AWAY_MS);
         return;
     }

@@ -44,7 +44,7 @@ struct slot {
     bool has_asked_next; /* an earlier try of this answer asked for the next claim */
     bool release_retry, release_is_away; /* of the release: see release-claim */
     bool is_held_up;                     /* IDLE, until slot_wake */
-    uint64_t rest_told_ms;               /* the end of the rest that its node was told of last */
+    uint64_t rest_told_ms; /* the end of the rest that was reported to its node last */
     uint64_t
         kept_until_ms; /* of the query at work: how long it may wait for the model; 0: not yet */
     unsigned tries;    /* of the back end, for the query at work */
@@ -61,13 +61,13 @@ enum { SLOT_QUERY_MAX_BYTES = 2048 };
 
 /* slot.c */
 
-/* Ends all that works on the query at hand, but for heartbeats. */
+/* Ends all that works on the query at hand, except for heartbeats. */
 void slot_end_work(struct slot *slot);
 /* Ends the work and forgets the claim. */
 void slot_end_claim(struct slot *slot);
 /* Forgets the claim and pulls the next after a pause; or stops. */
 void slot_go_idle(struct slot *slot, uint64_t after_ms);
-/* The same while the engine rests; the node is told when that is worth a request. */
+/* The same while the engine rests; the node gets to know when that is worth a request. */
 void slot_rest_with_claim(struct slot *slot, uint64_t after_ms);
 /* Another try of what the state does, after a pause. */
 void slot_wait(struct slot *slot, uint64_t after_ms);

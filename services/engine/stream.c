@@ -23,14 +23,14 @@ static bool end_line(struct sse *sse, sse_callback callback, void *context)
 {
     struct str line = buf_str(&sse->line);
     bool goes_on = true;
-    if (line.n == 0) {
+    if (line.at == NULL || line.n == 0) {
         if (sse->has_data)
             goes_on = callback(context, buf_str(&sse->data));
         buf_clear(&sse->data);
         sse->has_data = false;
     } else if (str_has_prefix(line, STR("data:")) || str_eq(line, STR("data"))) {
         struct str value = line.n > 5 ? (struct str){line.at + 5, line.n - 5} : STR("");
-        if (value.n > 0 && *value.at == ' ')
+        if (str_has_prefix(value, STR(" ")))
             value = (struct str){value.at + 1, value.n - 1};
         if (sse->has_data)
             buf_put_char(&sse->data, '\n');

@@ -39,7 +39,7 @@ void think_finish(struct think_split *split, struct buf *think, struct buf *answ
 
 enum { CITE_HELD_MAX = 40, CITE_MAX = 64 };
 
-/* Zeroed at the start but for `source_n`. With no sources everything passes. */
+/* Zeroed at the start except for `source_n`. With no sources everything passes. */
 struct cite_filter {
     size_t source_n;
     bool is_used[CITE_MAX + 1]; /* by number */

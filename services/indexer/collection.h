@@ -61,7 +61,7 @@ enum err collection_compare(struct collection *collection, const struct collecti
 enum put_outcome collection_put(struct collection *collection, const struct file *file,
                                 struct str bytes, struct str sha, struct str url,
                                 struct buf *reason) must_check;
-/* The same for a FILE_OLD: indexes it anew, from the text that is stored. */
+/* The same for a FILE_OLD: indexes it again, from the text that is stored. */
 enum put_outcome collection_reindex(struct collection *collection,
                                     const struct collection_entry *entry,
                                     struct buf *reason) must_check;

@@ -312,7 +312,7 @@ static void sum_up(struct ingest *in, bool is_whole)
     if (in->old_n > 0)
         fprintf(stderr,
                 "parley: %zu unchanged files were embedded by another model than %s, and are found "
-                "by their words alone: --reindex indexes them anew\n",
+                "by their words alone: --reindex indexes them again\n",
                 in->old_n, in->settings.embedder->name);
     if (!is_whole && in->is_interrupted)
         fputs("parley: interrupted; run it again to go on\n", stderr);

@@ -7,12 +7,7 @@
 #include <stdio.h>
 
 const struct config_option ingest_options[] = {
-    {.name = "redis",
-     .kind = CONFIG_TEXT,
-     .metavar = "URL",
-     .fallback = "redis://127.0.0.1:6379/0",
-     .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
-             "password in it (user:password@) shows in ps: use --redis-password-file."},
+    REDIS_URL_OPTION,
     REDIS_PASSWORD_FILE_OPTION,
     {.name = "collection",
      .kind = CONFIG_TEXT,
@@ -33,7 +28,7 @@ const struct config_option ingest_options[] = {
      .kind = CONFIG_BOOL,
      .fallback = "off",
      .help = "The collection goes over to the model of --embeddings: what was embedded by another "
-             "one is indexed anew, also where the file is unchanged. Without it, indexing with "
+             "one is indexed again, also where the file is unchanged. Without it, indexing with "
              "another model than the collection's is refused."},
     {.name = "dry-run",
      .kind = CONFIG_BOOL,
@@ -76,16 +71,8 @@ const struct config_option ingest_options[] = {
      .max = 3600,
      .help = "After so long without a sign of life another indexer goes on with a file's job. The "
              "same as that of the nodes."},
-    {.name = "key-prefix",
-     .kind = CONFIG_TEXT,
-     .metavar = "TEXT",
-     .fallback = "parley:{0}:",
-     .help = "What keys in Redis begin with. The same as that of the nodes."},
-    {.name = "log-level",
-     .kind = CONFIG_TEXT,
-     .choices = "debug|info|warn|error",
-     .fallback = "error",
-     .help = "The least that is logged on standard error."},
+    REDIS_KEY_PREFIX_OPTION,
+    REDIS_TOOL_LOG_LEVEL_OPTION,
     {.name = NULL}};
 
 void ingest_print_help(void)

@@ -34,7 +34,7 @@ const char *job_stage_name(enum job_stage stage)
 
 /* --- calls, under the lock ------------------------------------------------------------------ */
 
-/* What job_progress is told of the worker's last news. `digits` is borrowed. */
+/* What job_progress gets to know of the worker's last news. `digits` is borrowed. */
 static void put_progress(struct job *job, char digits[PERCENT_BYTES], struct str *args)
 {
     int n = snprintf(digits, PERCENT_BYTES, "%u", job->percent);

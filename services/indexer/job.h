@@ -6,7 +6,7 @@
  * within 2 seconds, even in the middle of a long step.
  *
  * One struct per indexer, used for one job after the other. Its functions belong to the indexer's
- * thread, but for job_stop.
+ * thread, except for job_stop.
  */
 #ifndef PARLEY_INDEXER_JOB_H
 #define PARLEY_INDEXER_JOB_H

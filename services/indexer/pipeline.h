@@ -5,7 +5,7 @@
  *     PARSE    the upload's bytes become text, which is stored compressed; the upload goes
  *     CHUNK    the text is cut into passages
  *     EMBED    each passage gets its vector
- *     STORE    the new index takes the old one's place, in one atom
+ *     STORE    the new index takes the old one's place, in one atomic step
  *
  * Nothing but STORE changes what a search finds, and STORE is fenced by the job's lease: so a job
  * that is run twice, or half, makes neither a doubled nor a missing passage. A job that comes back

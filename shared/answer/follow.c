@@ -12,7 +12,7 @@
  * Pieces are pulled only when the last ones were sent, so a slow reader costs one page of pieces
  * and never more. What was sent is kept, to tell at the end whether it adds up to the stored
  * answer; if it does not, `reset` carries the whole. Looking registers this node as waiting in the
- * same atom, so no outcome falls between. */
+ * same atomic step, so no outcome falls between. */
 #include "shared/answer/follow.h"
 
 #include <stdio.h>

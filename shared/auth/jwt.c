@@ -141,7 +141,7 @@ static bool is_audience(const json_t *payload, struct str audience)
                               str_eq(json_member_str(payload, "azp"), audience));
 }
 
-/* An account's name, but for ':', which names of providers have. */
+/* An account's name, except for ':', which names of providers have. */
 static bool is_name(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)

@@ -3,7 +3,7 @@
  *
  * A provider's set may hold keys for encryption, keys of kinds to come, and even secrets. What is
  * taken over are the public members of keys that can verify one of the allowed algorithms; they are
- * put together anew for libcjose, so no other member of the set ever reaches it. A key of kind
+ * rebuilt for libcjose, so no other member of the set ever reaches it. A key of kind
  * `oct` is never taken: who can verify by it can sign by it.
  *
  * RSA keys have 2048 to 8192 bits (fewer are weak, more are slow) and an odd exponent from 3 on of

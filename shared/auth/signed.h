@@ -2,8 +2,8 @@
  *
  * signed: queries that prove who sent them by `User`, `Nonce` and `Hash` (contract, section 1).
  * Hash is hex of SHA-256 or SHA-1 of "<User> <Nonce> <secret>". It checks and makes signatures;
- * whether a nonce was used before is for the store, under signed_nonce_id. Pure functions but for
- * the random nonce, any thread; nothing allocates but a growing `buf`.
+ * whether a nonce was used before is for the store, under signed_nonce_id. Pure functions except
+ * for the random nonce, any thread; nothing allocates but a growing `buf`.
  */
 #ifndef PARLEY_AUTH_SIGNED_H
 #define PARLEY_AUTH_SIGNED_H

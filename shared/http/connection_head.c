@@ -35,7 +35,7 @@ static struct refusal judge(struct connection *c, const struct head *head)
 {
     if (head->length_n > 1)
         return connection_refusal(ERR_BAD_REQUEST,
-                                  "The length of the body is told more than once.");
+                                  "The length of the body is given more than once: send one.");
     if (head->host_n > 1)
         return connection_refusal(ERR_BAD_REQUEST, "The request has more than one Host: send one.");
     if (head->host_n == 0 && head->minor > 0)

@@ -11,7 +11,7 @@ static void show_held(const struct connections *all)
     metrics_set(all->server->metrics, METRIC_BODY_BYTES, (int64_t)all->held_bytes);
 }
 
-/* One body always fits, or a small setting would refuse the largest for ever. */
+/* One body always fits, or a small setting would refuse the largest forever. */
 static bool fits(const struct connection *c, size_t more, bool is_proven)
 {
     const struct connections *all = c->all;

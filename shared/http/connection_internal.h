@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * connection_internal: what connection.c and streams.c share of a connection. Private to
- * shared/http; on the loop's thread.
+ * connection_internal: what connection.c, connection_head.c, connection_held.c and streams.c share
+ * of a connection. Private to shared/http; on the loop's thread.
  */
 #ifndef PARLEY_HTTP_CONNECTION_INTERNAL_H
 #define PARLEY_HTTP_CONNECTION_INTERNAL_H

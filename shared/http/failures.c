@@ -9,7 +9,7 @@
 #include <openssl/hmac.h>
 #include <stdlib.h>
 
-/* Loop time begins near 0, so seconds fit. */
+/* The clock counts from the start of the machine, so seconds fit. */
 struct slot {
     uint32_t end_s; /* of its window */
     uint32_t n;     /* within it; past FAILURES_MAX: refused */

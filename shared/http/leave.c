@@ -4,7 +4,7 @@
  * Headers and body of the request under way point into the socket's input buffer, so nothing may be
  * read into it, which could move it: sockets are marked "do not read", and a look at its next
  * byte tells an end from a pipelined request. Either way polling stops then, or a level-triggered
- * loop would call for ever; libh2o starts it again when it reads the next request.
+ * loop would call forever; libh2o starts it again when it reads the next request.
  *
  * The socket's connection (connection.h) leads back to the request. Not handled: a client that
  * pipelines a request and leaves while the one before is parked. It is noticed when it is written

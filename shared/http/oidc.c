@@ -4,9 +4,9 @@
  *     IDLE --(start, refresh, unknown key)--> DISCOVERING --(jwks_uri)--> FETCHING --> IDLE
  *       \________ the address of the keys is known: ______________________/
  *
- * A refresh discovers anew, so that a provider may move its keys; a fetch for an unknown key, which
- * somebody waits for, uses the address at hand. Whatever fails ends the fetch, and what was there
- * stays. Everybody who waits is told at the end, and looks for himself.
+ * A refresh discovers again, so that a provider may move its keys; a fetch for an unknown key,
+ * which somebody waits for, uses the address at hand. Whatever fails ends the fetch, and what was
+ * there stays. Everybody who waits is told at the end, and looks for himself.
  *
  * What strangers can cause is bounded: one fetch per `retry_ms` and thread once there are keys, one
  * per second while there are none; answers of a limited size; no redirects (the HTTP client follows

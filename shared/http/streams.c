@@ -14,9 +14,9 @@
 #include <h2o/http2.h>
 #include <h2o/http2_internal.h>
 
-#if H2O_LIBRARY_VERSION_MAJOR != 0 || H2O_LIBRARY_VERSION_MINOR != 13
-#error "The layout of connections and streams is that of libh2o 2.2 (library version 0.13)."
-#endif
+_Static_assert(
+    H2O_LIBRARY_VERSION_MAJOR == 0 && H2O_LIBRARY_VERSION_MINOR == 13,
+    "the layout of connections and streams is that of libh2o 2.2 (library version 0.13)");
 
 /* What one connection may hold of unproven bodies and frames. One legal body fits. */
 enum { UNPROVEN_BYTES = ADMIT_PUBLIC_BYTES + (4 << 10) };

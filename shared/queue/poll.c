@@ -272,7 +272,7 @@ void queue_forget_engine(struct queue *queue, struct str account, struct str eng
             queue->engines[i] = queue->engines[--queue->engine_n];
             break;
         }
-    queue->engine_ms = 0; /* the next one is told at once */
+    queue->engine_ms = 0; /* the next one is reported at once */
 }
 
 /* An engine that names itself has one poll: the newer one ends the older, here or on another node
@@ -375,7 +375,7 @@ void polls_on_drained(struct queue *queue, struct str names)
             class->is_drained = is_drained;
         }
     if (is_freed)
-        queue_sync_soon(queue, 0); /* states the credits anew */
+        queue_sync_soon(queue, 0); /* states the credits again */
 }
 
 void polls_fini(struct queue *queue)

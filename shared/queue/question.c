@@ -12,12 +12,12 @@
  *   `ask` says "maybe": WAITING, and after DOUBT_MS it is asked whether an engine is there: if not,
  * end.
  *
- * The watch is set before `ask` is sent, which registers this node as waiting in the same atom in
- * which it adds, so no outcome falls between; after a lost connection it is looked for again. A
- * question that is joined has another topic, known and watched from the reply on only: its outcome
- * may have come before, on the other connection, and is looked for once. A call of Redis that is
- * under way when the question ends is left to itself: it holds what it needs, and one that has just
- * put the question into the queue takes it out again. */
+ * The watch is set before `ask` is sent, which registers this node as waiting in the same atomic
+ * step in which it adds, so no outcome falls between; after a lost connection it is looked for
+ * again. A question that is joined has another topic, known and watched from the reply on only: its
+ * outcome may have come before, on the other connection, and is looked for once. A call of Redis
+ * that is under way when the question ends is left to itself: it holds what it needs, and one that
+ * has just put the question into the queue takes it out again. */
 #include "shared/queue/question.h"
 
 #include "shared/base/json_scan.h"

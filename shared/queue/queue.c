@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * queue.c - life, events and timers of one node's queue (queue.h).
  *
- * Timers: sync (the slow rescan: says that we are there, states credits anew), reap (when the next
+ * Timers: sync (the slow rescan: says that we are there, states credits again), reap (when the next
  * lease ends, as far as we know), delivered (claims confirmed together, see deliver.c), purge
  * (retention, and questions that a dead node left). None of them is needed for a request's path;
  * each bounds how long a lost message hurts. */
@@ -53,7 +53,7 @@ static void on_event(void *arg, struct str event)
     queue_on_event(arg, event);
 }
 
-/* Everything may have been missed: waiting requests look again, credits are stated anew. */
+/* Everything may have been missed: waiting requests look again, credits are stated again. */
 static void on_up(void *arg)
 {
     struct queue *queue = arg;

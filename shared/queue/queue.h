@@ -62,7 +62,7 @@ struct queue_config {
     const struct redis_address *redis;
     const char *prefix, *node_id;
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
-    uint64_t retention_s; /* 0: for ever */
+    uint64_t retention_s; /* 0: forever */
     /* An event that is not the queue's: its first line, and the lines behind it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
     /* Scripts run (again). */
@@ -70,7 +70,7 @@ struct queue_config {
     void *arg;
 };
 
-/* Connects to Redis, and again for ever. `config` is copied; what it points to, `loop` and
+/* Connects to Redis, and reconnects indefinitely. `config` is copied; what it points to, `loop` and
  * `metrics` are borrowed. All callbacks run on the loop's thread, those of the config never before
  * this returns. */
 struct queue *queue_create(struct loop *loop, const struct queue_config *config,

@@ -17,7 +17,7 @@ struct chunk {
     size_t start_chars, end_chars; /* the same, counted in characters */
 };
 
-/* Where the cutting of one text stands. Zeroed but for `text`, which is borrowed. */
+/* Where the cutting of one text stands. Zeroed except for `text`, which is borrowed. */
 struct chunk_cursor {
     struct str text;
     size_t at_bytes, at_chars; /* where the next chunk may start */

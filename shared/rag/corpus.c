@@ -198,7 +198,7 @@ static void load_old(struct build *build)
         reason = "made with another embedding model";
     }
     if (build->old == NULL && strcmp(reason, "none") != 0)
-        log_write(LOG_WARN, "the index is made anew", LOG_S("index", settings->index_path),
+        log_write(LOG_WARN, "the index is rebuilt", LOG_S("index", settings->index_path),
                   LOG_S("reason", reason));
 }
 
@@ -222,7 +222,7 @@ static bool read_files(struct build *build)
         if (is_stopping(build))
             return false;
         if (i > 0 && strcmp(file[-1].name, file->name) == 0)
-            skip(build, file, "another file has that name, but for bytes that are no UTF-8");
+            skip(build, file, "another file has that name, except for bytes that are no UTF-8");
         else if (old != NULL && old->mtime_ns == file->mtime_ns &&
                  old->size_bytes == file->size_bytes)
             keep(build, old, file);

@@ -3,7 +3,7 @@
  * corpus: the documents of a folder, ready for an index, and kept in one file between starts. Files
  * whose size and time did not change are not read again, files whose bytes did not change are not
  * embedded again. The index file is replaced atomically; one that is damaged, of another format or
- * of another embedding model is made anew, with a log line. Blocking: for a thread that may wait.
+ * of another embedding model is rebuilt, with a log line. Blocking: for a thread that may wait.
  */
 #ifndef PARLEY_RAG_CORPUS_H
 #define PARLEY_RAG_CORPUS_H

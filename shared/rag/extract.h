@@ -4,7 +4,7 @@
  * valid UTF-8 without control characters but newline and tab. Blocking; any thread.
  *
  * Parsers of formats that hostile files attack run in a child process (shared/rag/sandbox.h): PDF
- * in poppler's pdftotext, HTML and DOCX in this very program, started anew (see
+ * in poppler's pdftotext, HTML and DOCX in this very program, started as a new process (see
  * extract_set_program).
  */
 #ifndef PARLEY_RAG_EXTRACT_H
@@ -82,12 +82,12 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes) must_
 enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
                                 const atomic_bool *is_stopping, struct buf *text) must_check;
 
-/* Is the program there that reads PDF (pdftotext of poppler-utils, on PATH)? Looks anew each time.
+/* Is the program there that reads PDF (pdftotext of poppler-utils, on PATH)? Looks again each time.
  */
 bool extract_can_read_pdf(void);
 
 /* Says which program, started as `PROGRAM extract --parse KIND`, reads HTML and DOCX: main passes
- * "/proc/self/exe" before threads start. Borrowed for ever. Without it they are read within this
+ * "/proc/self/exe" before threads start. Borrowed forever. Without it they are read within this
  * process, which is right for tests of the parsers alone. */
 void extract_set_program(const char *path);
 

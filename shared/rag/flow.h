@@ -9,7 +9,7 @@
 
 #include "shared/base/buf.h"
 
-/* Zeroed but for `out`, which is borrowed. */
+/* Zeroed except for `out`, which is borrowed. */
 struct flow {
     struct buf *out;
     bool has_begun;

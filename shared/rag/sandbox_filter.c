@@ -209,7 +209,7 @@ static scmp_filter_ctx make_rules(uint32_t otherwise, bool (*put_rules)(scmp_fil
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sock_fprog filter; /* len 0: there is none */
 
-/* Turns rules into the program of the kernel's that they come to, which is kept for ever. */
+/* Turns rules into the program of the kernel's that they come to, which is kept forever. */
 static void keep(scmp_filter_ctx rules)
 {
     int fd = memfd_create("filter", MFD_CLOEXEC);

@@ -18,7 +18,7 @@
 
 #include <linux/filter.h>
 
-/* The filter of the sandbox. Made at the first call, kept for ever. NULL where this kernel filters
+/* The filter of the sandbox. Made at the first call, kept forever. NULL where this kernel filters
  * nothing, or libseccomp does not know this machine; the log says so once. Any thread. */
 const struct sock_fprog *sandbox_filter(void) must_check;
 

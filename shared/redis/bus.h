@@ -20,8 +20,8 @@ struct bus_events {
     void *arg;
 };
 
-/* Connects, and again for ever. Channels: <prefix>node:<node_id> and <prefix>all. Borrows `address`
- * and copies all else. Events run on the loop's thread, never before it returns. */
+/* Connects, and reconnects indefinitely. Channels: <prefix>node:<node_id> and <prefix>all. Borrows
+ * `address` and copies all else. Events run on the loop's thread, never before it returns. */
 struct bus *bus_create(struct loop *loop, const struct redis_address *address, const char *prefix,
                        const char *node_id, struct bus_events events) must_check;
 /* No event runs any more. Accepts NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn: one connection to Redis on one loop, that is made again for ever (backoff with jitter).
+ * conn: one connection to Redis on one loop, that is made again indefinitely (backoff with jitter).
  * hiredis 0.14 has no timeouts, no reconnect and no libh2o adapter: all three are here, and no
  * other folder sees hiredis. Used on the loop's thread only.
  */

@@ -10,12 +10,30 @@
 #include "shared/base/config.h"
 #include "shared/redis/address.h"
 
-/* A row of the tables of all such commands. */
+/* Rows of the tables of such commands. Nodes word --redis and --key-prefix in their own way. */
+#define REDIS_URL_OPTION                                                                           \
+    {                                                                                              \
+        .name = "redis", .kind = CONFIG_TEXT, .metavar = "URL",                                    \
+        .fallback = "redis://127.0.0.1:6379/0",                                                    \
+        .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "  \
+                "password in it (user:password@) shows in ps: use --redis-password-file.",         \
+    }
 #define REDIS_PASSWORD_FILE_OPTION                                                                 \
     {                                                                                              \
         .name = "redis-password-file", .kind = CONFIG_TEXT, .metavar = "FILE",                     \
         .help = "The file that holds the password of Redis; the user, if there is one, is in "     \
                 "--redis.",                                                                        \
+    }
+#define REDIS_KEY_PREFIX_OPTION                                                                    \
+    {                                                                                              \
+        .name = "key-prefix", .kind = CONFIG_TEXT, .metavar = "TEXT", .fallback = "parley:{0}:",   \
+        .help = "What keys in Redis begin with. The same as that of the nodes.",                   \
+    }
+/* Of those that print results and log little. */
+#define REDIS_TOOL_LOG_LEVEL_OPTION                                                                \
+    {                                                                                              \
+        .name = "log-level", .kind = CONFIG_TEXT, .choices = "debug|info|warn|error",              \
+        .fallback = "error", .help = "The least that is logged on standard error.",                \
     }
 
 /* Reads --redis and --redis-password-file, which the command's table has. False: one line was

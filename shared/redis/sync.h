@@ -16,7 +16,7 @@ struct sync_config {
     const struct redis_address *address;
     const char *prefix; /* KEYS[1] of the library, "parley:{0}:" */
     const char *name;   /* shown in logs and in Redis's CLIENT LIST */
-    /* How long one call goes on trying without Redis. 0: for ever. */
+    /* How long one call goes on trying without Redis. 0: forever. */
     uint64_t patience_ms;
     bool is_quiet; /* nothing is logged: the caller says it */
 };

@@ -55,8 +55,8 @@ struct turn_config {
     void *arg;
 };
 
-/* Connects, and again for ever. `config` is copied; its strings and `address` are borrowed. What is
- * in it runs on the loop's thread, never before turn_create returns. */
+/* Connects, and reconnects indefinitely. `config` is copied; its strings and `address` are
+ * borrowed. What is in it runs on the loop's thread, never before turn_create returns. */
 struct turn *turn_create(struct loop *loop, const struct redis_address *address,
                          const struct turn_config *config) must_check;
 /* Calls under way get ERR_REDIS_LOST first. Accepts NULL. */
@@ -89,8 +89,8 @@ void turn_end(struct turn *turn);
 
 /* Is there something to send? */
 bool turn_is_collecting(const struct turn *turn);
-/* Sends what was collected, and tells those whose verbs could not be sent; to be called at the end
- * of each turn of the loop, never between turn_begin and turn_end. */
+/* Sends what was collected, and answers those whose verbs could not be sent; to be called at the
+ * end of each turn of the loop, never between turn_begin and turn_end. */
 void turn_flush(struct turn *turn);
 
 #endif

@@ -311,7 +311,7 @@ suite('an engine or a user that changes its mind', { nodes: 2, sweep: false }, (
     assert.deepEqual(await cluster.claim(), EMPTY);
   });
 
-  test('a topic deleted during a claim is gone: waiters hear 404, the engine too, and it can begin anew', async () => {
+  test('a topic deleted during a claim is gone: waiters hear 404, the engine too, and it can start again', async () => {
     const Topic = newTopic();
     await cluster.add({ Topic, Query: 'old' });
     const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 30, node }));

@@ -8,7 +8,7 @@ import { assertOk, assertProblem, eventually, makeFolder, RedisClient, startRedi
 import { startLoad } from './load.mjs';
 import { parked, ready } from './watch.mjs';
 
-// Per trouble: how it begins and ends, its code, and a word of what operators are told.
+// Per trouble: how it begins and ends, its code, and a word of what operators read.
 const TROUBLES = [
   {
     name: 'a replica (READONLY)',

@@ -18,7 +18,7 @@ const search = (query) => JSON.stringify({ tool: 'search_docs', input: { query }
 const open = (input) => JSON.stringify({ tool: 'open_citation', input });
 const FINAL = '{"tool":"final","input":{}}';
 
-// A model by the kind of its prompts; `steps` are its replies to step prompts, the last one for ever.
+// A model by the kind of its prompts; `steps` are its replies to step prompts, the last one forever.
 function model({ plan = PLAN, steps = [search('lease'), FINAL], answer = 'It lasts 150 seconds [1].' } = {}) {
   let step = 0;
   const say = (reply, prompt) => (typeof reply === 'function' ? reply(prompt) : reply);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// POST /ask and the engines that are there, leave, hang up or rest: who asks is told at once when nobody will answer;
+// POST /ask and the engines that are there, leave, hang up or rest: a client learns at once that nobody will answer;
 // and what strangers may have waiting. The patience of the nodes is far longer than any of it.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';

@@ -205,7 +205,7 @@ suite('the indexing socket', { nodes: 0, sweep: false }, ({ test, cluster }) => 
 });
 
 suite('the indexing socket while Redis is away', { aof: true, sweep: false }, ({ test, cluster }) => {
-  test('who watched is told the state anew, and goes on watching', async () => {
+  test('who watched is sent the state again, and goes on watching', async () => {
     const earlier = await uploadIndexed(cluster, { name: 'earlier.txt', bytes: 'earlier' });
     const socket = await watch(cluster, { node: 0 });
     assert.deepEqual(await socket.next(), { type: 'connected' });

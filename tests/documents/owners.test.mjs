@@ -93,7 +93,7 @@ suite('two owners', { sweep: false }, ({ test, cluster }) => {
     return `${system}\n${user} [1] [2] [3]`;
   };
 
-  // The answer holds nothing of the victim's, but for the ids that the request itself said, or the model.
+  // The answer holds nothing of the victim's, except for the ids that the request itself said, or the model.
   function assertNothingOf(response, sent) {
     const text = `${response.text}\n${JSON.stringify(response.headers)}`;
     for (const secret of Object.values(SECRETS)) assert.ok(!text.includes(secret), `${sent}: ${text}`);

@@ -94,7 +94,7 @@ suite('retrieval', { sweep: false }, ({ test, cluster }) => {
     }
   });
 
-  test('what a search finds is there while documents are indexed anew', async () => {
+  test('what a search finds is there while documents are indexed again', async () => {
     const end = Promise.all(
       Array.from({ length: 6 }, async () => {
         const { jobId } = assertOk(await cluster.request('POST', `/api/docs/${docs.leases.id}/reindex`, { as: 'User_1' }), 202);

@@ -253,7 +253,7 @@ suite('bearer tokens', {}, ({ test, cluster }) => {
   });
 });
 
-// Every route of sections 2 and 3 with a request that is complete but for the role.
+// Every route of sections 2 and 3 with a request that is complete except for the role.
 const ROUTES = {
   frontend: [
     ['POST', '/api/add-query', {}, { Topic: 't', User: 'alice', Query: 'Why?' }],

@@ -62,7 +62,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       folder.file('kept.index', 'not an index');
       await second.stop();
       const third = await start(['--corpus', corpus, '--index', index]);
-      assert.match(third.stderr, /index is made anew.*damaged/);
+      assert.match(third.stderr, /index is rebuilt.*damaged/);
       assert.match((await ask('How long does a lease last?')).Answer[0], /^A lease/);
     }));
 

@@ -159,7 +159,7 @@ suite('topics', {}, ({ test, cluster }) => {
     assertProblem(await remove(undefined, newTopic()), 400);
   });
 
-  test('a name that was deleted starts anew at Seq 1', async () => {
+  test('a name that was deleted starts again at Seq 1', async () => {
     const User = newUser();
     const { Topic } = await cluster.add({ User, Query: 'old' });
     await cluster.add({ User, Topic, Query: 'old' });

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# docs/operations.md names every flag of `parley serve`, `engine`, `ingest` and `reindex` with its
-# default, and every metric.
+# docs/operations.md names every flag of `parley serve`, `engine`, `ingest`, `reindex`, `backup` and
+# `restore` with its default, and every metric.
 use strict;
 use warnings;
 
@@ -29,11 +29,25 @@ sub check_flag {
     }
 }
 
+# Rows that several tables share.
+my %shared;
+my $start = slurp('shared/redis/start.h');
+while ($start =~ /^#define (\w+_OPTION)\b(.*?[^\\])\n/gms) {
+    my ($name, $row) = ($1, $2);
+    $row =~ s/\\\n/ /g;
+    $row =~ s/\s+/ /g;
+    $row =~ s/^ \{ /{/;
+    $row =~ s/, \}$/}/;
+    $shared{$name} = $row;
+}
+die "settings: found no shared row in shared/redis/start.h\n" unless %shared;
+
 for my $table (['serve', 'services/serve_help.c'], ['engine', 'services/engine/help.c'],
                ['ingest', 'services/indexer/ingest_help.c'],
                ['reindex', 'services/indexer/reindex.c'],
                ['backup', 'services/backup/backup.c'], ['restore', 'services/backup/restore.c']) {
     my ($command, $text) = ($table->[0], slurp($table->[1]));
+    $text =~ s{^ +(REDIS_\w+_OPTION),$}{($shared{$1} // die "settings: no shared row $1\n") . ","}gme;
     while ($text =~ /\{\.name = "([a-z0-9-]+)",(.*?)\},\n/gs) {
         my ($flag, $rest) = ($1, $2);
         check_flag($command, $flag, $rest =~ /\.fallback = "([^"]*)"/ ? $1 : '');

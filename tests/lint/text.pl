@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# What holds for every source file as text: a licence line at its top (but for Lua, which goes into
+# What holds for every source file as text: a licence line at its top (except for Lua, which goes into
 # the executable and has a header of its own), no notes to self, no trailing space, a newline at
 # its end, no tabs in C and Lua.
 use strict;

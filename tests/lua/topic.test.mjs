@@ -287,7 +287,7 @@ scripts('purge', ({ cases, test, shard }) => {
     await shard.assertKeys({});
   });
 
-  test('goes on behind what it has looked at, however many topics are old and still asked in', async () => {
+  test('goes on after what it has looked at, however many topics are old and still asked in', async () => {
     for (let i = 0; i < 60; i++) {
       const topic = fresh();
       topic['q:2'] = `${topic['q:2']}${'x'.repeat(400_000)}`;

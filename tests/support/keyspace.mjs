@@ -227,7 +227,7 @@ const withoutRun = (job) =>
 
 // The same keys in the form in which a backup keeps them. What it does not keep, by kind:
 //   PASSING kinds at all; claims; when a job is due that was given back for later; the fair order's virtual times (turns:*, meta's vt) and the microseconds of
-//   open:*; numbers that are given anew (meta's lease, the version of a space, ids of the stream jobs);
+//   open:*; numbers that are newly given (meta's lease, the version of a space, ids of the stream jobs);
 //   leases of lookups; what was in a list of recent jobs besides documents' own latest.
 export function kept(keys) {
   const result = {};

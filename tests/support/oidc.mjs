@@ -2,7 +2,7 @@
 //
 // oidc: a real OpenID provider (npm oidc-provider) on a free port, and forged tokens. The provider
 // speaks for itself; around it stands a server that counts requests, can be down, can keep requests
-// waiting or answer in its stead, and brings in the provider anew with other keys (rotation).
+// waiting or answer in its stead, and brings in the provider again with other keys (rotation).
 import { constants, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import http from 'node:http';
 import Provider from 'oidc-provider';

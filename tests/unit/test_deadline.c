@@ -12,7 +12,7 @@
 struct entry {
     struct deadline deadline;
     struct deadlines *all;
-    uint64_t again_ms;    /* set anew when it runs; 0: not */
+    uint64_t again_ms;    /* set again when it runs; 0: not */
     struct entry *victim; /* cancelled when this one runs */
     unsigned ran_n;
 };

@@ -268,7 +268,7 @@ static int run_self(const char *flag, const char *argument)
 
 /* ---- tests ---- */
 
-/* Each line of what the probe printed ends with `word`, but for those that begin as `others` do;
+/* Each line of what the probe printed ends with `word`, except for those that begin as `others` do;
  * returns how many lines do. */
 static unsigned expect_each(const char *word, const char *others)
 {

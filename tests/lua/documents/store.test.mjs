@@ -307,7 +307,7 @@ scripts('doc_delete', ({ cases, test, shard }) => {
       after: { ...gone({ n: 1 }), [`job:${jobId(1)}`]: cancelled({ n: 1 }), jobs: stream() },
     },
     {
-      name: 'one that is indexed anew goes with both of its texts and with what both indexings put into the vector set',
+      name: 'one that is indexed again goes with both of its texts and with what both indexings put into the vector set',
       before: () => keysOf({ n: 1, state: 'QUEUED', jobState: 'RUNNING', generation: 5, chunks: 3, vectors: 'abc', text: [7, 'new'], oldText: [5, 'old'], job: { lease: '7', digest: 'def', vectors_n: '16' } }),
       call: remove(),
       reply: 'ok',

@@ -56,7 +56,7 @@ scripts('ask', ({ cases, test, shard }) => {
     },
     { name: 'no engine, and none for ten minutes', before: { engines: { 'E -': `${Date.now() - 601_000} {}` } }, call: ask(), reply: 'no_engine' },
     { name: 'every engine rests for long: none, and when the first one has rested', before: RESTING([60_000, 90_000]), call: ask(), reply: (found) => /^no_engine\n(59|60)$/.test(found) },
-    { name: 'an engine that rests but for a moment is there', before: RESTING([90_000, 5_000]), call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
+    { name: 'an engine that rests only for a moment is there', before: RESTING([90_000, 5_000]), call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
     { name: 'an engine that has rested is one that was seen then', before: RESTING([-5_000]), call: ask(), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued } },
     { name: 'one rests, another was seen lately', before: { engines: { ...RESTING([60_000]).engines, ...ENGINE.engines } }, call: ask(), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued } },
     { name: 'no engine ever', call: ask(), reply: 'no_engine' },
@@ -87,7 +87,7 @@ scripts('ask', ({ cases, test, shard }) => {
     { name: 'one that is answered already is answered at once', before: () => ended('D'), call: ask({ topic: 'a2' }), reply: lines('done', 'a1', 'Done', rowOf({ ...USER, query: 'Q1' }), STORED), after: { 't:a1': fieldsOf('D', { n: 2 }), ...HELD } },
     { name: 'one that waits while no engine is there any more', before: () => ({ ...waiting(), engines: { 'E -': '5 {}' } }), call: ask({ topic: 'a2' }), reply: 'no_engine' },
     ...['F "tired"', 'C "user"'].map((state) => ({
-      name: `one that came to nothing (${state[0]}) is asked anew, and who waits for that one keeps it`,
+      name: `one that came to nothing (${state[0]}) is asked again, and who waits for that one keeps it`,
       before: () => ended(state),
       call: ask({ topic: 'a2' }),
       reply: lines('ok', 'a2', 'maybe'),
@@ -134,7 +134,7 @@ scripts('engines', ({ cases }) => {
     { name: 'one that comes in the same turn', calls: [['claim', 0, 'E|*', 1], ['engines']], replies: ['parked', 'there'], after: { idle: zset({ 'n1 E|*': 1 }) } },
     { name: 'one that was seen lately and did not come back', before: ENGINE, call: ['engines'], reply: 'no_engine' },
     { name: 'one that rests for long', before: RESTING([60_000]), call: ['engines'], reply: (found) => /^no_engine\n(59|60)$/.test(found) },
-    { name: 'one that rests but for a moment', before: RESTING([5_000]), call: ['engines'], reply: 'there' },
+    { name: 'one that rests only for a moment', before: RESTING([5_000]), call: ['engines'], reply: 'there' },
   ]);
 });
 

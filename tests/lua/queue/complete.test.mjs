@@ -95,7 +95,7 @@ scripts('complete', ({ cases }) => {
     { name: 'race: another engine has claimed it since: lost, by the lease', before: pending({ by: 'F' }), call: complete({ lease: '6' }), reply: 'lost' },
     { name: 'race: another engine has claimed it since: lost, by the holder', before: pending({ by: 'F' }), call: complete(), reply: 'lost' },
     { name: 'the lease of another engine', before: pending({ by: 'F' }), call: complete({ lease: '7' }), reply: 'lost' },
-    { name: 'race: the same engine has claimed it anew: its first lease is lost', before: pending(), call: complete({ lease: '6' }), reply: 'lost' },
+    { name: 'race: the same engine has claimed it again: its first lease is lost', before: pending(), call: complete({ lease: '6' }), reply: 'lost' },
     { name: 'race: the same answer twice, after a lost reply: the same', before: done, call: complete(), reply: 'same\n1\n1500' },
     { name: 'race: two engines answer at once: the first wins, the other is told', before: pending(), calls: [complete({ lease: '7' }), complete({ holder: 'F', answer: lines('["43"]', 'null', 'null') })], replies: [ok(), 'done'], after: endedWith() },
     { name: 'another answer to what is Done', before: done, call: complete({ answer: lines('["4"]', '["hm"]', '"big"') }), reply: 'done' },

@@ -67,7 +67,7 @@ scripts('delivered', ({ cases }) => {
   ]);
 });
 
-scripts('a claim behind which much was added', ({ test, shard }) => {
+scripts('a claim after which much was added', ({ test, shard }) => {
   test('is searched for once, then it is listed', async () => {
     const flat = Object.entries(topicOf(['P 7 1 E 1 n2', ...Array(30_000).fill('C "no"')])).flat();
     for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
@@ -92,7 +92,7 @@ scripts('a claim behind which much was added', ({ test, shard }) => {
 scripts('extend', ({ cases }) => {
   cases([
     {
-      name: 'a heartbeat begins the lease anew',
+      name: 'a heartbeat starts the lease again',
       before: held({ until: LATER }),
       call: ['extend', 0, 't', '7', 'E'],
       reply: 'ok\n',

@@ -198,7 +198,7 @@ scripts('sync', ({ cases, test, shard }) => {
       after: { ...here, [`nonces:${day()}`]: ttl(172_800, set('a')) },
     },
     {
-      name: 'credits are stated anew, none takes the class away',
+      name: 'credits are stated again, none takes the class away',
       before: { idle: zset({ 'n1 E|*': 9, 'n1 F|*': 2, 'n2 E|*': 3 }) },
       call: ['sync', '{}', 0, 0, 2, 'E|*', 4, 'F|*', 0],
       reply: '\n',
