@@ -276,7 +276,7 @@ export class Shard {
 
 // What the hash `shares` holds while these topics are there: Open queries of each account, of each of its
 // models but `default`, and how many such models.
-function sharesOf(keys) {
+export function sharesOf(keys) {
   const shares = {};
   const add = (field) => (shares[field] = String(Number(shares[field] ?? 0) + 1));
   for (const [name, value] of Object.entries(keys)) {
