@@ -82,7 +82,7 @@ static bool visit_first(void *data, struct str name)
     switch (kind_of(name)) {
     case KIND_FIRST: return units_put_key(units, name);
     case KIND_LOOKUP: return units_put_lookup(units, cut_name(name));
-    default: return !tool_is_interrupted() || tool_complain_redis(units->tool);
+    default: return !redis_is_interrupted() || tool_complain_redis(units->tool);
     }
 }
 
@@ -94,7 +94,7 @@ static bool visit_rest(void *data, struct str name)
     case KIND_DOCUMENT: return units_put_document(units, cut_name(name));
     case KIND_COPIED: return units_put_key(units, name);
     case KIND_EXPIRING: return units_put_expiring(units, name);
-    default: return !tool_is_interrupted() || tool_complain_redis(units->tool);
+    default: return !redis_is_interrupted() || tool_complain_redis(units->tool);
     }
 }
 

@@ -100,7 +100,7 @@ struct restore {
 static bool call(struct restore *x, const char *verb, const struct str *args, size_t n,
                  struct str *ret_reply)
 {
-    if (!tool_is_interrupted() &&
+    if (!redis_is_interrupted() &&
         sync_verb(x->tool.sync, str_of(verb), args, n, ret_reply) == ERR_OK)
         return true;
     return tool_complain_redis(&x->tool);

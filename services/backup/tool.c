@@ -20,21 +20,6 @@ enum {
     PATTERN_MAX_BYTES = 1024,
 };
 
-static struct sync *to_stop; /* what the signal handler reaches */
-static volatile sig_atomic_t is_interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    is_interrupted = 1;
-    sync_stop(to_stop);
-}
-
-bool tool_is_interrupted(void)
-{
-    return is_interrupted;
-}
-
 bool tool_complain(const struct tool *tool, const char *format, ...)
 {
     va_list list;
@@ -49,7 +34,7 @@ bool tool_complain(const struct tool *tool, const char *format, ...)
 
 bool tool_complain_redis(const struct tool *tool)
 {
-    if (is_interrupted)
+    if (redis_is_interrupted())
         return tool_complain(tool, "interrupted");
     return tool_complain(tool, "Redis: %s", sync_error(tool->sync));
 }
@@ -79,7 +64,6 @@ static bool read_settings(struct tool *tool)
 int tool_start(struct tool *tool, const char *command, const struct config_option *options,
                void (*print_help)(void), int argc, char **argv)
 {
-    struct sigaction action = {.sa_handler = on_signal};
     *tool = (struct tool){.command = command};
     enum config_outcome outcome = config_read(&tool->config, options, command, argc, argv);
     if (outcome == CONFIG_HELP)
@@ -95,18 +79,14 @@ int tool_start(struct tool *tool, const char *command, const struct config_optio
                                           .prefix = prefix,
                                           .name = is_backup ? "parley-backup" : "parley-restore",
                                           .patience_ms = PATIENCE_MS});
-    to_stop = tool->sync;
-    signal(SIGPIPE, SIG_IGN);
+    redis_stop_on_signals(tool->sync);
     signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` allows is an error of write() */
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
     return -1;
 }
 
 void tool_fini(struct tool *tool)
 {
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
+    redis_ignore_signals();
     sync_destroy(tool->sync);
     config_fini(&tool->config);
 }

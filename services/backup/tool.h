@@ -26,9 +26,6 @@ int tool_start(struct tool *tool, const char *command, const struct config_optio
                void (*print_help)(void), int argc, char **argv) must_check;
 void tool_fini(struct tool *tool);
 
-/* SIGINT or SIGTERM came: calls of Redis end then, as lost. */
-bool tool_is_interrupted(void);
-
 /* One line on standard error; false. */
 bool tool_complain(const struct tool *tool, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -18,7 +18,6 @@
 #include "shared/redis/sync.h"
 
 #include <openssl/rand.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,16 +69,6 @@ struct reindex {
     bool is_dry;
     size_t seen_n, old_n, queued_n, gone_n, busy_n;
 };
-
-static struct sync *to_stop; /* what the signal handler reaches */
-static volatile sig_atomic_t is_interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    is_interrupted = 1;
-    sync_stop(to_stop);
-}
 
 static bool complain(const char *line)
 {
@@ -312,7 +301,7 @@ static enum err run_all(struct reindex *x)
         error = list_spaces(x, &spaces);
     }
     struct str rest = buf_str(&spaces), space;
-    while (error == ERR_OK && !is_interrupted && (space = str_cut(&rest, '\n')).n > 0)
+    while (error == ERR_OK && !redis_is_interrupted() && (space = str_cut(&rest, '\n')).n > 0)
         error = look_at_space(x, space);
     buf_fini(&spaces);
     return error;
@@ -320,29 +309,24 @@ static enum err run_all(struct reindex *x)
 
 static int run(struct reindex *x)
 {
-    struct sigaction action = {.sa_handler = on_signal};
     x->sync = sync_create(&(struct sync_config){.address = &x->redis,
                                                 .prefix = config_text(&x->config, "key-prefix"),
                                                 .name = "parley-reindex",
                                                 .patience_ms = PATIENCE_MS});
-    to_stop = x->sync;
-    signal(SIGPIPE, SIG_IGN);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    redis_stop_on_signals(x->sync);
     enum err error = run_all(x);
-    bool is_whole = error == ERR_OK && !is_interrupted;
+    bool is_whole = error == ERR_OK && !redis_is_interrupted();
     printf("%s%zu of %zu documents are not of the model %s (%u numbers): %zu queued, %zu under way "
            "already, %zu to be uploaded again%s\n",
            x->is_dry ? "dry run, nothing was changed: " : "", x->old_n, x->seen_n,
            x->embedder->name, x->dimension, x->queued_n, x->busy_n, x->gone_n,
-           is_whole         ? ""
-           : is_interrupted ? ", interrupted"
-                            : ", Redis lost");
+           is_whole                 ? ""
+           : redis_is_interrupted() ? ", interrupted"
+                                    : ", Redis lost");
     fflush(stdout);
-    if (!is_whole && !is_interrupted)
+    if (!is_whole && !redis_is_interrupted())
         fprintf(stderr, "parley: Redis: %s; run it again to go on\n", sync_error(x->sync));
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
+    redis_ignore_signals();
     sync_destroy(x->sync);
     return is_whole && x->gone_n == 0 ? 0 : 1;
 }

@@ -2,9 +2,9 @@
  * start.c - see start.h. */
 #include "shared/redis/start.h"
 
-#include "shared/redis/sync.h"
 #include "shared/redis/trouble.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,4 +95,37 @@ bool redis_check_login(const struct redis_address *address, const char *prefix)
 bool redis_check_start(const struct redis_address *address, const char *prefix)
 {
     return check(address, prefix, false);
+}
+
+/* --- signals -------------------------------------------------------------------------------- */
+
+static struct sync *to_stop; /* what the signal handler reaches */
+static volatile sig_atomic_t is_interrupted;
+
+static void on_signal(int number)
+{
+    int saved = errno;
+    (void)number;
+    is_interrupted = 1;
+    sync_stop(to_stop);
+    errno = saved;
+}
+
+void redis_stop_on_signals(struct sync *sync)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    to_stop = sync;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool redis_is_interrupted(void)
+{
+    return is_interrupted;
+}
+
+void redis_ignore_signals(void)
+{
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
 }

@@ -9,6 +9,7 @@
 
 #include "shared/base/config.h"
 #include "shared/redis/address.h"
+#include "shared/redis/sync.h"
 
 /* Rows of the tables of such commands. Nodes word --redis and --key-prefix in their own way. */
 #define REDIS_URL_OPTION                                                                           \
@@ -50,5 +51,13 @@ bool redis_check_login(const struct redis_address *address, const char *prefix) 
  * other cases, also when Redis is away, hangs (up to 3 seconds) or refuses for a reason that
  * passes. `prefix`: what keys begin with. SIGPIPE is ignored from then on. */
 bool redis_check_start(const struct redis_address *address, const char *prefix) must_check;
+
+/* For tools of one connection: SIGINT and SIGTERM stop `sync` (sync_stop) from here on, and are
+ * noted. Once per process. */
+void redis_stop_on_signals(struct sync *sync);
+/* Such a signal came. */
+bool redis_is_interrupted(void);
+/* Further signals are ignored; before `sync` is destroyed. */
+void redis_ignore_signals(void);
 
 #endif

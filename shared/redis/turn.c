@@ -12,12 +12,10 @@
  * are. Every batch tries the ordinary function first: a refusal costs Redis less than reading the
  * call, and nothing is refused a moment longer than Redis is full (docs/adr/0013).
  *
+ * turn_library.c loads the library and keeps what is wrong with Redis.
+ *
  * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. */
-#include "shared/redis/turn.h"
-
-#include "shared/redis/batch.h"
-#include "shared/redis/durability.h"
-#include "shared/redis/library.h"
+#include "shared/redis/turn_internal.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -26,116 +24,8 @@
 enum {
     IN_FLIGHT_MAX = 8,
     ANSWER_MAX_MS = 5000,
-    ERROR_BYTES = 160,
     BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
 };
-
-struct turn {
-    struct loop *loop;
-    struct turn_config config;
-    struct redis_conn *conn;
-    struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
-    struct batch *doomed;                   /* could not be sent: to fail at the turn's end */
-    unsigned in_flight_n;
-    size_t pending_n;
-    uint64_t moved_ms; /* when what was sent so far should have reached Redis at the latest */
-    bool is_up, is_loading;
-    struct batch *parked; /* found the library missing: sent again once it is loaded */
-    struct buf library;
-    struct redis_library_names functions;
-    enum redis_trouble trouble; /* what the last reply said; while is_up */
-    bool is_trouble_said;       /* in the log, so its end is said, too */
-    struct log_limit limit;
-    struct durability durability;
-};
-
-/* --- trouble -------------------------------------------------------------------------------- */
-
-static void say_trouble(struct turn *turn, const char *text, const char *error)
-{
-    uint64_t times;
-    if (!log_limit_passes(&turn->limit, text, &times))
-        return;
-    turn->is_trouble_said = true;
-    log_write(LOG_WARN, text, LOG_S("error", error), LOG_U("times", times));
-}
-
-static void set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error)
-{
-    turn->trouble = trouble;
-    say_trouble(turn, redis_trouble_info(trouble)->text, error);
-}
-
-/* A turn has run. What came while nothing did is looked at again, as after a lost connection. */
-static void end_trouble(struct turn *turn)
-{
-    bool was_outage = redis_trouble_is_outage(turn->trouble);
-    turn->trouble = REDIS_FINE;
-    if (turn->is_trouble_said)
-        log_write(LOG_INFO, "redis takes everything again");
-    turn->is_trouble_said = false;
-    if (was_outage)
-        turn->config.on_up(turn->config.arg);
-}
-
-/* --- the library ---------------------------------------------------------------------------- */
-
-static void send_batch(struct turn *turn, struct batch *batch);
-
-static void fail_parked(struct turn *turn, enum err error);
-
-/* Without the right to write, or without room, it may be there all the same: a call will show. One
- * that was sent already has shown that it is not. False when the connection is no good. */
-static bool is_up_without_load(struct turn *turn, const char *error)
-{
-    enum redis_trouble trouble = redis_trouble_of(error);
-    const struct redis_trouble_info *info = redis_trouble_info(trouble);
-    if (trouble == REDIS_FINE || !info->is_kept) {
-        say_trouble(turn, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
-                    error);
-        redis_conn_reset(turn->conn, error);
-        return false;
-    }
-    bool is_missing = turn->parked != NULL;
-    set_trouble(turn, trouble == REDIS_FULL && is_missing ? REDIS_NO_ROOM : trouble, error);
-    fail_parked(turn, info->error);
-    return true;
-}
-
-static void on_loaded(void *arg, const redisReply *reply)
-{
-    struct turn *turn = arg;
-    turn->is_loading = false;
-    if (reply == NULL)
-        return;
-    if (reply->type == REDIS_REPLY_ERROR && !redis_library_is_there(reply->str)) {
-        char error[ERROR_BYTES];
-        snprintf(error, sizeof error, "%s", reply->str);
-        if (!is_up_without_load(turn, error))
-            return;
-    }
-    bool was_up = turn->is_up;
-    turn->is_up = true;
-    while (turn->parked != NULL) {
-        struct batch *batch = turn->parked;
-        turn->parked = batch->next;
-        send_batch(turn, batch);
-    }
-    if (!was_up)
-        turn->config.on_up(turn->config.arg);
-    redis_conn_flush(turn->conn);
-}
-
-static void load_library(struct turn *turn)
-{
-    struct str words[] = {STR("FUNCTION"), STR("LOAD"), buf_str(&turn->library)};
-    if (turn->is_loading)
-        return;
-    if (redis_conn_command(turn->conn, on_loaded, turn, words, 3) != ERR_OK)
-        return; /* lost again: on_connect comes back here */
-    turn->is_loading = true;
-    redis_conn_flush(turn->conn);
-}
 
 /* --- batches -------------------------------------------------------------------------------- */
 
@@ -254,7 +144,7 @@ static void send_freeing(struct turn *turn, struct batch *batch)
 {
     batch->is_freeing = true;
     batch_write(batch, turn->functions.turn_freeing, &turn->config);
-    send_batch(turn, batch);
+    turn_send_batch(turn, batch);
     redis_conn_flush(turn->conn);
 }
 
@@ -270,15 +160,15 @@ static void say_failure(struct turn *turn, const char *error)
 static void on_batch_refused(struct turn *turn, struct batch *batch, const char *error)
 {
     if (redis_library_is_missing(error)) {
-        say_trouble(turn, "redis lost the function library, loading it again", error);
+        turn_say_trouble(turn, "redis lost the function library, loading it again", error);
         batch->next = turn->parked;
         turn->parked = batch;
-        load_library(turn);
+        turn_load_library(turn);
         return;
     }
     enum redis_trouble trouble = redis_trouble_of(error);
     if (trouble != REDIS_FINE)
-        set_trouble(turn, trouble, error);
+        turn_set_trouble(turn, trouble, error);
     else
         say_failure(turn, error);
     if (trouble == REDIS_FULL && !batch->is_freeing)
@@ -300,7 +190,7 @@ static void on_batch_reply(void *arg, const redisReply *reply)
             turn->trouble = REDIS_FULL;
         answer_batch(turn, batch, reply);
         if (is_over)
-            end_trouble(turn);
+            turn_end_trouble(turn);
     } else {
         on_batch_refused(turn, batch,
                          reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply");
@@ -313,7 +203,7 @@ static void on_batch_late(struct deadline *deadline)
     redis_conn_reset(batch->turn->conn, "no answer in time");
 }
 
-static void send_batch(struct turn *turn, struct batch *batch)
+void turn_send_batch(struct turn *turn, struct batch *batch)
 {
     if (batch->wire.is_over ||
         redis_conn_send(turn->conn, buf_str(&batch->wire), on_batch_reply, batch) != ERR_OK) {
@@ -340,7 +230,7 @@ static void send_collected(struct turn *turn)
         return;
     }
     batch_write(batch, turn->functions.turn, &turn->config);
-    send_batch(turn, batch);
+    turn_send_batch(turn, batch);
 }
 
 void turn_flush(struct turn *turn)
@@ -427,11 +317,11 @@ void turn_end(struct turn *turn)
 static void on_connect(void *arg)
 {
     struct turn *turn = arg;
-    load_library(turn);
+    turn_load_library(turn);
     durability_ask(turn->conn, &turn->durability);
 }
 
-static void fail_parked(struct turn *turn, enum err error)
+void turn_fail_parked(struct turn *turn, enum err error)
 {
     struct batch *batch = turn->parked, *next;
     turn->parked = NULL;
@@ -447,7 +337,7 @@ static void on_lost(void *arg)
     bool was_up = turn->is_up;
     turn->is_up = turn->is_loading = false;
     turn->trouble = REDIS_FINE;
-    fail_parked(turn, ERR_REDIS_LOST);
+    turn_fail_parked(turn, ERR_REDIS_LOST);
     if (was_up)
         turn->config.on_lost(turn->config.arg);
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * turn_internal: what turn.c (batches) and turn_library.c (the library and Redis's troubles) share;
+ * for these alone. On the loop's thread.
+ */
+#ifndef PARLEY_REDIS_TURN_INTERNAL_H
+#define PARLEY_REDIS_TURN_INTERNAL_H
+
+#include "shared/redis/batch.h"
+#include "shared/redis/durability.h"
+#include "shared/redis/library.h"
+
+struct turn {
+    struct loop *loop;
+    struct turn_config config;
+    struct redis_conn *conn;
+    struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
+    struct batch *doomed;                   /* could not be sent: to fail at the turn's end */
+    unsigned in_flight_n;
+    size_t pending_n;
+    uint64_t moved_ms; /* when what was sent so far should have reached Redis at the latest */
+    bool is_up, is_loading;
+    struct batch *parked; /* found the library missing: sent again once it is loaded */
+    struct buf library;
+    struct redis_library_names functions;
+    enum redis_trouble trouble; /* what the last reply said; while is_up */
+    bool is_trouble_said;       /* in the log, so its end is said, too */
+    struct log_limit limit;
+    struct durability durability;
+};
+
+/* --- turn_library.c --- */
+
+/* Loads the library unless that is under way. Then parked batches are sent, and on_up runs if verbs
+ * did not run before; or they fail, or the connection is given up. */
+void turn_load_library(struct turn *turn);
+/* Logs `text` with Redis's own words, once a minute. */
+void turn_say_trouble(struct turn *turn, const char *text, const char *error);
+/* A reply said what is wrong: keeps and logs it. */
+void turn_set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error);
+/* A turn has run. What came while nothing did is looked at again, as after a lost connection. */
+void turn_end_trouble(struct turn *turn);
+
+/* --- turn.c --- */
+
+/* Sends a batch that batch_write has made. When that fails its calls do at the turn's end. */
+void turn_send_batch(struct turn *turn, struct batch *batch);
+/* The batches that found the library missing end with `error`. */
+void turn_fail_parked(struct turn *turn, enum err error);
+
+#endif
