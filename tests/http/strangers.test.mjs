@@ -229,6 +229,40 @@ suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluste
     for (const socket of sockets) socket.destroy();
   });
 
+  test('proven connections that rest take no place from those that come, one by one or several at once', async () => {
+    const ask = (path) =>
+      new Promise((resolve) => {
+        const [socket] = occupy(1, undefined, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+        socket.once('data', (bytes) => resolve({ socket, status: bytes.toString().slice(9, 12) }));
+        socket.once('close', () => resolve({ socket, status: 'closed without an answer' }));
+      });
+    const resting = [];
+    for (let i = 0; i < 200; i++) resting.push(await ask(cluster.path('/api/me', { as: 'User_1' })));
+    assert.deepEqual([...new Set(resting.map(({ status }) => status))], ['200']);
+    const open = () => resting.filter(({ socket }) => socket.readyState === 'open').length;
+    await eventually(() => open() < 150, { what: 'the node has no place left' });
+    const kept = open();
+    for (let i = 0; i < 30; i++) assert.equal((await ask('/livez')).status, '200');
+    const together = await Promise.all(Array.from({ length: 8 }, () => ask('/livez')));
+    assert.deepEqual(together.map(({ status }) => status), Array(8).fill('200'));
+    assert.ok(open() > kept / 2, `strangers closed few of them: ${open()} of ${kept} are open`);
+    for (const { socket } of resting) socket.destroy();
+  });
+
+  test('when nearly all connections are busy, those that come wait for a place and are answered', async () => {
+    const polls = Array.from({ length: 200 }, () => {
+      const [socket] = occupy(1, undefined, `GET ${cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 2, Models: 'nobodys' } })} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      return new Promise((resolve) => {
+        socket.once('data', (bytes) => {
+          socket.destroy();
+          resolve(bytes.toString().slice(9, 12));
+        });
+        socket.once('close', () => resolve('closed without an answer'));
+      });
+    });
+    assert.deepEqual([...new Set(await Promise.all(polls))], ['200']);
+  });
+
   test('a document is read by its child while idle connections take all that they can get', async () => {
     const sockets = occupy(300);
     await uploadIndexed(cluster, { name: 'a.html', bytes: '<p>Leases end.</p>', type: 'text/html' });
