@@ -173,6 +173,18 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
     assertOk(await cluster.request('GET', '/livez'));
   });
 
+  test('a node that drains while refused bodies are on their way ends those connections first', async () => {
+    const node = await cluster.startNode();
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => cluster.socket({ node })));
+    for (const socket of sockets) {
+      socket.write(`GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${15 * MIB}\r\n\r\n${'x'.repeat(KIB)}`);
+      assertRefused(await socket.response(), 413, 'too_large');
+    }
+    await node.stop();
+    cluster.nodes.pop();
+    for (const socket of sockets) socket.abort();
+  });
+
   test('200 strangers cost at most 64 KiB each', async () => {
     const pid = cluster.nodes[0].child.pid;
     const rss = () => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
