@@ -336,10 +336,7 @@ static void on_gone(void *data)
     metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
     free(c->rest);
     free(c);
-    if (all->is_full) {
-        all->is_full = false;
-        server_accept_again(all->server);
-    }
+    connections_have_room(all);
 }
 
 struct connection *connection_of(h2o_socket_t *socket)

@@ -28,6 +28,8 @@ bool connections_are_at_most(const struct connections *connections) must_check;
  * server_accept_again is called once that changes, or may have. For one that is there: it closes
  * what it can. */
 bool connections_make_room(struct connections *connections) must_check;
+/* A descriptor that counts is free again, or may be soon. */
+void connections_have_room(struct connections *connections);
 /* Takes over a socket that was just accepted and gives it to libh2o. */
 void connection_accept(struct connections *connections, h2o_socket_t *socket);
 

@@ -12,6 +12,14 @@ enum {
     UNREAD_MS = 20 /* so long those that come are left alone: they were not read yet */
 };
 
+void connections_have_room(struct connections *all)
+{
+    if (!all->is_full)
+        return;
+    all->is_full = false;
+    server_accept_again(all->server);
+}
+
 void connection_set_idle(struct connection *c, bool is_idle)
 {
     if (!is_idle) {
@@ -19,10 +27,7 @@ void connection_set_idle(struct connection *c, bool is_idle)
         return;
     }
     address_put_idle(c->address, &c->idle, c->is_proven);
-    if (c->all->is_full) {
-        c->all->is_full = false;
-        server_accept_again(c->all->server);
-    }
+    connections_have_room(c->all);
 }
 
 bool connections_are_at_most(const struct connections *all)

@@ -2,6 +2,8 @@
  * linger.c - see linger.h. */
 #include "shared/http/linger.h"
 
+#include "shared/http/connection.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@ static void end_linger(struct lingering *linger)
     h2o_socket_read_stop(linger->socket);
     h2o_socket_close(linger->socket);
     linger->server->linger_n--;
+    connections_have_room(linger->server->connections);
     free(linger);
 }
 

@@ -275,6 +275,16 @@ suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluste
     assert.deepEqual([...new Set(await Promise.all(polls))], ['200']);
   });
 
+  test('refused bodies that are still on their way take all places for a moment, not until somebody else leaves', async () => {
+    const polls = Array.from({ length: 20 }, (_, i) => cluster.claimOpen({ wait: 60, query: { Engine: `engine-${i}` }, models: 'nobodys' }));
+    await eventually(async () => (await metric(cluster, 'parley_polls_parked')) === 20);
+    const refused = occupy(200, undefined, `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${15 * MIB}\r\n\r\n${'x'.repeat(KIB)}`);
+    await Promise.all(refused.slice(0, 40).map((socket) => new Promise((resolve) => socket.once('data', resolve))));
+    for (let i = 0; i < 5; i++) assertOk(await cluster.request('GET', '/readyz', { agent: false }));
+    for (const socket of refused) socket.destroy();
+    for (const poll of polls) poll.abort();
+  });
+
   test('a document is read by its child while idle connections take all that they can get', async () => {
     const sockets = occupy(300);
     await uploadIndexed(cluster, { name: 'a.html', bytes: '<p>Leases end.</p>', type: 'text/html' });
