@@ -279,7 +279,7 @@ suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluste
     const polls = Array.from({ length: 20 }, (_, i) => cluster.claimOpen({ wait: 60, query: { Engine: `engine-${i}` }, models: 'nobodys' }));
     await eventually(async () => (await metric(cluster, 'parley_polls_parked')) === 20);
     const refused = occupy(200, undefined, `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${15 * MIB}\r\n\r\n${'x'.repeat(KIB)}`);
-    await Promise.all(refused.slice(0, 40).map((socket) => new Promise((resolve) => socket.once('data', resolve))));
+    await Promise.all(refused.slice(0, 40).map((socket) => new Promise((resolve) => socket.once('data', resolve).once('close', resolve))));
     for (let i = 0; i < 5; i++) assertOk(await cluster.request('GET', '/readyz', { agent: false }));
     for (const socket of refused) socket.destroy();
     for (const poll of polls) poll.abort();
