@@ -88,7 +88,8 @@ static void on_drain_look(struct deadline *deadline)
     if (node->services.broker != NULL)
         broker_drain(node->services.broker);
     documents_drain(node->services.documents);
-    bool is_done = node->server.open_n == 0 && turn_pending_n(node->server.turn) == 0;
+    bool is_done = node->server.open_n == 0 && node->server.linger_n == 0 &&
+                   turn_pending_n(node->server.turn) == 0;
     if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else

@@ -108,13 +108,13 @@ static void on_gone(struct request *r)
     buf_fini(&listing->waiting);
 }
 
-/* "<Seq>" or "<Seq>.<lookups of it>" */
+/* "<Seq>" (0: from the first query on) or "<Seq>.<lookups of it>" */
 static bool is_cursor(struct str after)
 {
     uint64_t seq, n;
     struct str rest = after;
     return str_parse_u64(str_cut(&rest, '.'), &seq) && seq <= INT32_MAX &&
-           (rest.at == NULL || str_parse_u64(rest, &n));
+           (rest.at == NULL || (seq > 0 && str_parse_u64(rest, &n)));
 }
 
 void broker_get_lookups(struct request *r)

@@ -105,17 +105,21 @@ void address_take_idle(struct address *address, struct idle_link *link, bool is_
     address->idle_n[is_proven ? IDLE_PROVEN : IDLE_STRANGERS]--;
 }
 
-struct idle_link *addresses_oldest_idle(const struct addresses *addresses)
+struct idle_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n)
 {
-    for (unsigned kind = 0; kind < IDLE_NR; kind++) {
-        const struct address *most = NULL;
-        for (unsigned i = 0; i < BUCKET_N; i++)
-            for (const struct address *a = addresses->buckets[i].next; a != &addresses->buckets[i];
-                 a = a->next)
-                if (a->idle_n[kind] > 0 && (most == NULL || a->idle_n[kind] > most->idle_n[kind]))
-                    most = a;
-        if (most != NULL)
-            return most->idle[kind].next;
-    }
-    return NULL;
+    const struct address *most[IDLE_NR] = {NULL};
+    size_t strangers_n = 0;
+    for (unsigned i = 0; i < BUCKET_N; i++)
+        for (const struct address *a = addresses->buckets[i].next; a != &addresses->buckets[i];
+             a = a->next) {
+            strangers_n += a->idle_n[IDLE_STRANGERS];
+            for (unsigned kind = 0; kind < IDLE_NR; kind++)
+                if (a->idle_n[kind] > 0 &&
+                    (most[kind] == NULL || a->idle_n[kind] > most[kind]->idle_n[kind]))
+                    most[kind] = a;
+        }
+    bool is_strangers =
+        most[IDLE_STRANGERS] != NULL && (strangers_n > newcomers_n || most[IDLE_PROVEN] == NULL);
+    unsigned kind = is_strangers ? IDLE_STRANGERS : IDLE_PROVEN;
+    return most[kind] == NULL ? NULL : most[kind]->idle[kind].next;
 }

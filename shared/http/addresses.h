@@ -47,7 +47,8 @@ void address_put_idle(struct address *address, struct idle_link *link, bool is_p
 void address_take_idle(struct address *address, struct idle_link *link, bool is_proven);
 
 /* The connection to close next: the one that is idle for longest, of the address that has most of
- * them; proven ones only when there are no others. NULL: none is idle. */
-struct idle_link *addresses_oldest_idle(const struct addresses *addresses);
+ * them. Strangers go first, except for `newcomers_n` of them: those who have just come, and who
+ * must have the time to send a request. NULL: none is idle. */
+struct idle_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n);
 
 #endif

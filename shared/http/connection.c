@@ -8,9 +8,11 @@
  * (look). Between request and answer the socket is leave.c's.
  *
  * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
- * connection_head.c's, streams of HTTP/2 streams.c's. */
+ * connection_head.c's, streams of HTTP/2 streams.c's, who makes room for whom connection_room.c's.
+ */
 #include "shared/http/connection_internal.h"
 
+#include "shared/base/clock.h"
 #include "shared/http/admit.h"
 
 #include <errno.h>
@@ -21,47 +23,11 @@ enum {
     READ_STREAMS_BYTES = 8 << 10,
     READ_PROVEN_BYTES = 256 << 10,
     READ_LEAST_BYTES = 4 << 10,
-    EVICT_TRIES = 4,
     STREAMS_AT_ONCE = 256, /* of HTTP/2, in STREAMS_MS */
     STREAMS_MS = 1
 };
 
 static void on_readable(h2o_socket_t *socket, const char *error);
-
-/* --- idle ------------------------------------------------------------------------------------- */
-
-void connection_set_idle(struct connection *c, bool is_idle)
-{
-    if (!is_idle) {
-        address_take_idle(c->address, &c->idle, c->is_proven);
-        return;
-    }
-    address_put_idle(c->address, &c->idle, c->is_proven);
-    if (c->all->is_full) {
-        c->all->is_full = false;
-        server_accept_again(c->all->server);
-    }
-}
-
-bool connections_make_room(struct connections *all)
-{
-    const struct server *server = all->server;
-    size_t most = server->config->connections_max;
-    for (unsigned tries = 0; tries <= EVICT_TRIES; tries++) {
-        if (most == 0 || all->connection_n + server->linger_n < most)
-            return true;
-        struct idle_link *oldest = addresses_oldest_idle(all->addresses);
-        if (oldest == NULL || tries == EVICT_TRIES)
-            break;
-        struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
-        connection_set_idle(c, false);
-        metrics_add(server->metrics, METRIC_IDLE_CLOSED, 1);
-        if (c->socket->_cb.read == on_readable && connection_pass(c, h2o_socket_error_closed))
-            continue; /* HTTP/2, which writes first: it ends by itself */
-    }
-    all->is_full = true;
-    return false;
-}
 
 /* --- between libh2o and us -------------------------------------------------------------------- */
 
@@ -121,6 +87,11 @@ struct refusal connections_take_refusal(struct connections *all)
     struct refusal refusal = all->refusal;
     all->refusal = (struct refusal){.is_set = false};
     return refusal;
+}
+
+bool connection_close_idle(struct connection *c)
+{
+    return c->socket->_cb.read == on_readable && !connection_pass(c, h2o_socket_error_closed);
 }
 
 void connection_pass_refused(struct connection *c, struct refusal refusal)
@@ -365,10 +336,7 @@ static void on_gone(void *data)
     metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
     free(c->rest);
     free(c);
-    if (all->is_full) {
-        all->is_full = false;
-        server_accept_again(all->server);
-    }
+    connections_have_room(all);
 }
 
 struct connection *connection_of(h2o_socket_t *socket)
@@ -385,6 +353,7 @@ void connection_accept(struct connections *all, h2o_socket_t *socket)
     h2o_socket_getpeername(socket, (struct sockaddr *)&storage);
     c->all = all;
     c->socket = socket;
+    c->accepted_ms = clock_mono_ms();
     streams_init(c);
     c->address = addresses_enter(all->addresses, (struct sockaddr *)&storage);
     all->connection_n++;

@@ -22,9 +22,14 @@ struct connections *connections_create(struct server *server) must_check;
 /* Accepts NULL. */
 void connections_destroy(struct connections *connections);
 
+/* Does one connection more need room to be made? */
+bool connections_are_at_most(const struct connections *connections) must_check;
 /* Is there a descriptor for one connection more, or could an idle one be closed for it? When not,
- * server_accept_again is called once that changes. */
+ * server_accept_again is called once that changes, or may have. For one that is there: it closes
+ * what it can. */
 bool connections_make_room(struct connections *connections) must_check;
+/* A descriptor that counts is free again, or may be soon. */
+void connections_have_room(struct connections *connections);
 /* Takes over a socket that was just accepted and gives it to libh2o. */
 void connection_accept(struct connections *connections, h2o_socket_t *socket);
 

@@ -38,7 +38,8 @@ struct connection {
     size_t charged;               /* bytes that are held for bodies still on their way */
     struct deadline many_streams; /* HTTP/2: how long they may stay */
     size_t stream_bytes;          /* HTTP/2: what its unproven streams cost */
-    char *rest;                   /* what came after the request under way */
+    uint64_t accepted_ms;
+    char *rest; /* what came after the request under way */
     size_t rest_n;
 };
 
@@ -69,6 +70,8 @@ void connection_take_head(struct connection *c);
  */
 void connection_put_aside(struct connection *c, size_t end);
 void connection_look_again(struct connection *c);
+/* Ends an idle connection: at once (true), or soon. */
+bool connection_close_idle(struct connection *c);
 /* An idle connection may be closed to make room. */
 void connection_set_idle(struct connection *c, bool is_idle);
 

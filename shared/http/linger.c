@@ -2,11 +2,13 @@
  * linger.c - see linger.h. */
 #include "shared/http/linger.h"
 
+#include "shared/http/connection.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LINGER_MS = 2000, LINGERS_MAX = 256 };
+enum { LINGER_MS = 2000, LINGERS_MAX = 256, LINGERS_SHARE = 8 /* of the connections */ };
 
 struct lingering {
     struct server *server;
@@ -20,6 +22,7 @@ static void end_linger(struct lingering *linger)
     h2o_socket_read_stop(linger->socket);
     h2o_socket_close(linger->socket);
     linger->server->linger_n--;
+    connections_have_room(linger->server->connections);
     free(linger);
 }
 
@@ -37,10 +40,17 @@ static void on_linger_over(struct deadline *deadline)
     end_linger(H2O_STRUCT_FROM_MEMBER(struct lingering, deadline, deadline));
 }
 
+static bool are_too_many(const struct server *server)
+{
+    size_t most = server->config->connections_max;
+    return server->linger_n >= LINGERS_MAX ||
+           (most > 0 && server->linger_n >= most / LINGERS_SHARE);
+}
+
 void linger_begin(struct server *server, h2o_req_t *h2o)
 {
     h2o_socket_t *socket = h2o->conn->callbacks->get_socket(h2o->conn);
-    if (h2o->version >= 0x200 || socket == NULL || server->linger_n >= LINGERS_MAX)
+    if (h2o->version >= 0x200 || socket == NULL || are_too_many(server))
         return;
     int fd = dup(h2o_socket_get_fd(socket));
     struct lingering *linger = fd < 0 ? NULL : calloc(1, sizeof *linger);

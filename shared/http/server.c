@@ -14,12 +14,14 @@
 #include "shared/http/websocket.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum {
     ACCEPTS_A_TURN = 64,
+    ACCEPTS_AT_MOST = 2, /* of these, for which room was made */
     ACCEPT_AGAIN_MS = 100,
     SCRATCH_MAX = 32 << 20,
     PROBLEM_MAX = 768,
@@ -140,12 +142,24 @@ static void add_filter(struct server *server, h2o_pathconf_t *path)
 
 /* --- accepting -------------------------------------------------------------------------------- */
 
+static bool is_anybody_waiting(h2o_socket_t *listener)
+{
+    struct pollfd waiting = {.fd = h2o_socket_get_fd(listener), .events = POLLIN};
+    return poll(&waiting, 1, 0) > 0;
+}
+
+/* Where others must be closed for those that come, few are taken at a time and only those that are
+ * there: what was accepted a moment ago is idle as well, and has not been read yet. */
 static void on_accept(h2o_socket_t *listener, const char *error)
 {
     struct server *server = listener->data;
+    unsigned at_most_n = 0;
     if (error != NULL)
         return;
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+        if (connections_are_at_most(server->connections) &&
+            (at_most_n++ == ACCEPTS_AT_MOST || !is_anybody_waiting(listener)))
+            return;
         if (!connections_make_room(server->connections)) {
             h2o_socket_read_stop(listener);
             return;

@@ -175,6 +175,12 @@ suite('pages', {}, ({ test, cluster }) => {
     assert.deepEqual(all.map(({ Query }) => Query[0]), ['0', '1', '1', '2']);
   });
 
+  test('lookups after a place in no query are refused, and fail no turn', async () => {
+    const Topic = await seedThread([10, 10]);
+    for (const after of ['0.5', '0.0', '00.1']) assertProblem(await get('/api/get-lookups', { Topic, after }), 400, 'bad_request');
+    for (const after of ['0', '1.0', '2.1', '2.18446744073709551615', '7.1']) assertOk(await get('/api/get-lookups', { Topic, after }));
+  });
+
   test('the operators\' list moves on over queries of any size', async () => {
     const topics = [];
     for (let i = 0; i < 12; i++) topics.push((await cluster.add({ Query: 'x'.repeat(250_000) })).Topic);

@@ -173,6 +173,18 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
     assertOk(await cluster.request('GET', '/livez'));
   });
 
+  test('a node that drains while refused bodies are on their way ends those connections first', async () => {
+    const node = await cluster.startNode();
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => cluster.socket({ node })));
+    for (const socket of sockets) {
+      socket.write(`GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${15 * MIB}\r\n\r\n${'x'.repeat(KIB)}`);
+      assertRefused(await socket.response(), 413, 'too_large');
+    }
+    await node.stop();
+    cluster.nodes.pop();
+    for (const socket of sockets) socket.abort();
+  });
+
   test('200 strangers cost at most 64 KiB each', async () => {
     const pid = cluster.nodes[0].child.pid;
     const rss = () => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
@@ -227,6 +239,50 @@ suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluste
     const added = await cluster.add();
     assert.equal((await parked.response).json.Topic, added.Topic);
     for (const socket of sockets) socket.destroy();
+  });
+
+  test('proven connections that rest take no place from those that come, one by one or several at once', async () => {
+    const ask = (path) =>
+      new Promise((resolve) => {
+        const [socket] = occupy(1, undefined, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+        socket.once('data', (bytes) => resolve({ socket, status: bytes.toString().slice(9, 12) }));
+        socket.once('close', () => resolve({ socket, status: 'closed without an answer' }));
+      });
+    const resting = [];
+    for (let i = 0; i < 200; i++) resting.push(await ask(cluster.path('/api/me', { as: 'User_1' })));
+    assert.deepEqual([...new Set(resting.map(({ status }) => status))], ['200']);
+    const open = () => resting.filter(({ socket }) => socket.readyState === 'open').length;
+    await eventually(() => open() < 150, { what: 'the node has no place left' });
+    const kept = open();
+    for (let i = 0; i < 30; i++) assert.equal((await ask('/livez')).status, '200');
+    const together = await Promise.all(Array.from({ length: 8 }, () => ask('/livez')));
+    assert.deepEqual(together.map(({ status }) => status), Array(8).fill('200'));
+    assert.ok(open() > kept / 2, `strangers closed few of them: ${open()} of ${kept} are open`);
+    for (const { socket } of resting) socket.destroy();
+  });
+
+  test('when nearly all connections are busy, those that come wait for a place and are answered', async () => {
+    const polls = Array.from({ length: 200 }, () => {
+      const [socket] = occupy(1, undefined, `GET ${cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 2, Models: 'nobodys' } })} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      return new Promise((resolve) => {
+        socket.once('data', (bytes) => {
+          socket.destroy();
+          resolve(bytes.toString().slice(9, 12));
+        });
+        socket.once('close', () => resolve('closed without an answer'));
+      });
+    });
+    assert.deepEqual([...new Set(await Promise.all(polls))], ['200']);
+  });
+
+  test('refused bodies that are still on their way take all places for a moment, not until somebody else leaves', async () => {
+    const polls = Array.from({ length: 20 }, (_, i) => cluster.claimOpen({ wait: 60, query: { Engine: `engine-${i}` }, models: 'nobodys' }));
+    await eventually(async () => (await metric(cluster, 'parley_polls_parked')) === 20);
+    const refused = occupy(200, undefined, `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${15 * MIB}\r\n\r\n${'x'.repeat(KIB)}`);
+    await Promise.all(refused.slice(0, 40).map((socket) => new Promise((resolve) => socket.once('data', resolve).once('close', resolve))));
+    for (let i = 0; i < 5; i++) assertOk(await cluster.request('GET', '/readyz', { agent: false }));
+    for (const socket of refused) socket.destroy();
+    for (const poll of polls) poll.abort();
   });
 
   test('a document is read by its child while idle connections take all that they can get', async () => {

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ * connection_room.c - which connections are idle, and which of them make room for those that come
+ * (connection_internal.h). Proven ones go last, but leave a part of the places to strangers: who
+ * comes is a stranger, too, until its first request was read. */
+#include "shared/base/clock.h"
+#include "shared/http/connection_internal.h"
+
+enum {
+    EVICT_TRIES = 4,
+    NEWCOMERS_SHARE = 8, /* of the connections: strangers' that proven ones leave them */
+    NEWCOMERS_LEAST = 8,
+    UNREAD_MS = 20 /* so long those that come are left alone: they were not read yet */
+};
+
+void connections_have_room(struct connections *all)
+{
+    if (!all->is_full)
+        return;
+    all->is_full = false;
+    server_accept_again(all->server);
+}
+
+void connection_set_idle(struct connection *c, bool is_idle)
+{
+    if (!is_idle) {
+        address_take_idle(c->address, &c->idle, c->is_proven);
+        return;
+    }
+    address_put_idle(c->address, &c->idle, c->is_proven);
+    connections_have_room(c->all);
+}
+
+bool connections_are_at_most(const struct connections *all)
+{
+    const struct server *server = all->server;
+    size_t most = server->config->connections_max;
+    return most > 0 && all->connection_n + server->linger_n >= most;
+}
+
+static size_t newcomers_n(const struct connections *all)
+{
+    size_t most = all->server->config->connections_max, share = most / NEWCOMERS_SHARE;
+    size_t least = most / 2 < NEWCOMERS_LEAST ? most / 2 : NEWCOMERS_LEAST;
+    return share > least ? share : least;
+}
+
+bool connections_make_room(struct connections *all)
+{
+    const struct server *server = all->server;
+    for (unsigned tries = 0; tries <= EVICT_TRIES; tries++) {
+        if (!connections_are_at_most(all))
+            return true;
+        struct idle_link *oldest = addresses_oldest_idle(all->addresses, newcomers_n(all));
+        if (oldest == NULL || tries == EVICT_TRIES)
+            break;
+        struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
+        if (clock_mono_ms() < c->accepted_ms + UNREAD_MS) {
+            loop_set_deadline(server->loop, &all->server->accept_again, UNREAD_MS);
+            break;
+        }
+        connection_set_idle(c, false);
+        metrics_add(server->metrics, METRIC_IDLE_CLOSED, 1);
+        (void)!connection_close_idle(c); /* HTTP/2 writes first, and ends by itself */
+    }
+    all->is_full = true;
+    return false;
+}
