@@ -70,6 +70,7 @@ local function claim_topic(topic, entry, turn_of)
     local got = call('HMGET', key, 'open', 'seq')
     local open = got[1]
     if not open or open == '' then return nil end
+    looks = looks + floor(#open / 24) -- about so many bytes is one
     local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
     local taken, left, states = {}, {}, {}
     local bytes = nil -- of the rows so far; one alone is taken whatever its size
@@ -135,9 +136,9 @@ local function claim_next(entry)
 end
 
 -- Hands claims to parked polls while there are both. Called after a verb made work claimable. What comes after
--- LOOK_BYTES a turn, the nodes' next sync hands over.
+-- LOOK_BYTES or LOOKS_MAX a turn, the nodes' next sync hands over.
 local function offer(model)
-    while offered_bytes < LOOK_BYTES do
+    while offered_bytes < LOOK_BYTES and looks < LOOKS_MAX do
         local entry = take_waiter(model)
         if not entry then return end
         local text = claim_next(entry)

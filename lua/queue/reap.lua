@@ -7,6 +7,7 @@
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.  Repeatable: yes.
 -- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them. What comes back to
 --   one topic comes back at once: its field `open` is written once, whatever the number of claims.
+do
 local REAP_MAX, REAP_ROWS = 100, 1000
 
 -- Ends a lease that is due. Returns what it held, and how many bytes of rows.
@@ -50,4 +51,5 @@ verbs.reap = function(a)
     flush_leases()
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
     return first and format('%d', max(0, first - now_ms)) or ''
+end
 end
