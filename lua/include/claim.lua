@@ -191,8 +191,8 @@ local function each_state(key, seqs, visit)
 end
 
 -- The Seqs that a lease still holds in a topic, with their attempts. A claim that is not listed holds
--- one of the newest rows (LOOK_BACK): searched from the newest backwards, and only while the lease lives. With `holder` only what that account holds under it: numbers can be guessed, so a lease alone
--- proves nothing.
+-- one of the newest rows (LOOK_BACK): searched from the newest backwards, and only while the lease lives. With
+-- `holder` only what that account holds under it: numbers can be guessed, so a lease alone proves nothing.
 local function held_by(topic, lease, holder)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'l:' .. lease, 'seq')

@@ -7,7 +7,8 @@
 --   and its info (JSON).
 -- Returns: <ms until the next lease ends or ''>/<drained accounts, ','>
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.  Repeatable: yes.
--- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and those named.
+-- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
+--   those named.
 local NODE_GONE_MS, NONCE_S, SYNC_CLAIMS_MAX = 60000, 172800, 1000
 local ENGINES_MAX, ENGINE_GONE_MS = 1000, 86400000
 

@@ -276,8 +276,8 @@ void queue_forget_engine(struct queue *queue, struct str account, struct str eng
 }
 
 /* An engine that names itself has one poll: the newer one ends the older, here or on another node
- * (polls_on_supersede, by an event of the script). One that does not wait (0) only says that its engine is
- * back, if it had left or rested. */
+ * (polls_on_supersede, by an event of the script). One that does not wait (0) only says that its
+ * engine is back, if it had left or rested. */
 static void supersede(struct queue *queue, struct poll *newer, struct str account, bool may_park)
 {
     turn_begin_forget(queue->turn, LANE_FIRST, STR("supersede"));
