@@ -18,7 +18,7 @@
 
 local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; the rest is the next claim's
 local LOOK_BACK = 100  -- a claim of one query older than that is listed: searching would take long
-local LIST_FROM = 1000 -- one that has become older than that while it was worked on is listed then
+local LIST_FROM = 1000 -- one that a node of an earlier version left unlisted is listed when it is found
 local STATES = 500     -- states read with one call
 
 local function parse_pending(state)
@@ -30,6 +30,16 @@ end
 -- The end of a Pending state: the node that a claim was handed to, if it is another one.
 local function handed_to(entry)
     return entry.node == node and '' or ' ' .. entry.node
+end
+
+-- Lists the claim of one query that falls out of LOOK_BACK with a topic's new row `seq`: whatever is added to a topic,
+-- a claim is found without a search through all that came later.
+local function list_passed(key, seq)
+    local passed = format('%d', seq - LOOK_BACK - 1)
+    local lease, attempt, by, n, to = parse_pending(call('HGET', key, 's:' .. passed))
+    if n ~= 1 then return end
+    to = to ~= '' and ' ' .. to or ''
+    call('HSET', key, 'l:' .. lease, passed, 's:' .. passed, 'P ' .. lease .. ' ' .. attempt .. ' ' .. by .. ' 2' .. to)
 end
 
 local function open_item(seq, attempts, model, user, account, weight)
@@ -60,6 +70,7 @@ local function claim_topic(topic, entry, turn_of)
     local got = call('HMGET', key, 'open', 'seq')
     local open = got[1]
     if not open or open == '' then return nil end
+    looks = looks + floor(#open / 24) -- about so many bytes is one
     local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
     local taken, left, states = {}, {}, {}
     local bytes = nil -- of the rows so far; one alone is taken whatever its size
@@ -125,9 +136,9 @@ local function claim_next(entry)
 end
 
 -- Hands claims to parked polls while there are both. Called after a verb made work claimable. What comes after
--- LOOK_BYTES a turn, the nodes' next sync hands over.
+-- LOOK_BYTES or LOOKS_MAX a turn, the nodes' next sync hands over.
 local function offer(model)
-    while offered_bytes < LOOK_BYTES do
+    while offered_bytes < LOOK_BYTES and looks < LOOKS_MAX do
         local entry = take_waiter(model)
         if not entry then return end
         local text = claim_next(entry)
@@ -180,10 +191,8 @@ local function each_state(key, seqs, visit)
 end
 
 -- The Seqs that a lease still holds in a topic, with their attempts. A claim that is not listed holds
--- one of the newest rows (LOOK_BACK, and what was added since): searched from the newest backwards,
--- and only while the lease lives. When much was added since, it is listed from then on: the next heartbeat does
--- not search again. With `holder` only what that account holds under it: numbers can be guessed, so a lease alone
--- proves nothing.
+-- one of the newest rows (LOOK_BACK): searched from the newest backwards, and only while the lease lives. With
+-- `holder` only what that account holds under it: numbers can be guessed, so a lease alone proves nothing.
 local function held_by(topic, lease, holder)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'l:' .. lease, 'seq')

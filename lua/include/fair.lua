@@ -104,6 +104,7 @@ end
 local function next_topic(models)
     local best_vt, best_model, best_user
     local models_now = models_with_work()
+    looks = looks + #models_now
     for i = 1, #models_now do
         local model = models_now[i]
         if takes_model(models, model) then

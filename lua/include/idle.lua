@@ -9,6 +9,8 @@
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves what lies behind
 local idle, idle_by_member, idle_dirty
 local offered_bytes -- of claims that this turn handed over because of work that came (include/claim.lua)
+local looks -- for claims of this turn: models and Open queries that were looked at
+local LOOKS_MAX = 20000 -- of them, for what the turn hands over or takes unasked; the next sync goes on
 
 local function idle_entry(member, credits)
     local entry = {member = member, credits = credits}
@@ -96,7 +98,8 @@ local function strike_off(other)
 end
 
 begin_idle = function()
-    idle, idle_by_member, idle_dirty, idle_is_loaded, is_alive_at, offered_bytes = {}, {}, {}, false, {}, 0
+    idle, idle_by_member, idle_dirty, idle_is_loaded, is_alive_at, offered_bytes, looks =
+        {}, {}, {}, false, {}, 0, 0
 end
 
 flush_idle = function()

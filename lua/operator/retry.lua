@@ -1,4 +1,5 @@
--- retry: a Failed or Cancelled query is Open again, at the front, with all of its attempts.
+-- retry: a Failed or Cancelled query is Open again, at the front, with all of its attempts, and of the times that
+-- it may be given back without one.
 -- KEYS: t:<topic>, failed.  ARGV: nonce, topic, seq.
 -- Returns: ok | done | pending (it is Open or Pending already) | missing | replay
 -- Wakes: one parked poll, by hand-over.  Repeatable: the second time it is pending.
@@ -12,6 +13,7 @@ verbs.retry = function(a)
     if first == 68 then return 'done' end
     if first ~= 70 and first ~= 67 then return 'pending' end
     call('ZREM', P .. 'failed', topic .. ' ' .. seq)
+    call('HDEL', P .. 't:' .. topic, 'b:' .. seq)
     reopen(topic, {seq}, {0})
     return 'ok'
 end

@@ -30,6 +30,7 @@ local function store_query(topic, last, open, user, account, model, weight, max_
     local seq = format('%d', (tonumber(last) or 0) + 1)
     local row = now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
     local has_open = open and open ~= ''
+    if last and tonumber(last) > LOOK_BACK then list_passed(key, seq) end
     local waiter = not has_open and take_waiter(model)
     if waiter then
         local lease = start_lease(topic)

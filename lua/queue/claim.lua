@@ -8,7 +8,9 @@
 verbs.claim = function(a)
     if is_replayed(args[a]) then return 'replay' end
     local entry = own_entry(args[a + 1])
+    local looks_before = looks
     local text = claim_next(entry)
+    looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
     if text then return 'claim\n' .. text end
     if args[a + 2] ~= '1' then return 'empty' end
     add_credit(entry, 1)

@@ -5,29 +5,51 @@
 -- KEYS: leases zset, t:<topic>.  ARGV: none.
 -- Returns: ms until the next lease ends (0: more are due), '' when there is none.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.  Repeatable: yes.
--- Bound: REAP_MAX leases, ending with the one that reaches LOOK_BYTES of rows.
-local REAP_MAX = 100
+-- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them. What comes back to
+--   one topic comes back at once: its field `open` is written once, whatever the number of claims.
+do
+local REAP_MAX, REAP_ROWS = 100, 1000
+
+-- Ends a lease that is due. Returns what it held, and how many bytes of rows.
+local function end_due(lease, topic, is_undelivered)
+    local key, bytes = P .. 't:' .. topic, 0
+    local seqs, attempts = held_by(topic, lease)
+    for k = 1, #seqs do bytes = bytes + bytes_of(key, 'q:' .. seqs[k]) end
+    if is_undelivered and #seqs > 0 then
+        for k = 1, #attempts do attempts[k] = attempts[k] - 1 end
+        local _, _, _, _, to = parse_pending(call('HGET', key, 's:' .. seqs[1]))
+        strike_off(to)
+    end
+    end_lease(lease, topic)
+    call('HDEL', key, 'l:' .. lease)
+    return seqs, attempts, bytes
+end
 
 verbs.reap = function(a)
     flush_leases()
     local due = call('ZRANGEBYSCORE', P .. 'leases', '-inf', now_ms, 'WITHSCORES',
                      'LIMIT', 0, REAP_MAX)
-    local bytes = 0
+    local bytes, rows, of_topic, topics = 0, 0, {}, {}
     for i = 1, #due, 2 do
-        if bytes > LOOK_BYTES then break end
+        if bytes > LOOK_BYTES or rows >= REAP_ROWS then break end
         local lease, topic = match(due[i], '^(%d+) (%S+)$')
-        local seqs, attempts = held_by(topic, lease)
-        for k = 1, #seqs do bytes = bytes + bytes_of(P .. 't:' .. topic, 'q:' .. seqs[k]) end
-        if due[i + 1] % 2 == 1 and #seqs > 0 then
-            for k = 1, #attempts do attempts[k] = attempts[k] - 1 end
-            local _, _, _, _, to = parse_pending(call('HGET', P .. 't:' .. topic, 's:' .. seqs[1]))
-            strike_off(to)
+        local seqs, attempts, its_bytes = end_due(lease, topic, due[i + 1] % 2 == 1)
+        local back = of_topic[topic]
+        if not back then
+            back = {seqs = {}, attempts = {}}
+            of_topic[topic], topics[#topics + 1] = back, topic
         end
-        end_lease(lease, topic)
-        call('HDEL', P .. 't:' .. topic, 'l:' .. lease)
-        return_rows(topic, seqs, attempts, '"No answer came before the lease ended, in any attempt."')
+        for k = 1, #seqs do
+            back.seqs[#back.seqs + 1], back.attempts[#back.attempts + 1] = seqs[k], attempts[k]
+        end
+        bytes, rows = bytes + its_bytes, rows + #seqs
+    end
+    for _, topic in ipairs(topics) do
+        local back = of_topic[topic]
+        return_rows(topic, back.seqs, back.attempts, '"No answer came before the lease ended, in any attempt."')
     end
     flush_leases()
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
     return first and format('%d', max(0, first - now_ms)) or ''
+end
 end

@@ -1,10 +1,33 @@
 -- sweep_asks: questions go that nobody waits for any more: those that were kept for a while, and those of
--- nodes that died.
--- KEYS: asks zset; as delete.  ARGV: none.
--- Returns: how many went, SWEEP_MAX at most.  Wakes: nodes that wait for them.  Repeatable: yes.
--- Bound: SWEEP_MAX topics, of one query each.
+-- nodes that died, which would hold places of strangers for as long as a question may take.
+-- KEYS: asks zset, nodes zset; as delete.  ARGV: none.
+-- Returns: how many went, twice SWEEP_MAX at most.  Wakes: nodes that wait for them.  Repeatable: yes.
+-- Bound: twice SWEEP_MAX topics, of one query each.
+do
 local SWEEP_MAX = 500
+local ORPHAN_MS = 60000 -- a node has said by then that it is there, and stays in `nodes` for as long
+
+local function has_node(waiting)
+    for id in gmatch(waiting, '%S+') do
+        if id == node or call('ZSCORE', P .. 'nodes', id) then return true end
+    end
+    return false
+end
+
+-- Drops questions that are under way, but whose nodes are all gone. Those asked longest ago are looked at.
+local function sweep_orphans()
+    local n, before = 0, format('%d', now_ms + ASK_MAX_MS - ORPHAN_MS)
+    for _, topic in ipairs(call('ZRANGEBYSCORE', P .. 'asks', '(' .. now_text, before, 'LIMIT', 0, SWEEP_MAX)) do
+        local waiting = call('HGET', P .. 't:' .. topic, 'w:1')
+        if waiting and waiting ~= '' and not has_node(waiting) then
+            drop_ask(topic)
+            n = n + 1
+        end
+    end
+    return n
+end
 
 verbs.sweep_asks = function()
-    return format('%d', sweep_due_asks(SWEEP_MAX))
+    return format('%d', sweep_due_asks(SWEEP_MAX) + sweep_orphans())
+end
 end

@@ -7,7 +7,8 @@
 --   and its info (JSON).
 -- Returns: <ms until the next lease ends or ''>/<drained accounts, ','>
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.  Repeatable: yes.
--- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES; ENGINES_MAX engines and those named.
+-- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
+--   those named.
 local NODE_GONE_MS, NONCE_S, SYNC_CLAIMS_MAX = 60000, 172800, 1000
 local ENGINES_MAX, ENGINE_GONE_MS = 1000, 86400000
 
@@ -58,7 +59,7 @@ local function serve_class(class, credits, claims_left, bytes_left)
     local entry = own_entry(class)
     entry.credits = credits
     idle_dirty[entry] = true
-    while entry.credits > 0 and claims_left > 0 and bytes_left > 0 do
+    while entry.credits > 0 and claims_left > 0 and bytes_left > 0 and looks < LOOKS_MAX do
         local text = claim_next(entry)
         if not text then break end
         add_credit(entry, -1)

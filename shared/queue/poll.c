@@ -276,13 +276,14 @@ void queue_forget_engine(struct queue *queue, struct str account, struct str eng
 }
 
 /* An engine that names itself has one poll: the newer one ends the older, here or on another node
- * (polls_on_supersede, by an event of the script). */
-static void supersede(struct queue *queue, struct poll *newer, struct str account)
+ * (polls_on_supersede, by an event of the script). One that does not wait (0) only says that its
+ * engine is back, if it had left or rested. */
+static void supersede(struct queue *queue, struct poll *newer, struct str account, bool may_park)
 {
     turn_begin_forget(queue->turn, LANE_FIRST, STR("supersede"));
     turn_put(queue->turn, account);
     turn_put(queue->turn, newer->engine);
-    turn_put_u64(queue->turn, newer->number);
+    turn_put_u64(queue->turn, may_park ? newer->number : 0);
     turn_end(queue->turn);
 }
 
@@ -320,8 +321,8 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     poll->state = POLL_CLAIMING;
     poll->call = claiming;
     note_engine(queue, account, poll->engine, info);
-    if (poll->engine.n > 0 && may_park)
-        supersede(queue, poll, account);
+    if (poll->engine.n > 0)
+        supersede(queue, poll, account, may_park);
     *claiming = (struct poll_call){.call.on_reply = on_claim_reply,
                                    .queue = queue,
                                    .class = poll->class,

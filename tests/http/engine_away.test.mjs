@@ -41,6 +41,15 @@ suite('engines that leave and rest', { args: ['--rescan-seconds', '1'] }, ({ tes
     assert.deepEqual(assertOk(await again.response), EMPTY);
   });
 
+  test('an engine that never waits is back with its next poll, on whichever node it left', async () => {
+    for (const query of [{ Leave: true }, { Rest: 100 }]) {
+      assertOk(await say({ Engine: 'w', ...query }, { node: 0 }));
+      assertOk(await say({ Engine: 'w', Wait: 0 }, { node: 1 }));
+      await eventually(async () => (await find('w'))?.RestingUntil === null, { what: 'it is listed, and rests no more' });
+    }
+    assertOk(await say({ Engine: 'w', Leave: true }));
+  });
+
   test('an engine speaks for itself: not for one of another account, nor for those without a name', async () => {
     const poll = await park('c', { as: 'Inference_2' });
     assertOk(await say({ Engine: 'c', Leave: true }));

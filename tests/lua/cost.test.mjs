@@ -177,6 +177,26 @@ const flows = {
     await m.call('delete', 0, name('u', 1), 't', '');
   },
 
+  async 'claims of one query each, all of one topic, whose engine is gone'(m) {
+    for (let i = 0; i < m.n(2000); i += 100) {
+      await m.shard.call('sync', '{}', 0, 0, 1, 'E|*', 100);
+      await m.shard.turn(Array.from({ length: 100 }, () => ['add', 0, 't', 'alice', 'F', 'default', 1, 1e6, tailOf(), '', '', '']));
+    }
+    const leases = (await m.cmd('ZRANGE', m.key('leases'), 0, -1)).sort((x, y) => parseInt(x) - parseInt(y)).slice(0, m.n(100));
+    await m.expect(/^ok/, 'extend', 0, 't', leases[0].split(' ')[0], 'E');
+    await m.cmd('ZADD', m.key('leases'), 'XX', ...leases.flatMap((lease) => [2, lease]));
+    await m.call('reap');
+  },
+
+  async 'a thousand models that are waited for, by three queries each'(m) {
+    const models = Array.from({ length: m.n(1000) }, (_, i) => `m${i}`);
+    for (let k = 0; k < 3; k++)
+      await m.shard.turn(models.map((model, i) => ['add', 0, `t${k}-${model}`, `u${i}`, `F${i % 10}`, model, 1, 1e6, tailOf(), '', '', '']));
+    await m.expect(/^claim/, 'claim', 0, 'E|*', '0');
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', m.n(1000));
+    await m.call('status', 0);
+  },
+
   async 'many large claims at once, and queries of operators'(m) {
     for (let i = 0; i < 12; i++) await m.shard.call('add', 0, 't', 'alice', 'F', 'default', 1, 100, m.tail(), '', '', '');
     await m.call('list', 0, 'Open', '', 0, 100);

@@ -116,6 +116,8 @@ scripts('unpark', ({ cases }) => {
 
 scripts('supersede', ({ cases }) => {
   cases([
+    { name: 'a poll that does not wait says that its engine is back', before: { 'poll:E:box': 'away' }, call: ['supersede', 'E', 'box', 0], reply: 'ok', after: { 'poll:E:box': null } },
+    { name: 'a poll that does not wait ends none that does', before: { 'poll:E:box': 'n2 7' }, call: ['supersede', 'E', 'box', 0], reply: 'ok' },
     { name: 'the first poll of a named engine', call: ['supersede', 'E', 'box', 7], reply: 'ok', after: { 'poll:E:box': ttl(300, 'n1 7') } },
     {
       name: 'a newer one on another node ends it there',
