@@ -59,6 +59,7 @@ static struct process {
 static void on_turn_end(void *arg)
 {
     struct node *node = arg;
+    server_turn_end(&node->server);
     queue_before_flush(node->queue);
     turn_flush(node->server.turn);
 }

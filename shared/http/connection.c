@@ -5,7 +5,9 @@
  * so the mark stays on and that callback is replaced by on_readable, which reads and then calls
  * libh2o's. libh2o sets its own again whenever it begins to read: that is found right after each
  * call into it (adopt), and for the next request of a connection in the same turn of the loop
- * (look). Between request and answer the socket is leave.c's.
+ * (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again after any
+ * write: that is found at the end of the turn (settle). Between request and answer the socket of
+ * HTTP/1 is leave.c's.
  *
  * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
  * connection_head.c's, streams of HTTP/2 streams.c's, who makes room for whom connection_room.c's.
@@ -70,6 +72,46 @@ static void adopt(struct connection *c)
     c->socket->_cb.read = on_readable;
 }
 
+static void stop_watching_writes(struct connection *c)
+{
+    if (c->settle_link == NULL)
+        return;
+    *c->settle_link = c->next_settle;
+    if (c->next_settle != NULL)
+        c->next_settle->settle_link = c->settle_link;
+    c->settle_link = NULL;
+}
+
+static void watch_writes(struct connection *c)
+{
+    struct connections *all = c->all;
+    if (c->state != CONNECTION_HTTP2 || c->settle_link != NULL)
+        return;
+    c->next_settle = all->settles;
+    c->settle_link = &all->settles;
+    if (c->next_settle != NULL)
+        c->next_settle->settle_link = &c->next_settle;
+    all->settles = c;
+}
+
+void connection_wrote(struct request *r)
+{
+    if (r->connection != NULL)
+        watch_writes(r->connection);
+}
+
+void connections_settle(struct connections *all)
+{
+    for (struct connection *c = all->settles, *next; c != NULL; c = next) {
+        next = c->next_settle;
+        adopt(c);
+        if (c->paused_n > 0 && h2o_socket_is_reading(c->socket))
+            h2o_socket_read_stop(c->socket);
+        if (c->paused_n == 0 && h2o_socket_is_reading(c->socket) && !streams_write(c))
+            stop_watching_writes(c);
+    }
+}
+
 bool connection_pass(struct connection *c, const char *error)
 {
     struct connections *all = c->all;
@@ -79,6 +121,7 @@ bool connection_pass(struct connection *c, const char *error)
         return false;
     all->current = NULL;
     adopt(c);
+    watch_writes(c);
     return true;
 }
 
@@ -246,11 +289,13 @@ void connection_begin(struct request *r)
 void connection_answered(struct request *r)
 {
     struct connection *c = r->connection;
-    if (c == NULL || !r->pauses)
+    if (c == NULL)
+        return;
+    watch_writes(c);
+    if (!r->pauses)
         return;
     r->pauses = false;
-    c->is_paused = false;
-    if (!h2o_socket_is_reading(c->socket))
+    if (--c->paused_n == 0 && !h2o_socket_is_reading(c->socket))
         h2o_socket_read_start(c->socket, on_readable);
 }
 
@@ -327,6 +372,7 @@ static void on_gone(void *data)
     if (all->current == c)
         all->current = NULL;
     stop_looking(c);
+    stop_watching_writes(c);
     loop_cancel_deadline(all->server->loop, &c->many_streams);
     (void)!connection_charge(c, 0, c->is_body_proven);
     all->stream_bytes -= c->stream_bytes;

@@ -45,6 +45,11 @@ void connection_end(struct request *r);
 /* It is answered: a connection of HTTP/2 whose request was refused is read again. */
 void connection_answered(struct request *r);
 
+/* A piece of its answer was handed to libh2o. */
+void connection_wrote(struct request *r);
+/* At the end of each turn of the loop: libh2o may have begun to read again by itself. */
+void connections_settle(struct connections *all);
+
 /* The socket is no longer libh2o's: its next reads are the caller's. What was put aside is in its
  * input. */
 void connection_give_away(h2o_socket_t *socket);

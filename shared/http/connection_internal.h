@@ -29,11 +29,12 @@ struct connection {
     unsigned busy_n;                           /* requests under way */
     unsigned scan_n;                           /* of the unfinished head */
     enum connection_state state;
-    bool is_proven;               /* its last request was */
-    bool is_body_proven;          /* the body that is read now is */
-    bool is_suspect;              /* HTTP/2: it has kept many unproven streams open */
-    bool is_paused;               /* HTTP/2: not read until a refused request has its answer */
-    size_t head_n;                /* HTTP/1, of the request under way */
+    bool is_proven;      /* its last request was */
+    bool is_body_proven; /* the body that is read now is */
+    bool is_suspect;     /* HTTP/2: it has kept many unproven streams open */
+    unsigned paused_n;   /* HTTP/2: refused requests without an answer; not read until it is 0 */
+    struct connection *next_settle, **settle_link; /* settle_link == NULL: not on that list */
+    size_t head_n;                                 /* HTTP/1, of the request under way */
     size_t most_n;                /* input bytes up to which its body is taken; of BODY: its end */
     size_t charged;               /* bytes that are held for bodies still on their way */
     struct deadline many_streams; /* HTTP/2: how long they may stay */
@@ -49,6 +50,7 @@ struct connections {
     struct connection *looks; /* HTTP/1, whose request has ended: libh2o may read again */
     h2o_timeout_entry_t look_soon;
     struct deadline look_later; /* those of HTTP/2 that had to wait */
+    struct connection *settles; /* those of HTTP/2 that write: libh2o may read on after it */
     struct connection *current; /* libh2o is at work on it; NULL once it is gone */
     struct refusal refusal;
     size_t connection_n;
@@ -81,6 +83,8 @@ bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_
 /* The same for a request's body, until its end. */
 void connection_hold(struct request *r, size_t bytes);
 
+/* HTTP/2: libh2o writes, or is about to. */
+bool streams_write(const struct connection *c) must_check;
 /* For connection.c: sets up `many_streams`. */
 void streams_init(struct connection *c);
 /* HTTP/2, after libh2o has seen what was read: judges the bodies that are on their way. */

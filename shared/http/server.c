@@ -266,6 +266,11 @@ void server_drain(struct server *server)
     websocket_close_all(server);
 }
 
+void server_turn_end(struct server *server)
+{
+    connections_settle(server->connections);
+}
+
 void server_fini(struct server *server)
 {
     connections_destroy(server->connections);

@@ -76,6 +76,8 @@ void server_start(struct server *server, int fd);
 void server_accept_again(struct server *server);
 /* Stops accepting. Requests under way are answered; connections close with their answers. */
 void server_drain(struct server *server);
+/* To be called at the end of each turn of the loop. */
+void server_turn_end(struct server *server);
 /* After the loop has ended: nobody is answered any more. */
 void server_fini(struct server *server);
 /* The largest body that the route takes, and what a larger one is answered with. */

@@ -7,6 +7,7 @@
 #include "shared/http/stream.h"
 
 #include "shared/base/log.h"
+#include "shared/http/connection.h"
 #include "shared/http/rights.h"
 
 enum { COMMENT_EVERY_MS = 15000 };
@@ -20,6 +21,7 @@ void stream_flush(struct stream *s)
          */
         h2o_iovec_t last = h2o_iovec_init(H2O_STRLIT(":\n\n"));
         s->is_ended = true;
+        connection_wrote(s->r);
         h2o_send(s->r->h2o, &last, 1, H2O_SEND_STATE_ERROR);
         return;
     }
@@ -42,6 +44,7 @@ void stream_flush(struct stream *s)
     s->is_sending = true;
     s->is_ended = s->is_ending && s->out.n == 0;
     h2o_iovec_t bytes = h2o_iovec_init(s->sending.at, s->sending.n);
+    connection_wrote(s->r);
     h2o_send(s->r->h2o, &bytes, 1, s->is_ended ? H2O_SEND_STATE_FINAL : H2O_SEND_STATE_IN_PROGRESS);
 }
 

@@ -73,10 +73,10 @@ static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err er
     h2o_buffer_dispose(&stream->_req_body);
     stream->req.entity = h2o_iovec_init(NULL, 0);
     c->all->refusal = (struct refusal){.is_set = true, .error = error};
-    c->is_paused = true;
+    c->paused_n++;
     h2o_process_request(&stream->req);
     c->all->refusal.is_set = false;
-    if (c->is_paused && h2o_socket_is_reading(c->socket))
+    if (c->paused_n > 0 && h2o_socket_is_reading(c->socket))
         h2o_socket_read_stop(c->socket);
 }
 
@@ -238,6 +238,13 @@ static void on_many_streams(struct deadline *deadline)
         return;
     c->is_suspect = stream_bytes(c) > TIGHT_BYTES;
     streams_judge(c);
+}
+
+bool streams_write(const struct connection *c)
+{
+    const h2o_http2_conn_t *conn = c->socket->data;
+    return h2o_socket_is_writing(c->socket) || conn->_write.buf->size > 0 ||
+           conn->_write.buf_in_flight != NULL;
 }
 
 void streams_init(struct connection *c)

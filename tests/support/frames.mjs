@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// frames: a client of HTTP/2 that sends and reads frames itself: what Node's own client would not send, and
+// what it would not show.
+import net from 'node:net';
+
+export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, window: 8 };
+export const END_STREAM = 1;
+const END_HEADERS = 4;
+
+export function frame(type, flags, stream, payload = Buffer.alloc(0)) {
+  const header = Buffer.alloc(9);
+  header.writeUIntBE(payload.length, 0, 3);
+  header.writeUInt8(type, 3);
+  header.writeUInt8(flags, 4);
+  header.writeUInt32BE(stream, 5);
+  return Buffer.concat([header, payload]);
+}
+
+// A header field as a literal, without indexing (RFC 7541, 6.2.2).
+function field(name, value) {
+  const text = (s) => {
+    const bytes = Buffer.from(s);
+    const length = bytes.length < 127 ? [bytes.length] : [127, ((bytes.length - 127) % 128) | 128, Math.floor((bytes.length - 127) / 128)];
+    return Buffer.concat([Buffer.from(length), bytes]);
+  };
+  return Buffer.concat([Buffer.from([0]), text(name), text(value)]);
+}
+
+// The head of a POST whose body follows.
+export function head(stream, path, fields = {}) {
+  const all = { ':method': 'POST', ':scheme': 'http', ':path': path, ':authority': 'x', ...fields };
+  return frame(FRAME.headers, END_HEADERS, stream, Buffer.concat(Object.entries(all).map(([k, v]) => field(k, String(v)))));
+}
+
+// `bytes` of a body, which stays open.
+export function body(stream, bytes, size = 16384) {
+  const frames = [];
+  for (let at = 0; at < bytes; at += size) frames.push(frame(FRAME.data, 0, stream, Buffer.alloc(Math.min(size, bytes - at), 'a')));
+  return Buffer.concat(frames);
+}
+
+export const HELLO = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(FRAME.settings, 0, 0)]);
+
+// `window`: what the server may send on each stream.
+export function openFrames(url, { window } = {}) {
+  const settings = Buffer.alloc(window === undefined ? 0 : 6);
+  if (window !== undefined) {
+    settings.writeUInt16BE(4, 0);
+    settings.writeUInt32BE(window, 2);
+  }
+  const socket = net.connect(new URL(url).port, '127.0.0.1');
+  const client = { socket, frames: [], closed: false, write: (...parts) => socket.write(Buffer.concat(parts)) };
+  let input = Buffer.alloc(0);
+  socket.on('error', () => {});
+  socket.on('close', () => (client.closed = true));
+  socket.on('data', (data) => {
+    input = Buffer.concat([input, data]);
+    while (input.length >= 9 && input.length >= 9 + input.readUIntBE(0, 3)) {
+      const end = 9 + input.readUIntBE(0, 3);
+      client.frames.push({ type: input[3], flags: input[4], stream: input.readUInt32BE(5) & 0x7fffffff, payload: input.subarray(9, end) });
+      input = input.subarray(end);
+    }
+  });
+  client.of = (stream, type) => client.frames.filter((f) => f.stream === stream && f.type === type);
+  client.text = (stream) => Buffer.concat(client.of(stream, FRAME.data).map((f) => f.payload)).toString();
+  client.isEnded = (stream) => client.of(stream, FRAME.data).some((f) => (f.flags & END_STREAM) !== 0);
+  client.isReset = (stream) => client.of(stream, FRAME.reset).length > 0;
+  client.write(HELLO.subarray(0, 24), frame(FRAME.settings, 0, 0, settings));
+  return client;
+}
