@@ -136,7 +136,7 @@ static void object(struct request *r, enum err error, const char *detail)
     r->objection_detail = detail;
 }
 
-/* What stands against the request, whoever sends it. */
+/* What stands against the request, no matter who sends it. */
 static void look_for_objections(struct request *r)
 {
     h2o_req_t *h2o = r->h2o;
