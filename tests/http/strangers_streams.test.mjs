@@ -97,4 +97,18 @@ suite('streams of strangers', { nodes: 1 }, ({ test, cluster }) => {
     await assertGoesOn(client, 5);
     client.socket.destroy();
   });
+
+  // libh2o stops reading once 512 KiB of acknowledgements wait, and begins again by itself.
+  test('a connection hangs whose client read nothing for a while, so that acknowledgements piled up', async () => {
+    const client = open();
+    const pings = Buffer.concat(Array.from({ length: 4000 }, () => frame(FRAME.ping, 0, 0, Buffer.alloc(8))));
+    client.socket.pause();
+    let n = 0;
+    for (; n < 240; n++) client.write(pings);
+    await cluster.request('GET', '/livez');
+    client.socket.resume();
+    await eventually(() => client.of(0, FRAME.ping).length === 4000 * n, { what: 'all acknowledgements', ms: 30_000, every: 200 });
+    await assertGoesOn(client, 1);
+    client.socket.destroy();
+  }, { ms: 40_000 });
 });
