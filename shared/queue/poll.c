@@ -9,8 +9,6 @@
 
 #include <stdlib.h>
 
-enum { ENGINE_SILENCE_MS = 60000 };
-
 /* The verb under way for a poll; outlives it when its client leaves. */
 struct poll_call {
     struct turn_call call;
@@ -239,42 +237,6 @@ static void on_claim_reply(struct turn_call *call, enum err error, struct str re
         retry_early(queue, class);
 }
 
-static void note_engine(struct queue *queue, struct str account, struct str engine, struct str info)
-{
-    struct engine_seen seen;
-    size_t n =
-        join(seen.name, sizeof seen.name - 1, account, ' ', engine.n == 0 ? STR("-") : engine);
-    if (n == 0 || info.n >= sizeof seen.info)
-        return;
-    seen.name[n] = 0;
-    for (unsigned i = 0; i < queue->engine_n; i++)
-        if (strcmp(queue->engines[i].name, seen.name) == 0)
-            return;
-    if (queue->engine_n == ENGINES_MAX)
-        return; /* it is noted with its next poll */
-    memcpy(seen.info, info.at, info.n);
-    seen.info[info.n] = 0;
-    queue->engines[queue->engine_n++] = seen;
-    /* Between two polls an engine is known by what was told of it alone, and lua/queue/ask.lua
-     * refuses what nobody is there for: the first one after a silence is told at once. */
-    uint64_t now_ms = clock_mono_ms();
-    if (queue->engine_ms == 0 || now_ms > queue->engine_ms + ENGINE_SILENCE_MS)
-        queue_sync_soon(queue, 0);
-    queue->engine_ms = now_ms;
-}
-
-void queue_forget_engine(struct queue *queue, struct str account, struct str engine)
-{
-    char name[sizeof queue->engines[0].name];
-    size_t n = join(name, sizeof name, account, ' ', engine);
-    for (unsigned i = 0; i < queue->engine_n; i++)
-        if (n == strlen(queue->engines[i].name) && memcmp(queue->engines[i].name, name, n) == 0) {
-            queue->engines[i] = queue->engines[--queue->engine_n];
-            break;
-        }
-    queue->engine_ms = 0; /* the next one is reported at once */
-}
-
 /* An engine that names itself has one poll: the newer one ends the older, here or on another node
  * (polls_on_supersede, by an event of the script). One that does not wait (0) only says that its
  * engine is back, if it had left or rested. */
@@ -320,7 +282,7 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     poll->number = ++queue->poll_n;
     poll->state = POLL_CLAIMING;
     poll->call = claiming;
-    note_engine(queue, account, poll->engine, info);
+    engines_note(queue, account, poll->engine, info);
     if (poll->engine.n > 0)
         supersede(queue, poll, account, may_park);
     *claiming = (struct poll_call){.call.on_reply = on_claim_reply,

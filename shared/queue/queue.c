@@ -12,12 +12,12 @@
 
 enum {
     NEWS_EVERY_MS = 1000,
+    SYNC_RETRY_MS = 50,
     REAP_RETRY_MS = 1000,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
     /* What one sync states; what is left is the next one's. */
     SYNC_CLASSES_MAX = 300,
-    SYNC_ENGINES_MAX = 100,
 };
 
 uint32_t queue_hash(struct str s, uint64_t salt)
@@ -155,21 +155,12 @@ static void put_classes(struct queue *queue, unsigned n)
     }
 }
 
-static void put_engines(struct queue *queue)
-{
-    unsigned n = queue->engine_n < SYNC_ENGINES_MAX ? queue->engine_n : SYNC_ENGINES_MAX;
-    for (unsigned i = 0; i < n; i++) {
-        turn_put(queue->turn, str_of(queue->engines[i].name));
-        turn_put(queue->turn, str_of(queue->engines[i].info));
-    }
-    queue->engine_n -= n;
-    memmove(queue->engines, queue->engines + n, queue->engine_n * sizeof *queue->engines);
-}
-
 static void on_sync_timer(struct deadline *deadline)
 {
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_timer, deadline);
-    loop_set_deadline(queue->loop, &queue->sync_timer, queue->config.rescan_ms);
+    /* Who wants one during another has news that came after that one was sent. */
+    loop_set_deadline(queue->loop, &queue->sync_timer,
+                      queue->is_syncing ? SYNC_RETRY_MS : queue->config.rescan_ms);
     if (!queue_is_up(queue) || queue->is_syncing)
         return;
     queue->synced_ms = clock_mono_ms();
@@ -184,7 +175,7 @@ static void on_sync_timer(struct deadline *deadline)
     unsigned class_n = count_classes(queue);
     turn_put_u64(queue->turn, class_n);
     put_classes(queue, class_n);
-    put_engines(queue);
+    engines_put(queue);
     turn_end(queue->turn);
     queue->added_n = queue->done_n = 0;
 }

@@ -9,7 +9,13 @@
 
 #include "shared/queue/queue.h"
 
-enum { CLASS_BUCKET_N = 256, WATCH_BUCKET_N = 4096, ENGINES_MAX = 256, DELIVERED_MAX = 256 };
+enum {
+    CLASS_BUCKET_N = 256,
+    WATCH_BUCKET_N = 4096,
+    ENGINES_MAX = 256,
+    ENGINES_TOLD_MAX = 1024,
+    DELIVERED_MAX = 256
+};
 
 /* A lease is looked after so long behind its end. */
 enum { QUEUE_REAP_AFTER_MS = 20 };
@@ -34,6 +40,12 @@ struct engine_seen {
     char info[600];
 };
 
+/* When a sync told of an engine of that name last. */
+struct engine_told {
+    uint32_t hash;
+    uint64_t at_ms; /* 0: never, or it has left since */
+};
+
 struct queue {
     struct loop *loop;
     struct queue_config config;
@@ -46,8 +58,8 @@ struct queue {
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
     unsigned engine_n;
+    struct engine_told told[ENGINES_TOLD_MAX];
     unsigned sync_bucket;           /* of classes: where the next sync begins */
-    uint64_t engine_ms;             /* when one was noted last; 0: never */
     char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
     unsigned delivered_n;
     struct str drained; /* names, ','; own memory */
@@ -67,6 +79,12 @@ void polls_on_claim_event(struct queue *queue, struct str claim_text);
 void polls_on_supersede(struct queue *queue, struct lines *rest);
 void polls_on_drained(struct queue *queue, struct str names);
 void polls_fini(struct queue *queue);
+
+/* engines.c */
+/* One that polls; `info` as of queue_poll_start. */
+void engines_note(struct queue *queue, struct str account, struct str engine, struct str info);
+/* Puts those that polled since the last sync into the one that is being written. */
+void engines_put(struct queue *queue);
 
 /* deliver.c */
 void delivered_on_timer(struct deadline *deadline);

@@ -26,6 +26,8 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
   const response = (question, more) => ask(question, more).response;
   const idle = () => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'an engine waits' });
   const engines = async () => assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' })).Engines;
+  // A node tells of an engine a moment after its poll: one that leaves before that was never there.
+  const known = () => eventually(async () => (await engines()).length > 0, { what: 'the cluster knows of it' });
 
   test('the last engine has left by SIGTERM, after it has answered: 503 at once, and it names the cause', () =>
     withEngines(cluster, async ({ start }) => {
@@ -46,6 +48,7 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
   test('an engine that just hangs up is not waited for longer than it takes to poll again', async () => {
     const poll = cluster.claimOpen({ wait: 60, node: 0 });
     await idle();
+    await known();
     poll.abort();
     await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) === 0, { what: 'its poll is gone' });
     assertProblem(await cluster.request('POST', '/ask', { node: 1, body: { question: QUESTION } }), 503, 'no_engine');
@@ -55,6 +58,7 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
   test('an engine between two polls gets the question', async () => {
     const poll = cluster.claimOpen({ wait: 60, node: 0 });
     await idle();
+    await known();
     poll.abort();
     await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) === 0, { what: 'its poll is gone' });
     const waiting = ask();

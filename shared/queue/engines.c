@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * engines.c - what this node's engines are known by between their polls (queue_internal.h).
+ *
+ * A sync tells of those that polled since the last one. Between two polls an engine is known by
+ * that alone, and lua/queue/ask.lua refuses what nobody is there for: so one that this node has not
+ * told of lately is told at once, others within a second. */
+#include "shared/queue/queue_internal.h"
+
+#include <string.h>
+
+enum {
+    SYNC_ENGINES_MAX = 100, /* what one sync tells; the rest is the next one's */
+    LATELY_MS = 60000,
+    NEW_EVERY_MS = 100, /* names that are new with every poll cost no more syncs than this */
+};
+
+static size_t put_name(struct engine_seen *seen, struct str account, struct str engine)
+{
+    if (engine.n == 0)
+        engine = STR("-");
+    size_t n = account.n + 1 + engine.n;
+    if (n >= sizeof seen->name)
+        return 0;
+    memcpy(seen->name, account.at, account.n);
+    seen->name[account.n] = ' ';
+    memcpy(seen->name + account.n + 1, engine.at, engine.n);
+    seen->name[n] = 0;
+    return n;
+}
+
+/* Two engines may share a place, and push each other out: they are told once more than needed. */
+static struct engine_told *told_of(struct queue *queue, const char *name, uint32_t *hash)
+{
+    *hash = queue_hash(str_of(name), 0);
+    return &queue->told[*hash % ENGINES_TOLD_MAX];
+}
+
+static struct engine_seen *find(struct queue *queue, const char *name)
+{
+    for (unsigned i = 0; i < queue->engine_n; i++)
+        if (strcmp(queue->engines[i].name, name) == 0)
+            return &queue->engines[i];
+    return NULL;
+}
+
+void engines_note(struct queue *queue, struct str account, struct str engine, struct str info)
+{
+    struct engine_seen seen;
+    uint32_t hash;
+    if (put_name(&seen, account, engine) == 0 || info.n >= sizeof seen.info ||
+        find(queue, seen.name) != NULL || queue->engine_n == ENGINES_MAX)
+        return; /* one that found no room is noted with its next poll */
+    memcpy(seen.info, info.at, info.n);
+    seen.info[info.n] = 0;
+    queue->engines[queue->engine_n++] = seen;
+    const struct engine_told *told = told_of(queue, seen.name, &hash);
+    uint64_t now_ms = clock_mono_ms(), next_ms = queue->synced_ms + NEW_EVERY_MS;
+    if (told->hash != hash || told->at_ms == 0 || now_ms > told->at_ms + LATELY_MS)
+        queue_sync_soon(queue, next_ms > now_ms ? next_ms - now_ms : 0);
+}
+
+void queue_forget_engine(struct queue *queue, struct str account, struct str engine)
+{
+    struct engine_seen gone;
+    uint32_t hash;
+    if (put_name(&gone, account, engine) == 0)
+        return;
+    struct engine_seen *seen = find(queue, gone.name);
+    if (seen != NULL)
+        *seen = queue->engines[--queue->engine_n];
+    told_of(queue, gone.name, &hash)->at_ms = 0; /* when it is back, it is told at once */
+}
+
+void engines_put(struct queue *queue)
+{
+    unsigned n = queue->engine_n < SYNC_ENGINES_MAX ? queue->engine_n : SYNC_ENGINES_MAX;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t hash;
+        struct engine_told *told = told_of(queue, queue->engines[i].name, &hash);
+        *told = (struct engine_told){.hash = hash, .at_ms = clock_mono_ms()};
+        turn_put(queue->turn, str_of(queue->engines[i].name));
+        turn_put(queue->turn, str_of(queue->engines[i].info));
+    }
+    queue->engine_n -= n;
+    memmove(queue->engines, queue->engines + n, queue->engine_n * sizeof *queue->engines);
+}
