@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * main.c - picks the subcommand. One executable with many roles: see docs/adr/0001. */
-#include "services/commands.h"
+#include "services/commands/commands.h"
 
-#include "shared/rag/extract.h"
+#include "shared/extract/extract.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 -- chunk: one passage of a document: where it begins and ends, and the blocks of text that hold it.
--- Where it is, the document's pack says: a header of 32 bytes, then 24 bytes per chunk (shared/rag/pack.h).
+-- Where it is, the document's pack says: a header of 32 bytes, then 24 bytes per chunk (shared/search/pack.h).
 -- KEYS: doc:<doc> hash, pack:<doc>:<generation> string, text:<doc>:<n> hash.  ARGV: nonce, space, doc, index.
 -- Returns: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first
 --   block, NUL, then the blocks as parts.

@@ -1,5 +1,5 @@
 -- search: what a search of a space needs of Redis: which packs are searched now, if the node's own are
--- others, and the nearest elements of its vector set, if it has one. The node ranks (shared/rag/index.h).
+-- others, and the nearest elements of its vector set, if it has one. The node ranks (shared/search/index.h).
 -- A vector set holds the vectors of one model and dimension. The one that is asked is that of the question's
 -- own vector, whatever other ones the space has while it goes from one model to the next.
 -- Elements that go, or belong to a job under way, are left out here: more than wanted are asked for.

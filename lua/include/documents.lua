@@ -42,7 +42,7 @@ local function document_of(space, doc)
 end
 
 -- Which vectors may be compared: those of one model and of one dimension. A digest of both, which the nodes
--- and indexers make too (shared/rag/embed.h). A document that states no dimension is of one that nobody asks for.
+-- and indexers make too (shared/embed/embed.h). A document that states no dimension is of one that nobody asks for.
 local function embedding_of(model, dimension)
     return redis.sha1hex(model .. ' ' .. (dimension or 0))
 end

@@ -8,7 +8,7 @@
  * a topic names lookups that were read before, and the last number is above all that was read.
  *
  * The file is made beside its place with mode 0600 and gets its name when it is whole. */
-#include "services/commands.h"
+#include "services/commands/commands.h"
 
 #include "services/backup/kinds.h"
 #include "services/backup/units.h"

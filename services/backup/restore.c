@@ -8,7 +8,7 @@
  * So nothing is written of a file that was cut off or damaged. The verbs are in lua/backup; each
  * may run twice, so a lost connection in between does no harm; a Redis that was started again does:
  * what it had taken before may be lost. */
-#include "services/commands.h"
+#include "services/commands/commands.h"
 
 #include "services/backup/archive.h"
 #include "services/backup/tool.h"

@@ -3,7 +3,7 @@
  * the modes one after the other and prints the report. One thread, because what it spends is taken
  * from the machine that it measures; README.md says how to read the figures. */
 #include "services/bench/report.h"
-#include "services/commands.h"
+#include "services/commands/commands.h"
 #include "shared/base/buf.h"
 #include "shared/base/config.h"
 

@@ -7,7 +7,7 @@
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
 #define PARLEY_SERVICES_BROKER_BROKER_H
 
-#include "services/services.h"
+#include "services/node/services.h"
 #include "shared/http/respond.h"
 #include "shared/queue/queue.h"
 

@@ -5,9 +5,9 @@
  * ended first, so that those are answered, and then nothing is left that would call back. */
 #include "services/documents/documents.h"
 
-#include "services/documents/cache.h"
-#include "services/documents/indexing.h"
-#include "services/documents/retrieve.h"
+#include "services/documents/library/indexing.h"
+#include "services/documents/search/cache.h"
+#include "services/documents/search/retrieve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

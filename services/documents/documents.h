@@ -10,10 +10,10 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 #define PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 
-#include "services/services.h"
+#include "services/node/services.h"
+#include "shared/embed/embed.h"
 #include "shared/http/respond.h"
 #include "shared/queue/queue.h"
-#include "shared/rag/embed.h"
 
 enum {
     OWNER_MAX_BYTES = 128,

@@ -6,10 +6,10 @@
 #ifndef PARLEY_ENGINE_ENGINE_H
 #define PARLEY_ENGINE_ENGINE_H
 
-#include "services/engine/backend.h"
 #include "services/engine/library.h"
-#include "services/engine/link.h"
-#include "services/engine/rest.h"
+#include "services/engine/link/link.h"
+#include "services/engine/link/rest.h"
+#include "services/engine/models/backend.h"
 
 enum {
     CALL_TIMEOUT_MS = 15000, /* of a request that does not wait */

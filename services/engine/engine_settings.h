@@ -7,7 +7,7 @@
 #define PARLEY_ENGINE_ENGINE_SETTINGS_H
 
 #include "shared/base/config.h"
-#include "shared/rag/embed.h"
+#include "shared/embed/embed.h"
 
 enum { ENGINE_ID_MAX_BYTES = 64 };
 

@@ -9,8 +9,8 @@
 
 #include "shared/base/json.h"
 #include "shared/base/log.h"
-#include "shared/rag/corpus.h"
-#include "shared/rag/make.h"
+#include "shared/corpus/corpus.h"
+#include "shared/corpus/make.h"
 
 #include <errno.h>
 #include <openssl/sha.h>

@@ -8,9 +8,9 @@
 #ifndef PARLEY_ENGINE_LIBRARY_H
 #define PARLEY_ENGINE_LIBRARY_H
 
-#include "services/engine/timers.h"
-#include "shared/rag/embed.h"
-#include "shared/rag/index.h"
+#include "services/engine/link/timers.h"
+#include "shared/embed/embed.h"
+#include "shared/search/index.h"
 
 enum { LIBRARY_NOTES_MAX = 10000, LIBRARY_NOTES_MAX_BYTES = 64 << 20, LIBRARY_FLAGS_MAX = 10000 };
 

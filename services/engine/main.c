@@ -4,7 +4,7 @@
  * One thread does all but reading the corpus. It waits for four things: the HTTP client, the
  * library's builder, signals (as a descriptor) and timers. It starts to pull once the corpus was
  * read, so that no question is answered from half a library. */
-#include "services/commands.h"
+#include "services/commands/commands.h"
 #include "services/engine/check.h"
 #include "services/engine/engine.h"
 #include "services/engine/engine_settings.h"

@@ -9,8 +9,8 @@
 
 #include "shared/base/json.h"
 #include "shared/base/shown.h"
+#include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
-#include "shared/rag/extract.h"
 
 #include <openssl/rand.h>
 #include <stdio.h>

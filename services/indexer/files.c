@@ -3,7 +3,7 @@
  * link points to today. */
 #include "services/indexer/files.h"
 
-#include "shared/rag/extract.h"
+#include "shared/extract/extract.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,8 +9,8 @@
 #include "services/indexer/indexer.h"
 
 #include "shared/base/clock.h"
+#include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
-#include "shared/rag/extract.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,14 +6,14 @@
  * Pruning comes first: it makes room.
  * One thread does all of it but renewing the lease of the job at hand (services/indexer/job.h). A
  * signal only stops the pipeline; the run then ends with its summary like any other. */
-#include "services/commands.h"
+#include "services/commands/commands.h"
 #include "services/indexer/collection.h"
 #include "services/indexer/ingest_help.h"
 #include "services/indexer/progress.h"
 
 #include "shared/base/log.h"
 #include "shared/base/shown.h"
-#include "shared/rag/extract.h"
+#include "shared/extract/extract.h"
 #include "shared/redis/start.h"
 
 #include <errno.h>

@@ -19,8 +19,8 @@
 #include "services/indexer/pipeline.h"
 
 #include "services/indexer/stages.h"
-#include "shared/rag/chunk.h"
-#include "shared/rag/extract.h"
+#include "shared/extract/extract.h"
+#include "shared/text/chunk.h"
 
 #include <openssl/rand.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@
 #define PARLEY_INDEXER_PIPELINE_H
 
 #include "services/indexer/job.h"
-#include "shared/rag/embed.h"
+#include "shared/embed/embed.h"
 
 enum vectors_mode { VECTORS_AUTO, VECTORS_EXACT, VECTORS_SET };
 /* "auto", "exact" or "set". */

@@ -6,7 +6,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/shown.h"
-#include "shared/rag/extract.h"
+#include "shared/extract/extract.h"
 
 #include <stdio.h>
 #include <stdlib.h>

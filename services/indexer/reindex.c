@@ -8,12 +8,12 @@
  * Nothing is remembered between the steps but names, and each document is decided by what it says
  * of itself: so it may be interrupted, and run again, at any time. A space that comes while it runs
  * is of the new model already. */
-#include "services/commands.h"
+#include "services/commands/commands.h"
 
 #include "shared/base/config.h"
 #include "shared/base/log.h"
+#include "shared/embed/embed.h"
 #include "shared/queue/lines.h"
-#include "shared/rag/embed.h"
 #include "shared/redis/start.h"
 #include "shared/redis/sync.h"
 

@@ -6,12 +6,12 @@
  * before job_store: the text belongs to the job's lease, and so do vectors in a set. */
 #include "services/indexer/stages.h"
 
+#include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
-#include "shared/rag/chunk.h"
-#include "shared/rag/extract.h"
-#include "shared/rag/pack.h"
-#include "shared/rag/text.h"
-#include "shared/rag/text_blocks.h"
+#include "shared/search/pack.h"
+#include "shared/text/chunk.h"
+#include "shared/text/text.h"
+#include "shared/text/text_blocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

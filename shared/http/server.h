@@ -47,7 +47,7 @@ struct server {
     bool has_token_key;
     struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
     bool is_draining;
-    struct services *services; /* what handlers work on, borrowed (services/services.h) */
+    struct services *services; /* what handlers work on, borrowed (services/node/services.h) */
     struct buf scratch;        /* for building one answer; cleared by its user */
     char node_id[24];
     uint64_t request_n;

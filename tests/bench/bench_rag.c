@@ -8,8 +8,8 @@
  *
  * The texts are made of words drawn by Zipf's law from 30,000, which gives common and rare words in
  * the proportion of a language. */
-#include "shared/rag/embed.h"
-#include "shared/rag/index.h"
+#include "shared/embed/embed.h"
+#include "shared/search/index.h"
 
 #include <math.h>
 #include <stdio.h>

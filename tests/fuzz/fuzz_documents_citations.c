@@ -2,7 +2,7 @@
  * fuzz_documents_citations.c - the marks of any answer: each mark that is left outside of code
  * names a passage that was given, in the order of first use, nothing else stays that looks like
  * one, and checking again changes nothing. */
-#include "services/documents/citations.h"
+#include "services/documents/ask/citations.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_documents_model_reply.c - any reply of a model: a ranking stays a permutation, a plan within
  * its bounds, and nothing is opened that was not found. */
-#include "services/documents/model_reply.h"
+#include "services/documents/ask/model_reply.h"
 
 #include <stdlib.h>
 

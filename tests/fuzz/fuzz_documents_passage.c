@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_documents_passage.c - a passage out of any bytes: what is read is text within the blocks. */
-#include "services/documents/passage.h"
+#include "services/documents/library/passage.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_documents_prompt.c - any question, context and passages: an engine reads just as many
  * passages, with their words, and the question. */
-#include "services/documents/ask_prompt.h"
-#include "services/engine/prompt.h"
+#include "services/documents/ask/ask_prompt.h"
+#include "services/engine/models/prompt.h"
 
 #include <ctype.h>
 #include <stdlib.h>

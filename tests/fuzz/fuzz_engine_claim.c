@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_engine_claim.c - replies of nodes: whatever is rescued of a claim that cannot be read has a
  * topic and a lease, and a claim that can be read is the same one. */
-#include "services/engine/claim.h"
+#include "services/engine/slots/claim.h"
 
 #include <stdlib.h>
 

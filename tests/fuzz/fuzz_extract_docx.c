@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_extract_docx.c - DOCX: the input as the XML of a main part and, when it looks like one, as
  * the zip file itself. What comes out is UTF-8 without control characters but newline and tab. */
-#include "shared/rag/extract.h"
+#include "shared/extract/extract.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_extract_html.c - web pages of any bytes. What comes out is UTF-8 without control characters
  * but newline and tab. */
-#include "shared/rag/extract.h"
+#include "shared/extract/extract.h"
 
 #include <stdlib.h>
 

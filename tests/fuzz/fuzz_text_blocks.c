@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_text_blocks.c - a stored block of text: no bytes unpack to more than a block, and a text
  * comes back as it was. */
-#include "shared/rag/text_blocks.h"
+#include "shared/text/text_blocks.h"
 
 #include <stdlib.h>
 

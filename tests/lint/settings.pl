@@ -42,7 +42,7 @@ while ($start =~ /^#define (\w+_OPTION)\b(.*?[^\\])\n/gms) {
 }
 die "settings: found no shared row in shared/redis/start.h\n" unless %shared;
 
-for my $table (['serve', 'services/serve_help.c'], ['engine', 'services/engine/help.c'],
+for my $table (['serve', 'services/node/serve_help.c'], ['engine', 'services/engine/help.c'],
                ['ingest', 'services/indexer/ingest_help.c'],
                ['reindex', 'services/indexer/reindex.c'],
                ['backup', 'services/backup/backup.c'], ['restore', 'services/backup/restore.c']) {

@@ -23,7 +23,7 @@ const UNFINISHED_MS = 1e12;
 export const unfinished = (found) => Math.abs(Number(found) - UNFINISHED_MS - Date.now()) < 60_000;
 export const finished = soon(HOUR_S * 1000);
 
-// A pack without words and vectors: header and chunk table, as in shared/rag/pack.h.
+// A pack without words and vectors: header and chunk table, as in shared/search/pack.h.
 export function packOf(...chunks) {
   const bytes = Buffer.alloc(32 + chunks.length * 24);
   bytes.write('PPK1', 'latin1');

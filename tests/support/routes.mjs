@@ -49,7 +49,7 @@ function sourcesUnder(folder) {
 
 export function allRoutes() {
   const tables = sourcesUnder('services').flatMap(tablesOf);
-  const served = new Set([...read('services/serve.c').matchAll(/\b\w+_routes\b/g)].map(([name]) => name));
+  const served = new Set([...read('services/node/serve.c').matchAll(/\b\w+_routes\b/g)].map(([name]) => name));
   assert.deepEqual(new Set(tables.map(({ table }) => table)), served, 'the tables that serve.c serves are all found');
   return tables.flatMap(({ table, routes }) => routes.map((route) => ({ table, ...route })));
 }

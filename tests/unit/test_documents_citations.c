@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_documents_citations.c - the marks of answers. */
-#include "services/documents/citations.h"
+#include "services/documents/ask/citations.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_documents_model_reply.c - what models reply where a JSON object was asked for. */
-#include "services/documents/model_reply.h"
+#include "services/documents/ask/model_reply.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

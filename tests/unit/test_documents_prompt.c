@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * test_documents_prompt.c - what models are asked about documents, as the built-in model reads it,
  * and what that replies. */
-#include "services/documents/ask_prompt.h"
-#include "services/engine/assist.h"
-#include "services/engine/extractive.h"
+#include "services/documents/ask/ask_prompt.h"
+#include "services/engine/models/assist.h"
+#include "services/engine/models/extractive.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_engine_claim.c - claims that are no JSON, and lists of models. */
-#include "services/engine/claim.h"
-#include "services/engine/openai_check.h"
+#include "services/engine/models/openai_check.h"
+#include "services/engine/slots/claim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

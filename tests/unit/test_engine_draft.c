@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * test_engine_draft.c - offsets of partial answers, claims, and what a model's stream passes. */
-#include "services/engine/claim.h"
-#include "services/engine/draft.h"
-#include "services/engine/openai_request.h"
-#include "services/engine/stream.h"
+#include "services/engine/models/openai_request.h"
+#include "services/engine/models/stream.h"
+#include "services/engine/slots/claim.h"
+#include "services/engine/slots/draft.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

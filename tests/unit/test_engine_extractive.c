@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_engine_extractive.c - the built-in model: extractive answers and workflow rules. */
-#include "services/engine/extractive.h"
-#include "services/engine/rules.h"
+#include "services/engine/models/extractive.h"
+#include "services/engine/models/rules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_engine_timers.c - the engine's timers. */
-#include "services/engine/timers.h"
+#include "services/engine/link/timers.h"
 #include "shared/base/clock.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_sign.c - `parley sign`: the URL stays what it was, the three parameters stand in its query,
  * and a node takes them. The command runs in this process, with its output in a file. */
-#include "services/commands.h"
+#include "services/commands/commands.h"
 #include "shared/auth/signed.h"
 
 #include <setjmp.h>

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ * extract.c - `parley extract`: prints the text of a document, as indexing sees it. With --parse it
+ * is the child that a node or an indexer starts of itself: it reads standard input, parses in this
+ * very process, and says by its exit status what was wrong (shared/extract/extract.c has the
+ * numbers). Nothing else is done in the child: no settings but its arguments, no log. Before it
+ * looks at the document it gives up all system calls but a few (shared/extract/sandbox_filter.h).
+ * So it opens before then what it will need, and it ends without the handlers of exit(). */
+#include "services/commands/commands.h"
+
+#include "shared/base/config.h"
+#include "shared/extract/extract.h"
+#include "shared/extract/sandbox_filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <iconv.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, READ_STEP_BYTES = 65536 };
+
+static const struct config_option options[] = {
+    {.name = "parse",
+     .kind = CONFIG_TEXT,
+     .choices = "text|html|docx",
+     .metavar = "KIND",
+     .help = "Reads a document of this kind from standard input and parses it within this process, "
+             "without the limits of a child. Parley starts itself like this; the exit status is 64 "
+             "and the number of the fault."},
+    {0},
+};
+
+static void print_help(void)
+{
+    fputs(
+        "usage: parley extract FILE\n"
+        "\n"
+        "Prints the text of a document as it is indexed: PDF, DOCX, HTML, Markdown or plain text,\n"
+        "told apart by the ending of its name and checked against its content. The document is\n"
+        "read in a child process with limits on time, memory and files.\n"
+        "\n"
+        "Flags:\n",
+        stdout);
+    config_print_options(options);
+    fputs(
+        "\n"
+        "Examples:\n"
+        "  See what a search will find in a PDF:\n"
+        "    parley extract report.pdf | less\n"
+        "\n"
+        "Exit status: 0 printed, 1 the document has no text that can be read (standard error says\n"
+        "why), 2 wrong usage.\n",
+        stdout);
+}
+
+static int refuse(const char *reason)
+{
+    fprintf(stderr, "parley: %s (see parley extract --help)\n", reason);
+    return EXIT_USAGE;
+}
+
+/* False with errno, which is EFBIG past the maximum. */
+static bool read_all(int fd, struct buf *bytes)
+{
+    for (;;) {
+        char *at = buf_reserve(bytes, READ_STEP_BYTES);
+        ssize_t n = at == NULL ? -1 : read(fd, at, READ_STEP_BYTES);
+        if (at == NULL)
+            errno = EFBIG;
+        else if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0;
+        bytes->n += (size_t)n;
+    }
+}
+
+static bool print_all(struct str text)
+{
+    while (text.n > 0) {
+        ssize_t n = write(STDOUT_FILENO, text.at, text.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        text = (struct str){text.at + n, text.n - (size_t)n};
+    }
+    return true;
+}
+
+/* The C library reads the table of an encoding from a file when it is first asked for. Later a file
+ * cannot be opened any more, so what a page names is opened here and stays open. */
+static void load_encoding(struct str html)
+{
+    static iconv_t kept;
+    char name[64];
+    struct str charset = extract_find_charset(html);
+    if (charset.n == 0 || charset.n >= sizeof name)
+        return;
+    memcpy(name, charset.at, charset.n);
+    name[charset.n] = 0;
+    kept = iconv_open("UTF-8", name);
+    (void)kept;
+}
+
+static _Noreturn void parse(enum extract_kind kind)
+{
+    struct buf bytes, text;
+    buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + READ_STEP_BYTES);
+    buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
+    int status = EXIT_FAILED;
+    if (read_all(STDIN_FILENO, &bytes)) {
+        enum extract_fault fault = EXTRACT_FAULT_NO_CHILD;
+        if (kind == EXTRACT_HTML)
+            load_encoding(buf_str(&bytes));
+        if (sandbox_confine_parser())
+            fault = extract_parse(kind, buf_str(&bytes), &text);
+        status = fault != EXTRACT_FAULT_NONE ? extract_fault_status(fault)
+                 : print_all(buf_str(&text)) ? 0
+                                             : EXIT_FAILED;
+    }
+    _exit(status);
+}
+
+static int print_text(const char *path)
+{
+    struct buf bytes, text;
+    enum extract_kind kind = extract_kind_of(str_of(path));
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *reason = NULL;
+    buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + READ_STEP_BYTES);
+    buf_init(&text, EXTRACT_TEXT_MAX_BYTES);
+    if (fd < 0 || !read_all(fd, &bytes)) {
+        reason = strerror(errno);
+    } else {
+        enum extract_fault fault = extract_sniff(kind, buf_str(&bytes));
+        if (fault == EXTRACT_FAULT_NONE)
+            fault = extract_text(kind, buf_str(&bytes), NULL, &text);
+        if (fault != EXTRACT_FAULT_NONE)
+            reason = extract_fault_text(fault);
+        else if (!print_all(buf_str(&text)))
+            reason = strerror(errno);
+    }
+    if (reason != NULL)
+        fprintf(stderr, "parley: %s: %s\n", path, reason);
+    if (fd >= 0)
+        close(fd);
+    buf_fini(&bytes);
+    buf_fini(&text);
+    return reason == NULL ? 0 : EXIT_FAILED;
+}
+
+int extract_main(int argc, char **argv)
+{
+    struct config config;
+    int status = EXIT_USAGE;
+    enum config_outcome outcome = config_read(&config, options, "extract", argc, argv);
+    if (outcome == CONFIG_HELP) {
+        print_help();
+        status = 0;
+    }
+    if (outcome == CONFIG_READY) {
+        const char *kind = config_text(&config, "parse");
+        if (kind != NULL && config.argument_n == 0)
+            parse(extract_kind_named(str_of(kind)));
+        else if (kind != NULL)
+            status = refuse("--parse reads standard input, no file");
+        else if (config.argument_n == 1)
+            status = print_text(config.arguments[0]);
+        else
+            status = refuse(config.argument_n == 0 ? "which file?" : "one file at a time");
+    }
+    config_fini(&config);
+    return status;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ * sign.c - `parley sign`: prints a URL with User, Nonce and Hash added, so that curl and scripts
+ * can talk to a node without a line of cryptography. The signature proves who sends a request; it
+ * covers neither the method nor the path nor the body (contract, section 1), so the URL is kept as
+ * it is except for the three parameters. Nothing is sent from here. */
+#include "services/commands/commands.h"
+
+#include "shared/auth/signed.h"
+#include "shared/base/config.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { URL_MAX_BYTES = 65536, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static const struct config_option options[] = {
+    {.name = "user",
+     .kind = CONFIG_TEXT,
+     .metavar = "NAME",
+     .help = "The account that sends the request, as accounts.yaml names it. Required."},
+    {.name = "secret-file",
+     .kind = CONFIG_TEXT,
+     .metavar = "FILE",
+     .help = "A file that holds nothing but the account's secret; white space around it is "
+             "dropped. Required. /dev/stdin reads it from a pipe. There is no flag for the secret "
+             "itself: other users of the machine can read a command line."},
+    {.name = "method",
+     .kind = CONFIG_TEXT,
+     .choices = "GET|POST|PUT|DELETE|DEL",
+     .fallback = "GET",
+     .help = "The method that the URL is for. It changes nothing, because the signature does not "
+             "cover it: it is there so that scripts can say what they mean."},
+    {0},
+};
+
+static void print_help(void)
+{
+    fputs(
+        "usage: parley sign --user NAME --secret-file FILE [--method METHOD] URL\n"
+        "\n"
+        "Prints URL with the query parameters User, Nonce and Hash added: a signed request, good\n"
+        "for one use within 24 hours of the first. Hash is the SHA-256 of \"User Nonce secret\",\n"
+        "Nonce is random. What stands in the query already is kept, a fragment stays at the end.\n"
+        "Nothing is sent.\n"
+        "\n"
+        "URL is absolute (http://host:8080/api/login) or only a path (/api/login). Characters "
+        "that\n"
+        "a URL cannot hold have to be percent-encoded already, and the shell must not see '&' and\n"
+        "'?': put it in quotes.\n"
+        "\n"
+        "Flags:\n",
+        stdout);
+    config_print_options(options);
+    fputs(
+        "\n"
+        "Examples:\n"
+        "  Sign in and get a token:\n"
+        "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
+        "        http://127.0.0.1:8080/api/login)\"\n"
+        "  Ask a question:\n"
+        "    curl -d '{\"Topic\":\"t1\",\"User\":\"User_1\",\"Query\":\"What is a lease?\"}' \\\n"
+        "        \"$(parley sign --user User_1 --secret-file user.secret --method POST \\\n"
+        "        http://127.0.0.1:8080/api/add-query)\"\n"
+        "  Wait for its answer, at most 30 seconds:\n"
+        "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
+        "        'http://127.0.0.1:8080/api/check-query?Topic=t1&Seq=1&Wait=30')\"\n"
+        "  The secret from a pipe, so that it lies in no file:\n"
+        "    pass show parley/user_1 | parley sign --user User_1 --secret-file /dev/stdin /api/me\n"
+        "\n"
+        "Exit status: 0 printed, 1 the secret cannot be read or the result not be written,\n"
+        "2 wrong usage.\n",
+        stdout);
+}
+
+static int refuse(const char *reason)
+{
+    fprintf(stderr, "parley: %s (see parley sign --help)\n", reason);
+    return EXIT_USAGE;
+}
+
+/* Splits `url` in front of its query and its fragment. `query` comes without '?', `fragment` with
+ * '#'; `query.at` is NULL when there is no '?'. */
+static void split_url(struct str url, struct str *ret_base, struct str *ret_query,
+                      struct str *ret_fragment)
+{
+    const char *hash = memchr(url.at, '#', url.n);
+    size_t n = hash == NULL ? url.n : (size_t)(hash - url.at);
+    *ret_fragment = (struct str){url.at + n, url.n - n};
+    struct str rest = {url.at, n};
+    *ret_base = str_cut(&rest, '?');
+    *ret_query = rest;
+}
+
+/* The part of `base` from the path on; `at == NULL` when it is neither absolute nor a path. */
+static struct str find_path(struct str base)
+{
+    if (str_has_prefix(base, STR("/")))
+        return base;
+    const char *scheme_end = memmem(base.at, base.n, "://", 3);
+    if (scheme_end == NULL || scheme_end == base.at)
+        return (struct str){NULL, 0};
+    const char *host = scheme_end + 3, *end = base.at + base.n;
+    const char *path = memchr(host, '/', (size_t)(end - host));
+    if (host == end || path == host)
+        return (struct str){NULL, 0};
+    return path == NULL ? (struct str){end, 0} : (struct str){path, (size_t)(end - path)};
+}
+
+static bool is_signed_already(struct str query)
+{
+    while (query.at != NULL) {
+        struct str pair = str_cut(&query, '&');
+        struct str name = str_cut(&pair, '=');
+        if (str_eq(name, STR("User")) || str_eq(name, STR("Nonce")) || str_eq(name, STR("Hash")))
+            return true;
+    }
+    return false;
+}
+
+static const char *find_fault(struct str url)
+{
+    if (url.n == 0)
+        return "the URL is empty";
+    if (url.n > URL_MAX_BYTES / 2)
+        return "the URL is longer than 32768 bytes";
+    for (size_t i = 0; i < url.n; i++) {
+        unsigned char c = (unsigned char)url.at[i];
+        if (c <= ' ' || c >= 0x7f)
+            return "the URL holds white space, a control character or a letter that is not ASCII: "
+                   "percent-encode it";
+    }
+    struct str base, query, fragment;
+    split_url(url, &base, &query, &fragment);
+    if (find_path(base).at == NULL)
+        return "the URL must look like http://host/path or /path";
+    if (is_signed_already(query))
+        return "the URL has User, Nonce or Hash in its query already";
+    return NULL;
+}
+
+static void put_signed(struct buf *out, struct str url, struct str user, struct str secret)
+{
+    struct str base, query, fragment;
+    split_url(url, &base, &query, &fragment);
+    buf_put(out, base);
+    if (find_path(base).n == 0)
+        buf_put_char(out, '/');
+    buf_put_char(out, '?');
+    buf_put(out, query);
+    if (query.n > 0 && query.at[query.n - 1] != '&')
+        buf_put_char(out, '&');
+    signed_put_query(out, user, secret);
+    buf_put(out, fragment);
+    buf_put_char(out, '\n');
+}
+
+static int print_signed(struct str url, struct str user, const char *secret_file)
+{
+    char *secret = config_read_secret(secret_file);
+    if (secret == NULL)
+        return EXIT_FAILED;
+    struct buf out;
+    buf_init(&out, URL_MAX_BYTES);
+    put_signed(&out, url, user, str_of(secret));
+    OPENSSL_cleanse(secret, strlen(secret));
+    free(secret);
+    bool ok = fwrite(out.at, 1, out.n, stdout) == out.n && fflush(stdout) == 0;
+    if (!ok)
+        fprintf(stderr, "parley: cannot write the URL: %s\n", strerror(errno));
+    buf_fini(&out);
+    return ok ? 0 : EXIT_FAILED;
+}
+
+int sign_main(int argc, char **argv)
+{
+    struct config config;
+    int status = EXIT_USAGE;
+    enum config_outcome outcome = config_read(&config, options, "sign", argc, argv);
+    if (outcome == CONFIG_HELP) {
+        print_help();
+        status = 0;
+    }
+    if (outcome != CONFIG_READY)
+        goto out;
+    const char *user = config_text(&config, "user");
+    const char *secret_file = config_text(&config, "secret-file");
+    if (user == NULL || *user == 0 || strlen(user) > ACCOUNT_NAME_MAX_BYTES) {
+        status = refuse("--user takes a name of 1 to 128 bytes");
+    } else if (secret_file == NULL || *secret_file == 0) {
+        status = refuse("--secret-file takes the path of a file that holds the secret");
+    } else if (config.argument_n != 1) {
+        status = refuse(config.argument_n == 0 ? "which URL?" : "sign takes one URL at a time");
+    } else {
+        struct str url = str_of(config.arguments[0]);
+        const char *fault = find_fault(url);
+        status = fault != NULL ? refuse(fault) : print_signed(url, str_of(user), secret_file);
+    }
+out:
+    config_fini(&config);
+    return status;
+}

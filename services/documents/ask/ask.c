@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ * ask.c - POST /ask: anybody asks over the public collection (contract, section 4).
+ *
+ *   documents_ask --retrieve--> nothing found, or grounded.h --> answered
+ *
+ * Requests of one address are limited; of an IPv6 client its /64, which is what one household has.
+ * Positions: passages that the answer cites come in the order of their marks, the others behind
+ * them; the list itself stands by score. */
+#include "services/documents/ask/ask_input.h"
+#include "services/documents/ask/ask_prompt.h"
+#include "services/documents/ask/grounded.h"
+#include "services/documents/handlers.h"
+#include "shared/http/peer.h"
+
+enum { ASK_LIMIT_N = 20, ASK_LIMIT_S = 60, CONTEXT_MAX_CHARS = 20000 };
+
+struct ask {
+    struct retrieval *retrieval;
+    struct str question, context, space;
+    const struct retrieve_hit *hits[TOP_K_MAX];
+    struct grounded grounded;
+};
+
+/* --- what is shown ---------------------------------------------------------------------------- */
+
+/* places[i]: the position of hit i. */
+static void put_list(const struct grounded *g, const unsigned *places, struct buf *b)
+{
+    buf_put_char(b, '[');
+    for (unsigned i = 0; i < g->settings.hit_n; i++) {
+        const struct retrieve_hit *hit = g->settings.hits[i];
+        buf_put(b, i > 0 ? STR(",{\"url\":") : STR("{\"url\":"));
+        buf_put(b, hit->url_json.n > 0 ? hit->url_json : STR("\"\""));
+        buf_lit(b, ",\"content\":");
+        buf_put_json(b, hit->text);
+        buf_printf(b, ",\"score\":%.4f,\"position\":%u}", hit->score, places[i]);
+    }
+    buf_put_char(b, ']');
+}
+
+static void put_sources(const struct grounded *g, struct buf *b)
+{
+    unsigned places[TOP_K_MAX];
+    for (unsigned i = 0; i < TOP_K_MAX; i++)
+        places[i] = i + 1;
+    buf_lit(b, "{\"sources\":");
+    put_list(g, places, b);
+    buf_put_char(b, '}');
+}
+
+static void put_result(const struct grounded *g, const struct grounded_result *result,
+                       struct buf *b)
+{
+    const struct ask *ask = g->r->state;
+    unsigned order[TOP_K_MAX], places[TOP_K_MAX] = {0};
+    grounded_order(g, &result->citations, order);
+    for (unsigned i = 0; i < g->settings.hit_n; i++)
+        places[order[i]] = i + 1;
+    buf_lit(b, "{\"question\":");
+    buf_put_json(b, ask->question);
+    buf_lit(b, ",\"answer\":");
+    buf_put_json(b, result->answer);
+    buf_lit(b, ",\"sources\":");
+    if (result->is_nothing)
+        buf_lit(b, "[]");
+    else
+        put_list(g, places, b);
+    buf_printf(b, ",\"retrieval_time_ms\":%llu,\"generation_time_ms\":%llu}",
+               (unsigned long long)ask->retrieval->took_ms, (unsigned long long)result->took_ms);
+}
+
+/* --- the request ------------------------------------------------------------------------------ */
+
+static void on_retrieved(struct retrieval *retrieval, void *context)
+{
+    static const struct grounded_format format = {.put_result = put_result,
+                                                  .put_sources = put_sources};
+    struct request *r = context;
+    struct ask *ask = r->state;
+    uint64_t all_ms = documents_of(r)->settings->ask_ms, elapsed_ms = ask_input_elapsed_ms(r);
+    if (retrieval->error != ERR_OK) {
+        retrieve_refuse(r, retrieval);
+        return;
+    }
+    for (size_t i = 0; i < retrieval->hit_n; i++)
+        ask->hits[i] = &retrieval->hits[i];
+    struct grounded_settings settings = {
+        .asker = asker_of_public(r, ask->space),
+        .question = ask->question,
+        .context = ask->context,
+        .hits = ask->hits,
+        .hit_n = (unsigned)retrieval->hit_n,
+        .temperature = -1,
+        .deadline_ms = all_ms > elapsed_ms ? all_ms - elapsed_ms : 1,
+    };
+    grounded_start(&ask->grounded, r, &format, &settings);
+}
+
+static void on_gone(struct request *r)
+{
+    struct ask *ask = r->state;
+    grounded_fini(&ask->grounded);
+    retrieve_free(ask->retrieval);
+}
+
+static struct str public_space(struct request *r)
+{
+    struct buf space;
+    buf_init(&space, SPACE_MAX_BYTES);
+    buf_lit(&space, "c:");
+    buf_put_name(&space, str_of(documents_of(r)->settings->public_collection));
+    struct str copy = request_copy(r, buf_str(&space));
+    buf_fini(&space);
+    return copy;
+}
+
+void documents_ask(struct request *r)
+{
+    struct ask *ask = request_alloc(r, sizeof *ask);
+    unsigned top_k;
+    struct buf limits;
+    *ask = (struct ask){.space = public_space(r)};
+    if (!request_body(r) ||
+        !store_question_member(r, "question", QUESTION_MAX_CHARS, &ask->question) ||
+        !ask_input_optional_text(r, "context", CONTEXT_MAX_CHARS, &ask->context) ||
+        !store_top_k_member(r, "top_k", &top_k))
+        return;
+    buf_init(&limits, 4 * PEER_TEXT_MAX);
+    buf_lit(&limits, "public_ask:");
+    ask_input_put_address(&limits, peer_address(r));
+    buf_printf(&limits, ":%d:%d", ASK_LIMIT_N, ASK_LIMIT_S);
+    struct retrieve_settings settings = {
+        .space = ask->space, .question = ask->question, .n = top_k, .limits = buf_str(&limits)};
+    r->state = ask;
+    r->on_gone = on_gone;
+    ask->retrieval = retrieve_start(documents_of(r), &settings, on_retrieved, r);
+    buf_fini(&limits);
+}

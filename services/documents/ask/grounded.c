@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ * grounded.c - see grounded.h.
+ *
+ *   start --nothing found--> answered
+ *     |
+ *     +--question--> WAITING --on_end--> answered, or refused
+ *     |
+ *     +--question--> (refused, or in the queue) --> STREAMING: `sources`, then follow (follow.h)
+ *   the client leaves: the question is taken out of the queue. The node drains: it stays for a
+ *   while, so that the client that asks another node goes on waiting for the same.
+ *
+ * Questions of one space that give an engine the very same are one query. */
+#include "services/documents/ask/grounded.h"
+
+#include "shared/base/clock.h"
+
+enum { RESULT_MAX = 16 << 20, ANSWER_MAX = 8 << 20, TITLES_MAX = 1 << 20 };
+
+bool grounded_wants_stream(struct request *r)
+{
+    struct str accept = request_header(r, "accept");
+    return accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL;
+}
+
+void grounded_order(const struct grounded *g, const struct citations *citations,
+                    unsigned *ret_order)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < citations->used_n; i++)
+        ret_order[n++] = citations->used[i] - 1;
+    for (unsigned i = 0; i < g->settings.hit_n; i++) {
+        bool is_cited = false;
+        for (unsigned k = 0; k < citations->used_n; k++)
+            is_cited |= citations->used[k] == i + 1;
+        if (!is_cited)
+            ret_order[n++] = i;
+    }
+}
+
+void grounded_passages_init(struct grounded_passages *passages,
+                            const struct retrieve_hit *const *hits, unsigned n)
+{
+    size_t ends[TOP_K_MAX], from = 0;
+    buf_init(&passages->titles, TITLES_MAX);
+    for (unsigned i = 0; i < n; i++) {
+        question_put_text(&passages->titles, hits[i]->title_json);
+        ends[i] = passages->titles.n;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        struct str titles = buf_str(&passages->titles);
+        passages->items[i] = (struct ask_passage){.title = {titles.at + from, ends[i] - from},
+                                                  .text = hits[i]->text};
+        from = ends[i];
+    }
+}
+
+void grounded_passages_fini(struct grounded_passages *passages)
+{
+    buf_fini(&passages->titles);
+}
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+static void put_result(struct grounded *g, struct str answer, struct str model, struct buf *b)
+{
+    struct buf checked;
+    struct grounded_result result = {.model = model,
+                                     .took_ms = (clock_mono_us() - g->start_us) / 1000};
+    buf_init(&checked, ANSWER_MAX);
+    citations_check(str_trim(answer), g->settings.hit_n, &checked, &result.citations);
+    result.answer = buf_str(&checked);
+    result.is_nothing = citations_says_nothing(result.answer);
+    if (result.is_nothing)
+        result.answer = STR(CITATIONS_NOTHING);
+    g->format->put_result(g, &result, b);
+    buf_fini(&checked);
+}
+
+static void respond_nothing(struct grounded *g)
+{
+    struct buf b;
+    buf_init(&b, RESULT_MAX);
+    if (g->is_stream) {
+        struct stream *stream = &g->follow.stream;
+        stream_start(stream);
+        g->is_streaming = true;
+        g->format->put_sources(g, &b);
+        stream_put_buf(stream, "sources", STR(""), &b);
+        stream_put(stream, "token", STR("1-1"), STR("{\"text\":\"" CITATIONS_NOTHING "\"}"));
+        buf_clear(&b);
+        put_result(g, STR(CITATIONS_NOTHING), STR(""), &b);
+        stream_put_buf(stream, "done", STR("1-2"), &b);
+        stream_end(stream);
+    } else {
+        put_result(g, STR(CITATIONS_NOTHING), STR(""), &b);
+        respond_json(g->r, 200, &b);
+    }
+    buf_fini(&b);
+}
+
+static void refuse(struct grounded *g, const struct refusal *refusal)
+{
+    if (!g->is_streaming) {
+        refusal_respond(g->r, refusal);
+        return;
+    }
+    struct buf data;
+    buf_init(&data, RESULT_MAX);
+    refusal_put_event(g->r, refusal, &data);
+    follow_fail(&g->follow, &data);
+    buf_fini(&data);
+}
+
+/* --- streams ---------------------------------------------------------------------------------- */
+
+static struct grounded *of_follow(struct follow *follow)
+{
+    return H2O_STRUCT_FROM_MEMBER(struct grounded, follow, follow);
+}
+
+static void put_done(struct follow *follow, const struct outcome *outcome, struct buf *b)
+{
+    struct grounded *g = of_follow(follow);
+    struct buf answer, model;
+    buf_init(&answer, ANSWER_MAX);
+    buf_init(&model, ANSWER_MAX);
+    question_put_texts(&answer, outcome->answer);
+    question_put_text(&model, outcome->model);
+    put_result(g, buf_str(&answer), buf_str(&model), b);
+    buf_fini(&answer);
+    buf_fini(&model);
+}
+
+static void put_error(struct follow *follow, const struct outcome *outcome, struct buf *b)
+{
+    struct grounded *g = of_follow(follow);
+    struct question_end end = {.outcome = QUESTION_FAILED};
+    struct refusal refusal;
+    (void)outcome;
+    refusal_of(&end, g->format->is_llm, &refusal);
+    refusal_put_event(g->r, &refusal, b);
+}
+
+/* A client that comes back is told nothing twice, unless its question is gone and this is another
+ * one: then what it has is no part of it. */
+static void on_asked(void *context, struct str topic, bool is_new)
+{
+    struct grounded *g = context;
+    struct stream *stream = &g->follow.stream;
+    bool was_resumed = follow_is_resumed(&g->follow);
+    if (!g->is_stream)
+        return;
+    follow_watch(&g->follow, request_copy(g->r, topic), 1); /* it may outlive the question */
+    stream_start(stream);
+    g->is_streaming = true;
+    if (was_resumed && is_new) {
+        follow_forget_seen(&g->follow);
+        stream_put(stream, "restart", STR(""), STR("{}"));
+    }
+    if (!was_resumed || is_new) {
+        struct buf data;
+        buf_init(&data, RESULT_MAX);
+        g->format->put_sources(g, &data);
+        stream_put_buf(stream, "sources", STR(""), &data);
+        buf_fini(&data);
+    }
+    follow_start(&g->follow);
+}
+
+/* --- the question ----------------------------------------------------------------------------- */
+
+static void on_end(void *context, const struct question_end *end)
+{
+    struct grounded *g = context;
+    g->question = NULL;
+    presence_stop(&g->presence);
+    if (end->outcome != QUESTION_DONE) {
+        struct refusal refusal;
+        refusal_of(end, g->format->is_llm, &refusal);
+        refuse(g, &refusal);
+        return;
+    }
+    struct buf b;
+    buf_init(&b, RESULT_MAX);
+    put_result(g, end->answer, end->model, &b);
+    respond_json(g->r, 200, &b);
+    buf_fini(&b);
+}
+
+static void on_presence_end(struct presence *presence, bool has_left)
+{
+    struct grounded *g = H2O_STRUCT_FROM_MEMBER(struct grounded, presence, presence);
+    struct refusal refusal;
+    question_cancel(g->question, has_left ? 0 : QUESTION_KEEP_MS);
+    g->question = NULL;
+    g->r->h2o->http1_is_persistent = 0;
+    if (g->is_streaming) {
+        stream_end(&g->follow.stream); /* between two events: it may go on elsewhere */
+        return;
+    }
+    refusal_of_drain(g->format->is_llm, &refusal);
+    refusal_respond(g->r, &refusal);
+}
+
+static void ask(struct grounded *g)
+{
+    static const struct question_events events = {.on_asked = on_asked, .on_end = on_end};
+    const struct grounded_settings *s = &g->settings;
+    struct grounded_passages passages;
+    struct question_settings question = {.query = s->question,
+                                         .scope = s->asker.space,
+                                         .temperature = s->temperature,
+                                         .max_tokens = s->max_tokens,
+                                         .deadline_ms = s->deadline_ms,
+                                         .is_followed = g->is_stream};
+    struct buf messages;
+    buf_init(&messages, RESULT_MAX);
+    grounded_passages_init(&passages, s->hits, s->hit_n);
+    ask_prompt_put_answer(&messages, s->question, s->context, passages.items, s->hit_n);
+    question.messages = buf_str(&messages);
+    asker_put(&s->asker, &question);
+    g->question = question_start(s->asker.queue, &question, &events, g);
+    buf_fini(&messages);
+    grounded_passages_fini(&passages);
+}
+
+void grounded_start(struct grounded *g, struct request *r, const struct grounded_format *format,
+                    const struct grounded_settings *settings)
+{
+    static const struct follow_format follow = {.put_done = put_done, .put_error = put_error};
+    *g = (struct grounded){.r = r,
+                           .format = format,
+                           .settings = *settings,
+                           .start_us = clock_mono_us(),
+                           .is_stream = grounded_wants_stream(r)};
+    if (g->is_stream)
+        follow_init(&g->follow, r, settings->asker.queue, &follow);
+    if (settings->hit_n == 0) {
+        respond_nothing(g);
+        return;
+    }
+    r->was_parked = true;
+    presence_start(&g->presence, r, on_presence_end);
+    ask(g);
+}
+
+void grounded_fini(struct grounded *g)
+{
+    presence_stop(&g->presence);
+    if (g->question != NULL)
+        question_cancel(g->question, g->r->server->is_draining ? QUESTION_KEEP_MS : 0);
+    g->question = NULL;
+    follow_fini(&g->follow);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT
+ * indexing.c - see indexing.h; GET /ws/indexing.
+ *
+ *   request -> ASKING --(watch_indexing: this node is registered, state of the jobs)--> upgrade
+ *                 ^ an event came meanwhile: look again |      -> connected, the state, events
+ *                 +-------------------------------------+
+ *
+ * A watcher stands in its space's list before Redis is asked, so no event falls between the state
+ * and what follows it. The other way round, an event may have been under way while the state was
+ * read and come after it: it is told only if it is not older than that job's state, or a document
+ * that is done would seem to be at work again.
+ *
+ * The node's place among a space's watchers runs out by itself; it is renewed for all spaces
+ * at once. After a lost connection every watcher is sent the state again. */
+#include "services/documents/library/indexing.h"
+
+#include "services/documents/handlers.h"
+#include "shared/http/websocket.h"
+
+#include <stdlib.h>
+
+enum {
+    RENEW_MS = 20000,
+    LOOKS_MAX = 5,
+    WATCHERS_PER_SPACE = 64,
+    JOBS_MAX = 200, /* as many as Redis tells of a space */
+    FRAME_MAX = 16 << 10,
+};
+
+/* A space that somebody watches here. */
+struct watched {
+    struct watched *previous, *next;
+    struct watcher *watchers;
+    unsigned watcher_n;
+    struct str name; /* behind the struct */
+};
+
+/* What is known of a job: events that are older are not news. */
+struct known_job {
+    char id[ID_BYTES];
+    uint64_t updated_ms;
+};
+
+struct watcher {
+    struct watcher *previous, *next;
+    struct indexing *indexing;
+    struct watched *space;
+    struct websocket *websocket; /* NULL: not upgraded yet */
+    struct turn_call call;       /* to look again after a lost connection */
+    struct known_job jobs[JOBS_MAX];
+    size_t job_n;
+    struct str owner_json; /* own memory */
+    unsigned look_n;
+    bool is_stale; /* an event came since Redis was asked */
+    bool is_calling, is_gone;
+};
+
+struct indexing {
+    struct documents *documents;
+    struct watched *spaces;
+    struct deadline renew;
+};
+
+/* --- spaces ----------------------------------------------------------------------------------- */
+
+static struct watched *find_space(const struct indexing *indexing, struct str name)
+{
+    struct watched *space = indexing->spaces;
+    while (space != NULL && !str_eq(space->name, name))
+        space = space->next;
+    return space;
+}
+
+static struct watched *enter_space(struct indexing *indexing, struct str name)
+{
+    struct watched *space = find_space(indexing, name);
+    if (space != NULL)
+        return space;
+    space = calloc(1, sizeof *space + name.n);
+    if (space == NULL)
+        abort();
+    memcpy(space + 1, name.at, name.n);
+    space->name = (struct str){(const char *)(space + 1), name.n};
+    space->next = indexing->spaces;
+    if (space->next != NULL)
+        space->next->previous = space;
+    indexing->spaces = space;
+    return space;
+}
+
+static void drop_space(struct indexing *indexing, struct watched *space)
+{
+    *(space->previous == NULL ? &indexing->spaces : &space->previous->next) = space->next;
+    if (space->next != NULL)
+        space->next->previous = space->previous;
+    free(space);
+}
+
+static void call_for_space(struct indexing *indexing, struct str verb, const struct watched *space)
+{
+    struct turn *turn = indexing->documents->server->turn;
+    turn_begin_forget(turn, LANE_READ, verb);
+    turn_put(turn, space->name);
+    turn_end(turn);
+}
+
+static void on_renew(struct deadline *deadline)
+{
+    struct indexing *indexing = H2O_STRUCT_FROM_MEMBER(struct indexing, renew, deadline);
+    for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
+        call_for_space(indexing, STR("watch_indexing_again"), space);
+    if (indexing->spaces != NULL)
+        loop_set_deadline(indexing->documents->server->loop, &indexing->renew, RENEW_MS);
+}
+
+/* --- watchers --------------------------------------------------------------------------------- */
+
+static struct watcher *new_watcher(struct indexing *indexing, const struct owner *owner)
+{
+    struct loop *loop = indexing->documents->server->loop;
+    struct watcher *watcher = calloc(1, sizeof *watcher);
+    struct buf json;
+    if (watcher == NULL)
+        abort();
+    buf_init(&json, OWNER_MAX_BYTES * 8);
+    buf_put_json(&json, owner->name);
+    *watcher = (struct watcher){.indexing = indexing, .owner_json = buf_str(&json)};
+    watcher->space = enter_space(indexing, owner->space);
+    watcher->next = watcher->space->watchers;
+    if (watcher->next != NULL)
+        watcher->next->previous = watcher;
+    watcher->space->watchers = watcher;
+    watcher->space->watcher_n++;
+    if (!deadline_is_set(&indexing->renew))
+        loop_set_deadline(loop, &indexing->renew, RENEW_MS);
+    return watcher;
+}
+
+static void free_watcher(struct watcher *watcher)
+{
+    free((char *)(uintptr_t)watcher->owner_json.at);
+    free(watcher);
+}
+
+static void leave(struct watcher *watcher)
+{
+    struct watched *space = watcher->space;
+    *(watcher->previous == NULL ? &space->watchers : &watcher->previous->next) = watcher->next;
+    if (watcher->next != NULL)
+        watcher->next->previous = watcher->previous;
+    if (--space->watcher_n == 0) {
+        call_for_space(watcher->indexing, STR("unwatch_indexing"), space);
+        drop_space(watcher->indexing, space);
+    }
+    watcher->is_gone = true;
+    if (!watcher->is_calling)
+        free_watcher(watcher);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+struct news {
+    struct str job, doc, type, stage, progress, message; /* message: JSON, or '' */
+    uint64_t ms;
+};
+
+static void put_text(struct buf *b, const char *key, struct str text)
+{
+    buf_printf(b, ",\"%s\":", key);
+    buf_put_json(b, text);
+}
+
+static void tell(struct watcher *watcher, const struct news *news)
+{
+    struct buf *b = &watcher->indexing->documents->server->scratch;
+    buf_clear(b);
+    buf_lit(b, "{\"type\":");
+    buf_put_json(b, news->type);
+    buf_lit(b, ",\"data\":{\"type\":");
+    buf_put_json(b, news->type);
+    put_text(b, "document_id", news->doc);
+    put_text(b, "job_id", news->job);
+    buf_lit(b, ",\"user_id\":");
+    buf_put(b, watcher->owner_json);
+    put_text(b, "stage", news->stage);
+    buf_lit(b, ",\"progress\":");
+    buf_put(b, news->progress.n > 0 ? news->progress : STR("0"));
+    buf_lit(b, ",\"message\":");
+    buf_put(b, news->message.n > 0 ? news->message : STR("\"\""));
+    buf_lit(b, ",\"timestamp\":");
+    buf_put_json_ms(b, news->ms);
+    put_text(b, "documentId", news->doc);
+    put_text(b, "jobId", news->job);
+    buf_lit(b, ",\"userId\":");
+    buf_put(b, watcher->owner_json);
+    buf_lit(b, "}}");
+    if (!b->is_over)
+        websocket_send(watcher->websocket, buf_str(b));
+}
+
+/* The state of a job as the event that would tell it. */
+static struct str type_of_status(struct str status)
+{
+    return str_eq(status, STR("DONE"))     ? STR("index_complete")
+           : str_eq(status, STR("FAILED")) ? STR("index_failed")
+                                           : STR("index_progress");
+}
+
+/* `state`: what watch_indexing said, behind "ok". */
+static void tell_state(struct watcher *watcher, struct lines *state)
+{
+    uint64_t n = lines_next_u64(state);
+    watcher->job_n = 0;
+    for (uint64_t i = 0; i < n && lines_are_left(state); i++) {
+        struct news news = {.job = lines_next(state), .doc = lines_next(state)};
+        struct str status = lines_next(state);
+        news.type = type_of_status(status);
+        news.stage = lines_next(state);
+        news.progress = lines_next(state);
+        news.message = lines_next(state);
+        news.ms = lines_next_u64(state);
+        lines_next(state); /* the file's name */
+        if (news.job.n == ID_BYTES && watcher->job_n < JOBS_MAX) {
+            struct known_job *known = &watcher->jobs[watcher->job_n++];
+            memcpy(known->id, news.job.at, ID_BYTES);
+            known->updated_ms = news.ms;
+        }
+        tell(watcher, &news);
+    }
+}
+
+static bool is_news(const struct watcher *watcher, const struct news *news)
+{
+    for (size_t i = 0; i < watcher->job_n; i++)
+        if (str_eq(news->job, (struct str){watcher->jobs[i].id, ID_BYTES}))
+            return news->ms >= watcher->jobs[i].updated_ms;
+    return true;
+}
+
+void indexing_on_event(struct indexing *indexing, struct lines *rest)
+{
+    struct watched *space = find_space(indexing, lines_next(rest));
+    struct news news = {.job = lines_next(rest), .doc = lines_next(rest)};
+    news.type = lines_next(rest);
+    news.stage = lines_next(rest);
+    news.progress = lines_next(rest);
+    news.message = lines_next(rest);
+    news.ms = lines_next_u64(rest);
+    if (space == NULL)
+        return;
+    for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
+        watcher->is_stale = true;
+        if (watcher->websocket != NULL && is_news(watcher, &news))
+            tell(watcher, &news);
+    }
+}
+
+/* --- after a lost connection ------------------------------------------------------------------ */
+
+static void on_looked(struct turn_call *call, enum err error, struct str reply)
+{
+    struct watcher *watcher = H2O_STRUCT_FROM_MEMBER(struct watcher, call, call);
+    struct lines lines = lines_of(reply);
+    watcher->is_calling = false;
+    if (watcher->is_gone)
+        free_watcher(watcher);
+    else if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
+        tell_state(watcher, &lines);
+}
+
+void indexing_on_up(struct indexing *indexing)
+{
+    struct turn *turn = indexing->documents->server->turn;
+    for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
+        for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
+            if (watcher->websocket == NULL || watcher->is_calling)
+                continue; /* is asked by its request, or was just now */
+            watcher->is_calling = true;
+            watcher->call.on_reply = on_looked;
+            turn_begin(turn, &watcher->call, LANE_READ, STR("watch_indexing"), NULL);
+            turn_put(turn, space->name);
+            turn_end(turn);
+        }
+}
+
+/* --- the route -------------------------------------------------------------------------------- */
+
+static void on_message(struct websocket *websocket, void *arg, struct str text)
+{
+    (void)websocket, (void)arg, (void)text; /* there is nothing to be said here */
+}
+
+static void on_closed(struct websocket *websocket, void *arg, unsigned code)
+{
+    (void)websocket, (void)code;
+    leave(arg);
+}
+
+static void on_gone(struct request *r)
+{
+    leave(r->state);
+}
+
+static void ask(struct request *r);
+
+static void on_state(struct request *r, enum err error, struct str reply)
+{
+    static const struct websocket_events events = {.on_message = on_message,
+                                                   .on_closed = on_closed};
+    struct watcher *watcher = r->state;
+    struct lines lines = lines_of(reply);
+    if (documents_refuse(r, error, lines_next(&lines), &lines))
+        return; /* on_gone follows */
+    if (watcher->is_stale && watcher->look_n < LOOKS_MAX) {
+        ask(r);
+        return;
+    }
+    struct websocket *websocket = websocket_accept(r, &events, watcher);
+    if (websocket == NULL)
+        return;
+    r->on_gone = NULL; /* the socket's from here on */
+    watcher->websocket = websocket;
+    websocket_send(websocket, STR("{\"type\":\"connected\"}"));
+    tell_state(watcher, &lines);
+}
+
+static void ask(struct request *r)
+{
+    struct watcher *watcher = r->state;
+    watcher->is_stale = false;
+    watcher->look_n++;
+    struct turn *turn = request_begin_verb(r, LANE_READ, STR("watch_indexing"), on_state);
+    turn_put(turn, watcher->space->name);
+    turn_end(turn);
+}
+
+void documents_watch(struct request *r)
+{
+    struct indexing *indexing = documents_of(r)->indexing;
+    struct owner owner;
+    if (!request_owner(r, &owner))
+        return;
+    const struct watched *space = find_space(indexing, owner.space);
+    if (space != NULL && space->watcher_n >= WATCHERS_PER_SPACE) {
+        respond_error(r, ERR_RATE_LIMITED, "Too many connections watch these documents already.");
+        return;
+    }
+    r->state = new_watcher(indexing, &owner);
+    r->on_gone = on_gone;
+    ask(r);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+struct indexing *indexing_create(struct documents *documents)
+{
+    struct indexing *indexing = calloc(1, sizeof *indexing);
+    if (indexing == NULL)
+        abort();
+    indexing->documents = documents;
+    indexing->renew.on_expire = on_renew;
+    return indexing;
+}
+
+void indexing_destroy(struct indexing *indexing)
+{
+    if (indexing == NULL)
+        return;
+    for (struct watched *space = indexing->spaces, *next; space != NULL; space = next) {
+        next = space->next;
+        for (struct watcher *watcher = space->watchers, *after; watcher != NULL; watcher = after) {
+            after = watcher->next;
+            free_watcher(watcher);
+        }
+        free(space);
+    }
+    loop_cancel_deadline(indexing->documents->server->loop, &indexing->renew);
+    free(indexing);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * passage: reads where a passage is, and its text, out of what lua/documents/chunk.lua says:
+ * offsets and the compressed blocks of text around it. Pure functions, any thread; any bytes are
+ * safe.
+ */
+#ifndef PARLEY_SERVICES_DOCUMENTS_LIBRARY_PASSAGE_H
+#define PARLEY_SERVICES_DOCUMENTS_LIBRARY_PASSAGE_H
+
+#include "shared/queue/lines.h"
+
+struct passage {
+    uint64_t generation, start_chars, end_chars;
+    struct str text; /* borrowed from `blocks` of passage_read; UTF-8 */
+};
+
+/* `rest`: the lines from the generation on, NUL, the blocks as parts. They are unpacked into
+ * `blocks`, which is cleared first. False when it is nothing of the kind, or damaged. */
+bool passage_read(struct str rest, struct buf *blocks, struct passage *ret_passage) must_check;
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ * retrieve.c - see retrieve.h: a retrieval's life, and the question's vector.
+ *
+ *   start ----> ADMITTING ----> EMBEDDING ----> SEARCHING <-------------+
+ *     |   server     |  quick embedder ^  |         |                   | went in between: once
+ * more
+ *     +--------------+-----------------+  |         | newer version     |
+ *                                 fails   |         v                   |
+ *                                 or slow +--> LOADING ---> ranked ---> READING ----> done
+ *
+ * Each state but the first suspends: for a verb, the embedding model's server, or packs. Whatever
+ * goes wrong with the embedding costs its half of the ranking and no more: words are searched all
+ * the same. A verb cannot be called back, so a retrieval that is freed during one stays until the
+ * reply (is_freed). */
+#include "services/documents/search/retrieve_op.h"
+
+#include "shared/base/clock.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { RETRIEVE_MAX_MS = 15000, EMBED_MAX_MS = 4000 };
+
+struct str retrieve_keep(struct retrieve_op *op, struct str s)
+{
+    char *twin = h2o_mem_alloc_pool(&op->pool, s.n + 1);
+    if (s.n > 0)
+        memcpy(twin, s.at, s.n);
+    return (struct str){twin, s.n};
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void destroy(struct retrieve_op *op)
+{
+    free(op->vector);
+    h2o_mem_clear_pool(&op->pool);
+    free(op);
+}
+
+/* Everything that could call back is ended, except for a verb. */
+static void let_go(struct retrieve_op *op)
+{
+    struct documents *documents = op->documents;
+    if (op->state == RETRIEVE_DONE)
+        return;
+    op->state = RETRIEVE_DONE;
+    loop_cancel_deadline(documents->server->loop, &op->deadline);
+    loop_cancel_deadline(documents->server->loop, &op->embed_deadline);
+    embed_cancel(documents->settings->embedder, op->embedding);
+    op->embedding = NULL;
+    cache_stop_waiting(&op->wait);
+    cache_leave(documents->cache, op->cached);
+    op->cached = NULL;
+    *(op->previous == NULL ? &documents->retrievals : &op->previous->next) = op->next;
+    if (op->next != NULL)
+        op->next->previous = op->previous;
+}
+
+void retrieve_finish(struct retrieve_op *op, enum err error)
+{
+    let_go(op);
+    op->base.error = error;
+    op->base.took_ms = clock_mono_ms() - op->start_ms;
+    if (error == ERR_OK)
+        metrics_add(op->documents->server->metrics, METRIC_SEARCHES, 1);
+    else
+        op->base.hit_n = 0;
+    op->on_done(&op->base, op->context);
+}
+
+void retrieve_free(struct retrieval *retrieval)
+{
+    struct retrieve_op *op = (struct retrieve_op *)retrieval;
+    if (op == NULL)
+        return;
+    let_go(op);
+    op->is_freed = true;
+    if (!op->is_calling)
+        destroy(op);
+}
+
+void retrieve_end_all(struct documents *documents)
+{
+    while (documents->retrievals != NULL)
+        retrieve_finish(documents->retrievals, ERR_DRAINING);
+}
+
+static void on_late(struct deadline *deadline)
+{
+    retrieve_finish(H2O_STRUCT_FROM_MEMBER(struct retrieve_op, deadline, deadline), ERR_TIMEOUT);
+}
+
+/* --- verbs ------------------------------------------------------------------------------------ */
+
+struct turn *retrieve_begin(struct retrieve_op *op, struct str verb, bool takes_nonce,
+                            retrieve_reply_cb *on_reply)
+{
+    struct turn *turn = op->documents->server->turn;
+    op->is_calling = true;
+    op->call.on_reply = on_reply;
+    if (takes_nonce)
+        turn_begin(turn, &op->call, LANE_READ, verb, &op->nonce);
+    else
+        turn_begin_plain(turn, &op->call, LANE_READ, verb);
+    return turn;
+}
+
+/* True when somebody still waits for what the verb said, and it said nothing against it. */
+bool retrieve_has_reply(struct retrieve_op *op, enum err error, struct str reply)
+{
+    op->is_calling = false;
+    if (op->is_freed) {
+        destroy(op);
+        return false;
+    }
+    if (op->state == RETRIEVE_DONE)
+        return false;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (error == ERR_OK && str_eq(tag, STR("replay"))) {
+        metrics_add(op->documents->server->metrics, METRIC_NONCES_REUSED, 1);
+        error = ERR_NONCE_USED;
+    } else if (error == ERR_OK && str_eq(tag, STR("limited"))) {
+        op->base.retry_ms = lines_next_u64(&lines);
+        op->base.limit = lines_next_u64(&lines);
+        op->base.window_s = lines_next_u64(&lines);
+        error = ERR_RATE_LIMITED;
+    }
+    if (error != ERR_OK)
+        retrieve_finish(op, error);
+    return error == ERR_OK;
+}
+
+/* --- the question's vector -------------------------------------------------------------------- */
+
+static void take_vector(struct retrieve_op *op, float *vector, uint32_t dimension)
+{
+    op->vector = vector;
+    op->dimension = dimension;
+    embed_digest(op->documents->settings->embedder->name, dimension, op->digest);
+}
+
+static void on_embedded(void *context, const float *vector, uint32_t dimension, const char *reason)
+{
+    struct retrieve_op *op = context;
+    op->embedding = NULL;
+    loop_cancel_deadline(op->documents->server->loop, &op->embed_deadline);
+    op->documents->embeddings = vector == NULL ? HEALTH_BAD : HEALTH_GOOD;
+    if (vector == NULL) {
+        log_write(LOG_WARN, "a question is searched by words alone: it could not be embedded",
+                  LOG_S("reason", reason));
+    } else {
+        float *own = calloc(dimension, sizeof *vector);
+        if (own == NULL)
+            abort();
+        memcpy(own, vector, dimension * sizeof *vector);
+        take_vector(op, own, dimension);
+    }
+    retrieve_search(op);
+}
+
+static void on_embed_late(struct deadline *deadline)
+{
+    struct retrieve_op *op = H2O_STRUCT_FROM_MEMBER(struct retrieve_op, embed_deadline, deadline);
+    embed_cancel(op->documents->settings->embedder, op->embedding);
+    on_embedded(op, NULL, 0, "no answer in time");
+}
+
+static void on_admitted(struct turn_call *call, enum err error, struct str reply)
+{
+    struct retrieve_op *op = retrieve_op_of(call);
+    if (!retrieve_has_reply(op, error, reply))
+        return;
+    op->nonce.is_set = false;
+    op->limits.n = 0;
+    op->state = RETRIEVE_EMBEDDING;
+    op->embed_deadline.on_expire = on_embed_late;
+    loop_set_deadline(op->documents->server->loop, &op->embed_deadline, EMBED_MAX_MS);
+    op->embedding = embed_start(op->documents->settings->embedder, op->documents->client,
+                                op->question, on_embedded, op);
+}
+
+/* The server is asked for nothing that the request's limits refuse. */
+static void admit(struct retrieve_op *op)
+{
+    op->state = RETRIEVE_ADMITTING;
+    struct turn *turn = retrieve_begin(op, STR("admit"), true, on_admitted);
+    turn_put(turn, op->limits);
+    turn_end(turn);
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static void embed_quickly(struct retrieve_op *op)
+{
+    struct embedder *embedder = op->documents->settings->embedder;
+    float *vector;
+    uint32_t dimension;
+    if (embed_texts(embedder, &op->question, 1, NULL, &vector, &dimension))
+        take_vector(op, vector, dimension);
+}
+
+struct retrieval *retrieve_start(struct documents *documents,
+                                 const struct retrieve_settings *settings, retrieve_cb *on_done,
+                                 void *context)
+{
+    assert(settings->n >= 1 && settings->n <= TOP_K_MAX);
+    struct retrieve_op *op = calloc(1, sizeof *op);
+    if (op == NULL)
+        abort();
+    op->documents = documents;
+    op->on_done = on_done;
+    op->context = context;
+    op->n = settings->n;
+    op->start_ms = clock_mono_ms();
+    h2o_mem_init_pool(&op->pool);
+    op->space = retrieve_keep(op, settings->space);
+    op->question = retrieve_keep(op, settings->question);
+    op->limits = retrieve_keep(op, settings->limits);
+    if (settings->nonce != NULL) {
+        op->nonce = *settings->nonce;
+        settings->nonce->is_set = false;
+    }
+    op->next = documents->retrievals;
+    if (op->next != NULL)
+        op->next->previous = op;
+    documents->retrievals = op;
+    op->deadline.on_expire = on_late;
+    loop_set_deadline(documents->server->loop, &op->deadline, RETRIEVE_MAX_MS);
+    if (documents->settings->embedder->is_quick) {
+        embed_quickly(op);
+        retrieve_search(op);
+    } else {
+        admit(op);
+    }
+    return &op->base;
+}
+
+void retrieve_refuse(struct request *r, const struct retrieval *retrieval)
+{
+    if (retrieval->error == ERR_RATE_LIMITED)
+        documents_refuse_limited(r, retrieval->retry_ms, retrieval->limit, retrieval->window_s);
+    else
+        respond_error(r, retrieval->error, NULL);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * retrieve_op: what a retrieval under way is, for the files that it consists of alone: retrieve.c
+ * (its life, its calls, the question's vector) and retrieve_search.c (from there to the passages).
+ */
+#ifndef PARLEY_SERVICES_DOCUMENTS_SEARCH_RETRIEVE_OP_H
+#define PARLEY_SERVICES_DOCUMENTS_SEARCH_RETRIEVE_OP_H
+
+#include "services/documents/search/cache.h"
+#include "services/documents/search/retrieve.h"
+
+enum retrieve_state {
+    RETRIEVE_ADMITTING,
+    RETRIEVE_EMBEDDING,
+    RETRIEVE_SEARCHING,
+    RETRIEVE_LOADING,
+    RETRIEVE_READING,
+    RETRIEVE_DONE,
+    RETRIEVE_STATE_NR
+};
+
+/* What was found, before its text is there. */
+struct retrieve_found {
+    struct str doc;
+    uint64_t generation;
+    uint32_t chunk;
+    float cosine, coverage;
+    double score;
+};
+
+struct retrieve_op {
+    struct retrieval base;
+    struct documents *documents;
+    struct retrieve_op *previous, *next; /* of those under way */
+    retrieve_cb *on_done;
+    void *context;
+    struct turn_call call;
+    struct deadline deadline, embed_deadline;
+    struct embedding *embedding;
+    struct cache_space *cached; /* entered from SEARCHING to ranked */
+    struct cache_wait wait;
+    h2o_mem_pool_t pool; /* all below, and the hits */
+    struct str space, question, limits;
+    struct nonce_id nonce;
+    float *vector; /* NULL: none */
+    uint32_t dimension;
+    char digest[EMBED_DIGEST_BYTES]; /* of its model and dimension; "" without a vector */
+    struct rag_near *near;           /* of the last search */
+    size_t near_n;
+    struct retrieve_found found[TOP_K_MAX];
+    size_t found_n;
+    unsigned n, look_n;
+    enum retrieve_state state;
+    uint64_t start_ms;
+    bool is_calling, is_freed;
+    bool has_loaded; /* the index was brought up to a newer version for this */
+};
+
+/* A copy in the retrieval's memory. */
+struct str retrieve_keep(struct retrieve_op *op, struct str s);
+/* Tells the outcome. The operation may be freed inside. */
+void retrieve_finish(struct retrieve_op *op, enum err error);
+
+typedef void retrieve_reply_cb(struct turn_call *call, enum err error, struct str reply);
+/* Begins a verb; its arguments and turn_end are the caller's. `takes_nonce`: the request's nonce is
+ * used up by it. */
+struct turn *retrieve_begin(struct retrieve_op *op, struct str verb, bool takes_nonce,
+                            retrieve_reply_cb *on_reply);
+/* True when somebody still waits for what the verb said, and it said nothing against it. */
+bool retrieve_has_reply(struct retrieve_op *op, enum err error, struct str reply) must_check;
+
+/* --- retrieve_search.c ------------------------------------------------------------------------ */
+
+/* From SEARCHING on, with the vector that there is. */
+void retrieve_search(struct retrieve_op *op);
+
+static inline struct retrieve_op *retrieve_op_of(struct turn_call *call)
+{
+    return H2O_STRUCT_FROM_MEMBER(struct retrieve_op, call, call);
+}
+
+#endif

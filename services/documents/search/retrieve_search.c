@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ * retrieve_search.c - see retrieve_op.h: what is searched, ranked and read, once the question's
+ * vector is there.
+ *
+ * Where documents of the space were embedded by another model than the question is, they are found
+ * by their words alone until they are reindexed: the index compares like with like, and the vector
+ * set that is asked is that of the question's model.
+ *
+ * What is told as the score is how sure one may be that the passage is about the question, by both
+ * measures: 1 - (1 - cosine) * (1 - coverage). The order is the index's, which is better than any
+ * one number (reciprocal rank over both); a hit is told at least the score of those behind it, so
+ * that scores fall with the order. Passages under LEAST_SCORE are not told: they share a
+ * letter or two with the question, and a question that only finds such has found nothing. */
+#include "services/documents/search/retrieve_op.h"
+
+#include "services/documents/library/passage.h"
+#include "shared/text/text_blocks.h"
+
+enum {
+    NEAR_N = 2 * TOP_K_MAX, /* a vector set is asked for */
+    LOOKS_MAX = 4,          /* at what is searched; after that what is at hand must do */
+    BLOCKS_MAX_BYTES = 8 * TEXT_BLOCK_BYTES,
+};
+static const double least_score = 0.2;
+
+/* --- searching -------------------------------------------------------------------------------- */
+
+static void rank(struct retrieve_op *op);
+
+static void on_loaded(struct cache_wait *wait, enum err error)
+{
+    struct retrieve_op *op = H2O_STRUCT_FROM_MEMBER(struct retrieve_op, wait, wait);
+    if (error == ERR_CONFLICT && op->look_n < LOOKS_MAX)
+        retrieve_search(op);
+    else if (error == ERR_OK || error == ERR_CONFLICT)
+        rank(op);
+    else
+        retrieve_finish(op, error);
+}
+
+/* Lines "<doc> <generation> <chunk> <similarity>". */
+static void read_near(struct retrieve_op *op, struct str rest)
+{
+    struct str line;
+    double similarity;
+    uint64_t chunk;
+    op->near = h2o_mem_alloc_pool(&op->pool, NEAR_N * sizeof *op->near);
+    op->near_n = 0;
+    rest = retrieve_keep(op, rest);
+    while (op->near_n < NEAR_N && (line = str_cut(&rest, '\n')).at != NULL) {
+        struct rag_near near = {.doc = str_cut(&line, ' ')};
+        if (!str_parse_u64(str_cut(&line, ' '), &near.generation) ||
+            !str_parse_u64(str_cut(&line, ' '), &chunk) || chunk > UINT32_MAX ||
+            !str_parse_double(line, &similarity))
+            continue;
+        near.chunk = (uint32_t)chunk;
+        near.similarity = (float)similarity;
+        op->near[op->near_n++] = near;
+    }
+}
+
+static void on_searched(struct turn_call *call, enum err error, struct str reply)
+{
+    struct retrieve_op *op = retrieve_op_of(call);
+    if (!retrieve_has_reply(op, error, reply))
+        return;
+    op->nonce.is_set = false;
+    op->limits.n = 0;
+    struct str rest = reply, head = str_cut(&rest, 0);
+    struct lines lines = lines_of(head);
+    lines_next(&lines); /* ok */
+    struct str version_text = lines_next(&lines);
+    uint64_t version = 0;
+    if (!str_parse_u64(version_text, &version)) {
+        retrieve_finish(op, ERR_INTERNAL);
+        return;
+    }
+    lines_next(&lines); /* n */
+    read_near(op, rest);
+    if (str_eq(version_text, cache_version(op->cached))) {
+        rank(op);
+        return;
+    }
+    op->state = RETRIEVE_LOADING;
+    op->has_loaded = true;
+    op->wait.on_loaded = on_loaded;
+    if (cache_load(op->documents->cache, op->cached, version, lines.rest, &op->wait))
+        rank(op);
+}
+
+void retrieve_search(struct retrieve_op *op)
+{
+    struct str vector = {(const char *)op->vector, op->dimension * sizeof *op->vector};
+    op->state = RETRIEVE_SEARCHING;
+    op->look_n++;
+    if (op->cached == NULL)
+        op->cached = cache_enter(op->documents->cache, op->space);
+    struct turn *turn = retrieve_begin(op, STR("search"), true, on_searched);
+    turn_put(turn, op->space);
+    turn_put(turn, op->limits);
+    turn_put(turn, cache_version(op->cached));
+    turn_put_u64(turn, op->n < 10 ? 20 : 2 * op->n);
+    turn_put(turn, vector);
+    turn_put(turn, str_of(op->digest));
+    turn_end(turn);
+}
+
+/* --- what was found --------------------------------------------------------------------------- */
+
+static double clamp(double x)
+{
+    return x > 1 ? 1 : x >= 0 ? x : 0; /* 0 for what is no number, too */
+}
+
+/* An operator changed the model: told as often as the space changes, while it is so. */
+static void tell_strangers(struct retrieve_op *op, uint64_t embedding)
+{
+    uint32_t n = rag_index_strangers(cache_index(op->cached), embedding);
+    op->has_loaded = false;
+    if (n > 0)
+        log_write(
+            LOG_WARN,
+            "documents of another embedding model are found by their words alone: reindex them",
+            LOG_STR("space", op->space), LOG_U("documents", n),
+            LOG_U("of", rag_index_documents(cache_index(op->cached))),
+            LOG_S("model", op->documents->settings->embedder->name),
+            LOG_U("dimension", op->dimension));
+}
+
+static void read_passages(struct retrieve_op *op);
+
+/* The passages to be read, in order; the index is not needed any more after this. */
+static void rank(struct retrieve_op *op)
+{
+    struct rag_hit hits[TOP_K_MAX];
+    struct rag_query query = {.text = op->question,
+                              .vector = op->vector,
+                              .dimension = op->dimension,
+                              .embedding = rag_embedding(str_of(op->digest)),
+                              .near = op->near,
+                              .near_n = op->near_n};
+    if (op->has_loaded && op->vector != NULL)
+        tell_strangers(op, query.embedding);
+    size_t n = rag_index_search(cache_index(op->cached), &query, op->n, hits);
+    op->found_n = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct rag_hit *hit = &hits[i];
+        double score = 1 - (1 - clamp((double)hit->cosine)) * (1 - clamp((double)hit->coverage));
+        if (score >= least_score)
+            op->found[op->found_n++] =
+                (struct retrieve_found){.doc = retrieve_keep(op, hit->document->id),
+                                        .generation = hit->document->generation,
+                                        .chunk = hit->chunk,
+                                        .cosine = hit->cosine,
+                                        .coverage = hit->coverage,
+                                        .score = score};
+    }
+    for (size_t i = op->found_n; i-- > 1;)
+        if (op->found[i - 1].score < op->found[i].score)
+            op->found[i - 1].score = op->found[i].score;
+    cache_leave(op->documents->cache, op->cached);
+    op->cached = NULL;
+    read_passages(op);
+}
+
+/* False when the passage is gone. */
+static bool read_hit(struct retrieve_op *op, const struct retrieve_found *found, struct str part,
+                     struct buf *blocks, struct retrieve_hit *ret_hit)
+{
+    struct lines lines = lines_of(part);
+    struct passage passage;
+    if (!str_eq(lines_next(&lines), STR("ok")))
+        return false;
+    struct str title = lines_next(&lines), url = lines_next(&lines);
+    if (!passage_read(lines.rest, blocks, &passage))
+        return false;
+    *ret_hit = (struct retrieve_hit){.doc = found->doc,
+                                     .chunk = found->chunk,
+                                     .title_json = retrieve_keep(op, title),
+                                     .url_json = retrieve_keep(op, url),
+                                     .text = retrieve_keep(op, passage.text),
+                                     .start_chars = (uint32_t)passage.start_chars,
+                                     .end_chars = (uint32_t)passage.end_chars,
+                                     .score = found->score,
+                                     .cosine = found->cosine,
+                                     .coverage = found->coverage};
+    return true;
+}
+
+static void on_passages(struct turn_call *call, enum err error, struct str reply)
+{
+    struct retrieve_op *op = retrieve_op_of(call);
+    if (!retrieve_has_reply(op, error, reply))
+        return;
+    struct retrieve_hit *hits = h2o_mem_alloc_pool(&op->pool, TOP_K_MAX * sizeof *hits);
+    struct lines parts = lines_of(reply);
+    struct str part;
+    struct buf blocks;
+    size_t hit_n = 0, part_n = 0;
+    buf_init(&blocks, BLOCKS_MAX_BYTES);
+    while (part_n < op->found_n && lines_next_part(&parts, &part))
+        hit_n += read_hit(op, &op->found[part_n++], part, &blocks, &hits[hit_n]);
+    buf_fini(&blocks);
+    if (hit_n < op->found_n && op->look_n < LOOKS_MAX) {
+        retrieve_search(op); /* a document went, or was indexed again, since it was ranked */
+        return;
+    }
+    op->base.hits = hits;
+    op->base.hit_n = hit_n;
+    retrieve_finish(op, ERR_OK);
+}
+
+static void read_passages(struct retrieve_op *op)
+{
+    op->state = RETRIEVE_READING;
+    if (op->found_n == 0) {
+        retrieve_finish(op, ERR_OK);
+        return;
+    }
+    struct turn *turn = retrieve_begin(op, STR("passages"), false, on_passages);
+    turn_put(turn, op->space);
+    turn_put_u64(turn, op->found_n);
+    for (size_t i = 0; i < op->found_n; i++) {
+        turn_put(turn, op->found[i].doc);
+        turn_put_u64(turn, op->found[i].generation);
+        turn_put_u64(turn, op->found[i].chunk);
+    }
+    turn_end(turn);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * timers: one-shot timers of the engine's loop, a sorted list: an engine has a few per slot. A
+ * timer lives in its holder's storage and must be stopped before that goes. Single thread.
+ */
+#ifndef PARLEY_SERVICES_ENGINE_LINK_TIMERS_H
+#define PARLEY_SERVICES_ENGINE_LINK_TIMERS_H
+
+#include "shared/base/str.h"
+
+struct timer {
+    struct timer *next;
+    struct timers *in; /* NULL while it is not set */
+    uint64_t at_ms;
+    void (*fire)(void *context);
+    void *context;
+};
+
+struct timers {
+    struct timer *first;
+};
+
+/* Fires once after `after_ms`, never before this returns; a set timer is moved. */
+void timer_set(struct timers *timers, struct timer *timer, uint64_t after_ms);
+void timer_stop(struct timer *timer);
+/* Fires what is due. */
+void timers_run(struct timers *timers);
+/* Milliseconds to the next timer, at most `max_ms`. */
+int timers_wait_ms(const struct timers *timers, int max_ms);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ * assist.c - see assist.h.
+ *
+ *   rewrite   the question without greetings and filler
+ *   ranking   the passages that share words with the question, those that share most first
+ *   plan      search, then answer
+ *   step      search for the question; then open the passage that shares most words with it; then
+ *             answer. How far it is shows in the prompt: one line "Call N: ..." per tool call. */
+#include "services/engine/models/assist.h"
+
+#include "shared/text/text.h"
+
+enum { WORDS_MAX = 64, PHRASE_MAX_WORDS = 6, QUESTION_MAX_BYTES = 32 << 10 };
+
+/* ---- rewrite ---- */
+
+static const char *const fillers[] = {"i would like to know",
+                                      "i'd like to know",
+                                      "i want to know",
+                                      "could you please",
+                                      "can you please",
+                                      "could you tell me",
+                                      "can you tell me",
+                                      "please tell me",
+                                      "do you know",
+                                      "thank you",
+                                      "could you",
+                                      "can you",
+                                      "tell me",
+                                      "please",
+                                      "thanks",
+                                      "hello",
+                                      "hi",
+                                      "hey",
+                                      "just",
+                                      "actually",
+                                      "basically",
+                                      "kindly",
+                                      "um",
+                                      "uh",
+                                      NULL};
+
+/* The next run of bytes without white space. */
+static bool next_token(struct str *rest, struct str *ret_token)
+{
+    *rest = str_trim(*rest);
+    if (rest->n == 0)
+        return false;
+    size_t n = 0;
+    while (n < rest->n && strchr(" \t\r\n", rest->at[n]) == NULL)
+        n++;
+    *ret_token = (struct str){rest->at, n};
+    rest->at += n;
+    rest->n -= n;
+    return true;
+}
+
+static struct str without_punctuation(struct str token)
+{
+    while (token.n > 0 && strchr(",.!?;:", token.at[token.n - 1]) != NULL)
+        token.n--;
+    return token;
+}
+
+/* Takes a filler off the front of `*rest`. */
+static bool skip_filler(struct str *rest)
+{
+    for (const char *const *filler = fillers; *filler != NULL; filler++) {
+        struct str here = *rest, wanted = str_of(*filler), token;
+        bool fits = true;
+        while (fits && wanted.at != NULL) {
+            struct str word = str_cut(&wanted, ' ');
+            fits = next_token(&here, &token) && str_eq_nocase(without_punctuation(token), word);
+        }
+        if (fits) {
+            *rest = here;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_cleaned(struct buf *b, struct str question)
+{
+    struct str rest = question, token;
+    size_t before = b->n;
+    for (;;) {
+        while (skip_filler(&rest))
+            ;
+        if (!next_token(&rest, &token))
+            break;
+        if (b->n > before)
+            buf_put_char(b, ' ');
+        buf_put(b, token);
+    }
+    if (b->n == before)
+        buf_put(b, question);
+}
+
+static void put_cleaned_json(struct buf *answer, const struct prompt *prompt)
+{
+    struct buf text;
+    buf_init(&text, QUESTION_MAX_BYTES);
+    struct str question = prompt->question;
+    question.n = text_floor(question, question.n < QUESTION_MAX_BYTES / 2 ? question.n
+                                                                          : QUESTION_MAX_BYTES / 2);
+    put_cleaned(&text, question);
+    buf_put_json(answer, buf_str(&text));
+    buf_fini(&text);
+}
+
+/* ---- ranking ---- */
+
+struct wanted {
+    uint64_t words[WORDS_MAX];
+    size_t n;
+};
+
+static void read_wanted(struct wanted *wanted, struct str question)
+{
+    struct text_word word;
+    while (wanted->n < WORDS_MAX && text_next_word(&question, &word)) {
+        uint64_t hash = text_hash((struct str){word.at, word.n}, 0);
+        bool is_known = word.is_stop;
+        for (size_t i = 0; i < wanted->n && !is_known; i++)
+            is_known = wanted->words[i] == hash;
+        if (!is_known)
+            wanted->words[wanted->n++] = hash;
+    }
+}
+
+static uint64_t match(const struct wanted *wanted, const char *text)
+{
+    struct str rest = str_of(text);
+    struct text_word word;
+    uint64_t bits = 0;
+    while (text_next_word(&rest, &word))
+        for (size_t i = 0; i < wanted->n; i++)
+            if (wanted->words[i] == text_hash((struct str){word.at, word.n}, 0))
+                bits |= 1ull << i;
+    return bits;
+}
+
+/* How many of the question's words each passage holds, its title included. */
+static void count_shared(const struct prompt *prompt, int *shared)
+{
+    struct wanted wanted = {.n = 0};
+    read_wanted(&wanted, prompt->question);
+    for (size_t i = 0; i < prompt->source_n; i++)
+        shared[i] = __builtin_popcountll(match(&wanted, prompt->sources[i].title) |
+                                         match(&wanted, prompt->sources[i].text));
+}
+
+/* The passage that shares most words, the first of equals; its `shared` is used up. */
+static size_t take_best(const struct prompt *prompt, int *shared, int *ret_shared)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < prompt->source_n; i++)
+        if (shared[i] > shared[best])
+            best = i;
+    *ret_shared = shared[best];
+    shared[best] = -1;
+    return best;
+}
+
+static void put_ranking(const struct prompt *prompt, struct buf *answer)
+{
+    int shared[PROMPT_SOURCES_MAX] = {0}, most;
+    count_shared(prompt, shared);
+    buf_lit(answer, "{\"ranking\":[");
+    for (size_t i = 0; i < prompt->source_n; i++) {
+        size_t best = take_best(prompt, shared, &most);
+        if (most <= 0)
+            break;
+        buf_printf(answer, i > 0 ? ",%zu" : "%zu", best + 1);
+    }
+    buf_lit(answer, "]}");
+}
+
+/* ---- the agent ---- */
+
+static void put_plan(const struct prompt *prompt, struct buf *answer)
+{
+    struct buf step;
+    buf_init(&step, QUESTION_MAX_BYTES * 2);
+    buf_lit(&step, "Search the documents for: ");
+    put_cleaned(&step, (struct str){prompt->question.at, text_floor(prompt->question, 400)});
+    buf_lit(answer, "{\"steps\":[");
+    buf_put_json(answer, buf_str(&step));
+    buf_lit(answer, ",\"Answer from the passages that were found.\"]}");
+    buf_fini(&step);
+}
+
+static size_t count_calls(struct str said)
+{
+    size_t n = 0;
+    while (said.at != NULL)
+        n += str_has_prefix(str_cut(&said, '\n'), STR("Call "));
+    return n;
+}
+
+static void put_step(const struct prompt *prompt, struct buf *answer)
+{
+    size_t calls = count_calls(prompt->said);
+    int shared[PROMPT_SOURCES_MAX] = {0}, most;
+    if (calls == 0) {
+        buf_lit(answer, "{\"tool\":\"search_docs\",\"input\":{\"query\":");
+        put_cleaned_json(answer, prompt);
+        buf_lit(answer, "},\"notes\":\"Built-in rule: first search.\"}");
+    } else if (calls == 1 && prompt->source_n > 0) {
+        count_shared(prompt, shared);
+        buf_printf(answer,
+                   "{\"tool\":\"open_citation\",\"input\":{\"citation\":%zu},"
+                   "\"notes\":\"Built-in rule: read the best passage whole.\"}",
+                   take_best(prompt, shared, &most) + 1);
+    } else {
+        buf_lit(answer, "{\"tool\":\"final\",\"input\":{},"
+                        "\"notes\":\"Built-in rule: answer from what was found.\"}");
+    }
+}
+
+void assist_reply(const struct prompt *prompt, struct buf *answer)
+{
+    switch (prompt->kind) {
+    case PROMPT_REWRITE:
+        buf_lit(answer, "{\"rewritten_query\":");
+        put_cleaned_json(answer, prompt);
+        buf_put_char(answer, '}');
+        break;
+    case PROMPT_RANKING: put_ranking(prompt, answer); break;
+    case PROMPT_PLAN: put_plan(prompt, answer); break;
+    default: put_step(prompt, answer);
+    }
+}

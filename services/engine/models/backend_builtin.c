@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ * backend_builtin.c - the back end that needs no model: see extractive.h, rules.h and assist.h. It
+ * is done at once, but tells so on the next turn of the loop, as every back end does. */
+#include "services/engine/models/assist.h"
+#include "services/engine/models/backend.h"
+#include "services/engine/models/extractive.h"
+#include "services/engine/models/rules.h"
+
+#include <stdlib.h>
+
+enum { TEXT_MAX_BYTES = 256 << 10 };
+
+struct builtin {
+    struct backend base;
+    struct timers *timers;
+};
+
+struct completion {
+    struct timer timer;
+    const struct prompt *prompt;
+    const struct completion_events *events;
+    void *context;
+};
+
+static void put_answer(const struct prompt *prompt, struct buf *think, struct buf *answer)
+{
+    if (prompt->kind == PROMPT_ANSWER) {
+        extractive_answer(prompt, think, answer);
+        return;
+    }
+    buf_lit(think, "Built-in rules, no language model.");
+    if (prompt->kind == PROMPT_DECISION)
+        rules_decide(prompt->question, answer);
+    else
+        assist_reply(prompt, answer);
+}
+
+static void on_turn(void *context)
+{
+    struct completion *completion = context;
+    struct buf think, answer;
+    buf_init(&think, TEXT_MAX_BYTES);
+    buf_init(&answer, TEXT_MAX_BYTES);
+    put_answer(completion->prompt, &think, &answer);
+    const struct completion_events *events = completion->events;
+    void *owner = completion->context;
+    (void)events->on_text(owner, buf_str(&think), buf_str(&answer));
+    free(completion);
+    buf_fini(&think);
+    buf_fini(&answer);
+    events->on_done(owner, &(struct completion_end){.outcome = COMPLETION_DONE, .reason = ""});
+}
+
+static struct completion *builtin_start(struct backend *backend, const struct prompt *prompt,
+                                        const struct completion_events *events, void *context)
+{
+    struct completion *completion = malloc(sizeof *completion);
+    if (completion == NULL)
+        abort();
+    *completion = (struct completion){.timer = {.fire = on_turn, .context = completion},
+                                      .prompt = prompt,
+                                      .events = events,
+                                      .context = context};
+    timer_set(((struct builtin *)backend)->timers, &completion->timer, 0);
+    return completion;
+}
+
+static void builtin_cancel(struct completion *completion)
+{
+    timer_stop(&completion->timer);
+    free(completion);
+}
+
+static const char *builtin_model(const struct backend *backend, const struct prompt *prompt)
+{
+    return prompt->kind == PROMPT_ANSWER ? "parley-extractive" : "parley-rules";
+}
+
+static void builtin_destroy(struct backend *backend)
+{
+    free(backend);
+}
+
+struct backend *backend_create_builtin(struct timers *timers)
+{
+    static const struct backend_ops ops = {.start = builtin_start,
+                                           .cancel = builtin_cancel,
+                                           .model = builtin_model,
+                                           .destroy = builtin_destroy};
+    struct builtin *self = malloc(sizeof *self);
+    if (self == NULL)
+        abort();
+    *self = (struct builtin){.base = {&ops}, .timers = timers};
+    return &self->base;
+}

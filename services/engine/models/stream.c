@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ * stream.c - see stream.h. Each filter goes byte by byte and holds back only what it cannot judge
+ * yet: a few bytes, so that people see text as soon as the model writes it. All marks are ASCII, so
+ * bytes of longer characters pass through. */
+#include "services/engine/models/stream.h"
+
+/* ---- server-sent events (HTML standard, section 9.2.6) ---- */
+
+void sse_init(struct sse *sse)
+{
+    *sse = (struct sse){0};
+    buf_init(&sse->line, SSE_EVENT_MAX_BYTES);
+    buf_init(&sse->data, SSE_EVENT_MAX_BYTES);
+}
+
+void sse_fini(struct sse *sse)
+{
+    buf_fini(&sse->line);
+    buf_fini(&sse->data);
+}
+
+static bool end_line(struct sse *sse, sse_callback callback, void *context)
+{
+    struct str line = buf_str(&sse->line);
+    bool goes_on = true;
+    if (line.at == NULL || line.n == 0) {
+        if (sse->has_data)
+            goes_on = callback(context, buf_str(&sse->data));
+        buf_clear(&sse->data);
+        sse->has_data = false;
+    } else if (str_has_prefix(line, STR("data:")) || str_eq(line, STR("data"))) {
+        struct str value = line.n > 5 ? (struct str){line.at + 5, line.n - 5} : STR("");
+        if (str_has_prefix(value, STR(" ")))
+            value = (struct str){value.at + 1, value.n - 1};
+        if (sse->has_data)
+            buf_put_char(&sse->data, '\n');
+        buf_put(&sse->data, value);
+        sse->has_data = true;
+    }
+    buf_clear(&sse->line);
+    return goes_on && !sse->data.is_over;
+}
+
+bool sse_feed(struct sse *sse, struct str bytes, sse_callback callback, void *context)
+{
+    while (bytes.n > 0) {
+        if (sse->is_after_cr && *bytes.at == '\n')
+            bytes = (struct str){bytes.at + 1, bytes.n - 1};
+        sse->is_after_cr = false;
+        size_t n = 0;
+        while (n < bytes.n && bytes.at[n] != '\n' && bytes.at[n] != '\r')
+            n++;
+        buf_put(&sse->line, (struct str){bytes.at, n});
+        if (sse->line.is_over)
+            return false;
+        if (n == bytes.n)
+            return true;
+        sse->is_after_cr = bytes.at[n] == '\r';
+        bytes = (struct str){bytes.at + n + 1, bytes.n - n - 1};
+        if (!end_line(sse, callback, context))
+            return false;
+    }
+    return true;
+}
+
+/* ---- <think> ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static void think_char(struct think_split *split, char c, struct buf *think, struct buf *answer)
+{
+    static const struct str open = {"<think>", 7}, close = {"</think>", 8};
+    struct str tag = split->where == THINK_INSIDE ? close : open;
+    struct buf *out = split->where == THINK_INSIDE ? think : answer;
+    if (split->where == THINK_OVER) {
+        buf_put_char(answer, c);
+        return;
+    }
+    /* Blanks before the tag and behind it belong to nobody. */
+    if (split->where != THINK_INSIDE && split->held_n == 0 && is_blank(c))
+        return;
+    if (split->where != THINK_BEHIND && c == tag.at[split->held_n]) {
+        split->held[split->held_n++] = c;
+        if (split->held_n == tag.n) {
+            split->where = split->where == THINK_START ? THINK_INSIDE : THINK_BEHIND;
+            split->held_n = 0;
+        }
+        return;
+    }
+    buf_put(out, (struct str){split->held, split->held_n});
+    split->held_n = 0;
+    if (split->where == THINK_INSIDE && c == tag.at[0]) {
+        split->held[split->held_n++] = c;
+        return;
+    }
+    buf_put_char(out, c);
+    if (split->where != THINK_INSIDE)
+        split->where = THINK_OVER;
+}
+
+void think_feed(struct think_split *split, struct str text, struct buf *think, struct buf *answer)
+{
+    for (size_t i = 0; i < text.n; i++)
+        think_char(split, text.at[i], think, answer);
+}
+
+void think_finish(struct think_split *split, struct buf *think, struct buf *answer)
+{
+    buf_put(split->where == THINK_INSIDE ? think : answer,
+            (struct str){split->held, split->held_n});
+    split->held_n = 0;
+}
+
+/* ---- citation marks ---- */
+
+static void put_held(struct cite_filter *filter, struct buf *out)
+{
+    buf_put(out, (struct str){filter->held, filter->held_n});
+    filter->held_n = 0;
+}
+
+/* "3" or "1-3". False for what names nothing that can be read. */
+static bool read_range(struct str item, uint64_t *ret_from, uint64_t *ret_to)
+{
+    struct str from = str_cut(&item, '-');
+    if (!str_parse_u64(str_trim(from), ret_from))
+        return false;
+    *ret_to = *ret_from;
+    return item.at == NULL || str_parse_u64(str_trim(item), ret_to);
+}
+
+/* Decides about a whole mark, held with its brackets and perhaps a space before it. */
+static void put_mark(struct cite_filter *filter, struct buf *out)
+{
+    struct str held = {filter->held, filter->held_n};
+    struct str inner = held.at[0] == ' ' ? (struct str){held.at + 2, held.n - 3}
+                                         : (struct str){held.at + 1, held.n - 2};
+    uint64_t most = filter->source_n < CITE_MAX ? filter->source_n : CITE_MAX;
+    bool is_first = true, has_digit = false;
+    for (size_t i = 0; i < inner.n; i++)
+        has_digit |= inner.at[i] >= '0' && inner.at[i] <= '9';
+    if (!has_digit) { /* "[ ]" and "[]" are no marks */
+        put_held(filter, out);
+        return;
+    }
+    for (size_t i = 0; i < filter->held_n; i++)
+        if (filter->held[i] == ';')
+            filter->held[i] = ',';
+    for (struct str item; (item = str_cut(&inner, ',')).at != NULL;) {
+        uint64_t from, to;
+        if (!read_range(item, &from, &to))
+            continue;
+        for (uint64_t number = from < 1 ? 1 : from; number <= to && number <= most; number++) {
+            if (is_first && held.at[0] == ' ')
+                buf_put_char(out, ' ');
+            buf_printf(out, "[%u]", (unsigned)number);
+            filter->is_used[number] = true;
+            is_first = false;
+        }
+    }
+    filter->held_n = 0;
+}
+
+static void track_code(struct cite_filter *filter, char c)
+{
+    if (c == '`') {
+        filter->ticks++;
+        return;
+    }
+    if (filter->ticks > 0) {
+        if (filter->code == 0)
+            filter->code = filter->ticks;
+        else if (filter->code == filter->ticks)
+            filter->code = 0;
+        filter->ticks = 0;
+    }
+    /* Code within a line ends with the line: a lone backtick must not switch the filter off. */
+    if (c == '\n' && filter->code < 3)
+        filter->code = 0;
+}
+
+static void cite_char(struct cite_filter *filter, char c, struct buf *out)
+{
+    bool is_inside = filter->held_n > 0 && filter->held[filter->held_n - 1] != ' ';
+    is_inside = is_inside || filter->held_n > 1;
+    if (is_inside) {
+        bool fits = c != 0 && strchr("0123456789, ;-+.", c) != NULL;
+        if (c == ']' || (fits && filter->held_n + 2 < CITE_HELD_MAX)) {
+            filter->held[filter->held_n++] = c;
+            if (c == ']')
+                put_mark(filter, out);
+            return;
+        }
+        put_held(filter, out);
+    }
+    track_code(filter, c);
+    bool is_code = filter->code > 0 || filter->ticks > 0;
+    if (!is_code && (c == '[' || (c == ' ' && filter->held_n == 0))) {
+        filter->held[filter->held_n++] = c;
+        return;
+    }
+    put_held(filter, out);
+    if (!is_code && c == ' ')
+        filter->held[filter->held_n++] = c;
+    else
+        buf_put_char(out, c);
+}
+
+void cite_feed(struct cite_filter *filter, struct str text, struct buf *out)
+{
+    if (filter->source_n == 0) {
+        buf_put(out, text);
+        return;
+    }
+    for (size_t i = 0; i < text.n; i++)
+        cite_char(filter, text.at[i], out);
+}
+
+void cite_finish(struct cite_filter *filter, struct buf *out)
+{
+    put_held(filter, out);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * claim: what get-new-queries handed out: a topic's queries under one lease. Owns the JSON that it
+ * was read from; the rest points into it. Single thread.
+ */
+#ifndef PARLEY_SERVICES_ENGINE_SLOTS_CLAIM_H
+#define PARLEY_SERVICES_ENGINE_SLOTS_CLAIM_H
+
+#include "shared/base/json.h"
+
+enum query_state {
+    QUERY_OPEN,
+    QUERY_ANSWERED, /* accepted by a node */
+    QUERY_GONE,     /* cancelled, or answered elsewhere */
+    QUERY_REFUSED,  /* the model says that it can never work */
+};
+
+struct claim_query {
+    uint64_t seq;
+    struct str text;
+    const json_t *details; /* {"User","Model","Modifiers",...} or NULL */
+    enum query_state state;
+};
+
+struct claim {
+    json_t *root; /* NULL: no claim */
+    struct str topic;
+    const json_t *lease; /* as it came, a number or a string; NULL without Detail */
+    uint64_t lease_s;
+    json_t *history; /* [{"Seq","Query","Answer"}], ours: own answers are added */
+    struct claim_query *queries;
+    size_t query_n;
+};
+
+/* Reads a reply of get-new-queries, or a `Next`. True with `root == NULL` when it says that there
+ * is nothing; false when it makes no sense. `json` is borrowed. */
+bool claim_read(struct claim *claim, const json_t *json) must_check;
+/* Reads nothing but the topic and the lease of a claim that is no JSON, so that it can be given
+ * back; `is_next`: as the `Next` of an answer. What stands before them holds no object of a
+ * client's. False without a lease. */
+bool claim_rescue(struct claim *claim, struct str text, bool is_next) must_check;
+void claim_fini(struct claim *claim);
+struct claim_query *claim_find(struct claim *claim, uint64_t seq);
+/* Adds an answer to the history that later queries of the claim see. */
+void claim_note_answer(struct claim *claim, const struct claim_query *query, struct str answer);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT
+ * serve.c - `parley serve`: one node per thread, each with its own loop, connections to Redis and
+ * parked requests; threads share the listening port, the accounts and nothing else.
+ *
+ * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
+#include "services/broker/broker.h"
+#include "services/commands/commands.h"
+#include "services/indexer/indexer.h"
+#include "services/node/probes.h"
+#include "services/node/serve_help.h"
+#include "services/node/services.h"
+#include "services/node/settings.h"
+#include "services/web/web.h"
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+#include "shared/http/authenticate.h"
+#include "shared/http/listen.h"
+#include "shared/http/rights.h"
+#include "shared/redis/start.h"
+
+#include <openssl/rand.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 1000, REASON_MAX = 512 };
+
+/* One thread: one node of the cluster. */
+struct node {
+    pthread_t thread;
+    struct loop loop;
+    struct server server;
+    struct queue *queue;
+    struct broker broker;
+    struct services services;
+    struct metrics metrics;
+    struct deadline drain_look;
+    uint64_t drain_end_ms;
+    int listen_fd;
+    char id[24];
+};
+
+static struct process {
+    struct settings settings;
+    struct indexer *indexer; /* NULL: not of this process's targets */
+    struct node *nodes;
+    atomic_bool is_draining;
+    sem_t ended; /* posted by each node that has */
+} process;
+
+/* --- one node --------------------------------------------------------------------------------- */
+
+static void on_turn_end(void *arg)
+{
+    struct node *node = arg;
+    server_turn_end(&node->server);
+    queue_before_flush(node->queue);
+    turn_flush(node->server.turn);
+}
+
+static void on_other_event(void *arg, struct str kind, struct lines *rest)
+{
+    struct node *node = arg;
+    const struct services *services = &node->services;
+    if (services->documents == NULL || !documents_on_event(services->documents, kind, rest)) {
+        if (services->broker != NULL)
+            broker_on_event(services->broker, kind, rest);
+    }
+}
+
+static void on_queue_up(void *arg)
+{
+    struct node *node = arg;
+    authenticate_on_up(&node->server);
+    if (node->services.documents != NULL)
+        documents_on_up(node->services.documents);
+}
+
+/* Requests under way have answers and verbs have replies, or the time is over. */
+static void on_drain_look(struct deadline *deadline)
+{
+    struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
+    if (node->services.broker != NULL)
+        broker_drain(node->services.broker);
+    documents_drain(node->services.documents);
+    bool is_done = node->server.open_n == 0 && node->server.linger_n == 0 &&
+                   turn_pending_n(node->server.turn) == 0;
+    if (is_done || clock_mono_ms() >= node->drain_end_ms)
+        loop_finish(&node->loop);
+    else
+        loop_set_deadline(&node->loop, &node->drain_look, DRAIN_POLL_MS);
+}
+
+static void on_wake(void *arg)
+{
+    struct node *node = arg;
+    rights_check(&node->server);
+    if (!atomic_load(&process.is_draining) || node->server.is_draining)
+        return;
+    node->drain_end_ms = clock_mono_ms() + process.settings.drain_ms;
+    server_drain(&node->server);
+    on_drain_look(&node->drain_look);
+}
+
+/* With the routes of this process's targets. */
+static void init_server(struct node *node)
+{
+    const struct {
+        bool is_on;
+        const struct route *routes;
+    } all[] = {
+        {true, probe_routes},
+        {process.settings.has_broker, broker_routes},
+        {process.settings.has_documents, documents_routes},
+        {process.settings.has_documents, web_routes},
+    };
+    const struct route *tables[sizeof all / sizeof *all + 1] = {NULL};
+    unsigned table_n = 0;
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].is_on)
+            tables[table_n++] = all[i].routes;
+    server_init(&node->server, &node->loop, &process.settings.server, queue_turn(node->queue),
+                &node->metrics, tables, node->id);
+}
+
+/* The services of this process's targets, once the node's server and queue are there. */
+static void init_services(struct node *node)
+{
+    node->broker = (struct broker){.server = &node->server, .queue = node->queue};
+    node->services.queue = node->queue;
+    if (process.settings.has_broker)
+        node->services.broker = &node->broker;
+    if (process.settings.has_documents)
+        node->services.documents =
+            documents_create(&node->server, node->queue, &process.settings.documents);
+    node->server.services = &node->services;
+}
+
+static void init_node(struct node *node, unsigned index)
+{
+    unsigned char random[8];
+    char hex[17];
+    if (RAND_bytes(random, sizeof random) != 1)
+        abort();
+    str_hex(random, sizeof random, hex);
+    snprintf(node->id, sizeof node->id, "n%.12s%u", hex, index);
+    loop_init(&node->loop);
+    metrics_register(&node->metrics);
+    node->loop.on_turn_end = on_turn_end;
+    node->loop.turn_end_arg = node;
+    node->loop.on_wake = on_wake;
+    node->loop.wake_arg = node;
+    node->drain_look.on_expire = on_drain_look;
+    struct queue_config queue = process.settings.queue;
+    queue.node_id = node->id;
+    queue.on_other_event = on_other_event;
+    queue.on_up = on_queue_up;
+    queue.arg = node;
+    node->queue = queue_create(&node->loop, &queue, &node->metrics);
+    init_server(node);
+    init_services(node);
+    if (oidc_is_wanted(&process.settings.oidc))
+        node->server.oidc = oidc_create(&node->loop, &process.settings.oidc, &node->metrics);
+}
+
+static void *run_node(void *arg)
+{
+    struct node *node = arg;
+    server_start(&node->server, node->listen_fd);
+    loop_run(&node->loop);
+    queue_destroy(node->queue);
+    documents_destroy(node->services.documents);
+    oidc_destroy(node->server.oidc);
+    server_fini(&node->server);
+    loop_fini(&node->loop);
+    sem_post(&process.ended);
+    for (;;) /* libh2o's free lists are this thread's: they stay reachable for leak checks */
+        pause();
+    return NULL;
+}
+
+/* --- the process ------------------------------------------------------------------------------ */
+
+/* Descriptors that no client gets: for Redis, listeners and event loops, providers and models, and
+ * for children that read documents, with their pipes and files. */
+enum { RESERVED_FILES = 48, RESERVED_FILES_OF_NODE = 12, RESERVED_FILES_OF_INDEXER = 12 };
+
+/* Raises the limit of open files as far as it may go, and shares it among the threads. */
+static void share_files(void)
+{
+    struct rlimit limit;
+    const struct settings *s = &process.settings;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    if (limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
+            return;
+    }
+    size_t all = limit.rlim_cur, reserved = RESERVED_FILES + RESERVED_FILES_OF_NODE * s->node_n +
+                                            RESERVED_FILES_OF_INDEXER * s->indexer_n;
+    if (reserved > all / 2)
+        reserved = all / 2;
+    process.settings.server.connections_max = (all - reserved) / s->node_n;
+}
+
+/* Binds for every thread. `url` says where, with the port that it got. */
+static bool listen_all(char *url, size_t url_size, struct listen_place *ret_place)
+{
+    const char *address = process.settings.listen;
+    char reason[REASON_MAX];
+    int fds[THREADS_MAX];
+    if (!listen_open(address, process.settings.node_n, fds, ret_place, reason, sizeof reason)) {
+        fprintf(stderr, "parley: cannot listen on %s: %s\n", address, reason);
+        return false;
+    }
+    for (unsigned i = 0; i < process.settings.node_n; i++)
+        process.nodes[i].listen_fd = fds[i];
+    if (ret_place->port == 0)
+        snprintf(url, url_size, "%s", address);
+    else
+        snprintf(url, url_size, "http://%.*s:%d", (int)(strrchr(address, ':') - address), address,
+                 ret_place->port);
+    return true;
+}
+
+/* Whoever reads the line may send a request at once: Redis gets a moment to answer first. Without
+ * it the node serves all the same, with 503. */
+static void wait_for_redis(void)
+{
+    const struct timespec look = {.tv_nsec = 5000000};
+    uint64_t end_us = clock_mono_us() + REDIS_MOMENT_MS * 1000;
+    while (metrics_sum(METRIC_CONNECTED) < process.settings.node_n && clock_mono_us() < end_us)
+        nanosleep(&look, NULL);
+}
+
+/* Every thread ends what it has open for accounts that lost their right (on_wake). */
+static void reload_accounts(void)
+{
+    struct account_book *book = &process.settings.accounts;
+    char reason[REASON_MAX];
+    if (!account_book_reload(book, reason, sizeof reason)) {
+        log_write(LOG_ERROR, "accounts not reloaded, the old ones stay", LOG_S("reason", reason));
+        return;
+    }
+    for (unsigned i = 0; i < process.settings.node_n; i++)
+        loop_wake(&process.nodes[i].loop);
+    log_write(LOG_INFO, "accounts reloaded",
+              LOG_U("accounts", accounts_count(account_book_current(book))));
+}
+
+static void wait_for_signals(const sigset_t *signals)
+{
+    for (;;) {
+        int number = 0;
+        if (sigwait(signals, &number) != 0)
+            continue;
+        if (number != SIGHUP) {
+            log_write(LOG_INFO, "draining", LOG_U("signal", number));
+            return;
+        }
+        reload_accounts();
+    }
+}
+
+static int run(void)
+{
+    char url[320];
+    struct listen_place place;
+    sigset_t signals;
+    unsigned node_n = process.settings.node_n;
+    process.nodes = calloc(node_n, sizeof *process.nodes);
+    if (process.nodes == NULL || sem_init(&process.ended, 0, 0) != 0)
+        abort();
+    share_files();
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    srand((unsigned)clock_mono_us() ^ (unsigned)getpid());
+    if (!redis_check_start(&process.settings.redis, process.settings.queue.prefix) ||
+        !listen_all(url, sizeof url, &place))
+        return 1;
+    for (unsigned i = 0; i < node_n; i++)
+        init_node(&process.nodes[i], i);
+    for (unsigned i = 0; i < node_n; i++)
+        if (pthread_create(&process.nodes[i].thread, NULL, run_node, &process.nodes[i]) != 0)
+            abort();
+    if (process.settings.indexer_n > 0)
+        process.indexer = indexer_start(&process.settings.indexing, process.settings.indexer_n);
+    wait_for_redis();
+    printf("parley: listening on %s\n", url);
+    fflush(stdout);
+    log_write(LOG_INFO, "serving", LOG_S("url", url), LOG_U("threads", node_n),
+              LOG_S("version", PARLEY_VERSION));
+    wait_for_signals(&signals);
+    listen_remove(process.settings.listen, &place);
+    atomic_store(&process.is_draining, true);
+    for (unsigned i = 0; i < node_n; i++)
+        loop_wake(&process.nodes[i].loop);
+    indexer_stop(process.indexer);
+    for (unsigned i = 0; i < node_n; i++)
+        while (sem_wait(&process.ended) != 0)
+            ;
+    indexer_destroy(process.indexer);
+    log_write(LOG_INFO, "stopped");
+    return 0;
+}
+
+int serve_main(int argc, char **argv)
+{
+    int code = 2;
+    switch (settings_read(&process.settings, argc, argv)) {
+    case CONFIG_HELP:
+        serve_print_help();
+        code = 0;
+        break;
+    case CONFIG_WRONG: break;
+    case CONFIG_READY:
+        if (process.settings.is_check) {
+            settings_print(&process.settings);
+            code = 0;
+        } else {
+            code = run();
+        }
+    }
+    settings_fini(&process.settings);
+    return code;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ * extract.c - see extract.h. Which kind a document is of, and who reads it:
+ *
+ *   TEXT         here: it is only copied
+ *   HTML, DOCX   `parley extract --parse KIND` in a sandbox; its exit status is 0, or 64 and the
+ * fault PDF          pdftotext in a sandbox
+ *
+ * What a child hands back is cleaned again: a child that was taken over can write anything. */
+#include "shared/extract/extract.h"
+
+#include "shared/extract/sandbox.h"
+#include "shared/text/text.h"
+
+#include <stdlib.h>
+
+enum {
+    /* What a child may use: so much, and so much more for each MiB of the file, up to the most.
+     * docs/performance.md has what documents take. */
+    HTML_CPU_S = 2,
+    DOCX_CPU_S = 5, /* it unpacks to many times its size */
+    PDF_CPU_S = 10,
+    MIB_CPU_S = 1,
+    PDF_MIB_CPU_S = 4,
+    CPU_MAX_S = 60,
+    WALL_MS = 120 * 1000,
+    SIGNATURE_WITHIN_BYTES = 1024,
+    EXIT_FAULT = 64, /* and the number of the fault */
+    PDFTOTEXT_NOT_ALLOWED = 3,
+};
+static const uint64_t pdf_memory_bytes = (uint64_t)1 << 30;
+/* Sanitizers reserve far more address space than any limit would leave. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(IS_SANITIZED)
+static const uint64_t own_memory_bytes = 0;
+enum { OWN_CPU_FACTOR = 4 };
+#else
+enum { OWN_CPU_FACTOR = 1 };
+static const uint64_t own_memory_bytes = (uint64_t)1 << 30;
+#endif
+
+static const char *own_program; /* see extract_set_program */
+
+void extract_set_program(const char *path)
+{
+    own_program = path;
+}
+
+/* ---- names ---- */
+
+static const char *const kind_names[EXTRACT_KIND_NR] = {
+    [EXTRACT_NONE] = "none", [EXTRACT_TEXT] = "text", [EXTRACT_HTML] = "html",
+    [EXTRACT_DOCX] = "docx", [EXTRACT_PDF] = "pdf",
+};
+
+enum extract_kind extract_kind_of(struct str name)
+{
+    static const struct {
+        const char *ending;
+        enum extract_kind kind;
+    } kinds[] = {{".txt", EXTRACT_TEXT},      {".text", EXTRACT_TEXT}, {".md", EXTRACT_TEXT},
+                 {".markdown", EXTRACT_TEXT}, {".html", EXTRACT_HTML}, {".htm", EXTRACT_HTML},
+                 {".xhtml", EXTRACT_HTML},    {".docx", EXTRACT_DOCX}, {".pdf", EXTRACT_PDF}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct str ending = str_of(kinds[i].ending);
+        if (name.n > ending.n &&
+            str_eq_nocase((struct str){name.at + name.n - ending.n, ending.n}, ending))
+            return kinds[i].kind;
+    }
+    return EXTRACT_NONE;
+}
+
+const char *extract_kind_name(enum extract_kind kind)
+{
+    return kind_names[kind < EXTRACT_KIND_NR ? kind : EXTRACT_NONE];
+}
+
+enum extract_kind extract_kind_named(struct str word)
+{
+    for (int kind = EXTRACT_NONE + 1; kind < EXTRACT_KIND_NR; kind++)
+        if (str_eq(word, str_of(kind_names[kind])))
+            return (enum extract_kind)kind;
+    return EXTRACT_NONE;
+}
+
+const char *extract_fault_text(enum extract_fault fault)
+{
+    static const char *const texts[EXTRACT_FAULT_NR] = {
+#define X(name, text) [EXTRACT_FAULT_##name] = text,
+        EXTRACT_FAULTS(X)
+#undef X
+    };
+    return texts[fault < EXTRACT_FAULT_NR ? fault : EXTRACT_FAULT_CRASHED];
+}
+
+int extract_fault_status(enum extract_fault fault)
+{
+    return fault == EXTRACT_FAULT_NONE ? 0 : EXIT_FAULT + (int)fault;
+}
+
+/* ---- signatures ---- */
+
+static bool holds(struct str s, struct str needle)
+{
+    return s.n >= needle.n && memmem(s.at, s.n, needle.at, needle.n) != NULL;
+}
+
+static bool is_utf16(struct str s)
+{
+    return str_has_prefix(s, STR("\xff\xfe")) || str_has_prefix(s, STR("\xfe\xff"));
+}
+
+/* The letters of other formats at the start, a NUL, or many control characters. */
+static bool is_binary(struct str s)
+{
+    static const struct str signatures[] = {{"%PDF-", 5}, {"PK\x03\x04", 4}, {"{\\rtf", 5}};
+    size_t control_n = 0;
+    if (is_utf16(s))
+        return s.n % 2 != 0;
+    for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
+        if (str_has_prefix(s, signatures[i]))
+            return true;
+    if (memchr(s.at, 0, s.n) != NULL)
+        return true;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+        control_n += c < 0x20 && !(c >= '\t' && c <= '\r') && c != 0x1b;
+    }
+    return control_n > s.n / 100;
+}
+
+enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes)
+{
+    static const struct str ole = {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", 8};
+    struct str front = {bytes.at,
+                        bytes.n < SIGNATURE_WITHIN_BYTES ? bytes.n : SIGNATURE_WITHIN_BYTES};
+    if (kind != EXTRACT_NONE && bytes.n == 0)
+        return EXTRACT_FAULT_EMPTY;
+    switch (kind) {
+    case EXTRACT_TEXT: return is_binary(bytes) ? EXTRACT_FAULT_NOT_TEXT : EXTRACT_FAULT_NONE;
+    case EXTRACT_HTML: return is_binary(bytes) ? EXTRACT_FAULT_NOT_HTML : EXTRACT_FAULT_NONE;
+    case EXTRACT_PDF:
+        return holds(front, STR("%PDF-")) ? EXTRACT_FAULT_NONE : EXTRACT_FAULT_NOT_PDF;
+    case EXTRACT_DOCX:
+        if (str_has_prefix(bytes, ole))
+            return EXTRACT_FAULT_OLD_WORD;
+        return str_has_prefix(bytes, STR("PK\x03\x04")) && holds(bytes, STR("word/document"))
+                   ? EXTRACT_FAULT_NONE
+                   : EXTRACT_FAULT_NOT_DOCX;
+    default: return EXTRACT_FAULT_KIND;
+    }
+}
+
+/* ---- text ---- */
+
+static void put_code(struct buf *text, uint32_t c)
+{
+    char bytes[4];
+    buf_put(text, (struct str){bytes, text_put_char(bytes, c)});
+}
+
+/* Puts UTF-16 as UTF-8; halves of pairs that stand alone become U+FFFD. */
+static void put_utf16(struct buf *text, struct str s)
+{
+    const unsigned char *p = (const unsigned char *)s.at;
+    bool is_big = p[0] == 0xfe;
+    uint32_t high = 0;
+    for (size_t i = 2; i + 1 < s.n; i += 2) {
+        uint32_t unit = is_big ? (uint32_t)p[i] << 8 | p[i + 1] : (uint32_t)p[i + 1] << 8 | p[i];
+        bool is_low = (unit & 0xfc00) == 0xdc00;
+        if (high != 0 && !is_low)
+            put_code(text, 0xfffd);
+        if (is_low)
+            put_code(text, high == 0 ? 0xfffd : 0x10000 + ((high & 0x3ff) << 10) + (unit & 0x3ff));
+        high = (unit & 0xfc00) == 0xd800 ? unit : 0;
+        if (high == 0 && !is_low)
+            put_code(text, unit);
+    }
+    if (high != 0)
+        put_code(text, 0xfffd);
+}
+
+/* Length of what `s` begins with and that may stay as it is. */
+static size_t plain_length(struct str s)
+{
+    size_t n = 0;
+    while (n < s.n) {
+        unsigned char c = (unsigned char)s.at[n];
+        uint32_t code;
+        if (c >= 0x20 && c < 0x80) {
+            n++;
+        } else if (c < 0x80) {
+            if (c != '\n' && c != '\t')
+                break;
+            n++;
+        } else {
+            size_t step = text_char((struct str){s.at + n, s.n - n}, &code);
+            if (!str_is_utf8((struct str){s.at + n, step}))
+                break;
+            n += step;
+        }
+    }
+    return n;
+}
+
+static void put_clean_utf8(struct buf *text, struct str s)
+{
+    if (str_has_prefix(s, STR("\xef\xbb\xbf")))
+        s = (struct str){s.at + 3, s.n - 3};
+    while (s.n > 0) {
+        size_t n = plain_length(s);
+        buf_put(text, (struct str){s.at, n});
+        s = (struct str){s.at + n, s.n - n};
+        if (s.n == 0)
+            break;
+        unsigned char c = (unsigned char)*s.at;
+        if (c == '\r' && (s.n < 2 || s.at[1] != '\n'))
+            buf_put_char(text, '\n');
+        else if (c == '\f')
+            buf_lit(text, "\n\n");
+        else if (c >= 0x80)
+            buf_lit(text, "\xef\xbf\xbd");
+        s = (struct str){s.at + 1, s.n - 1};
+    }
+}
+
+void extract_put_clean(struct buf *text, struct str s)
+{
+    struct buf converted;
+    if (!is_utf16(s)) {
+        put_clean_utf8(text, s);
+        return;
+    }
+    buf_init(&converted, s.n * 2);
+    put_utf16(&converted, s);
+    put_clean_utf8(text, buf_str(&converted));
+    buf_fini(&converted);
+}
+
+/* ---- children ---- */
+
+static bool is_blank(const struct buf *text)
+{
+    return str_trim(buf_str(text)).n == 0;
+}
+
+static enum extract_fault run(struct sandbox_job *job, struct buf *text, int *ret_status)
+{
+    struct buf out;
+    buf_init(&out, EXTRACT_TEXT_MAX_BYTES);
+    enum sandbox_end end = sandbox_run(job, &out, ret_status);
+    if (end == SANDBOX_EXITED && *ret_status == 0)
+        put_clean_utf8(text, buf_str(&out));
+    buf_fini(&out);
+    switch (end) {
+    case SANDBOX_EXITED: break;
+    case SANDBOX_SLOW: return EXTRACT_FAULT_SLOW;
+    case SANDBOX_FULL: return EXTRACT_FAULT_TOO_MUCH_TEXT;
+    case SANDBOX_STOPPED: return EXTRACT_FAULT_STOPPED;
+    case SANDBOX_CRASHED: return EXTRACT_FAULT_CRASHED;
+    case SANDBOX_UNBORN: return EXTRACT_FAULT_NO_CHILD;
+    }
+    return text->is_over ? EXTRACT_FAULT_TOO_MUCH_TEXT : EXTRACT_FAULT_NONE;
+}
+
+static unsigned cpu_seconds(enum extract_kind kind, size_t bytes)
+{
+    unsigned mib = (unsigned)(bytes >> 20), seconds = 0;
+    switch (kind) {
+    case EXTRACT_HTML: seconds = (HTML_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
+    case EXTRACT_DOCX: seconds = (DOCX_CPU_S + MIB_CPU_S * mib) * OWN_CPU_FACTOR; break;
+    default: seconds = PDF_CPU_S + PDF_MIB_CPU_S * mib; break;
+    }
+    return seconds < CPU_MAX_S ? seconds : CPU_MAX_S;
+}
+
+static enum extract_fault parse_in_child(enum extract_kind kind, struct str bytes,
+                                         const atomic_bool *is_stopping, struct buf *text)
+{
+    const char *const argv[] = {own_program, "extract", "--parse", extract_kind_name(kind), NULL};
+    struct sandbox_job job = {.argv = argv,
+                              .input = bytes,
+                              .cpu_s = cpu_seconds(kind, bytes.n),
+                              .wall_ms = WALL_MS,
+                              .memory_bytes = own_memory_bytes,
+                              .is_stopping = is_stopping};
+    int status = 0;
+    enum extract_fault fault = run(&job, text, &status);
+    if (fault != EXTRACT_FAULT_NONE || status == 0)
+        return fault;
+    return status > EXIT_FAULT && status < EXIT_FAULT + EXTRACT_FAULT_NR
+               ? (enum extract_fault)(status - EXIT_FAULT)
+               : EXTRACT_FAULT_CRASHED;
+}
+
+bool extract_can_read_pdf(void)
+{
+    char *program = sandbox_find_program("pdftotext");
+    free(program);
+    return program != NULL;
+}
+
+static enum extract_fault extract_pdf(struct str bytes, const atomic_bool *is_stopping,
+                                      struct buf *text)
+{
+    char *program = sandbox_find_program("pdftotext");
+    if (program == NULL)
+        return EXTRACT_FAULT_NO_PDFTOTEXT;
+    const char *const argv[] = {program, "-q", "-enc", "UTF-8", "-", "-", NULL};
+    struct sandbox_job job = {.argv = argv,
+                              .input = bytes,
+                              .cpu_s = cpu_seconds(EXTRACT_PDF, bytes.n),
+                              .wall_ms = WALL_MS,
+                              .memory_bytes = pdf_memory_bytes,
+                              .is_stopping = is_stopping};
+    int status = 0;
+    enum extract_fault fault = run(&job, text, &status);
+    free(program);
+    if (fault != EXTRACT_FAULT_NONE)
+        return fault;
+    /* It says the same of a wrong password and of a broken file; only one of them is encrypted. */
+    if (status != 0)
+        return status == PDFTOTEXT_NOT_ALLOWED || holds(bytes, STR("/Encrypt"))
+                   ? EXTRACT_FAULT_PDF_ENCRYPTED
+                   : EXTRACT_FAULT_PDF_BROKEN;
+    return is_blank(text) ? EXTRACT_FAULT_SCANNED : EXTRACT_FAULT_NONE;
+}
+
+/* ---- documents ---- */
+
+enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struct buf *text)
+{
+    enum extract_fault fault = EXTRACT_FAULT_NONE;
+    switch (kind) {
+    case EXTRACT_TEXT: extract_put_clean(text, bytes); break;
+    case EXTRACT_HTML: extract_put_html(text, bytes); break;
+    case EXTRACT_DOCX: fault = extract_put_docx(text, bytes); break;
+    default: return EXTRACT_FAULT_KIND;
+    }
+    if (fault == EXTRACT_FAULT_NONE && text->is_over)
+        return EXTRACT_FAULT_TOO_MUCH_TEXT;
+    return fault == EXTRACT_FAULT_NONE && is_blank(text) ? EXTRACT_FAULT_NO_TEXT : fault;
+}
+
+enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
+                                const atomic_bool *is_stopping, struct buf *text)
+{
+    if (kind != EXTRACT_NONE && bytes.n == 0)
+        return EXTRACT_FAULT_EMPTY;
+    if (kind == EXTRACT_PDF)
+        return extract_pdf(bytes, is_stopping, text);
+    if (kind == EXTRACT_TEXT || own_program == NULL)
+        return extract_parse(kind, bytes, text);
+    if (kind == EXTRACT_HTML || kind == EXTRACT_DOCX)
+        return parse_in_child(kind, bytes, is_stopping, text);
+    return EXTRACT_FAULT_KIND;
+}

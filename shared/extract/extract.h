@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * extract: gets the plain text out of documents: TXT, MD, HTML, DOCX and PDF. What comes out is
+ * valid UTF-8 without control characters but newline and tab. Blocking; any thread.
+ *
+ * Parsers of formats that hostile files attack run in a child process (shared/extract/sandbox.h):
+ * PDF in poppler's pdftotext, HTML and DOCX in this very program, started as a new process (see
+ * extract_set_program).
+ */
+#ifndef PARLEY_EXTRACT_EXTRACT_H
+#define PARLEY_EXTRACT_EXTRACT_H
+
+#include "shared/base/buf.h"
+
+#include <stdatomic.h>
+
+/* A file may be this large, and a document hold this much text. */
+enum { EXTRACT_FILE_MAX_BYTES = 25 << 20, EXTRACT_TEXT_MAX_BYTES = 32 << 20 };
+
+enum extract_kind {
+    EXTRACT_NONE,
+    EXTRACT_TEXT,
+    EXTRACT_HTML,
+    EXTRACT_DOCX,
+    EXTRACT_PDF,
+    EXTRACT_KIND_NR
+};
+
+/* The kind by the name's ending, in any case; EXTRACT_NONE for all that is not read here. */
+enum extract_kind extract_kind_of(struct str name);
+/* "text", "html", "docx", "pdf"; "none" for all else. */
+const char *extract_kind_name(enum extract_kind kind);
+/* The inverse; EXTRACT_NONE for an unknown word. */
+enum extract_kind extract_kind_named(struct str word);
+
+/* Why a document gave no text. The first word is its name, the sentence is for people. STOPPED and
+ * what follows are no fault of the document: it may be tried again later or elsewhere. */
+/* clang-format off */
+#define EXTRACT_FAULTS(X)                                                                         \
+    X(NONE,           "")                                                                         \
+    X(KIND,           "This kind of file is not read: send PDF, DOCX, HTML, Markdown or plain text.") \
+    X(EMPTY,          "The file is empty.")                                                       \
+    X(NOT_TEXT,       "The file is named like a text, but holds bytes that no text has; save it as UTF-8, or as UTF-16 with a byte order mark.") \
+    X(NOT_HTML,       "The file is named like a web page, but holds bytes that no web page has.") \
+    X(NOT_PDF,        "The file is named like a PDF, but its content is no PDF.")                 \
+    X(NOT_DOCX,       "The file is named like a DOCX document, but its content is none.")         \
+    X(OLD_WORD,       "The file is a Word document of the old format or has a password: save it as DOCX without one.") \
+    X(NO_TEXT,        "The document holds no text.")                                              \
+    X(SCANNED,        "The PDF holds no text: it seems to be a scan, and text in pictures is not read.") \
+    X(TOO_MUCH_TEXT,  "The document holds too much text: split it.")                              \
+    X(PDF_ENCRYPTED,  "The PDF is encrypted: save it without a password and send it again.")      \
+    X(PDF_BROKEN,     "The PDF is broken: its content cannot be read.")                           \
+    X(DOCX_ENCRYPTED, "The DOCX document is encrypted: save it without a password and send it again.") \
+    X(DOCX_BROKEN,    "The DOCX document is broken: its content cannot be read.")                 \
+    X(DOCX_BOMB,      "The DOCX document unpacks to far more than a document holds: it is refused.") \
+    X(SLOW,           "The document takes far longer to read than one of its size should: simplify it, or split it.")                                      \
+    X(CRASHED,        "The document broke the program that reads it: it is damaged or needs too much memory.") \
+    X(STOPPED,        "The reading was stopped.")                                                 \
+    X(NO_PDFTOTEXT,   "PDF cannot be read here: pdftotext (package poppler-utils) is not installed.") \
+    X(NO_CHILD,       "The document cannot be read at the moment: no process can be started for it. It waits and is tried again.")
+/* clang-format on */
+
+enum extract_fault {
+#define X(name, text) EXTRACT_FAULT_##name,
+    EXTRACT_FAULTS(X)
+#undef X
+        EXTRACT_FAULT_NR
+};
+
+/* A sentence for people, never NULL. */
+const char *extract_fault_text(enum extract_fault fault);
+
+/* The exit status by which a child says it. */
+int extract_fault_status(enum extract_fault fault);
+
+/* Compares the content with the kind that the name claims: EMPTY, NOT_..., OLD_WORD, KIND, or NONE
+ * when nothing speaks against it. Looks at signatures only; any bytes are safe. */
+enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes) must_check;
+
+/* Puts the text of a document into the empty `text`, whose maximum counts. `is_stopping` (may
+ * be NULL) ends it early. */
+enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
+                                const atomic_bool *is_stopping, struct buf *text) must_check;
+
+/* Is the program there that reads PDF (pdftotext of poppler-utils, on PATH)? Looks again each time.
+ */
+bool extract_can_read_pdf(void);
+
+/* Says which program, started as `PROGRAM extract --parse KIND`, reads HTML and DOCX: main passes
+ * "/proc/self/exe" before threads start. Borrowed forever. Without it they are read within this
+ * process, which is right for tests of the parsers alone. */
+void extract_set_program(const char *path);
+
+/* ---- within this process ---- */
+
+/* The same for TEXT, HTML and DOCX, without a child. */
+enum extract_fault extract_parse(enum extract_kind kind, struct str bytes,
+                                 struct buf *text) must_check;
+/* Puts what a reader of the page would see: its title, no tags, scripts, styles or navigation;
+ * blocks become lines, cells of a table are parted by " | ". */
+void extract_put_html(struct buf *text, struct str html);
+/* The encoding that a web page names early, by its own words: letters, digits and a few signs, and
+ * at most 40 of them; empty when it names none. */
+struct str extract_find_charset(struct str html) must_check;
+/* Puts the paragraphs, tables and notes of a DOCX file. NONE, DOCX_... or TOO_MUCH_TEXT. */
+enum extract_fault extract_put_docx(struct buf *text, struct str bytes) must_check;
+/* The same for the XML of its main part alone. */
+enum extract_fault extract_put_docx_xml(struct buf *text, struct str xml) must_check;
+/* Puts `s` as valid UTF-8: bad bytes become U+FFFD, line ends "\n", a form feed an empty line.
+ * UTF-16 that begins with a byte order mark is converted. */
+void extract_put_clean(struct buf *text, struct str s);
+
+#endif

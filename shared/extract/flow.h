@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * flow: puts the text of marked-up documents as people would see it: runs of white space become one
+ * space, blocks become lines, at most one line stays empty. What parts two pieces is kept back
+ * until the second comes, so that nothing of it stands at the ends. One thread.
+ */
+#ifndef PARLEY_EXTRACT_FLOW_H
+#define PARLEY_EXTRACT_FLOW_H
+
+#include "shared/base/buf.h"
+
+/* Zeroed except for `out`, which is borrowed. */
+struct flow {
+    struct buf *out;
+    bool has_begun;
+    bool is_literal; /* white space counts as it is, as in <pre>; set by the caller */
+    unsigned newlines, spaces, bars;
+    unsigned cell_depth; /* how many cells of tables are open */
+    bool is_row_begun;   /* a cell of this row was there */
+};
+
+/* Puts characters. */
+void flow_put(struct flow *flow, struct str s);
+/* What comes next begins a line (1), a paragraph (2), or nothing new (0). Within a cell it is only
+ * parted by a space. */
+void flow_break(struct flow *flow, unsigned newlines);
+/* A row of a table begins. */
+void flow_row(struct flow *flow);
+/* A cell begins, and ends: cells are parted by " | ", those of a table within a cell by spaces. */
+void flow_cell(struct flow *flow);
+void flow_cell_end(struct flow *flow);
+
+#endif

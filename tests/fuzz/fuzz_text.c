@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * fuzz_text.c - chunking, sentences, words and HTML of any bytes. */
+#include "shared/extract/extract.h"
+#include "shared/text/chunk.h"
+#include "shared/text/text.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void check_chunks(struct str text, bool is_utf8)
+{
+    struct chunk_cursor cursor = {.text = text};
+    struct chunk chunk;
+    size_t before = 0;
+    for (bool is_first = true; chunk_next(&cursor, &chunk); is_first = false) {
+        struct str piece = {text.at + chunk.start_bytes, chunk.end_bytes - chunk.start_bytes};
+        if (chunk.end_bytes > text.n || chunk.start_bytes >= chunk.end_bytes ||
+            (!is_first && chunk.start_bytes <= before) || (is_utf8 && !str_is_utf8(piece)))
+            abort();
+        before = chunk.start_bytes;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct str text = {(const char *)data, n}, rest = text;
+    struct text_word word;
+    struct buf out;
+    while (text_next_word(&rest, &word))
+        if (word.n == 0 || word.n >= TEXT_WORD_MAX_BYTES)
+            abort();
+    rest = text;
+    while (text_next_sentence(&rest).n > 0)
+        ;
+    check_chunks(text, str_is_utf8(text));
+    buf_init(&out, 1 << 20);
+    extract_put_html(&out, text);
+    if (!out.is_over && !str_is_utf8(buf_str(&out)))
+        abort();
+    check_chunks(buf_str(&out), !out.is_over);
+    buf_clear(&out);
+    extract_put_clean(&out, text);
+    if (!out.is_over && !str_is_utf8(buf_str(&out)))
+        abort();
+    buf_fini(&out);
+    return 0;
+}
