@@ -12,20 +12,28 @@
 --   look   words wait|position|brief  position: of what is before it, which costs a look at the queue
 -- Replies: missing | replay | wait (nothing yet, registered) | Open/… | Pending/… | <the outcome's status>/…, each as
 --   outcome_text has it (include/outcome.lua), then position/eta ('' unless Open and asked for)
-verbs.check = function(a)
+local outcomes = require('queue/outcomes')
+local positions = require('queue/positions')
+local waiters = require('queue/waiters')
+local call = redis.call
+local byte = string.byte
+
+local function verb(turn, a)
     --- arguments
-    local key = P .. 't:' .. topic
+    local key = turn.prefix .. 't:' .. topic
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq, 'u:' .. user)
     local row, state, waiting = got[1], got[2], got[4]
     if not row or (user ~= '' and not got[5]) then return 'missing' end
     local first = state and byte(state)
-    if first and first ~= 80 then return outcome_text(row, state, got[3], nil, '\n\n') end
+    if first and first ~= 80 then return outcomes.as_text(row, state, got[3], nil, '\n\n') end
     if look == 'wait' then
-        wait_for(topic, seq, waiting)
+        waiters.add(turn, topic, seq, waiting)
         return 'wait'
     end
     if first then return 'Pending\n' .. row .. '\n\n\n\n\n\n\n' end
     if look == 'brief' then return 'Open\n' .. row .. '\n\n\n\n\n\n\n' end
-    local position, eta = position_of(topic, seq, call('HGET', key, 'open') or '')
+    local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')
     return 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
 end
+
+return {check = verb}

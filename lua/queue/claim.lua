@@ -9,14 +9,19 @@
 --   class       text 4k  "<account>|<models>"
 --   is_parking  flag     grant a credit when there is no work
 -- Replies: claim/<claim as text> | parked | empty | replay
-verbs.claim = function(a)
+local claims = require('queue/claims')
+local idle = require('queue/idle')
+
+local function verb(turn, a)
     --- arguments
-    local entry = own_entry(class)
-    local looks_before = looks
-    local text = claim_next(entry)
-    looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
+    local entry = idle.own_entry(turn, class)
+    local looks_before = turn.looks
+    local text = claims.next_claim(turn, entry)
+    turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
     if text then return 'claim\n' .. text end
     if not is_parking then return 'empty' end
-    add_credit(entry, 1)
+    idle.add_credit(turn, entry, 1)
     return 'parked'
 end
+
+return {claim = verb}

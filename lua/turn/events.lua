@@ -1,0 +1,31 @@
+-- events: what nodes are told. This one's own go with the reply, another's by one PUBLISH at the turn's end.
+local call, concat, pairs = redis.call, table.concat, pairs
+
+local function send(turn, to, event)
+    local lists = turn.events
+    local list = lists[to]
+    if not list then
+        list = {}
+        lists[to] = list
+    end
+    list[#list + 1] = event
+end
+
+-- Events travel in one message as <length>:<bytes> each.
+local function publish(turn, channel, list)
+    for i = 1, #list do list[i] = #list[i] .. ':' .. list[i] end
+    return call('PUBLISH', turn.prefix .. channel, concat(list))
+end
+
+-- Sends what was collected. This node's own events are put behind `replies`.
+local function flush(turn, replies)
+    for to, list in pairs(turn.events) do
+        if to == turn.node then
+            for i = 1, #list do replies[#replies + 1] = list[i] end
+        else
+            publish(turn, 'node:' .. to, list)
+        end
+    end
+end
+
+return {send = send, publish = publish, flush = flush}
