@@ -20,10 +20,15 @@ sub slurp {
     return scalar <$in>;
 }
 
-# Without comments and, but for the names that are required, without strings.
+my $STRING = qr/'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/;
+my $COMMENT = qr/--[^\n]*/;
+# To look for a global costs Redis's Lua more than most else that a verb does.
+my @GLOBALS = qw(error ipairs next pairs pcall tonumber tostring type unpack);
+
+# Without comments and, except for the names that are required, without strings.
 sub code_of {
     my ($text) = @_;
-    $text =~ s/(\brequire\('[\w\/]+'\))|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|--[^\n]*/defined $1 ? $1 : '' /ge;
+    $text =~ s/(\brequire\('[\w\/]+'\))|$STRING|$COMMENT/defined $1 ? $1 : ''/ge;
     return $text;
 }
 
@@ -107,6 +112,28 @@ sub check_names {
     }
 }
 
+# The module's text, to be run once. What it takes from another module by the name `leases.start` is a local of it, and so
+# are Lua's own functions: a verb that runs looks nothing up. Comments stay here, lines stay where they are.
+sub linked {
+    my ($module) = @_;
+    my ($text, %taken, %global) = ($module->{text});
+    my $take = sub {
+        my ($from, $name) = @_;
+        return "$from.$name" unless $module->{local}{$from};
+        $taken{$from}{$name} = 1;
+        return "${from}__$name";
+    };
+    $text =~ s/($STRING)| *$COMMENT/defined $1 ? $1 : ''/ge;
+    $text =~ s/($STRING)|(?<![\w.])(\w+)\.(\w+)/defined $1 ? $1 : $take->($2, $3)/ge;
+    for my $from (keys %taken) {
+        my @names = sort keys %{$taken{$from}};
+        my ($locals, $values) = map {my $link = $_; join(', ', map {"$from$link$_"} @names)} '__', '.';
+        $text =~ s/^(local $from = require\('[\w\/]+'\))/$1 local $locals = $values/m;
+    }
+    my $globals = join(', ', grep {code_of($text) =~ /(?<![\w.])$_\(/} @GLOBALS) or return $text;
+    return "local $globals = $globals $text";
+}
+
 # The text that Redis gets, without its `#!lua` line and FUNCTION_NAME. Dies of what cannot work.
 sub library {
     my ($modules) = @_;
@@ -119,13 +146,13 @@ local function require(name)
     local module = made[name]
     if not module then
         module = make[name]()
-        made[name] = module
+        made[name], make[name] = module, nil
     end
     return module
 end
 LUA
-    $text .= "make['$_'] = function()\n$modules->{$_}{text}end\n" for @order;
-    return $text . $modules->{$ROOT}{text};
+    $text .= "make['$_'] = function() @{[linked($modules->{$_})]}end\n" for @order;
+    return $text . linked($modules->{$ROOT});
 }
 
 # Puts the verbs into the module that has the line `--- verbs`. $path_of: {verb => path}.

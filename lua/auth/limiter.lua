@@ -5,7 +5,6 @@
 -- Limits as text: "<what>:<who>:<n>:<window s>,…": n requests in any stretch of so many seconds. Two
 -- limits of the same <what>:<who> count the same requests.
 local call = redis.call
-local error, pairs, tonumber = error, pairs, tonumber
 local format, gmatch, match = string.format, string.gmatch, string.match
 local ceil, max = math.ceil, math.max
 

@@ -4,7 +4,7 @@
 -- A Redis without vector sets (`has_sets` 0) takes a document without its vectors: its words are
 -- found, and it counts as one of another embedding, which `parley reindex` mends.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc>, pack:<doc>:<generation>, docs:, shas:, paths:, packs:, space:,
---   recent_jobs:<space>, waiting_jobs; include/job_queue.lua.
+--   recent_jobs:<space>, waiting_jobs; documents/job_queue.lua.
 -- Wakes: indexers that read the stream.
 -- Bound: one document.
 -- Lane: add.  Home: space.  Nonce: no.  Full: refused.
@@ -20,7 +20,6 @@ local documents = require('documents/documents')
 local job_queue = require('documents/job_queue')
 local storage = require('documents/storage')
 local call = redis.call
-local pairs = pairs
 local format, match = string.format, string.match
 local max = math.max
 

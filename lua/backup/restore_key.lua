@@ -13,7 +13,6 @@
 -- Replies: ok | unknown (a type of which nothing is kept)
 local recommended = require('lookup/recommended')
 local call = redis.call
-local error, tonumber, type, unpack = error, tonumber, type, unpack
 local match = string.match
 
 local function restore_stream(turn, key, first, last, on_added)

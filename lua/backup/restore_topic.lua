@@ -21,7 +21,6 @@ local records = require('queue/records')
 local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local call = redis.call
-local error, pairs, tonumber, unpack = error, pairs, tonumber, unpack
 local byte, gmatch, match = string.byte, string.gmatch, string.match
 local concat, sort = table.concat, table.sort
 

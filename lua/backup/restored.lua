@@ -1,7 +1,6 @@
 -- restored: taking back what was restored of a topic.
 local asks = require('queue/asks')
 local call = redis.call
-local ipairs = ipairs
 local match = string.match
 
 local function drop(turn, topic)

@@ -1,5 +1,5 @@
 -- admit: counts a request, unless one of its limits is reached.
--- KEYS: limit:<what>:<who> zsets (include/limit.lua).
+-- KEYS: limit:<what>:<who> zsets (auth/limiter.lua).
 -- Wakes: nobody.
 -- Bound: LIMITS_MAX limits.
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.

@@ -1,7 +1,6 @@
 -- elements: what documents have in vector sets. To remove one costs too much to do it for a whole document at once:
 -- the list `trash` says what is to go.
 local call = redis.call
-local tonumber = tonumber
 local format, match = string.format, string.match
 local max = math.max
 

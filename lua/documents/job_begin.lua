@@ -7,7 +7,7 @@
 --   another one took it over and was quicker. Only job_steal's word takes a running job away, or, past the
 --   stream where no indexer may ever have read its entry, that nothing was heard of it for so long.
 -- KEYS: job:<job>, doc:<doc> hashes, jobs stream, waiting_jobs, recent_jobs:<space>, trash; meta;
---   include/job_queue.lua.
+--   documents/job_queue.lua.
 -- Wakes: watching nodes, when it is spent; an indexer, if its space has another job.
 -- Bound: one job, and the jobs of its space that were cancelled before it, 100 at most.
 -- Lane: first.  Home: space.  Nonce: no.  Full: refused.
@@ -23,7 +23,6 @@ local job_queue = require('documents/job_queue')
 local jobs = require('documents/jobs')
 local counters = require('turn/counters')
 local call = redis.call
-local tonumber = tonumber
 local format = string.format
 local concat = table.concat
 local GROUP = job_queue.GROUP

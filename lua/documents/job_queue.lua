@@ -7,7 +7,6 @@
 -- An older version begins and cancels jobs without passing the turn on. The zset queued_spaces holds all spaces
 -- with such a queue, by when one was looked at last: each look of an indexer mends some of them.
 local call = redis.call
-local ipairs = ipairs
 
 local GROUP = 'indexers'
 local SKIPPED_MAX, LOOKED_AT_N, DUE_N = 100, 10, 100

@@ -1,7 +1,7 @@
 -- job_release: an indexer gives its job back, the attempt not counted: because it stops, or because nothing can
 -- be read where it is at the moment. Then it says for how long the job should wait, so that nobody reads it again
 -- and again, and why.
--- KEYS: job:<job>, doc:<doc>, jobs, delayed_jobs, recent_jobs:<space>, trash; include/job_queue.lua.
+-- KEYS: job:<job>, doc:<doc>, jobs, delayed_jobs, recent_jobs:<space>, trash; documents/job_queue.lua.
 -- Wakes: an indexer; watching nodes, if there is a message.
 -- Bound: one job.
 -- Lane: first.  Home: space.  Nonce: no.  Full: runs.

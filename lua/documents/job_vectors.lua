@@ -15,7 +15,6 @@
 -- Replies: ok | lost
 local jobs = require('documents/jobs')
 local call = redis.call
-local tonumber = tonumber
 local format = string.format
 local max = math.max
 

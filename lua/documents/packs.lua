@@ -16,7 +16,6 @@ local documents = require('documents/documents')
 local storage = require('documents/storage')
 local hashes = require('turn/hashes')
 local call = redis.call
-local ipairs = ipairs
 local concat = table.concat
 
 local PACKS_BYTES = 4194304

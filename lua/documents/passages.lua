@@ -13,7 +13,6 @@
 -- Replies: n parts: empty when it is gone, else ok/filename (JSON)/url (JSON or '')/generation/… as chunk
 local documents = require('documents/documents')
 local passage_text = require('documents/passage_text')
-local tonumber, tostring = tonumber, tostring
 local concat = table.concat
 
 local function verb(turn, a)

@@ -3,7 +3,7 @@
 -- A vector set holds the vectors of one model and dimension. The one that is asked is that of the question's
 -- own vector, whatever other ones the space has while it goes from one model to the next.
 -- Elements that go, or belong to a job under way, are left out here: more than wanted are asked for.
--- KEYS: space:<space>, packs:<space> hashes, vectors:<space>:<digest> vector set; include/limit.lua.
+-- KEYS: space:<space>, packs:<space> hashes, vectors:<space>:<digest> vector set; auth/limiter.lua.
 -- Wakes: nobody.
 -- Bound: DOCS_MAX documents, NEAR_MAX elements.
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.

@@ -1,7 +1,6 @@
 -- storage: the bytes, texts and packs of documents, and how much of it counts for their space.
 local hashes = require('turn/hashes')
 local call = redis.call
-local tonumber = tonumber
 local format = string.format
 
 -- What one element of a vector set takes besides its vector, which is an int8 per number: its name, its node

@@ -3,7 +3,7 @@
 --   of a collection) is known by it instead, keeps its id when it gets other bytes, and stays searchable as
 --   it was until these are indexed; nothing is stored past the cap. What FAILED is stored again.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, docs:<space> zset, space:<space>, shas:<space>,
---   paths:<space> hashes, jobs stream; include/limit.lua, include/documents.lua.
+--   paths:<space> hashes, jobs stream; auth/limiter.lua, documents/documents.lua.
 -- Wakes: whoever reads the stream; watching nodes, if a job is cancelled.
 -- Bound: the bytes that it brings.
 -- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
@@ -30,7 +30,6 @@ local documents = require('documents/documents')
 local jobs = require('documents/jobs')
 local storage = require('documents/storage')
 local call = redis.call
-local tonumber = tonumber
 local format = string.format
 local max = math.max
 local DOCS_MAX = documents.DOCS_MAX

@@ -7,7 +7,6 @@
 -- Arguments: none.
 -- Replies: set (it knows vector sets) | exact (it does not)
 local call = redis.call
-local pcall = pcall
 
 local function verb(turn, a)
     return pcall(call, 'VCARD', turn.prefix .. 'vectors:') and 'set' or 'exact'

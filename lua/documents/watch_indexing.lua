@@ -12,7 +12,6 @@
 local jobs = require('documents/jobs')
 local watchers = require('documents/watchers')
 local call = redis.call
-local ipairs = ipairs
 local concat = table.concat
 local JOBS_SHOWN = jobs.JOBS_SHOWN
 

@@ -25,7 +25,6 @@ local lookups = require('lookup/lookups')
 local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local call = redis.call
-local tonumber = tonumber
 local min = math.min
 local LOOKUPS_PER_TOPIC = bounds.LOOKUPS_PER_TOPIC
 

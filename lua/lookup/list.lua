@@ -17,7 +17,6 @@ local records = require('queue/records')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
-local tonumber = tonumber
 local format, match = string.format, string.match
 local concat, sort = table.concat, table.sort
 local min = math.min

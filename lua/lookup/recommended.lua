@@ -1,6 +1,5 @@
 -- recommended: whose recommendations there are, so that of too many each account's go in its turn.
 local call = redis.call
-local tonumber = tonumber
 
 local function count(turn, account, user, delta)
     local P = turn.prefix

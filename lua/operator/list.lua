@@ -9,7 +9,7 @@
 --   user   name?                      of this one only
 --   skip   number                     cursor: how many queries of that state were looked at
 --   page   number                     queries at most
--- Replies: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in include/outcome.lua. A
+-- Replies: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in queue/outcomes.lua. A
 --   page may hold fewer queries than asked for, or none, and still have a next one
 local fair = require('queue/fair')
 local held = require('queue/held')
@@ -17,7 +17,6 @@ local outcomes = require('queue/outcomes')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
-local ipairs = ipairs
 local byte, format, gmatch, match = string.byte, string.format, string.gmatch, string.match
 local concat = table.concat
 local USERS_MAX = fair.USERS_MAX

@@ -12,7 +12,6 @@
 local fair = require('queue/fair')
 local counters = require('turn/counters')
 local call = redis.call
-local ipairs, pairs, tonumber = ipairs, pairs, tonumber
 local format, match = string.format, string.match
 local concat = table.concat
 local floor, max, min = math.floor, math.max, math.min

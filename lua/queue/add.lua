@@ -4,7 +4,7 @@
 --   account's share, queue_max in all) stores nothing. With an engine parked somewhere the query is handed over
 --   at once and never enters the queue.
 -- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key> string with TTL;
---   include/fair.lua, include/idle.lua, meta.
+--   queue/shares.lua, queue/fair.lua, queue/idle.lua, meta.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
@@ -29,21 +29,9 @@ local match = string.match
 local IDEMPOTENCY_S = 86400
 local TITLE_FROM = 1024  -- bytes of a first row from which its topic gets a title: lists read that instead
 
--- Writes the user down as one that has topics: once a turn.
-local function note_user(turn, user)
-    local noted = turn.users_noted
-    if not noted then
-        noted = {}
-        turn.users_noted = noted
-    end
-    if noted[user] then return end
-    noted[user] = true
-    call('SADD', turn.prefix .. 'users', user)
-end
-
 local function verb(turn, a)
     --- arguments
-    local P = turn.prefix
+    local P, now_text = turn.prefix, turn.now_text
     local idem_key
     if key ~= '' then
         idem_key = P .. 'idem:' .. account .. ':' .. key
@@ -66,9 +54,13 @@ local function verb(turn, a)
     end
     if not seq then return refusal end
     if not got[2] then
-        if call('ZADD', P .. 'topics:' .. user, turn.now_text, topic) == 1 then note_user(turn, user) end
+        local noted = turn.users_noted or {}
+        if call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 and not noted[user] then
+            noted[user], turn.users_noted = true, noted
+            call('SADD', P .. 'users', user)
+        end
     end
-    local answer = 'ok\n' .. seq .. '\n' .. turn.now_text
+    local answer = 'ok\n' .. seq .. '\n' .. now_text
     if idem_key then call('SET', idem_key, digest .. ' ' .. answer, 'EX', IDEMPOTENCY_S) end
     return answer
 end

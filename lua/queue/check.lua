@@ -1,8 +1,8 @@
 -- check: what became of a query; while it has no outcome the node is written down as waiting for it.
 -- Looking and registering are one atom, so no answer falls between them.
--- KEYS: t:<topic>; include/position.lua (what is before an Open query).
+-- KEYS: t:<topic>; queue/positions.lua (what is before an Open query).
 -- Wakes: nobody.
--- Bound: one query and its answer; include/position.lua.
+-- Bound: one query and its answer; queue/positions.lua.
 -- Lane: read.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -11,7 +11,7 @@
 --   user   name?                      must have a part in the topic
 --   look   words wait|position|brief  position: of what is before it, which costs a look at the queue
 -- Replies: missing | replay | wait (nothing yet, registered) | Open/… | Pending/… | <the outcome's status>/…, each as
---   outcome_text has it (include/outcome.lua), then position/eta ('' unless Open and asked for)
+--   queue/outcomes.lua has it, then position/eta ('' unless Open and asked for)
 local outcomes = require('queue/outcomes')
 local positions = require('queue/positions')
 local waiters = require('queue/waiters')

@@ -10,7 +10,6 @@ local bounds = require('turn/bounds')
 local events = require('turn/events')
 local hashes = require('turn/hashes')
 local call = redis.call
-local pairs, tonumber, unpack = pairs, tonumber, unpack
 local gmatch, match = string.gmatch, string.match
 local concat, sort = table.concat, table.sort
 local floor, max = math.floor, math.max
@@ -100,7 +99,7 @@ local function offer(turn, model)
         if not entry then return end
         local text = next_claim(turn, entry)
         if not text then
-            idle.add_credit(turn, entry, 1)
+            idle.add_credit(entry, 1)
             return
         end
         turn.offered_bytes = turn.offered_bytes + #text

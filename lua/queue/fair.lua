@@ -10,7 +10,6 @@
 local idle = require('queue/idle')
 local counters = require('turn/counters')
 local call = redis.call
-local tonumber = tonumber
 local format = string.format
 local max = math.max
 
@@ -18,11 +17,8 @@ local USERS_MAX = 1000 -- of a model, in what operators look at
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
 
 local function models_with_work(turn)
-    local models = turn.models_with_work
-    if not models then
-        models = call('SMEMBERS', turn.prefix .. 'models')
-        turn.models_with_work = models
-    end
+    local models = turn.models_with_work or call('SMEMBERS', turn.prefix .. 'models')
+    turn.models_with_work = models
     return models
 end
 
@@ -34,7 +30,7 @@ local function enqueue(turn, model, user, topic, at_us, is_front)
     if is_front then
         call('ZADD', turns, FRONT, user)
     else
-        local vt = counters.load(turn).vt
+        local vt = (turn.meta or counters.load(turn)).vt
         local ends = call('ZADD', turns, 'NX', vt, user) == 1 and tonumber(call('ZSCORE', P .. 'served', user))
         if ends and ends > vt then call('ZADD', turns, ends, user) end
     end

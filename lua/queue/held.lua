@@ -4,7 +4,6 @@ local records = require('queue/records')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
-local tonumber, unpack = tonumber, unpack
 local byte, find, format, gmatch, sub = string.byte, string.find, string.format, string.gmatch, string.sub
 local max, min = math.max, math.min
 local LOOK_BYTES = bounds.LOOK_BYTES

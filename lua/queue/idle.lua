@@ -6,60 +6,56 @@
 -- Credits are hints: a node states them again every few seconds (queue/sync.lua), a node without a
 -- subscriber is struck off, and what reaches a node without a poll is given back.
 local call = redis.call
-local pairs, tonumber = pairs, tonumber
 local find, match = string.find, string.match
 
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves what lies behind
 local LOOKS_MAX = 20000 -- at models and Open queries, for what a turn hands over unasked; the next sync goes on
 
--- What the turn knows: entries {member, credits, node, account, models}, which of them have changed, which nodes live.
-local function known_of(turn)
-    local known = turn.idle
-    if not known then
-        known = {entries = {}, by_member = {}, changed = {}, is_alive_at = {}, is_whole = false}
-        turn.idle = known
-    end
-    return known
+-- The entries that the turn has read so far: a list, which also has them by member.
+local function entries_of(turn)
+    local entries = turn.idle or {}
+    turn.idle = entries
+    return entries
 end
 
-local function put_entry(known, member, credits)
-    local entry = {member = member, credits = credits}
-    entry.node, entry.account, entry.models = match(member, '^(%S+) ([^|]+)|(%S+)$')
-    known.entries[#known.entries + 1] = entry
-    known.by_member[member] = entry
+local function put_entry(entries, member, credits)
+    local holder, account, models = match(member, '^(%S+) ([^|]+)|(%S+)$')
+    local entry = {
+        member = member, node = holder, account = account, models = models, credits = credits, is_changed = false,
+    }
+    entries[#entries + 1], entries[member] = entry, entry
     return entry
 end
 
 -- The entry of this node's class, read on its own: the common turn needs no other.
 local function own_entry(turn, class)
-    local known, member = known_of(turn), turn.node .. ' ' .. class
-    return known.by_member[member]
-        or put_entry(known, member, tonumber(call('ZSCORE', turn.prefix .. 'idle', member)) or 0)
+    local entries, member = entries_of(turn), turn.node .. ' ' .. class
+    return entries[member] or put_entry(entries, member, tonumber(call('ZSCORE', turn.prefix .. 'idle', member)) or 0)
 end
 
+-- Reads all entries. Returns them.
 local function load(turn)
-    local known = known_of(turn)
-    if known.is_whole then return known end
-    known.is_whole = true
+    local entries = entries_of(turn)
+    if turn.is_idle_read then return entries end
+    turn.is_idle_read = true
     local got = call('ZREVRANGE', turn.prefix .. 'idle', 0, IDLE_MAX - 1, 'WITHSCORES')
     for i = 1, #got, 2 do
-        if not known.by_member[got[i]] then put_entry(known, got[i], tonumber(got[i + 1])) end
+        if not entries[got[i]] then put_entry(entries, got[i], tonumber(got[i + 1])) end
     end
-    return known
+    return entries
 end
 
-local function set_credits(turn, entry, credits)
-    entry.credits = credits
-    turn.idle.changed[entry] = true
+local function set_credits(entry, credits)
+    entry.credits, entry.is_changed = credits, true
 end
 
-local function add_credit(turn, entry, delta)
-    set_credits(turn, entry, entry.credits + delta)
+local function add_credit(entry, delta)
+    set_credits(entry, entry.credits + delta)
 end
 
 -- Does a class have a parked poll, as far as the turn knows without looking?
 local function has_credit(turn)
-    local entries = known_of(turn).entries
+    local entries = entries_of(turn)
     for i = 1, #entries do
         if entries[i].credits > 0 then return true end
     end
@@ -73,7 +69,8 @@ local function takes_model(models, model)
 end
 
 local function is_alive(turn, other)
-    local is_alive_at = known_of(turn).is_alive_at
+    local is_alive_at = turn.is_alive_at or {}
+    turn.is_alive_at = is_alive_at
     local alive = is_alive_at[other]
     if alive == nil then
         alive = tonumber(call('PUBSUB', 'NUMSUB', turn.prefix .. 'node:' .. other)[2]) > 0
@@ -85,23 +82,23 @@ end
 -- Takes one credit for a query of `model`; this node's own polls first, they cost no message.
 -- Returns the entry, nil when nobody waits.
 local function take_waiter(turn, model)
-    local entries, node = known_of(turn).entries, turn.node
-    for i = 1, #entries do
+    local entries, node = turn.idle, turn.node
+    for i = 1, entries and #entries or 0 do
         local entry = entries[i]
         if entry.credits > 0 and entry.node == node and takes_model(entry.models, model) then
-            add_credit(turn, entry, -1)
+            add_credit(entry, -1)
             return entry
         end
     end
-    load(turn)
+    if not turn.is_idle_read then entries = load(turn) end
     for i = 1, #entries do
         local entry = entries[i]
         if entry.credits > 0 and takes_model(entry.models, model) then
             if entry.node == node or is_alive(turn, entry.node) then
-                add_credit(turn, entry, -1)
+                add_credit(entry, -1)
                 return entry
             end
-            set_credits(turn, entry, 0)
+            set_credits(entry, 0)
         end
     end
     return nil
@@ -109,19 +106,21 @@ end
 
 -- No more hand-overs to a node until it states its credits again.
 local function strike_off(turn, other)
-    local entries = load(turn).entries
+    local entries = load(turn)
     for i = 1, #entries do
-        if entries[i].node == other then set_credits(turn, entries[i], 0) end
+        if entries[i].node == other then set_credits(entries[i], 0) end
     end
 end
 
 local function flush(turn)
-    if not turn.idle then return end
+    local entries = turn.idle
+    if not entries then return end
     local key = turn.prefix .. 'idle'
-    for entry in pairs(turn.idle.changed) do
-        if entry.credits > 0 then
+    for i = 1, #entries do
+        local entry = entries[i]
+        if entry.is_changed and entry.credits > 0 then
             call('ZADD', key, entry.credits, entry.member)
-        else
+        elseif entry.is_changed then
             call('ZREM', key, entry.member)
         end
     end

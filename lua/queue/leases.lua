@@ -2,62 +2,63 @@
 -- and ends of them is written once: at its end, or before a verb looks at the index.
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
-local call = redis.call
+local call, format = redis.call, string.format
 
--- The turn's lists of what is to be written, and what became in it of a lease: begun (true) or ended (false).
-local function changes_of(turn)
-    local changes = turn.leases
-    if not changes then
-        changes = {begun = {}, kept = {}, ended = {}, known = {}}
-        turn.leases = changes
-    end
-    return changes
+-- What became of a lease in this turn: begun (true), ended (false), nothing (nil).
+local function known(turn, lease)
+    local known_at = turn.lease_known_at
+    return known_at and known_at[lease]
+end
+
+-- The deadline of a lease that begins now, and of a delivery lease, as text. The latter's is odd, a lease's is even.
+local function lease_end(turn)
+    local at = turn.now_ms + turn.lease_ms
+    turn.lease_end_text = format('%d', at - at % 2)
+    return turn.lease_end_text
+end
+
+local function delivery_end(turn)
+    local at = turn.now_ms + turn.delivery_ms
+    turn.delivery_end_text = format('%d', at - at % 2 + 1)
+    return turn.delivery_end_text
 end
 
 -- Starts a lease. It begins as a delivery lease: the node that writes the claim to
 -- its engine extends it (queue/delivered.lua), so a claim that dies on the way costs 2 s, not
 -- a whole lease, and no attempt: its odd deadline tells reap that no engine had it.
 local function start(turn, topic)
-    local lease, changes = counters.next_lease(turn), changes_of(turn)
-    local begun = changes.begun
-    begun[#begun + 1] = turn.delivery_end_text
+    local lease = counters.next_lease(turn)
+    local begun, known_at = turn.leases_begun or {}, turn.lease_known_at or {}
+    turn.leases_begun, turn.lease_known_at = begun, known_at
+    begun[#begun + 1] = turn.delivery_end_text or delivery_end(turn)
     begun[#begun + 1] = lease .. ' ' .. topic
-    changes.known[lease] = true
+    known_at[lease] = true
     return lease
 end
 
 -- Its deadline is a whole lease from now on, unless it has ended meanwhile. `member`: "<lease> <topic>".
 local function keep(turn, member)
-    local kept = changes_of(turn).kept
-    kept[#kept + 1] = turn.lease_end_text
+    local kept = turn.leases_kept or {}
+    turn.leases_kept = kept
+    kept[#kept + 1] = turn.lease_end_text or lease_end(turn)
     kept[#kept + 1] = member
 end
 
 local function finish(turn, lease, topic)
-    local changes = changes_of(turn)
-    changes.ended[#changes.ended + 1] = lease .. ' ' .. topic
-    changes.known[lease] = false
+    local ended, known_at = turn.leases_ended or {}, turn.lease_known_at or {}
+    turn.leases_ended, turn.lease_known_at = ended, known_at
+    ended[#ended + 1] = lease .. ' ' .. topic
+    known_at[lease] = false
 end
 
--- What became of a lease in this turn: begun (true), ended (false), nothing (nil).
-local function known(turn, lease)
-    local changes = turn.leases
-    if not changes then return nil end
-    return changes.known[lease]
-end
-
--- Was one begun in this turn that is not written yet?
-local function has_begun(turn)
-    return turn.leases ~= nil and #turn.leases.begun > 0
-end
-
+-- Writes what was collected so far.
 local function flush(turn)
-    local key, changes = turn.prefix .. 'leases', turn.leases
-    if not changes then return end
-    bounds.in_parts(changes.begun, function(...) call('ZADD', key, ...) end)
-    bounds.in_parts(changes.kept, function(...) call('ZADD', key, 'XX', ...) end)
-    bounds.in_parts(changes.ended, function(...) call('ZREM', key, ...) end)
-    changes.begun, changes.kept, changes.ended = {}, {}, {}
+    local begun, kept, ended = turn.leases_begun, turn.leases_kept, turn.leases_ended
+    local key = turn.prefix .. 'leases'
+    if begun then bounds.in_parts(begun, function(...) call('ZADD', key, ...) end) end
+    if kept then bounds.in_parts(kept, function(...) call('ZADD', key, 'XX', ...) end) end
+    if ended then bounds.in_parts(ended, function(...) call('ZREM', key, ...) end) end
+    turn.leases_begun, turn.leases_kept, turn.leases_ended = nil, nil, nil
 end
 
-return {start = start, keep = keep, finish = finish, known = known, has_begun = has_begun, flush = flush}
+return {known = known, start = start, keep = keep, finish = finish, flush = flush}

@@ -21,7 +21,6 @@ local leases = require('queue/leases')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
 local call = redis.call
-local ipairs, tonumber = ipairs, tonumber
 local find, format, match, sub = string.find, string.format, string.match, string.sub
 local max = math.max
 

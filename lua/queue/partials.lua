@@ -1,8 +1,8 @@
 -- partials: the state of a query and the pieces of its answer behind an event id, for streams.
--- KEYS: t:<topic>, partials:<topic>:<seq> stream; include/position.lua.
+-- KEYS: t:<topic>, partials:<topic>:<seq> stream; queue/positions.lua.
 -- Wakes: nobody.
 -- Bound: one query and PIECES_MAX pieces, whose texts are the 1 MiB that `partial` stores at most;
---   include/position.lua.
+--   queue/positions.lua.
 -- Lane: read.  Home: topic.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -16,7 +16,6 @@ local positions = require('queue/positions')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
 local call = redis.call
-local ipairs = ipairs
 local byte = string.byte
 local concat = table.concat
 

@@ -10,7 +10,6 @@ local idle = require('queue/idle')
 local rate = require('queue/rate')
 local counters = require('turn/counters')
 local call = redis.call
-local ipairs, pairs, tonumber = ipairs, pairs, tonumber
 local format, gmatch, match = string.format, string.gmatch, string.match
 local concat = table.concat
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min

@@ -1,10 +1,8 @@
 -- presence: which engines are there, from their polls (poll:<account>:<engine>) and what nodes wrote into the hash
 -- `engines`.
 local idle = require('queue/idle')
-local leases = require('queue/leases')
 local events = require('turn/events')
 local call = redis.call
-local ipairs, tonumber = ipairs, tonumber
 local format, match = string.format, string.match
 local sort = table.sort
 local ceil, min = math.ceil, math.min
@@ -18,7 +16,7 @@ local REST_SHORT_MS = 15000     -- a question outlasts such a rest
 -- be between two polls. nil: none; and the seconds until the first one has rested, if any does.
 local function engines_there(turn)
     local P = turn.prefix
-    if idle.has_credit(turn) or leases.has_begun(turn) then return '' end
+    if idle.has_credit(turn) or turn.leases_begun then return '' end
     if call('EXISTS', P .. 'idle', P .. 'leases') > 0 then return '' end
     local found, first
     for _, info in ipairs(call('HVALS', P .. 'engines')) do

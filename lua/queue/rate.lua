@@ -1,6 +1,5 @@
 -- rate: how fast queries are answered, from the counts of the last minutes (stat:<minute>).
 local call = redis.call
-local tonumber = tonumber
 local format = string.format
 local ceil, floor = math.ceil, math.floor
 

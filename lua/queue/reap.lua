@@ -18,7 +18,6 @@ local records = require('queue/records')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
-local ipairs = ipairs
 local format, match = string.format, string.match
 local max = math.max
 local LOOK_BYTES = bounds.LOOK_BYTES

@@ -11,7 +11,6 @@
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   open         the Open queries by Seq: "<seq> <attempts> <model> <user> <account> <weight>;"...
-local tonumber = tonumber
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
 local TITLE_CHARS = 200     -- of a topic's name in lists

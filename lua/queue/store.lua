@@ -10,7 +10,6 @@ local shares = require('queue/shares')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local call = redis.call
-local tonumber = tonumber
 local format, gsub = string.format, string.gsub
 local LOOK_BACK = held.LOOK_BACK
 
@@ -41,14 +40,14 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
             .. '\n' .. lease .. '\n1\n1\n' .. seq .. '\n' .. row)
         return seq
     end
-    local depth, mine = counters.load(turn).depth, shares.open_count(turn, account, user)
+    local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)
     if mine >= max_waiting then return nil, 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end
-    local taken = shares.share_taken(turn, account, model)
+    local taken = shares.share_taken(turn, account, model, depth)
     if taken then return nil, 'waiting\n' .. taken .. '\n' .. rate.eta_seconds(turn, taken) end
     if has_open and (#open >= TOPIC_OPEN_BYTES or open_n(open) >= TOPIC_OPEN_MAX) then
         return nil, 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
     end
-    if depth >= turn.queue_max or not shares.is_room_for(turn, model) then
+    if depth >= turn.queue_max or not shares.is_room_for(turn, model, depth) then
         return nil, 'full\n' .. depth .. '\n' .. rate.eta_seconds(turn, depth)
     end
     call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',

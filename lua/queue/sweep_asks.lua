@@ -9,7 +9,6 @@
 -- Replies: how many went, twice SWEEP_MAX at most
 local asks = require('queue/asks')
 local call = redis.call
-local ipairs = ipairs
 local format, gmatch = string.format, string.gmatch
 local ASK_MAX_MS = asks.ASK_MAX_MS
 

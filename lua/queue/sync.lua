@@ -1,7 +1,7 @@
 -- sync: the slow rescan. A node says that it is there, states its credits again, and takes what is
 -- claimable for polls that missed their hand-over (a lost message, a struck-off node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, engines hash, poll:<account>:<engine>, drained set,
---   stat:<minute> hash, nonces:<day> set, models set, include/claim.lua.
+--   stat:<minute> hash, nonces:<day> set, models set, queue/claims.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
 --   those named.
@@ -26,7 +26,6 @@ local rate = require('queue/rate')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
 local call = redis.call
-local ipairs, pairs, tonumber, unpack = ipairs, pairs, tonumber, unpack
 local format, gsub, sub = string.format, string.gsub, string.sub
 local concat = table.concat
 local floor, max = math.floor, math.max
@@ -56,11 +55,11 @@ end
 -- and bytes of them, are left to the next class.
 local function serve_class(turn, class, credits, claims_left, bytes_left)
     local entry = idle.own_entry(turn, class)
-    idle.set_credits(turn, entry, credits)
+    idle.set_credits(entry, credits)
     while entry.credits > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
         local text = claims.next_claim(turn, entry)
         if not text then break end
-        idle.add_credit(turn, entry, -1)
+        idle.add_credit(entry, -1)
         claims_left, bytes_left = claims_left - 1, bytes_left - #text
         events.send(turn, turn.node, 'claim\n' .. text)
     end

@@ -3,7 +3,7 @@
 -- A topic with very many fields goes in several calls: first it is looked for other ties, then its newest rows
 -- go, some a call. In between it is a shorter topic like any other.
 -- KEYS: t:<topic>, topics:<user>, names:<user>, lookups:<topic>, partials:<topic>:<seq>, leases, failed,
---   include/fair.lua.
+--   queue/fair.lua.
 -- Wakes: waiting nodes.
 -- Bound: DROP_ROWS rows, DROP_FIELDS fields looked at; LOOKUPS_PER_TOPIC lookups.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
@@ -15,7 +15,6 @@
 -- Replies: ok | more/step (call again) | forbidden (no such topic of that user) | replay
 local drop = require('topic/drop')
 local call = redis.call
-local ipairs, tonumber = ipairs, tonumber
 local sub = string.sub
 local DROP_FIELDS, DROP_ROWS = drop.DROP_FIELDS, drop.DROP_ROWS
 

@@ -6,7 +6,6 @@ local records = require('queue/records')
 local shares = require('queue/shares')
 local waiters = require('queue/waiters')
 local call = redis.call
-local ipairs, pairs, tonumber, unpack = ipairs, pairs, tonumber, unpack
 local byte, format, gmatch, match = string.byte, string.format, string.gmatch, string.match
 local concat = table.concat
 local max, min = math.max, math.min

@@ -12,7 +12,6 @@
 local drop = require('topic/drop')
 local bounds = require('turn/bounds')
 local call = redis.call
-local ipairs, tonumber = ipairs, tonumber
 local format, match, sub = string.format, string.match, string.sub
 local max, min = math.max, math.min
 local LOOK_BYTES = bounds.LOOK_BYTES

@@ -11,12 +11,11 @@
 --   before  text? 20  Seq: only earlier ones, a page of the newest; none with `after`
 --   limit   number?   queries at most; THREAD_PAGE without
 -- Replies: missing | replay | ok/after for the next page ('' when there is none), then per query its Seq and 13 lines
---   as in include/outcome.lua (status Open and Pending too)
+--   as in queue/outcomes.lua (status Open and Pending too)
 local outcomes = require('queue/outcomes')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
-local ipairs, tonumber, unpack = ipairs, tonumber, unpack
 local byte = string.byte
 local concat = table.concat
 local min = math.min

@@ -1,6 +1,6 @@
 -- counters: the hash `meta` holds the shard's: lease (last lease id), depth (Open queries), vt (virtual time of the
 -- fair order). Read once a turn, written once when changed.
-local call, tonumber, format, max = redis.call, tonumber, string.format, math.max
+local call, format, max = redis.call, string.format, math.max
 
 -- {lease, depth, vt, is_dirty}: whoever changes one says so with is_dirty.
 local function load(turn)

@@ -1,13 +1,10 @@
 -- events: what nodes are told. This one's own go with the reply, another's by one PUBLISH at the turn's end.
-local call, concat, pairs = redis.call, table.concat, pairs
+local call, concat = redis.call, table.concat
 
 local function send(turn, to, event)
-    local lists = turn.events
-    local list = lists[to]
-    if not list then
-        list = {}
-        lists[to] = list
-    end
+    local lists = turn.events or {}
+    local list = lists[to] or {}
+    turn.events, lists[to] = lists, list
     list[#list + 1] = event
 end
 
@@ -19,6 +16,7 @@ end
 
 -- Sends what was collected. This node's own events are put behind `replies`.
 local function flush(turn, replies)
+    if not turn.events then return end
     for to, list in pairs(turn.events) do
         if to == turn.node then
             for i = 1, #list do replies[#replies + 1] = list[i] end

@@ -9,13 +9,22 @@
 -- ARGV[4]  max_attempts                    ARGV[5] queue_max    ARGV[6] nonce_n
 -- then nonce_n ids of nonces (16 bytes each), then per verb: its name, its number of arguments,
 -- its arguments.
--- Returns  one string per verb, then this node's own events (strings; see queue/outcome.lua
+-- Returns  one string per verb, then this node's own events (strings; see queue/outcomes.lua
 --          and queue/claims.lua). All strings are lines: every field is a number, a name
 --          (buf_put_name) or compact JSON, none of which holds a newline. A verb that breaks (a bug
 --          of ours) is an error in its place; the others of the turn run and are written all the same.
 --
 -- All that belongs to a turn is in one table, which is made here at its begin and given to every verb and every helper.
--- No module keeps anything of it, so nothing of a turn is met in the next.
+-- No module keeps anything of it, so nothing of a turn is met in the next. What one module collects is made by it when
+-- it is needed:
+--   meta                                                    turn/counters.lua
+--   events                                                  turn/events.lua
+--   leases_begun, leases_kept, leases_ended, lease_known_at, lease_end_text, delivery_end_text    queue/leases.lua
+--   idle, is_idle_read, is_alive_at                         queue/idle.lua
+--   waiting_deltas, share_deltas                            queue/shares.lua
+--   models_with_work                                        queue/fair.lua
+--   users_noted                                             queue/add.lua
+--   limit_n                                                 auth/limiter.lua
 local verbs = require('verbs')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
@@ -23,36 +32,26 @@ local shares = require('queue/shares')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local nonces = require('turn/nonces')
-local call, pcall, tonumber, tostring, type = redis.call, pcall, tonumber, tostring, type
+local call = redis.call
 local floor, format = math.floor, string.format
 
 local function begin(prefix, argv)
-    local time, lease_ms, delivery_ms = call('TIME'), tonumber(argv[2]), tonumber(argv[3])
+    local time = call('TIME')
     local now_s = tonumber(time[1])
     local now_us = now_s * 1000000 + tonumber(time[2])
     local now_ms = floor(now_us / 1000)
-    local lease_end, delivery_end = now_ms + lease_ms, now_ms + delivery_ms
     return {
         prefix = prefix, args = argv, node = argv[1],
-        lease_ms = lease_ms, max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]),
+        lease_ms = argv[2], delivery_ms = argv[3], -- as text: only to be added to a number
+        max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]),
         now_us = now_us, now_ms = now_ms, now_s = now_s,
-        -- Numbers that many verbs store, as text: to write a double out and to read it back costs more than most
-        -- commands do. An odd deadline is one of a delivery lease (queue/leases.lua).
+        -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),
-        lease_end_text = format('%d', lease_end - lease_end % 2),
-        delivery_end_text = format('%d', delivery_end - delivery_end % 2 + 1),
+        is_replayed_at = nonces.use(prefix, argv, 7, tonumber(argv[6]), now_ms),
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
-        events = {},       -- by node
-        -- Made by their modules when they are needed, in places that Lua has made with the others.
-        is_replayed_at = nil, -- turn/nonces.lua
-        meta = nil,           -- turn/counters.lua
-        leases = nil,         -- queue/leases.lua
-        idle = nil,           -- queue/idle.lua
-        open_deltas = nil,    -- queue/shares.lua
-        models_with_work = nil, -- the models that have Open queries; nil: to be read (again) (queue/fair.lua)
-        users_noted = nil,    -- queue/add.lua
-        limit_n = nil,        -- tells requests of the same microsecond apart (auth/limiter.lua)
+        -- With more than 16 fields named here, Lua makes room for 32 at once.
+        meta = nil, events = nil, idle = nil,
     }
 end
 
@@ -69,7 +68,6 @@ end
 local function run(keys, argv, run_one)
     local turn, nonce_n = begin(keys[1], argv), tonumber(argv[6])
     local replies, i = {}, 7 + nonce_n
-    turn.is_replayed_at = nonces.use(turn, 7, nonce_n)
     run_one = run_one or run_verb
     while argv[i] do
         replies[#replies + 1] = run_one(turn, argv[i], i + 2)

@@ -1,6 +1,5 @@
 -- hashes: looking into a hash of Redis.
 local call = redis.call
-local ipairs = ipairs
 
 -- The bytes of some fields of a hash, without reading them.
 local function bytes_of(key, ...)

@@ -1,15 +1,15 @@
 -- nonces: which signed requests of a turn came before. A nonce argument is its 1-based place in the turn's list, 0 for
 -- none, negative for one that is only to be recorded (a request that is sent again after a lost connection). The build
 -- puts the look at it, turn.is_replayed_at, in front of each verb that has one (`--- arguments`).
-local call, unpack, tostring, floor = redis.call, unpack, tostring, math.floor
+local call, floor = redis.call, math.floor
 
 local NONE = {} -- is never written
 
 -- Uses up the nonces args[first] to args[first + n - 1]. Returns the places of those that were used before.
-local function use(turn, first, n)
+local function use(prefix, args, first, n, now_ms)
     if n == 0 then return NONE end
-    local args, last, day = turn.args, first + n - 1, floor(turn.now_ms / 86400000)
-    local today, yesterday = turn.prefix .. 'nonces:' .. day, turn.prefix .. 'nonces:' .. (day - 1)
+    local last, day = first + n - 1, floor(now_ms / 86400000)
+    local today, yesterday = prefix .. 'nonces:' .. day, prefix .. 'nonces:' .. (day - 1)
     local in_today = call('SMISMEMBER', today, unpack(args, first, last))
     local in_yesterday = call('SMISMEMBER', yesterday, unpack(args, first, last))
     local seen, is_replayed_at = {}, {}
