@@ -23,15 +23,7 @@
 -- Replies: ok/seq/ms | replay | missing | mismatch | waiting/depth/eta | full/depth/eta
 local IDEMPOTENCY_S = 86400
 local TOPIC_OPEN_MAX, TOPIC_OPEN_BYTES = 1000, 262144
-local OPEN_ITEM_MIN = 12 -- bytes: "1 0 m u a 1;"
 local TITLE_FROM = 1024  -- bytes of a first row from which its topic gets a title: lists read that instead
-
--- How many queries an `open` field holds; counted only when they may be too many.
-local function open_n(open)
-    if #open < TOPIC_OPEN_MAX * OPEN_ITEM_MIN then return 0 end
-    local _, n = gsub(open, ';', '')
-    return n
-end
 
 -- Stores a query as the next one of its topic, whose fields `seq` and `open` the caller has read, and makes
 -- it claimable. What follows are more fields of the topic. Returns its Seq, or nil and what refuses it.
@@ -54,7 +46,7 @@ local function store_query(topic, last, open, user, account, model, weight, max_
     if mine >= max_waiting then return nil, 'waiting\n' .. mine .. '\n' .. eta_seconds(mine) end
     local taken = share_taken(account, model)
     if taken then return nil, 'waiting\n' .. taken .. '\n' .. eta_seconds(taken) end
-    if has_open and (#open >= TOPIC_OPEN_BYTES or open_n(open) >= TOPIC_OPEN_MAX) then
+    if has_open and (#open >= TOPIC_OPEN_BYTES or open_n(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
         return nil, 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. eta_seconds(TOPIC_OPEN_MAX)
     end
     if depth >= queue_max or not is_room_for(model) then

@@ -9,7 +9,7 @@ import { dirname, join, resolve as resolvePath } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { adopt, exited } from './redis.mjs';
 
-const ROOT = resolvePath(dirname(fileURLToPath(import.meta.url)), '../..');
+export const ROOT = resolvePath(dirname(fileURLToPath(import.meta.url)), '../..');
 const STARTUP_MS = 20_000;
 const STOP_MS = 20_000;
 // How the sanitizers begin a report.
@@ -66,7 +66,7 @@ export function writeAccounts(accounts = ACCOUNTS) {
 }
 
 // The test's environment without anybody's PARLEY_* settings.
-function cleanEnvironment(extra) {
+export function cleanEnvironment(extra) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PARLEY_')));
   env.ASAN_OPTIONS ??= 'exitcode=99';
   env.UBSAN_OPTIONS ??= 'print_stacktrace=1';
