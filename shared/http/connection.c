@@ -6,8 +6,8 @@
  * libh2o's. libh2o sets its own again whenever it begins to read: that is found right after each
  * call into it (adopt), and for the next request of a connection in the same turn of the loop
  * (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again after any
- * write: that is found at the end of the turn (settle). Between request and answer the socket of
- * HTTP/1 is leave.c's.
+ * write: that is found at the end of the turn (settle), and so is that a paused connection may be
+ * read again. Between request and answer the socket of HTTP/1 is leave.c's.
  *
  * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
  * connection_head.c's, streams of HTTP/2 streams.c's, who makes room for whom connection_room.c's.
@@ -22,10 +22,12 @@
 
 enum {
     READ_BYTES = 16 << 10,
-    READ_STREAMS_BYTES = 8 << 10,
+    READ_STREAMS_BYTES = 6 << 10,
     READ_PROVEN_BYTES = 256 << 10,
-    READ_LEAST_BYTES = 4 << 10,
-    STREAMS_AT_ONCE = 256, /* of HTTP/2, in STREAMS_MS */
+    READ_LEAST_BYTES = 1 << 10,
+    GROWING_BYTES = 4 << 10, /* a larger body in chunks gets room for all that it may become */
+    LEFT_BYTES = 8 << 10,    /* what a stranger leaves in the heap, besides bodies */
+    STREAMS_AT_ONCE = 128,   /* of HTTP/2, in STREAMS_MS */
     STREAMS_MS = 1
 };
 
@@ -100,14 +102,32 @@ void connection_wrote(struct request *r)
         watch_writes(r->connection);
 }
 
+static void stop_reading(struct connection *c)
+{
+    if (h2o_socket_is_reading(c->socket))
+        h2o_socket_read_stop(c->socket);
+}
+
+void connection_pause(struct connection *c)
+{
+    c->is_paused = true;
+    stop_reading(c);
+    watch_writes(c);
+}
+
 void connections_settle(struct connections *all)
 {
     for (struct connection *c = all->settles, *next; c != NULL; c = next) {
+        bool writes = streams_write(c);
         next = c->next_settle;
         adopt(c);
-        if (c->paused_n > 0 && h2o_socket_is_reading(c->socket))
-            h2o_socket_read_stop(c->socket);
-        if (c->paused_n == 0 && h2o_socket_is_reading(c->socket) && !streams_write(c))
+        if (c->is_paused && (c->unanswered_n > 0 || writes)) {
+            stop_reading(c);
+        } else if (c->is_paused) {
+            c->is_paused = false;
+            h2o_socket_read_start(c->socket, on_readable);
+        }
+        if (h2o_socket_is_reading(c->socket) && !writes)
             stop_watching_writes(c);
     }
 }
@@ -134,6 +154,8 @@ struct refusal connections_take_refusal(struct connections *all)
 
 bool connection_close_idle(struct connection *c)
 {
+    if (c->is_paused) /* its client does not read: libh2o would wait for that */
+        shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
     return c->socket->_cb.read == on_readable && !connection_pass(c, h2o_socket_error_closed);
 }
 
@@ -195,19 +217,27 @@ static bool read_some(struct connection *c, const char **error)
 {
     h2o_socket_t *socket = c->socket;
     size_t most = most_at_once(c);
-    h2o_iovec_t room =
-        h2o_buffer_reserve(&socket->input, most < READ_LEAST_BYTES ? most : READ_LEAST_BYTES);
+    if (c->state == CONNECTION_CHUNKS && !c->is_body_proven && socket->input->size > GROWING_BYTES)
+        connection_make_room(&socket->input, c->most_n + READ_LEAST_BYTES);
+    h2o_iovec_t room = h2o_buffer_reserve(
+        &socket->input, c->cut_n + (most < READ_LEAST_BYTES ? most : READ_LEAST_BYTES));
     if (room.base == NULL) {
         *error = h2o_socket_error_out_of_memory;
         return true;
     }
-    ssize_t n = recv(h2o_socket_get_fd(socket), room.base, most < room.len ? most : room.len, 0);
+    size_t fits_n = room.len - c->cut_n;
+    ssize_t n =
+        recv(h2o_socket_get_fd(socket), room.base + c->cut_n, most < fits_n ? most : fits_n, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     socket->bytes_read = n > 0 ? (size_t)n : 0;
-    socket->input->size += socket->bytes_read;
-    if (n <= 0)
+    if (n <= 0) {
         *error = n == 0 ? h2o_socket_error_closed : h2o_socket_error_io;
+        return true;
+    }
+    memcpy(room.base, c->cut, c->cut_n);
+    socket->input->size += c->cut_n + socket->bytes_read;
+    c->cut_n = 0;
     return true;
 }
 
@@ -220,17 +250,13 @@ static void advance(struct connection *c)
             (void)!connection_pass(c, NULL);
         break;
     case CONNECTION_CHUNKS: take_chunks(c); break;
-    case CONNECTION_HTTP2:
-        if (connection_pass(c, NULL))
-            streams_judge(c);
-        break;
+    case CONNECTION_HTTP2: streams_advance(c, 0); break;
     case CONNECTION_GIVEN:
     case CONNECTION_NR: abort();
     }
 }
 
-/* The memory of a stream is freed once its answer is written, at the end of the turn. */
-static bool is_too_early(const struct connection *c)
+bool connection_is_too_early(const struct connection *c)
 {
     return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
 }
@@ -238,7 +264,7 @@ static bool is_too_early(const struct connection *c)
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct connection *c = socket->on_close.data;
-    if (c->look_link != NULL || is_too_early(c))
+    if (c->look_link != NULL || connection_is_too_early(c))
         return;
     if (error == NULL && !read_some(c, &error))
         return;
@@ -295,8 +321,7 @@ void connection_answered(struct request *r)
     if (!r->pauses)
         return;
     r->pauses = false;
-    if (--c->paused_n == 0 && !h2o_socket_is_reading(c->socket))
-        h2o_socket_read_start(c->socket, on_readable);
+    c->unanswered_n--;
 }
 
 void connection_end(struct request *r)
@@ -320,11 +345,11 @@ void connection_end(struct request *r)
 }
 
 /* libh2o has let go of requests in this turn, and reads their connections again; or a connection of
- * HTTP/2 has just begun. */
+ * HTTP/2 has begun and had to wait. */
 static void look(struct connections *all)
 {
     struct connection *c;
-    while ((c = all->looks) != NULL && !is_too_early(c)) {
+    while ((c = all->looks) != NULL && !connection_is_too_early(c)) {
         stop_looking(c);
         adopt(c);
         if (c->rest != NULL && c->socket->_cb.read == on_readable) {
@@ -374,6 +399,8 @@ static void on_gone(void *data)
     stop_looking(c);
     stop_watching_writes(c);
     loop_cancel_deadline(all->server->loop, &c->many_streams);
+    if (!c->is_proven)
+        connections_free_later(all, LEFT_BYTES + c->stream_bytes + c->charged);
     (void)!connection_charge(c, 0, c->is_body_proven);
     all->stream_bytes -= c->stream_bytes;
     address_take_idle(c->address, &c->idle, c->is_proven);
@@ -421,6 +448,7 @@ struct connections *connections_create(struct server *server)
     all->addresses = addresses_create();
     all->look_soon.cb = on_look;
     all->look_later.on_expire = on_look_later;
+    connections_init_held(all);
     return all;
 }
 
@@ -429,6 +457,7 @@ void connections_destroy(struct connections *all)
     if (all == NULL)
         return;
     loop_cancel_deadline(all->server->loop, &all->look_later);
+    loop_cancel_deadline(all->server->loop, &all->trim);
     addresses_destroy(all->addresses);
     free(all);
 }
