@@ -28,7 +28,9 @@ enum {
     GROWING_BYTES = 4 << 10, /* a larger body in chunks gets room for all that it may become */
     LEFT_BYTES = 8 << 10,    /* what a stranger leaves in the heap, besides bodies */
     STREAMS_AT_ONCE = 128,   /* of HTTP/2, in STREAMS_MS */
-    STREAMS_MS = 1
+    STREAMS_MS = 1,
+    UNREAD_AT_LEAST = 4, /* answers that any connection of a stranger may leave unread; */
+    UNREAD_AT_ONCE = 256 /* all of them may leave these */
 };
 
 static void on_readable(h2o_socket_t *socket, const char *error);
@@ -115,6 +117,25 @@ void connection_pause(struct connection *c)
     watch_writes(c);
 }
 
+bool connection_pass(struct connection *c, const char *error)
+{
+    struct connections *all = c->all;
+    all->current = c;
+    c->on_read(c->socket, error);
+    if (all->current != c)
+        return false;
+    all->current = NULL;
+    adopt(c);
+    watch_writes(c);
+    return true;
+}
+
+/* An answer that finds no window holds its whole stream, and libh2o waits for the window. */
+static bool is_unread(const struct connection *c)
+{
+    return c->unread_n > UNREAD_AT_LEAST && c->all->unread_n > UNREAD_AT_ONCE;
+}
+
 void connections_settle(struct connections *all)
 {
     for (struct connection *c = all->settles, *next; c != NULL; c = next) {
@@ -129,20 +150,9 @@ void connections_settle(struct connections *all)
         }
         if (h2o_socket_is_reading(c->socket) && !writes)
             stop_watching_writes(c);
+        if (!writes && is_unread(c))
+            (void)!connection_pass(c, h2o_socket_error_closed);
     }
-}
-
-bool connection_pass(struct connection *c, const char *error)
-{
-    struct connections *all = c->all;
-    all->current = c;
-    c->on_read(c->socket, error);
-    if (all->current != c)
-        return false;
-    all->current = NULL;
-    adopt(c);
-    watch_writes(c);
-    return true;
 }
 
 struct refusal connections_take_refusal(struct connections *all)
@@ -324,12 +334,24 @@ void connection_answered(struct request *r)
     c->unanswered_n--;
 }
 
+void connection_answers_stranger(struct request *r)
+{
+    struct connection *c = r->connection;
+    if (c == NULL || c->state != CONNECTION_HTTP2)
+        return;
+    r->is_unread = true;
+    c->unread_n++;
+    c->all->unread_n++;
+}
+
 void connection_end(struct request *r)
 {
     struct connection *c = r->connection;
     if (c == NULL)
         return;
     connection_answered(r);
+    c->unread_n -= r->is_unread;
+    c->all->unread_n -= r->is_unread;
     connection_hold(r, 0);
     if (c->state != CONNECTION_HTTP2) {
         c->request = NULL;

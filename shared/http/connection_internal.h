@@ -34,6 +34,7 @@ struct connection {
     bool is_suspect;       /* HTTP/2: it has kept many unproven streams open */
     bool is_paused;        /* HTTP/2: see connection_pause */
     unsigned unanswered_n; /* HTTP/2: refused requests */
+    unsigned unread_n;     /* HTTP/2: answers to strangers, not written */
     struct connection *next_settle, **settle_link; /* settle_link == NULL: not on that list */
     size_t head_n;                                 /* HTTP/1, of the request under way */
     size_t most_n;                /* input bytes up to which its body is taken; of BODY: its end */
@@ -62,8 +63,9 @@ struct connections {
     size_t stream_bytes;               /* of all connections */
     size_t left_bytes;                 /* that strangers left in the heap since it was trimmed */
     struct deadline trim;
-    unsigned begun_n; /* requests of HTTP/2 in this millisecond */
-    bool is_full;     /* accepting waits for room */
+    unsigned begun_n;  /* requests of HTTP/2 in this millisecond */
+    unsigned unread_n; /* of all connections */
+    bool is_full;      /* accepting waits for room */
 };
 
 /* Gives libh2o what was read, or the error. False: the connection is gone. */
