@@ -10,24 +10,18 @@
  * read again. Between request and answer the socket of HTTP/1 is leave.c's.
  *
  * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
- * connection_head.c's, streams of HTTP/2 streams.c's, who makes room for whom connection_room.c's.
+ * connection_head.c's, how much is read connection_read.c's, streams of HTTP/2 streams.c's, who
+ * makes room for whom connection_room.c's.
  */
 #include "shared/http/connection_internal.h"
 
 #include "shared/base/clock.h"
-#include "shared/http/admit.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum {
-    READ_BYTES = 16 << 10,
-    READ_STREAMS_BYTES = 6 << 10,
-    READ_PROVEN_BYTES = 256 << 10,
-    READ_LEAST_BYTES = 1 << 10,
-    GROWING_BYTES = 4 << 10, /* a larger body in chunks gets room for all that it may become */
-    LEFT_BYTES = 8 << 10,    /* what a stranger leaves in the heap, besides bodies */
-    STREAMS_AT_ONCE = 128,   /* of HTTP/2, in STREAMS_MS */
+    LEFT_BYTES = 8 << 10,  /* what a stranger leaves in the heap, besides bodies */
+    STREAMS_AT_ONCE = 128, /* of HTTP/2, in STREAMS_MS */
     STREAMS_MS = 1,
     UNREAD_AT_LEAST = 4, /* answers that any connection of a stranger may leave unread; */
     UNREAD_AT_ONCE = 256 /* all of them may leave these */
@@ -164,7 +158,7 @@ struct refusal connections_take_refusal(struct connections *all)
 
 bool connection_close_idle(struct connection *c)
 {
-    if (c->is_paused) /* its client does not read: libh2o would wait for that */
+    if (c->state == CONNECTION_HTTP2 && streams_write(c)) /* libh2o would wait for its client */
         shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
     return c->socket->_cb.read == on_readable && !connection_pass(c, h2o_socket_error_closed);
 }
@@ -191,65 +185,7 @@ void connection_put_aside(struct connection *c, size_t end)
     input->size = end;
 }
 
-/* --- bodies ----------------------------------------------------------------------------------- */
-
-/* A body in chunks, whose length shows as it comes. Past its end libh2o is made to answer 413 by
- * itself, which the filter in server.c words; its limit is this thread's own. */
-static void take_chunks(struct connection *c)
-{
-    struct connections *all = c->all;
-    size_t size = c->socket->input->size;
-    bool is_busy = size - c->head_n > ADMIT_UNASKED_BYTES &&
-                   !connection_charge(c, size - c->head_n, c->is_body_proven);
-    if (!is_busy && size - c->socket->bytes_read <= c->most_n) {
-        (void)!connection_pass(c, NULL);
-        return;
-    }
-    size_t *limit = &all->server->h2o_config.max_request_entity_size, usual = *limit;
-    *limit = 0;
-    connection_pass_refused(c, connection_refusal(is_busy ? ERR_BUSY : ERR_OK, NULL));
-    *limit = usual;
-}
-
-static size_t most_at_once(const struct connection *c)
-{
-    size_t most = c->is_body_proven ? READ_PROVEN_BYTES : READ_BYTES;
-    size_t size = c->socket->input->size;
-    switch (c->state) {
-    case CONNECTION_BODY: return c->most_n - size < most ? c->most_n - size : most;
-    case CONNECTION_CHUNKS: return most;
-    case CONNECTION_HTTP2: return c->is_body_proven ? READ_PROVEN_BYTES : READ_STREAMS_BYTES;
-    default: return READ_BYTES;
-    }
-}
-
-static bool read_some(struct connection *c, const char **error)
-{
-    h2o_socket_t *socket = c->socket;
-    size_t most = most_at_once(c);
-    if (c->state == CONNECTION_CHUNKS && !c->is_body_proven && socket->input->size > GROWING_BYTES)
-        connection_make_room(&socket->input, c->most_n + READ_LEAST_BYTES);
-    h2o_iovec_t room = h2o_buffer_reserve(
-        &socket->input, c->cut_n + (most < READ_LEAST_BYTES ? most : READ_LEAST_BYTES));
-    if (room.base == NULL) {
-        *error = h2o_socket_error_out_of_memory;
-        return true;
-    }
-    size_t fits_n = room.len - c->cut_n;
-    ssize_t n =
-        recv(h2o_socket_get_fd(socket), room.base + c->cut_n, most < fits_n ? most : fits_n, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    socket->bytes_read = n > 0 ? (size_t)n : 0;
-    if (n <= 0) {
-        *error = n == 0 ? h2o_socket_error_closed : h2o_socket_error_io;
-        return true;
-    }
-    memcpy(room.base, c->cut, c->cut_n);
-    socket->input->size += c->cut_n + socket->bytes_read;
-    c->cut_n = 0;
-    return true;
-}
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void advance(struct connection *c)
 {
@@ -259,7 +195,7 @@ static void advance(struct connection *c)
         if (c->socket->input->size >= c->most_n)
             (void)!connection_pass(c, NULL);
         break;
-    case CONNECTION_CHUNKS: take_chunks(c); break;
+    case CONNECTION_CHUNKS: connection_take_chunks(c); break;
     case CONNECTION_HTTP2: streams_advance(c, 0); break;
     case CONNECTION_GIVEN:
     case CONNECTION_NR: abort();
@@ -276,7 +212,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
     struct connection *c = socket->on_close.data;
     if (c->look_link != NULL || connection_is_too_early(c))
         return;
-    if (error == NULL && !read_some(c, &error))
+    if (error == NULL && !connection_read(c, &error))
         return;
     if (error != NULL)
         (void)!connection_pass(c, error);

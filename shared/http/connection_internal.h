@@ -85,6 +85,10 @@ bool connection_close_idle(struct connection *c);
 /* HTTP/2: have enough requests begun in this millisecond? The memory of a stream is freed once its
  * answer is written, at the end of the turn. */
 bool connection_is_too_early(const struct connection *c);
+/* Reads once, a bounded number of bytes. True: they came, or the end, which sets *error. */
+bool connection_read(struct connection *c, const char **error) must_check;
+/* HTTP/1: gives libh2o what came of a body in chunks. */
+void connection_take_chunks(struct connection *c);
 /* An idle connection may be closed to make room. */
 void connection_set_idle(struct connection *c, bool is_idle);
 
