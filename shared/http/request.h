@@ -80,6 +80,7 @@ struct request {
     bool has_left;        /* the client has: `on_left` was called, or would have been */
     bool is_cut;          /* refused by its head: its body was not taken, no handler sees it */
     bool pauses;          /* HTTP/2: its connection is not read before its answer */
+    bool is_unread;       /* HTTP/2: a stranger's, and its answer is not written */
     bool was_parked;      /* its duration is the wait of a long poll */
     struct param *params; /* of the query, once one was asked for; NULL before */
     size_t param_n;

@@ -123,6 +123,8 @@ static void send_now(struct request *r, const struct held_answer *answer)
     if (answer->status != 304)
         h2o->res.content_length = answer->body.n;
     count(r, answer->status);
+    if (r->account == NULL)
+        connection_answers_stranger(r);
     h2o_start_response(h2o, &generator);
     h2o_send(h2o, &bytes, is_bare || answer->body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
 }
