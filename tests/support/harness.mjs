@@ -29,6 +29,8 @@ export * from './redis.mjs';
 const TEST_MS = 60_000;
 const LOG_TAIL = 6_000;
 const LEASES = 'parley:{0}:leases';
+// What a lost message or delivery costs, made so long that a test which needs neither fails without the message.
+export const SLOW_RESCUE = ['--rescan-seconds', '60', '--delivery-seconds', '60'];
 
 // Resolves with the first truthy value of condition(); an exception of it counts as "not yet". The
 // last one is shown when the deadline passes.
