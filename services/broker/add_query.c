@@ -3,6 +3,7 @@
 #include "services/broker/handlers.h"
 
 #include "shared/base/json.h"
+#include "shared/text/text.h"
 
 #include <openssl/sha.h>
 
@@ -34,14 +35,6 @@ static void on_added(struct request *r, enum err error, struct str reply)
     buf_put_char(b, '}');
     queue_count_added(broker_of(r)->queue);
     respond_json(r, 200, b);
-}
-
-static size_t count_chars(struct str s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.at[i] & 0xc0) != 0x80;
-    return n;
 }
 
 /* The deployed dialect writes Modifiers.Category before the text. */
@@ -132,7 +125,7 @@ void broker_add_query(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
         return;
     }
-    if (r->account->is_deployed && count_chars(query) < DEPLOYED_QUERY_MIN_CHARS) {
+    if (r->account->is_deployed && text_length(query) < DEPLOYED_QUERY_MIN_CHARS) {
         respond_error(r, ERR_BAD_REQUEST, "Query must be at least 10 characters.");
         return;
     }

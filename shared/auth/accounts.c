@@ -11,6 +11,7 @@
  */
 #include "shared/auth/accounts_table.h"
 #include "shared/base/buf.h"
+#include "shared/base/hash.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -88,12 +89,9 @@ void accounts_destroy(struct accounts *accounts)
     free(accounts);
 }
 
-/* FNV-1a, 64 bit (http://www.isthe.com/chongo/tech/comp/fnv/). */
 static size_t hash_name(struct str name)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < name.n; i++)
-        hash = (hash ^ (unsigned char)name.at[i]) * 0x100000001b3u;
+    uint64_t hash = hash_fnv64(name, 0);
     return (size_t)(hash ^ hash >> 32);
 }
 
