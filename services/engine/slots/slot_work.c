@@ -271,15 +271,6 @@ static void on_found(void *context, const struct rag_index *index, const struct 
     work_generate(slot);
 }
 
-static bool is_listed(const char *list, struct str name)
-{
-    struct str rest = str_of(list);
-    while (rest.at != NULL)
-        if (str_eq(str_trim(str_cut(&rest, ',')), name))
-            return true;
-    return false;
-}
-
 void work_next_query(struct slot *slot)
 {
     struct claim_query *query = slot->claim.queries, *end = query + slot->claim.query_n;
@@ -303,7 +294,7 @@ void work_next_query(struct slot *slot)
     slot->kept_until_ms = 0;
     prompt_init(&slot->prompt, &slot->claim, query);
     /* A name that we did not offer means nothing to our model's server. */
-    if (!is_listed(slot->engine->models, slot->prompt.model))
+    if (!str_is_listed(str_of(slot->engine->models), slot->prompt.model))
         slot->prompt.model = (struct str){NULL, 0};
     if (!prompt_wants_sources(&slot->prompt) || library_is_empty(slot->engine->library)) {
         work_generate(slot);
