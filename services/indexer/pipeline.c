@@ -124,7 +124,8 @@ static enum pipeline_outcome finish(struct pipeline *p, enum err error)
         return end(p, STR("job_fail"), STR(""), PIPELINE_FAILED);
     default: break;
     }
-    return job_simple_call(&p->job, STR("job_release"), NULL, 0) == ERR_LEASE_LOST
+    struct str now[] = {STR(""), STR("")};
+    return job_simple_call(&p->job, STR("job_release"), now, 2) == ERR_LEASE_LOST
                ? PIPELINE_LOST
                : PIPELINE_RELEASED;
 }

@@ -95,7 +95,7 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
         const struct route *route = route_of(server, h2o, &query);
         struct refusal refusal = connections_take_refusal(server->connections);
         if (route != NULL && route->roles != ROLES_NONE && refusal.error == ERR_OK)
-            authenticate_use_up(server, h2o, query);
+            authenticate_use_up(server, query);
         const struct err_info *info = err_info(
             refusal.error != ERR_OK ? refusal.error : err_of_status(h2o->res.status, route));
         if (refusal.error != ERR_OK)

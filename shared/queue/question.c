@@ -68,7 +68,6 @@ static void leave(struct queue *queue, struct str topic, const char *digest, uin
         return; /* what a node leaves behind is swept (lua/queue/sweep_asks.lua) */
     turn_begin_forget(turn, LANE_FIRST, STR("ask_leave"));
     turn_put(turn, topic);
-    turn_put(turn, str_of(digest));
     turn_put_u64(turn, keep_ms);
     turn_end(turn);
 }
@@ -210,7 +209,7 @@ static void look(struct question *q)
     turn_put(turn, q->watch.topic);
     turn_put_u64(turn, 1);
     turn_put(turn, STR(""));
-    turn_put(turn, STR("1"));
+    turn_put(turn, STR("wait"));
     turn_end(turn);
 }
 
@@ -391,6 +390,8 @@ static void ask(struct question *q, const struct question_settings *s)
     turn_put(turn, buf_str(&tail));
     if (s->max_waiting > 0)
         turn_put_u64(turn, s->max_waiting);
+    else
+        turn_put(turn, STR("")); /* no limit */
     turn_end(turn);
     buf_fini(&tail);
     buf_fini(&model);

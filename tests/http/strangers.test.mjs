@@ -3,6 +3,7 @@
 // Strangers: what somebody without credentials can make a node hold. Heads are judged before bodies, bodies
 // are bounded by connection, address and node, and idle connections make room for others.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import http2 from 'node:http2';
 import net from 'node:net';
@@ -216,18 +217,19 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
   }, { ms: 60_000 });
 });
 
-suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluster }) => {
-  const port = () => new URL(cluster.nodes[0].url).port;
+// Connections that say nothing, or never end their heads.
+function occupyNode(cluster, n, localAddress, bytes = '') {
+  const { port } = new URL(cluster.nodes[0].url);
+  return Array.from({ length: n }, () => {
+    const socket = net.connect({ port, host: '127.0.0.1', localAddress });
+    socket.on('error', () => {});
+    if (bytes) socket.write(bytes);
+    return socket;
+  });
+}
 
-  // Connections that say nothing, or never end their heads.
-  function occupy(n, localAddress, bytes = '') {
-    return Array.from({ length: n }, () => {
-      const socket = net.connect({ port: port(), host: '127.0.0.1', localAddress });
-      socket.on('error', () => {});
-      if (bytes) socket.write(bytes);
-      return socket;
-    });
-  }
+suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluster }) => {
+  const occupy = (...how) => occupyNode(cluster, ...how);
 
   test('more idle connections than descriptors: the node answers, and who waits or works is not cut off', async () => {
     const parked = cluster.claimOpen({ wait: 60 });
@@ -298,6 +300,21 @@ suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluste
     await eventually(() => many.filter((socket) => socket.readyState === 'closed').length > 200);
     assert.equal(few.filter((socket) => socket.readyState === 'open').length, 5);
     for (const socket of [...few, ...many]) socket.destroy();
+  });
+});
+
+// What is kept for Redis, engines and the children that read documents does not grow with the descriptors.
+suite('hundreds of descriptors', { nodes: 1, limits: ['--nofile=700'] }, ({ test, cluster }) => {
+  test('more idle connections than descriptors: those that come are answered, and a document is read by its child', async () => {
+    const sockets = occupyNode(cluster, 760);
+    await Promise.all(sockets.map((socket) => socket.readyState === 'opening' && once(socket, 'connect')));
+    for (let i = 0; i < 20; i++) assertOk(await cluster.request('GET', '/readyz'));
+    for (const bytes of ['<p>Leases end.</p>', '<p>Nonces end.</p>', '<p>Polls end.</p>'])
+      await uploadIndexed(cluster, { name: 'a.html', bytes, type: 'text/html' });
+    assert.ok(sockets.some(({ readyState }) => readyState === 'open'), 'the others are still connected');
+    const { Topic } = await cluster.add();
+    assert.equal((await cluster.claim()).Topic, Topic);
+    for (const socket of sockets) socket.destroy();
   });
 });
 

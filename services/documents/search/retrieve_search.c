@@ -219,7 +219,6 @@ static void read_passages(struct retrieve_op *op)
     }
     struct turn *turn = retrieve_begin(op, STR("passages"), false, on_passages);
     turn_put(turn, op->space);
-    turn_put_u64(turn, op->found_n);
     for (size_t i = 0; i < op->found_n; i++) {
         turn_put(turn, op->found[i].doc);
         turn_put_u64(turn, op->found[i].generation);
