@@ -87,8 +87,7 @@ for my $name (sort keys %command) {
     }
     complain("parley $name has no --$_") for grep { not $is_flag{$_} } $section =~ /^\| `--([a-z0-9-]+)`/gm;
     next unless $command{$name}{services};
-    my ($targets) = $section =~ /^(\| `--target` .*)$/m;
-    complain("--target names no service `$_`") for grep { $targets !~ /`$_`/ } @services;
+    complain("no row for the target $_") for grep { $section !~ /^\| `$_` \|/m } @services;
 }
 
 # Those of all nodes are in the table, those of a service where it puts them.
