@@ -12,6 +12,7 @@
 
 #include "shared/auth/accounts.h"
 #include "shared/base/json_scan.h"
+#include "shared/http/problem.h"
 #include "shared/http/server.h"
 #include "shared/redis/turn.h"
 
@@ -32,8 +33,8 @@ struct route {
     /* Of its bodies; 0: the server's (struct server_config). A route without roles never takes more
      * than ADMIT_PUBLIC_BYTES (admit.h). */
     size_t body_max_bytes;
-    enum err too_large; /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
-    bool tells_error;   /* its errors have the member `error` too, the text of `detail` */
+    enum err too_large;          /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
+    problem_writer *put_problem; /* how its errors are written; NULL: problem_put */
 };
 
 /* What a provider's token says of its owner, besides the account's name; in the request's pool. */

@@ -94,7 +94,7 @@ void presence_stop(struct presence *presence)
 
 void documents_drain(struct documents *documents)
 {
-    while (documents != NULL && documents->waiting != NULL)
+    while (documents->waiting != NULL)
         end(documents->waiting, false);
 }
 
