@@ -84,9 +84,9 @@ static void health(struct request *r)
         buf_put_char(b, ',');
         is_whole = documents_put_health(documents, b) && is_whole;
     }
-    if (r->server->oidc != NULL) {
+    if (r->server->gate.oidc != NULL) {
         buf_put_char(b, ',');
-        is_whole = put_openid(b, r->server->oidc) && is_whole;
+        is_whole = put_openid(b, r->server->gate.oidc) && is_whole;
     }
     buf_printf(b, "},\"status\":\"%s\"}",
                !is_up                  ? "unhealthy"

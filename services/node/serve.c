@@ -13,7 +13,6 @@
 #include "services/web/web.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
-#include "shared/http/authenticate.h"
 #include "shared/http/listen.h"
 #include "shared/http/rights.h"
 #include "shared/redis/start.h"
@@ -77,7 +76,7 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
 static void on_queue_up(void *arg)
 {
     struct node *node = arg;
-    authenticate_on_up(&node->server);
+    gate_on_up(&node->server.gate);
     if (node->services.documents != NULL)
         documents_on_up(node->services.documents);
 }
@@ -89,8 +88,7 @@ static void on_drain_look(struct deadline *deadline)
     if (node->services.broker != NULL)
         broker_drain(node->services.broker);
     documents_drain(node->services.documents);
-    bool is_done = node->server.open_n == 0 && node->server.linger_n == 0 &&
-                   turn_pending_n(node->server.turn) == 0;
+    bool is_done = server_is_idle(&node->server) && turn_pending_n(node->server.turn) == 0;
     if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else
@@ -165,8 +163,6 @@ static void init_node(struct node *node, unsigned index)
     node->queue = queue_create(&node->loop, &queue, &node->metrics);
     init_server(node);
     init_services(node);
-    if (oidc_is_wanted(&process.settings.oidc))
-        node->server.oidc = oidc_create(&node->loop, &process.settings.oidc, &node->metrics);
 }
 
 static void *run_node(void *arg)
@@ -176,7 +172,6 @@ static void *run_node(void *arg)
     loop_run(&node->loop);
     queue_destroy(node->queue);
     documents_destroy(node->services.documents);
-    oidc_destroy(node->server.oidc);
     server_fini(&node->server);
     loop_fini(&node->loop);
     sem_post(&process.ended);
