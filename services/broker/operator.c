@@ -225,8 +225,7 @@ void broker_drain_engine(struct request *r)
     if (!request_body(r) || !request_text(r, "User", 1, ACCOUNT_MAX_BYTES, &user) ||
         !request_optional_bool(r, "Drain", true, &is_drained))
         return;
-    const struct account *engine =
-        accounts_find(account_book_current(r->server->config->accounts), user);
+    const struct account *engine = accounts_find(gate_accounts(&r->server->gate), user);
     if (engine == NULL || engine->role != ROLE_ENGINE) {
         respond_error(r, ERR_NOT_FOUND, "There is no engine account of that name.");
         return;
