@@ -205,16 +205,9 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
 
 /* --- the key of our own tokens ---------------------------------------------------------------- */
 
-struct key_call {
-    struct turn_call call;
-    struct server *server;
-};
-
-static void on_key(struct turn_call *call, enum err error, struct str reply)
+static void on_key(struct call *call, enum err error, struct str reply)
 {
-    struct key_call *asked = H2O_STRUCT_FROM_MEMBER(struct key_call, call, call);
-    struct server *server = asked->server;
-    free(asked);
+    struct server *server = H2O_STRUCT_FROM_MEMBER(struct server, key_call, call);
     if (error == ERR_OK && token_key_parse(reply, &server->token_key))
         server->has_token_key = true;
 }
@@ -224,13 +217,11 @@ void authenticate_on_up(struct server *server)
 {
     unsigned char random[TOKEN_KEY_BYTES];
     char hex[TOKEN_KEY_BYTES * 2 + 1];
-    struct key_call *asked = calloc(1, sizeof *asked);
-    if (asked == NULL || RAND_bytes(random, sizeof random) != 1)
+    if (RAND_bytes(random, sizeof random) != 1)
         abort();
     str_hex(random, sizeof random, hex);
-    asked->server = server;
-    asked->call.on_reply = on_key;
-    turn_begin_plain(server->turn, &asked->call, LANE_FIRST, STR("key"));
+    call_detach(&server->key_call);
+    turn_begin(turn_call(server->turn, &server->key_call, on_key), LANE_FIRST, STR("key"));
     turn_put(server->turn, str_of(hex));
     turn_end(server->turn);
 }
@@ -308,12 +299,19 @@ bool authenticate_is_tried(struct request *r)
            (r->route->takes_token_param && request_param(r, "token").at != NULL);
 }
 
+static void forget_nonce(struct turn *turn, struct nonce_id *nonce)
+{
+    turn_begin(turn_forget(turn), LANE_FIRST, STR("nonce"));
+    turn_put_nonce(turn, nonce);
+    turn_end(turn);
+}
+
 void authenticate_use_up(struct server *server, h2o_req_t *h2o, struct str query)
 {
     struct request r = {.h2o = h2o, .server = server, .query = query};
     struct str user = request_param(&r, "User"), hash = request_param(&r, "Hash");
     if (hash.at != NULL && prove_signed(&r, user, request_param_plus(&r, "Nonce"), hash) == ERR_OK)
-        turn_forget_nonce(server->turn, &r.nonce);
+        forget_nonce(server->turn, &r.nonce);
 }
 
 bool authenticate(struct request *r)

@@ -273,6 +273,7 @@ void server_turn_end(struct server *server)
 
 void server_fini(struct server *server)
 {
+    call_detach(&server->key_call);
     connections_destroy(server->connections);
     router_destroy(server->router);
     failures_destroy(server->failures);

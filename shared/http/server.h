@@ -45,7 +45,8 @@ struct server {
     struct failures *failures; /* logins that failed */
     struct token_key token_key;
     bool has_token_key;
-    struct oidc *oidc; /* borrowed; NULL: no OpenID provider */
+    struct call key_call; /* that asks for it */
+    struct oidc *oidc;    /* borrowed; NULL: no OpenID provider */
     bool is_draining;
     struct services *services; /* what handlers work on, borrowed (services/node/services.h) */
     struct buf scratch;        /* for building one answer; cleared by its user */
