@@ -126,6 +126,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
     *account = (struct account){.name = request_copy(r, claims->sub),
                                 .role = ROLE_USER,
                                 .weight = 1,
+                                .weight_text = STR("1"),
                                 .max_waiting = PROVIDER_MAX_WAITING};
     *identity = (struct identity){.username = request_copy(r, claims->username)};
     if (claims->email.at != NULL)

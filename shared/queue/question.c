@@ -22,6 +22,7 @@
 
 #include "shared/base/json_scan.h"
 #include "shared/queue/queue_internal.h"
+#include "shared/queue/row.h"
 
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -333,25 +334,17 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
     }
 }
 
-/* Lines 3 to 7 of a row: user, model, modifiers, traceparent, query. */
 static void put_tail(struct buf *tail, const struct question_settings *s)
 {
-    buf_put_json(tail, s->user);
-    buf_put_char(tail, '\n');
-    buf_put_json(tail, s->model.n > 0 ? s->model : STR("default"));
-    buf_lit(tail, "\n{\"Messages\":");
+    row_put_who(tail, s->user, s->model);
+    buf_lit(tail, "{\"Messages\":");
     buf_put(tail, s->messages);
     if (s->temperature >= 0)
         buf_printf(tail, ",\"temperature\":%g", s->temperature);
     if (s->max_tokens > 0)
         buf_printf(tail, ",\"max_tokens\":%u", s->max_tokens);
-    buf_lit(tail, "}\n");
-    size_t trace_at = tail->n;
-    if (s->traceparent.n > 0 && s->traceparent.n <= 128 && str_is_utf8(s->traceparent))
-        buf_put_json(tail, s->traceparent);
-    if (memchr(tail->at + trace_at, '\n', tail->n - trace_at) != NULL)
-        abort(); /* buf_put_json escapes it */
-    buf_put_char(tail, '\n');
+    buf_put_char(tail, '}');
+    row_put_trace(tail, s->traceparent);
     buf_put_json(tail, s->query);
 }
 

@@ -9,7 +9,7 @@ import { withEngines } from '../support/engines.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
 
-const ONCE = ['--max-attempts', '1', '--lease-seconds', '2', '--rescan-seconds', '1'];
+const ONCE = ['--max-attempts', '1', '--lease-seconds', '6', '--rescan-seconds', '1'];
 
 // Stands between an engine and a node; `answer(path, response)` may keep a request to itself by returning true.
 async function startForwarder(target, answer) {
@@ -45,10 +45,10 @@ suite('an engine whose model is busy or away', { args: ONCE }, ({ test, cluster 
 
   test('a short rest keeps the claim past its lease, and the question is answered in its only attempt', () =>
     withEngines(cluster, async ({ start, llm, model }) => {
-      llm.behave({ text: 'After the rest.', status: 429, retryAfter: 3, times: 2 });
+      llm.behave({ text: 'After the rest.', status: 429, retryAfter: 4, times: 2 });
       await start([...model, '--slots', 1]);
       const { Topic } = await cluster.add();
-      assert.ok(secondsLeft(await resting()) <= 5, 'operators see it');
+      assert.ok(secondsLeft(await resting()) <= 6, 'operators see it');
       await done(Topic, 'After the rest.');
       assert.equal(chats(llm).length, 3);
     }));

@@ -132,15 +132,6 @@ static void on_found(void *context, const struct rag_index *index, const struct 
     generate(slot);
 }
 
-static bool is_listed(const char *list, struct str name)
-{
-    struct str rest = str_of(list);
-    while (rest.at != NULL)
-        if (str_eq(str_trim(str_cut(&rest, ',')), name))
-            return true;
-    return false;
-}
-
 /* ---- a query ---- */
 
 static void begin(struct slot *slot, struct claim_query *query)
@@ -152,7 +143,7 @@ static void begin(struct slot *slot, struct claim_query *query)
     work->kept_until_ms = 0;
     prompt_init(&work->prompt, &slot->hold.claim, query);
     /* A name that we did not offer means nothing to our model's server. */
-    if (!is_listed(slot->engine->models, work->prompt.model))
+    if (!str_is_listed(str_of(slot->engine->models), work->prompt.model))
         work->prompt.model = (struct str){NULL, 0};
     if (!prompt_wants_sources(&work->prompt) || library_is_empty(slot->engine->library)) {
         generate(slot);
