@@ -16,6 +16,7 @@
 #include "shared/http/connection_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/sm.h"
 
 #include <stdlib.h>
 
@@ -27,7 +28,22 @@ enum {
     UNREAD_AT_ONCE = 256 /* all of them may leave these */
 };
 
+static const struct sm_state states[] = {
+    [CONNECTION_HEAD] = {"HEAD", SM(CONNECTION_BODY) | SM(CONNECTION_CHUNKS) |
+                                     SM(CONNECTION_HTTP2) | SM(CONNECTION_GIVEN)},
+    [CONNECTION_BODY] = {"BODY", SM(CONNECTION_HEAD)},
+    [CONNECTION_CHUNKS] = {"CHUNKS", SM(CONNECTION_HEAD)},
+    [CONNECTION_HTTP2] = {"HTTP2", 0},
+    [CONNECTION_GIVEN] = {"GIVEN", 0},
+};
+static const struct sm sm = SM_OF("connection", states);
+
 static void on_readable(h2o_socket_t *socket, const char *error);
+
+void connection_move(struct connection *c, enum connection_state to)
+{
+    c->state = sm_move(&sm, (uint64_t)h2o_socket_get_fd(c->socket), c->state, to);
+}
 
 /* --- between libh2o and us -------------------------------------------------------------------- */
 
@@ -291,7 +307,8 @@ void connection_end(struct request *r)
     connection_hold(r, 0);
     if (c->state != CONNECTION_HTTP2) {
         c->request = NULL;
-        c->state = CONNECTION_HEAD;
+        if (c->state != CONNECTION_HEAD)
+            connection_move(c, CONNECTION_HEAD);
         c->head_n = c->scan_n = 0;
         c->is_body_proven = false;
         connection_look_again(c);
@@ -341,7 +358,7 @@ void connection_give_away(h2o_socket_t *socket)
         return;
     stop_looking(c);
     connection_set_idle(c, false);
-    c->state = CONNECTION_GIVEN;
+    connection_move(c, CONNECTION_GIVEN);
     h2o_socket_dont_read(socket, 0);
     take_rest_back(c);
 }

@@ -68,6 +68,8 @@ struct connections {
     bool is_full;      /* accepting waits for room */
 };
 
+/* Named in the log by its descriptor. */
+void connection_move(struct connection *c, enum connection_state to);
 /* Gives libh2o what was read, or the error. False: the connection is gone. */
 bool connection_pass(struct connection *c, const char *error) must_check;
 
