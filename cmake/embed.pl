@@ -1,8 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 # Writes a C file that holds text files as strings: embed.pl OUT.c SYMBOL FILE.
-# A line `--- include PATH` in a Lua file is replaced by that file (relative to the source root,
-# the working directory), so one script can be kept as one verb per file.
 use strict;
 use warnings;
 
@@ -13,9 +11,7 @@ sub slurp {
     my ($path) = @_;
     open(my $in, '<:raw', $path) or die "$path: $!\n";
     local $/;
-    my $text = <$in>;
-    $text =~ s/^--- include (\S+)$/slurp($1)/gme;
-    return $text;
+    return scalar <$in>;
 }
 
 my $text = slurp($file);

@@ -20,6 +20,7 @@ local verbs = {}
 --- include lua/include/bounds.lua
 --- include lua/include/idle.lua
 --- include lua/include/fair.lua
+--- include lua/include/open.lua
 --- include lua/include/claim.lua
 --- include lua/include/position.lua
 --- include lua/include/outcome.lua

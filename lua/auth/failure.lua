@@ -1,13 +1,19 @@
 -- failure: counts a failed login in its two slots (shared/http/failures.h), over the last 60 to 80 seconds.
 -- Only failures cost this call. What strangers invent costs no more than the four strings of 128 KiB.
--- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s.  ARGV: slot (0 to 65535), another
--- (65536 to 131071), limit.
--- Returns: count (the lower one) / ms until a further failure is within the limit again (0: it is now).
--- Wakes: nobody.  Repeatable: counts again.
+-- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s.
+-- Wakes: nobody.
 -- Bound: two slots of four strings, which hold 128 KiB each.
+-- Lane: first.  Home: cluster.  Nonce: no.  Full: runs.
+-- Repeatable: counts again.
+-- Arguments:
+--   slot        digits  0 to 65535
+--   other_slot  digits  65536 to 131071
+--   limit       number
+-- Replies: count (the lower one) / ms until a further failure is within the limit again (0: it is now)
 verbs.failure = function(a)
-    local limit, slice = tonumber(args[a + 2]), floor(now_ms / 20000)
-    local newest, one, two = P .. 'failures:' .. slice, '#' .. args[a], '#' .. args[a + 1]
+    --- arguments
+    local slice = floor(now_ms / 20000)
+    local newest, one, two = P .. 'failures:' .. slice, '#' .. slot, '#' .. other_slot
     local counts = {[0] = call('BITFIELD', newest, 'OVERFLOW', 'SAT', 'INCRBY', 'u8', one, 1, 'INCRBY', 'u8', two, 1)}
     call('PEXPIRE', newest, 80000)
     for back = 1, 3 do

@@ -1,7 +1,14 @@
 -- key: the cluster's key for tokens: the first node's proposal stays.
--- KEYS: token_key string.  ARGV: proposal (hex).  Returns: the key (hex).  Wakes: nobody.  Repeatable: yes.
+-- KEYS: token_key string.
+-- Wakes: nobody.
 -- Bound: one key.
+-- Lane: first.  Home: cluster.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   proposal  name  hex
+-- Replies: the key (hex)
 verbs.key = function(a)
-    call('SET', P .. 'token_key', args[a], 'NX')
+    --- arguments
+    call('SET', P .. 'token_key', proposal, 'NX')
     return call('GET', P .. 'token_key')
 end

@@ -1,6 +1,12 @@
 -- nonce: uses up a nonce for a request that needs nothing else of Redis.
--- KEYS: nonces:<day>.  ARGV: nonce.  Returns: ok | replay.  Wakes: nobody.  Repeatable: no.
+-- KEYS: nonces:<day>.
+-- Wakes: nobody.
 -- Bound: one id.
+-- Lane: first.  Home: nonce.  Nonce: yes.  Full: runs.
+-- Repeatable: no.
+-- Arguments: none.
+-- Replies: ok | replay
 verbs.nonce = function(a)
-    return is_replayed(args[a]) and 'replay' or 'ok'
+    --- arguments
+    return 'ok'
 end

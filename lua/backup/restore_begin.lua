@@ -3,15 +3,22 @@
 -- Stops these races: two restores find the same Redis empty, and a node starts while one runs: what finds
 -- `restoring` does not begin (shared/redis/start.c). It is there until the restore's end, so also after one that
 -- was cut short.
--- KEYS: meta, restoring string.  ARGV: lease (no number at or below it is given from here on), id of this restore.
--- Returns: ok | other (another restore has begun).  Wakes: nobody.  Repeatable: yes.
+-- KEYS: meta, restoring string.
+-- Wakes: nobody.
 -- Bound: one number, one key.
+-- Lane: add.  Home: every.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   lease    number  no number at or below it is given from here on
+--   restore  name    id of this restore
+-- Replies: ok | other (another restore has begun)
 verbs.restore_begin = function(a)
+    --- arguments
     local key = P .. 'restoring'
-    call('SETNX', key, args[a + 1])
-    if call('GET', key) ~= args[a + 1] then return 'other' end
+    call('SETNX', key, restore)
+    if call('GET', key) ~= restore then return 'other' end
     local m = meta_load()
-    m.lease = max(m.lease, tonumber(args[a]))
+    m.lease = max(m.lease, lease)
     meta_dirty = true
     return 'ok'
 end

@@ -3,11 +3,19 @@
 -- with the attempt under way not counted.
 -- A Redis without vector sets (`has_sets` 0) takes a document without its vectors: its words are
 -- found, and it counts as one of another embedding, which `parley reindex` mends.
--- KEYS: doc:<doc>, job:<job> hashes, upload:<doc>, pack:<doc>:<generation>, docs:, shas:, paths:, packs:,
---   space:, recent_jobs:<space>, waiting_jobs; include/job_queue.lua.
--- ARGV: doc, has_sets (1 or 0), then pairs as services/backup/read.lua gives them.
--- Returns: ok | without_vectors.  Wakes: indexers that read the stream.  Repeatable: yes.
+-- KEYS: doc:<doc>, job:<job> hashes, upload:<doc>, pack:<doc>:<generation>, docs:, shas:, paths:, packs:, space:,
+--   recent_jobs:<space>, waiting_jobs; include/job_queue.lua.
+-- Wakes: indexers that read the stream.
 -- Bound: one document.
+-- Lane: add.  Home: space.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   doc       name
+--   has_sets  flag  this Redis knows vector sets
+--   each pair 100000:
+--     field  text 1m   as services/backup/read.lua gives them
+--     value  text 64m
+-- Replies: ok | without_vectors
 
 local function restore_job(d, j, recent, waiting)
     local job = d.job
@@ -43,10 +51,10 @@ local function restore_space(doc, d, s)
 end
 
 verbs.restore_document = function(a)
-    local doc, has_sets = args[a], args[a + 1] == '1'
+    --- arguments
     local key, d, j, s, recent, waiting, reply = P .. 'doc:' .. doc, {}, {}, {}, nil, nil, 'ok'
     if call('EXISTS', key) == 1 then return reply end
-    for i = a + 2, a + args[a - 1] - 1, 2 do
+    for i = pair_from, pair_to, 2 do
         local field, value = args[i], args[i + 1]
         local what, of = match(field, '^@(%a+) ?(.*)$')
         if not what then d[field] = value

@@ -1,7 +1,13 @@
 -- restore_drop: a topic that was deleted, or became another one, while it was being read: what was restored of
 -- it is dropped.
--- KEYS: as delete.  ARGV: topic.  Returns: ok.  Wakes: nobody.  Repeatable: yes.
+-- KEYS: as delete.
+-- Wakes: nobody.
 -- Bound: one topic; nobody else uses a Redis that is being restored.
+-- Lane: add.  Home: topic.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   topic  name
+-- Replies: ok
 local function drop_restored(topic)
     for _, field in ipairs(call('HKEYS', P .. 't:' .. topic)) do
         local user = match(field, '^u:(.*)$')
@@ -20,6 +26,7 @@ local function drop_restored(topic)
 end
 
 verbs.restore_drop = function(a)
-    drop_restored(args[a])
+    --- arguments
+    drop_restored(topic)
     return 'ok'
 end

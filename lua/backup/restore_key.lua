@@ -1,7 +1,16 @@
 -- restore_key: a piece of a key that is kept as it is.
--- KEYS: that key.  ARGV: name, type, expiry (ms since 1970 or ''), values (as services/backup/read.lua gives them).
--- Returns: ok | unknown (a type of which nothing is kept).  Wakes: nobody.  Repeatable: yes.
+-- KEYS: that key.
+-- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one value.
+-- Lane: add.  Home: every.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   name     text 4k   without the prefix
+--   of       text 16   its type
+--   expires  text? 24  ms since 1970
+--   each piece 100000:
+--     value  bytes 64m  as services/backup/read.lua gives them
+-- Replies: ok | unknown (a type of which nothing is kept)
 local function restore_stream(key, first, last, on_added)
     while first < last do
         local n = tonumber(args[first + 1])
@@ -16,22 +25,22 @@ local function restore_stream(key, first, last, on_added)
 end
 
 verbs.restore_key = function(a)
-    local name, of, expires = args[a], args[a + 1], args[a + 2]
-    local key, first, last = P .. name, a + 3, a + args[a - 1] - 1
+    --- arguments
+    local key = P .. name
     if expires ~= '' and tonumber(expires) <= now_ms then return 'ok' end
     -- Stops this race: a document is read while its job runs, the job ends, and then it is read as one of the
     -- past. Here it is the document's latest, which restore_document has queued again. A job is one piece.
     if match(name, '^job:') and call('EXISTS', key) == 1 then return 'ok' end
     if of == 'string' then
-        call('SET', key, args[first])
+        call('SET', key, args[piece_from])
     elseif of == 'hash' then
-        if first <= last then call('HSET', key, unpack(args, first, last)) end
+        if piece_from <= piece_to then call('HSET', key, unpack(args, piece_from, piece_to)) end
     elseif of == 'set' then
-        if first <= last then call('SADD', key, unpack(args, first, last)) end
+        if piece_from <= piece_to then call('SADD', key, unpack(args, piece_from, piece_to)) end
     elseif of == 'zset' then
-        for i = first, last, 2 do call('ZADD', key, args[i + 1], args[i]) end
+        for i = piece_from, piece_to, 2 do call('ZADD', key, args[i + 1], args[i]) end
     elseif of == 'stream' then
-        restore_stream(key, first, last, name == 'recommendations' and list_recommendation or nil)
+        restore_stream(key, piece_from, piece_to, name == 'recommendations' and list_recommendation or nil)
     else
         return 'unknown'
     end

@@ -1,18 +1,26 @@
 -- restore_lookup: a lookup, before the topics that need it; and after them, those go that none needs.
 -- KEYS: lookup:<fingerprint> hash, lookup_alias, lookups, lookups_of.
--- ARGV: fingerprint, due (ms; '': not to be claimed), then its fields.
--- Returns: ok.  Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: one lookup.
+-- Lane: add.  Home: cluster.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   fingerprint  name
+--   due          text? 24  ms; not to be claimed without
+--   each pair 100000:
+--     field  text 1m
+--     value  text 64m
+-- Replies: ok
 verbs.restore_lookup = function(a)
-    local fingerprint, due = args[a], tonumber(args[a + 1])
+    --- arguments
     local key = P .. 'lookup:' .. fingerprint
     close_lookup(fingerprint) -- a key that SCAN showed twice was read twice: the second time counts
-    for i = a + 2, a + args[a - 1] - 1, 2 do
+    for i = pair_from, pair_to, 2 do
         if args[i] == 'alias' then call('HSET', P .. 'lookup_alias', args[i + 1], fingerprint) end
         if args[i] ~= 'refs' then call('HSET', key, args[i], args[i + 1]) end
     end
     call('HSETNX', key, 'refs', 0)
-    if due and call('ZADD', P .. 'lookups', format('%d', min(due, now_ms)), fingerprint) == 1 then
+    if due ~= '' and call('ZADD', P .. 'lookups', format('%d', min(due, now_ms)), fingerprint) == 1 then
         local account = call('HGET', key, 'by')
         if account then call('HINCRBY', P .. 'lookups_of', account, 1) end
     end

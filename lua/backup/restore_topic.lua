@@ -4,9 +4,17 @@
 -- No query is Pending afterwards: what was is Open, and that claim counts as no attempt. A row that comes twice
 -- (a hash that grew while it was read) is what it was the second time; so is a topic that comes twice.
 -- KEYS: t:<topic> and those.
--- ARGV: topic, is_first (1: the first piece of it), then pairs as services/backup/read.lua gives them.
--- Returns: ok.  Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one row.
+-- Lane: add.  Home: topic.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   topic     name
+--   is_first  flag  the first piece of it
+--   each pair 100000:
+--     field  text 1m   as services/backup/read.lua gives them
+--     value  text 64m
+-- Replies: ok
 local RESTORE_FAILED_MAX = 1000
 
 -- What is to be in `open` by Seq: attempts, or false for a row that has ended.
@@ -65,9 +73,9 @@ local function restore_tie(topic, what, of, value)
 end
 
 verbs.restore_topic = function(a)
-    local topic, first, last = args[a], a + 2, a + args[a - 1] - 1
+    --- arguments
     local key, own, ties, rows, attempts, states = P .. 't:' .. topic, {}, {}, {}, {}, {}
-    for i = first, last, 2 do
+    for i = pair_from, pair_to, 2 do
         local field, value = args[i], args[i + 1]
         if byte(field) == 64 then
             local what, of = match(field, '^@(%a+) ?(.*)$')
@@ -83,7 +91,7 @@ verbs.restore_topic = function(a)
             if kind == 's' then states[seq] = true end
         end
     end
-    if args[a + 1] == '1' and call('EXISTS', key) == 1 then drop_restored(topic) end
+    if is_first and call('EXISTS', key) == 1 then drop_restored(topic) end
     local is_known = call('EXISTS', key) == 1
     in_parts(own, function(...) call('HSET', key, ...) end)
     for seq in pairs(attempts) do

@@ -1,12 +1,21 @@
 -- restore_vectors: elements of a document in its space's vector set (Redis 8).
 -- KEYS: vectors:<space>:<digest>.
--- ARGV: <space>:<digest>, <doc>:<generation>, first chunk, then vectors (float32, little-endian).
--- Returns: ok.  Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: one piece of 1 MiB.
+-- Lane: add.  Home: space.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   space     text 1k  "<space>:<digest>"
+--   document  text 1k  "<doc>:<generation>"
+--   first     text 16  chunk
+--   each vector 100000:
+--     floats  bytes 32k  float32, little-endian
+-- Replies: ok
 verbs.restore_vectors = function(a)
-    local key, element, first = P .. 'vectors:' .. args[a], args[a + 1], tonumber(args[a + 2])
-    for i = a + 3, a + args[a - 1] - 1 do
-        call('VADD', key, 'FP32', args[i], element .. ':' .. format('%d', first + i - a - 3))
+    --- arguments
+    for i = vector_from, vector_to do
+        local chunk = format('%d', first + i - vector_from)
+        call('VADD', P .. 'vectors:' .. space, 'FP32', args[i], document .. ':' .. chunk)
     end
     return 'ok'
 end

@@ -1,8 +1,13 @@
 -- admit: counts a request, unless one of its limits is reached.
--- KEYS: limit:<what>:<who> zsets (include/limit.lua).  ARGV: nonce, limits.
--- Returns: ok | limited/retry ms/limit/window s | replay.  Wakes: nobody.  Repeatable: counts again.
+-- KEYS: limit:<what>:<who> zsets (include/limit.lua).
+-- Wakes: nobody.
 -- Bound: LIMITS_MAX limits.
+-- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
+-- Repeatable: counts again.
+-- Arguments:
+--   limits  text? 4k
+-- Replies: ok | limited/retry ms/limit/window s | replay
 verbs.admit = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    return admit(args[a + 1]) or 'ok'
+    --- arguments
+    return admit(limits) or 'ok'
 end

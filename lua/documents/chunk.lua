@@ -1,10 +1,16 @@
 -- chunk: one passage of a document: where it begins and ends, and the blocks of text that hold it.
 -- Where it is, the document's pack says: a header of 32 bytes, then 24 bytes per chunk (shared/search/pack.h).
--- KEYS: doc:<doc> hash, pack:<doc>:<generation> string, text:<doc>:<n> hash.  ARGV: nonce, space, doc, index.
--- Returns: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first
---   block, NUL, then the blocks as parts.
--- Wakes: nobody.  Repeatable: yes.
+-- KEYS: doc:<doc> hash, pack:<doc>:<generation> string, text:<doc>:<n> hash.
+-- Wakes: nobody.
 -- Bound: PASSAGE_BLOCKS blocks of BLOCK_BYTES.
+-- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   space  text 512
+--   doc    name
+--   index  number
+-- Replies: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first block,
+--   NUL, then the blocks as parts
 local PACK_HEADER, CHUNK_ROW, BLOCK_BYTES = 32, 24, 8192
 local PASSAGE_BLOCKS = 4 -- a chunk is far shorter: more of them are none of ours
 
@@ -32,8 +38,8 @@ local function passage_of(doc, d, index, lines)
 end
 
 verbs.chunk = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local d = document_of(args[a + 1], args[a + 2])
-    local passage = d and passage_of(args[a + 2], d, tonumber(args[a + 3]), d.filename)
+    --- arguments
+    local d = document_of(space, doc)
+    local passage = d and passage_of(doc, d, index, d.filename)
     return passage and concat(passage) or 'missing'
 end

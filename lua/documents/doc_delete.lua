@@ -3,10 +3,14 @@
 --   goes here: it can store nothing after.
 -- KEYS: doc:<doc>, job:<job>, upload:<doc>, text:<doc>:<n>, pack:<doc>:<generation>, docs:<space>, space:<space>,
 --   shas:<space>, paths:<space>, packs:<space>, recent_jobs:<space>, jobs, trash.
--- ARGV: nonce, space, doc.
--- Returns: ok | missing | replay
--- Wakes: watching nodes, if it was being indexed.  Repeatable: the second time it is missing.
+-- Wakes: watching nodes, if it was being indexed.
 -- Bound: one document.
+-- Lane: first.  Home: space.  Nonce: yes.  Full: runs.
+-- Repeatable: the second time it is missing.
+-- Arguments:
+--   space  text 512
+--   doc    name
+-- Replies: ok | missing | replay
 
 -- The document that such a field names is gone, unless it names another one by now.
 local function drop_name(key, field, doc)
@@ -22,8 +26,7 @@ local function leave_space(space)
 end
 
 verbs.doc_delete = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local space, doc = args[a + 1], args[a + 2]
+    --- arguments
     local d = document_of(space, doc)
     if not d then return 'missing' end
     retire_job(d.job, '"The document was deleted."')

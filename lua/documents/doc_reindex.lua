@@ -1,13 +1,18 @@
 -- doc_reindex: a new job for a document, from its stored text: after a change of the embedding model, or when
 -- indexing it failed. It stays searchable as it is until the job is done.
--- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, jobs stream.  ARGV: nonce, space, doc, job (new id).
--- Returns: ok/job (the unfinished one, if there is one) | missing | gone (neither text nor bytes are there:
---   upload it again) | replay
--- Wakes: whoever reads the stream.  Repeatable: yes, while the job is not done.
+-- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, jobs stream.
+-- Wakes: whoever reads the stream.
 -- Bound: one document.
+-- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
+-- Repeatable: yes, while the job is not done.
+-- Arguments:
+--   space  text 512
+--   doc    name
+--   job    name      a new id
+-- Replies: ok/job (the unfinished one, if there is one) | missing | gone (neither text nor bytes are there: upload it
+--   again) | replay
 verbs.doc_reindex = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local space, doc, job = args[a + 1], args[a + 2], args[a + 3]
+    --- arguments
     local d = document_of(space, doc)
     if not d then return 'missing' end
     if job_of(d.job).is_open then return 'ok\n' .. d.job end

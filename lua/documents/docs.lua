@@ -1,22 +1,25 @@
 -- docs: a page of a space's documents, the newest first.
 -- KEYS: docs:<space> zset, doc:<doc>, job:<job>, space:<space> hashes.
--- ARGV: nonce, space, before (created ms: only earlier ones; '' from the newest on), n (documents at most; ''
---   for DOCS_PAGE).
--- Returns: replay | ok/before for the next page ('' when there is none), then per document 16 lines: doc,
---   filename (JSON), type, size, status, created, updated (ms), chunks, path, job, its status, stage, progress,
---   error (JSON or ''), model ('' until it is indexed), is_old (1: the space has gone on to another model, or
---   dimension).
--- Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one document at least; DOCS_PAGE documents.
+-- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   space   text 512
+--   before  text? 24  created (ms): only earlier ones; from the newest on without
+--   limit   number?   documents at most; DOCS_PAGE without
+-- Replies: replay | ok/before for the next page ('' when there is none), then per document 16 lines: doc, filename
+--   (JSON), type, size, status, created, updated (ms), chunks, path, job, its status, stage, progress, error (JSON or
+--   ''), model ('' until it is indexed), is_old (1: the space has gone on to another model, or dimension)
 local DOCS_PAGE = 1000
 
 verbs.docs = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local before = args[a + 2] == '' and '+inf' or '(' .. args[a + 2]
+    --- arguments
+    local until_ms = before == '' and '+inf' or '(' .. before
     local text = {'ok', ''}
-    local key, s = P .. 'docs:' .. args[a + 1], embedding_of_space(args[a + 1])
-    local n, bytes = min(tonumber(args[a + 3]) or DOCS_PAGE, DOCS_PAGE), 0
-    local page = call('ZREVRANGEBYSCORE', key, before, '-inf', 'WITHSCORES', 'LIMIT', 0, n + 1)
+    local key, s = P .. 'docs:' .. space, embedding_of_space(space)
+    local n, bytes = min(limit or DOCS_PAGE, DOCS_PAGE), 0
+    local page = call('ZREVRANGEBYSCORE', key, until_ms, '-inf', 'WITHSCORES', 'LIMIT', 0, n + 1)
     for i = 1, #page, 2 do
         if i > 1 and (i > 2 * n or bytes > REPLY_BYTES) then
             text[2] = format('%.0f', page[i - 1])

@@ -8,12 +8,17 @@
 --   stream where no indexer may ever have read its entry, that nothing was heard of it for so long.
 -- KEYS: job:<job>, doc:<doc> hashes, jobs stream, waiting_jobs, recent_jobs:<space>, trash; meta;
 --   include/job_queue.lua.
--- ARGV: entry ('' for none), job, consumer, idle ms (only without an entry: after so long it is taken over).
--- Returns: ok/lease/attempt/doc/space/stage/kind/filename (JSON)/size/is_reindex/chars/blocks (0: to be
---   parsed) | gone (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are
---   used up: FAILED)
--- Wakes: watching nodes, when it is spent; an indexer, if its space has another job.  Repeatable: yes.
+-- Wakes: watching nodes, when it is spent; an indexer, if its space has another job.
 -- Bound: one job, and the jobs of its space that were cancelled before it, 100 at most.
+-- Lane: first.  Home: space.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   entry     text? 48  of the stream
+--   job       name
+--   consumer  name
+--   idle_ms   number?   only without an entry: after so long it is taken over
+-- Replies: ok/lease/attempt/doc/space/stage/kind/filename (JSON)/size/is_reindex/chars/blocks (0: to be parsed) | gone
+--   (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are used up: FAILED)
 
 -- The group of indexers, which the first of them needs; without one XCLAIM is an error.
 local function ensure_group()
@@ -39,8 +44,7 @@ local function is_forsaken(j, entry, consumer, idle_ms)
 end
 
 verbs.job_begin = function(a)
-    local entry, job, consumer = args[a], args[a + 1], args[a + 2]
-    local idle_ms = tonumber(args[a - 1]) > 3 and tonumber(args[a + 3]) or nil
+    --- arguments
     local j = job_of(job)
     if not j.is_open or (entry ~= '' and entry ~= j.entry) then
         drop_entry(entry)

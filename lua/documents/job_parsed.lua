@@ -1,23 +1,34 @@
 -- job_parsed: stores the text of a document in the place of the bytes that it was read from.
 -- KEYS: job:<job>, doc:<doc>, upload:<doc>, text:<doc>:<n>, space:<space>.
--- ARGV: job, lease, chars, cap (bytes), then each block of the text.
--- Returns: ok | lost | full/used/cap.  Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: the text that it brings.
+-- Lane: first.  Home: space.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   job    name
+--   lease  text 20
+--   chars  digits
+--   cap    number   bytes
+--   each block 100000:
+--     text  text 8k  of the text
+-- Replies: ok | lost | full/used/cap
 verbs.job_parsed = function(a)
-    local j = held_job(args[a], args[a + 1])
+    --- arguments
+    local j = held_job(job, lease)
     if not j then return 'lost' end
-    local cap, first, last = tonumber(args[a + 3]), a + 4, a + args[a - 1] - 1
     local d = document_of(j.space, j.doc)
     local size, used = 0, space_bytes(j.space)
-    for i = first, last do size = size + #args[i] end
+    for i = block_from, block_to do size = size + #args[i] end
     if used - call('STRLEN', P .. 'upload:' .. j.doc) - loose_text_bytes(d) + size > cap then
         return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap)
     end
     shelve_text(j.doc, d)
-    for i = first, last do call('HSET', text_key(j.doc, j.lease), format('%d', i - first), args[i]) end
+    for i = block_from, block_to do
+        call('HSET', text_key(j.doc, j.lease), format('%d', i - block_from), args[i])
+    end
     call('UNLINK', P .. 'upload:' .. j.doc)
-    call('HSET', d.key, 'text', j.lease, 'text_bytes', format('%d', size), 'chars', args[a + 2],
-         'blocks', format('%d', last - first + 1))
+    call('HSET', d.key, 'text', j.lease, 'text_bytes', format('%d', size), 'chars', chars,
+         'blocks', format('%d', block_to - block_from + 1))
     count_bytes(j.doc, j.space)
     call('HSET', j.key, 'stage', 'CHUNK', 'updated', now_text)
     return 'ok'

@@ -2,19 +2,26 @@
 -- be read where it is at the moment. Then it says for how long the job should wait, so that nobody reads it again
 -- and again, and why.
 -- KEYS: job:<job>, doc:<doc>, jobs, delayed_jobs, recent_jobs:<space>, trash; include/job_queue.lua.
--- ARGV: job, lease; delay (ms) and message (JSON, for people), or neither.
--- Returns: ok | lost.  Wakes: an indexer; watching nodes, if there is a message.  Repeatable: the second time it is
--- lost.
+-- Wakes: an indexer; watching nodes, if there is a message.
 -- Bound: one job.
+-- Lane: first.  Home: space.  Nonce: no.  Full: runs.
+-- Repeatable: the second time it is lost.
+-- Arguments:
+--   job       name
+--   lease     text 20
+--   delay_ms  number?   the job waits so long; at once without
+--   message   json? 8k  for people, with a delay
+-- Replies: ok | lost
 verbs.job_release = function(a)
-    local j = held_job(args[a], args[a + 1])
+    --- arguments
+    local j = held_job(job, lease)
     if not j then return 'lost' end
     take_back(j)
-    if tonumber(args[a - 1]) < 4 then
+    if not delay_ms then
         queue_job(j.space, j.id, j.created)
     else
-        call('ZADD', P .. 'delayed_jobs', format('%d', now_ms + tonumber(args[a + 2])), j.id)
-        tell_watchers(j.space, j.id, j.doc, 'index_progress', j.stage, 0, args[a + 3])
+        call('ZADD', P .. 'delayed_jobs', format('%d', now_ms + delay_ms), j.id)
+        tell_watchers(j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
     end
     return 'ok'
 end

@@ -1,14 +1,20 @@
 -- job_steal: takes over one job whose indexer was not heard of for so long. Until the thief begins it, its
 -- indexer may come back: then it is that one's again. It is an indexer's regular look, so it also moves what was
 -- given back for later and is due to where jobs wait for their turn, and mends turns.
--- KEYS: jobs stream, job:<job> hash, delayed_jobs; include/job_queue.lua.  ARGV: consumer, idle ms.
--- Returns: entry/job (to be begun) | none.  Wakes: an indexer, when a job enters the stream.
--- Repeatable: it is this consumer's then.
+-- KEYS: jobs stream, job:<job> hash, delayed_jobs; include/job_queue.lua.
+-- Wakes: an indexer, when a job enters the stream.
 -- Bound: STEAL_STEPS entries, 100 jobs that are due, the turns of 10 spaces.
+-- Lane: first.  Home: every.  Nonce: no.  Full: refused.
+-- Repeatable: it is this consumer's then.
+-- Arguments:
+--   consumer  name
+--   idle_ms   digits
+-- Replies: entry/job (to be begun) | none
 local STEAL_STEPS = 1000
 
 verbs.job_steal = function(a)
-    local consumer, idle_ms, from = args[a], args[a + 1], '0-0'
+    --- arguments
+    local from = '0-0'
     ensure_group()
     queue_due_jobs()
     mend_turns()

@@ -6,10 +6,20 @@
 --   a search compares the vectors of its own model only, and finds the other documents by their words.
 -- KEYS: job:<job>, doc:<doc>, pack:<doc>:<generation>, text:<doc>:<n>, space:<space>, packs:<space>, jobs,
 --   recent_jobs:<space>, trash; meta.
--- ARGV: job, lease, model, dimension, vectors (exact | set), chunks, cap (bytes), pack.
--- Returns: ok | lost | mismatch/model/dimension/vectors (those of the space) | full/used/cap
--- Wakes: watching nodes.  Repeatable: yes.
+-- Wakes: watching nodes.
 -- Bound: one pack.
+-- Lane: first.  Home: space.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   job        name
+--   lease      text 20
+--   model      text 1k
+--   dimension  digits
+--   backend    words exact|set  how its vectors are kept
+--   chunks     digits
+--   cap        number           bytes
+--   pack       bytes 128m
+-- Replies: ok | lost | mismatch/model/dimension/vectors (those of the space) | full/used/cap
 
 -- Does another document of the space need another model, or its vectors elsewhere?
 local function is_mismatch(j, d, s, model, dimension, backend)
@@ -42,9 +52,8 @@ local function swap_pack(j, d, pack, chunks, model, dimension)
 end
 
 verbs.job_store = function(a)
-    local lease, model, dimension, backend = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
-    local chunks, cap, pack = args[a + 5], tonumber(args[a + 6]), args[a + 7]
-    local j, seen = held_job(args[a], lease)
+    --- arguments
+    local j, seen = held_job(job, lease)
     if not j then return seen.status == 'DONE' and seen.lease == lease and 'ok' or 'lost' end
     local d = document_of(j.space, j.doc)
     local s = fields(P .. 'space:' .. j.space, 'model', 'dimension', 'vectors', 'bytes')

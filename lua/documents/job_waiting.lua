@@ -1,8 +1,12 @@
 -- job_waiting: the job that waits longest for an indexer that can read its file; to be begun without an entry.
 -- Several may be told the same one: the first to begin it has it.
--- KEYS: waiting_jobs zset, job:<job> hash.  ARGV: none.
--- Returns: the job | none.  Wakes: nobody.  Repeatable: yes.
+-- KEYS: waiting_jobs zset, job:<job> hash.
+-- Wakes: nobody.
 -- Bound: one job.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments: none.
+-- Replies: the job | none
 verbs.job_waiting = function()
     return call('ZRANGE', P .. 'waiting_jobs', 0, 0)[1] or 'none'
 end

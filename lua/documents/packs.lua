@@ -1,16 +1,23 @@
 -- packs: the packs that a node has not got yet. As many as fit, from the first on: the caller asks again for
 -- the rest. What is gone is told with an empty pack.
--- KEYS: doc:<doc> hashes, pack:<doc>:<generation> strings.  ARGV: space, then doc and generation each.
--- Returns: per document six parts: doc, generation, filename (JSON), url (JSON or ''), digest of what its vectors
---   are of (embedding_of), pack.
---   PACKS_BYTES, but one at least.
--- Wakes: nobody.  Repeatable: yes.
+-- KEYS: doc:<doc> hashes, pack:<doc>:<generation> strings.
+-- Wakes: nobody.
 -- Bound: PACKS_BYTES, but one pack at least.
+-- Lane: read.  Home: space.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   space  text 512
+--   each pack 400:
+--     doc         name
+--     generation  digits
+-- Replies: per document six parts: doc, generation, filename (JSON), url (JSON or ''), digest of what its vectors are
+--   of (embedding_of), pack. PACKS_BYTES, but one at least
 local PACKS_BYTES = 4194304
 
 verbs.packs = function(a)
-    local space, last, reply, bytes = args[a], a + args[a - 1] - 1, {}, 0
-    for i = a + 1, last - 1, 2 do
+    --- arguments
+    local reply, bytes = {}, 0
+    for i = pack_from, pack_to, 2 do
         local doc, generation, pack, embedding = args[i], args[i + 1], '', ''
         local d = fields(P .. 'doc:' .. doc, 'space', 'filename', 'url', 'model', 'dimension')
         if d.space == space then

@@ -1,12 +1,20 @@
 -- passages: the passages that a search found. One of a generation that is no longer searched is gone.
--- KEYS: as chunk.  ARGV: space, n, then n times doc, generation, chunk.
--- Returns: n parts: empty when it is gone, else ok/filename (JSON)/url (JSON or '')/generation/… as chunk.
--- Wakes: nobody.  Repeatable: yes.
+-- KEYS: as chunk.
+-- Wakes: nobody.
 -- Bound: as chunk, for each that is named.
+-- Lane: read.  Home: space.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   space  text 512
+--   each passage 300:
+--     doc         name
+--     generation  digits
+--     chunk       digits
+-- Replies: n parts: empty when it is gone, else ok/filename (JSON)/url (JSON or '')/generation/… as chunk
 verbs.passages = function(a)
-    local space, reply = args[a], {}
-    for i = 1, tonumber(args[a + 1]) do
-        local at = a + i * 3 - 1
+    --- arguments
+    local reply = {}
+    for at = passage_from, passage_to, 3 do
         local doc, passage, size = args[at], nil, 0
         local d = document_of(space, doc)
         if d and d.generation == args[at + 1] then

@@ -4,13 +4,20 @@
 -- own vector, whatever other ones the space has while it goes from one model to the next.
 -- Elements that go, or belong to a job under way, are left out here: more than wanted are asked for.
 -- KEYS: space:<space>, packs:<space> hashes, vectors:<space>:<digest> vector set; include/limit.lua.
--- ARGV: nonce, space, limits, known version ('' for none), count, vector (float32, little-endian; '' for
---   none), digest of its model and dimension (embedding_of).
--- Returns: replay | limited/retry ms/limit/window s | ok/version/n, then n lines
---   "<doc> <generation>" of all documents (none when the version is the known one), NUL, then lines
---   "<doc> <generation> <chunk> <similarity>" (cosine, -1 to 1; the nearest first) of the vector set.
--- Wakes: nobody.  Repeatable: yes, but counts again.
+-- Wakes: nobody.
 -- Bound: DOCS_MAX documents, NEAR_MAX elements.
+-- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
+-- Repeatable: yes, but counts again.
+-- Arguments:
+--   space   text 512
+--   limits  text? 4k
+--   known   text? 20    version
+--   count   number
+--   vector  bytes? 32k  float32, little-endian
+--   digest  name?       of its model and dimension (embedding_of)
+-- Replies: replay | limited/retry ms/limit/window s | ok/version/n, then n lines "<doc> <generation>" of all documents
+--   (none when the version is the known one), NUL, then lines "<doc> <generation> <chunk> <similarity>" (cosine, -1 to
+--   1; the nearest first) of the vector set
 local SEARCH_EF, NEAR_SPARE, NEAR_MAX = 30, 10, 4096
 
 -- The `n` nearest of what is searched now, as lines.
@@ -35,9 +42,8 @@ local function nearest(space, digest, vector, n)
 end
 
 verbs.search = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local space, known, count, vector = args[a + 1], args[a + 3], tonumber(args[a + 4]), args[a + 5]
-    local refused = admit(args[a + 2])
+    --- arguments
+    local refused = admit(limits)
     if refused then return refused end
     local version = call('HGET', P .. 'space:' .. space, 'version') or '0'
     local text = {'ok', version, ''}
@@ -46,5 +52,5 @@ verbs.search = function(a)
         for i = 1, #packs, 2 do text[#text + 1] = packs[i] .. ' ' .. packs[i + 1] end
     end
     text[3] = #text - 3
-    return concat(text, '\n') .. '\0' .. nearest(space, args[a + 6], vector, count)
+    return concat(text, '\n') .. '\0' .. nearest(space, digest, vector, count)
 end

@@ -1,7 +1,13 @@
 -- sweep: what deleted and replaced documents left in vector sets goes, some elements a call.
--- KEYS: trash list, vectors:<space>:<digest> vector sets.  ARGV: n (elements at most).
--- Returns: how many were removed.  Wakes: nobody.  Repeatable: yes.
+-- KEYS: trash list, vectors:<space>:<digest> vector sets.
+-- Wakes: nobody.
 -- Bound: as many elements as its argument says.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   limit  number  elements at most
+-- Replies: how many were removed
 verbs.sweep = function(a)
-    return format('%d', sweep_elements(tonumber(args[a])))
+    --- arguments
+    return format('%d', sweep_elements(limit))
 end

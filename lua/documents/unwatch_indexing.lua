@@ -1,7 +1,14 @@
 -- unwatch_indexing: nobody watches that space on this node any more.
--- KEYS: watchers:<space> zset.  ARGV: space.  Returns: ok.  Wakes: nobody.  Repeatable: yes.
+-- KEYS: watchers:<space> zset.
+-- Wakes: nobody.
 -- Bound: one space.
+-- Lane: read.  Home: space.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   space  text 512
+-- Replies: ok
 verbs.unwatch_indexing = function(a)
-    call('ZREM', P .. 'watchers:' .. args[a], node)
+    --- arguments
+    call('ZREM', P .. 'watchers:' .. space, node)
     return 'ok'
 end

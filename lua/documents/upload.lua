@@ -4,13 +4,27 @@
 --   it was until these are indexed; nothing is stored past the cap. What FAILED is stored again.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, docs:<space> zset, space:<space>, shas:<space>,
 --   paths:<space> hashes, jobs stream; include/limit.lua, include/documents.lua.
--- ARGV: nonce, space, limits, doc, job (new ids), filename (JSON), type, kind, size, sha (hex), bytes,
---   cap (bytes), path (name or ''), url (JSON or ''), is_reindex (1: it may bring another model into the space;
---   may be left out).
--- Returns: ok/doc/job | duplicate/doc/job/status | limited/retry ms/limit/window s | full/used/cap | many
---   (documents) | replay
--- Wakes: whoever reads the stream; watching nodes, if a job is cancelled.  Repeatable: duplicate then.
+-- Wakes: whoever reads the stream; watching nodes, if a job is cancelled.
 -- Bound: the bytes that it brings.
+-- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
+-- Repeatable: duplicate then.
+-- Arguments:
+--   space         text 512
+--   limits        text? 4k
+--   doc           name       a new id
+--   job           name       a new id
+--   filename      json 8k
+--   content_type  text 1k
+--   kind          name
+--   size          digits
+--   sha           name       hex
+--   bytes         bytes 32m
+--   cap           number     bytes
+--   path          text? 4k   of a file of a collection
+--   url           json? 8k
+--   is_reindex    flag       it may bring another model into the space
+-- Replies: ok/doc/job | duplicate/doc/job/status | limited/retry ms/limit/window s | full/used/cap | many (documents)
+--   | replay
 
 -- Ids are in the order of this number, so that no page of them misses one.
 local function creation_ms(space)
@@ -32,9 +46,7 @@ local function create_document(space, doc, sha, path)
 end
 
 verbs.upload = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local space, limits, doc, job, filename = args[a + 1], args[a + 2], args[a + 3], args[a + 4], args[a + 5]
-    local sha, bytes, cap, path, url = args[a + 9], args[a + 10], tonumber(args[a + 11]), args[a + 12], args[a + 13]
+    --- arguments
     local refused = admit(limits)
     if refused then return refused end
     local earlier
@@ -64,10 +76,10 @@ verbs.upload = function(a)
         create_document(space, doc, sha, path)
     end
     call('SET', P .. 'upload:' .. doc, bytes)
-    call('HSET', P .. 'doc:' .. doc, 'filename', filename, 'type', args[a + 6], 'kind', args[a + 7],
-         'size', args[a + 8], 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', now_text, 'job', job,
+    call('HSET', P .. 'doc:' .. doc, 'filename', filename, 'type', content_type, 'kind', kind,
+         'size', size, 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', now_text, 'job', job,
          'chars', 0, 'blocks', 0)
     count_bytes(doc, space)
-    start_job(space, doc, job, 'PARSE', tonumber(args[a - 1]) > 14 and args[a + 14] == '1')
+    start_job(space, doc, job, 'PARSE', is_reindex)
     return 'ok\n' .. doc .. '\n' .. job
 end

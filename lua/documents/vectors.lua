@@ -1,7 +1,11 @@
 -- vectors: where a new space's vectors can be kept in this Redis.
--- KEYS: none that is there.  ARGV: none.  Returns: set (it knows vector sets) | exact (it does not).
--- Wakes: nobody.  Repeatable: yes.
+-- KEYS: none that is there.
+-- Wakes: nobody.
 -- Bound: nothing is read.
+-- Lane: read.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments: none.
+-- Replies: set (it knows vector sets) | exact (it does not)
 verbs.vectors = function()
     return pcall(call, 'VCARD', P .. 'vectors:') and 'set' or 'exact'
 end

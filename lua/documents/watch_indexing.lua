@@ -1,11 +1,14 @@
 -- watch_indexing: somebody watches a space's jobs on this node: what is under way and what ended within an
 -- hour, and from here on every event. Both in one atomic step: no event falls between them.
 -- KEYS: watchers:<space> zset (node -> until ms), recent_jobs:<space> zset, job:<job>, doc:<doc> hashes.
--- ARGV: nonce, space.
--- Returns: replay | ok/n, then n times 8 lines: job, doc, status, stage, progress, error (JSON or ''), updated
---   (ms), filename (JSON); the finished ones first, then as they were last heard of.
--- Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: JOBS_SHOWN jobs.
+-- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   space  text 512
+-- Replies: replay | ok/n, then n times 8 lines: job, doc, status, stage, progress, error (JSON or ''), updated (ms),
+--   filename (JSON); the finished ones first, then as they were last heard of
 local WATCH_S = 60
 
 local function watch(space)
@@ -16,8 +19,7 @@ local function watch(space)
 end
 
 verbs.watch_indexing = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local space = args[a + 1]
+    --- arguments
     watch(space)
     local key, text = P .. 'recent_jobs:' .. space, {'ok', ''}
     call('ZREMRANGEBYSCORE', key, '-inf', now_text)

@@ -1,7 +1,14 @@
 -- watch_indexing_again: somebody still watches that space on this node.
--- KEYS: watchers:<space> zset.  ARGV: space.  Returns: ok.  Wakes: nobody.  Repeatable: yes.
+-- KEYS: watchers:<space> zset.
+-- Wakes: nobody.
 -- Bound: one space.
+-- Lane: read.  Home: space.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   space  text 512
+-- Replies: ok
 verbs.watch_indexing_again = function(a)
-    watch(args[a])
+    --- arguments
+    watch(space)
     return 'ok'
 end

@@ -18,7 +18,6 @@
 
 local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; the rest is the next claim's
 local LOOK_BACK = 100  -- a claim of one query older than that is listed: searching would take long
-local LIST_FROM = 1000 -- one that a node of an earlier version left unlisted is listed when it is found
 local STATES = 500     -- states read with one call
 
 local function parse_pending(state)
@@ -42,11 +41,6 @@ local function list_passed(key, seq)
     call('HSET', key, 'l:' .. lease, passed, 's:' .. passed, 'P ' .. lease .. ' ' .. attempt .. ' ' .. by .. ' 2' .. to)
 end
 
-local function open_item(seq, attempts, model, user, account, weight)
-    return seq .. ' ' .. attempts .. ' ' .. model .. ' ' .. user .. ' ' .. account .. ' '
-        .. weight .. ';'
-end
-
 -- Starts a lease over `n` queries. It begins as a delivery lease: the node that writes the claim to
 -- its engine extends it (queue/delivered.lua), so a claim that dies on the way costs 2 s, not
 -- a whole lease, and no attempt: its odd deadline tells reap that no engine had it.
@@ -63,65 +57,92 @@ local function end_lease(lease, topic)
     lease_known[lease] = false
 end
 
--- Marks all Open queries of `topic` that the class takes as Pending and returns the claim as text, or
--- nil when there is none. `turn_of` {model, user, vt}: whose turn pays for it.
-local function claim_topic(topic, entry, turn_of)
-    local key = P .. 't:' .. topic
-    local got = call('HMGET', key, 'open', 'seq')
-    local open = got[1]
-    if not open or open == '' then return nil end
-    looks = looks + floor(#open / 24) -- about so many bytes is one
-    local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
-    local taken, left, states = {}, {}, {}
-    local bytes = nil -- of the rows so far; one alone is taken whatever its size
-    local function fits(seq)
-        if #seqs == 0 then return true end
-        if #seqs >= CLAIM_MAX or (bytes and bytes > REPLY_BYTES) then return false end
-        bytes = (bytes or bytes_of(key, rows[1])) + bytes_of(key, 'q:' .. seq)
-        return bytes <= REPLY_BYTES
-    end
-    for item in gmatch(open, '[^;]+') do
-        local seq, attempts, model, user, account, w = match(item, '^(%d+) (%d+) (%S+) (%S+) (%S+) (%S+)$')
-        if takes_model(entry.models, model) and fits(seq) then
-            seqs[#seqs + 1] = seq
-            rows[#rows + 1] = 'q:' .. seq
-            states[#states + 1] = tonumber(attempts) + 1
-            attempt = max(attempt, states[#states])
-            taken[model .. ' ' .. user] = {model, user}
-            if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
-            count_open(account, user, model, -1)
-        else
-            rest[#rest + 1] = item .. ';'
-            left[model .. ' ' .. user] = true
+local claim_topic
+do
+    -- Of a claim that is full: notes in `left` who of those that it took from has more, and puts what stays behind into
+    -- `rest`. Returns how far it looked.
+    local function note_left(open, at, taken, left, rest)
+        local unknown = 0
+        rest[#rest + 1] = sub(open, at)
+        for name in pairs(taken) do
+            if not left[name] then unknown = unknown + 1 end
         end
+        while unknown > 0 do
+            local last, _, _, model, user = open_at(open, at)
+            if not last then break end
+            local name = model .. ' ' .. user
+            if taken[name] and not left[name] then left[name], unknown = true, unknown - 1 end
+            at = last + 1
+        end
+        return at
     end
-    if #seqs == 0 then return nil end
-    rows = call('HMGET', key, unpack(rows))
-    local lease = start_lease(topic)
-    local n = #seqs
-    if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
-    local set = {'open', concat(rest)}
-    local text = {entry.account .. '|' .. entry.models, topic, lease, attempt, #seqs}
-    for i = 1, #seqs do
-        set[#set + 1] = 's:' .. seqs[i]
-        set[#set + 1] = 'P ' .. lease .. ' ' .. states[i] .. ' ' .. entry.account .. ' ' .. n
-            .. handed_to(entry)
-        text[#text + 1] = seqs[i]
-        text[#text + 1] = rows[i]
+
+    -- Marks all Open queries of `topic` that the class takes as Pending and returns the claim as text, or
+    -- nil when there is none. `turn_of` {model, user, vt}: whose turn pays for it.
+    claim_topic = function(topic, entry, turn_of)
+        local key = P .. 't:' .. topic
+        local got = call('HMGET', key, 'open', 'seq')
+        local open = got[1]
+        if not open or open == '' then return nil end
+        local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
+        local taken, left, states = {}, {}, {}
+        local bytes = nil -- of the rows so far; one alone is taken whatever its size
+        local is_full = false
+        local function fits(seq)
+            if #seqs == 0 then return true end
+            bytes = (bytes or bytes_of(key, rows[1])) + bytes_of(key, 'q:' .. seq)
+            is_full = bytes > REPLY_BYTES
+            return not is_full
+        end
+        local at = 1
+        while not is_full do
+            local last, seq, attempts, model, user, account, w = open_at(open, at)
+            if not last then break end
+            if takes_model(entry.models, model) and fits(seq) then
+                seqs[#seqs + 1] = seq
+                rows[#rows + 1] = 'q:' .. seq
+                states[#states + 1] = tonumber(attempts) + 1
+                attempt = max(attempt, states[#states])
+                taken[model .. ' ' .. user] = {model, user}
+                if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
+                count_open(account, user, model, -1)
+                is_full = #seqs == CLAIM_MAX
+            else
+                rest[#rest + 1] = sub(open, at, last)
+                left[model .. ' ' .. user] = true
+            end
+            at = last + 1
+        end
+        if #seqs > 0 then at = note_left(open, at, taken, left, rest) end
+        looks = looks + floor(at / 24) -- about so many bytes is one
+        if #seqs == 0 then return nil end
+        rows = call('HMGET', key, unpack(rows))
+        local lease = start_lease(topic)
+        local n = #seqs
+        if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
+        local set = {'open', concat(rest)}
+        local text = {entry.account .. '|' .. entry.models, topic, lease, attempt, #seqs}
+        for i = 1, #seqs do
+            set[#set + 1] = 's:' .. seqs[i]
+            set[#set + 1] = 'P ' .. lease .. ' ' .. states[i] .. ' ' .. entry.account .. ' ' .. n
+                .. handed_to(entry)
+            text[#text + 1] = seqs[i]
+            text[#text + 1] = rows[i]
+        end
+        if n > 1 then
+            set[#set + 1] = 'l:' .. lease
+            set[#set + 1] = concat(seqs, ' ')
+        end
+        call('HSET', key, unpack(set))
+        local payer = turn_of[1] .. ' ' .. turn_of[2]
+        local has_more = true
+        for name, pair in pairs(taken) do
+            local more = left[name] or dequeue(pair[1], pair[2], topic)
+            if name == payer then has_more = more end
+        end
+        if taken[payer] then charge(turn_of[1], turn_of[2], turn_of[3], weight, has_more) end
+        return concat(text, '\n')
     end
-    if n > 1 then
-        set[#set + 1] = 'l:' .. lease
-        set[#set + 1] = concat(seqs, ' ')
-    end
-    call('HSET', key, unpack(set))
-    local payer = turn_of[1] .. ' ' .. turn_of[2]
-    local has_more = true
-    for name, pair in pairs(taken) do
-        local more = left[name] or dequeue(pair[1], pair[2], topic)
-        if name == payer then has_more = more end
-    end
-    if taken[payer] then charge(turn_of[1], turn_of[2], turn_of[3], weight, has_more) end
-    return concat(text, '\n')
 end
 
 -- The claim whose turn it is, for an engine of that class; nil when there is no work.
@@ -151,31 +172,45 @@ local function offer(model)
     end
 end
 
--- Puts Pending (or Failed) rows back to Open, in their place by Seq and served next. `attempts` per Seq:
--- how many claims they have used up. The caller has ended the lease.
-local function reopen(topic, seqs, attempts)
-    local key = P .. 't:' .. topic
-    local fields, gone, items, models = {'open'}, {}, {}, {}
-    for i = 1, #seqs do
-        fields[i + 1] = 'q:' .. seqs[i]
-        gone[i] = 's:' .. seqs[i]
+local reopen
+do
+    -- Puts items in their places: {seq (number), text} each, sorted.
+    local function put_in_place(open, items)
+        local parts, at = {}, 1
+        for i = 1, #items do
+            local to = open_after(open, items[i][1], at)
+            if to > at then parts[#parts + 1] = sub(open, at, to - 1) end
+            parts[#parts + 1], at = items[i][2], to
+        end
+        parts[#parts + 1] = sub(open, at)
+        return concat(parts)
     end
-    local got = call('HMGET', key, unpack(fields))
-    for item in gmatch(got[1] or '', '[^;]+') do
-        items[#items + 1] = {tonumber(match(item, '^%d+')), item .. ';'}
+
+    -- Puts Pending (or Failed) rows back to Open, in their place by Seq and served next. `attempts` per Seq:
+    -- how many claims they have used up. The caller has ended the lease.
+    reopen = function(topic, seqs, attempts)
+        local key = P .. 't:' .. topic
+        local fields, gone, items, oldest, models = {'open'}, {}, {}, {}, {}
+        for i = 1, #seqs do
+            fields[i + 1] = 'q:' .. seqs[i]
+            gone[i] = 's:' .. seqs[i]
+        end
+        local got = call('HMGET', key, unpack(fields))
+        for i = 1, #seqs do
+            local ms, account, user, model, weight = match(got[i + 1], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
+            items[i] = {tonumber(seqs[i]), open_item(seqs[i], attempts[i], model, user, account, weight)}
+            count_open(account, user, model, 1)
+            local name = model .. ' ' .. user
+            oldest[name] = oldest[name] or {model, user, tonumber(ms)}
+            oldest[name][3] = min(oldest[name][3], tonumber(ms))
+            models[model] = true
+        end
+        for _, one in pairs(oldest) do enqueue(one[1], one[2], topic, one[3] * 1000, true) end
+        sort(items, function(x, y) return x[1] < y[1] end)
+        call('HSET', key, 'open', put_in_place(got[1] or '', items))
+        call('HDEL', key, unpack(gone))
+        for model in pairs(models) do offer(model) end
     end
-    for i = 1, #seqs do
-        local ms, account, user, model, weight = match(got[i + 1], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
-        items[#items + 1] = {tonumber(seqs[i]), open_item(seqs[i], attempts[i], model, user, account, weight)}
-        count_open(account, user, model, 1)
-        enqueue(model, user, topic, tonumber(ms) * 1000, true)
-        models[model] = true
-    end
-    sort(items, function(x, y) return x[1] < y[1] end)
-    for i = 1, #items do items[i] = items[i][2] end
-    call('HSET', key, 'open', concat(items))
-    call('HDEL', key, unpack(gone))
-    for model in pairs(models) do offer(model) end
 end
 
 -- Calls visit(seq, state) for these Seqs (text) of a topic's hash, until it returns true.
@@ -221,7 +256,8 @@ local function held_by(topic, lease, holder)
         each_state(key, list, look)
         last, step = last - step, min(step * 4, STATES)
     end
-    if found and got[2] - found[1] > LIST_FROM then
+    local list_from = 1000 -- a node of an earlier version has left it unlisted
+    if found and got[2] - found[1] > list_from then
         call('HSET', key, 'l:' .. lease, found[1], 's:' .. found[1], found[2])
     end
     return seqs, attempts

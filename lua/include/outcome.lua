@@ -57,19 +57,11 @@ end
 -- Takes an Open query out of the queue.
 local function leave_open(topic, seq)
     local key = P .. 't:' .. topic
-    local rest, mine, still = {}, nil, false
-    for item in gmatch(call('HGET', key, 'open') or '', '[^;]+') do
-        if match(item, '^%d+') == seq then mine = item else rest[#rest + 1] = item .. ';' end
-    end
-    if not mine then return end
-    local model, user, account = match(mine, '^%d+ %d+ (%S+) (%S+) (%S+)')
-    for i = 1, #rest do
-        local m, u = match(rest[i], '^%d+ %d+ (%S+) (%S+)')
-        if m == model and u == user then still = true end
-    end
-    call('HSET', key, 'open', concat(rest))
+    local rest, model, user, account, has_more = open_without(call('HGET', key, 'open') or '', seq)
+    if not rest then return end
+    call('HSET', key, 'open', rest)
     count_open(account, user, model, -1)
-    if not still then dequeue(model, user, topic) end
+    if not has_more then dequeue(model, user, topic) end
 end
 
 local FAILED_MAX = 1000 -- failed queries that operators can list

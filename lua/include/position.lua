@@ -115,16 +115,18 @@ do
     end
 
     -- What a claim of this topic takes: how many queries, with which weight its payer pays (nil: it has none
-    -- there), and how many of them are before `seq`.
+    -- there), and how many of them are before `seq`. What comes after the first CLAIM_MAX is only counted.
     local function look_into(open, engine, model, user, seq)
-        local n, weight, ahead = 0, nil, nil
-        for item in gmatch(open, '[^;]+') do
-            local its_seq, its_model, its_user, w = match(item, '^(%d+) %d+ (%S+) (%S+) %S+ (%S+)$')
-            if its_seq == seq then ahead = n end
+        local at, n, looked, weight = 1, 0, 0, nil
+        local till = seq and open_after(open, tonumber(seq) - 1, 1) or #open + 1
+        while at < till and looked < CLAIM_MAX do
+            local last, _, _, its_model, its_user, _, w = open_at(open, at)
             if its_model == model and its_user == user then weight = tonumber(w) end
             if engine == '*' or takes_model(engine, its_model) then n = n + 1 end
+            at, looked = last + 1, looked + 1
         end
-        return n, weight, ahead
+        if at < till then n = n + open_n(open, till, #open) - looked end
+        return n, weight, seq and n
     end
 
     -- As charge does. Returns the virtual time.
@@ -142,7 +144,7 @@ do
 
     -- Returns how many queries were served before, and whether the wanted one was reached. Notes the weights
     -- that it saw.
-    local function play(engine, models, topic, seq, weights)
+    local function play(engine, models, topic, seq, own_open, weights)
         local lanes, ends, is_gone, vt, before, claims, bytes = {}, {}, {}, meta_load().vt, 0, 0, 0
         for i = 1, #models do lanes[i] = {model = models[i], line = {}, at = 1, moved = {}, by_name = {}, read = 0} end
         for _ = 1, min(LOOK_STEPS, floor(LOOK_LANES / max(1, #models))) do
@@ -156,7 +158,7 @@ do
             if not served then
                 take_out(lane, one)
             else
-                local open = call('HGET', P .. 't:' .. served, 'open') or ''
+                local open = served == topic and own_open or call('HGET', P .. 't:' .. served, 'open') or ''
                 bytes = bytes + #open
                 local n, weight, ahead = look_into(open, engine, lane.model, one.name,
                                                    served == topic and seq)
@@ -205,21 +207,16 @@ do
     -- `open` is the topic's field. Returns the position and an estimate of the wait in seconds, as text; ''
     -- twice when the query is not Open.
     position_of = function(topic, seq, open)
-        local ahead, model, user, weight = 0, nil, nil, nil
-        for item in gmatch(open, '[^;]+') do
-            if match(item, '^%d+') == seq then
-                model, user, weight = match(item, '^%d+ %d+ (%S+) (%S+) %S+ (%S+)$')
-                break
-            end
-            ahead = ahead + 1
-        end
-        if not model then return '', '' end
+        local at = open_after(open, tonumber(seq) - 1, 1)
+        local _, found, _, model, user, _, weight = open_at(open, at)
+        if found ~= seq then return '', '' end
         local engine, weights = models_of_engine(model), {}
         local models = models_to_look_at(model, engine)
-        local position, is_reached = play(engine, models, topic, seq, weights)
+        local position, is_reached = play(engine, models, topic, seq, open, weights)
         if not is_reached then
             local rank = call('ZRANK', P .. 'open:' .. model .. ':' .. user, topic) or 0
-            position = max(position, estimate(models, model, user, rank, tonumber(weight), weights)) + ahead
+            position = max(position, estimate(models, model, user, rank, tonumber(weight), weights))
+                + open_n(open, at, #open)
         end
         return format('%d', position), eta_seconds(position)
     end

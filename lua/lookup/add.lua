@@ -1,15 +1,26 @@
 -- add_lookup: asks for matches of a fragment, for one query of a topic. Lookups are shared by
 -- fingerprint: the same fragment is looked up once, again only for a larger Count or another
 -- Threshold.
--- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash
---   (fragment, count, threshold, alias, refs, claimed, matches), lookup_alias hash (fingerprint without the newline ->
---   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account ->
---   lookups in `lookups` that it opened), lookup_nodes set.
--- ARGV: nonce, topic, seq, user (name; '' for any), fingerprint, alias, fragment (JSON), count,
---   threshold, account, max_open (number: lookups that the account may have open, and no more than its share).
--- Returns: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | replay
--- Wakes: one node with a parked lookup poll.  Repeatable: yes.
+-- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash (fragment, count,
+--   threshold, alias, refs, claimed, matches), lookup_alias hash (fingerprint without the newline -> fingerprint),
+--   lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in `lookups`
+--   that it opened), lookup_nodes set.
+-- Wakes: one node with a parked lookup poll.
 -- Bound: one lookup.
+-- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   topic        name
+--   seq          digits
+--   user         name?      must have a part in the topic
+--   fingerprint  name
+--   alias        name       the fingerprint without the newline
+--   fragment     json 512k
+--   count        digits
+--   threshold    text 32
+--   account      name
+--   max_open     number     lookups that the account may have open, and no more than its share
+-- Replies: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | replay
 local LOOKUPS_PER_TOPIC = 1000
 
 -- A lookup is to be done, because of that account.
@@ -52,10 +63,7 @@ local function wake_lookup_node()
 end
 
 verbs.add_lookup = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local topic, seq, user = args[a + 1], args[a + 2], args[a + 3]
-    local fingerprint, alias, fragment = args[a + 4], args[a + 5], args[a + 6]
-    local count, threshold, account = args[a + 7], args[a + 8], args[a + 9]
+    --- arguments
     local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
     local mine, field = P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
@@ -66,7 +74,7 @@ verbs.add_lookup = function(a)
     local is_to_do = not had[1] or tonumber(had[1]) < tonumber(count) or had[2] ~= threshold
     if is_to_do and not call('ZSCORE', P .. 'lookups', fingerprint) then
         local has_open = tonumber(call('HGET', P .. 'lookups_of', account)) or 0
-        if has_open >= min(tonumber(args[a + 10]), share_of_queue()) then return 'waiting\n' .. has_open end
+        if has_open >= min(max_open, share_of_queue()) then return 'waiting\n' .. has_open end
         local depth = call('ZCARD', P .. 'lookups')
         if depth >= queue_max then return 'full\n' .. depth end
     end

@@ -1,12 +1,18 @@
 -- list_lookups: a page of a topic's queries with their lookups and matches, by ascending Seq and age.
 -- KEYS: t:<topic>, lookups:<topic>, lookup:<fingerprint>.
--- ARGV: nonce, topic, user (name; '' for any), after (cursor: "<seq>" all up to that query, "<seq>.<n>" all before
---   that query and n of its lookups; "0" from the first on), n (queries at most; '' for THREAD_PAGE).
--- Returns: missing | replay | ok/cursor of the next page ('' when there is none), then per query in ascending Seq:
---   its Seq / query (JSON) / n, and n times fingerprint / fragment (JSON) / matches (JSON, '' while there are
---   none). A query that did not fit comes again on the next page, with the rest of its lookups.
--- Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query or one lookup at least; THREAD_PAGE queries; LOOKUPS_PER_TOPIC lookups.
+-- Lane: read.  Home: topic.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   topic  name
+--   user   name?    must have a part in the topic
+--   after  text 48  cursor: "<seq>" all up to that query, "<seq>.<n>" all before that query and n of its lookups; 0
+--                   from the first on
+--   limit  number?  queries at most; THREAD_PAGE without
+-- Replies: missing | replay | ok/cursor of the next page ('' when there is none), then per query in ascending Seq: its
+--   Seq / query (JSON) / n, and n times fingerprint / fragment (JSON) / matches (JSON, '' while there are none). A
+--   query that did not fit comes again on the next page, with the rest of its lookups
 
 local function lookups_by_seq(topic)
     local by_seq, all = {}, call('HGETALL', P .. 'lookups:' .. topic)
@@ -19,15 +25,14 @@ local function lookups_by_seq(topic)
 end
 
 verbs.list_lookups = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local topic, user = args[a + 1], args[a + 2]
+    --- arguments
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'seq', 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
     local by_seq, last, text, bytes = lookups_by_seq(topic), tonumber(got[1]), {'ok', ''}, 0
-    local queries = min(tonumber(args[a + 4]) or THREAD_PAGE, THREAD_PAGE)
-    local after, done = match(args[a + 3], '^(%d+)%.?(%d*)$')
-    local first = tonumber(after) + (done == '' and 1 or 0)
+    local queries = min(limit or THREAD_PAGE, THREAD_PAGE)
+    local last_seq, done = match(after, '^(%d+)%.?(%d*)$')
+    local first = tonumber(last_seq) + (done == '' and 1 or 0)
     done = tonumber(done) or 0
     for n = first, last do
         local seq = format('%d', n)

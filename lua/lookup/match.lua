@@ -2,12 +2,17 @@
 -- Stops this race: a larger Count is asked for while an engine works on the smaller one; its matches are
 --   kept, and the lookup stays to be done again. A fingerprint without the newline is resolved unless it
 --   is another fragment's own.
--- KEYS: lookup:<fingerprint>, lookup_alias, lookups.  ARGV: nonce, fingerprint, matches (JSON array).
--- Returns: ok | missing | replay.  Wakes: nobody.  Repeatable: yes.
+-- KEYS: lookup:<fingerprint>, lookup_alias, lookups.
+-- Wakes: nobody.
 -- Bound: one lookup.
+-- Lane: first.  Home: cluster.  Nonce: yes.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   fingerprint  name
+--   matches      json 1m  an array
+-- Replies: ok | missing | replay
 verbs.match = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local fingerprint = args[a + 1]
+    --- arguments
     local key = P .. 'lookup:' .. fingerprint
     if call('EXISTS', key) == 0 then
         fingerprint = call('HGET', P .. 'lookup_alias', fingerprint)
@@ -15,7 +20,7 @@ verbs.match = function(a)
         key = P .. 'lookup:' .. fingerprint
     end
     local got = call('HMGET', key, 'count', 'threshold', 'claimed')
-    call('HSET', key, 'matches', args[a + 2])
+    call('HSET', key, 'matches', matches)
     if not got[3] or got[3] == got[1] .. ' ' .. got[2] then close_lookup(fingerprint) end
     return 'ok'
 end

@@ -1,12 +1,19 @@
 -- recommend: keeps what a user recommends or flags, for engines to read.
 -- When there are RECOMMENDATIONS_MAX, the oldest one goes of the user with most, of the account with most: nobody
 -- pushes out what others said.
--- KEYS: t:<topic>, recommendations stream (fields r: JSON, a: account, u: user), recommenders zset (account ->
---   how many), recommenders:<account> zset (user -> how many), recommended:<account>:<user> list (stream ids).
--- ARGV: nonce, topic, user (name; must have a part in the topic; '' for any), recommendation (JSON),
---   account, who recommends (names).
--- Returns: ok/ms | missing | replay.  Wakes: nobody.  Repeatable: stores it again.
+-- KEYS: t:<topic>, recommendations stream (fields r: JSON, a: account, u: user), recommenders zset (account -> how
+--   many), recommenders:<account> zset (user -> how many), recommended:<account>:<user> list (stream ids).
+-- Wakes: nobody.
 -- Bound: one recommendation, and the oldest ones that go for it.
+-- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.
+-- Repeatable: stores it again.
+-- Arguments:
+--   topic           name
+--   viewer          name?    must have a part in the topic
+--   recommendation  json 4m
+--   account         name
+--   user            name     who recommends
+-- Replies: ok/ms | missing | replay
 local RECOMMENDATIONS_MAX, DROP_RECOMMENDATIONS = 10000, 2
 
 local function count_recommendation(account, user, delta)
@@ -36,11 +43,11 @@ local function drop_recommendation()
 end
 
 verbs.recommend = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local got = call('HMGET', P .. 't:' .. args[a + 1], 'seq', 'u:' .. args[a + 2])
-    if not got[1] or (args[a + 2] ~= '' and not got[2]) then return 'missing' end
-    local all, account, user = P .. 'recommendations', args[a + 4], args[a + 5]
-    local id = call('XADD', all, '*', 'r', args[a + 3], 'a', account, 'u', user)
+    --- arguments
+    local got = call('HMGET', P .. 't:' .. topic, 'seq', 'u:' .. viewer)
+    if not got[1] or (viewer ~= '' and not got[2]) then return 'missing' end
+    local all = P .. 'recommendations'
+    local id = call('XADD', all, '*', 'r', recommendation, 'a', account, 'u', user)
     list_recommendation(id, 'r', nil, 'a', account, 'u', user)
     for _ = 1, DROP_RECOMMENDATIONS do -- two: there may be more of them from an earlier version
         if call('XLEN', all) > RECOMMENDATIONS_MAX then drop_recommendation() end

@@ -1,13 +1,17 @@
 -- recommendations: a page of them behind a cursor, ascending.
--- KEYS: recommendations stream.  ARGV: nonce, after (stream id, '0-0' from the start).
--- Returns: replay | ok/<cursor of the last one>, then one recommendation (JSON) a line.
--- Wakes: nobody.  Repeatable: yes.
+-- KEYS: recommendations stream.
+-- Wakes: nobody.
 -- Bound: ends with the recommendation that reaches REPLY_BYTES; RECOMMENDATIONS_PAGE of them.
+-- Lane: read.  Home: cluster.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   after  text 48  stream id, 0-0 from the start
+-- Replies: replay | ok/<cursor of the last one>, then one recommendation (JSON) a line
 local RECOMMENDATIONS_PAGE = 200
 
 verbs.recommendations = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local text, bytes = {'ok', args[a + 1]}, 0
+    --- arguments
+    local text, bytes = {'ok', after}, 0
     -- One by one: how large the next one is is known when it is read.
     while #text < RECOMMENDATIONS_PAGE + 2 and bytes < REPLY_BYTES do
         -- XREAD, since XRANGE refuses to look past the last id that there can be.

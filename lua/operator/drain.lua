@@ -1,11 +1,17 @@
 -- drain: an engine account gets no new claims (its polls are held and end empty), or gets them again.
 -- What it works on, it finishes.
--- KEYS: drained set.  ARGV: nonce, account, is_drained ('1' or '0').
--- Returns: ok | replay.  Wakes: all nodes.  Repeatable: yes.
+-- KEYS: drained set.
+-- Wakes: all nodes.
 -- Bound: the accounts.
+-- Lane: first.  Home: every.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   account     name
+--   is_drained  flag
+-- Replies: ok | replay
 verbs.drain = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    call(args[a + 2] == '1' and 'SADD' or 'SREM', P .. 'drained', args[a + 1])
+    --- arguments
+    call(is_drained and 'SADD' or 'SREM', P .. 'drained', account)
     publish('all', {'drained\n' .. concat(call('SMEMBERS', P .. 'drained'), ',')})
     return 'ok'
 end

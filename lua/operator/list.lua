@@ -1,11 +1,16 @@
 -- list: a page of queries in one state, for operators.
 -- KEYS: models, turns:<model>, open:<model>:<user>, leases, failed, t:<topic>.
--- ARGV: nonce, state (Open | Pending | Failed), user (name; '' for all), after (cursor: how many queries of that
---   state were looked at), page (number).
--- Returns: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in
---   include/outcome.lua. A page may hold fewer queries than asked for, or none, and still have a next one.
--- Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query at least; LOOK_BYTES of rows, LIST_SCAN_MAX queries looked at.
+-- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   state  words Open|Pending|Failed
+--   user   name?                      of this one only
+--   skip   number                     cursor: how many queries of that state were looked at
+--   page   number                     queries at most
+-- Replies: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in include/outcome.lua. A
+--   page may hold fewer queries than asked for, or none, and still have a next one
 local LIST_SCAN_MAX = 20000 -- what comes after is not listed
 
 -- The Open queries of a topic, by "<model> <user>". Each topic is read once, in however many queues it stands.
@@ -53,8 +58,7 @@ local function each_failed(visit)
 end
 
 verbs.list = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local state, user, skip, page = args[a + 1], args[a + 2], tonumber(args[a + 3]), tonumber(args[a + 4])
+    --- arguments
     local each = ({Open = each_open, Pending = each_pending, Failed = each_failed})[state]
     local text, looked, taken, read, bytes = {'ok', ''}, 0, 0, 0, 0
     each(function(topic, seq, of_user)

@@ -1,12 +1,16 @@
 -- retry: a Failed or Cancelled query is Open again, at the front, with all of its attempts, and of the times that
 -- it may be given back without one.
--- KEYS: t:<topic>, failed.  ARGV: nonce, topic, seq.
--- Returns: ok | done | pending (it is Open or Pending already) | missing | replay
--- Wakes: one parked poll, by hand-over.  Repeatable: the second time it is pending.
+-- KEYS: t:<topic>, failed.
+-- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
+-- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.
+-- Repeatable: the second time it is pending.
+-- Arguments:
+--   topic  name
+--   seq    digits
+-- Replies: ok | done | pending (it is Open or Pending already) | missing | replay
 verbs.retry = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local topic, seq = args[a + 1], args[a + 2]
+    --- arguments
     local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 's:' .. seq)
     if not got[1] then return 'missing' end
     local first = got[2] and byte(got[2])

@@ -1,16 +1,18 @@
 -- status: the state of the queue for operators.
 -- KEYS: meta, models, turns:<model>, open:<model>:<user>, leases, engines, drained, nodes, node_info, idle,
 --   stat:<minute>, lookups.
--- ARGV: nonce.
--- Returns: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed
---   of the last two minutes/seconds they span/n, then n engines as "<account> <engine>" / age ms /
---   info (JSON) / '1' when drained, then per node its id / age ms / info (JSON).
--- Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: STATUS_USERS users, ENGINES_MAX engines, all nodes; no text of clients but names.
+-- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments: none.
+-- Replies: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed of the last two
+--   minutes/seconds they span/n, then n engines as "<account> <engine>" / age ms / info (JSON) / '1' when drained,
+--   then per node its id / age ms / info (JSON)
 local STATUS_USERS = 10000 -- looked at for the oldest query
 
 verbs.status = function(a)
-    if is_replayed(args[a]) then return 'replay' end
+    --- arguments
     local oldest, users_left = nil, STATUS_USERS
     for _, model in ipairs(call('SMEMBERS', P .. 'models')) do
         if users_left <= 0 then break end

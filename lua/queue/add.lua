@@ -3,25 +3,27 @@
 --   queue (TOPIC_OPEN_MAX Open queries of a topic, MODELS_MAX models waited for, max_waiting of a user, an
 --   account's share, queue_max in all) stores nothing. With an engine parked somewhere the query is handed over
 --   at once and never enters the queue.
--- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key>
---   string with TTL; include/fair.lua, include/idle.lua, meta.
--- ARGV: nonce, topic, user, account, model (names), weight (number), max_waiting (number),
---   row tail (lines 3 to 7 of a row), idempotency key (name or ''), body digest (hex),
---   is_own ('1': the user must have a part in the topic, if it exists).
--- Returns: ok/seq/ms | replay | missing | mismatch | waiting/depth/eta | full/depth/eta
--- Wakes: one parked poll, by hand-over.  Repeatable: only with an idempotency key.
+-- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key> string with TTL;
+--   include/fair.lua, include/idle.lua, meta.
+-- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
+-- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
+-- Repeatable: with an idempotency key.
+-- Arguments:
+--   topic        name     made if it does not exist
+--   user         name
+--   account      name
+--   model        name
+--   weight       text 24  of the account, in the fair order
+--   max_waiting  number   queries that the user may have Open
+--   tail         text 2m  lines 3 to 7 of a row
+--   key          name?    the idempotency key
+--   digest       name?    of the body (hex); with a key only
+--   is_own       flag     the user must have a part in the topic, if it exists
+-- Replies: ok/seq/ms | replay | missing | mismatch | waiting/depth/eta | full/depth/eta
 local IDEMPOTENCY_S = 86400
 local TOPIC_OPEN_MAX, TOPIC_OPEN_BYTES = 1000, 262144
-local OPEN_ITEM_MIN = 12 -- bytes: "1 0 m u a 1;"
 local TITLE_FROM = 1024  -- bytes of a first row from which its topic gets a title: lists read that instead
-
--- How many queries an `open` field holds; counted only when they may be too many.
-local function open_n(open)
-    if #open < TOPIC_OPEN_MAX * OPEN_ITEM_MIN then return 0 end
-    local _, n = gsub(open, ';', '')
-    return n
-end
 
 -- Stores a query as the next one of its topic, whose fields `seq` and `open` the caller has read, and makes
 -- it claimable. What follows are more fields of the topic. Returns its Seq, or nil and what refuses it.
@@ -44,7 +46,7 @@ local function store_query(topic, last, open, user, account, model, weight, max_
     if mine >= max_waiting then return nil, 'waiting\n' .. mine .. '\n' .. eta_seconds(mine) end
     local taken = share_taken(account, model)
     if taken then return nil, 'waiting\n' .. taken .. '\n' .. eta_seconds(taken) end
-    if has_open and (#open >= TOPIC_OPEN_BYTES or open_n(open) >= TOPIC_OPEN_MAX) then
+    if has_open and (#open >= TOPIC_OPEN_BYTES or open_n(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
         return nil, 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. eta_seconds(TOPIC_OPEN_MAX)
     end
     if depth >= queue_max or not is_room_for(model) then
@@ -59,13 +61,10 @@ local function store_query(topic, last, open, user, account, model, weight, max_
 end
 
 verbs.add = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local topic, user, account, model = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
-    local weight, max_waiting, tail = args[a + 5], tonumber(args[a + 6]), args[a + 7]
-    local idem, digest, is_own = args[a + 8], args[a + 9], args[a + 10] == '1'
+    --- arguments
     local idem_key
-    if idem ~= '' then
-        idem_key = P .. 'idem:' .. account .. ':' .. idem
+    if key ~= '' then
+        idem_key = P .. 'idem:' .. account .. ':' .. key
         local earlier = call('GET', idem_key)
         if earlier then
             local with, answer = match(earlier, '^(%x+) (.*)$')

@@ -3,16 +3,24 @@
 -- digest, share one query: whoever comes later joins it.
 -- Such a topic is nobody's: no user lists it, and retention does not know it. It goes with the last request
 -- that waits for it (ask_leave), or when its time is over: a node that died has not left.
--- KEYS: t:<topic>, asked:<digest> string (topic), asks zset (topic -> drop when, ms), engines, leases,
---   idle; as add.
--- ARGV: digest (name; '' when it is not shared), topic (new), user, account, model (names), weight, row tail
---   (lines 3 to 7 of a row), then, if there is a limit, max_waiting.
--- Returns: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine[/seconds until the first one
---   has rested] | full/depth/eta | waiting/depth/eta. After the topic of the first two a line `maybe`: no engine
---   is there now, but one was lately and did not say that it leaves: ask again with `engines` a moment later.
--- Wakes: one parked poll, by hand-over.  Repeatable: yes, with the same topic; one that joined is counted
---   again then, so that topic stays until its time is over.
+-- KEYS: t:<topic>, asked:<digest> string (topic), asks zset (topic -> drop when, ms), engines, leases, idle; as add.
+-- Wakes: one parked poll, by hand-over.
 -- Bound: one query; SWEEP_BY_ASK others; ENGINES_MAX engines looked at.
+-- Lane: add.  Home: digest.  Nonce: no.  Full: refused.
+-- Repeatable: yes, with the same topic; one that joined is counted again then, so that topic stays until its time is
+--   over.
+-- Arguments:
+--   digest       name?    of the question; without one it is not shared
+--   topic        name     a new one
+--   user         name
+--   account      name
+--   model        name
+--   weight       text 24
+--   tail         text 4m  lines 3 to 7 of a row
+--   max_waiting  number?  no limit without
+-- Replies: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine[/seconds until the first one has
+--   rested] | full/depth/eta | waiting/depth/eta. After the topic of the first two a line `maybe`: no engine is there
+--   now, but one was lately and did not say that it leaves: ask again with `engines` a moment later
 local ASK_MAX_MS = 1800000    -- no request waits longer
 local ENGINE_SEEN_MS = 600000  -- since its poll began, which may be parked or have brought a long claim since
 local REST_SHORT_MS = 15000     -- a question outlasts such a rest
@@ -88,9 +96,7 @@ local function join_ask(topic)
 end
 
 verbs.ask = function(a)
-    local digest, topic, user, account, model = args[a], args[a + 1], args[a + 2], args[a + 3], args[a + 4]
-    local weight, tail = args[a + 5], args[a + 6]
-    local max_waiting = tonumber(args[a - 1]) > 7 and tonumber(args[a + 7]) or HUGE
+    --- arguments
     sweep_due_asks(SWEEP_BY_ASK)
     if call('EXISTS', P .. 't:' .. topic) == 1 then return 'ok\n' .. topic end
     local same = digest ~= '' and call('GET', P .. 'asked:' .. digest)
@@ -98,7 +104,7 @@ verbs.ask = function(a)
     if reply then return reply end
     local there, seconds = engines_there()
     if not there then return no_engine(seconds) end
-    local seq, refusal = store_query(topic, nil, nil, user, account, model, weight, max_waiting, tail,
+    local seq, refusal = store_query(topic, nil, nil, user, account, model, weight, max_waiting or HUGE, tail,
                                      'w:1', node, 'digest', digest)
     if not seq then return refusal end
     hold_ask(topic)

@@ -1,12 +1,17 @@
 -- ask_leave: a request waits for its question no longer. With the last one the topic goes, at once when it is
 -- ended or is not to be kept: its query leaves the queue, its engine's answer finds nothing. Else it stays so
 -- long: a client that asks again finds it.
--- KEYS: t:<topic>, asked:<digest>, asks; as delete.  ARGV: topic, digest (as asked; the topic knows it, too),
---   keep ms.
--- Returns: ok.  Wakes: nodes that wait for a topic that goes.  Repeatable: no, it leaves once more.
+-- KEYS: t:<topic>, asked:<digest>, asks; as delete.
+-- Wakes: nodes that wait for a topic that goes.
 -- Bound: one topic, of one query.
+-- Lane: first.  Home: digest.  Nonce: no.  Full: runs.
+-- Repeatable: no, it leaves once more.
+-- Arguments:
+--   topic    name
+--   keep_ms  number
+-- Replies: ok
 verbs.ask_leave = function(a)
-    local topic, keep_ms = args[a], tonumber(args[a + 2])
+    --- arguments
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'asks', 's:1')
     if not got[1] or call('HINCRBY', key, 'asks', -1) > 0 then return 'ok' end

@@ -4,11 +4,19 @@
 --   differs) or nobody has (taken, also by its text alone), the same answer sent twice after a lost
 --   reply (same).
 -- KEYS: t:<topic>, leases, partials:<topic>:<seq>.
--- ARGV: nonce, topic, seq, lease ('' when the engine did not say), holder (account name), query (JSON),
---   answer text ("answer\nthink\nmodel", JSON lines), dialect ('deployed': the text alone decides).
--- Returns: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay
--- Wakes: every node that waits for the query, with the answer.  Repeatable: yes.
+-- Wakes: every node that waits for the query, with the answer.
 -- Bound: one query; TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides.
+-- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   topic    name
+--   seq      digits
+--   lease    text? 20  without when the engine did not say
+--   holder   name      account
+--   query    json 2m
+--   answer   text 8m   "answer\nthink\nmodel", JSON lines
+--   by_text  flag      the text alone decides which query it is (the deployed dialect)
+-- Replies: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay
 
 local TEXT_LOOK_BACK = 10000
 local OPEN_LOOK_ROWS, OPEN_LOOK_BYTES = 1000, 4194304 -- of Open rows, for the text of a late answer
@@ -72,12 +80,9 @@ local function find_open_text(topic, query)
 end
 
 verbs.complete = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local topic, seq, lease, holder = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
-    local query, answer = args[a + 5], args[a + 6]
+    --- arguments
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
-    local by_text = args[a + 7] == 'deployed'
     if by_text or not got[2] or not asks(got[2], query) then
         local found = find_held_text(topic, holder, query, answer) or find_open_text(topic, query)
         if found then

@@ -1,10 +1,17 @@
 -- delivered: the claims' bytes were written to their engines: the delivery lease becomes a whole
 -- one. XX: a lease that ended meanwhile is not brought back.
--- KEYS: leases zset.  ARGV: any number of "<lease> <topic>".  Returns: ok.  Wakes: nobody.
--- Repeatable: yes.
+-- KEYS: leases zset.
+-- Wakes: nobody.
 -- Bound: the leases named.
+-- Lane: first.  Home: topic.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   each claim 256:
+--     lease  text 512  "<lease> <topic>"
+-- Replies: ok
 verbs.delivered = function(a)
-    for i = a, a + tonumber(args[a - 1]) - 1 do
+    --- arguments
+    for i = claim_from, claim_to do
         lease_kept[#lease_kept + 1] = lease_end_text
         lease_kept[#lease_kept + 1] = args[i]
     end

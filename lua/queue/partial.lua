@@ -3,24 +3,32 @@
 -- see as event id), fields k ("t" think, "a" answer), x (text), o (bytes of all text up to its end).
 -- Overlap with what is stored is ignored, a gap refused. A new attempt starts at offset 0.
 -- KEYS: t:<topic>, leases, partials:<topic>:<seq> stream.
--- ARGV: nonce, topic, seq, lease, offset (bytes), think (raw), answer (raw), max_bytes,
---   holder (account name).
--- Returns: ok/next offset | cancelled/next | gap/expected | lost | large | replay
--- Wakes: every node that waits for the query.  Repeatable: yes, by its offset.
+-- Wakes: every node that waits for the query.
 -- Bound: the text that it brings.
+-- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.
+-- Repeatable: yes, by its offset.
+-- Arguments:
+--   topic      name
+--   seq        digits
+--   lease      text 20
+--   offset     number   in bytes
+--   think      text 1m  raw
+--   answer     text 1m  raw
+--   max_bytes  number
+--   holder     name     account
+-- Replies: ok/next offset | cancelled/next | gap/expected | lost | large | replay
 local PARTIALS_S = 86400
 
 verbs.partial = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local topic, seq, lease, offset = args[a + 1], args[a + 2], args[a + 3], tonumber(args[a + 4])
+    --- arguments
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease)
     if not got[1] then return 'lost' end
     local stream = P .. 'partials:' .. topic .. ':' .. seq
     local holding, attempt, by = parse_pending(got[2])
-    if holding ~= lease or by ~= args[a + 8] then
+    if holding ~= lease or by ~= holder then
         if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
-            return 'cancelled\n' .. format('%d', offset + #args[a + 5] + #args[a + 6])
+            return 'cancelled\n' .. format('%d', offset + #think + #answer)
         end
         return 'lost'
     end
@@ -35,11 +43,11 @@ verbs.partial = function(a)
         end
     end
     if offset > have then return 'gap\n' .. have end
-    if offset + #args[a + 5] + #args[a + 6] > tonumber(args[a + 7]) then return 'large' end
+    if offset + #think + #answer > max_bytes then return 'large' end
     local skip = have - offset
     local is_new = false
     for i, kind in ipairs({'t', 'a'}) do
-        local text = args[a + 4 + i]
+        local text = i == 1 and think or answer
         local fresh = sub(text, skip + 1)
         skip = max(0, skip - #text)
         if fresh ~= '' then

@@ -1,15 +1,20 @@
 -- partials: the state of a query and the pieces of its answer behind an event id, for streams.
 -- KEYS: t:<topic>, partials:<topic>:<seq> stream; include/position.lua.
--- ARGV: topic, seq, after ("<attempt>-<n>", '0-0' for all).
--- Returns: missing | <check's reply, registered as waiting>, NUL, then per piece its id, kind
---   and text, each as <length>:<bytes>.  PIECES_MAX a call: the caller asks again from the last one.
--- Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: one query and PIECES_MAX pieces, whose texts are the 1 MiB that `partial` stores at most;
 --   include/position.lua.
+-- Lane: read.  Home: topic.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   topic  name
+--   seq    digits
+--   after  text 48  "<attempt>-<n>", 0-0 for all
+-- Replies: missing | <check's reply, registered as waiting>, NUL, then per piece its id, kind and text, each as
+--   <length>:<bytes>.  PIECES_MAX a call: the caller asks again from the last one
 local PIECES_MAX = 256
 
 verbs.partials = function(a)
-    local topic, seq, after = args[a], args[a + 1], args[a + 2]
+    --- arguments
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq)
     local row, state, waiting = got[1], got[2], got[4]

@@ -2,11 +2,14 @@
 -- are used up. A claim that never reached an engine has used none up, and the node that let it lie is
 -- handed nothing more until it speaks again: a hanging node with many polls would otherwise get the same
 -- query each time it comes back. Any node, any time: what is not due is not touched.
--- KEYS: leases zset, t:<topic>.  ARGV: none.
--- Returns: ms until the next lease ends (0: more are due), '' when there is none.
--- Wakes: one parked poll a claim, by hand-over; waiters of what failed.  Repeatable: yes.
+-- KEYS: leases zset, t:<topic>.
+-- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
 -- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them. What comes back to
 --   one topic comes back at once: its field `open` is written once, whatever the number of claims.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments: none.
+-- Replies: ms until the next lease ends (0: more are due), '' when there is none
 do
 local REAP_MAX, REAP_ROWS = 100, 1000
 

@@ -1,12 +1,18 @@
 -- release: an engine gives a claim back, to be tried again or to fail.
 -- KEYS: t:<topic>, leases.
--- ARGV: nonce, topic, lease ('': the row with that text), holder, query (JSON, for lease ''),
---   reason (JSON), is_retry ('1', '0', or 'away': no answer failed, the engine or its model is away: the attempt
---   does not count, AWAY_MAX times a query: an engine cannot pass a query round indefinitely).
--- Returns: ok | lost | replay
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
--- Repeatable: the second time it is lost.
 -- Bound: one claim (CLAIM_MAX queries, REPLY_BYTES); of one found by its text LOOK_BYTES are read.
+-- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
+-- Repeatable: the second time it is lost.
+-- Arguments:
+--   topic    name
+--   lease    text? 20               without: the query with that text
+--   holder   name                   account
+--   query    json? 2m               for a release without a lease
+--   reason   json 8k
+--   outcome  words retry|fail|away  away: no answer failed, the engine or its model is away: the attempt does not
+--                                   count, AWAY_MAX times a query: an engine cannot pass a query round indefinitely
+-- Replies: ok | lost | replay
 local AWAY_MAX = 20
 
 -- Takes the attempt back of those that are not given back for the AWAY_MAX-th time.
@@ -17,9 +23,7 @@ local function uncount(key, seqs, attempts)
 end
 
 verbs.release = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local topic, lease, holder, query = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
-    local reason, is_retry = args[a + 5], args[a + 6] ~= '0'
+    --- arguments
     local key = P .. 't:' .. topic
     if call('EXISTS', key) == 0 then return 'lost' end
     local seqs, attempts, attempt, n, _
@@ -34,8 +38,8 @@ verbs.release = function(a)
         call('HDEL', key, 'l:' .. lease)
         end_lease(lease, topic)
     end
-    if args[a + 6] == 'away' then uncount(key, seqs, attempts) end
-    if is_retry then
+    if outcome == 'away' then uncount(key, seqs, attempts) end
+    if outcome ~= 'fail' then
         return_rows(topic, seqs, attempts, reason)
     else
         for i = 1, #seqs do end_query(topic, seqs[i], 'F', reason, true) end

@@ -1,9 +1,14 @@
 -- supersede: an engine that names itself has one poll; its newer one ends the older, on any node.
--- KEYS: poll:<account>:<engine> string with TTL ("<node> <poll>").  ARGV: account, engine, poll ('0': one that
---   does not wait; it ends nothing but the engine's rest).
--- Returns: ok.  Wakes: the node that holds the older poll, this one too (its older poll may be of
---   another class).  Repeatable: yes.
+-- KEYS: poll:<account>:<engine> string with TTL ("<node> <poll>").
+-- Wakes: the node that holds the older poll, this one too (its older poll may be of another class).
 -- Bound: one poll.
+-- Lane: first.  Home: every.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   account  name
+--   engine   name
+--   poll     digits  0: one that does not wait; it ends nothing but the engine's rest
+-- Replies: ok
 local POLL_S = 300 -- no poll is parked longer
 
 -- Ends a poll as poll:<account>:<engine> holds it, if that is one.
@@ -14,7 +19,7 @@ local function end_poll(poll, account, engine)
 end
 
 verbs.supersede = function(a)
-    local account, engine, poll = args[a], args[a + 1], args[a + 2]
+    --- arguments
     if poll == '0' then
         local key = P .. 'poll:' .. account .. ':' .. engine
         if call('GET', key) == AWAY then call('DEL', key) end

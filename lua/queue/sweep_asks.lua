@@ -1,8 +1,12 @@
 -- sweep_asks: questions go that nobody waits for any more: those that were kept for a while, and those of
 -- nodes that died, which would hold places of strangers for as long as a question may take.
--- KEYS: asks zset, nodes zset; as delete.  ARGV: none.
--- Returns: how many went, twice SWEEP_MAX at most.  Wakes: nodes that wait for them.  Repeatable: yes.
+-- KEYS: asks zset, nodes zset; as delete.
+-- Wakes: nodes that wait for them.
 -- Bound: twice SWEEP_MAX topics, of one query each.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments: none.
+-- Replies: how many went, twice SWEEP_MAX at most
 do
 local SWEEP_MAX = 500
 local ORPHAN_MS = 60000 -- a node has said by then that it is there, and stays in `nodes` for as long

@@ -2,13 +2,22 @@
 -- claimable for polls that missed their hand-over (a lost message, a struck-off node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, engines hash, poll:<account>:<engine>, drained set,
 --   stat:<minute> hash, nonces:<day> set, models set, include/claim.lua.
--- ARGV: info (JSON), added, done (counts since the last sync), class_n, then per class
---   the class and its parked polls, then per engine seen since the last sync its "<account> <engine>"
---   and its info (JSON).
--- Returns: <ms until the next lease ends or ''>/<drained accounts, ','>
--- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.  Repeatable: yes.
+-- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
 --   those named.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   info   json 1k
+--   added  digits   since the last sync
+--   done   digits   since the last sync
+--   each class 128:
+--     name    text 4k
+--     parked  number   polls
+--   each engine 128:
+--     name  text 1k  "<account> <engine>", seen since the last sync
+--     info  json 1k
+-- Replies: <ms until the next lease ends or ''>/<drained accounts, ','>
 local NODE_GONE_MS, NONCE_S, SYNC_CLAIMS_MAX = 60000, 172800, 1000
 local ENGINES_MAX, ENGINE_GONE_MS = 1000, 86400000
 
@@ -71,16 +80,16 @@ end
 
 local AWAY = 'away' -- what poll:<account>:<engine> holds of one that has left or rests
 
--- args[i] to args[last - 1]: engines that polled, and their info. Of one that has left or rests since then, which
+-- args[first] to args[last]: engines that polled, and their info. Of one that has left or rests since then, which
 -- may have been said to another node, that is older news.
-local function note_engines(i, last)
-    if i >= last then return end
+local function note_engines(first, last)
+    if first > last then return end
     local keys, new_n = {}, 0
-    for k = i, last - 1, 2 do keys[#keys + 1] = P .. 'poll:' .. (gsub(args[k], ' ', ':', 1)) end
+    for k = first, last, 2 do keys[#keys + 1] = P .. 'poll:' .. (gsub(args[k], ' ', ':', 1)) end
     local polls = call('MGET', unpack(keys))
     for k = 1, #polls do
         if polls[k] ~= AWAY then
-            local at = i + 2 * k - 2
+            local at = first + 2 * k - 2
             new_n = new_n + call('HSET', P .. 'engines', args[at], now_ms .. ' ' .. args[at + 1])
         end
     end
@@ -88,26 +97,25 @@ local function note_engines(i, last)
 end
 
 verbs.sync = function(a)
-    local last = a + args[a - 1]
+    --- arguments
     call('ZADD', P .. 'nodes', now_ms, node)
-    call('HSET', P .. 'node_info', node, args[a])
+    call('HSET', P .. 'node_info', node, info)
     forget_nodes()
     local stat = P .. 'stat:' .. floor(now_s / 60)
-    for i, name in ipairs({'added', 'done'}) do
-        if args[a + i] ~= '0' then
-            call('HINCRBY', stat, name, args[a + i])
+    for name, n in pairs({added = added, done = done}) do
+        if n ~= '0' then
+            call('HINCRBY', stat, name, n)
             call('EXPIRE', stat, STAT_S)
         end
     end
     local day = floor(now_ms / 86400000)
     call('EXPIRE', P .. 'nonces:' .. day, NONCE_S, 'NX')
     call('EXPIRE', P .. 'nonces:' .. (day - 1), NONCE_S, 'NX') -- of a cluster that stopped in between
-    local class_n, i, claims_left, bytes_left = tonumber(args[a + 3]), a + 4, SYNC_CLAIMS_MAX, LOOK_BYTES
-    for _ = 1, class_n do
+    local claims_left, bytes_left = SYNC_CLAIMS_MAX, LOOK_BYTES
+    for i = class_from, class_to, 2 do
         claims_left, bytes_left = serve_class(args[i], tonumber(args[i + 1]), claims_left, bytes_left)
-        i = i + 2
     end
-    note_engines(i, last)
+    note_engines(engine_from, engine_to)
     flush_leases()
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
     return (first and format('%d', max(0, first - now_ms)) or '') .. '\n'

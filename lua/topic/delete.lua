@@ -4,10 +4,15 @@
 -- go, some a call. In between it is a shorter topic like any other.
 -- KEYS: t:<topic>, topics:<user>, names:<user>, lookups:<topic>, partials:<topic>:<seq>, leases, failed,
 --   include/fair.lua.
--- ARGV: nonce, user, topic, step ('' at first, then what the former call returned).
--- Returns: ok | more/step (call again) | forbidden (no such topic of that user) | replay.  Wakes: waiting nodes.
--- Repeatable: the second time it is forbidden.
+-- Wakes: waiting nodes.
 -- Bound: DROP_ROWS rows, DROP_FIELDS fields looked at; LOOKUPS_PER_TOPIC lookups.
+-- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
+-- Repeatable: the second time it is forbidden.
+-- Arguments:
+--   user   name
+--   topic  name
+--   step   text? 48  none at first, then what the former call returned
+-- Replies: ok | more/step (call again) | forbidden (no such topic of that user) | replay
 local DROP = 500 -- rows looked at with one call
 local DROP_ROWS, DROP_FIELDS = 5000, 50000
 
@@ -94,17 +99,16 @@ local function drop_step(key, user, topic, step)
 end
 
 verbs.delete = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local user, topic = args[a + 1], args[a + 2]
+    --- arguments
     local key = P .. 't:' .. topic
     local is_large = call('HLEN', key) > DROP_FIELDS
     if call('HEXISTS', key, 'u:' .. user) == 0 then return 'forbidden' end
-    local step = is_large and tonumber(call('HGET', key, 'seq')) > 0 and drop_step(key, user, topic, args[a + 3])
-    if step then return 'more\n' .. step end
+    local next_step = is_large and tonumber(call('HGET', key, 'seq')) > 0 and drop_step(key, user, topic, step)
+    if next_step then return 'more\n' .. next_step end
     call('HDEL', key, 'u:' .. user)
     call('ZREM', P .. 'topics:' .. user, topic)
     call('HDEL', P .. 'names:' .. user, topic)
-    if is_large and step == nil then return 'ok' end
+    if is_large and next_step == nil then return 'ok' end
     for _, field in ipairs(call('HKEYS', key)) do
         if sub(field, 1, 2) == 'u:' then return 'ok' end
     end

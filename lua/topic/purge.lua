@@ -1,8 +1,14 @@
 -- purge: retention. Topics whose last query is older than the cut-off go, some rows a call.
--- KEYS: users set, topics:<user>, names:<user>, t:<topic>.  ARGV: max_age_s, cursor.
--- Returns: next cursor ('0': one round is done; "<scan>.<n>": more of the same users, of whose old topics n are
---   still asked in).  Wakes: as delete.  Repeatable: yes.
+-- KEYS: users set, topics:<user>, names:<user>, t:<topic>.
+-- Wakes: as delete.
 -- Bound: PURGE_ROWS rows and topics, ending with the topic that reaches LOOK_BYTES; PURGE_USERS users.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   max_age_s  number
+--   cursor     text 48
+-- Replies: next cursor ('0': one round is done; "<scan>.<n>": more of the same users, of whose old topics n are still
+--   asked in)
 local PURGE_USERS, PURGE_TOPICS, PURGE_ROWS = 10, 100, 5000
 
 -- Drops a topic for all who have a part in it, or some rows of one with very many. Returns how many rows went,
@@ -27,10 +33,11 @@ local function purge_topic(topic, cutoff)
 end
 
 verbs.purge = function(a)
-    local cutoff, rows_left, bytes_left = now_ms - tonumber(args[a]) * 1000, PURGE_ROWS, LOOK_BYTES
-    local cursor, skip = match(args[a + 1], '^(%d+)%.?(%d*)$')
+    --- arguments
+    local cutoff, rows_left, bytes_left = now_ms - max_age_s * 1000, PURGE_ROWS, LOOK_BYTES
+    local scanned, skip = match(cursor, '^(%d+)%.?(%d*)$')
     skip = tonumber(skip) or 0
-    local scan, kept_n = call('SSCAN', P .. 'users', cursor, 'COUNT', PURGE_USERS), 0
+    local scan, kept_n = call('SSCAN', P .. 'users', scanned, 'COUNT', PURGE_USERS), 0
     for _, user in ipairs(scan[2]) do
         local mine = P .. 'topics:' .. user
         local old_n = skip > kept_n and call('ZCOUNT', mine, '-inf', cutoff) or 0
@@ -46,7 +53,7 @@ verbs.purge = function(a)
                 elseif not rows then
                     kept, kept_n = kept + 1, kept_n + 1
                 end
-                if rows_left <= 0 or bytes_left <= 0 then return cursor .. '.' .. format('%d', kept_n) end
+                if rows_left <= 0 or bytes_left <= 0 then return scanned .. '.' .. format('%d', kept_n) end
             end
         until #topics < PURGE_TOPICS
         if call('EXISTS', mine) == 0 then call('SREM', P .. 'users', user) end

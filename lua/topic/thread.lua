@@ -1,11 +1,17 @@
 -- thread: a page of a topic's queries with what became of them, ascending.
 -- KEYS: t:<topic>.
--- ARGV: nonce, topic, user (name; '' for any), after (Seq: only later ones, the oldest first; '' with `before`),
---   before (Seq: only earlier ones, a page of the newest; '' with `after`), n (queries at most; '' for THREAD_PAGE).
--- Returns: missing | replay | ok/after for the next page ('' when there is none), then per query its Seq and
---   13 lines as in include/outcome.lua (status Open and Pending too).
--- Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query at least; THREAD_PAGE queries.
+-- Lane: read.  Home: topic.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   topic   name
+--   user    name?     must have a part in the topic
+--   after   text? 20  Seq: only later ones, the oldest first; none with `before`
+--   before  text? 20  Seq: only earlier ones, a page of the newest; none with `after`
+--   limit   number?   queries at most; THREAD_PAGE without
+-- Replies: missing | replay | ok/after for the next page ('' when there is none), then per query its Seq and 13 lines
+--   as in include/outcome.lua (status Open and Pending too)
 local THREAD_PAGE, CHUNK = 1000, 100
 
 -- The last Seq of a page that begins at `from` and goes to `to` at most, up or down.
@@ -50,11 +56,11 @@ local function put_queries(text, key, from, to)
 end
 
 verbs.thread = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local key, user, after, before = P .. 't:' .. args[a + 1], args[a + 2], args[a + 3], args[a + 4]
+    --- arguments
+    local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'seq', 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
-    local last, n, text = tonumber(got[1]), min(tonumber(args[a + 5]) or THREAD_PAGE, THREAD_PAGE), {'ok', ''}
+    local last, n, text = tonumber(got[1]), min(limit or THREAD_PAGE, THREAD_PAGE), {'ok', ''}
     local from = 1
     if before ~= '' then
         last = min(last, tonumber(before) - 1)

@@ -1,10 +1,15 @@
 -- user_topics: a page of a user's topics, the newest last, each with its first query or its new name.
 -- KEYS: topics:<user> zset, names:<user> hash, t:<topic>.
--- ARGV: nonce, user, after (cursor; '' from the oldest on), n (topics at most; '' for TOPICS_PAGE),
---   is_whole ('1': names whole, else cut to TITLE_CHARS).
--- Returns: replay | ok/cursor of the next page ('' when there is none), then per topic its name and its text (JSON).
--- Wakes: nobody.  Repeatable: yes.
+-- Wakes: nobody.
 -- Bound: REPLY_BYTES and LOOK_BYTES, but one topic at least; TOPICS_PAGE topics.
+-- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   user      name
+--   after     text? 512  cursor; from the oldest on without
+--   limit     number?    topics at most; TOPICS_PAGE without
+--   is_whole  flag       names whole, else cut to TITLE_CHARS
+-- Replies: replay | ok/cursor of the next page ('' when there is none), then per topic its name and its text (JSON)
 local TOPICS_PAGE = 1000
 
 -- The place after a cursor, "<score>.<topic>". One whose topic is gone by now goes on at its score.
@@ -28,12 +33,11 @@ local function name_of(topic, own, is_whole)
 end
 
 verbs.user_topics = function(a)
-    if is_replayed(args[a]) then return 'replay' end
-    local user, is_whole = args[a + 1], args[a + 4] == '1'
-    local n = min(tonumber(args[a + 3]) or TOPICS_PAGE, TOPICS_PAGE)
+    --- arguments
+    local n = min(limit or TOPICS_PAGE, TOPICS_PAGE)
     local mine, names = P .. 'topics:' .. user, P .. 'names:' .. user
     local renamed = call('EXISTS', names) == 1
-    local text, from, bytes, looked = {'ok', ''}, rank_after(mine, args[a + 2]), 0, 0
+    local text, from, bytes, looked = {'ok', ''}, rank_after(mine, after), 0, 0
     local page = call('ZRANGE', mine, from, from + n, 'WITHSCORES') -- one more than fits: is there a next page?
     for i = 1, #page, 2 do
         if i > 1 and (i > 2 * n or bytes > REPLY_BYTES or looked > LOOK_BYTES) then

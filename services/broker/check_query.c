@@ -91,7 +91,9 @@ static void ask(struct check *check)
     turn_put(turn, check->topic);
     turn_put_u64(turn, check->seq);
     turn_put(turn, store_viewer(r));
-    turn_put(turn, !check->is_last ? STR("1") : check->is_detail ? STR("0") : STR("-"));
+    turn_put(turn, !check->is_last    ? STR("wait")
+                   : check->is_detail ? STR("position")
+                                      : STR("brief"));
     turn_end(turn);
 }
 

@@ -48,6 +48,6 @@ void check_stream_start(struct request *r, struct str topic, uint64_t seq)
     turn_put(turn, topic);
     turn_put_u64(turn, seq);
     turn_put(turn, store_viewer(r));
-    turn_put(turn, STR("1"));
+    turn_put(turn, STR("wait"));
     turn_end(turn);
 }

@@ -122,6 +122,6 @@ void broker_release_claim(struct request *r)
     turn_put(turn, r->account->name_token);
     turn_put(turn, STR(""));
     turn_put(turn, buf_str(b));
-    turn_put(turn, !is_retry ? STR("0") : is_away ? STR("away") : STR("1"));
+    turn_put(turn, !is_retry ? STR("fail") : is_away ? STR("away") : STR("retry"));
     turn_end(turn);
 }

@@ -138,8 +138,9 @@ static void end_for_drain(struct poll *poll)
     answer_empty(op->r);
 }
 
-void broker_drain(struct broker *broker)
+void broker_drain(void *state)
 {
+    struct broker *broker = state;
     queue_each_parked(broker->queue, end_for_drain);
     queue_tell_delivered(broker->queue);
     lookups_drain(broker);

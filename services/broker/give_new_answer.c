@@ -188,7 +188,7 @@ static void release(struct request *r, struct str topic, struct str query)
     turn_put(turn, r->account->name_token);
     turn_put(turn, query);
     turn_put(turn, STR("\"The engine gave it back.\""));
-    turn_put(turn, STR("1"));
+    turn_put(turn, STR("retry"));
     turn_end(turn);
 }
 
@@ -228,6 +228,6 @@ void broker_give_new_answer(struct request *r)
     turn_put(turn, r->account->name_token);
     turn_put(turn, query_text);
     turn_put(turn, buf_str(answer));
-    turn_put(turn, r->account->is_deployed ? STR("deployed") : STR(""));
+    turn_put(turn, r->account->is_deployed ? STR("1") : STR("0"));
     turn_end(turn);
 }

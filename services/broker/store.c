@@ -39,14 +39,6 @@ struct str store_any_user(struct request *r, struct str text)
                                                         : store_name(r, text);
 }
 
-struct str store_weight(struct request *r)
-{
-    if (r->account->weight == 1)
-        return STR("1");
-    char *text = request_alloc(r, 32);
-    return (struct str){text, (size_t)snprintf(text, 32, "%g", r->account->weight)};
-}
-
 /* waiting/<depth>/<eta>, full/<depth>/<eta>: how much waits, and when to try again. */
 static void refuse_full(struct request *r, enum err error, struct lines *rest)
 {

@@ -211,9 +211,9 @@ enum err job_begin(struct job *job, struct str entry, struct str id, struct str 
 {
     char digits[24];
     snprintf(digits, sizeof digits, "%llu", (unsigned long long)job->lease_ms);
-    struct str reply, args[] = {entry, id, consumer, str_of(digits)};
+    struct str reply, args[] = {entry, id, consumer, entry.n == 0 ? str_of(digits) : STR("")};
     pthread_mutex_lock(&job->lock);
-    enum err error = sync_verb(job->sync, STR("job_begin"), args, entry.n == 0 ? 4 : 3, &reply);
+    enum err error = sync_verb(job->sync, STR("job_begin"), args, 4, &reply);
     if (error == ERR_OK && str_eq(reply, STR("gone")))
         error = ERR_NOT_FOUND;
     else if (error == ERR_OK && str_eq(reply, STR("spent")))

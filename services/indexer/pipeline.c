@@ -31,17 +31,6 @@ enum { REASON_MAX_BYTES = 2048, MESSAGE_BYTES = 160 };
 /* Where each stage begins, in percent of the whole. */
 static const unsigned stage_percent[JOB_STAGE_NR + 1] = {0, 25, 30, 95, 100};
 
-bool vectors_parse_mode(struct str name, enum vectors_mode *ret_mode)
-{
-    static const char *const names[] = {"auto", "exact", "set"};
-    for (int i = 0; i < 3; i++)
-        if (str_eq(name, str_of(names[i]))) {
-            *ret_mode = (enum vectors_mode)i;
-            return true;
-        }
-    return false;
-}
-
 const char *pipeline_outcome_name(enum pipeline_outcome outcome)
 {
     static const char *const names[PIPELINE_NR] = {"done",   "failed",  "released", "cut",
@@ -135,7 +124,8 @@ static enum pipeline_outcome finish(struct pipeline *p, enum err error)
         return end(p, STR("job_fail"), STR(""), PIPELINE_FAILED);
     default: break;
     }
-    return job_simple_call(&p->job, STR("job_release"), NULL, 0) == ERR_LEASE_LOST
+    struct str now[] = {STR(""), STR("")};
+    return job_simple_call(&p->job, STR("job_release"), now, 2) == ERR_LEASE_LOST
                ? PIPELINE_LOST
                : PIPELINE_RELEASED;
 }

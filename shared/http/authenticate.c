@@ -10,11 +10,11 @@
  */
 #include "shared/http/authenticate.h"
 
-#include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
+#include "shared/http/proof.h"
 #include "shared/http/respond.h"
 
 #include <openssl/rand.h>
@@ -129,6 +129,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
     *account = (struct account){.name = request_copy(r, claims->sub),
                                 .role = ROLE_USER,
                                 .weight = 1,
+                                .weight_text = STR("1"),
                                 .max_waiting = PROVIDER_MAX_WAITING};
     *identity = (struct identity){.username = request_copy(r, claims->username)};
     if (claims->email.at != NULL)
@@ -253,41 +254,24 @@ static bool check_token(struct request *r, struct str token)
     return check_provider_token(r, token, true);
 }
 
-/* ERR_OK: r->account and r->nonce are set. */
-static enum err prove_signed(struct request *r, struct str user, struct str nonce, struct str hash)
-{
-    const struct accounts *accounts = account_book_current(r->server->config->accounts);
-    const struct account *account = user.at == NULL ? NULL : accounts_find(accounts, user);
-    bool is_sha1_allowed = r->server->config->is_sha1_allowed;
-    enum err error = signed_verify(account, user, nonce, hash, is_sha1_allowed);
-    if (error != ERR_OK && nonce.n > 0 && memchr(nonce.at, '+', nonce.n)) {
-        /* A client that writes its spaces as '+' and signs the space. Unknown accounts take this
-         * step too: it takes time. */
-        nonce = request_param(r, "Nonce");
-        if (nonce.at != NULL)
-            error = signed_verify(account, user, nonce, hash, is_sha1_allowed);
-    }
-    if (error != ERR_OK)
-        return error;
-    r->account = account;
-    r->is_signed = true;
-    signed_nonce_id(user, nonce, r->nonce.bytes);
-    r->nonce.is_set = true;
-    return ERR_OK;
-}
-
 static bool check_signed(struct request *r)
 {
-    struct str user = request_param(r, "User"), hash = request_param(r, "Hash");
-    struct str nonce = request_param_plus(r, "Nonce");
+    struct str user = request_param(r, "User");
+    const struct account *account;
     if (user.at == NULL && r->route->takes_signed_body && r->h2o->entity.len > 0) {
         if (!request_body(r))
             return false;
         user = request_member_text(r, "User");
-        nonce = request_member_text(r, "Nonce");
-        hash = request_member_text(r, "Hash");
+        account = proof_of_signature(r->server, user, request_member_text(r, "Nonce"),
+                                     request_member_text(r, "Hash"), &r->nonce);
+    } else {
+        account = proof_of_query(r->server, r->query, &r->nonce);
     }
-    return prove_signed(r, user, nonce, hash) == ERR_OK || fail(r, user);
+    if (account == NULL)
+        return fail(r, user);
+    r->account = account;
+    r->is_signed = true;
+    return true;
 }
 
 bool authenticate_is_tried(struct request *r)
@@ -306,12 +290,11 @@ static void forget_nonce(struct turn *turn, struct nonce_id *nonce)
     turn_end(turn);
 }
 
-void authenticate_use_up(struct server *server, h2o_req_t *h2o, struct str query)
+void authenticate_use_up(struct server *server, struct str query)
 {
-    struct request r = {.h2o = h2o, .server = server, .query = query};
-    struct str user = request_param(&r, "User"), hash = request_param(&r, "Hash");
-    if (hash.at != NULL && prove_signed(&r, user, request_param_plus(&r, "Nonce"), hash) == ERR_OK)
-        forget_nonce(server->turn, &r.nonce);
+    struct nonce_id nonce = {.is_set = false};
+    if (proof_of_query(server, query, &nonce) != NULL)
+        forget_nonce(server->turn, &nonce);
 }
 
 bool authenticate(struct request *r)

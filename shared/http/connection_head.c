@@ -91,7 +91,7 @@ static void take_good_head(struct connection *c, const struct head *head)
         if (c->state == CONNECTION_BODY)
             c->most_n = end_n;
         if (end_n > (*input)->size && c->charged > 0)
-            h2o_buffer_reserve(input, end_n - (*input)->size);
+            connection_make_room(input, end_n);
     }
     (void)!connection_pass(c, NULL);
 }
@@ -126,6 +126,10 @@ void connection_take_head(struct connection *c)
     case HEAD_TOO_MANY: refuse_unread(c, ERR_HEADERS_TOO_LARGE, NULL); break;
     case HEAD_HTTP2:
         c->state = CONNECTION_HTTP2;
+        if (!connection_is_too_early(c)) {
+            streams_advance(c, HEAD_PREFACE_BYTES);
+            break;
+        }
         connection_put_aside(c, HEAD_PREFACE_BYTES);
         if (connection_pass(c, NULL) && c->rest != NULL)
             connection_look_again(c);

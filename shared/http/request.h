@@ -12,6 +12,7 @@
 
 #include "shared/auth/accounts.h"
 #include "shared/base/json_scan.h"
+#include "shared/http/problem.h"
 #include "shared/http/server.h"
 #include "shared/redis/turn.h"
 
@@ -32,8 +33,8 @@ struct route {
     /* Of its bodies; 0: the server's (struct server_config). A route without roles never takes more
      * than ADMIT_PUBLIC_BYTES (admit.h). */
     size_t body_max_bytes;
-    enum err too_large; /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
-    bool tells_error;   /* its errors have the member `error` too, the text of `detail` */
+    enum err too_large;          /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
+    problem_writer *put_problem; /* how its errors are written; NULL: problem_put */
 };
 
 /* What a provider's token says of its owner, besides the account's name; in the request's pool. */
@@ -85,6 +86,7 @@ struct request {
     bool has_left;        /* the client has: its listeners were called */
     bool is_cut;          /* refused by its head: its body was not taken, no handler sees it */
     bool pauses;          /* HTTP/2: its connection is not read before its answer */
+    bool is_unread;       /* HTTP/2: a stranger's, and its answer is not written */
     bool was_parked;      /* its duration is the wait of a long poll */
     struct param *params; /* of the query, once one was asked for; NULL before */
     size_t param_n;

@@ -24,7 +24,7 @@ enum {
     ACCEPTS_AT_MOST = 2, /* of these, for which room was made */
     ACCEPT_AGAIN_MS = 100,
     SCRATCH_MAX = 32 << 20,
-    PROBLEM_MAX = 768,
+    PROBLEM_MAX = 2048,
     BODY_SLACK_BYTES = 1 << 20
 };
 
@@ -95,30 +95,27 @@ static void on_setup(h2o_filter_t *self, h2o_req_t *h2o, h2o_ostream_t **slot)
         const struct route *route = route_of(server, h2o, &query);
         struct refusal refusal = connections_take_refusal(server->connections);
         if (route != NULL && route->roles != ROLES_NONE && refusal.error == ERR_OK)
-            authenticate_use_up(server, h2o, query);
+            authenticate_use_up(server, query);
         const struct err_info *info = err_info(
             refusal.error != ERR_OK ? refusal.error : err_of_status(h2o->res.status, route));
         if (refusal.error != ERR_OK)
             h2o->res.status = info->status;
         h2o->res.reason = err_reason(h2o->res.status);
         h2o->http1_is_persistent = 0; /* nobody looks at what comes after it */
-        const char *error = route != NULL && route->tells_error ? info->text : NULL;
         struct problem_ostream *problem =
             (struct problem_ostream *)h2o_add_ostream(h2o, sizeof *problem, slot);
         struct str id = request_id_of(server, h2o);
-        char *body = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX);
-        int n =
-            snprintf(body, PROBLEM_MAX,
-                     "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":\"%s\","
-                     "\"code\":\"%s\",\"instance\":\"%.*s\"%s%s%s}",
-                     err_reason(h2o->res.status), h2o->res.status, info->text, info->code,
-                     STR_ARG(id), error == NULL ? "" : ",\"error\":\"", error == NULL ? "" : error,
-                     error == NULL ? "" : "\"");
-        problem->body = (struct str){body, (size_t)n};
+        struct buf body = {.at = h2o_mem_alloc_pool(&h2o->pool, PROBLEM_MAX),
+                           .cap = PROBLEM_MAX,
+                           .max = PROBLEM_MAX};
+        const char *written = problem_write(
+            &body, route == NULL ? NULL : route->put_problem,
+            &(struct problem){
+                .info = info, .status = h2o->res.status, .detail = info->text, .instance = id});
+        problem->body = buf_str(&body);
         problem->super.do_send = send_problem;
-        h2o->res.content_length = (size_t)n;
-        h2o->res.headers.entries[type].value =
-            h2o_iovec_init(H2O_STRLIT("application/problem+json"));
+        h2o->res.content_length = body.n;
+        h2o->res.headers.entries[type].value = h2o_iovec_init(written, strlen(written));
         h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-request-id"), 0, NULL,
                               id.at, id.n);
         h2o_add_header_by_str(&h2o->pool, &h2o->res.headers, H2O_STRLIT("x-content-type-options"),

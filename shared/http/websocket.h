@@ -6,8 +6,8 @@
  *
  *   (request) --websocket_accept--> UPGRADING --101 written--> OPEN
  *   OPEN --websocket_close, the peer, drain--> CLOSING --close frame written--> LINGERING
- *   LINGERING --the peer has closed too, or 5 s--> (gone), on_closed
- *   (any) --cut off--> (gone), on_closed
+ *   LINGERING --the peer has closed too, or 5 s--> GONE, on_closed
+ *   (any) --cut off--> GONE, on_closed
  *
  * One per connection, made on an HTTP/1.1 request, used on the loop's thread only. It has memory of
  * its own: the request is gone soon after the upgrade, so `arg` must not be in the request's

@@ -28,14 +28,6 @@ static void take_off(struct poll_list *list, struct poll *poll)
 
 /* --- classes ---------------------------------------------------------------------------------- */
 
-static bool is_listed(struct str names, struct str name)
-{
-    while (names.at != NULL)
-        if (str_eq(str_cut(&names, ','), name))
-            return true;
-    return false;
-}
-
 static struct poll_class *find_class(struct queue *queue, struct str name)
 {
     struct poll_class *class = queue->classes[queue_hash(name, 0) % CLASS_BUCKET_N];
@@ -73,7 +65,7 @@ static struct poll_class *get_class(struct queue *queue, struct str account, str
     class->name = str_copy((struct str){name, n});
     class->name_n = n;
     class->account_n = account.n;
-    class->is_drained = is_listed(queue->drained, account);
+    class->is_drained = str_is_listed(queue->drained, account);
     class->next = *bucket;
     *bucket = class;
     return class;
@@ -322,7 +314,7 @@ void polls_on_drained(struct queue *queue, struct str names)
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
             bool is_drained =
-                is_listed(queue->drained, (struct str){class->name, class->account_n});
+                str_is_listed(queue->drained, (struct str){class->name, class->account_n});
             if (is_drained && !class->is_drained)
                 for (unsigned n = class->parked.n; n > 0; n--)
                     take_credit_back(queue, class);

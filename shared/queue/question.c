@@ -22,6 +22,7 @@
 
 #include "shared/base/json_scan.h"
 #include "shared/queue/queue_internal.h"
+#include "shared/queue/row.h"
 
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -60,7 +61,6 @@ static void leave(struct queue *queue, struct str topic, const char *digest, uin
         return; /* what a node leaves behind is swept (lua/queue/sweep_asks.lua) */
     turn_begin(turn_forget(turn), LANE_FIRST, STR("ask_leave"));
     turn_put(turn, topic);
-    turn_put(turn, str_of(digest));
     turn_put_u64(turn, keep_ms);
     turn_end(turn);
 }
@@ -191,7 +191,7 @@ static void look(struct question *q)
     turn_put(turn, q->watch.topic);
     turn_put_u64(turn, 1);
     turn_put(turn, STR(""));
-    turn_put(turn, STR("1"));
+    turn_put(turn, STR("wait"));
     turn_end(turn);
 }
 
@@ -329,25 +329,17 @@ static void on_asked(struct call *call, enum err error, struct str reply)
     }
 }
 
-/* Lines 3 to 7 of a row: user, model, modifiers, traceparent, query. */
 static void put_tail(struct buf *tail, const struct question_settings *s)
 {
-    buf_put_json(tail, s->user);
-    buf_put_char(tail, '\n');
-    buf_put_json(tail, s->model.n > 0 ? s->model : STR("default"));
-    buf_lit(tail, "\n{\"Messages\":");
+    row_put_who(tail, s->user, s->model);
+    buf_lit(tail, "{\"Messages\":");
     buf_put(tail, s->messages);
     if (s->temperature >= 0)
         buf_printf(tail, ",\"temperature\":%g", s->temperature);
     if (s->max_tokens > 0)
         buf_printf(tail, ",\"max_tokens\":%u", s->max_tokens);
-    buf_lit(tail, "}\n");
-    size_t trace_at = tail->n;
-    if (s->traceparent.n > 0 && s->traceparent.n <= 128 && str_is_utf8(s->traceparent))
-        buf_put_json(tail, s->traceparent);
-    if (memchr(tail->at + trace_at, '\n', tail->n - trace_at) != NULL)
-        abort(); /* buf_put_json escapes it */
-    buf_put_char(tail, '\n');
+    buf_put_char(tail, '}');
+    row_put_trace(tail, s->traceparent);
     buf_put_json(tail, s->query);
 }
 
@@ -387,6 +379,8 @@ static void ask(struct question *q, const struct question_settings *s)
     turn_put(turn, buf_str(&tail));
     if (s->max_waiting > 0)
         turn_put_u64(turn, s->max_waiting);
+    else
+        turn_put(turn, STR("")); /* no limit */
     turn_end(turn);
     buf_fini(&tail);
     buf_fini(&model);

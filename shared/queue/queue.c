@@ -7,6 +7,8 @@
  * each bounds how long a lost message hurts. */
 #include "shared/queue/queue_internal.h"
 
+#include "shared/base/hash.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,9 +24,7 @@ enum {
 
 uint32_t queue_hash(struct str s, uint64_t salt)
 {
-    uint32_t hash = 2166136261u ^ (uint32_t)salt * 2654435761u;
-    for (size_t i = 0; i < s.n; i++)
-        hash = (hash ^ (unsigned char)s.at[i]) * 16777619u;
+    uint32_t hash = hash_fnv32(s, (uint32_t)salt * 2654435761u);
     return hash ^ hash >> 15;
 }
 

@@ -57,13 +57,13 @@ async function fillQueue(shard) {
   await take(shard, 'cancelled');
   assert.equal(await shard.call('cancel', 0, 'cancelled', 1, '', '"enough"'), 'ok');
   const failing = await take(shard, 'failed');
-  assert.equal(await shard.call('release', 0, 'failed', failing.lease, 'Inference_1', '', '"tired"', '0'), 'ok');
+  assert.equal(await shard.call('release', 0, 'failed', failing.lease, 'Inference_1', '', '"tired"', 'fail'), 'ok');
   const partly = await take(shard, 'partly');
   assert.match(await shard.call('partial', 0, 'partly', 1, partly.lease, 0, 'hm', 'well', 1000, 'Inference_1'), /^ok/);
   await take(shard, 'many');
   for (let i = 0; i < 2; i++) {
     const again = await take(shard, 'retried');
-    assert.equal(await shard.call('release', 0, 'retried', again.lease, 'Inference_1', '', '"tired"', '1'), 'ok');
+    assert.equal(await shard.call('release', 0, 'retried', again.lease, 'Inference_1', '', '"tired"', 'retry'), 'ok');
   }
   await add(shard, 'away', { model: 'away' });
   for (let i = 0; i < 3; i++) {
@@ -225,7 +225,7 @@ async function startVerbs(redis, seed, topics) {
     else if (verb < 6) {
       const claimed = await take(shard, pick(['m1', 'm2', '*']));
       if (claimed && below(3)) for (const seq of claimed.seqs) await complete(shard, claimed.topic, seq, claimed.lease);
-      else if (claimed) await shard.call('release', 0, claimed.topic, claimed.lease, 'Inference_1', '', '"tired"', pick(['0', '1', 'away']));
+      else if (claimed) await shard.call('release', 0, claimed.topic, claimed.lease, 'Inference_1', '', '"tired"', pick(['fail', 'retry', 'away']));
     } else if (verb === 6) await shard.call('cancel', 0, topic, 1 + below(5), '', '"enough"');
     else if (verb === 7 && below(3) === 0) {
       for (const user of ['alice', 'bob']) if ((await shard.call('delete', 0, user, topic)) === 'ok') deleted.add(topic);
@@ -248,7 +248,8 @@ async function startVerbs(redis, seed, topics) {
       }
     } else {
       const docs = await shard.cmd('ZRANGE', shard.key(`docs:${ALICE}`), 0, 20);
-      if (docs.length) await shard.call(below(3) ? 'doc_delete' : 'doc_reindex', 0, ALICE, pick(docs), `${seed}${n}`.padStart(24, 'c'));
+      if (docs.length && below(3)) await shard.call('doc_delete', 0, ALICE, pick(docs));
+      else if (docs.length) await shard.call('doc_reindex', 0, ALICE, pick(docs), `${seed}${n}`.padStart(24, 'c'));
     }
   }
   const running = (async () => {

@@ -61,6 +61,31 @@ describe('the command line', () => {
     }
   });
 
+  it('a target that is no service is refused with the names of all', async () => {
+    const run = await runParley(['serve', '--check-config', '--accounts', accounts.path, '--target', 'broker,brokr']);
+    assertWrongUsage(run, /^parley: --target: takes a comma list of: all, broker, documents, web, indexer$/m);
+  });
+
+  it('a wrong setting of a service is found in a process that does not run it', async () => {
+    const run = (flag, value) => runParley(['serve', '--check-config', '--accounts', accounts.path, '--target', 'web', flag, value]);
+    assertWrongUsage(await run('--public-collection', ''), /^parley: --public-collection: takes a name of 1 to 128 bytes$/m);
+    assertWrongUsage(await run('--embeddings', 'nonsense'), /^parley: --embeddings: /);
+  });
+
+  it('an option that several commands take reads the same in all of them', async () => {
+    const texts = new Map(); // the option with its default -> what its help says
+    for (const command of ['serve', 'engine', 'ingest', 'reindex', 'backup', 'restore', 'sign']) {
+      const { stdout } = await runParley([command, '--help']);
+      for (const [, flag, text] of stdout.matchAll(/^  --(\S+)[^\n]*\n((?: {8}[^\n]*\n)+)/gm)) {
+        if (!/^(redis|key-prefix|log-|embeddings|vectors|owner-max|job-lease|user|secret-file|check-config)/.test(flag)) continue;
+        const key = `${flag} ${/Default: (.*)\.$/m.exec(text)?.[1]}`;
+        assert.equal(texts.get(key) ?? text, text, `--${flag} of ${command}`);
+        texts.set(key, text);
+      }
+    }
+    assert.ok(texts.size > 10, `found ${[...texts.keys()]}`);
+  });
+
   it('version prints one line', async () => {
     const { code, stdout } = await runParley(['version']);
     assert.equal(code, 0);

@@ -3,10 +3,9 @@
 // The library's second function, at maxmemory: which verbs run, in their order and with their nonces, and
 // that nothing is stored by the others.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { PREFIX, scripts, tailOf } from '../support/lua.mjs';
+import { PREFIX, scripts, tailOf, VERBS } from '../support/lua.mjs';
 
-const REFUSED = [...readFileSync('lua/include/full.lua', 'utf8').matchAll(/^-- REFUSED: (.*)$/gm)].flatMap(([, names]) => names.split(' '));
+const REFUSED = Object.keys(VERBS).filter((name) => VERBS[name].full === 'refused');
 
 scripts('a full Redis', ({ test }) => {
   const freeing = (shard, verbs, nonces = []) => {
@@ -30,13 +29,13 @@ scripts('a full Redis', ({ test }) => {
     const nonces = ['1', '2', '3'].map((digit) => digit.repeat(16));
     await shard.cmd('CONFIG', 'SET', 'maxmemory', '1');
     try {
-      const verbs = [add('b'), ['cancel', '2', 'a', '1', '', '"no"'], add('c'), ['check', '3', 'a', '1', '', '-']];
+      const verbs = [add('b'), ['cancel', '2', 'a', '1', '', '"no"'], add('c'), ['check', '3', 'a', '1', '', 'brief']];
       const replies = await freeing(shard, verbs, nonces);
       assert.match(String(replies[0]), /^Error: STOREFULL add/);
       assert.equal(replies[1], 'ok');
       assert.match(String(replies[2]), /^Error: STOREFULL add/);
       assert.match(replies[3], /^Cancelled\n/);
-      const again = await freeing(shard, [['check', '1', 'a', '1', '', '-'], ['nonce', '2']], nonces.slice(0, 2));
+      const again = await freeing(shard, [['check', '1', 'a', '1', '', 'brief'], ['nonce', '2']], nonces.slice(0, 2));
       assert.deepEqual(again.slice(0, 2), ['replay', 'replay']);
       assert.equal(await shard.cmd('EXISTS', shard.key('t:b'), shard.key('t:c')), 0);
     } finally {

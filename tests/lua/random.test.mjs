@@ -155,7 +155,7 @@ class World {
     const lease = q.lease ?? '5';
     const retries = this.below(3) > 0;
     const held = this.held(topic, lease);
-    const reply = await this.run(node, 'release', 0, topic, lease, q.holder ?? 'E', '', REASON, retries ? '1' : '0');
+    const reply = await this.run(node, 'release', 0, topic, lease, q.holder ?? 'E', '', REASON, retries ? 'retry' : 'fail');
     assert.equal(reply, held.length ? 'ok' : 'lost');
     if (retries) this.giveBack(held);
     else for (const one of held) one.state = 'Failed';
@@ -166,7 +166,7 @@ class World {
     if (!found) return;
     const { topic, q } = found;
     const isHeld = q.state === 'Pending';
-    const reply = await this.run(node, 'release', 0, topic, '', q.holder ?? 'E', JSON.stringify(q.query), REASON, '1');
+    const reply = await this.run(node, 'release', 0, topic, '', q.holder ?? 'E', JSON.stringify(q.query), REASON, 'retry');
     assert.equal(reply, isHeld ? 'ok' : 'lost');
     if (isHeld) this.giveBack([q]);
   }

@@ -172,7 +172,7 @@ scripts('delete', ({ cases, test, shard }) => {
     {
       name: 'race: an engine answers what was deleted: missing, and nothing comes back',
       before: { ...done(), 't:t': topicOf(['P 7 1 E 1']), leases: zset({ '7 t': LATER }) },
-      calls: [remove(), ['complete', 0, 't', 1, '7', 'E', '"Q1"', lines('["a"]', 'null', 'null'), ''], ['extend', 0, 't', '7', 'E'], ['release', 0, 't', '7', 'E', '', '""', '1'], ['reap']],
+      calls: [remove(), ['complete', 0, 't', 1, '7', 'E', '"Q1"', lines('["a"]', 'null', 'null'), ''], ['extend', 0, 't', '7', 'E'], ['release', 0, 't', '7', 'E', '', '""', 'retry'], ['reap']],
       replies: ['ok', 'missing', 'lost', 'lost', ''],
       after: { 't:t': null, 'topics:alice': null, leases: null },
     },

@@ -94,7 +94,7 @@ scripts('turn', ({ cases, test, shard }) => {
   ]);
 
   test('a broken verb is an error reply that names it', async () => {
-    const { replies } = await shard.turn([['no_such_verb', 0], ['nonce', 0], ['cancel', 0]]);
+    const { replies } = await shard.turn([['no_such_verb', 0], ['nonce', 0], ['cancel', 0]], { isRaw: true });
     assert.match(replies[0].message, /^ERR no_such_verb: /);
     assert.equal(replies[1], 'ok');
     assert.match(replies[2].message, /^ERR cancel: /, 'without its arguments');

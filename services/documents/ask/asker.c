@@ -8,16 +8,14 @@ enum { NO_ENGINE_RETRY_S = 5, TIMEOUT_RETRY_S = 1, FULL_RETRY_MAX_S = 300 };
 
 struct asker asker_of_owner(struct request *r, const struct owner *owner)
 {
-    struct asker asker = {.queue = documents_of(r)->queue,
+    return (struct asker){.queue = documents_of(r)->queue,
                           .user = owner->name,
                           .user_name = owner->name_token,
                           .account = r->account->name_token,
+                          .weight = r->account->weight_text,
                           .traceparent = request_header(r, "traceparent"),
                           .max_waiting = r->account->max_waiting,
                           .space = owner->space};
-    char *weight = request_alloc(r, 32);
-    asker.weight = (struct str){weight, (size_t)snprintf(weight, 32, "%g", r->account->weight)};
-    return asker;
 }
 
 struct asker asker_of_public(struct request *r, struct str space)
@@ -98,7 +96,7 @@ void presence_stop(struct presence *presence)
 
 void documents_drain(struct documents *documents)
 {
-    while (documents != NULL && documents->waiting != NULL)
+    while (documents->waiting != NULL)
         end(documents->waiting, false);
 }
 

@@ -11,6 +11,7 @@
  * and the next search hears of it. */
 #include "services/documents/search/cache.h"
 
+#include "shared/base/hash.h"
 #include "shared/queue/lines.h"
 
 #include <stdio.h>
@@ -56,10 +57,7 @@ struct cache {
 
 static uint32_t bucket_of(struct str name)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < name.n; i++)
-        hash = (hash ^ (unsigned char)name.at[i]) * 16777619u;
-    return hash % BUCKET_N;
+    return hash_fnv32(name, 0) % BUCKET_N;
 }
 
 static void unlink_space(struct cache *cache, struct cache_space *space)

@@ -222,7 +222,6 @@ static void read_passages(struct retrieve_op *op)
     struct turn *turn = op->documents->server->turn;
     turn_begin(retrieve_call(op, on_passages), LANE_READ, STR("passages"));
     turn_put(turn, op->space);
-    turn_put_u64(turn, op->found_n);
     for (size_t i = 0; i < op->found_n; i++) {
         turn_put(turn, op->found[i].doc);
         turn_put_u64(turn, op->found[i].generation);

@@ -73,7 +73,8 @@ scripts('job_begin', ({ test, cases }) => {
     assert.equal(await i1.parsed(first), 'ok');
     const second = await i2.begin(await i2.steal());
     assert.deepEqual([second.lease, second.attempt, second.stage, second.blocks], ['2', '2', 'CHUNK', '1']);
-    for (const verb of ['job_upload', 'job_text']) assert.equal(await i1.call(verb, first), 'lost');
+    assert.equal(await i1.call('job_upload', first), 'lost');
+    assert.equal(await i1.call('job_text', first, 0), 'lost');
     assert.equal(await i1.call('job_progress', first, 'CHUNK', 50, '"x"'), 'lost');
     assert.equal(await i1.parsed(first, { blocks: ['other'] }), 'lost');
     assert.equal(await i1.vectors(first), 'lost');

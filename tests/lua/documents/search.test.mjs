@@ -196,11 +196,11 @@ scripts('chunk, passages', ({ cases, test, shard }) => {
       call: chunk(0),
       reply: `ok\n"f1.txt"\n${inFirst}`,
     },
-    { name: 'passages: none', call: ['passages', ALICE, 0], reply: '' },
+    { name: 'passages: none', call: ['passages', ALICE], reply: '' },
     {
       name: 'passages: each with its page, and empty ones for what is gone',
       before: () => keysOf(one, indexed(2, { space: BOB })),
-      call: ['passages', ALICE, 6, docId(1), 5, 1, docId(2), 5, 0, docId(1), 4, 0, docId(1), 5, 6, docId(3), 5, 0, docId(1), 5, 0],
+      call: ['passages', ALICE, docId(1), 5, 1, docId(2), 5, 0, docId(1), 4, 0, docId(1), 5, 6, docId(3), 5, 0, docId(1), 5, 0],
       reply: passage(`ok\n"f1.txt"\n${url}\n${overEnd}`) + '0:0:0:0:' + passage(`ok\n"f1.txt"\n${url}\n${inFirst}`),
     },
   ]);

@@ -10,7 +10,7 @@ const KEEP_MS = 60_000;
 const USER = { user: 'alice', model: 'default' };
 const ask = ({ digest = 'd1', topic = 'a1', max } = {}) =>
   ['ask', digest, topic, USER.user, 'Frontend_1', USER.model, 1, tailOf({ ...USER, query: 'Q1' }), ...(max === undefined ? [] : [max])];
-const leave = (topic = 'a1', keep = 0) => ['ask_leave', topic, 'd1', keep];
+const leave = (topic = 'a1', keep = 0) => ['ask_leave', topic, keep];
 const row = (found) => {
   const [ms, ...rest] = found.split('\n');
   return ago()(ms) && rest.join('\n') === rowOf({ ...USER, query: 'Q1' }).split('\n').slice(1).join('\n');
@@ -119,7 +119,7 @@ scripts('ask', ({ cases, test, shard }) => {
     await shard.seed(ENGINE);
     for (let i = 1; i <= 50; i++) {
       await shard.call(...ask({ digest: `d${i}`, topic: `a${i}` }));
-      await shard.call('ask_leave', `a${i}`, `d${i}`, 1);
+      await shard.call('ask_leave', `a${i}`, 1);
       await shard.cmd('ZADD', shard.key('asks'), 5, `a${i}`);
     }
     assert.equal(await shard.cmd('ZCARD', shard.key('asks')), 1);

@@ -10,26 +10,26 @@ const STORED = lines('["42"]', '["hm"]', 'null', 1500, 'E');
 const LATER = 9e12;
 
 scripts('check', ({ cases, test, shard }) => {
-  const check = ({ seq = 1, user = '', wait = '0' } = {}) => ['check', 0, 't', seq, user, wait];
+  const check = ({ seq = 1, user = '', wait = 'position' } = {}) => ['check', 0, 't', seq, user, wait];
   cases([
     { name: 'an unknown topic', call: check(), reply: 'missing' },
     { name: 'an unknown Seq', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ seq: 2 }), reply: 'missing' },
     { name: 'a user without a part in it', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ user: 'bob' }), reply: 'missing' },
-    { name: 'Done: the answer, and nobody is written down', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ user: 'alice', wait: '1' }), reply: lines('Done', ROW, STORED, '', '') },
-    { name: 'Failed: the reason', before: { 't:t': topicOf(['F "tired"']) }, call: check({ wait: '1' }), reply: lines('Failed', ROW, '"tired"', '', '', '', '', '', '') },
-    { name: 'Cancelled: the reason', before: { 't:t': topicOf(['C "user"']) }, call: check({ wait: '1' }), reply: lines('Cancelled', ROW, '"user"', '', '', '', '', '', '') },
+    { name: 'Done: the answer, and nobody is written down', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ user: 'alice', wait: 'wait' }), reply: lines('Done', ROW, STORED, '', '') },
+    { name: 'Failed: the reason', before: { 't:t': topicOf(['F "tired"']) }, call: check({ wait: 'wait' }), reply: lines('Failed', ROW, '"tired"', '', '', '', '', '', '') },
+    { name: 'Cancelled: the reason', before: { 't:t': topicOf(['C "user"']) }, call: check({ wait: 'wait' }), reply: lines('Cancelled', ROW, '"user"', '', '', '', '', '', '') },
     { name: 'Pending, not waiting', before: { 't:t': topicOf(['P 7 1 E 1']) }, call: check(), reply: lines('Pending', ROW, '', '', '', '', '', '', '') },
-    { name: 'Pending, waiting: this node is written down', before: { 't:t': topicOf(['P 7 1 E 1']) }, call: check({ wait: '1' }), reply: 'wait', after: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n1' }) } },
-    { name: 'beside others', before: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n10 n2' }) }, call: check({ wait: '1' }), reply: 'wait', after: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n10 n2 n1' }) } },
-    { name: 'once', before: { 't:t': topicOf([undefined], { 'w:1': 'n2 n1' }) }, calls: [check({ wait: '1' }), check({ wait: '1' })], replies: ['wait', 'wait'] },
+    { name: 'Pending, waiting: this node is written down', before: { 't:t': topicOf(['P 7 1 E 1']) }, call: check({ wait: 'wait' }), reply: 'wait', after: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n1' }) } },
+    { name: 'beside others', before: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n10 n2' }) }, call: check({ wait: 'wait' }), reply: 'wait', after: { 't:t': topicOf(['P 7 1 E 1'], { 'w:1': 'n10 n2 n1' }) } },
+    { name: 'once', before: { 't:t': topicOf([undefined], { 'w:1': 'n2 n1' }) }, calls: [check({ wait: 'wait' }), check({ wait: 'wait' })], replies: ['wait', 'wait'] },
     {
       name: 'Open, the only one: nothing is before it',
       before: { 't:t': topicOf([undefined]), 'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }), models: set('default') },
       call: check(),
       reply: lines('Open', ROW, '', '', '', '', '', 0, ''),
     },
-    { name: 'Open, and nobody wants its position', before: { 't:t': topicOf([undefined]), 'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }), models: set('default') }, call: check({ wait: '-' }), reply: lines('Open', ROW, '', '', '', '', '', '', '') },
-    { name: 'Done, and nobody wants its position', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ wait: '-' }), reply: lines('Done', ROW, STORED, '', '') },
+    { name: 'Open, and nobody wants its position', before: { 't:t': topicOf([undefined]), 'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }), models: set('default') }, call: check({ wait: 'brief' }), reply: lines('Open', ROW, '', '', '', '', '', '', '') },
+    { name: 'Done, and nobody wants its position', before: { 't:t': topicOf(['D'], { 'a:1': STORED }) }, call: check({ wait: 'brief' }), reply: lines('Done', ROW, STORED, '', '') },
     {
       name: 'Open: earlier ones of the topic, of the user and of others are before it, and the rate tells how long',
       before: () => ({
@@ -52,7 +52,7 @@ scripts('check', ({ cases, test, shard }) => {
 
   const add = (topic, { user = 'alice', model = 'default', account = 'F', weight = 1 } = {}) =>
     shard.call('add', 0, topic, user, account, model, weight, 100_000, tailOf({ user, model }), '', '', '');
-  const told = async (topic, seq) => Number((await shard.call('check', 0, topic, seq, '', '0')).split('\n').at(-2));
+  const told = async (topic, seq) => Number((await shard.call('check', 0, topic, seq, '', 'position')).split('\n').at(-2));
 
   // Claims all there is for these models: "topic seq" in the order in which it was served.
   async function serveAll(takes = '*') {
@@ -94,13 +94,13 @@ scripts('check', ({ cases, test, shard }) => {
         }
         if (held.length > 0 && below(4) === 0) {
           const [claimed, lease] = held.splice(below(held.length), 1)[0];
-          assert.match(await shard.call('release', 0, claimed, lease, 'E', '', '"tired"', '1'), /^ok/);
+          assert.match(await shard.call('release', 0, claimed, lease, 'E', '', '"tired"', 'retry'), /^ok/);
         }
       }
       const positions = new Map();
       for (const [topic, n] of seqs)
         for (let seq = 1; seq <= n; seq++) {
-          const reply = await shard.call('check', 0, topic, seq, '', '0');
+          const reply = await shard.call('check', 0, topic, seq, '', 'position');
           if (reply.startsWith('Open\n') && wanted.has(`${topic} ${seq}`)) positions.set(`${topic} ${seq}`, Number(reply.split('\n').at(-2)));
         }
       const order = await serveAll(engine);
@@ -135,7 +135,7 @@ scripts('nodes that wait', ({ test, shard }) => {
   test('and are gone are left out, once they are many', async () => {
     const gone = Array.from({ length: 200 }, (_, i) => `n${1000 + i}-of-long-ago`);
     await shard.seed({ 't:t': topicOf(['P 7 1 E 1'], { 'w:1': gone.join(' ') }) });
-    assert.equal(await shard.call('check', 0, 't', 1, '', '1'), 'wait');
+    assert.equal(await shard.call('check', 0, 't', 1, '', 'wait'), 'wait');
     assert.equal((await shard.get('t:t'))['w:1'].trim(), 'n1');
   });
 });

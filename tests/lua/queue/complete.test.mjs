@@ -5,7 +5,7 @@ import { ago, lines, openOf, rowOf, scripts, set, topicOf, zset } from '../../su
 
 const ANSWER = lines('["42"]', '["hm"]', '"big"');
 const complete = ({ topic = 't', seq = 1, lease = '', holder = 'E', query = 'Q1', answer = ANSWER, dialect = '' } = {}) =>
-  ['complete', 0, topic, seq, lease, holder, JSON.stringify(query), answer, dialect];
+  ['complete', 0, topic, seq, lease, holder, JSON.stringify(query), answer, dialect && 1];
 const ok = (seq = 1) => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}$`).test(reply);
 const stored = (found) => {
   const parts = found.split('\n');

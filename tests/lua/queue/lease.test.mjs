@@ -179,7 +179,7 @@ scripts('give_back', ({ cases }) => {
 });
 
 scripts('release', ({ cases }) => {
-  const release = ({ topic = 't', lease = '7', holder = 'E', query = '', retry = '1' } = {}) =>
+  const release = ({ topic = 't', lease = '7', holder = 'E', query = '', retry = 'retry' } = {}) =>
     ['release', 0, topic, lease, holder, query, '"tired"', retry];
   const failed = (seq) => ({ [`t ${seq}`]: ago() });
   cases([
@@ -259,7 +259,7 @@ scripts('release', ({ cases }) => {
     {
       name: 'not to be tried again: all three are Failed, and whoever waits is told once each',
       before: { ...heldThree(), 't:t': topicOf(Array(3).fill('P 7 1 E 3'), { 'l:7': '1 2 3', 'w:3': 'n1' }) },
-      call: release({ retry: '0' }),
+      call: release({ retry: 'fail' }),
       reply: 'ok',
       events: [lines('outcome', 't', 3, 'Failed', rowOf({ ms: 1002, query: 'Q3' }), '"tired"', '', '', '', '')],
       after: {
@@ -275,7 +275,7 @@ scripts('release', ({ cases }) => {
 scripts('reap', ({ cases, test, shard }) => {
   cases([
     { name: 'nothing runs: nothing to come back for', call: ['reap'], reply: '' },
-    { name: 'what is not due is not touched', before: () => held({ until: Date.now() + 9000 }), call: ['reap'], reply: (r) => r > 6000 && r <= 9000 },
+    { name: 'what is not due is not touched', before: () => held({ until: Date.now() + 90_000 }), call: ['reap'], reply: (r) => r > 60_000 && r <= 90_000 },
     { name: 'a lease that ended: Open at the front, the attempt counted', before: held({ until: OVER }), call: ['reap'], reply: '', after: back(1) },
     { name: 'a claim of three that ended leaves no list behind', before: heldThree({ until: OVER }), call: ['reap'], reply: '', after: back(3) },
     {

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: MIT
+#
+# Verbs: reads the headers of the verbs in lua/ (docs/adr/0020-verbs-are-declared-once.md) and puts the Lua library
+# together. CONTRIBUTING.md says what a header holds. Paths are relative to the source root, the working directory.
+#
+#   my $library = Verbs::read('lua/library.lua');
+#   $library->{verbs}     list of {name, path, line, fields, args, lists, replies}, by name
+#   $library->{text}      the library as Redis gets it: includes in place, `--- arguments` replaced
+#   $library->{faults}    what is wrong, as "file:line: why"
+#
+# An argument is {name, kind, is_optional, max, words, note, line}; a list is {name, max, args, line}.
+package Verbs;
+use strict;
+use warnings;
+
+our %KINDS = map {$_ => 1} qw(name number digits flag text json bytes words);
+my %SIZED = map {$_ => 1} qw(text json bytes);
+my %FIXED_MAX = (name => 384, number => 20, digits => 20, flag => 1);
+my %WORD_OF = (
+    Lane => [qw(first claim add read)],
+    Home => [qw(topic digest space session room bot nonce key cluster every)],
+    Nonce => [qw(yes no)],
+    Full => [qw(runs refused)],
+);
+# A verb with that home has one of these arguments, from which its shard is known.
+my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job', 'limits']);
+my @PROSE = qw(KEYS Wakes Bound Repeatable);
+my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Arguments|Replies):/;
+# Names that mean something else where an argument stands.
+my %RESERVED = map {$_ => 1} qw(
+    and break do else elseif end false for function if in local nil not or repeat return then true until while
+    auto case char const continue default double enum extern float goto inline int long register restrict short
+    signed sizeof static struct switch typedef union unsigned void volatile
+    a P args call verbs node meta events mail tonumber tostring floor max min ceil match gmatch gsub sub byte find
+    format concat sort pairs ipairs next unpack pcall type error redis);
+
+sub slurp {
+    my ($path) = @_;
+    open(my $in, '<:raw', $path) or die "$path: $!\n";
+    local $/;
+    return scalar <$in>;
+}
+
+sub bytes_of {
+    my ($text) = @_;
+    my ($n, $unit) = $text =~ /^([1-9]\d*)([km]?)$/ or return;
+    return $n * {'' => 1, k => 1 << 10, m => 1 << 20}->{$unit};
+}
+
+# --- the header --------------------------------------------------------------------------------------
+
+# One argument's line: its name, its kind and how large it may be.
+sub read_argument {
+    my ($text, $fault) = @_;
+    my ($name, $kind, $optional, $rest) = $text =~ /^(\w+)\s+(\w+)(\??)(?:\s+(.*))?$/
+        or return $fault->("'$text' is not a name, a kind and a note");
+    my $one = {name => $name, kind => $kind, is_optional => $optional ? 1 : 0, note => $rest // ''};
+    $fault->("'$name' cannot be the name of an argument") if $RESERVED{$name} or $name !~ /^[a-z][a-z0-9_]*$/;
+    return $fault->("$name: there is no kind '$kind': " . join(', ', sort keys %KINDS)) unless $KINDS{$kind};
+    $fault->("$name: a flag is always there") if $kind eq 'flag' and $optional;
+    if ($SIZED{$kind}) {
+        my ($size, $note) = $one->{note} =~ /^(\S+)\s*(.*)$/;
+        $one->{max} = bytes_of($size // '')
+            or return $fault->("$name: a $kind has a bound, as in '$name $kind 64k'");
+        $one->{note} = $note;
+    } elsif ($kind eq 'words') {
+        my ($words, $note) = $one->{note} =~ /^(\w+(?:\|\w+)+)\s*(.*)$/
+            or return $fault->("$name: which words? As in '$name words yes|no'");
+        $one->{words} = [split(/\|/, $words)];
+        $one->{note} = $note;
+        ($one->{max}) = sort {$b <=> $a} map {length} @{$one->{words}};
+    } else {
+        $one->{max} = $FIXED_MAX{$kind};
+    }
+    return $one;
+}
+
+# The lines after `Arguments:`: three spaces and an argument or a list, five and a list's column, more: a note goes on.
+sub read_arguments {
+    my ($verb, $lines, $fault) = @_;
+    my ($last, %seen, %columns);
+    for (@$lines) {
+        my ($line, $indent, $text) = @$_;
+        my $at = sub { $fault->($line, @_); return };
+        my $new;
+        if ($indent == 3 and $text =~ /^each\b/) {
+            my ($name, $max) = $text =~ /^each (\w+) ([1-9]\d*):$/
+                or $at->("'$text' is not as in 'each doc 300:'"), next;
+            $new = {name => $name, max => $max, args => [], line => $line};
+            push @{$verb->{lists}}, $new;
+            undef $last;
+            %columns = ();
+        } elsif ($indent == 3 or $indent == 5) {
+            $new = read_argument($text, $at) or next;
+            $new->{line} = $line;
+            my $list = $verb->{lists}[-1];
+            if ($indent == 5) {
+                $at->("$new->{name} belongs to no list: it has five spaces in front") unless $list;
+                push @{$list->{args}}, $new if $list;
+            } else {
+                $at->("$new->{name} comes after a list: lists are last") if $list;
+                push @{$verb->{args}}, $new;
+            }
+            $last = $new;
+        } elsif ($indent > 5 and $last) {
+            $last->{note} .= ($last->{note} eq '' ? '' : ' ') . $text;
+            next;
+        } else {
+            $at->("'$text' is indented neither as an argument (3), nor as a list's column (5), nor as a note");
+            next;
+        }
+        my $names = $indent == 5 ? \%columns : \%seen;
+        $at->("two arguments are named $new->{name}") if $names->{$new->{name}}++;
+    }
+    for my $list (@{$verb->{lists}}) {
+        $fault->($list->{line}, "each $list->{name} has no column") unless @{$list->{args}};
+    }
+}
+
+# Alternatives of `Replies:`; each has its first word, or none when it begins with something that is not constant.
+sub read_replies {
+    my ($text) = @_;
+    1 while $text =~ s/\([^()]*\)//g;
+    return map {/^\s*(\w+)/ ? $1 : ()} split(/\|/, $text);
+}
+
+sub read_header {
+    my ($verb, $header, $fault) = @_;
+    my ($line, $field, %lines, @arguments) = (0);
+    for my $text (split(/\n/, $header)) {
+        $line++;
+        my ($indent, $rest) = $text =~ /^--(\s*)(.*)$/;
+        # A field begins a line, or comes two spaces after the field in front of it.
+        if (length $indent == 1 and $rest =~ /^$FIELD/) {
+            for my $part (split(/\s{2,}(?=$FIELD)/, $rest)) {
+                ($field, my $value) = $part =~ /^(\w+):\s*(.*)$/;
+                $fault->($line, "it says $field: twice") if exists $verb->{fields}{$field};
+                $verb->{fields}{$field} = $value;
+                $lines{$field} = $line;
+            }
+        } elsif (defined $field and $field eq 'Arguments') {
+            push @arguments, [$line, length $indent, $rest];
+        } elsif (defined $field) {
+            $verb->{fields}{$field} .= ' ' . $rest;
+        }
+    }
+    my $fields = $verb->{fields};
+    for (@PROSE, 'Arguments', 'Replies') {
+        $fault->(1, "the header has no $_:") unless exists $fields->{$_} and ($_ eq 'Arguments' or $fields->{$_} ne '');
+    }
+    for my $name (sort keys %WORD_OF) {
+        my @words = @{$WORD_OF{$name}};
+        my ($word) = ($fields->{$name} // '') =~ /^(\w+)\.$/;
+        $fault->($lines{$name} // 1, "the header has no '$name: @{[join(' | ', @words)]}.'")
+            unless defined $word and grep {$_ eq $word} @words;
+        $fields->{$name} = $word // '';
+    }
+    my $none = ($fields->{Arguments} // '') eq 'none.';
+    $fault->($lines{Arguments}, "after 'Arguments:' come lines of arguments, or 'none.'")
+        if $lines{Arguments} and ($none ? @arguments : (!@arguments or $fields->{Arguments} ne ''));
+    read_arguments($verb, \@arguments, $fault);
+    $verb->{replies} = {map {$_ => 1} read_replies($fields->{Replies} // '')};
+    if (my $of = $HOME_IS_OF{$fields->{Home}}) {
+        my %named = map {$_->{name} => 1} @{$verb->{args}}, @{$verb->{lists}};
+        $fault->($lines{Home}, "Home: $fields->{Home}, but no argument is named @{[join(' or ', @$of)]}")
+            unless grep {$named{$_}} @$of;
+    }
+    my $has_replay = $verb->{replies}{replay} // 0;
+    $fault->($lines{Replies}, "a verb with a nonce may reply replay, and no other one")
+        if $lines{Replies} and $has_replay != ($fields->{Nonce} eq 'yes');
+}
+
+# --- the body ----------------------------------------------------------------------------------------
+
+# Where an argument's text is, the first one being at a.
+sub place {
+    my ($n) = @_;
+    return $n == 0 ? 'args[a]' : "args[a + $n]";
+}
+
+sub value {
+    my ($arg, $n) = @_;
+    my $at = place($n);
+    return $arg->{kind} eq 'number' ? "tonumber($at)" : $arg->{kind} eq 'flag' ? "$at == '1'" : $at;
+}
+
+# What `--- arguments` stands for, in one line, so that lines keep their numbers. Of a list there are the places of
+# its first and last argument: NAME_from and NAME_to. Of all lists but the last the caller says how many they are.
+sub arguments_text {
+    my ($verb) = @_;
+    my ($n, @names, @values) = (0);
+    my $text = '';
+    if ($verb->{fields}{Nonce} eq 'yes') {
+        $text = "if is_replayed(args[a]) then return 'replay' end ";
+        $n = 1;
+    }
+    for my $arg (@{$verb->{args}}) {
+        push @names, $arg->{name};
+        push @values, value($arg, $n++);
+    }
+    my $list_n = @{$verb->{lists}};
+    my $at = $n + max(0, $list_n - 1);
+    my $from = $at == 0 ? 'a' : "a + $at";
+    for my $i (0 .. $list_n - 1) {
+        my $list = $verb->{lists}[$i];
+        my $to = 'a + args[a - 1] - 1';
+        if ($i < $list_n - 1) {
+            my $width = @{$list->{args}};
+            $to = "$from + @{[place($n + $i)]} * $width - 1";
+        }
+        push @names, "$list->{name}_from", "$list->{name}_to";
+        push @values, $from, $to;
+        $from = "$to + 1";
+    }
+    $text .= 'local ' . join(', ', @names) . ' = ' . join(', ', @values) if @names;
+    return $text =~ s/ $//r;
+}
+
+sub max { return $_[0] > $_[1] ? $_[0] : $_[1] }
+
+# The words that a statement `return …` answers as constants.
+sub constants {
+    my ($text) = @_;
+    return () unless $text =~ /\breturn\b(.*)$/;
+    my $value = $1;
+    $value =~ s/[=~]=\s*'[^']*'//g;
+    # What is handed to functions, or looked up, is no reply.
+    1 while $value =~ s/(?<=\w)\((?:'[^']*'|[^'()])*\)//;
+    return $value =~ /'([A-Za-z]\w*)(?=\\n|')/g;
+}
+
+# Checks the verb's function against its header.
+sub check_body {
+    my ($verb, $body, $first_line, $fault) = @_;
+    my @lines = split(/\n/, $body);
+    my $needs = $verb->{fields}{Nonce} eq 'yes' || @{$verb->{args}} || @{$verb->{lists}};
+    my $has = @lines > 1 && $lines[1] =~ /^    --- arguments$/;
+    $fault->($first_line, "the function's first line is not '    --- arguments'") if $needs and !$has;
+    $fault->($first_line + 1, "there is no argument to name") if $has and !$needs;
+    my $code = '';
+    for my $i (1 .. $#lines) {
+        my $text = $lines[$i];
+        $text =~ s/--.*$//;
+        $code .= "$text\n";
+        $fault->($first_line + $i, 'an argument is read by its place, and not by its name')
+            if $text =~ /\bargs\b/ and !@{$verb->{lists}};
+        for (constants($text)) {
+            $fault->($first_line + $i, "the reply '$_' is not declared under Replies:") unless $verb->{replies}{$_};
+        }
+    }
+    for my $arg (@{$verb->{args}}) {
+        $fault->($arg->{line}, "the argument '$arg->{name}' is never used") unless $code =~ /\b$arg->{name}\b/;
+    }
+    for my $list (@{$verb->{lists}}) {
+        $fault->($list->{line}, "the list '$list->{name}' is never used") unless $code =~ /\b$list->{name}_from\b/;
+    }
+}
+
+# --- the library -------------------------------------------------------------------------------------
+
+# The table of verbs that run while Redis is full, in one line.
+sub full_text {
+    my ($verbs) = @_;
+    my @names = map {$_->{name}} grep {$_->{fields}{Full} eq 'runs'} @$verbs;
+    return 'local RUNS_WHEN_FULL = {' . join(', ', map {"$_ = true"} @names) . '}';
+}
+
+sub read_file {
+    my ($library, $path, $text) = @_;
+    my @found;
+    while ($text =~ /^(?:function )?verbs\.(\w+)\b[^\n]*\n(.*?^end\b)/gms) {
+        push @found, [$1, $-[0], "$&"];
+    }
+    my $fault = sub { my ($line, $why) = @_; push @{$library->{faults}}, "$path:$line: $why"; return };
+    my ($header) = $text =~ /\A((?:--.*\n)*)/;
+    if (!@found) {
+        # In lua/include there are no verbs; everywhere else a file is one.
+        $fault->(1, 'a header without its verb: where is verbs.NAME = function(a)?')
+            if $header =~ /^-- (?:Lane|Arguments|Replies):/m;
+        return $text;
+    }
+    my ($name, $at, $body) = @{$found[0]};
+    my $line = 1 + (substr($text, 0, $at) =~ tr/\n//);
+    return $fault->($line, 'a file holds one verb') // $text if @found > 1;
+    my $verb = {name => $name, path => $path, line => $line, fields => {}, args => [], lists => [], replies => {}};
+    $fault->(1, "the header does not begin with '-- $name: what it does'") unless $header =~ /\A-- $name: \S/;
+    if (my ($other) = grep {$_->{name} eq $name} @{$library->{verbs}}) {
+        $fault->($line, "there are two verbs named $name, the other one in $other->{path}");
+    }
+    push @{$library->{verbs}}, $verb;
+    ($verb->{purpose}) = $header =~ /\A-- \w+: (.*)$/m;
+    $verb->{header} = $header;
+    read_header($verb, $header, $fault);
+    check_body($verb, $body, $line, $fault);
+    my $arguments = arguments_text($verb);
+    $text =~ s/^    --- arguments$/    $arguments/m;
+    return $text;
+}
+
+sub expand {
+    my ($library, $path) = @_;
+    push @{$library->{files}}, $path;
+    my $text = read_file($library, $path, slurp($path));
+    $text =~ s/^--- include (\S+)$/expand($library, $1)/gme;
+    return $text;
+}
+
+sub read {
+    my ($path) = @_;
+    my $library = {verbs => [], files => [], faults => []};
+    my $text = expand($library, $path);
+    $library->{verbs} = [sort {$a->{name} cmp $b->{name}} @{$library->{verbs}}];
+    my $full = full_text($library->{verbs});
+    $text =~ s/^--- runs_when_full$/$full/m or push @{$library->{faults}}, "$path:1: no line '--- runs_when_full'";
+    $library->{text} = $text;
+    push @{$library->{faults}}, "$path:1: found no verb" unless @{$library->{verbs}};
+    return $library;
+}
+
+1;

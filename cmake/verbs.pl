@@ -1,0 +1,53 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+# What comes of the headers of the verbs in lua/ (Verbs.pm reads them; docs/adr/0020-verbs-are-declared-once.md):
+#   verbs.pl --expand    prints the Lua library as Redis gets it
+#   verbs.pl --json      prints the verbs and their arguments, for tests
+#   verbs.pl DIR         writes DIR/library.lua
+# Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
+use strict;
+use warnings;
+use FindBin;
+use JSON::PP;
+use lib $FindBin::Bin;
+use Verbs;
+
+my ($what) = @ARGV;
+die "usage: verbs.pl --expand | --json | DIR\n" unless defined $what and @ARGV == 1;
+
+sub write_file {
+    my ($path, $text) = @_;
+    open(my $out, '>:raw', $path) or die "$path: $!\n";
+    print $out $text;
+    close($out) or die "$path: $!\n";
+}
+
+# The verbs as data: what tests need to call them.
+sub json_of {
+    my ($verbs) = @_;
+    my %all;
+    for my $verb (@$verbs) {
+        my %fields = map {lc $_ => $verb->{fields}{$_}} qw(Lane Home Nonce Full);
+        my $shown = sub { [map {my $one = $_; +{map {$_ => $one->{$_}} grep {defined $one->{$_}} qw(name kind is_optional max words)}} @{$_[0]}] };
+        $all{$verb->{name}} = {
+            %fields,
+            path => $verb->{path},
+            args => $shown->($verb->{args}),
+            lists => [map {+{name => $_->{name}, max => $_->{max}, args => $shown->($_->{args})}} @{$verb->{lists}}],
+            replies => [sort keys %{$verb->{replies}}],
+        };
+    }
+    return JSON::PP->new->canonical->pretty->encode(\%all);
+}
+
+my $library = Verbs::read('lua/library.lua');
+print STDERR "$_\n" for @{$library->{faults}};
+exit 1 if @{$library->{faults}};
+if ($what eq '--expand') {
+    print $library->{text};
+} elsif ($what eq '--json') {
+    print json_of($library->{verbs});
+} else {
+    mkdir $what;
+    write_file("$what/library.lua", $library->{text});
+}
