@@ -51,8 +51,6 @@ struct str store_viewer(struct request *r);
 struct str store_any_user(struct request *r, struct str text);
 /* Puts a topic's name as the account knows it: without its own namespace. */
 void store_put_topic(struct buf *b, struct request *r, struct str topic);
-/* The account's weight as text. */
-struct str store_weight(struct request *r);
 /* Answers what a verb's reply says against the request and returns true; false for "ok" and all
  * tags that are a success. */
 bool store_refuse(struct request *r, enum err error, struct str tag, struct lines *rest);
