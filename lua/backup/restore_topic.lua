@@ -17,7 +17,7 @@
 -- Replies: ok
 local restored = require('backup/restored')
 local fair = require('queue/fair')
-local records = require('queue/records')
+local open_list = require('queue/open_list')
 local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local call = redis.call
@@ -39,7 +39,7 @@ local function restore_open(turn, topic, rows, attempts)
         local old = items[seq]
         if n then
             local ms, account, user, model, weight = match(rows[seq], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
-            items[seq] = {tonumber(seq), records.open_item(seq, n, model, user, account, weight), model, user, account}
+            items[seq] = {tonumber(seq), open_list.item(seq, n, model, user, account, weight), model, user, account}
             if not old then shares.count(turn, account, user, model, 1) end
             fair.enqueue(turn, model, user, topic, tonumber(ms) * 1000, false)
             call('ZADD', P .. 'open:' .. model .. ':' .. user, 'LT', tonumber(ms) * 1000, topic)

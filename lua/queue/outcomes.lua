@@ -7,13 +7,13 @@ local claims = require('queue/claims')
 local fair = require('queue/fair')
 local held = require('queue/held')
 local leases = require('queue/leases')
+local open_list = require('queue/open_list')
 local rate = require('queue/rate')
 local records = require('queue/records')
 local shares = require('queue/shares')
 local waiters = require('queue/waiters')
 local call = redis.call
-local byte, gmatch, match, sub = string.byte, string.gmatch, string.match, string.sub
-local concat = table.concat
+local byte, sub = string.byte, string.sub
 local floor = math.floor
 local STAT_S = rate.STAT_S
 
@@ -46,19 +46,11 @@ end
 -- Takes an Open query out of the queue.
 local function leave_open(turn, topic, seq)
     local key = turn.prefix .. 't:' .. topic
-    local rest, mine, still = {}, nil, false
-    for item in gmatch(call('HGET', key, 'open') or '', '[^;]+') do
-        if match(item, '^%d+') == seq then mine = item else rest[#rest + 1] = item .. ';' end
-    end
-    if not mine then return end
-    local model, user, account = match(mine, '^%d+ %d+ (%S+) (%S+) (%S+)')
-    for i = 1, #rest do
-        local m, u = match(rest[i], '^%d+ %d+ (%S+) (%S+)')
-        if m == model and u == user then still = true end
-    end
-    call('HSET', key, 'open', concat(rest))
+    local rest, model, user, account, has_more = open_list.without(call('HGET', key, 'open') or '', seq)
+    if not rest then return end
+    call('HSET', key, 'open', rest)
     shares.count(turn, account, user, model, -1)
-    if not still then fair.dequeue(turn, model, user, topic) end
+    if not has_more then fair.dequeue(turn, model, user, topic) end
 end
 
 local FAILED_MAX = 1000 -- failed queries that operators can list

@@ -5,14 +5,17 @@
 -- take this model, and every model if none was seen or they are too many to look at.
 -- Played are LOOK_CLAIMS claims (fewer with many models) and LOOK_QUERIES queries at most. What lies farther
 -- away is estimated from the virtual times, a query per topic, and is never less than what was played.
+local claims = require('queue/claims')
 local fair = require('queue/fair')
 local idle = require('queue/idle')
+local open_list = require('queue/open_list')
 local rate = require('queue/rate')
 local counters = require('turn/counters')
 local call = redis.call
-local format, gmatch, match = string.format, string.gmatch, string.match
+local format, match = string.format, string.match
 local concat = table.concat
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
+local CLAIM_MAX = claims.CLAIM_MAX
 local FRONT = fair.FRONT
 
 local LOOK_CLAIMS, LOOK_QUERIES = 50, 1000
@@ -121,16 +124,18 @@ local function topic_of(turn, lane, one, is_gone)
 end
 
 -- What a claim of this topic takes: how many queries, with which weight its payer pays (nil: it has none
--- there), and how many of them are before `seq`.
+-- there), and how many of them are before `seq`. What comes after the first CLAIM_MAX is only counted.
 local function look_into(open, engine, model, user, seq)
-    local n, weight, ahead = 0, nil, nil
-    for item in gmatch(open, '[^;]+') do
-        local its_seq, its_model, its_user, w = match(item, '^(%d+) %d+ (%S+) (%S+) %S+ (%S+)$')
-        if its_seq == seq then ahead = n end
+    local at, n, looked, weight = 1, 0, 0, nil
+    local till = seq and open_list.place_after(open, tonumber(seq) - 1, 1) or #open + 1
+    while at < till and looked < CLAIM_MAX do
+        local last, _, _, its_model, its_user, _, w = open_list.item_at(open, at)
         if its_model == model and its_user == user then weight = tonumber(w) end
         if engine == '*' or idle.takes_model(engine, its_model) then n = n + 1 end
+        at, looked = last + 1, looked + 1
     end
-    return n, weight, ahead
+    if at < till then n = n + open_list.count(open, till, #open) - looked end
+    return n, weight, seq and n
 end
 
 -- As charge does. Returns the virtual time.
@@ -148,8 +153,8 @@ end
 
 -- Returns how many queries were served before, and whether the wanted one was reached. Notes the weights
 -- that it saw.
-local function play(turn, engine, models, topic, seq, weights)
-    local lanes, ends, is_gone, vt, before, claims, bytes = {}, {}, {}, counters.load(turn).vt, 0, 0, 0
+local function play(turn, engine, models, topic, seq, own_open, weights)
+    local lanes, ends, is_gone, vt, before, played, bytes = {}, {}, {}, counters.load(turn).vt, 0, 0, 0
     for i = 1, #models do lanes[i] = {model = models[i], line = {}, at = 1, moved = {}, by_name = {}, read = 0} end
     for _ = 1, min(LOOK_STEPS, floor(LOOK_LANES / max(1, #models))) do
         local lane, one
@@ -157,17 +162,17 @@ local function play(turn, engine, models, topic, seq, weights)
             local first = first_of(turn, lanes[i], ends)
             if first and (not one or first.vt < one.vt) then lane, one = lanes[i], first end
         end
-        if not one or claims == LOOK_CLAIMS or before >= LOOK_QUERIES or bytes > LOOK_OPEN then break end
+        if not one or played == LOOK_CLAIMS or before >= LOOK_QUERIES or bytes > LOOK_OPEN then break end
         local served = topic_of(turn, lane, one, is_gone)
         if not served then
             take_out(lane, one)
         else
-            local open = call('HGET', turn.prefix .. 't:' .. served, 'open') or ''
+            local open = served == topic and own_open or call('HGET', turn.prefix .. 't:' .. served, 'open') or ''
             bytes = bytes + #open
             local n, weight, ahead = look_into(open, engine, lane.model, one.name,
                                                served == topic and seq)
             if ahead then return before + ahead, true end
-            is_gone[served], before, claims = true, before + n, claims + 1
+            is_gone[served], before, played = true, before + n, played + 1
             if weight then
                 weights[one.name] = weight
                 vt = pay(lanes, lane, one, vt, weight, ends)
@@ -212,21 +217,16 @@ end
 -- `open` is the topic's field. Returns the position and an estimate of the wait in seconds, as text; ''
 -- twice when the query is not Open.
 local function position_of(turn, topic, seq, open)
-    local ahead, model, user, weight = 0, nil, nil, nil
-    for item in gmatch(open, '[^;]+') do
-        if match(item, '^%d+') == seq then
-            model, user, weight = match(item, '^%d+ %d+ (%S+) (%S+) %S+ (%S+)$')
-            break
-        end
-        ahead = ahead + 1
-    end
-    if not model then return '', '' end
+    local at = open_list.place_after(open, tonumber(seq) - 1, 1)
+    local _, found, _, model, user, _, weight = open_list.item_at(open, at)
+    if found ~= seq then return '', '' end
     local engine, weights = models_of_engine(turn, model), {}
     local models = models_to_look_at(turn, model, engine)
-    local position, is_reached = play(turn, engine, models, topic, seq, weights)
+    local position, is_reached = play(turn, engine, models, topic, seq, open, weights)
     if not is_reached then
         local rank = call('ZRANK', turn.prefix .. 'open:' .. model .. ':' .. user, topic) or 0
-        position = max(position, estimate(turn, models, model, user, rank, tonumber(weight), weights)) + ahead
+        position = max(position, estimate(turn, models, model, user, rank, tonumber(weight), weights))
+            + open_list.count(open, at, #open)
     end
     return format('%d', position), rate.eta_seconds(turn, position)
 end

@@ -10,7 +10,7 @@
 --   l:<lease>    the Seqs of a claim that took more than one, or one far behind the newest, ' '
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
---   open         the Open queries by Seq: "<seq> <attempts> <model> <user> <account> <weight>;"...
+--   open         the Open queries by Seq (queue/open_list.lua)
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
 local TITLE_CHARS = 200     -- of a topic's name in lists
@@ -62,12 +62,7 @@ local function handed_to(turn, entry)
     return entry.node == turn.node and '' or ' ' .. entry.node
 end
 
-local function open_item(seq, attempts, model, user, account, weight)
-    return seq .. ' ' .. attempts .. ' ' .. model .. ' ' .. user .. ' ' .. account .. ' '
-        .. weight .. ';'
-end
-
 return {
     after_lines = after_lines, query_of = query_of, title_of = title_of, parse_pending = parse_pending,
-    handed_to = handed_to, open_item = open_item,
+    handed_to = handed_to,
 }

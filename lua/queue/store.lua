@@ -5,23 +5,16 @@ local held = require('queue/held')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local rate = require('queue/rate')
+local open_list = require('queue/open_list')
 local records = require('queue/records')
 local shares = require('queue/shares')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local call = redis.call
-local format, gsub = string.format, string.gsub
+local format = string.format
 local LOOK_BACK = held.LOOK_BACK
 
 local TOPIC_OPEN_MAX, TOPIC_OPEN_BYTES = 1000, 262144
-local OPEN_ITEM_MIN = 12 -- bytes: "1 0 m u a 1;"
-
--- How many queries an `open` field holds; counted only when they may be too many.
-local function open_n(open)
-    if #open < TOPIC_OPEN_MAX * OPEN_ITEM_MIN then return 0 end
-    local _, n = gsub(open, ';', '')
-    return n
-end
 
 -- Stores a query as the next one of its topic, whose fields `seq` and `open` the caller has read, and makes
 -- it claimable. What follows are more fields of the topic. Returns its Seq, or nil and what refuses it.
@@ -44,14 +37,15 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
     if mine >= max_waiting then return nil, 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end
     local taken = shares.share_taken(turn, account, model, depth)
     if taken then return nil, 'waiting\n' .. taken .. '\n' .. rate.eta_seconds(turn, taken) end
-    if has_open and (#open >= TOPIC_OPEN_BYTES or open_n(open) >= TOPIC_OPEN_MAX) then
+    if has_open and (#open >= TOPIC_OPEN_BYTES
+        or open_list.count(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
         return nil, 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
     end
     if depth >= turn.queue_max or not shares.is_room_for(turn, model, depth) then
         return nil, 'full\n' .. depth .. '\n' .. rate.eta_seconds(turn, depth)
     end
     call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',
-         (open or '') .. records.open_item(seq, 0, model, user, account, weight), ...)
+         (open or '') .. open_list.item(seq, 0, model, user, account, weight), ...)
     shares.count(turn, account, user, model, 1)
     fair.enqueue(turn, model, user, topic, turn.now_us, false)
     if has_open then claims.offer(turn, model) end

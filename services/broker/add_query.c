@@ -3,6 +3,8 @@
 #include "services/broker/handlers.h"
 
 #include "shared/base/json.h"
+#include "shared/queue/row.h"
+#include "shared/text/text.h"
 
 #include <openssl/sha.h>
 
@@ -36,14 +38,6 @@ static void on_added(struct request *r, enum err error, struct str reply)
     respond_json(r, 200, b);
 }
 
-static size_t count_chars(struct str s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.at[i] & 0xc0) != 0x80;
-    return n;
-}
-
 /* The deployed dialect writes Modifiers.Category before the text. */
 static void put_categories(struct buf *text, const struct json_span *modifiers)
 {
@@ -68,7 +62,6 @@ static void put_categories(struct buf *text, const struct json_span *modifiers)
     json_decref(tree);
 }
 
-/* Lines 3 to 7 of a row: user, model, modifiers, traceparent, query. */
 static bool put_row(struct buf *row, struct request *r, struct str user, struct str model,
                     struct str query)
 {
@@ -77,10 +70,7 @@ static bool put_row(struct buf *row, struct request *r, struct str user, struct 
         respond_error(r, ERR_BAD_REQUEST, "Modifiers must be an object.");
         return false;
     }
-    buf_put_json(row, user);
-    buf_put_char(row, '\n');
-    buf_put_json(row, model);
-    buf_put_char(row, '\n');
+    row_put_who(row, user, model);
     size_t before = row->n;
     if (modifiers != NULL)
         buf_put_span(row, modifiers);
@@ -90,11 +80,7 @@ static bool put_row(struct buf *row, struct request *r, struct str user, struct 
         respond_error(r, ERR_BAD_REQUEST, "Modifiers must be at most 64 KiB as JSON.");
         return false;
     }
-    buf_put_char(row, '\n');
-    struct str trace = request_header(r, "traceparent");
-    if (trace.n > 0 && trace.n <= 128 && str_is_utf8(trace))
-        buf_put_json(row, trace);
-    buf_put_char(row, '\n');
+    row_put_trace(row, request_header(r, "traceparent"));
     if (r->account->is_deployed) {
         struct buf text;
         buf_init(&text, ROW_MAX);
@@ -132,7 +118,7 @@ void broker_add_query(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
         return;
     }
-    if (r->account->is_deployed && count_chars(query) < DEPLOYED_QUERY_MIN_CHARS) {
+    if (r->account->is_deployed && text_length(query) < DEPLOYED_QUERY_MIN_CHARS) {
         respond_error(r, ERR_BAD_REQUEST, "Query must be at least 10 characters.");
         return;
     }
@@ -147,7 +133,7 @@ void broker_add_query(struct request *r)
     turn_put(turn, user_name);
     turn_put(turn, r->account->name_token);
     turn_put(turn, model_name);
-    turn_put(turn, store_weight(r));
+    turn_put(turn, r->account->weight_text);
     turn_put_u64(turn, r->account->max_waiting);
     turn_put(turn, buf_str(row));
     turn_put(turn, key_name);

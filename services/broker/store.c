@@ -23,8 +23,8 @@ struct str store_name(struct request *r, struct str s)
 static bool split_namespace(struct request *r, struct str text, struct str *ret_namespace,
                             struct str *ret_plain)
 {
-    return accounts_split_namespace(account_book_current(r->server->config->accounts), text,
-                                    ret_namespace, ret_plain);
+    return accounts_split_namespace(gate_accounts(&r->server->gate), text, ret_namespace,
+                                    ret_plain);
 }
 
 struct str store_viewer(struct request *r)
@@ -37,14 +37,6 @@ struct str store_any_user(struct request *r, struct str text)
     struct str namespace, plain;
     return split_namespace(r, text, &namespace, &plain) ? name_in(r, namespace, plain)
                                                         : store_name(r, text);
-}
-
-struct str store_weight(struct request *r)
-{
-    if (r->account->weight == 1)
-        return STR("1");
-    char *text = request_alloc(r, 32);
-    return (struct str){text, (size_t)snprintf(text, 32, "%g", r->account->weight)};
 }
 
 /* waiting/<depth>/<eta>, full/<depth>/<eta>: how much waits, and when to try again. */

@@ -2,6 +2,8 @@
  * store.c - what the document service's handlers share: owners, ids, refusals. */
 #include "services/documents/documents.h"
 
+#include "shared/text/text.h"
+
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,10 +67,7 @@ bool store_question_member(struct request *r, const char *name, size_t max, stru
 {
     struct str text = request_member_text(r, name);
     char detail[128];
-    size_t chars = 0;
-    for (size_t i = 0; i < text.n; i++)
-        chars += ((unsigned char)text.at[i] & 0xc0) != 0x80;
-    if (str_trim(text).n == 0 || chars > max) {
+    if (str_trim(text).n == 0 || text.n > 4 * max || text_length(text) > max) {
         snprintf(detail, sizeof detail, "%s must be a string of 1 to %zu characters.", name, max);
         respond_error(r, ERR_BAD_REQUEST, detail);
         return false;

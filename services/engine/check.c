@@ -83,15 +83,6 @@ static void start_node(struct node_check *node)
 
 /* ---- the model's server ---- */
 
-static bool is_listed(const char *list, const char *name)
-{
-    struct str rest = str_of(list);
-    while (rest.at != NULL)
-        if (str_eq(str_trim(str_cut(&rest, ',')), str_of(name)))
-            return true;
-    return false;
-}
-
 static void on_model(void *context, const struct backend_checked *checked)
 {
     struct check *check = context;
@@ -115,8 +106,8 @@ static void on_model(void *context, const struct backend_checked *checked)
         break;
     case BACKEND_NO_MODEL:
         SAY("%s %s: %s has no model of that name: %s",
-            is_listed(s->models, checked->model) ? "--models" : "--model", checked->model, s->llm,
-            checked->reason);
+            str_is_listed(str_of(s->models), str_of(checked->model)) ? "--models" : "--model",
+            checked->model, s->llm, checked->reason);
         check->model = VERDICT_WRONG;
         break;
     }

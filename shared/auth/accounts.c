@@ -11,6 +11,7 @@
  */
 #include "shared/auth/accounts_table.h"
 #include "shared/base/buf.h"
+#include "shared/base/hash.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -88,12 +89,9 @@ void accounts_destroy(struct accounts *accounts)
     free(accounts);
 }
 
-/* FNV-1a, 64 bit (http://www.isthe.com/chongo/tech/comp/fnv/). */
 static size_t hash_name(struct str name)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < name.n; i++)
-        hash = (hash ^ (unsigned char)name.at[i]) * 0x100000001b3u;
+    uint64_t hash = hash_fnv64(name, 0);
     return (size_t)(hash ^ hash >> 32);
 }
 
@@ -151,6 +149,8 @@ void accounts_add(struct accounts *accounts, const struct account *draft)
     buf_put(&b, draft->secret);
     size_t end = b.n;
     buf_put(&b, draft->namespace);
+    size_t weight_at = b.n;
+    buf_printf(&b, "%g", draft->weight);
     assert(!b.is_over);
     entry->bytes = b.at; /* taken over from the buf */
     entry->account = *draft;
@@ -159,7 +159,8 @@ void accounts_add(struct accounts *accounts, const struct account *draft)
     entry->account.name_json = (struct str){b.at + json_at, user_at - json_at};
     entry->account.user_token = (struct str){b.at + user_at, secret_at - user_at};
     entry->account.secret = (struct str){b.at + secret_at, end - secret_at};
-    entry->account.namespace = (struct str){b.at + end, b.n - end};
+    entry->account.namespace = (struct str){b.at + end, weight_at - end};
+    entry->account.weight_text = (struct str){b.at + weight_at, b.n - weight_at};
     *slot = (uint32_t)++accounts->n;
 }
 

@@ -36,9 +36,10 @@ struct account {
     struct str name_json;  /* as a JSON string, quotes included */
     struct str secret;     /* 1 to 256 bytes, no control character */
     enum role role;
-    double weight;        /* fair share, 0.01 to 1000, default 1 */
-    unsigned max_waiting; /* Open queries per user, 1 to 100000, default 100 */
-    bool is_deployed;     /* dialect: deployed */
+    double weight;          /* fair share, 0.01 to 1000, default 1 */
+    struct str weight_text; /* the same as scripts take it */
+    unsigned max_waiting;   /* Open queries per user, 1 to 100000, default 100 */
+    bool is_deployed;       /* dialect: deployed */
 };
 
 struct accounts;

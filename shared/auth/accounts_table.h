@@ -11,8 +11,8 @@
 /* Never NULL. Room for `cap` accounts. The caller destroys it with accounts_destroy. */
 struct accounts *accounts_create(size_t cap);
 
-/* Copies `draft`, whose `name_token` and `name_json` are ignored. Its name is new to `accounts`,
- * which is not full: both are asserted. */
+/* Copies `draft`, but for the texts that are made from others of it. Its name is new to
+ * `accounts`, which is not full: both are asserted. */
 void accounts_add(struct accounts *accounts, const struct account *draft);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "shared/base/buf.h"
 #include "shared/base/clock.h"
+#include "shared/base/hash.h"
 
 #include <unistd.h>
 
@@ -90,9 +91,7 @@ void log_fields(enum log_level level, const char *message, const struct log_fiel
 bool log_limit_passes(struct log_limit *limit, const char *reason, uint64_t *ret_times)
 {
     uint64_t now_ms = clock_mono_ms();
-    uint32_t hash = 2166136261u;
-    for (const char *c = reason; *c != 0; c++)
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    uint32_t hash = hash_fnv32(str_of(reason), 0);
     uint64_t pause_ms = hash == limit->reason_hash ? LIMIT_MS : LIMIT_CHANGED_MS;
     limit->times++;
     if (limit->said_ms != 0 && now_ms < limit->said_ms + pause_ms)

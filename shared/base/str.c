@@ -67,6 +67,14 @@ struct str str_cut(struct str *rest, char sep)
     return head;
 }
 
+bool str_is_listed(struct str list, struct str name)
+{
+    while (list.at != NULL)
+        if (str_eq(str_trim(str_cut(&list, ',')), name))
+            return true;
+    return false;
+}
+
 bool str_eq_secret(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || CRYPTO_memcmp(a.at, b.at, a.n) == 0);

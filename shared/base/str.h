@@ -46,6 +46,10 @@ char *str_copy(struct str s) must_check;
  * `rest->at == NULL` it returns an empty str whose `at` is NULL, so a loop ends on that. */
 struct str str_cut(struct str *rest, char sep);
 
+/* Is `name` one of the items of `list`, which are separated by commas? White space around an item
+ * does not count. An empty list holds the empty item. */
+bool str_is_listed(struct str list, struct str name);
+
 /* Compares in a time that depends on the lengths only, never on where the bytes differ. */
 bool str_eq_secret(struct str a, struct str b);
 

@@ -2,6 +2,8 @@
  * addresses.c - see addresses.h. */
 #include "shared/http/addresses.h"
 
+#include "shared/base/hash.h"
+
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,10 +45,7 @@ static void make_key(const struct sockaddr *socket_address, unsigned char key[16
 
 static unsigned bucket_of(const unsigned char key[16])
 {
-    uint32_t hash = 2166136261u;
-    for (unsigned i = 0; i < 16; i++)
-        hash = (hash ^ key[i]) * 16777619u;
-    return hash % BUCKET_N;
+    return hash_fnv32((struct str){(const char *)key, 16}, 0) % BUCKET_N;
 }
 
 struct address *addresses_enter(struct addresses *addresses, const struct sockaddr *socket_address)

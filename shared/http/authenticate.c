@@ -10,15 +10,12 @@
  */
 #include "shared/http/authenticate.h"
 
-#include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
+#include "shared/http/proof.h"
 #include "shared/http/respond.h"
-
-#include <openssl/rand.h>
-#include <stdlib.h>
 
 enum { PROVIDER_MAX_WAITING = 100 };
 
@@ -38,7 +35,7 @@ static void on_counted(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_UNAUTHORIZED, NULL);
         return;
     }
-    failures_refuse(r->server->failures, *slots, clock_mono_ms(), left_ms);
+    failures_refuse(r->server->gate.failures, *slots, clock_mono_ms(), left_ms);
     refuse_failures(r, left_ms);
 }
 
@@ -51,9 +48,9 @@ static bool fail(struct request *r, struct str account)
     metrics_add(server->metrics, METRIC_LOGIN_FAILURES, 1);
     buf_init(&network, PEER_TEXT_MAX);
     peer_put_network(&network, peer_address(r));
-    *slots = failures_slots(&server->token_key, buf_str(&network), account);
+    *slots = failures_slots(&server->gate.token_key, buf_str(&network), account);
     buf_fini(&network);
-    uint64_t left_ms = failures_count(server->failures, *slots, clock_mono_ms());
+    uint64_t left_ms = failures_count(server->gate.failures, *slots, clock_mono_ms());
     if (left_ms > 0) {
         refuse_failures(r, left_ms);
         return false;
@@ -87,12 +84,12 @@ static struct str bearer_token(struct request *r)
 
 static bool check_own_token(struct request *r, struct str token)
 {
-    if (!r->server->has_token_key) {
+    if (!r->server->gate.has_token_key) {
         respond_error(r, ERR_REDIS_LOST, NULL);
         return false;
     }
-    const struct accounts *accounts = account_book_current(r->server->config->accounts);
-    enum err error = token_verify(&r->server->token_key, accounts, token, clock_wall_s(),
+    const struct accounts *accounts = gate_accounts(&r->server->gate);
+    enum err error = token_verify(&r->server->gate.token_key, accounts, token, clock_wall_s(),
                                   &r->account, &r->expires_s);
     if (error == ERR_UNAUTHORIZED)
         return fail_token(r);
@@ -129,6 +126,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
     *account = (struct account){.name = request_copy(r, claims->sub),
                                 .role = ROLE_USER,
                                 .weight = 1,
+                                .weight_text = STR("1"),
                                 .max_waiting = PROVIDER_MAX_WAITING};
     *identity = (struct identity){.username = request_copy(r, claims->username)};
     if (claims->email.at != NULL)
@@ -147,7 +145,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
 
 static bool accept_claims(struct request *r, const struct jwt_claims *claims)
 {
-    const struct accounts *accounts = account_book_current(r->server->config->accounts);
+    const struct accounts *accounts = gate_accounts(&r->server->gate);
     if (accounts_find(accounts, claims->sub) != NULL)
         return refuse_token(r, "its sub is the name of a configured account");
     become(r, claims);
@@ -163,7 +161,7 @@ struct key_wait {
 static void on_gone_waiting(struct request *r)
 {
     struct key_wait *wait = r->state;
-    oidc_leave(r->server->oidc, &wait->waiter);
+    oidc_leave(r->server->gate.oidc, &wait->waiter);
 }
 
 static void on_keys_fetched(struct oidc_waiter *waiter);
@@ -172,7 +170,7 @@ static bool wait_for_keys(struct request *r, struct str token)
 {
     struct key_wait *wait = request_alloc(r, sizeof *wait);
     *wait = (struct key_wait){.waiter.on_fetched = on_keys_fetched, .request = r, .token = token};
-    if (!oidc_wait(r->server->oidc, &wait->waiter))
+    if (!oidc_wait(r->server->gate.oidc, &wait->waiter))
         return false;
     r->state = wait;
     r->on_gone = on_gone_waiting;
@@ -181,7 +179,7 @@ static bool wait_for_keys(struct request *r, struct str token)
 
 static bool check_provider_token(struct request *r, struct str token, bool may_wait)
 {
-    struct oidc *oidc = r->server->oidc;
+    struct oidc *oidc = r->server->gate.oidc;
     struct jwt_claims claims;
     enum jwt_fault fault = oidc_verify(oidc, token, &claims);
     if (fault == JWT_GOOD) {
@@ -201,38 +199,6 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
         return false;
     }
     return refuse_token(r, jwt_fault_text(fault));
-}
-
-/* --- the key of our own tokens ---------------------------------------------------------------- */
-
-struct key_call {
-    struct turn_call call;
-    struct server *server;
-};
-
-static void on_key(struct turn_call *call, enum err error, struct str reply)
-{
-    struct key_call *asked = H2O_STRUCT_FROM_MEMBER(struct key_call, call, call);
-    struct server *server = asked->server;
-    free(asked);
-    if (error == ERR_OK && token_key_parse(reply, &server->token_key))
-        server->has_token_key = true;
-}
-
-/* All nodes use the key that the first of them proposed; Redis keeps it. */
-void authenticate_on_up(struct server *server)
-{
-    unsigned char random[TOKEN_KEY_BYTES];
-    char hex[TOKEN_KEY_BYTES * 2 + 1];
-    struct key_call *asked = calloc(1, sizeof *asked);
-    if (asked == NULL || RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, hex);
-    asked->server = server;
-    asked->call.on_reply = on_key;
-    turn_begin_plain(server->turn, &asked->call, LANE_FIRST, STR("key"));
-    turn_put(server->turn, str_of(hex));
-    turn_end(server->turn);
 }
 
 /* --- all together ----------------------------------------------------------------------------- */
@@ -257,46 +223,29 @@ static void on_keys_fetched(struct oidc_waiter *waiter)
 
 static bool check_token(struct request *r, struct str token)
 {
-    if (token_is_ours(token) || r->server->oidc == NULL)
+    if (token_is_ours(token) || r->server->gate.oidc == NULL)
         return check_own_token(r, token);
     return check_provider_token(r, token, true);
 }
 
-/* ERR_OK: r->account and r->nonce are set. */
-static enum err prove_signed(struct request *r, struct str user, struct str nonce, struct str hash)
-{
-    const struct accounts *accounts = account_book_current(r->server->config->accounts);
-    const struct account *account = user.at == NULL ? NULL : accounts_find(accounts, user);
-    bool is_sha1_allowed = r->server->config->is_sha1_allowed;
-    enum err error = signed_verify(account, user, nonce, hash, is_sha1_allowed);
-    if (error != ERR_OK && nonce.n > 0 && memchr(nonce.at, '+', nonce.n)) {
-        /* A client that writes its spaces as '+' and signs the space. Unknown accounts take this
-         * step too: it takes time. */
-        nonce = request_param(r, "Nonce");
-        if (nonce.at != NULL)
-            error = signed_verify(account, user, nonce, hash, is_sha1_allowed);
-    }
-    if (error != ERR_OK)
-        return error;
-    r->account = account;
-    r->is_signed = true;
-    signed_nonce_id(user, nonce, r->nonce.bytes);
-    r->nonce.is_set = true;
-    return ERR_OK;
-}
-
 static bool check_signed(struct request *r)
 {
-    struct str user = request_param(r, "User"), hash = request_param(r, "Hash");
-    struct str nonce = request_param_plus(r, "Nonce");
+    struct str user = request_param(r, "User");
+    const struct account *account;
     if (user.at == NULL && r->route->takes_signed_body && r->h2o->entity.len > 0) {
         if (!request_body(r))
             return false;
         user = request_member_text(r, "User");
-        nonce = request_member_text(r, "Nonce");
-        hash = request_member_text(r, "Hash");
+        account = proof_of_signature(r->server, user, request_member_text(r, "Nonce"),
+                                     request_member_text(r, "Hash"), &r->nonce);
+    } else {
+        account = proof_of_query(r->server, r->query, &r->nonce);
     }
-    return prove_signed(r, user, nonce, hash) == ERR_OK || fail(r, user);
+    if (account == NULL)
+        return fail(r, user);
+    r->account = account;
+    r->is_signed = true;
+    return true;
 }
 
 bool authenticate_is_tried(struct request *r)
@@ -308,12 +257,18 @@ bool authenticate_is_tried(struct request *r)
            (r->route->takes_token_param && request_param(r, "token").at != NULL);
 }
 
-void authenticate_use_up(struct server *server, h2o_req_t *h2o, struct str query)
+static void forget_nonce(struct turn *turn, struct nonce_id *nonce)
 {
-    struct request r = {.h2o = h2o, .server = server, .query = query};
-    struct str user = request_param(&r, "User"), hash = request_param(&r, "Hash");
-    if (hash.at != NULL && prove_signed(&r, user, request_param_plus(&r, "Nonce"), hash) == ERR_OK)
-        turn_forget_nonce(server->turn, &r.nonce);
+    turn_begin(turn_forget(turn), LANE_FIRST, STR("nonce"));
+    turn_put_nonce(turn, nonce);
+    turn_end(turn);
+}
+
+void authenticate_use_up(struct server *server, struct str query)
+{
+    struct nonce_id nonce = {.is_set = false};
+    if (proof_of_query(server, query, &nonce) != NULL)
+        forget_nonce(server->turn, &nonce);
 }
 
 bool authenticate(struct request *r)

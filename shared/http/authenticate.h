@@ -21,9 +21,6 @@ bool authenticate_is_tried(struct request *r);
 /* For a request that is answered before it was begun (request_start), because its body is too large
  * or broken: when its query is rightly signed its nonce is used up. Says nothing to the sender, so
  * nobody can try secrets here. */
-void authenticate_use_up(struct server *server, h2o_req_t *h2o, struct str query);
-
-/* Scripts run (again): asks for the key of the cluster's tokens. */
-void authenticate_on_up(struct server *server);
+void authenticate_use_up(struct server *server, struct str query);
 
 #endif

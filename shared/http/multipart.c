@@ -11,6 +11,7 @@
 #include "shared/http/multipart.h"
 
 #include "shared/base/shown.h"
+#include "shared/text/text.h"
 
 const char multipart_no_field[] = "The form has no such field.";
 
@@ -344,14 +345,6 @@ static void put_plain(struct buf *b, struct str s)
     }
 }
 
-/* The largest length up to `n` that ends no character in its middle. */
-static size_t floor_char(struct str s, size_t n)
-{
-    while (n > 0 && n < s.n && ((unsigned char)s.at[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
 static void put_shortened(struct buf *b, struct str s)
 {
     enum { ENDING_MAX_BYTES = 16 };
@@ -363,7 +356,7 @@ static void put_shortened(struct buf *b, struct str s)
     const char *dot = memrchr(s.at, '.', s.n);
     if (dot != NULL && s.n - (size_t)(dot - s.at) <= ENDING_MAX_BYTES)
         ending = (struct str){dot, s.n - (size_t)(dot - s.at)};
-    buf_put(b, (struct str){s.at, floor_char(s, MULTIPART_FILENAME_MAX_BYTES - ending.n)});
+    buf_put(b, (struct str){s.at, text_floor(s, MULTIPART_FILENAME_MAX_BYTES - ending.n)});
     buf_put(b, ending);
 }
 

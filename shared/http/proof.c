@@ -7,6 +7,7 @@
 #include "shared/http/oidc.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { VALUE_MAX = 1 << 10 };
 
@@ -20,14 +21,18 @@ static struct str raw_param(struct str query, struct str name)
     return (struct str){NULL, 0};
 }
 
-/* Into `b`, which must outlive the result. `at == NULL` when it is not there or not decodable. */
+/* Where it has to be decoded, into `b`, which must outlive the result. `at == NULL` when it is not
+ * there, not decodable, or longer than all that may be signed. */
 static struct str param(struct buf *b, struct str query, struct str name, bool plus_is_space)
 {
     struct str raw = raw_param(query, name);
-    buf_clear(b);
-    if (raw.at == NULL || raw.n > VALUE_MAX || !buf_put_url_decoded(b, raw, plus_is_space))
+    if (raw.n > VALUE_MAX)
         return (struct str){NULL, 0};
-    return b->n == 0 ? STR("") : buf_str(b);
+    if (raw.n == 0 || (memchr(raw.at, '%', raw.n) == NULL &&
+                       (!plus_is_space || memchr(raw.at, '+', raw.n) == NULL)))
+        return raw;
+    buf_clear(b);
+    return buf_put_url_decoded(b, raw, plus_is_space) ? buf_str(b) : (struct str){NULL, 0};
 }
 
 static bool may_use(const struct route *route, enum role role)
@@ -37,7 +42,7 @@ static bool may_use(const struct route *route, enum role role)
 
 static const struct account *find_account(struct server *server, struct str name)
 {
-    return accounts_find(account_book_current(server->config->accounts), name);
+    return accounts_find(gate_accounts(&server->gate), name);
 }
 
 static bool is_good_token(struct server *server, const struct route *route, struct str token)
@@ -45,21 +50,33 @@ static bool is_good_token(struct server *server, const struct route *route, stru
     const struct account *account;
     struct jwt_claims provided;
     uint64_t expires_s;
-    if (token_is_ours(token) || server->oidc == NULL) {
-        const struct accounts *accounts = account_book_current(server->config->accounts);
-        return server->has_token_key &&
-               token_verify(&server->token_key, accounts, token, clock_wall_s(), &account,
+    if (token_is_ours(token) || server->gate.oidc == NULL) {
+        const struct accounts *accounts = gate_accounts(&server->gate);
+        return server->gate.has_token_key &&
+               token_verify(&server->gate.token_key, accounts, token, clock_wall_s(), &account,
                             &expires_s) == ERR_OK &&
                may_use(route, account->role);
     }
-    if (oidc_verify(server->oidc, token, &provided) != JWT_GOOD)
+    if (oidc_verify(server->gate.oidc, token, &provided) != JWT_GOOD)
         return false;
     bool is_good = find_account(server, provided.sub) == NULL && may_use(route, ROLE_USER);
     jwt_claims_fini(&provided);
     return is_good;
 }
 
-static bool is_good_signature(struct server *server, const struct route *route, struct str query)
+const struct account *proof_of_signature(struct server *server, struct str user, struct str nonce,
+                                         struct str hash, struct nonce_id *ret_nonce)
+{
+    const struct account *account = user.at == NULL ? NULL : find_account(server, user);
+    if (signed_verify(account, user, nonce, hash, server->gate.is_sha1_allowed) != ERR_OK)
+        return NULL;
+    signed_nonce_id(user, nonce, ret_nonce->bytes);
+    ret_nonce->is_set = true;
+    return account;
+}
+
+const struct account *proof_of_query(struct server *server, struct str query,
+                                     struct nonce_id *ret_nonce)
 {
     struct buf user_buf, nonce_buf, hash_buf;
     buf_init(&user_buf, VALUE_MAX);
@@ -67,18 +84,25 @@ static bool is_good_signature(struct server *server, const struct route *route, 
     buf_init(&hash_buf, VALUE_MAX);
     struct str user = param(&user_buf, query, STR("User"), true);
     struct str hash = param(&hash_buf, query, STR("Hash"), true);
-    const struct account *account = user.at == NULL ? NULL : find_account(server, user);
-    bool is_good = false;
-    for (int plus_is_space = 0; plus_is_space < 2 && account != NULL && !is_good; plus_is_space++) {
-        struct str nonce = param(&nonce_buf, query, STR("Nonce"), plus_is_space);
-        is_good =
-            signed_verify(account, user, nonce, hash, server->config->is_sha1_allowed) == ERR_OK;
+    struct str nonce = param(&nonce_buf, query, STR("Nonce"), false);
+    const struct account *account = proof_of_signature(server, user, nonce, hash, ret_nonce);
+    if (account == NULL && nonce.n > 0 && memchr(nonce.at, '+', nonce.n)) {
+        /* A client that writes its spaces as '+' and signs the space. Unknown accounts take this
+         * step too: it takes time. */
+        nonce = param(&nonce_buf, query, STR("Nonce"), true);
+        account = proof_of_signature(server, user, nonce, hash, ret_nonce);
     }
-    is_good = is_good && may_use(route, account->role);
     buf_fini(&user_buf);
     buf_fini(&nonce_buf);
     buf_fini(&hash_buf);
-    return is_good;
+    return account;
+}
+
+static bool is_good_signature(struct server *server, const struct route *route, struct str query)
+{
+    struct nonce_id nonce = {.is_set = false};
+    const struct account *account = proof_of_query(server, query, &nonce);
+    return account != NULL && may_use(route, account->role);
 }
 
 enum proof proof_of_head(struct server *server, const struct route *route, struct str query,

@@ -5,6 +5,8 @@
  * A path is compared as it was sent: `%2F` is a letter of a segment and never ends one. */
 #include "shared/http/router.h"
 
+#include "shared/base/hash.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,17 +25,9 @@ struct router {
     unsigned pattern_n;
 };
 
-static uint32_t hash_of(struct str path)
-{
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < path.n; i++)
-        hash = (hash ^ (unsigned char)path.at[i]) * 16777619u;
-    return hash;
-}
-
 static const struct slot *find_slot(const struct router *router, struct str path)
 {
-    uint32_t at = hash_of(path) % SLOT_N;
+    uint32_t at = hash_fnv32(path, 0) % SLOT_N;
     while (router->slots[at].path != NULL && !str_eq(str_of(router->slots[at].path), path))
         at = (at + 1) % SLOT_N;
     return &router->slots[at];

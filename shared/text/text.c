@@ -3,6 +3,8 @@
  * as written, which is right for those without case. */
 #include "shared/text/text.h"
 
+#include "shared/base/hash.h"
+
 #include <endian.h>
 #include <stdlib.h>
 
@@ -242,11 +244,7 @@ bool text_next_word(struct str *rest, struct text_word *ret_word)
 /* FNV-1a, then the last mixing step of MurmurHash3 so that every bit of it can be used. */
 uint64_t text_hash(struct str s, uint64_t seed)
 {
-    uint64_t h = 0xcbf29ce484222325u ^ seed;
-    for (size_t i = 0; i < s.n; i++) {
-        h ^= (unsigned char)s.at[i];
-        h *= 0x100000001b3u;
-    }
+    uint64_t h = hash_fnv64(s, seed);
     h ^= h >> 33;
     h *= 0xff51afd7ed558ccdu;
     h ^= h >> 33;

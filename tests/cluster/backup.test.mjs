@@ -248,7 +248,8 @@ async function startVerbs(redis, seed, topics) {
       }
     } else {
       const docs = await shard.cmd('ZRANGE', shard.key(`docs:${ALICE}`), 0, 20);
-      if (docs.length) await shard.call(below(3) ? 'doc_delete' : 'doc_reindex', 0, ALICE, pick(docs), `${seed}${n}`.padStart(24, 'c'));
+      if (docs.length && below(3)) await shard.call('doc_delete', 0, ALICE, pick(docs));
+      else if (docs.length) await shard.call('doc_reindex', 0, ALICE, pick(docs), `${seed}${n}`.padStart(24, 'c'));
     }
   }
   const running = (async () => {

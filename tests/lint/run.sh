@@ -61,7 +61,7 @@ check_headers() {
 
 check_shell() {
     local files
-    mapfile -t files < <(find dev .ci tests completions -type f -not -path '*/node_modules/*' \( -name "*.sh" -o -name "*.bash" -o -name dev -o -path '.ci/run' \) 2>/dev/null | sort)
+    mapfile -t files < <(find dev .ci deploy tests completions -type f -not -path '*/node_modules/*' \( -name "*.sh" -o -name "*.bash" -o -name dev -o -path '.ci/run' \) 2>/dev/null | sort)
     shellcheck "${files[@]}"
     looked_at shell ${#files[@]}
 }

@@ -9,7 +9,7 @@ import { dirname, join, resolve as resolvePath } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { adopt, exited } from './redis.mjs';
 
-const ROOT = resolvePath(dirname(fileURLToPath(import.meta.url)), '../..');
+export const ROOT = resolvePath(dirname(fileURLToPath(import.meta.url)), '../..');
 const STARTUP_MS = 20_000;
 const STOP_MS = 20_000;
 // How the sanitizers begin a report.
@@ -66,7 +66,7 @@ export function writeAccounts(accounts = ACCOUNTS) {
 }
 
 // The test's environment without anybody's PARLEY_* settings.
-function cleanEnvironment(extra) {
+export function cleanEnvironment(extra) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PARLEY_')));
   env.ASAN_OPTIONS ??= 'exitcode=99';
   env.UBSAN_OPTIONS ??= 'print_stacktrace=1';
@@ -75,9 +75,9 @@ function cleanEnvironment(extra) {
 
 // Starts `parley <args>` and collects what it prints.
 //   process.child, process.stdout, process.stderr, await process.exit(ms) -> {code, signal}
-//   limits: flags of prlimit(1) that it runs under
-export function startProcess(args, { env = {}, input, cwd, limits } = {}) {
-  const words = [...(limits ? ['prlimit', ...limits] : []), BIN, ...args.map(String)];
+//   limits: flags of prlimit(1) that it runs under; bin: another program than the one under test
+export function startProcess(args, { env = {}, input, cwd, limits, bin = BIN } = {}) {
+  const words = [...(limits ? ['prlimit', ...limits] : []), bin, ...args.map(String)];
   const child = adopt(spawn(words[0], words.slice(1), { cwd, env: cleanEnvironment(env), stdio: ['pipe', 'pipe', 'pipe'] }));
   const running = { child, stdout: '', stderr: '', watchers: new Set() };
   const closed = new Promise((resolve) => child.once('close', resolve));
@@ -149,10 +149,10 @@ export function waitForOutput(running, condition, ms, what) {
 //   await node.stop()            SIGTERM; anything but exit 0 within its drain time rejects
 //   await node.kill('SIGKILL')   ends it the hard way; its log is still looked at
 //   node.check()                 throws if a sanitizer spoke
-export async function startNode({ redis, accounts, args = [], env = {}, listen = '127.0.0.1:0', threads = 1, limits }) {
+export async function startNode({ redis, accounts, args = [], env = {}, listen = '127.0.0.1:0', threads = 1, limits, bin }) {
   const running = startProcess(
     ['serve', '--target=all', '--listen', listen, '--redis', redis.url, '--accounts', accounts, '--threads', threads, ...args],
-    { env, limits },
+    { env, limits, bin },
   );
   const line = await waitForOutput(
     running,

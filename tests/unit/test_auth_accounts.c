@@ -48,6 +48,7 @@ static void all_members_and_their_defaults_are_read(void **state)
     assert_str(account->secret, "s3cret");
     assert_int_equal(account->role, ROLE_FRONTEND);
     assert_true(account->weight == 1);
+    assert_true(str_eq(account->weight_text, STR("1")));
     assert_int_equal(account->max_waiting, 100);
     assert_false(account->is_deployed);
 
@@ -56,6 +57,7 @@ static void all_members_and_their_defaults_are_read(void **state)
     assert_str(account->secret, "12345");
     assert_int_equal(account->role, ROLE_USER);
     assert_true(account->weight == 2.5);
+    assert_true(str_eq(account->weight_text, STR("2.5")));
     assert_int_equal(account->max_waiting, 7);
 
     account = accounts_find(accounts, STR("Inference_1"));

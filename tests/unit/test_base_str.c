@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_base_str.c - shared/base/str.h: what it accepts, and what it must not. */
-#include "shared/base/str.h"
+ * test_base_str.c - shared/base/str.h, and hash.h: what it accepts, and what it must not. */
+#include "shared/base/hash.h"
 
 #include <float.h>
 #include <setjmp.h>
@@ -78,6 +78,27 @@ static void cut_keeps_the_empty_part_behind_a_last_separator(void **state)
     assert_int_equal(rest.n, 0);
     assert_int_equal(str_cut(&rest, ',').n, 0);
     assert_null(rest.at);
+}
+
+static void a_name_is_listed_as_a_whole_item_only(void **state)
+{
+    assert_true(str_is_listed(STR("a,bc"), STR("a")));
+    assert_true(str_is_listed(STR(" a ,\tbc "), STR("bc")));
+    assert_false(str_is_listed(STR("a,bc"), STR("b")));
+    assert_false(str_is_listed(STR("abc"), STR("ab")));
+    assert_false(str_is_listed(STR("a,bc"), STR("a,bc")));
+    assert_false(str_is_listed((struct str){NULL, 0}, STR("")));
+}
+
+/* From http://www.isthe.com/chongo/tech/comp/fnv/: what is stored (text_hash) must not change. */
+static void hashes_are_those_of_their_authors(void **state)
+{
+    assert_int_equal(hash_fnv32(STR(""), 0), 0x811c9dc5u);
+    assert_int_equal(hash_fnv32(STR("a"), 0), 0xe40c292cu);
+    assert_int_equal(hash_fnv32(STR("foobar"), 0), 0xbf9cf968u);
+    assert_true(hash_fnv64(STR("a"), 0) == 0xaf63dc4c8601ec8cu);
+    assert_true(hash_fnv64(STR("foobar"), 0) == 0x85944171f73967e8u);
+    assert_true(hash_fnv32(STR("a"), 1) != hash_fnv32(STR("a"), 0));
 }
 
 static void numbers_fill_the_whole_string_or_are_none(void **state)
@@ -192,6 +213,8 @@ int main(void)
         cmocka_unit_test(trim_takes_white_space_off_both_ends_only),
         cmocka_unit_test(cut_walks_a_list_and_says_when_it_ends),
         cmocka_unit_test(cut_keeps_the_empty_part_behind_a_last_separator),
+        cmocka_unit_test(a_name_is_listed_as_a_whole_item_only),
+        cmocka_unit_test(hashes_are_those_of_their_authors),
         cmocka_unit_test(numbers_fill_the_whole_string_or_are_none),
         cmocka_unit_test(fractions_are_finite_and_fill_the_string),
         cmocka_unit_test(utf8_is_what_unicode_says_it_is),

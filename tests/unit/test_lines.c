@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_lines.c - shared/queue/lines.h: what the scripts answer, read field by field. */
+ * test_lines.c - shared/queue/lines.h: what the scripts answer, read field by field; and row.h. */
 #include "shared/queue/lines.h"
+#include "shared/queue/row.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,6 +56,43 @@ static void a_row_has_its_fields(void **state)
     assert_str(row.traceparent, "");
     assert_str(row.query, "\"Why?\"");
     assert_str(lines_next(&lines), "rest");
+}
+
+static struct query_row written_row(struct buf *b, struct str user, struct str model,
+                                    struct str traceparent)
+{
+    buf_clear(b);
+    buf_lit(b, "1742864523456\nF u m 1\n");
+    row_put_who(b, user, model);
+    buf_lit(b, "{}");
+    row_put_trace(b, traceparent);
+    buf_lit(b, "\"Why?\"");
+    struct lines lines = lines_of(buf_str(b));
+    struct query_row row = lines_next_row(&lines);
+    assert_false(lines_are_left(&lines));
+    return row;
+}
+
+static void a_row_that_is_written_keeps_its_lines_whatever_its_texts_hold(void **state)
+{
+    char long_trace[130];
+    memset(long_trace, 'a', sizeof long_trace);
+    struct buf b;
+    buf_init(&b, 4096);
+    struct query_row row = written_row(&b, STR("a\n\"b"), STR("m\n"), STR("00-1\n2"));
+    assert_str(row.user, "\"a\\n\\\"b\"");
+    assert_str(row.model, "\"m\\n\"");
+    assert_str(row.modifiers, "{}");
+    assert_str(row.traceparent, "\"00-1\\n2\"");
+    assert_str(row.query, "\"Why?\"");
+    row = written_row(&b, STR("a"), STR(""), (struct str){long_trace, 129});
+    assert_str(row.model, "\"default\"");
+    assert_str(row.traceparent, "");
+    assert_int_equal(
+        written_row(&b, STR("a"), STR(""), (struct str){long_trace, 128}).traceparent.n, 130);
+    assert_str(written_row(&b, STR("a"), STR(""), STR("\xff")).traceparent, "");
+    assert_str(written_row(&b, STR("a"), STR(""), (struct str){NULL, 0}).traceparent, "");
+    buf_fini(&b);
 }
 
 static void an_outcome_says_what_its_status_allows(void **state)
@@ -161,6 +199,7 @@ int main(void)
         cmocka_unit_test(lines_end_with_the_text_and_stay_empty_then),
         cmocka_unit_test(numbers_are_whole_lines),
         cmocka_unit_test(a_row_has_its_fields),
+        cmocka_unit_test(a_row_that_is_written_keeps_its_lines_whatever_its_texts_hold),
         cmocka_unit_test(an_outcome_says_what_its_status_allows),
         cmocka_unit_test(a_claim_keeps_its_queries_to_be_read),
         cmocka_unit_test(a_short_reply_reads_as_empty),
