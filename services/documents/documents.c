@@ -33,6 +33,7 @@ void documents_destroy(struct documents *documents)
     if (documents == NULL)
         return;
     retrieve_end_all(documents);
+    call_detach(&documents->vectors_call);
     indexing_destroy(documents->indexing);
     http_client_destroy(documents->client);
     cache_destroy(documents->cache);
@@ -44,10 +45,9 @@ void documents_on_indexing(struct documents *documents, struct lines *rest)
     indexing_on_event(documents->indexing, rest);
 }
 
-static void on_vectors(struct turn_call *call, enum err error, struct str reply)
+static void on_vectors(struct call *call, enum err error, struct str reply)
 {
     struct documents *documents = H2O_STRUCT_FROM_MEMBER(struct documents, vectors_call, call);
-    documents->is_asking_vectors = false;
     if (error == ERR_OK)
         documents->vectors = str_eq(reply, STR("set")) ? HEALTH_GOOD : HEALTH_BAD;
 }
@@ -77,10 +77,9 @@ void documents_put_health(const struct documents *documents, struct health_repor
 void documents_on_up(struct documents *documents)
 {
     struct turn *turn = documents->server->turn;
-    if (!documents->is_asking_vectors) {
-        documents->is_asking_vectors = true;
-        documents->vectors_call.on_reply = on_vectors;
-        turn_begin_plain(turn, &documents->vectors_call, LANE_READ, STR("vectors"));
+    if (!call_is_under_way(&documents->vectors_call)) {
+        turn_begin(turn_call(turn, &documents->vectors_call, on_vectors), LANE_READ,
+                   STR("vectors"));
         turn_end(turn);
     }
     indexing_on_up(documents->indexing);

@@ -56,9 +56,8 @@ struct documents {
     struct indexing *indexing;
     struct retrieve_op *retrievals; /* under way */
     struct presence *waiting;       /* requests that wait for an engine */
-    struct turn_call vectors_call;
+    struct call vectors_call;
     enum health embeddings, vectors; /* how the last embedding went; what Redis offers */
-    bool is_asking_vectors;
 };
 
 extern const struct service documents_service;

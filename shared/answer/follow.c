@@ -16,15 +16,8 @@
 #include "shared/answer/follow.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { TEXT_MAX = 4 << 20, PIECES_PAGE = 256, ID_MAX = 48 };
-
-/* A look at the query. It may come back after the request is gone. */
-struct follow_look {
-    struct turn_call call;
-    struct follow *follow; /* NULL: nobody waits for it any more */
-};
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
@@ -215,14 +208,9 @@ static void read_reply(struct follow *f, struct str reply)
         pull(f);
 }
 
-static void on_looked(struct turn_call *call, enum err error, struct str reply)
+static void on_looked(struct call *call, enum err error, struct str reply)
 {
-    struct follow_look *look = H2O_STRUCT_FROM_MEMBER(struct follow_look, call, call);
-    struct follow *f = look->follow;
-    free(look);
-    if (f == NULL)
-        return;
-    f->look = NULL;
+    struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, look, call);
     if (stream_is_over(&f->stream))
         return;
     if (error != ERR_OK) /* looked at again once the connection stands */
@@ -234,20 +222,15 @@ static void on_looked(struct turn_call *call, enum err error, struct str reply)
 static void pull(struct follow *f)
 {
     char after[ID_MAX];
-    if (f->look != NULL || !stream_is_idle(&f->stream)) {
+    if (call_is_under_way(&f->look) || !stream_is_idle(&f->stream)) {
         f->is_again = true;
         return;
     }
-    struct follow_look *look = malloc(sizeof *look);
-    if (look == NULL)
-        abort();
-    *look = (struct follow_look){.call.on_reply = on_looked, .follow = f};
-    f->look = look;
     f->is_again = false;
     int n = snprintf(after, sizeof after, "%llu-%llu", (unsigned long long)f->attempt,
                      (unsigned long long)f->n);
     struct turn *turn = queue_turn(f->queue);
-    turn_begin_plain(turn, &look->call, LANE_READ, STR("partials"));
+    turn_begin(turn_call(turn, &f->look, on_looked), LANE_READ, STR("partials"));
     turn_put(turn, f->watch.topic);
     turn_put_u64(turn, f->watch.seq);
     turn_put(turn, (struct str){after, (size_t)n});
@@ -345,9 +328,7 @@ void follow_fini(struct follow *f)
 {
     if (f->queue != NULL)
         queue_unwatch(f->queue, &f->watch);
-    if (f->look != NULL)
-        f->look->follow = NULL;
-    f->look = NULL;
+    call_detach(&f->look);
     stream_fini(&f->stream);
     buf_fini(&f->answer);
 }

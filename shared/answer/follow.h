@@ -37,7 +37,7 @@ struct follow {
     const struct follow_format *format;
     struct queue *queue;
     struct watch watch;
-    struct follow_look *look;      /* under way */
+    struct call look;
     uint64_t attempt, n;           /* of the last piece read */
     uint64_t seen_attempt, seen_n; /* what the client has already */
     struct buf answer;             /* answer text of this attempt so far */

@@ -257,11 +257,18 @@ bool authenticate_is_tried(struct request *r)
            (r->route->takes_token_param && request_param(r, "token").at != NULL);
 }
 
+static void forget_nonce(struct turn *turn, struct nonce_id *nonce)
+{
+    turn_begin(turn_forget(turn), LANE_FIRST, STR("nonce"));
+    turn_put_nonce(turn, nonce);
+    turn_end(turn);
+}
+
 void authenticate_use_up(struct server *server, struct str query)
 {
     struct nonce_id nonce = {.is_set = false};
     if (proof_of_query(server, query, &nonce) != NULL)
-        turn_forget_nonce(server->turn, &nonce);
+        forget_nonce(server->turn, &nonce);
 }
 
 bool authenticate(struct request *r)

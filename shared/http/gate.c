@@ -9,16 +9,9 @@
 #include <openssl/rand.h>
 #include <stdlib.h>
 
-struct key_call {
-    struct turn_call call;
-    struct gate *gate;
-};
-
-static void on_key(struct turn_call *call, enum err error, struct str reply)
+static void on_key(struct call *call, enum err error, struct str reply)
 {
-    struct key_call *asked = H2O_STRUCT_FROM_MEMBER(struct key_call, call, call);
-    struct gate *gate = asked->gate;
-    free(asked);
+    struct gate *gate = H2O_STRUCT_FROM_MEMBER(struct gate, key_call, call);
     if (error == ERR_OK && token_key_parse(reply, &gate->token_key))
         gate->has_token_key = true;
 }
@@ -28,13 +21,11 @@ void gate_on_up(struct gate *gate)
 {
     unsigned char random[TOKEN_KEY_BYTES];
     char hex[TOKEN_KEY_BYTES * 2 + 1];
-    struct key_call *asked = calloc(1, sizeof *asked);
-    if (asked == NULL || RAND_bytes(random, sizeof random) != 1)
+    if (RAND_bytes(random, sizeof random) != 1)
         abort();
     str_hex(random, sizeof random, hex);
-    asked->gate = gate;
-    asked->call.on_reply = on_key;
-    turn_begin_plain(gate->turn, &asked->call, LANE_FIRST, STR("key"));
+    call_detach(&gate->key_call);
+    turn_begin(turn_call(gate->turn, &gate->key_call, on_key), LANE_FIRST, STR("key"));
     turn_put(gate->turn, str_of(hex));
     turn_end(gate->turn);
 }
@@ -52,6 +43,7 @@ void gate_init(struct gate *gate, struct loop *loop, const struct server_config 
 
 void gate_fini(struct gate *gate)
 {
+    call_detach(&gate->key_call);
     oidc_destroy(gate->oidc);
     failures_destroy(gate->failures);
 }

@@ -9,6 +9,7 @@
 
 #include "shared/auth/accounts.h"
 #include "shared/auth/token.h"
+#include "shared/redis/call.h"
 
 struct failures;
 struct loop;
@@ -23,7 +24,8 @@ struct gate {
     struct oidc *oidc; /* NULL: no OpenID provider */
     struct failures *failures;
     struct token_key token_key;
-    bool has_token_key; /* Redis has said it */
+    bool has_token_key;   /* Redis has said it */
+    struct call key_call; /* that asks for it */
     struct turn *turn;
 };
 

@@ -4,6 +4,7 @@
 #include "shared/http/rights.h"
 
 #include "shared/base/clock.h"
+#include "shared/http/leave.h"
 #include "shared/http/stream.h"
 #include "shared/http/websocket.h"
 
@@ -40,8 +41,7 @@ void rights_end(struct request *r, enum err why)
         return;
     if (r->stream != NULL)
         stream_revoke(r->stream);
-    if (r->on_left != NULL)
-        r->on_left(r, r->on_left_arg);
+    leave_tell(r);
 }
 
 void rights_check(struct server *server)

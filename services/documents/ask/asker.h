@@ -29,7 +29,9 @@ void asker_put(const struct asker *asker, struct question_settings *settings);
 struct presence {
     struct presence *previous, *next; /* of the service */
     struct deadline soon;
+    struct left_listener left;
     struct request *r; /* NULL before presence_start */
+    bool is_on;
     /* Once, and not before presence_start returns. `has_left`: the client is gone, or has lost its
      * right; otherwise the node drains. The request has to be answered, or its stream ended, all
      * the same. */
