@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh - the checks that need no running program. `run.sh` runs all, `run.sh NAME...` those named.
-# Each prints how many files it looked at and fails if there were none. The first nine need only what
+# Each prints how many files it looked at and fails if there were none. The first ten need only what
 # the build and test packages bring; shell, lua, cppcheck and tidy run where their tool is installed.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-readonly ALWAYS="format boundaries headers lua_headers lua_patterns buffers text links settings"
+readonly ALWAYS="format boundaries headers lua_headers lua_patterns buffers states text links settings"
 readonly WITH_TOOL="shell lua cppcheck tidy"
 
 c_files() { find shared services tests -name '*.[ch]' -not -path '*/node_modules/*' | sort; }
@@ -38,6 +38,7 @@ check_boundaries() { perl tests/lint/boundaries.pl; }
 check_lua_headers() { perl tests/lint/lua_headers.pl; }
 check_lua_patterns() { perl tests/lint/lua_patterns.pl; }
 check_buffers() { perl tests/lint/buffers.pl; }
+check_states() { perl tests/lint/states.pl; }
 check_text() { perl tests/lint/text.pl; }
 check_settings() { perl tests/lint/settings.pl; }
 check_links() { perl tests/lint/links.pl; }
