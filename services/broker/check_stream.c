@@ -15,8 +15,8 @@ static void put_outcome(struct follow *follow, const struct outcome *o, struct b
         return;
     }
     buf_put_char(b, '{');
-    store_put_outcome(b, r, follow->watch.topic, follow->watch.seq, o,
-                      request_param_is_true(r, "Detail"), false);
+    outcome_put(b, r, follow->watch.topic, follow->watch.seq, o, request_param_is_true(r, "Detail"),
+                false);
     buf_put_char(b, '}');
 }
 
@@ -24,7 +24,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
 {
     struct follow *follow = r->state;
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     r->was_parked = true;
     stream_start(&follow->stream);
@@ -47,7 +47,7 @@ void check_stream_start(struct request *r, struct str topic, uint64_t seq)
     struct turn *turn = request_begin_verb(r, LANE_READ, STR("check"), on_checked);
     turn_put(turn, topic);
     turn_put_u64(turn, seq);
-    turn_put(turn, store_viewer(r));
+    turn_put(turn, names_viewer(r));
     turn_put(turn, STR("wait"));
     turn_end(turn);
 }

@@ -47,6 +47,12 @@ bool documents_on_event(struct documents *documents, struct str kind, struct lin
     return true;
 }
 
+void documents_drain(struct documents *documents)
+{
+    if (documents != NULL)
+        presences_drain(&documents->waiting);
+}
+
 static void on_vectors(struct turn_call *call, enum err error, struct str reply)
 {
     struct documents *documents = H2O_STRUCT_FROM_MEMBER(struct documents, vectors_call, call);

@@ -12,6 +12,7 @@
  * Questions of one space that give an engine the very same are one query. */
 #include "services/documents/ask/grounded.h"
 
+#include "services/documents/ask/llm_refusal.h"
 #include "shared/base/clock.h"
 
 enum { RESULT_MAX = 16 << 20, ANSWER_MAX = 8 << 20, TITLES_MAX = 1 << 20 };
@@ -106,7 +107,7 @@ static void refuse(struct grounded *g, const struct refusal *refusal)
     }
     struct buf data;
     buf_init(&data, RESULT_MAX);
-    refusal_put_event(g->r, refusal, &data);
+    refusal_put_event(&data, g->r, refusal);
     follow_fail(&g->follow, &data);
     buf_fini(&data);
 }
@@ -137,8 +138,8 @@ static void put_error(struct follow *follow, const struct outcome *outcome, stru
     struct question_end end = {.outcome = QUESTION_FAILED};
     struct refusal refusal;
     (void)outcome;
-    refusal_of(&end, g->format->is_llm, &refusal);
-    refusal_put_event(g->r, &refusal, b);
+    (g->format->is_llm ? llm_refusal_of : refusal_of)(&end, &refusal);
+    refusal_put_event(b, g->r, &refusal);
 }
 
 /* A client that comes back is told nothing twice, unless its question is gone and this is another
@@ -176,7 +177,7 @@ static void on_end(void *context, const struct question_end *end)
     presence_stop(&g->presence);
     if (end->outcome != QUESTION_DONE) {
         struct refusal refusal;
-        refusal_of(end, g->format->is_llm, &refusal);
+        (g->format->is_llm ? llm_refusal_of : refusal_of)(end, &refusal);
         refuse(g, &refusal);
         return;
     }
@@ -198,7 +199,7 @@ static void on_presence_end(struct presence *presence, bool has_left)
         stream_end(&g->follow.stream); /* between two events: it may go on elsewhere */
         return;
     }
-    refusal_of_drain(g->format->is_llm, &refusal);
+    (g->format->is_llm ? llm_refusal_of_drain : refusal_of_drain)(&refusal);
     refusal_respond(g->r, &refusal);
 }
 
@@ -208,7 +209,7 @@ static void ask(struct grounded *g)
     const struct grounded_settings *s = &g->settings;
     struct grounded_passages passages;
     struct question_settings question = {.query = s->question,
-                                         .scope = s->asker.space,
+                                         .scope = s->asker.scope,
                                          .temperature = s->temperature,
                                          .max_tokens = s->max_tokens,
                                          .deadline_ms = s->deadline_ms,
@@ -240,7 +241,7 @@ void grounded_start(struct grounded *g, struct request *r, const struct grounded
         return;
     }
     r->was_parked = true;
-    presence_start(&g->presence, r, on_presence_end);
+    presence_start(&g->presence, &documents_of(r)->waiting, r, on_presence_end);
     ask(g);
 }
 
