@@ -5,7 +5,7 @@
  *     |
  *     +--question--> WAITING --on_end--> answered, or refused
  *     |
- *     +--question--> (refused, or in the queue) --> STREAMING: `sources`, then follow (follow.h)
+ *     +--question--> (refused, or in the queue) --> STREAMING: `sources`, then follow_sse.h
  *   the client leaves: the question is taken out of the queue. The node drains: it stays for a
  *   while, so that the client that asks another node goes on waiting for the same.
  *
@@ -82,7 +82,7 @@ static void respond_nothing(struct grounded *g)
     struct buf b;
     buf_init(&b, RESULT_MAX);
     if (g->is_stream) {
-        struct stream *stream = &g->follow.stream;
+        struct stream *stream = &g->sse.stream;
         stream_start(stream);
         g->is_streaming = true;
         g->format->put_sources(g, &b);
@@ -108,20 +108,20 @@ static void refuse(struct grounded *g, const struct refusal *refusal)
     struct buf data;
     buf_init(&data, RESULT_MAX);
     refusal_put_event(&data, g->r, refusal);
-    follow_fail(&g->follow, &data);
+    follow_sse_fail(&g->sse, &data);
     buf_fini(&data);
 }
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-static struct grounded *of_follow(struct follow *follow)
+static struct grounded *of_sse(struct follow_sse *sse)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct grounded, follow, follow);
+    return H2O_STRUCT_FROM_MEMBER(struct grounded, sse, sse);
 }
 
-static void put_done(struct follow *follow, const struct outcome *outcome, struct buf *b)
+static void put_done(struct follow_sse *sse, const struct outcome *outcome, struct buf *b)
 {
-    struct grounded *g = of_follow(follow);
+    struct grounded *g = of_sse(sse);
     struct buf answer, model;
     buf_init(&answer, ANSWER_MAX);
     buf_init(&model, ANSWER_MAX);
@@ -132,9 +132,9 @@ static void put_done(struct follow *follow, const struct outcome *outcome, struc
     buf_fini(&model);
 }
 
-static void put_error(struct follow *follow, const struct outcome *outcome, struct buf *b)
+static void put_error(struct follow_sse *sse, const struct outcome *outcome, struct buf *b)
 {
-    struct grounded *g = of_follow(follow);
+    struct grounded *g = of_sse(sse);
     struct question_end end = {.outcome = QUESTION_FAILED};
     struct refusal refusal;
     (void)outcome;
@@ -147,15 +147,15 @@ static void put_error(struct follow *follow, const struct outcome *outcome, stru
 static void on_asked(void *context, struct str topic, bool is_new)
 {
     struct grounded *g = context;
-    struct stream *stream = &g->follow.stream;
-    bool was_resumed = follow_is_resumed(&g->follow);
+    struct stream *stream = &g->sse.stream;
+    bool was_resumed = follow_is_resumed(&g->sse.follow);
     if (!g->is_stream)
         return;
-    follow_watch(&g->follow, request_copy(g->r, topic), 1); /* it may outlive the question */
+    follow_watch(&g->sse.follow, request_copy(g->r, topic), 1); /* it may outlive the question */
     stream_start(stream);
     g->is_streaming = true;
     if (was_resumed && is_new) {
-        follow_forget_seen(&g->follow);
+        follow_forget_seen(&g->sse.follow);
         stream_put(stream, "restart", STR(""), STR("{}"));
     }
     if (!was_resumed || is_new) {
@@ -165,7 +165,7 @@ static void on_asked(void *context, struct str topic, bool is_new)
         stream_put_buf(stream, "sources", STR(""), &data);
         buf_fini(&data);
     }
-    follow_start(&g->follow);
+    follow_sse_start(&g->sse);
 }
 
 /* --- the question ----------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ static void on_presence_end(struct presence *presence, bool has_left)
     g->question = NULL;
     g->r->h2o->http1_is_persistent = 0;
     if (g->is_streaming) {
-        stream_end(&g->follow.stream); /* between two events: it may go on elsewhere */
+        stream_end(&g->sse.stream); /* between two events: it may go on elsewhere */
         return;
     }
     (g->format->is_llm ? llm_refusal_of_drain : refusal_of_drain)(&refusal);
@@ -228,14 +228,14 @@ static void ask(struct grounded *g)
 void grounded_start(struct grounded *g, struct request *r, const struct grounded_format *format,
                     const struct grounded_settings *settings)
 {
-    static const struct follow_format follow = {.put_done = put_done, .put_error = put_error};
+    static const struct follow_sse_format sse = {.put_done = put_done, .put_error = put_error};
     *g = (struct grounded){.r = r,
                            .format = format,
                            .settings = *settings,
                            .start_us = clock_mono_us(),
                            .is_stream = grounded_wants_stream(r)};
     if (g->is_stream)
-        follow_init(&g->follow, r, settings->asker.queue, &follow);
+        follow_sse_init(&g->sse, r, settings->asker.queue, &sse);
     if (settings->hit_n == 0) {
         respond_nothing(g);
         return;
@@ -251,5 +251,5 @@ void grounded_fini(struct grounded *g)
     if (g->question != NULL)
         question_cancel(g->question, g->r->server->is_draining ? QUESTION_KEEP_MS : 0);
     g->question = NULL;
-    follow_fini(&g->follow);
+    follow_sse_fini(&g->sse);
 }

@@ -14,7 +14,7 @@
 #include "services/documents/ask/ask_prompt.h"
 #include "services/documents/ask/citations.h"
 #include "services/documents/search/retrieve.h"
-#include "shared/answer/follow.h"
+#include "shared/answer/follow_sse.h"
 #include "shared/ask/refusal.h"
 
 struct grounded;
@@ -54,7 +54,7 @@ struct grounded {
     struct grounded_settings settings;
     struct question *question;
     struct presence presence;
-    struct follow follow;
+    struct follow_sse sse;
     uint64_t start_us;
     bool is_stream, is_streaming;
 };
