@@ -12,6 +12,7 @@
 
 #include "services/backup/kinds.h"
 #include "services/backup/units.h"
+#include "shared/base/log_options.h"
 #include "shared/redis/start.h"
 
 #include <errno.h>
@@ -23,50 +24,17 @@
 
 enum { WRITE_BUFFER_BYTES = 1 << 20 };
 
-static const struct config_option backup_options[] = {
-    REDIS_URL_OPTION,
-    REDIS_PASSWORD_FILE_OPTION,
-    {.name = "force",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "Replaces FILE if it exists, once the new one is whole."},
-    {.name = "json",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "Prints the counts as one JSON object, and no progress."},
-    REDIS_KEY_PREFIX_OPTION,
-    REDIS_TOOL_LOG_LEVEL_OPTION,
-    {.name = NULL}};
-
-static void print_help(void)
-{
-    fputs(
-        "usage: parley backup [--redis URL] [--force] [--json] FILE\n"
-        "\n"
-        "Writes all that a cluster knows into one file while its nodes go on working: topics with\n"
-        "their queries and answers, lookups, documents with their indexes, idempotency keys, used\n"
-        "nonces, limits. What was acknowledged before it began is in the file. Claims are not:\n"
-        "after a restore their queries are Open again.\n"
-        "\n"
-        "FILE appears with mode 0600 once it is whole; - is standard output. It holds everything\n"
-        "that users wrote and the cluster's key for tokens: keep it like a secret. The accounts\n"
-        "file is not in it.\n"
-        "\n"
-        "Flags\n",
-        stdout);
-    config_print_options(backup_options);
-    fputs("\n"
-          "Exit codes\n"
-          "  0  FILE is whole\n"
-          "  1  FILE exists or cannot be written, Redis was gone for 30 seconds, or it was\n"
-          "     interrupted; there is no new FILE then\n"
-          "  2  a wrong flag or value\n"
-          "\n"
-          "Examples\n"
-          "  parley backup --redis redis://10.0.0.5:6379/0 /var/backups/parley-$(date +%F)\n"
-          "  parley backup --redis redis://10.0.0.5:6379/0 - | age -r KEY >parley.age\n",
-          stdout);
-}
+static const struct config_group backup_options = {
+    "Flags", (const struct config_option[]){
+                 {.name = "force",
+                  .kind = CONFIG_BOOL,
+                  .fallback = "off",
+                  .help = "Replaces FILE if it exists, once the new one is whole."},
+                 {.name = "json",
+                  .kind = CONFIG_BOOL,
+                  .fallback = "off",
+                  .help = "Prints the counts as one JSON object, and no progress."},
+                 {0}}};
 
 /* --- what is read ----------------------------------------------------------------------------- */
 
@@ -203,7 +171,7 @@ static void sum_up(struct tool *tool, const struct units *units)
 
 static int run(struct tool *tool)
 {
-    bool may_replace = config_number(&tool->config, "force");
+    bool may_replace = config_number(tool->config, "force");
     struct place place = {0};
     struct archive archive = {0};
     struct units units = {.tool = tool, .archive = &archive};
@@ -220,12 +188,42 @@ static int run(struct tool *tool)
     return is_good ? 0 : 1;
 }
 
-int backup_main(int argc, char **argv)
+static int run_backup(const struct config *config)
 {
     struct tool tool;
-    int code = tool_start(&tool, "backup", backup_options, print_help, argc, argv);
+    int code = tool_start(&tool, "backup", config);
     if (code < 0)
         code = run(&tool);
     tool_fini(&tool);
     return code;
 }
+
+const struct command backup_command = {
+    .name = "backup",
+    .summary = "write all that a cluster knows into one file, while it works",
+    .about =
+        "usage: parley backup [--redis URL] [--force] [--json] FILE\n"
+        "\n"
+        "Writes all that a cluster knows into one file while its nodes go on working: topics with\n"
+        "their queries and answers, lookups, documents with their indexes, idempotency keys, used\n"
+        "nonces, limits. What was acknowledged before it began is in the file. Claims are not:\n"
+        "after a restore their queries are Open again.\n"
+        "\n"
+        "FILE appears with mode 0600 once it is whole; - is standard output. It holds everything\n"
+        "that users wrote and the cluster's key for tokens: keep it like a secret. The accounts\n"
+        "file is not in it.\n"
+        "\n",
+    .more = "\n"
+            "Exit codes\n"
+            "  0  FILE is whole\n"
+            "  1  FILE exists or cannot be written, Redis was gone for 30 seconds, or it was\n"
+            "     interrupted; there is no new FILE then\n"
+            "  2  a wrong flag or value\n"
+            "\n"
+            "Examples\n"
+            "  parley backup --redis redis://10.0.0.5:6379/0 /var/backups/parley-$(date +%F)\n"
+            "  parley backup --redis redis://10.0.0.5:6379/0 - | age -r KEY >parley.age\n",
+    .groups = (const struct config_group *const[]){&backup_options, &redis_options,
+                                                   &log_tool_options, NULL},
+    .run = run_backup,
+};

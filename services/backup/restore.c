@@ -12,6 +12,7 @@
 
 #include "services/backup/archive.h"
 #include "services/backup/tool.h"
+#include "shared/base/log_options.h"
 #include "shared/redis/start.h"
 
 #include <errno.h>
@@ -28,62 +29,13 @@ enum {
     RUN_ID_BYTES = 64,
 };
 
-static const struct config_option restore_options[] = {
-    {.name = "redis",
-     .kind = CONFIG_TEXT,
-     .metavar = "URL",
-     .fallback = "redis://127.0.0.1:6379/0",
-     .help = "The Redis to fill, with no data under --key-prefix: "
-             "redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
-             "password in it (user:password@) shows in ps: use --redis-password-file."},
-    REDIS_PASSWORD_FILE_OPTION,
-    {.name = "json",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "Prints the counts as one JSON object, and no progress."},
-    {.name = "key-prefix",
-     .kind = CONFIG_TEXT,
-     .metavar = "TEXT",
-     .fallback = "parley:{0}:",
-     .help = "What keys in Redis shall begin with. It may be another one than the backup's."},
-    REDIS_TOOL_LOG_LEVEL_OPTION,
-    {.name = NULL}};
-
-static void print_help(void)
-{
-    fputs(
-        "usage: parley restore [--redis URL] [--json] FILE\n"
-        "\n"
-        "Puts a file of `parley backup` into a Redis that holds nothing under --key-prefix. Start\n"
-        "the nodes afterwards: they write to Redis as soon as they run. The file is checked "
-        "first;\n"
-        "of one that was cut off or damaged nothing is written. Redis may be of another version\n"
-        "than that of the backup (7.0 or later, or Valkey 8).\n"
-        "\n"
-        "Queries that were Pending are Open again, and the claim they were in counts as no\n"
-        "attempt. Documents that were being indexed are queued again. Where the backup has vector\n"
-        "sets and Redis does not know them (Redis 8 does), documents are found by their words\n"
-        "alone until `parley reindex`.\n"
-        "\n"
-        "FILE is read twice; - is standard input, which must be a file, not a pipe.\n"
-        "\n"
-        "Flags\n",
-        stdout);
-    config_print_options(restore_options);
-    fputs(
-        "\n"
-        "Exit codes\n"
-        "  0  all of it is there\n"
-        "  1  FILE cannot be read, is damaged or of another format; Redis holds data, was gone "
-        "for\n"
-        "     30 seconds or is too small; or it was interrupted. If it had begun to write, empty\n"
-        "     Redis before the next try\n"
-        "  2  a wrong flag or value\n"
-        "\n"
-        "Examples\n"
-        "  parley restore --redis redis://10.0.0.6:6379/0 /var/backups/parley-2026-11-20\n",
-        stdout);
-}
+static const struct config_group restore_options = {
+    "Flags", (const struct config_option[]){
+                 {.name = "json",
+                  .kind = CONFIG_BOOL,
+                  .fallback = "off",
+                  .help = "Prints the counts as one JSON object, and no progress."},
+                 {0}}};
 
 struct restore {
     struct tool tool;
@@ -400,12 +352,48 @@ static int run(struct restore *x)
     return is_good ? 0 : 1;
 }
 
-int restore_main(int argc, char **argv)
+static int run_restore(const struct config *config)
 {
     struct restore x = {0};
-    int code = tool_start(&x.tool, "restore", restore_options, print_help, argc, argv);
+    int code = tool_start(&x.tool, "restore", config);
     if (code < 0)
         code = run(&x);
     tool_fini(&x.tool);
     return code;
 }
+
+const struct command restore_command = {
+    .name = "restore",
+    .summary = "put a backup into an empty Redis",
+    .about =
+        "usage: parley restore [--redis URL] [--json] FILE\n"
+        "\n"
+        "Puts a file of `parley backup` into a Redis that holds nothing under --key-prefix,\n"
+        "which may differ from the backup's. Start the nodes afterwards: they write to Redis as\n"
+        "soon as they run. The file is checked first; of one that was cut off or damaged nothing\n"
+        "is written. Redis may be of another version than that of the backup (7.0 or later, or\n"
+        "Valkey 8).\n"
+        "\n"
+        "Queries that were Pending are Open again, and the claim they were in counts as no\n"
+        "attempt. Documents that were being indexed are queued again. Where the backup has vector\n"
+        "sets and Redis does not know them (Redis 8 does), documents are found by their words\n"
+        "alone until `parley reindex`.\n"
+        "\n"
+        "FILE is read twice; - is standard input, which must be a file, not a pipe.\n"
+        "\n",
+    .more =
+        "\n"
+        "Exit codes\n"
+        "  0  all of it is there\n"
+        "  1  FILE cannot be read, is damaged or of another format; Redis holds data, was gone "
+        "for\n"
+        "     30 seconds or is too small; or it was interrupted. If it had begun to write, empty\n"
+        "     Redis before the next try\n"
+        "  2  a wrong flag or value\n"
+        "\n"
+        "Examples\n"
+        "  parley restore --redis redis://10.0.0.6:6379/0 /var/backups/parley-2026-11-20\n",
+    .groups = (const struct config_group *const[]){&restore_options, &redis_options,
+                                                   &log_tool_options, NULL},
+    .run = run_restore,
+};

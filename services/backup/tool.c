@@ -4,7 +4,7 @@
 
 #include "services/backup/archive.h"
 #include "shared/base/clock.h"
-#include "shared/base/log.h"
+#include "shared/base/log_options.h"
 #include "shared/redis/start.h"
 
 #include <signal.h>
@@ -14,7 +14,6 @@
 
 enum {
     PATIENCE_MS = 30000,
-    PREFIX_MAX_BYTES = 64,
     PROGRESS_MS = 250,
     PAGE_MAX_BYTES = 64 << 20,
     PATTERN_MAX_BYTES = 1024,
@@ -41,36 +40,27 @@ bool tool_complain_redis(const struct tool *tool)
 
 static bool read_settings(struct tool *tool)
 {
-    const struct config *c = &tool->config;
-    enum log_level level = LOG_ERROR;
+    const struct config *c = tool->config;
+    const char *prefix;
     if (c->argument_n != 1)
         return tool_complain(tool, "%s (see parley %s --help)",
                              c->argument_n == 0 ? "which file?" : "one file at a time",
                              tool->command);
-    if (strlen(config_text(c, "key-prefix")) > PREFIX_MAX_BYTES)
-        return tool_complain(tool, "--key-prefix takes at most %d bytes (see parley %s --help)",
-                             PREFIX_MAX_BYTES, tool->command);
-    if (!redis_read_flags(c, &tool->redis))
+    if (!redis_read_options(c, &tool->redis, &prefix))
         return false;
-    if (!log_parse_level(str_of(config_text(c, "log-level")), &level))
-        return tool_complain(tool, "--log-level: no such value");
-    log_setup(level, false);
-    tool->prefix = str_of(config_text(c, "key-prefix"));
+    log_read_options(c);
+    tool->prefix = str_of(prefix);
     tool->path = c->arguments[0];
     tool->is_json = config_number(c, "json");
     return true;
 }
 
-int tool_start(struct tool *tool, const char *command, const struct config_option *options,
-               void (*print_help)(void), int argc, char **argv)
+int tool_start(struct tool *tool, const char *command, const struct config *config)
 {
-    *tool = (struct tool){.command = command};
-    enum config_outcome outcome = config_read(&tool->config, options, command, argc, argv);
-    if (outcome == CONFIG_HELP)
-        print_help();
-    if (outcome != CONFIG_READY || !read_settings(tool))
-        return outcome == CONFIG_HELP ? 0 : 2;
-    const char *prefix = config_text(&tool->config, "key-prefix");
+    *tool = (struct tool){.command = command, .config = config};
+    if (!read_settings(tool))
+        return 2;
+    const char *prefix = tool->prefix.at;
     bool is_backup = strcmp(command, "backup") == 0; /* it reads: from a replica, too */
     if (!(is_backup ? redis_check_login : redis_check_start)(&tool->redis, prefix))
         return 1;
@@ -88,7 +78,6 @@ void tool_fini(struct tool *tool)
 {
     redis_ignore_signals();
     sync_destroy(tool->sync);
-    config_fini(&tool->config);
 }
 
 void tool_show_progress(struct tool *tool, const char *doing)

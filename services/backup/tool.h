@@ -11,7 +11,7 @@
 
 struct tool {
     const char *command; /* "backup" */
-    struct config config;
+    const struct config *config;
     struct redis_address redis;
     struct sync *sync;
     struct str prefix;
@@ -21,9 +21,9 @@ struct tool {
     uint64_t bytes, shown_ms;
 };
 
-/* Reads the settings and connects nothing yet. -1: go on; else the exit code, after its line. */
-int tool_start(struct tool *tool, const char *command, const struct config_option *options,
-               void (*print_help)(void), int argc, char **argv) must_check;
+/* Reads the settings and looks whether Redis takes it. -1: go on; else the exit code, after its
+ * line. `config` is borrowed. */
+int tool_start(struct tool *tool, const char *command, const struct config *config) must_check;
 void tool_fini(struct tool *tool);
 
 /* One line on standard error; false. */

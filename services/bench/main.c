@@ -16,136 +16,105 @@
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, TEXT_MAX_BYTES = 1 << 20 };
 
-static const struct config_option options[] = {
-    {.name = "url",
-     .kind = CONFIG_TEXT,
-     .metavar = "URL[,URL...]",
-     .fallback = "http://127.0.0.1:8080",
-     .help = "The nodes. With several, connections are spread over them in turn; in the modes wake "
+static const struct config_group bench_options = {
+    "Flags",
+    (const struct config_option[]){
+        {.name = "url",
+         .kind = CONFIG_TEXT,
+         .metavar = "URL[,URL...]",
+         .fallback = "http://127.0.0.1:8080",
+         .help =
+             "The nodes. With several, connections are spread over them in turn; in the modes wake "
              "and wakecheck the frontend talks to the first and the engine to the second."},
-    {.name = "accounts",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help = "The nodes' accounts.yaml. Its first account of role frontend adds and checks, its "
+        {.name = "accounts",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help =
+             "The nodes' accounts.yaml. Its first account of role frontend adds and checks, its "
              "first of role engine (without a dialect) claims and answers. Required."},
-    {.name = "mode",
-     .kind = CONFIG_TEXT,
-     .choices = "split|inline|wake|wakecheck|idle|all",
-     .fallback = "split",
-     .help = "What to measure; see Modes above."},
-    {.name = "seconds",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "5",
-     .min = 1,
-     .max = 3600,
-     .help = "How long split and inline measure, and how long idle watches the parked polls. One "
+        {.name = "mode",
+         .kind = CONFIG_TEXT,
+         .choices = "split|inline|wake|wakecheck|idle|all",
+         .fallback = "split",
+         .help = "What to measure; see Modes above."},
+        {.name = "seconds",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "5",
+         .min = 1,
+         .max = 3600,
+         .help =
+             "How long split and inline measure, and how long idle watches the parked polls. One "
              "second of warm-up comes first."},
-    {.name = "conns",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "64",
-     .min = 1,
-     .max = 8192,
-     .help = "Cycles under way at a time: connections in inline; frontend connections, and as many "
+        {.name = "conns",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "64",
+         .min = 1,
+         .max = 8192,
+         .help =
+             "Cycles under way at a time: connections in inline; frontend connections, and as many "
              "engine connections again, in split."},
-    {.name = "users",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "0",
-     .min = 0,
-     .max = 8192,
-     .help = "On behalf of how many users questions are asked, which the queue serves in turn. 0: "
+        {.name = "users",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "0",
+         .min = 0,
+         .max = 8192,
+         .help =
+             "On behalf of how many users questions are asked, which the queue serves in turn. 0: "
              "one for each connection. A user may have 100 waiting queries unless the account says "
              "otherwise, so few users need few connections."},
-    {.name = "next",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "Mode split: engines answer with Next=true, which brings the next claim in the same "
+        {.name = "next",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help =
+             "Mode split: engines answer with Next=true, which brings the next claim in the same "
              "response."},
-    {.name = "query-bytes",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "300",
-     .min = 10,
-     .max = 262144,
-     .help = "The length of a question."},
-    {.name = "answer-bytes",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "600",
-     .min = 1,
-     .max = 524288,
-     .help = "The length of an answer."},
-    {.name = "samples",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "200",
-     .min = 10,
-     .max = 100000,
-     .help = "Modes wake and wakecheck: how many wakes. Each takes about 80 ms."},
-    {.name = "idle",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "10000",
-     .min = 1,
-     .max = 1000000,
-     .help = "Mode idle: how many polls to park. Client and node each need as many open files."},
-    {.name = "pid",
-     .kind = CONFIG_TEXT,
-     .metavar = "PID[,PID...]",
-     .help = "The nodes' processes, for CPU and memory; threads and children count too. Without it "
+        {.name = "query-bytes",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "300",
+         .min = 10,
+         .max = 262144,
+         .help = "The length of a question."},
+        {.name = "answer-bytes",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "600",
+         .min = 1,
+         .max = 524288,
+         .help = "The length of an answer."},
+        {.name = "samples",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "200",
+         .min = 10,
+         .max = 100000,
+         .help = "Modes wake and wakecheck: how many wakes. Each takes about 80 ms."},
+        {.name = "idle",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "10000",
+         .min = 1,
+         .max = 1000000,
+         .help =
+             "Mode idle: how many polls to park. Client and node each need as many open files."},
+        {.name = "pid",
+         .kind = CONFIG_TEXT,
+         .metavar = "PID[,PID...]",
+         .help =
+             "The nodes' processes, for CPU and memory; threads and children count too. Without it "
              "those that listen on the URLs' ports are looked at, if they are on this machine."},
-    {.name = "redis-pid",
-     .kind = CONFIG_TEXT,
-     .metavar = "PID[,PID...]",
-     .help = "Redis's processes. Without it those that the nodes are connected to over TCP."},
-    {.name = "json",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "Print one line of JSON instead of the table."},
-    {0},
-};
-
-static void print_help(void)
-{
-    fputs(
-        "usage: parley bench --accounts FILE [--url URL[,URL...]] [--mode MODE] [FLAGS]\n"
-        "\n"
-        "Loads nodes with full cycles (add a query, claim it, answer it, check for the answer:\n"
-        "four signed requests) and prints what they did and what it cost. It plays frontend and\n"
-        "engine at once: never point it at nodes that people use, since it answers their\n"
-        "questions too. The queries of a run stay stored as done, under users bench_0, bench_1...\n"
-        "\n"
-        "Modes:\n"
-        "  split      Frontends add and block until there is an answer, engines block until\n"
-        "             there is work. Cycles per second, time of a cycle, CPU per 10,000 cycles.\n"
-        "  inline     The same four requests one after the other on each connection, so that\n"
-        "             none has to block.\n"
-        "  wake       An engine is blocked, a frontend adds: how long until the engine has it,\n"
-        "             since the add was sent and since the frontend had its response.\n"
-        "  wakecheck  A frontend is blocked in check-query, an engine answers: likewise.\n"
-        "  idle       Many engines poll and nothing happens: the node's memory per parked poll\n"
-        "             and its CPU meanwhile. Needs a node of its own, on this machine.\n"
-        "  all        All of these, one after the other, idle first.\n"
-        "\n"
-        "Flags:\n",
-        stdout);
-    config_print_options(options);
-    fputs("\n"
-          "Examples:\n"
-          "  parley bench --accounts accounts.yaml\n"
-          "  parley bench --accounts accounts.yaml --mode all --json > result.json\n"
-          "  Across two nodes, engines taking the next claim with each answer:\n"
-          "    parley bench --accounts accounts.yaml --next on \\\n"
-          "        --url http://127.0.0.1:8080,http://127.0.0.1:8081\n"
-          "  Memory of 50,000 parked polls:\n"
-          "    ulimit -n 60000 && parley bench --accounts accounts.yaml --mode idle --idle 50000\n"
-          "\n"
-          "Exit status: 0 measured without errors; 1 there were errors, or nothing could be\n"
-          "measured (the report is printed all the same); 2 wrong usage.\n",
-          stdout);
-}
+        {.name = "redis-pid",
+         .kind = CONFIG_TEXT,
+         .metavar = "PID[,PID...]",
+         .help = "Redis's processes. Without it those that the nodes are connected to over TCP."},
+        {.name = "json",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Print one line of JSON instead of the table."},
+        {0}}};
 
 void bench_show_progress(const struct bench *bench, const char *format, ...)
 {
@@ -304,47 +273,78 @@ static void read_numbers(struct bench *bench, const struct config *config)
     snprintf(bench->run, sizeof bench->run, "bench-%06x-", id & 0xffffffu);
 }
 
-int bench_main(int argc, char **argv)
+static int run_bench(const struct config *config)
 {
-    struct config config;
     struct bench bench = {0};
     struct accounts *accounts = NULL;
     struct buf query, answer;
     int status = EXIT_USAGE;
-    buf_init(&query, TEXT_MAX_BYTES);
-    buf_init(&answer, TEXT_MAX_BYTES);
-    enum config_outcome outcome = config_read(&config, options, "bench", argc, argv);
-    if (outcome == CONFIG_HELP) {
-        print_help();
-        status = 0;
-    }
-    if (outcome != CONFIG_READY)
-        goto out;
-    const char *file = config_text(&config, "accounts");
+    const char *file = config_text(config, "accounts");
     char reason[ACCOUNTS_REASON_BYTES];
-    if (file == NULL || *file == 0 || config.argument_n > 0) {
+    if (file == NULL || *file == 0 || config->argument_n > 0) {
         fprintf(stderr, "parley: %s (see parley bench --help)\n",
-                config.argument_n > 0 ? "bench takes flags only"
-                                      : "--accounts takes the nodes' accounts.yaml");
-        goto out;
+                config->argument_n > 0 ? "bench takes flags only"
+                                       : "--accounts takes the nodes' accounts.yaml");
+        return EXIT_USAGE;
     }
     if (!accounts_load(file, reason, sizeof reason, &accounts)) {
         fprintf(stderr, "parley: cannot use the accounts file %s: %s\n", file, reason);
-        goto out;
+        return EXIT_USAGE;
     }
-    if (!read_targets(&bench, config_text(&config, "url")) || !pick_accounts(&bench, accounts) ||
-        !read_pids(&bench, &config))
+    buf_init(&query, TEXT_MAX_BYTES);
+    buf_init(&answer, TEXT_MAX_BYTES);
+    if (!read_targets(&bench, config_text(config, "url")) || !pick_accounts(&bench, accounts) ||
+        !read_pids(&bench, config))
         goto out;
-    read_numbers(&bench, &config);
+    read_numbers(&bench, config);
     put_text(&query, "How far can an unladen swallow fly in one day? ", bench.query_bytes);
     put_text(&answer, "About as far as the wind and a coconut allow. ", bench.answer_bytes);
     bench.query_json = buf_str(&query);
     bench.answer_json = buf_str(&answer);
-    status = run(&bench, config_text(&config, "mode"), config_number(&config, "json") != 0);
+    status = run(&bench, config_text(config, "mode"), config_number(config, "json") != 0);
 out:
     accounts_destroy(accounts);
     buf_fini(&query);
     buf_fini(&answer);
-    config_fini(&config);
     return status;
 }
+
+const struct command bench_command = {
+    .name = "bench",
+    .summary = "load a node with full cycles and print what it did",
+    .about =
+        "usage: parley bench --accounts FILE [--url URL[,URL...]] [--mode MODE] [FLAGS]\n"
+        "\n"
+        "Loads nodes with full cycles (add a query, claim it, answer it, check for the answer:\n"
+        "four signed requests) and prints what they did and what it cost. It plays frontend and\n"
+        "engine at once: never point it at nodes that people use, since it answers their\n"
+        "questions too. The queries of a run stay stored as done, under users bench_0, bench_1...\n"
+        "\n"
+        "Modes:\n"
+        "  split      Frontends add and block until there is an answer, engines block until\n"
+        "             there is work. Cycles per second, time of a cycle, CPU per 10,000 cycles.\n"
+        "  inline     The same four requests one after the other on each connection, so that\n"
+        "             none has to block.\n"
+        "  wake       An engine is blocked, a frontend adds: how long until the engine has it,\n"
+        "             since the add was sent and since the frontend had its response.\n"
+        "  wakecheck  A frontend is blocked in check-query, an engine answers: likewise.\n"
+        "  idle       Many engines poll and nothing happens: the node's memory per parked poll\n"
+        "             and its CPU meanwhile. Needs a node of its own, on this machine.\n"
+        "  all        All of these, one after the other, idle first.\n"
+        "\n",
+    .more =
+        "\n"
+        "Examples:\n"
+        "  parley bench --accounts accounts.yaml\n"
+        "  parley bench --accounts accounts.yaml --mode all --json > result.json\n"
+        "  Across two nodes, engines taking the next claim with each answer:\n"
+        "    parley bench --accounts accounts.yaml --next on \\\n"
+        "        --url http://127.0.0.1:8080,http://127.0.0.1:8081\n"
+        "  Memory of 50,000 parked polls:\n"
+        "    ulimit -n 60000 && parley bench --accounts accounts.yaml --mode idle --idle 50000\n"
+        "\n"
+        "Exit status: 0 measured without errors; 1 there were errors, or nothing could be\n"
+        "measured (the report is printed all the same); 2 wrong usage.\n",
+    .groups = (const struct config_group *const[]){&bench_options, NULL},
+    .run = run_bench,
+};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * broker: the BossBot system: queries into topics, claims to engines, answers back (contract,
- * sections 1 to 3). One per thread, one of the node's services (services.h). Handlers are one file
- * per verb; routes.c lists them; names.c, params.c and outcome.c hold what several of them share.
+ * sections 1 to 3). One per thread (service.h). Handlers are one file per verb; routes.c lists
+ * them; names.c, params.c and outcome.c hold what several of them share.
  */
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
 #define PARLEY_SERVICES_BROKER_BROKER_H
 
-#include "services/node/services.h"
+#include "services/node/service.h"
 #include "shared/ask/on_behalf.h"
 #include "shared/ask/reply.h"
 #include "shared/queue/queue.h"
@@ -29,17 +29,16 @@ struct broker {
     struct lookup_poll *oldest_lookup, *newest_lookup; /* parked polls for lookups */
 };
 
+extern const struct service broker_service;
 extern const struct route broker_routes[];
 
-static inline struct broker *broker_of(struct request *r)
+static inline struct broker *broker_of(const struct request *r)
 {
-    return services_of(r)->broker;
+    return service_state(r, &broker_service);
 }
 
 /* Ends everything that is parked, with its normal empty answer: the node shuts down. */
-void broker_drain(struct broker *broker);
-/* An event that is not the queue's (struct queue_config). */
-void broker_on_event(struct broker *broker, struct str kind, struct lines *rest);
+void broker_drain(void *state);
 
 /* --- names.c ---------------------------------------------------------------------------------- */
 

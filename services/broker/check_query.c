@@ -18,10 +18,11 @@ struct check {
     struct request *r;
     struct watch watch;
     struct deadline deadline;
+    struct left_listener left;
     struct str topic;
     uint64_t seq;
     struct nonce_id nonce; /* for a look that has to be sent again */
-    bool is_detail, is_last, is_again;
+    bool is_detail, is_last, is_again, is_looking;
     bool is_proven; /* a look has come back: the nonce was not used before */
     bool was_up;    /* Redis was there when the request came: a loss from then on is waited out */
 };
@@ -55,6 +56,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
     struct check *check = r->state;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
+    check->is_looking = false;
     if (r->is_answered)
         return;
     if (err_is_outage(error) && check->was_up && !check->is_last) {
@@ -85,6 +87,7 @@ static void ask(struct check *check)
 {
     struct request *r = check->r;
     struct turn *turn = request_begin_verb(r, LANE_READ, STR("check"), on_checked);
+    check->is_looking = true;
     turn_put(turn, check->topic);
     turn_put_u64(turn, check->seq);
     turn_put(turn, names_viewer(r));
@@ -98,7 +101,7 @@ static void on_changed(struct watch *watch)
 {
     struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, watch, watch);
     check->is_last |= check->r->server->is_draining;
-    if (check->r->verb != NULL)
+    if (check->is_looking)
         check->is_again = true;
     else
         ask(check);
@@ -121,15 +124,15 @@ static void on_deadline(struct deadline *deadline)
 {
     struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, deadline, deadline);
     check->is_last = true;
-    if (check->r->verb == NULL)
+    if (!check->is_looking)
         ask(check);
 }
 
 /* What there is by then is for a client that only ended its sending side. */
-static void on_left(struct request *r, void *arg)
+static void on_left(struct left_listener *listener)
 {
-    struct check *check = arg;
-    loop_cancel_deadline(r->server->loop, &check->deadline);
+    struct check *check = H2O_STRUCT_FROM_MEMBER(struct check, left, listener);
+    loop_cancel_deadline(check->r->server->loop, &check->deadline);
     on_deadline(&check->deadline);
 }
 
@@ -172,8 +175,8 @@ void broker_check_query(struct request *r)
         queue_watch(broker_of(r)->queue, &check->watch);
         check->deadline.on_expire = on_deadline;
         loop_set_deadline(r->server->loop, &check->deadline, wait_s * 1000);
-        r->on_left = on_left;
-        r->on_left_arg = check;
+        check->left.on_left = on_left;
+        request_on_left(r, &check->left);
     }
     ask(check);
 }

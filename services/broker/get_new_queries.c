@@ -18,6 +18,7 @@ struct get_new_queries {
     struct request *r;
     struct poll poll;
     struct deadline deadline;
+    struct left_listener left;
     struct claim_view view;
     struct delivery delivery;
     bool has_history;
@@ -112,13 +113,13 @@ static void on_deadline(struct deadline *deadline)
 }
 
 /* A claim that it has already goes its way: nobody takes its bytes, and it is given back. */
-static void on_left(struct request *r, void *arg)
+static void on_left(struct left_listener *listener)
 {
-    struct get_new_queries *op = arg;
+    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, left, listener);
     if (op->poll.state == POLL_IDLE)
         return;
-    queue_poll_cancel(broker_of(r)->queue, &op->poll);
-    answer_empty(r);
+    queue_poll_cancel(broker_of(op->r)->queue, &op->poll);
+    answer_empty(op->r);
 }
 
 static void on_gone(struct request *r)
@@ -137,8 +138,9 @@ static void end_for_drain(struct poll *poll)
     answer_empty(op->r);
 }
 
-void broker_drain(struct broker *broker)
+void broker_drain(void *state)
 {
+    struct broker *broker = state;
     queue_each_parked(broker->queue, end_for_drain);
     queue_tell_delivered(broker->queue);
     lookups_drain(broker);
@@ -208,14 +210,14 @@ void broker_get_new_queries(struct request *r)
         .r = r,
         .poll = {.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end},
         .deadline = {.on_expire = on_deadline},
+        .left = {.on_left = on_left},
         .view = {.is_detail = request_param_is_true(r, "Detail"),
                  .is_deployed = r->account->is_deployed},
         .has_history = request_param_is_true(r, "History"),
         .text = {.max = 32 << 20}};
     r->state = op;
     r->on_gone = on_gone;
-    r->on_left = on_left;
-    r->on_left_arg = op;
+    request_on_left(r, &op->left);
     if (engine.n > 0)
         op->poll.engine = names_of(r, engine);
     bool may_park = wait_s > 0 && !r->server->is_draining;
@@ -227,5 +229,4 @@ void broker_get_new_queries(struct request *r)
     }
     queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, models, &r->nonce,
                      may_park, buf_str(info));
-    r->nonce.is_set = false;
 }

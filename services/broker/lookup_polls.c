@@ -10,6 +10,7 @@ struct lookup_poll {
     struct lookup_poll *previous, *next; /* of the broker, while it is parked */
     struct request *r;
     struct deadline deadline;
+    struct left_listener left;
     bool is_parked, is_waiting;
 };
 
@@ -94,10 +95,10 @@ static void on_poll_deadline(struct deadline *deadline)
         poll->is_waiting = false; /* its look is under way and is the last one */
 }
 
-static void on_poll_left(struct request *r, void *arg)
+static void on_poll_left(struct left_listener *listener)
 {
-    struct lookup_poll *poll = arg;
-    loop_cancel_deadline(r->server->loop, &poll->deadline);
+    struct lookup_poll *poll = H2O_STRUCT_FROM_MEMBER(struct lookup_poll, left, listener);
+    loop_cancel_deadline(poll->r->server->loop, &poll->deadline);
     on_poll_deadline(&poll->deadline);
 }
 
@@ -116,14 +117,14 @@ void broker_get_new_lookup(struct request *r)
     struct lookup_poll *poll = request_alloc(r, sizeof *poll);
     *poll = (struct lookup_poll){.r = r,
                                  .deadline = {.on_expire = on_poll_deadline},
+                                 .left = {.on_left = on_poll_left},
                                  .is_waiting = wait_s > 0 && !r->server->is_draining};
     r->state = poll;
     r->on_gone = on_poll_gone;
     r->was_parked = poll->is_waiting;
     if (poll->is_waiting) {
         loop_set_deadline(r->server->loop, &poll->deadline, wait_s * 1000);
-        r->on_left = on_poll_left;
-        r->on_left_arg = poll;
+        request_on_left(r, &poll->left);
     }
     ask(poll);
 }

@@ -12,8 +12,8 @@ struct str names_of(struct request *r, struct str s)
 static bool split_namespace(struct request *r, struct str text, struct str *ret_namespace,
                             struct str *ret_plain)
 {
-    return accounts_split_namespace(account_book_current(r->server->config->accounts), text,
-                                    ret_namespace, ret_plain);
+    return accounts_split_namespace(gate_accounts(&r->server->gate), text, ret_namespace,
+                                    ret_plain);
 }
 
 struct str names_viewer(struct request *r)

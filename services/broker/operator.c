@@ -112,7 +112,7 @@ static void on_status(struct request *r, enum err error, struct str reply)
         put_node(b, &lines);
     }
     buf_printf(b, "],\"Redis\":{\"Status\":\"connected\",\"RoundTripUs\":%llu}}",
-               (unsigned long long)(r->verb_us));
+               (unsigned long long)turn_took_us(r->server->turn));
     respond_json(r, 200, b);
 }
 
@@ -225,8 +225,7 @@ void broker_drain_engine(struct request *r)
     if (!request_body(r) || !request_text(r, "User", 1, ACCOUNT_MAX_BYTES, &user) ||
         !request_optional_bool(r, "Drain", true, &is_drained))
         return;
-    const struct account *engine =
-        accounts_find(account_book_current(r->server->config->accounts), user);
+    const struct account *engine = accounts_find(gate_accounts(&r->server->gate), user);
     if (engine == NULL || engine->role != ROLE_ENGINE) {
         respond_error(r, ERR_NOT_FOUND, "There is no engine account of that name.");
         return;

@@ -38,9 +38,3 @@ const struct route broker_routes[] = {
     {0},
 };
 /* clang-format on */
-
-void broker_on_event(struct broker *broker, struct str kind, struct lines *rest)
-{
-    if (str_eq(kind, STR("lookup")))
-        lookups_on_wake(broker);
-}

@@ -1,19 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * commands: the subcommands of the one executable. Each takes what follows its name and returns
- * the exit code: 0 fine, 1 failed, 2 wrong usage (after one clear line on standard error).
+ * commands: the subcommands of the one executable, as rows. Each states its options as groups
+ * (shared/base/config.h) and its help around them; reading the settings and printing help are the
+ * same for all of them (commands.c). table.c lists them.
  */
 #ifndef PARLEY_SERVICES_COMMANDS_COMMANDS_H
 #define PARLEY_SERVICES_COMMANDS_COMMANDS_H
 
-int serve_main(int argc, char **argv);   /* services/node/serve.c */
-int engine_main(int argc, char **argv);  /* services/engine/main.c */
-int ingest_main(int argc, char **argv);  /* services/indexer/ingest.c */
-int reindex_main(int argc, char **argv); /* services/indexer/reindex.c */
-int backup_main(int argc, char **argv);  /* services/backup/backup.c */
-int restore_main(int argc, char **argv); /* services/backup/restore.c */
-int bench_main(int argc, char **argv);   /* services/bench/main.c */
-int sign_main(int argc, char **argv);    /* services/commands/sign.c */
-int extract_main(int argc, char **argv); /* services/commands/extract.c */
+#include "shared/base/config.h"
+
+struct service;
+
+struct command {
+    const char *name;
+    const char *summary; /* one line of `parley --help` */
+    const char *about;   /* of its own --help, in front of the options: usage, and what it does */
+    const char *more;    /* behind them: signals, exit codes, examples */
+    /* Its options; ends with NULL. NULL: it has none, and `run` gets its arguments alone. */
+    const struct config_group *const *groups;
+    /* The services whose options and names it takes too; ends with NULL. NULL: none. */
+    const struct service *const *services;
+    /* Returns the exit code: 0 fine, 1 failed, 2 wrong usage (after one clear line on standard
+     * error). */
+    int (*run)(const struct config *config);
+};
+
+/* Ends with NULL. */
+extern const struct command *const commands[];
+
+/* All option groups of a command, in order, into `room`, which has place for COMMAND_GROUPS_MAX
+ * of them and gets a NULL behind the last. */
+enum { COMMAND_GROUPS_MAX = 64 };
+void command_list_groups(const struct command *command,
+                         const struct config_group *room[COMMAND_GROUPS_MAX]);
+
+/* Runs what the words of a command line say, without the program's own name, and returns the exit
+ * code. */
+int commands_run(int argc, char **argv);
 
 #endif

@@ -19,39 +19,18 @@
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, READ_STEP_BYTES = 65536 };
 
-static const struct config_option options[] = {
-    {.name = "parse",
-     .kind = CONFIG_TEXT,
-     .choices = "text|html|docx",
-     .metavar = "KIND",
-     .help = "Reads a document of this kind from standard input and parses it within this process, "
+static const struct config_group extract_options = {
+    "Flags",
+    (const struct config_option[]){
+        {.name = "parse",
+         .kind = CONFIG_TEXT,
+         .choices = "text|html|docx",
+         .metavar = "KIND",
+         .help =
+             "Reads a document of this kind from standard input and parses it within this process, "
              "without the limits of a child. Parley starts itself like this; the exit status is 64 "
              "and the number of the fault."},
-    {0},
-};
-
-static void print_help(void)
-{
-    fputs(
-        "usage: parley extract FILE\n"
-        "\n"
-        "Prints the text of a document as it is indexed: PDF, DOCX, HTML, Markdown or plain text,\n"
-        "told apart by the ending of its name and checked against its content. The document is\n"
-        "read in a child process with limits on time, memory and files.\n"
-        "\n"
-        "Flags:\n",
-        stdout);
-    config_print_options(options);
-    fputs(
-        "\n"
-        "Examples:\n"
-        "  See what a search will find in a PDF:\n"
-        "    parley extract report.pdf | less\n"
-        "\n"
-        "Exit status: 0 printed, 1 the document has no text that can be read (standard error says\n"
-        "why), 2 wrong usage.\n",
-        stdout);
-}
+        {0}}};
 
 static int refuse(const char *reason)
 {
@@ -150,26 +129,36 @@ static int print_text(const char *path)
     return reason == NULL ? 0 : EXIT_FAILED;
 }
 
-int extract_main(int argc, char **argv)
+static int run_extract(const struct config *config)
 {
-    struct config config;
-    int status = EXIT_USAGE;
-    enum config_outcome outcome = config_read(&config, options, "extract", argc, argv);
-    if (outcome == CONFIG_HELP) {
-        print_help();
-        status = 0;
-    }
-    if (outcome == CONFIG_READY) {
-        const char *kind = config_text(&config, "parse");
-        if (kind != NULL && config.argument_n == 0)
-            parse(extract_kind_named(str_of(kind)));
-        else if (kind != NULL)
-            status = refuse("--parse reads standard input, no file");
-        else if (config.argument_n == 1)
-            status = print_text(config.arguments[0]);
-        else
-            status = refuse(config.argument_n == 0 ? "which file?" : "one file at a time");
-    }
-    config_fini(&config);
-    return status;
+    const char *kind = config_text(config, "parse");
+    if (kind != NULL && config->argument_n == 0)
+        parse(extract_kind_named(str_of(kind)));
+    if (kind != NULL)
+        return refuse("--parse reads standard input, no file");
+    if (config->argument_n != 1)
+        return refuse(config->argument_n == 0 ? "which file?" : "one file at a time");
+    return print_text(config->arguments[0]);
 }
+
+const struct command extract_command = {
+    .name = "extract",
+    .summary = "print the text of a document",
+    .about =
+        "usage: parley extract FILE\n"
+        "\n"
+        "Prints the text of a document as it is indexed: PDF, DOCX, HTML, Markdown or plain text,\n"
+        "told apart by the ending of its name and checked against its content. The document is\n"
+        "read in a child process with limits on time, memory and files.\n"
+        "\n",
+    .more =
+        "\n"
+        "Examples:\n"
+        "  See what a search will find in a PDF:\n"
+        "    parley extract report.pdf | less\n"
+        "\n"
+        "Exit status: 0 printed, 1 the document has no text that can be read (standard error says\n"
+        "why), 2 wrong usage.\n",
+    .groups = (const struct config_group *const[]){&extract_options, NULL},
+    .run = run_extract,
+};

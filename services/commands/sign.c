@@ -15,64 +15,17 @@
 
 enum { URL_MAX_BYTES = 65536, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static const struct config_option options[] = {
-    {.name = "user",
-     .kind = CONFIG_TEXT,
-     .metavar = "NAME",
-     .help = "The account that sends the request, as accounts.yaml names it. Required."},
-    {.name = "secret-file",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help = "A file that holds nothing but the account's secret; white space around it is "
-             "dropped. Required. /dev/stdin reads it from a pipe. There is no flag for the secret "
-             "itself: other users of the machine can read a command line."},
-    {.name = "method",
-     .kind = CONFIG_TEXT,
-     .choices = "GET|POST|PUT|DELETE|DEL",
-     .fallback = "GET",
-     .help = "The method that the URL is for. It changes nothing, because the signature does not "
+static const struct config_group sign_options = {
+    "Flags",
+    (const struct config_option[]){
+        {.name = "method",
+         .kind = CONFIG_TEXT,
+         .choices = "GET|POST|PUT|DELETE|DEL",
+         .fallback = "GET",
+         .help =
+             "The method that the URL is for. It changes nothing, because the signature does not "
              "cover it: it is there so that scripts can say what they mean."},
-    {0},
-};
-
-static void print_help(void)
-{
-    fputs(
-        "usage: parley sign --user NAME --secret-file FILE [--method METHOD] URL\n"
-        "\n"
-        "Prints URL with the query parameters User, Nonce and Hash added: a signed request, good\n"
-        "for one use within 24 hours of the first. Hash is the SHA-256 of \"User Nonce secret\",\n"
-        "Nonce is random. What stands in the query already is kept, a fragment stays at the end.\n"
-        "Nothing is sent.\n"
-        "\n"
-        "URL is absolute (http://host:8080/api/login) or only a path (/api/login). Characters "
-        "that\n"
-        "a URL cannot hold have to be percent-encoded already, and the shell must not see '&' and\n"
-        "'?': put it in quotes.\n"
-        "\n"
-        "Flags:\n",
-        stdout);
-    config_print_options(options);
-    fputs(
-        "\n"
-        "Examples:\n"
-        "  Sign in and get a token:\n"
-        "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
-        "        http://127.0.0.1:8080/api/login)\"\n"
-        "  Ask a question:\n"
-        "    curl -d '{\"Topic\":\"t1\",\"User\":\"User_1\",\"Query\":\"What is a lease?\"}' \\\n"
-        "        \"$(parley sign --user User_1 --secret-file user.secret --method POST \\\n"
-        "        http://127.0.0.1:8080/api/add-query)\"\n"
-        "  Wait for its answer, at most 30 seconds:\n"
-        "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
-        "        'http://127.0.0.1:8080/api/check-query?Topic=t1&Seq=1&Wait=30')\"\n"
-        "  The secret from a pipe, so that it lies in no file:\n"
-        "    pass show parley/user_1 | parley sign --user User_1 --secret-file /dev/stdin /api/me\n"
-        "\n"
-        "Exit status: 0 printed, 1 the secret cannot be read or the result not be written,\n"
-        "2 wrong usage.\n",
-        stdout);
-}
+        {0}}};
 
 static int refuse(const char *reason)
 {
@@ -173,31 +126,55 @@ static int print_signed(struct str url, struct str user, const char *secret_file
     return ok ? 0 : EXIT_FAILED;
 }
 
-int sign_main(int argc, char **argv)
+static int run_sign(const struct config *config)
 {
-    struct config config;
-    int status = EXIT_USAGE;
-    enum config_outcome outcome = config_read(&config, options, "sign", argc, argv);
-    if (outcome == CONFIG_HELP) {
-        print_help();
-        status = 0;
-    }
-    if (outcome != CONFIG_READY)
-        goto out;
-    const char *user = config_text(&config, "user");
-    const char *secret_file = config_text(&config, "secret-file");
-    if (user == NULL || *user == 0 || strlen(user) > ACCOUNT_NAME_MAX_BYTES) {
-        status = refuse("--user takes a name of 1 to 128 bytes");
-    } else if (secret_file == NULL || *secret_file == 0) {
-        status = refuse("--secret-file takes the path of a file that holds the secret");
-    } else if (config.argument_n != 1) {
-        status = refuse(config.argument_n == 0 ? "which URL?" : "sign takes one URL at a time");
-    } else {
-        struct str url = str_of(config.arguments[0]);
-        const char *fault = find_fault(url);
-        status = fault != NULL ? refuse(fault) : print_signed(url, str_of(user), secret_file);
-    }
-out:
-    config_fini(&config);
-    return status;
+    const char *user = config_text(config, "user");
+    const char *secret_file = config_text(config, "secret-file");
+    if (user == NULL || *user == 0 || strlen(user) > ACCOUNT_NAME_MAX_BYTES)
+        return refuse("--user takes a name of 1 to 128 bytes");
+    if (secret_file == NULL || *secret_file == 0)
+        return refuse("--secret-file takes the path of a file that holds the secret");
+    if (config->argument_n != 1)
+        return refuse(config->argument_n == 0 ? "which URL?" : "sign takes one URL at a time");
+    struct str url = str_of(config->arguments[0]);
+    const char *fault = find_fault(url);
+    return fault != NULL ? refuse(fault) : print_signed(url, str_of(user), secret_file);
 }
+
+const struct command sign_command = {
+    .name = "sign",
+    .summary = "print a URL with User, Nonce and Hash added",
+    .about =
+        "usage: parley sign --user NAME --secret-file FILE [--method METHOD] URL\n"
+        "\n"
+        "Prints URL with the query parameters User, Nonce and Hash added: a signed request, good\n"
+        "for one use within 24 hours of the first. Hash is the SHA-256 of \"User Nonce secret\",\n"
+        "Nonce is random. What stands in the query already is kept, a fragment stays at the end.\n"
+        "Nothing is sent.\n"
+        "\n"
+        "URL is absolute (http://host:8080/api/login) or only a path (/api/login). Characters "
+        "that\n"
+        "a URL cannot hold have to be percent-encoded already, and the shell must not see '&' and\n"
+        "'?': put it in quotes.\n"
+        "\n",
+    .more =
+        "\n"
+        "Examples:\n"
+        "  Sign in and get a token:\n"
+        "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
+        "        http://127.0.0.1:8080/api/login)\"\n"
+        "  Ask a question:\n"
+        "    curl -d '{\"Topic\":\"t1\",\"User\":\"User_1\",\"Query\":\"What is a lease?\"}' \\\n"
+        "        \"$(parley sign --user User_1 --secret-file user.secret --method POST \\\n"
+        "        http://127.0.0.1:8080/api/add-query)\"\n"
+        "  Wait for its answer, at most 30 seconds:\n"
+        "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
+        "        'http://127.0.0.1:8080/api/check-query?Topic=t1&Seq=1&Wait=30')\"\n"
+        "  The secret from a pipe, so that it lies in no file:\n"
+        "    pass show parley/user_1 | parley sign --user User_1 --secret-file /dev/stdin /api/me\n"
+        "\n"
+        "Exit status: 0 printed, 1 the secret cannot be read or the result not be written,\n"
+        "2 wrong usage.\n",
+    .groups = (const struct config_group *const[]){&signed_options, &sign_options, NULL},
+    .run = run_sign,
+};

@@ -33,48 +33,34 @@ void documents_destroy(struct documents *documents)
     if (documents == NULL)
         return;
     retrieve_end_all(documents);
+    call_detach(&documents->vectors_call);
     indexing_destroy(documents->indexing);
     http_client_destroy(documents->client);
     cache_destroy(documents->cache);
     free(documents);
 }
 
-bool documents_on_event(struct documents *documents, struct str kind, struct lines *rest)
+void documents_on_indexing(struct documents *documents, struct lines *rest)
 {
-    if (!str_eq(kind, STR("indexing")))
-        return false;
     indexing_on_event(documents->indexing, rest);
-    return true;
 }
 
 void documents_drain(struct documents *documents)
 {
-    if (documents != NULL)
-        presences_drain(&documents->waiting);
+    presences_drain(&documents->waiting);
 }
 
-static void on_vectors(struct turn_call *call, enum err error, struct str reply)
+static void on_vectors(struct call *call, enum err error, struct str reply)
 {
     struct documents *documents = H2O_STRUCT_FROM_MEMBER(struct documents, vectors_call, call);
-    documents->is_asking_vectors = false;
     if (error == ERR_OK)
         documents->vectors = str_eq(reply, STR("set")) ? HEALTH_GOOD : HEALTH_BAD;
 }
 
-static void put_health(struct buf *b, const char *name, enum health health, const char *details)
-{
-    static const char *const words[] = {
-        [HEALTH_UNKNOWN] = "configured", [HEALTH_GOOD] = "connected", [HEALTH_BAD] = "error"};
-    buf_printf(b, "\"%s\":{\"status\":\"%s\",\"details\":", name, words[health]);
-    buf_put_json(b, str_of(details));
-    buf_put_char(b, '}');
-}
-
-bool documents_put_health(struct documents *documents, struct buf *b)
+void documents_put_health(const struct documents *documents, struct health_report *report)
 {
     const struct documents_settings *settings = documents->settings;
-    bool is_exact = strcmp(settings->vectors, "exact") == 0;
-    bool is_set = strcmp(settings->vectors, "set") == 0;
+    enum vectors_mode mode = settings->space.vectors;
     enum health embeddings = documents->embeddings, vectors = documents->vectors;
     char details[256];
     snprintf(details, sizeof details, "Model %s%s.", settings->embedder->name,
@@ -82,25 +68,23 @@ bool documents_put_health(struct documents *documents, struct buf *b)
              : embeddings == HEALTH_BAD     ? ": its server failed, words alone are searched"
              : embeddings == HEALTH_UNKNOWN ? ": its server was not asked yet"
                                             : "");
-    put_health(b, "embeddings", settings->embedder->is_quick ? HEALTH_GOOD : embeddings, details);
-    buf_put_char(b, ',');
-    bool is_missing = is_set && vectors == HEALTH_BAD;
-    if (is_missing)
-        put_health(b, "vectors", HEALTH_BAD, "Redis knows no vector sets, and --vectors is set.");
-    else if (is_exact || vectors == HEALTH_BAD)
-        put_health(b, "vectors", HEALTH_GOOD, "Exact search in the nodes.");
+    health_put(report, "embeddings", settings->embedder->is_quick ? HEALTH_GOOD : embeddings,
+               str_of(details));
+    if (mode == VECTORS_SET && vectors == HEALTH_BAD)
+        health_put(report, "vectors", HEALTH_BAD,
+                   STR("Redis knows no vector sets, and --vectors is set."));
+    else if (mode == VECTORS_EXACT || vectors == HEALTH_BAD)
+        health_put(report, "vectors", HEALTH_GOOD, STR("Exact search in the nodes."));
     else
-        put_health(b, "vectors", vectors, "Vector sets in Redis.");
-    return embeddings != HEALTH_BAD && !is_missing;
+        health_put(report, "vectors", vectors, STR("Vector sets in Redis."));
 }
 
 void documents_on_up(struct documents *documents)
 {
     struct turn *turn = documents->server->turn;
-    if (!documents->is_asking_vectors) {
-        documents->is_asking_vectors = true;
-        documents->vectors_call.on_reply = on_vectors;
-        turn_begin_plain(turn, &documents->vectors_call, LANE_READ, STR("vectors"));
+    if (!call_is_under_way(&documents->vectors_call)) {
+        turn_begin(turn_call(turn, &documents->vectors_call, on_vectors), LANE_READ,
+                   STR("vectors"));
         turn_end(turn);
     }
     indexing_on_up(documents->indexing);

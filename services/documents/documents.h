@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * documents: the document service: uploads and what became of them, searching them, asking over
- * them (contract, sections 4 and 5). One per thread, one of the node's services (services.h).
- * Handlers are one file per verb; routes.c lists them; owner.c and ids.c hold what several of them
- * share.
+ * them (contract, sections 4 and 5). One per thread (service.h). Handlers are one file per verb;
+ * routes.c lists them; owner.c and ids.c hold what several of them share.
  *
  * Owners never meet: every verb takes a space, an owner's documents (`o:<name>`) or a collection
  * (`c:<name>`), and what is of another space does not exist for it.
@@ -11,12 +10,13 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 #define PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 
-#include "services/node/services.h"
+#include "services/node/service.h"
 #include "shared/ask/asker.h"
 #include "shared/ask/presence.h"
 #include "shared/embed/embed.h"
 #include "shared/http/respond.h"
 #include "shared/queue/queue.h"
+#include "shared/search/space_settings.h"
 
 enum {
     OWNER_MAX_BYTES = USER_MAX_BYTES,                                /* or of a collection's name */
@@ -30,16 +30,12 @@ enum {
     UPLOADS_AN_HOUR = 50,
 };
 
-/* UNKNOWN: not tried yet. */
-enum health { HEALTH_UNKNOWN, HEALTH_GOOD, HEALTH_BAD };
-
 /* What all threads share; does not change while they run. */
 struct documents_settings {
     struct embedder *embedder;
     uint64_t upload_max_bytes; /* of one document */
-    uint64_t owner_max_bytes;  /* of all that is stored for one owner */
     uint64_t cache_max_bytes;  /* of search indexes, per thread */
-    const char *vectors;       /* "auto", "exact" or "set" */
+    struct space_settings space;
     const char *public_collection;
     unsigned public_max_waiting; /* questions of all strangers that may wait for an engine */
     uint64_t ask_ms;             /* how long a question may wait for its answer */
@@ -62,16 +58,16 @@ struct documents {
     struct indexing *indexing;
     struct retrieve_op *retrievals; /* under way */
     struct presences waiting;       /* for engines */
-    struct turn_call vectors_call;
+    struct call vectors_call;
     enum health embeddings, vectors; /* how the last embedding went; what Redis offers */
-    bool is_asking_vectors;
 };
 
+extern const struct service documents_service;
 extern const struct route documents_routes[];
 
-static inline struct documents *documents_of(struct request *r)
+static inline struct documents *documents_of(const struct request *r)
 {
-    return services_of(r)->documents;
+    return service_state(r, &documents_service);
 }
 
 /* `server` and `queue` are borrowed, and outlive it; `settings` too. */
@@ -79,15 +75,14 @@ struct documents *documents_create(struct server *server, struct queue *queue,
                                    const struct documents_settings *settings) must_check;
 /* Accepts NULL. */
 void documents_destroy(struct documents *documents);
-/* An event that is not the queue's (struct queue_config). True when it was for this service. */
-bool documents_on_event(struct documents *documents, struct str kind, struct lines *rest);
-/* The node drains: requests that wait for an engine are answered. Accepts NULL. */
+/* What was indexed, or how far that is; `rest` as the scripts send it. */
+void documents_on_indexing(struct documents *documents, struct lines *rest);
+/* The node drains: requests that wait for an engine are answered. */
 void documents_drain(struct documents *documents);
 /* Scripts run (again): messages may have been missed. */
 void documents_on_up(struct documents *documents);
-
-/* Puts the members `embeddings` and `vectors` of /health. False when one of them is in trouble. */
-bool documents_put_health(struct documents *documents, struct buf *b);
+/* Puts the members `embeddings` and `vectors` of /health. */
+void documents_put_health(const struct documents *documents, struct health_report *report);
 
 /* --- owner.c ---------------------------------------------------------------------------------- */
 

@@ -11,10 +11,20 @@ enum { UPLOAD_BODY_BYTES = (UPLOAD_MOST_MIB << 20) + (64 << 10) };
  * (shared/http/admit.h). */
 enum { ASK_BODY_BYTES = 48 << 10 };
 
+/* DocuChat's clients show what `error` says. */
+static const char *put_problem(struct buf *b, const struct problem *problem)
+{
+    problem_put_members(b, problem);
+    buf_lit(b, ",\"error\":");
+    buf_put_json(b, str_of(problem->detail));
+    buf_put_char(b, '}');
+    return "application/problem+json";
+}
+
 #define ROUTE(METHOD, PATH, HANDLER, ...)                                                          \
     {                                                                                              \
-        .method = METHOD, .path = PATH, .roles = FRONT, .handle = HANDLER, .tells_error = true,    \
-        __VA_ARGS__                                                                                \
+        .method = METHOD, .path = PATH, .roles = FRONT, .handle = HANDLER,                         \
+        .put_problem = put_problem, __VA_ARGS__                                                    \
     }
 
 /* clang-format off */

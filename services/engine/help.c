@@ -1,148 +1,144 @@
 /* SPDX-License-Identifier: MIT
- * help.c - see help.h. */
-#include "services/engine/help.h"
+ * help.c - `parley engine` as its users see it: the options and the help around them. */
+#include "services/commands/commands.h"
+#include "services/engine/engine_run.h"
 
-#include <stdio.h>
+#include "shared/auth/signed.h"
+#include "shared/base/log_options.h"
+#include "shared/embed/embed_options.h"
 
-const struct config_option engine_options[] = {
-    {.name = "url",
-     .kind = CONFIG_TEXT,
-     .metavar = "URL[,URL...]",
-     .help =
-         "The nodes to pull from, at most 16: http://HOST[:PORT] or https://HOST[:PORT]. Any node "
-         "of a cluster serves any claim; slots spread over them and move on when one fails. "
-         "Required."},
-    {.name = "user",
-     .kind = CONFIG_TEXT,
-     .metavar = "NAME",
-     .help = "The account that signs the requests; its role must be engine. Required."},
-    {.name = "secret-file",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help = "The file that holds the account's secret, alone; white space around it is ignored. "
+static const struct config_group pull_options = {
+    "Nodes",
+    (const struct config_option[]){
+        {.name = "url",
+         .kind = CONFIG_TEXT,
+         .metavar = "URL[,URL...]",
+         .help =
+             "The nodes to pull from, at most 16: http://HOST[:PORT] or https://HOST[:PORT]. Any "
+             "node "
+             "of a cluster serves any claim; slots spread over them and move on when one fails. "
              "Required."},
-    {.name = "start-seconds",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "10",
-     .min = 0,
-     .max = 600,
-     .help =
-         "How long the nodes and the model's server may take to come up when the engine starts. "
-         "Make it longer where all of them start together. What answers and is wrong ends the "
-         "start at once."},
-    {.name = "slots",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "4",
-     .min = 1,
-     .max = 256,
-     .help = "How many claims are worked on at the same time. Set it to what the model's server "
+        {.name = "start-seconds",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "10",
+         .min = 0,
+         .max = 600,
+         .help =
+             "How long the nodes and the model's server may take to come up when the engine "
+             "starts. "
+             "Make it longer where all of them start together. What answers and is wrong ends the "
+             "start at once."},
+        {.name = "slots",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "4",
+         .min = 1,
+         .max = 256,
+         .help =
+             "How many claims are worked on at the same time. Set it to what the model's server "
              "can do in parallel."},
-    {.name = "wait",
-     .kind = CONFIG_NUMBER,
-     .metavar = "SECONDS",
-     .fallback = "100",
-     .min = 1,
-     .max = 120,
-     .help = "How long a node may hold a request for work before it says that there is none. Make "
+        {.name = "wait",
+         .kind = CONFIG_NUMBER,
+         .metavar = "SECONDS",
+         .fallback = "100",
+         .min = 1,
+         .max = 120,
+         .help =
+             "How long a node may hold a request for work before it says that there is none. Make "
              "it shorter than what proxies on the way cut."},
-    {.name = "engine-id",
-     .kind = CONFIG_TEXT,
-     .metavar = "NAME",
-     .help =
-         "The name of this engine for the nodes, 1 to 64 letters, digits, '-', '_' and '.'. Two "
-         "engines of one account must not share a name: the newer one's requests end the older "
-         "one's. Unset: the host's name and the process id."},
-    {.name = "models",
-     .kind = CONFIG_TEXT,
-     .metavar = "A,B",
-     .help = "Takes only queries that ask for one of these models, or for none; a query that names "
+        {.name = "engine-id",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .help =
+             "The name of this engine for the nodes, 1 to 64 letters, digits, '-', '_' and '.'. "
+             "Two "
+             "engines of one account must not share a name: the newer one's requests end the older "
+             "one's. Unset: the host's name and the process id."},
+        {.name = "models",
+         .kind = CONFIG_TEXT,
+         .metavar = "A,B",
+         .help =
+             "Takes only queries that ask for one of these models, or for none; a query that names "
              "one gets it. Unset: takes every query, and --model answers."},
-    {.name = "llm",
-     .kind = CONFIG_TEXT,
-     .metavar = "URL",
-     .help = "The base URL of a server with OpenAI's /chat/completions, such as "
+        {0}}};
+
+static const struct config_group model_options = {
+    "Model",
+    (const struct config_option[]){
+        {.name = "llm",
+         .kind = CONFIG_TEXT,
+         .metavar = "URL",
+         .help =
+             "The base URL of a server with OpenAI's /chat/completions, such as "
              "http://127.0.0.1:11434/v1 (Ollama, llama.cpp, vLLM and others). Unset: the built-in "
              "extractive model answers."},
-    {.name = "llm-url",
-     .kind = CONFIG_TEXT,
-     .metavar = "URL",
-     .help = "The same as --llm, which goes first. It is here for the name of its variable, which "
+        {.name = "llm-url",
+         .kind = CONFIG_TEXT,
+         .metavar = "URL",
+         .help =
+             "The same as --llm, which goes first. It is here for the name of its variable, which "
              "tools that start an engine set."},
-    {.name = "model",
-     .kind = CONFIG_TEXT,
-     .metavar = "NAME",
-     .help = "The model to ask the server for. Required with --llm."},
-    {.name = "llm-key-file",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help = "The file that holds the key of the model's server, sent as a bearer token, to "
-             "--embeddings too."},
-    {.name = "llm-timeout",
-     .kind = CONFIG_NUMBER,
-     .metavar = "SECONDS",
-     .fallback = "300",
-     .min = 1,
-     .max = 86400,
-     .help = "How long the model's server may send nothing before the query is given back. A long "
+        {.name = "model",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .help = "The model to ask the server for. Required with --llm."},
+        {.name = "llm-key-file",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help = "The file that holds the key of the model's server, sent as a bearer token; to "
+                 "--embeddings too, unless that has a key of its own."},
+        {.name = "llm-timeout",
+         .kind = CONFIG_NUMBER,
+         .metavar = "SECONDS",
+         .fallback = "300",
+         .min = 1,
+         .max = 86400,
+         .help =
+             "How long the model's server may send nothing before the query is given back. A long "
              "prompt on a slow machine takes minutes to its first word."},
-    {.name = "corpus",
-     .kind = CONFIG_TEXT,
-     .metavar = "DIR",
-     .help = "A folder of documents (TXT, MD, HTML, and PDF if pdftotext is installed), with its "
+        {0}}};
+
+static const struct config_group corpus_options = {
+    "Documents",
+    (const struct config_option[]){
+        {.name = "corpus",
+         .kind = CONFIG_TEXT,
+         .metavar = "DIR",
+         .help =
+             "A folder of documents (TXT, MD, HTML, and PDF if pdftotext is installed), with its "
              "subfolders. It serves lookups, and the passages that fit a question best ground the "
              "answer. Hidden files and linked folders are skipped."},
-    {.name = "index",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help = "Where the index of --corpus is kept between starts. It is a cache: it may be deleted "
+        {.name = "index",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help =
+             "Where the index of --corpus is kept between starts. It is a cache: it may be deleted "
              "at any time. Unset: .parley-index in that folder."},
-    {.name = "top-k",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "5",
-     .min = 1,
-     .max = 20,
-     .help = "How many passages ground an answer."},
-    {.name = "embeddings",
-     .kind = CONFIG_TEXT,
-     .metavar = "WHAT",
-     .fallback = "hash",
-     .help = "What embeds the corpus: openai:<base URL>#<model> for a server with OpenAI's "
-             "/embeddings, ollama:<base URL>#<model> for one with Ollama's /api/embed, or the base "
-             "URL alone of the former, with --embeddings-model. What is built in, hash, "
-             "has 512 dimensions and finds the same words and their forms, but no "
-             "synonyms. Another model rebuilds the index."},
-    {.name = "embeddings-model",
-     .kind = CONFIG_TEXT,
-     .metavar = "NAME",
-     .help = "The embedding model, where --embeddings is a URL alone."},
-    {.name = "log-level",
-     .kind = CONFIG_TEXT,
-     .choices = "debug|info|warn|error",
-     .fallback = "info",
-     .help = "The least that is logged."},
-    {.name = "log-format",
-     .kind = CONFIG_TEXT,
-     .choices = "json|text",
-     .fallback = "text",
-     .help = "How log lines on standard error look."},
-    {.name = "check-config",
-     .kind = CONFIG_BOOL,
-     .help =
-         "Checks the settings and files, asks the nodes and the model's server once whether they "
-         "take them, prints what would run, and exits."},
-    {.name = NULL}};
+        {.name = "top-k",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "5",
+         .min = 1,
+         .max = 20,
+         .help = "How many passages ground an answer."},
+        {.name = "embeddings-model",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .help =
+             "The embedding model, where --embeddings is nothing but the base URL of a server with "
+             "OpenAI's /embeddings. Another model rebuilds the index."},
+        {0}}};
 
-void help_print(void)
-{
-    fputs(
+const struct command engine_command = {
+    .name = "engine",
+    .summary = "run the reference inference engine: pulls questions, pushes answers",
+    .about =
         "usage: parley engine --url URL[,URL...] --user NAME --secret-file FILE [FLAGS]\n"
         "\n"
         "Runs the reference inference engine. It dials out to the nodes, pulls questions by long\n"
         "poll, answers them and pushes the answers back; nothing ever connects to it, so it works\n"
-        "behind NAT and firewalls that let HTTP out.\n"
+        "behind NAT and firewalls that let HTTP out. NAME is an account of role engine.\n"
         "\n"
         "How it answers\n"
         "  Without --llm the built-in extractive model answers: sentences copied from the best\n"
@@ -170,6 +166,7 @@ void help_print(void)
         "  At its start it asks each node whether it takes the account, and the model's server "
         "for\n"
         "  its models. What is wrong ends the start with one line that names the flag to change.\n"
+        "  With --check-config it asks once, says what would run, and exits.\n"
         "\n"
         "How it reconnects\n"
         "  Indefinitely: after a failure it waits a random time up to a bound that doubles from "
@@ -180,11 +177,8 @@ void help_print(void)
         "\n"
         "When everything is ready it prints one line on standard output:\n"
         "  parley engine: pulling from URL as NAME\n"
-        "\n"
-        "Flags\n",
-        stdout);
-    config_print_options(engine_options);
-    fputs(
+        "\n",
+    .more =
         "\n"
         "Signals\n"
         "  SIGTERM, SIGINT  takes nothing new, gives claims back, and exits within 10 seconds; a\n"
@@ -206,5 +200,8 @@ void help_print(void)
         "  PARLEY_LLM_URL=http://127.0.0.1:8000/v1 PARLEY_MODEL=qwen3 parley engine \\\n"
         "      --config engine.yaml\n"
         "      takes the rest from a file with lines like `user: Inference_1`.\n",
-        stdout);
-}
+    .groups = (const struct config_group *const[]){&pull_options, &signed_options, &model_options,
+                                                   &corpus_options, &embed_options, &log_options,
+                                                   &config_check_options, NULL},
+    .run = engine_run,
+};

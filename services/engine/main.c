@@ -4,14 +4,14 @@
  * One thread does all but reading the corpus. It waits for four things: the HTTP client, the
  * library's builder, signals (as a descriptor) and timers. It starts to pull once the corpus was
  * read, so that no question is answered from half a library. */
-#include "services/commands/commands.h"
 #include "services/engine/check.h"
 #include "services/engine/engine.h"
+#include "services/engine/engine_run.h"
 #include "services/engine/engine_settings.h"
-#include "services/engine/help.h"
 
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/base/log_options.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -25,12 +25,12 @@
 enum { STOP_MS = 10000, TURN_MS = 60000 };
 
 struct app {
-    struct config config;
+    const struct config *config;
     struct engine engine;
     struct embedder *embedder;
     struct lookup_worker *lookup;
     struct recommender *recommender;
-    char *secret, *llm_key, *index_path;
+    char *secret, *llm_key, *embeddings_key, *index_path;
     char engine_id[ENGINE_ID_MAX_BYTES + 1];
     int signal_fd;
     bool is_ready, is_exiting;
@@ -42,7 +42,7 @@ struct app {
 static void make_engine_id(struct app *app)
 {
     char host[40] = "";
-    const char *given = config_text(&app->config, "engine-id");
+    const char *given = config_text(app->config, "engine-id");
     if (given != NULL) {
         snprintf(app->engine_id, sizeof app->engine_id, "%s", given);
         return;
@@ -54,9 +54,9 @@ static void make_engine_id(struct app *app)
 
 static bool read_settings(struct app *app)
 {
-    enum log_level level = LOG_INFO;
-    struct config *config = &app->config;
+    const struct config *config = app->config;
     const char *key_file = config_text(config, "llm-key-file");
+    const char *embeddings_key_file = config_text(config, "embeddings-key-file");
     const char *corpus = config_text(config, "corpus"), *index = config_text(config, "index");
     if (!engine_settings_check(config))
         return false;
@@ -65,11 +65,13 @@ static bool read_settings(struct app *app)
         return false;
     if (key_file != NULL && (app->llm_key = config_read_secret(key_file)) == NULL)
         return false;
+    if (embeddings_key_file != NULL &&
+        (app->embeddings_key = config_read_secret(embeddings_key_file)) == NULL)
+        return false;
     if (corpus != NULL && asprintf(&app->index_path, "%s%s", index == NULL ? corpus : index,
                                    index == NULL ? "/.parley-index" : "") < 0)
         abort();
-    if (log_parse_level(str_of(config_text(config, "log-level")), &level))
-        log_setup(level, strcmp(config_text(config, "log-format"), "json") == 0);
+    log_read_options(config);
     make_engine_id(app);
     return true;
 }
@@ -88,14 +90,14 @@ static void start_pulling(void *context)
         lookup_start(app->lookup);
     if (app->recommender != NULL)
         recommender_start(app->recommender);
-    printf("parley engine: pulling from %s as %s\n", config_text(&app->config, "url"),
-           config_text(&app->config, "user"));
+    printf("parley engine: pulling from %s as %s\n", config_text(app->config, "url"),
+           config_text(app->config, "user"));
     fflush(stdout);
 }
 
 static void create_backend(struct app *app)
 {
-    const struct config *config = &app->config;
+    const struct config *config = app->config;
     const char *llm = engine_settings_llm_url(config);
     if (llm == NULL) {
         app->engine.backend = backend_create_builtin(&app->engine.timers);
@@ -112,9 +114,10 @@ static void create_backend(struct app *app)
 
 static void create_library(struct app *app)
 {
-    const struct config *config = &app->config;
+    const struct config *config = app->config;
     char reason[120];
-    app->embedder = engine_settings_create_embedder(config, app->llm_key, reason, sizeof reason);
+    const char *key = app->embeddings_key != NULL ? app->embeddings_key : app->llm_key;
+    app->embedder = engine_settings_create_embedder(config, key, reason, sizeof reason);
     if (app->embedder == NULL)
         abort(); /* engine_settings_check let it pass */
     struct library_settings settings = {.folder = config_text(config, "corpus"),
@@ -130,7 +133,7 @@ static void create_library(struct app *app)
 static bool create_basics(struct app *app)
 {
     static const struct http_client_settings http = {.user_agent = "parley-engine/" PARLEY_VERSION};
-    const struct config *config = &app->config;
+    const struct config *config = app->config;
     app->engine.client = http_client_create(&http);
     rest_init(&app->engine.rest, &app->engine);
     app->engine.link = link_create(app->engine.client, config_text(config, "url"),
@@ -148,7 +151,7 @@ static bool create_basics(struct app *app)
 /* All that works, once what it needs is known to be there. */
 static void create_workers(struct app *app)
 {
-    const struct config *config = &app->config;
+    const struct config *config = app->config;
     app->engine.slot_n = (unsigned)config_number(config, "slots");
     app->engine.slots = calloc(app->engine.slot_n, sizeof(struct slot *));
     if (app->engine.slots == NULL)
@@ -163,7 +166,7 @@ static void create_workers(struct app *app)
 
 static enum check_result check_start(struct app *app)
 {
-    const struct config *config = &app->config;
+    const struct config *config = app->config;
     struct check_settings settings = {
         .engine = &app->engine,
         .user = config_text(config, "user"),
@@ -175,6 +178,13 @@ static enum check_result check_start(struct app *app)
         .signal_fd = app->signal_fd,
     };
     return check_all(&settings);
+}
+
+static void free_secret(char *secret)
+{
+    if (secret != NULL)
+        OPENSSL_cleanse(secret, strlen(secret));
+    free(secret);
 }
 
 static void destroy_all(struct app *app)
@@ -190,16 +200,12 @@ static void destroy_all(struct app *app)
     embed_destroy(app->embedder);
     link_destroy(app->engine.link);
     http_client_destroy(app->engine.client);
-    if (app->secret != NULL)
-        OPENSSL_cleanse(app->secret, strlen(app->secret));
-    if (app->llm_key != NULL)
-        OPENSSL_cleanse(app->llm_key, strlen(app->llm_key));
-    free(app->secret);
-    free(app->llm_key);
+    free_secret(app->secret);
+    free_secret(app->llm_key);
+    free_secret(app->embeddings_key);
     free(app->index_path);
     if (app->signal_fd >= 0)
         close(app->signal_fd);
-    config_fini(&app->config);
 }
 
 /* ---- the loop ---- */
@@ -292,26 +298,18 @@ static int catch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int engine_main(int argc, char **argv)
+int engine_run(const struct config *config)
 {
-    struct app app = {.signal_fd = -1};
+    struct app app = {.config = config, .signal_fd = -1};
     int code = 2;
-    switch (config_read(&app.config, engine_options, "engine", argc, argv)) {
-    case CONFIG_HELP:
-        help_print();
-        code = 0;
-        goto out;
-    case CONFIG_WRONG: goto out;
-    case CONFIG_READY: break;
-    }
     if (!read_settings(&app))
         goto out;
     if (!create_basics(&app))
         goto out;
-    if (config_number(&app.config, "check-config") != 0) {
+    if (config_number(app.config, "check-config") != 0) {
         code = check_start(&app) == CHECK_GOOD ? 0 : 1;
         if (code == 0)
-            engine_settings_print(&app.config, app.engine_id);
+            engine_settings_print(app.config, app.engine_id);
         goto out;
     }
     app.signal_fd = catch_signals();

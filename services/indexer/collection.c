@@ -190,7 +190,7 @@ static enum err upload(struct collection *c, const struct file *file, struct str
     make_id(doc);
     make_id(job);
     snprintf(size, sizeof size, "%zu", bytes.n);
-    snprintf(cap, sizeof cap, "%llu", (unsigned long long)c->pipeline->settings->cap_bytes);
+    snprintf(cap, sizeof cap, "%llu", (unsigned long long)c->pipeline->settings->space.max_bytes);
     buf_init(&filename, JSON_MAX_BYTES);
     buf_init(&name, FILE_NAME_MAX_BYTES * 3);
     buf_init(&url_json, JSON_MAX_BYTES);
@@ -288,7 +288,7 @@ enum put_outcome collection_put(struct collection *c, const struct file *file, s
     if (error != ERR_OK || uploaded.is_full || uploaded.is_many) {
         if (uploaded.is_full)
             buf_printf(reason, "The collection is full: %llu MiB may be stored (--owner-max-mib).",
-                       (unsigned long long)c->pipeline->settings->cap_bytes >> 20);
+                       (unsigned long long)c->pipeline->settings->space.max_bytes >> 20);
         else if (uploaded.is_many)
             buf_lit(reason, "The collection holds as many documents as it may.");
         else if (error == ERR_TOO_LARGE)

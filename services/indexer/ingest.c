@@ -6,13 +6,15 @@
  * Pruning comes first: it makes room.
  * One thread does all of it but renewing the lease of the job at hand (services/indexer/job.h). A
  * signal only stops the pipeline; the run then ends with its summary like any other. */
-#include "services/commands/commands.h"
+#include "services/indexer/ingest.h"
+
 #include "services/indexer/collection.h"
-#include "services/indexer/ingest_help.h"
+#include "services/indexer/job_options.h"
 #include "services/indexer/progress.h"
 
-#include "shared/base/log.h"
+#include "shared/base/log_options.h"
 #include "shared/base/shown.h"
+#include "shared/embed/embed_options.h"
 #include "shared/extract/extract.h"
 #include "shared/redis/start.h"
 
@@ -31,7 +33,7 @@ enum tally { INDEXED, UNCHANGED, FAILED, REMOVED, TALLY_NR };
 static const char *const tally_names[TALLY_NR] = {"indexed", "unchanged", "failed", "removed"};
 
 struct ingest {
-    struct config config;
+    const struct config *config;
     struct files files;
     struct redis_address redis;
     struct pipeline_settings settings;
@@ -73,9 +75,8 @@ static bool is_all_seen(struct str name)
 
 static bool check_settings(struct ingest *in)
 {
-    const struct config *c = &in->config;
+    const struct config *c = in->config;
     const char *collection = config_text(c, "collection"), *base = config_text(c, "base-url");
-    enum log_level level = LOG_ERROR;
     if (collection == NULL)
         return complain("--collection is missing: the collection to fill");
     if (strlen(collection) > COLLECTION_NAME_MAX_BYTES || !str_is_utf8(str_of(collection)))
@@ -86,14 +87,6 @@ static bool check_settings(struct ingest *in)
     if (base != NULL && ((strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0) ||
                          strlen(base) > 1024 || !str_is_utf8(str_of(base))))
         return complain("--base-url takes a URL such as https://example.org/handbook");
-    if (strlen(config_text(c, "key-prefix")) > 64)
-        return complain("--key-prefix takes at most 64 bytes");
-    if (!redis_read_flags(c, &in->redis))
-        return false;
-    if (!vectors_parse_mode(str_of(config_text(c, "vectors")), &in->settings.vectors) ||
-        !log_parse_level(str_of(config_text(c, "log-level")), &level))
-        return complain("no such value");
-    log_setup(level, false);
     if (c->argument_n == 0)
         return complain("which files? PATH is missing");
     return true;
@@ -102,8 +95,8 @@ static bool check_settings(struct ingest *in)
 static bool list_files(struct ingest *in)
 {
     char reason[REASON_MAX];
-    for (size_t i = 0; i < in->config.argument_n; i++)
-        if (!files_add(&in->files, in->config.arguments[i], reason, sizeof reason)) {
+    for (size_t i = 0; i < in->config->argument_n; i++)
+        if (!files_add(&in->files, in->config->arguments[i], reason, sizeof reason)) {
             fprintf(stderr, "parley: %s\n", reason);
             return false;
         }
@@ -123,21 +116,16 @@ static void on_stage(void *arg, enum job_stage stage, unsigned percent)
 
 static bool read_settings(struct ingest *in)
 {
-    const struct config *c = &in->config;
-    const char *key_file = config_text(c, "embeddings-key-file");
-    char reason[256], *key = NULL;
-    if (!check_settings(in) || (key_file != NULL && (key = config_read_secret(key_file)) == NULL))
+    const struct config *c = in->config;
+    if (!check_settings(in) || !redis_read_options(c, &in->redis, &in->settings.prefix))
         return false;
-    in->settings.embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
-    free(key);
-    if (in->settings.embedder == NULL) {
-        fprintf(stderr, "parley: --embeddings: %s\n", reason);
+    log_read_options(c);
+    in->settings.embedder = embed_read_options(c);
+    if (in->settings.embedder == NULL)
         return false;
-    }
     in->settings.redis = &in->redis;
-    in->settings.prefix = config_text(c, "key-prefix");
-    in->settings.lease_ms = config_number(c, "job-lease-seconds") * 1000;
-    in->settings.cap_bytes = config_number(c, "owner-max-mib") << 20;
+    in->settings.lease_ms = job_read_lease_ms(c);
+    in->settings.space = space_read_options(c);
     in->settings.on_stage = on_stage;
     in->settings.arg = in;
     in->is_dry = config_number(c, "dry-run");
@@ -229,8 +217,8 @@ static bool ingest_file(struct ingest *in, const struct file *file)
     bool goes_on = true;
     buf_init(&bytes, EXTRACT_FILE_MAX_BYTES + 2 * READ_STEP_BYTES);
     buf_init(&url, URL_MAX_BYTES);
-    if (config_text(&in->config, "base-url") != NULL)
-        file_put_url(&url, str_of(config_text(&in->config, "base-url")), str_of(file->page));
+    if (config_text(in->config, "base-url") != NULL)
+        file_put_url(&url, str_of(config_text(in->config, "base-url")), str_of(file->page));
     progress_begin(&in->progress, file->name);
     if (!read_file(file, &bytes, &reason))
         end_file(in, file, FAILED, reason);
@@ -283,7 +271,7 @@ static bool run_all(struct ingest *in)
 {
     if (collection_load(&in->collection) != ERR_OK)
         return false;
-    if (config_number(&in->config, "prune") && !prune(in))
+    if (config_number(in->config, "prune") && !prune(in))
         return false;
     for (size_t i = 0; i < in->files.n; i++)
         if (is_stopping(in) || !ingest_file(in, &in->files.at[i]))
@@ -325,10 +313,10 @@ static void sum_up(struct ingest *in, bool is_whole)
 static int run(struct ingest *in)
 {
     struct sigaction action = {.sa_handler = on_signal};
-    progress_init(&in->progress, in->files.n, in->files.bytes, config_number(&in->config, "json"));
+    progress_init(&in->progress, in->files.n, in->files.bytes, config_number(in->config, "json"));
     pipeline_init(&in->pipeline, &in->settings, "parley-ingest", PATIENCE_MS);
-    collection_init(&in->collection, &in->pipeline, str_of(config_text(&in->config, "collection")));
-    in->collection.is_reindex = config_number(&in->config, "reindex");
+    collection_init(&in->collection, &in->pipeline, str_of(config_text(in->config, "collection")));
+    in->collection.is_reindex = config_number(in->config, "reindex");
     to_stop = &in->pipeline;
     signal(SIGPIPE, SIG_IGN);
     sigaction(SIGINT, &action, NULL);
@@ -344,22 +332,13 @@ static int run(struct ingest *in)
     return is_whole && in->tally[FAILED] == 0 ? 0 : 1;
 }
 
-int ingest_main(int argc, char **argv)
+int ingest_run(const struct config *config)
 {
-    struct ingest in = {0};
+    struct ingest in = {.config = config};
     int code = 2;
-    switch (config_read(&in.config, ingest_options, "ingest", argc, argv)) {
-    case CONFIG_HELP:
-        ingest_print_help();
-        code = 0;
-        break;
-    case CONFIG_WRONG: break;
-    case CONFIG_READY:
-        if (read_settings(&in))
-            code = redis_check_start(&in.redis, in.settings.prefix) ? run(&in) : 1;
-    }
+    if (read_settings(&in))
+        code = redis_check_start(&in.redis, in.settings.prefix) ? run(&in) : 1;
     embed_destroy(in.settings.embedder);
     files_fini(&in.files);
-    config_fini(&in.config);
     return code;
 }

@@ -1,83 +1,57 @@
 /* SPDX-License-Identifier: MIT
- * ingest_help.c - see ingest_help.h. */
-#include "services/indexer/ingest_help.h"
+ * ingest_help.c - `parley ingest` as its users see it: the options and the help around them. */
+#include "services/commands/commands.h"
+#include "services/indexer/ingest.h"
+#include "services/indexer/job_options.h"
 
+#include "shared/base/log_options.h"
+#include "shared/embed/embed_options.h"
 #include "shared/redis/start.h"
+#include "shared/search/space_settings.h"
 
-#include <stdio.h>
-
-const struct config_option ingest_options[] = {
-    REDIS_URL_OPTION,
-    REDIS_PASSWORD_FILE_OPTION,
-    {.name = "collection",
-     .kind = CONFIG_TEXT,
-     .metavar = "NAME",
-     .help = "The collection to fill, 1 to 64 bytes. It is made when it is not there. Nodes answer "
+static const struct config_group ingest_options = {
+    "Flags",
+    (const struct config_option[]){
+        {.name = "collection",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .help =
+             "The collection to fill, 1 to 64 bytes. It is made when it is not there. Nodes answer "
              "/ask from the one that their --public-collection names. Required."},
-    {.name = "base-url",
-     .kind = CONFIG_TEXT,
-     .metavar = "URL",
-     .help = "Where the pages of these files can be read: http:// or https://. The address of each "
+        {.name = "base-url",
+         .kind = CONFIG_TEXT,
+         .metavar = "URL",
+         .help =
+             "Where the pages of these files can be read: http:// or https://. The address of each "
              "file's page begins with it, see below. Unset: sources have no link to a page."},
-    {.name = "prune",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "Removes the documents of this collection whose file is gone, but only those whose "
+        {.name = "prune",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help =
+             "Removes the documents of this collection whose file is gone, but only those whose "
              "name is below one of the given paths."},
-    {.name = "reindex",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "The collection goes over to the model of --embeddings: what was embedded by another "
+        {.name = "reindex",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help =
+             "The collection goes over to the model of --embeddings: what was embedded by another "
              "one is indexed again, also where the file is unchanged. Without it, indexing with "
              "another model than the collection's is refused."},
-    {.name = "dry-run",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "Says what would be done, and changes nothing."},
-    {.name = "json",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help =
-         "Writes one JSON object per file on a line of its own, and a last one with the counts."},
-    {.name = "embeddings",
-     .kind = CONFIG_TEXT,
-     .metavar = "MODEL",
-     .fallback = "hash",
-     .help = "The embedding model: hash (built in), openai:URL#MODEL or ollama:URL#MODEL. The same "
-             "as that of the nodes: they compare vectors of their own model only."},
-    {.name = "embeddings-key-file",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help = "The file that holds the key of the embedding model's server."},
-    {.name = "vectors",
-     .kind = CONFIG_TEXT,
-     .choices = "auto|exact|set",
-     .fallback = "auto",
-     .help = "How a new collection is searched: exact (the node compares all vectors), set (a "
-             "vector set of Redis 8), or auto: set where Redis knows it. A collection keeps what "
-             "its first document was given."},
-    {.name = "owner-max-mib",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "500",
-     .min = 1,
-     .max = 1048576,
-     .help = "How much the collection may store in all."},
-    {.name = "job-lease-seconds",
-     .kind = CONFIG_NUMBER,
-     .metavar = "N",
-     .fallback = "30",
-     .min = 1,
-     .max = 3600,
-     .help = "After so long without a sign of life another indexer goes on with a file's job. The "
-             "same as that of the nodes."},
-    REDIS_KEY_PREFIX_OPTION,
-    REDIS_TOOL_LOG_LEVEL_OPTION,
-    {.name = NULL}};
+        {.name = "dry-run",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Says what would be done, and changes nothing."},
+        {.name = "json",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Writes one JSON object per file on a line of its own, and a last one with the "
+                 "counts."},
+        {0}}};
 
-void ingest_print_help(void)
-{
-    fputs(
+const struct command ingest_command = {
+    .name = "ingest",
+    .summary = "fill a collection with the documents of folders",
+    .about =
         "usage: parley ingest --collection NAME --base-url URL [--redis URL] [--prune]\n"
         "                     [--reindex] [--dry-run] [--json] [FLAGS] PATH...\n"
         "\n"
@@ -116,11 +90,8 @@ void ingest_print_help(void)
         "\n"
         "On a terminal a bar shows files and bytes; otherwise there is a line for each file that\n"
         "was not unchanged. The last line sums up.\n"
-        "\n"
-        "Flags\n",
-        stdout);
-    config_print_options(ingest_options);
-    fputs(
+        "\n",
+    .more =
         "\n"
         "Signals\n"
         "  SIGTERM, SIGINT  give the file at hand back and end; run it again to go on.\n"
@@ -136,5 +107,8 @@ void ingest_print_help(void)
         "  parley ingest --redis redis://10.0.0.5:6379/0 --collection public --prune \\\n"
         "      --base-url https://example.org/handbook docs/\n"
         "      keeps it as the folder is: put this into the job that publishes the pages.\n",
-        stdout);
-}
+    .groups =
+        (const struct config_group *const[]){&ingest_options, &embed_options, &space_options,
+                                             &job_options, &redis_options, &log_tool_options, NULL},
+    .run = ingest_run,
+};

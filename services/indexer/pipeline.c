@@ -31,17 +31,6 @@ enum { REASON_MAX_BYTES = 2048, MESSAGE_BYTES = 160 };
 /* Where each stage begins, in percent of the whole. */
 static const unsigned stage_percent[JOB_STAGE_NR + 1] = {0, 25, 30, 95, 100};
 
-bool vectors_parse_mode(struct str name, enum vectors_mode *ret_mode)
-{
-    static const char *const names[] = {"auto", "exact", "set"};
-    for (int i = 0; i < 3; i++)
-        if (str_eq(name, str_of(names[i]))) {
-            *ret_mode = (enum vectors_mode)i;
-            return true;
-        }
-    return false;
-}
-
 const char *pipeline_outcome_name(enum pipeline_outcome outcome)
 {
     static const char *const names[PIPELINE_NR] = {"done",   "failed",  "released", "cut",

@@ -16,19 +16,15 @@
 
 #include "services/indexer/job.h"
 #include "shared/embed/embed.h"
-
-enum vectors_mode { VECTORS_AUTO, VECTORS_EXACT, VECTORS_SET };
-/* "auto", "exact" or "set". */
-bool vectors_parse_mode(struct str name, enum vectors_mode *ret_mode) must_check;
+#include "shared/search/space_settings.h"
 
 /* What all indexers of a process share; does not change while they run. */
 struct pipeline_settings {
     const struct redis_address *redis;
     const char *prefix;
     struct embedder *embedder;
-    enum vectors_mode vectors;
+    struct space_settings space;
     uint64_t lease_ms;
-    uint64_t cap_bytes; /* what one owner may store */
     /* A file that cannot be read for want of a program is left to another indexer; else it fails.
      */
     bool may_pass;

@@ -10,9 +10,8 @@
  * is of the new model already. */
 #include "services/commands/commands.h"
 
-#include "shared/base/config.h"
-#include "shared/base/log.h"
-#include "shared/embed/embed.h"
+#include "shared/base/log_options.h"
+#include "shared/embed/embed_options.h"
 #include "shared/queue/lines.h"
 #include "shared/redis/start.h"
 #include "shared/redis/sync.h"
@@ -27,44 +26,31 @@ enum {
     ID_BYTES = 24,
     KEY_MAX_BYTES = 1024,
     NAMES_MAX_BYTES = 256 << 20,
-    REASON_MAX = 512,
 };
 
-static const struct config_option reindex_options[] = {
-    REDIS_URL_OPTION,
-    REDIS_PASSWORD_FILE_OPTION,
-    {.name = "owner",
-     .kind = CONFIG_TEXT,
-     .metavar = "NAME",
-     .help = "Only the documents of this owner. Unset: those of all owners and collections."},
-    {.name = "namespace",
-     .kind = CONFIG_TEXT,
-     .metavar = "NAME",
-     .help = "The namespace of that owner's accounts, if they have one."},
-    {.name = "embeddings",
-     .kind = CONFIG_TEXT,
-     .metavar = "MODEL",
-     .fallback = "hash",
-     .help = "The embedding model of the nodes: hash (built in), openai:URL#MODEL or "
-             "ollama:URL#MODEL. It is asked once, for its dimension."},
-    {.name = "embeddings-key-file",
-     .kind = CONFIG_TEXT,
-     .metavar = "FILE",
-     .help = "The file that holds the key of the embedding model's server."},
-    {.name = "dry-run",
-     .kind = CONFIG_BOOL,
-     .fallback = "off",
-     .help = "Says how many documents it is about, and changes nothing."},
-    REDIS_KEY_PREFIX_OPTION,
-    REDIS_TOOL_LOG_LEVEL_OPTION,
-    {.name = NULL}};
+static const struct config_group reindex_options = {
+    "Flags",
+    (const struct config_option[]){
+        {.name = "owner",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .help = "Only the documents of this owner. Unset: those of all owners and collections."},
+        {.name = "namespace",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .help = "The namespace of that owner's accounts, if they have one."},
+        {.name = "dry-run",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Says how many documents it is about, and changes nothing."},
+        {0}}};
 
 struct reindex {
-    struct config config;
+    const struct config *config;
     struct redis_address redis;
     struct embedder *embedder;
     struct sync *sync;
-    struct str prefix;
+    const char *prefix;
     uint32_t dimension;
     bool is_dry;
     size_t seen_n, old_n, queued_n, gone_n, busy_n;
@@ -76,61 +62,19 @@ static bool complain(const char *line)
     return false;
 }
 
-static void print_help(void)
-{
-    fputs("usage: parley reindex [--redis URL] [--embeddings MODEL] [--owner NAME] [--dry-run]\n"
-          "\n"
-          "After a change of the embedding model: queues a reindexing of every document whose\n"
-          "vectors are of another model, or of another dimension, than --embeddings gives. The\n"
-          "indexers of the nodes do the work, from the text that is stored; start the nodes with\n"
-          "the new model first. Until a document is reindexed, it is found by its words alone.\n"
-          "What is of the model already, or being indexed, is left alone: run it again at any\n"
-          "time, also after an interruption. The last line sums up.\n"
-          "\n"
-          "Flags\n",
-          stdout);
-    config_print_options(reindex_options);
-    fputs("\n"
-          "Exit codes\n"
-          "  0  all of them are queued\n"
-          "  1  Redis was gone for 30 seconds, it was interrupted, the model's server gave no\n"
-          "     vector, or a document has to be uploaded again\n"
-          "  2  a wrong flag or value\n"
-          "\n"
-          "Examples\n"
-          "  parley reindex --redis redis://10.0.0.5:6379/0 --dry-run \\\n"
-          "      --embeddings openai:http://10.0.0.7:8000/v1#bge-m3\n",
-          stdout);
-}
-
 static bool read_settings(struct reindex *x)
 {
-    const struct config *c = &x->config;
-    const char *key_file = config_text(c, "embeddings-key-file");
-    char reason[REASON_MAX], line[REASON_MAX + 64], *key = NULL;
-    enum log_level level = LOG_ERROR;
+    const struct config *c = x->config;
     if (c->argument_n > 0)
         return complain("it takes flags only");
-    if (strlen(config_text(c, "key-prefix")) > 64)
-        return complain("--key-prefix takes at most 64 bytes");
     if (config_text(c, "namespace") != NULL && config_text(c, "owner") == NULL)
         return complain("--namespace goes with --owner");
-    if (!redis_read_flags(c, &x->redis))
+    if (!redis_read_options(c, &x->redis, &x->prefix))
         return false;
-    if (!log_parse_level(str_of(config_text(c, "log-level")), &level))
-        return complain("no such value");
-    log_setup(level, false);
-    if (key_file != NULL && (key = config_read_secret(key_file)) == NULL)
-        return false;
-    x->embedder = embed_create(config_text(c, "embeddings"), key, reason, sizeof reason);
-    free(key);
-    if (x->embedder == NULL) {
-        snprintf(line, sizeof line, "--embeddings: %s", reason);
-        return complain(line);
-    }
-    x->prefix = str_of(config_text(c, "key-prefix"));
+    log_read_options(c);
     x->is_dry = config_number(c, "dry-run");
-    return true;
+    x->embedder = embed_read_options(c);
+    return x->embedder != NULL;
 }
 
 static bool look_at_model(struct reindex *x)
@@ -152,7 +96,7 @@ static struct str put_key(struct buf *key, const struct reindex *x, const char *
                           struct str name)
 {
     buf_init(key, KEY_MAX_BYTES);
-    buf_put(key, x->prefix);
+    buf_put(key, str_of(x->prefix));
     buf_put(key, str_of(kind));
     buf_put(key, name);
     return buf_str(key);
@@ -257,7 +201,7 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
     char cursor[24] = "0";
     enum err error;
     buf_init(&pattern, KEY_MAX_BYTES);
-    put_pattern(&pattern, x->prefix);
+    put_pattern(&pattern, str_of(x->prefix));
     struct str head = put_key(&start, x, "docs:", STR(""));
     do {
         struct str words[] = {STR("SCAN"),       str_of(cursor), STR("MATCH"),
@@ -285,11 +229,11 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
 static enum err run_all(struct reindex *x)
 {
     struct buf spaces;
-    const char *owner = config_text(&x->config, "owner");
+    const char *owner = config_text(x->config, "owner");
     enum err error = ERR_OK;
     buf_init(&spaces, NAMES_MAX_BYTES);
     if (owner != NULL) {
-        const char *namespace = config_text(&x->config, "namespace");
+        const char *namespace = config_text(x->config, "namespace");
         buf_lit(&spaces, "o:");
         if (namespace != NULL) {
             buf_put_name(&spaces, str_of(namespace));
@@ -310,7 +254,7 @@ static enum err run_all(struct reindex *x)
 static int run(struct reindex *x)
 {
     x->sync = sync_create(&(struct sync_config){.address = &x->redis,
-                                                .prefix = config_text(&x->config, "key-prefix"),
+                                                .prefix = x->prefix,
                                                 .name = "parley-reindex",
                                                 .patience_ms = PATIENCE_MS});
     redis_stop_on_signals(x->sync);
@@ -331,24 +275,40 @@ static int run(struct reindex *x)
     return is_whole && x->gone_n == 0 ? 0 : 1;
 }
 
-int reindex_main(int argc, char **argv)
+static int run_reindex(const struct config *config)
 {
-    struct reindex x = {0};
+    struct reindex x = {.config = config};
     int code = 2;
-    switch (config_read(&x.config, reindex_options, "reindex", argc, argv)) {
-    case CONFIG_HELP:
-        print_help();
-        code = 0;
-        break;
-    case CONFIG_WRONG: break;
-    case CONFIG_READY:
-        if (read_settings(&x))
-            code = redis_check_start(&x.redis, config_text(&x.config, "key-prefix")) &&
-                           look_at_model(&x)
-                       ? run(&x)
-                       : 1;
-    }
+    if (read_settings(&x))
+        code = redis_check_start(&x.redis, x.prefix) && look_at_model(&x) ? run(&x) : 1;
     embed_destroy(x.embedder);
-    config_fini(&x.config);
     return code;
 }
+
+const struct command reindex_command = {
+    .name = "reindex",
+    .summary = "after a change of the embedding model: queue what is of another one",
+    .about =
+        "usage: parley reindex [--redis URL] [--embeddings MODEL] [--owner NAME] [--dry-run]\n"
+        "\n"
+        "After a change of the embedding model: queues a reindexing of every document whose\n"
+        "vectors are of another model than --embeddings, or of another dimension than it gives\n"
+        "when it is asked once. The indexers of the nodes do the work, from the text that is\n"
+        "stored; start the nodes with the new model first. Until a document is reindexed, it is\n"
+        "found by its words alone. What is of the model already, or being indexed, is left\n"
+        "alone: run it again at any time, also after an interruption. The last line sums up.\n"
+        "\n",
+    .more = "\n"
+            "Exit codes\n"
+            "  0  all of them are queued\n"
+            "  1  Redis was gone for 30 seconds, it was interrupted, the model's server gave no\n"
+            "     vector, or a document has to be uploaded again\n"
+            "  2  a wrong flag or value\n"
+            "\n"
+            "Examples\n"
+            "  parley reindex --redis redis://10.0.0.5:6379/0 --dry-run \\\n"
+            "      --embeddings openai:http://10.0.0.7:8000/v1#bge-m3\n",
+    .groups = (const struct config_group *const[]){&reindex_options, &embed_options, &redis_options,
+                                                   &log_tool_options, NULL},
+    .run = run_reindex,
+};

@@ -64,12 +64,12 @@ static enum err choose_vectors(struct pipeline *p, bool is_fixed)
     struct str value = STR("");
     bool knows = false;
     enum err error = is_fixed ? ask_space(p, "HGET", "space:", STR("vectors"), &value) : ERR_OK;
-    p->is_set = is_fixed ? str_eq(value, STR("set")) : p->settings->vectors != VECTORS_EXACT;
+    p->is_set = is_fixed ? str_eq(value, STR("set")) : p->settings->space.vectors != VECTORS_EXACT;
     if (error == ERR_OK && p->is_set)
         error = knows_vector_sets(p, &knows);
     if (error != ERR_OK || !p->is_set || knows)
         return error;
-    if (is_fixed || p->settings->vectors == VECTORS_SET)
+    if (is_fixed || p->settings->space.vectors == VECTORS_SET)
         return stage_refuse(
             p, "The vectors of these documents belong into a vector set, which this Redis "
                "does not know: Redis 8 does.");

@@ -32,7 +32,8 @@ static enum err store_text(struct pipeline *p, uint64_t chars)
     struct str reply;
     text_blocks_init(&blocks, buf_str(&p->text));
     snprintf(numbers[0], sizeof numbers[0], "%llu", (unsigned long long)chars);
-    snprintf(numbers[1], sizeof numbers[1], "%llu", (unsigned long long)p->settings->cap_bytes);
+    snprintf(numbers[1], sizeof numbers[1], "%llu",
+             (unsigned long long)p->settings->space.max_bytes);
     struct str *args = malloc((blocks.n + 2) * sizeof *args);
     if (args == NULL)
         abort();
@@ -47,7 +48,7 @@ static enum err store_text(struct pipeline *p, uint64_t chars)
     if (str_has_prefix(reply, STR("full")))
         return stage_refuse(
             p, "There is no room left: %llu MiB may be stored. Delete what is not needed.",
-            (unsigned long long)p->settings->cap_bytes / MIB);
+            (unsigned long long)p->settings->space.max_bytes / MIB);
     return str_eq(reply, STR("ok")) ? ERR_OK : ERR_INTERNAL;
 }
 
@@ -218,7 +219,8 @@ static enum err store_pack(struct pipeline *p)
                p->is_set ? 0 : p->dimension);
     snprintf(numbers[0], sizeof numbers[0], "%u", p->dimension);
     snprintf(numbers[1], sizeof numbers[1], "%u", p->chunk_n);
-    snprintf(numbers[2], sizeof numbers[2], "%llu", (unsigned long long)p->settings->cap_bytes);
+    snprintf(numbers[2], sizeof numbers[2], "%llu",
+             (unsigned long long)p->settings->space.max_bytes);
     struct str args[] = {str_of(p->settings->embedder->name),
                          str_of(numbers[0]),
                          p->is_set ? STR("set") : STR("exact"),
@@ -244,7 +246,7 @@ static enum err store_pack(struct pipeline *p)
     if (str_eq(word, STR("full")))
         return stage_refuse(
             p, "There is no room left: %llu MiB may be stored. Delete what is not needed.",
-            (unsigned long long)p->settings->cap_bytes / MIB);
+            (unsigned long long)p->settings->space.max_bytes / MIB);
     return str_eq(word, STR("ok")) ? ERR_OK : ERR_INTERNAL;
 }
 

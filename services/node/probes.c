@@ -3,12 +3,14 @@
  * costs Redis nothing. */
 #include "services/node/probes.h"
 
-#include "services/documents/documents.h"
+#include "services/node/services.h"
 #include "shared/http/oidc.h"
 #include "shared/http/respond.h"
 #include "shared/redis/durability.h"
 
 #include <stdio.h>
+
+enum { DETAILS_MAX = 1024 };
 
 static void live(struct request *r)
 {
@@ -17,7 +19,7 @@ static void live(struct request *r)
 
 static void ready(struct request *r)
 {
-    enum redis_trouble trouble = queue_trouble(services_of(r)->queue);
+    enum redis_trouble trouble = queue_trouble(r->server->services->queue);
     if (r->server->is_draining)
         respond_error(r, ERR_DRAINING, NULL);
     else if (redis_trouble_is_outage(trouble))
@@ -28,26 +30,23 @@ static void ready(struct request *r)
                                                  : STR("{\"status\":\"ready\"}"));
 }
 
-static void put_dependency(struct buf *b, const char *name, const char *status, const char *details)
+static void put_redis(struct health_report *report, struct queue *queue, enum redis_trouble trouble)
 {
-    buf_printf(b, "\"%s\":{\"status\":\"%s\",\"details\":\"%s\"}", name, status, details);
+    char bytes[DETAILS_MAX];
+    struct buf details = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    buf_printf(&details, "%s",
+               trouble == REDIS_FINE ? "Both connections stand."
+                                     : redis_trouble_info(trouble)->text);
+    durability_put(&details, turn_warnings(queue_turn(queue)));
+    health_put(report, "redis", trouble == REDIS_FINE ? HEALTH_GOOD : HEALTH_BAD,
+               buf_str(&details));
 }
 
-static void put_redis(struct buf *b, struct queue *queue, enum redis_trouble trouble)
-{
-    const char *text = redis_trouble_info(trouble)->text;
-    buf_printf(b, "\"redis\":{\"status\":\"%s\",\"details\":\"%s",
-               trouble == REDIS_FINE ? "connected" : "error",
-               trouble == REDIS_FINE ? "Both connections stand." : text);
-    durability_put(b, turn_warnings(queue_turn(queue)));
-    buf_lit(b, "\"}");
-}
-
-/* False when the last fetch of its keys failed. Keys that are there go on all the same. */
-static bool put_openid(struct buf *b, const struct oidc *oidc)
+/* Broken when the last fetch of its keys failed. Keys that are there go on all the same. */
+static void put_openid(struct health_report *report, const struct oidc *oidc)
 {
     struct oidc_view view = oidc_look(oidc);
-    char details[128];
+    char details[DETAILS_MAX];
     if (!view.has_ended)
         snprintf(details, sizeof details, "Its keys are being fetched.");
     else if (view.key_n == 0)
@@ -56,42 +55,36 @@ static bool put_openid(struct buf *b, const struct oidc *oidc)
         snprintf(details, sizeof details, "%zu keys, fetched %llu s ago%s.", view.key_n,
                  (unsigned long long)view.age_s,
                  view.has_failed ? "; the last try failed, and they go on" : "");
-    put_dependency(b, "openid",
-                   view.has_failed   ? "error"
-                   : view.key_n == 0 ? "configured"
-                                     : "connected",
-                   details);
-    return !view.has_failed;
+    health_put(report, "openid",
+               view.has_failed   ? HEALTH_BAD
+               : view.key_n == 0 ? HEALTH_UNKNOWN
+                                 : HEALTH_GOOD,
+               str_of(details));
 }
 
 /* Unhealthy: no question can be queued. Degraded: they can, but something that they need is away.
  */
 static void health(struct request *r)
 {
-    struct documents *documents = services_of(r)->documents;
-    enum redis_trouble trouble = queue_trouble(services_of(r)->queue);
-    bool is_up = !redis_trouble_is_outage(trouble), is_whole = trouble == REDIS_FINE;
+    struct services *node = r->server->services;
+    enum redis_trouble trouble = queue_trouble(node->queue);
+    bool is_up = !redis_trouble_is_outage(trouble);
     int64_t polls = metrics_sum(METRIC_POLLS_PARKED);
     struct buf *b = &r->server->scratch;
-    char details[64];
+    struct health_report report = {.b = b};
+    char details[DETAILS_MAX];
     snprintf(details, sizeof details, "%lld polls are parked here.", (long long)polls);
     buf_clear(b);
     buf_lit(b, "{\"dependencies\":{");
-    put_redis(b, services_of(r)->queue, trouble);
-    buf_put_char(b, ',');
-    put_dependency(b, "engines", polls > 0 ? "connected" : "configured", details);
-    if (documents != NULL) {
-        buf_put_char(b, ',');
-        is_whole = documents_put_health(documents, b) && is_whole;
-    }
-    if (r->server->oidc != NULL) {
-        buf_put_char(b, ',');
-        is_whole = put_openid(b, r->server->oidc) && is_whole;
-    }
+    put_redis(&report, node->queue, trouble);
+    health_put(&report, "engines", polls > 0 ? HEALTH_GOOD : HEALTH_UNKNOWN, str_of(details));
+    services_put_health(node, &report);
+    if (r->server->gate.oidc != NULL)
+        put_openid(&report, r->server->gate.oidc);
     buf_printf(b, "},\"status\":\"%s\"}",
-               !is_up                  ? "unhealthy"
-               : polls > 0 && is_whole ? "healthy"
-                                       : "degraded");
+               !is_up                           ? "unhealthy"
+               : polls > 0 && !report.is_broken ? "healthy"
+                                                : "degraded");
     respond_json(r, is_up ? 200 : 503, b);
 }
 
@@ -100,6 +93,7 @@ static void metrics(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     metrics_write(b);
+    services_put_metrics(r->server->services, b);
     respond_text(r, 200, "text/plain; version=0.0.4; charset=utf-8", b);
 }
 

@@ -3,17 +3,12 @@
  * parked requests; threads share the listening port, the accounts and nothing else.
  *
  * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
-#include "services/broker/broker.h"
-#include "services/commands/commands.h"
-#include "services/indexer/indexer.h"
+#include "services/node/serve.h"
+
 #include "services/node/probes.h"
-#include "services/node/serve_help.h"
-#include "services/node/services.h"
 #include "services/node/settings.h"
-#include "services/web/web.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
-#include "shared/http/authenticate.h"
 #include "shared/http/listen.h"
 #include "shared/http/rights.h"
 #include "shared/redis/start.h"
@@ -37,7 +32,6 @@ struct node {
     struct loop loop;
     struct server server;
     struct queue *queue;
-    struct broker broker;
     struct services services;
     struct metrics metrics;
     struct deadline drain_look;
@@ -48,7 +42,6 @@ struct node {
 
 static struct process {
     struct settings settings;
-    struct indexer *indexer; /* NULL: not of this process's targets */
     struct node *nodes;
     atomic_bool is_draining;
     sem_t ended; /* posted by each node that has */
@@ -67,30 +60,22 @@ static void on_turn_end(void *arg)
 static void on_other_event(void *arg, struct str kind, struct lines *rest)
 {
     struct node *node = arg;
-    const struct services *services = &node->services;
-    if (services->documents == NULL || !documents_on_event(services->documents, kind, rest)) {
-        if (services->broker != NULL)
-            broker_on_event(services->broker, kind, rest);
-    }
+    services_on_event(&node->services, kind, rest);
 }
 
 static void on_queue_up(void *arg)
 {
     struct node *node = arg;
-    authenticate_on_up(&node->server);
-    if (node->services.documents != NULL)
-        documents_on_up(node->services.documents);
+    gate_on_up(&node->server.gate);
+    services_on_up(&node->services);
 }
 
 /* Requests under way have answers and verbs have replies, or the time is over. */
 static void on_drain_look(struct deadline *deadline)
 {
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
-    if (node->services.broker != NULL)
-        broker_drain(node->services.broker);
-    documents_drain(node->services.documents);
-    bool is_done = node->server.open_n == 0 && node->server.linger_n == 0 &&
-                   turn_pending_n(node->server.turn) == 0;
+    services_drain(&node->services);
+    bool is_done = server_is_idle(&node->server) && turn_pending_n(node->server.turn) == 0;
     if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else
@@ -111,35 +96,10 @@ static void on_wake(void *arg)
 /* With the routes of this process's targets. */
 static void init_server(struct node *node)
 {
-    const struct {
-        bool is_on;
-        const struct route *routes;
-    } all[] = {
-        {true, probe_routes},
-        {process.settings.has_broker, broker_routes},
-        {process.settings.has_documents, documents_routes},
-        {process.settings.has_documents, web_routes},
-    };
-    const struct route *tables[sizeof all / sizeof *all + 1] = {NULL};
-    unsigned table_n = 0;
-    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].is_on)
-            tables[table_n++] = all[i].routes;
+    const struct route *tables[SERVICES_MAX + 2] = {probe_routes};
+    services_list_routes(&process.settings.services, tables + 1);
     server_init(&node->server, &node->loop, &process.settings.server, queue_turn(node->queue),
                 &node->metrics, tables, node->id);
-}
-
-/* The services of this process's targets, once the node's server and queue are there. */
-static void init_services(struct node *node)
-{
-    node->broker = (struct broker){.server = &node->server, .queue = node->queue};
-    node->services.queue = node->queue;
-    if (process.settings.has_broker)
-        node->services.broker = &node->broker;
-    if (process.settings.has_documents)
-        node->services.documents =
-            documents_create(&node->server, node->queue, &process.settings.documents);
-    node->server.services = &node->services;
 }
 
 static void init_node(struct node *node, unsigned index)
@@ -164,9 +124,8 @@ static void init_node(struct node *node, unsigned index)
     queue.arg = node;
     node->queue = queue_create(&node->loop, &queue, &node->metrics);
     init_server(node);
-    init_services(node);
-    if (oidc_is_wanted(&process.settings.oidc))
-        node->server.oidc = oidc_create(&node->loop, &process.settings.oidc, &node->metrics);
+    services_create(&node->services, &process.settings.services, &node->server, node->queue);
+    node->server.services = &node->services;
 }
 
 static void *run_node(void *arg)
@@ -175,8 +134,7 @@ static void *run_node(void *arg)
     server_start(&node->server, node->listen_fd);
     loop_run(&node->loop);
     queue_destroy(node->queue);
-    documents_destroy(node->services.documents);
-    oidc_destroy(node->server.oidc);
+    services_destroy(&node->services);
     server_fini(&node->server);
     loop_fini(&node->loop);
     sem_post(&process.ended);
@@ -187,9 +145,9 @@ static void *run_node(void *arg)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-/* Descriptors that no client gets: for Redis, listeners and event loops, providers and models, and
- * for children that read documents, with their pipes and files. */
-enum { RESERVED_FILES = 48, RESERVED_FILES_OF_NODE = 12, RESERVED_FILES_OF_INDEXER = 12 };
+/* Descriptors that no client gets: for Redis, listeners and event loops, providers and models;
+ * services count what they need besides. */
+enum { RESERVED_FILES = 48, RESERVED_FILES_OF_NODE = 12 };
 
 /* Raises the limit of open files as far as it may go, and shares it among the threads. */
 static void share_files(void)
@@ -204,7 +162,7 @@ static void share_files(void)
             return;
     }
     size_t all = limit.rlim_cur, reserved = RESERVED_FILES + RESERVED_FILES_OF_NODE * s->node_n +
-                                            RESERVED_FILES_OF_INDEXER * s->indexer_n;
+                                            services_count_files(&s->services);
     if (reserved > all / 2)
         reserved = all / 2;
     process.settings.server.connections_max = (all - reserved) / s->node_n;
@@ -294,8 +252,7 @@ static int run(void)
     for (unsigned i = 0; i < node_n; i++)
         if (pthread_create(&process.nodes[i].thread, NULL, run_node, &process.nodes[i]) != 0)
             abort();
-    if (process.settings.indexer_n > 0)
-        process.indexer = indexer_start(&process.settings.indexing, process.settings.indexer_n);
+    services_start(&process.settings.services);
     wait_for_redis();
     printf("parley: listening on %s\n", url);
     fflush(stdout);
@@ -306,31 +263,22 @@ static int run(void)
     atomic_store(&process.is_draining, true);
     for (unsigned i = 0; i < node_n; i++)
         loop_wake(&process.nodes[i].loop);
-    indexer_stop(process.indexer);
+    services_stop(&process.settings.services);
     for (unsigned i = 0; i < node_n; i++)
         while (sem_wait(&process.ended) != 0)
             ;
-    indexer_destroy(process.indexer);
+    services_finish(&process.settings.services);
     log_write(LOG_INFO, "stopped");
     return 0;
 }
 
-int serve_main(int argc, char **argv)
+int serve_run(const struct config *config)
 {
     int code = 2;
-    switch (settings_read(&process.settings, argc, argv)) {
-    case CONFIG_HELP:
-        serve_print_help();
-        code = 0;
-        break;
-    case CONFIG_WRONG: break;
-    case CONFIG_READY:
-        if (process.settings.is_check) {
+    if (settings_read(&process.settings, config)) {
+        code = process.settings.is_check ? 0 : run();
+        if (process.settings.is_check)
             settings_print(&process.settings);
-            code = 0;
-        } else {
-            code = run();
-        }
     }
     settings_fini(&process.settings);
     return code;

@@ -1,27 +1,48 @@
 /* SPDX-License-Identifier: MIT
  *
- * services: what one node runs, hung on its server (struct server). Services know nothing of each
- * other: each takes its own pointer out of here, and the queue that they all put questions into.
- * One per thread; filled before the node serves.
+ * services: all services of a process and of its nodes, gone through one by one. For services/node
+ * alone.
  */
 #ifndef PARLEY_SERVICES_NODE_SERVICES_H
 #define PARLEY_SERVICES_NODE_SERVICES_H
 
-#include "shared/http/request.h"
+#include "services/node/service.h"
 
-struct queue;
-struct broker;
-struct documents;
-
-struct services {
-    struct queue *queue;
-    struct broker *broker;       /* NULL: not of this process's targets */
-    struct documents *documents; /* the same */
+/* What a process keeps of its services. Zeroed storage is ready for services_read. */
+struct process_services {
+    struct process_service {
+        const struct service *service; /* NULL behind the last */
+        bool is_on;                    /* of this process's targets */
+        void *settings, *work;
+    } all[SERVICES_MAX + 1];
 };
 
-static inline struct services *services_of(struct request *r)
-{
-    return r->server->services;
-}
+/* --- of a process, on the main thread --- */
+
+/* Reads the settings of all, and which of them `targets`, a comma list, takes. False after one line
+ * on standard error. services_fini frees them whatever the outcome. */
+bool services_read(struct process_services *all, const char *targets,
+                   const struct service_process *process) must_check;
+void services_fini(struct process_services *all);
+void services_print(const struct process_services *all);
+unsigned services_count_files(const struct process_services *all);
+void services_start(struct process_services *all);
+void services_stop(struct process_services *all);
+void services_finish(struct process_services *all);
+
+/* The routes of those that are on, into `room`, and NULL behind them. */
+void services_list_routes(const struct process_services *all,
+                          const struct route *room[SERVICES_MAX + 1]);
+
+/* --- of a node, on its thread; services_create before it --- */
+
+void services_create(struct services *node, const struct process_services *all,
+                     struct server *server, struct queue *queue);
+void services_destroy(struct services *node);
+void services_on_event(struct services *node, struct str kind, struct lines *rest);
+void services_on_up(struct services *node);
+void services_drain(struct services *node);
+void services_put_health(struct services *node, struct health_report *report);
+void services_put_metrics(struct services *node, struct buf *b);
 
 #endif

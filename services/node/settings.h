@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * settings: what `parley serve` was told, read and checked as a whole: each module's settings ready
- * to be handed to it. One per process; filled by the main thread before others start, read-only
- * from then on (the account book reloads itself safely). Nothing is connected to, and nothing but
- * files is read.
+ * settings: what `parley serve` was told, read and checked as a whole: the settings of each part of
+ * the node, ready to be handed to it, and those that the services have read for themselves. One per
+ * process; filled by the main thread before others start, read-only from then on (the account book
+ * reloads itself safely). Nothing is connected to, and nothing but files is read.
  */
 #ifndef PARLEY_SERVICES_NODE_SETTINGS_H
 #define PARLEY_SERVICES_NODE_SETTINGS_H
 
-#include "services/documents/documents.h"
-#include "services/indexer/pipeline.h"
-#include "shared/base/config.h"
+#include "services/node/services.h"
 #include "shared/http/oidc.h"
 #include "shared/http/server.h"
 
 struct settings {
-    struct config config;
-    bool is_check; /* --check-config: print them and exit */
-    bool has_broker, has_documents;
-    unsigned node_n;    /* threads, each a node */
-    unsigned indexer_n; /* 0: the indexer is not of this process's targets, or not wanted */
+    const struct config *config; /* borrowed */
+    bool is_check;               /* --check-config: print them and exit */
+    unsigned node_n;             /* threads, each a node */
     const char *listen;
     uint64_t drain_ms;
     struct account_book accounts;
@@ -27,15 +23,13 @@ struct settings {
     struct queue_config queue; /* except for what is each node's own: id and callbacks */
     struct server_config server;
     struct oidc_settings oidc;
-    struct embedder *embedder; /* of documents and indexing */
-    struct documents_settings documents;
-    struct pipeline_settings indexing;
+    struct process_services services;
 };
 
-/* Reads argv (without program and subcommand names) into zeroed storage, which settings_fini ends
- * whatever the outcome. Its parts point at each other: it must not move. CONFIG_WRONG: one clear
- * line was written to standard error. Sets up the log. */
-enum config_outcome settings_read(struct settings *settings, int argc, char **argv) must_check;
+/* Reads all settings into zeroed storage, which settings_fini ends whatever the outcome. Its parts
+ * point at each other: it must not move. False after one line on standard error. Sets up the log.
+ */
+bool settings_read(struct settings *settings, const struct config *config) must_check;
 void settings_fini(struct settings *settings);
 
 /* Writes every setting and where it came from to standard output, without secrets. */

@@ -7,8 +7,6 @@
 
 #include "shared/http/request.h"
 
-extern const struct route web_routes[];
-
 handler web_show_index, web_show_page;
 
 #endif

@@ -8,10 +8,9 @@ static void end(struct presence *presence, bool has_left)
     presence->on_end(presence, has_left);
 }
 
-static void on_left(struct request *r, void *arg)
+static void on_left(struct left_listener *listener)
 {
-    (void)r;
-    end(arg, true);
+    end(H2O_STRUCT_FROM_MEMBER(struct presence, left, listener), true);
 }
 
 /* It had left, lost its right, or the node drained, before the wait began. */
@@ -24,13 +23,17 @@ static void on_soon(struct deadline *deadline)
 void presence_start(struct presence *presence, struct presences *all, struct request *r,
                     void (*on_end)(struct presence *presence, bool has_left))
 {
-    *presence = (struct presence){
-        .all = all, .next = all->first, .soon = {.on_expire = on_soon}, .r = r, .on_end = on_end};
+    *presence = (struct presence){.all = all,
+                                  .next = all->first,
+                                  .soon = {.on_expire = on_soon},
+                                  .left = {.on_left = on_left},
+                                  .r = r,
+                                  .on_end = on_end,
+                                  .is_on = true};
     if (presence->next != NULL)
         presence->next->previous = presence;
     all->first = presence;
-    r->on_left = on_left;
-    r->on_left_arg = presence;
+    request_on_left(r, &presence->left);
     if (r->has_left || r->revoked != ERR_OK || r->server->is_draining)
         loop_set_deadline(r->server->loop, &presence->soon, 0);
 }
@@ -38,10 +41,10 @@ void presence_start(struct presence *presence, struct presences *all, struct req
 void presence_stop(struct presence *presence)
 {
     struct request *r = presence->r;
-    if (r == NULL || r->on_left_arg != presence)
+    if (!presence->is_on)
         return;
-    r->on_left = NULL;
-    r->on_left_arg = NULL;
+    presence->is_on = false;
+    request_off_left(r, &presence->left);
     loop_cancel_deadline(r->server->loop, &presence->soon);
     *(presence->previous == NULL ? &presence->all->first : &presence->previous->next) =
         presence->next;

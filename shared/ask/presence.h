@@ -18,7 +18,9 @@ struct presence {
     struct presences *all;
     struct presence *previous, *next;
     struct deadline soon;
+    struct left_listener left;
     struct request *r; /* NULL before presence_start */
+    bool is_on;
     /* Once, and not before presence_start returns. `has_left`: the client is gone, or has lost its
      * right; otherwise the node drains. The request has to be answered, or its stream ended, all
      * the same. */

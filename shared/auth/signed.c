@@ -21,6 +21,22 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+const struct config_group signed_options = {
+    "Account",
+    (const struct config_option[]){
+        {.name = "user",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .help = "The account that signs the requests, as the nodes' accounts file names it. "
+                 "Required."},
+        {.name = "secret-file",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help = "The file that holds the account's secret, alone; white space around it is "
+                 "ignored. /dev/stdin reads it from a pipe. There is no flag for the secret "
+                 "itself: other users of the machine can read a command line. Required."},
+        {0}}};
+
 enum { NONCE_CHARS = 16, NONCE_BYTES = 12, POOL_BYTES = 64 * NONCE_BYTES };
 
 static const struct str stand_in = STR("0123456789abcdef");

@@ -10,6 +10,7 @@
 
 #include "shared/auth/accounts.h"
 #include "shared/base/buf.h"
+#include "shared/base/config.h"
 #include "shared/base/err.h"
 
 enum {
@@ -17,6 +18,9 @@ enum {
     SIGNED_NONCE_ID_BYTES = 16,
     SIGNED_HASH_SIZE = 65 /* 64 hex digits and a NUL */
 };
+
+/* --user and --secret-file: of commands that sign requests. */
+extern const struct config_group signed_options;
 
 /* ERR_OK when `hash` is what the owner of `account` would send for `user` and `nonce`: 64 hex
  * digits of SHA-256, or 40 of SHA-1 if `is_sha1_allowed`, in either case, of the text with or

@@ -14,21 +14,58 @@
 
 enum { SECRET_MAX_BYTES = 4096, ENV_NAME_MAX = 64 };
 
-static const struct config_option *find(const struct config_option *options, struct str name)
+const struct config_group config_check_options = {
+    "Configuration",
+    (const struct config_option[]){
+        {.name = "check-config",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Checks the settings and what they name, prints what would run, and exits."},
+        {0}}};
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static bool is_repeated(const struct config_group *const *groups,
+                        const struct config_group *const *at)
 {
-    for (; options->name != NULL; options++)
-        if (str_eq(name, str_of(options->name)))
-            return options;
-    return NULL;
+    while (groups < at && *groups != *at)
+        groups++;
+    return groups < at;
 }
 
-static size_t count(const struct config_option *options)
+const struct config_option **config_list_options(const struct config_group *const *groups)
 {
     size_t n = 0;
-    while (options[n].name != NULL)
-        n++;
-    return n;
+    for (const struct config_group *const *group = groups; *group != NULL; group++)
+        for (const struct config_option *o = (*group)->options; o->name != NULL; o++)
+            n++;
+    const struct config_option **list = calloc(n + 1, sizeof *list);
+    if (list == NULL)
+        abort();
+    n = 0;
+    for (const struct config_group *const *group = groups; *group != NULL; group++)
+        for (const struct config_option *o = (*group)->options; o->name != NULL; o++) {
+            if (is_repeated(groups, group))
+                continue;
+            for (size_t i = 0; i < n; i++)
+                if (strcmp(list[i]->name, o->name) == 0)
+                    abort();
+            list[n++] = o;
+        }
+    return list;
 }
+
+static size_t find(const struct config *config, struct str name,
+                   const struct config_option **ret_option)
+{
+    size_t i = 0;
+    while (config->options[i] != NULL && !str_eq(name, str_of(config->options[i]->name)))
+        i++;
+    *ret_option = config->options[i];
+    return i;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
 
 static bool is_choice(const char *choices, struct str text)
 {
@@ -49,10 +86,10 @@ static bool parse_bool(struct str text, uint64_t *ret_number)
 }
 
 /* Checks and stores one value; takes over `text`, which lives until config_fini. */
-static bool set(struct config *config, const struct config_option *option, char *text,
-                const char *source)
+static bool set(struct config *config, size_t at, char *text, const char *source)
 {
-    struct config_value *value = &config->values[option - config->options];
+    const struct config_option *option = config->options[at];
+    struct config_value *value = &config->values[at];
     uint64_t number = 0;
     struct str s = str_of(text);
     if (option->kind == CONFIG_NUMBER &&
@@ -83,9 +120,11 @@ static bool set(struct config *config, const struct config_option *option, char 
 
 static bool read_defaults(struct config *config)
 {
-    for (const struct config_option *o = config->options; o->name != NULL; o++)
-        if (o->fallback != NULL && !set(config, o, str_copy(str_of(o->fallback)), "default"))
+    for (size_t i = 0; config->options[i] != NULL; i++) {
+        const char *fallback = config->options[i]->fallback;
+        if (fallback != NULL && !set(config, i, str_copy(str_of(fallback)), "default"))
             return false;
+    }
     return true;
 }
 
@@ -98,11 +137,11 @@ static void env_name(const struct config_option *option, char name[ENV_NAME_MAX]
 
 static bool read_environment(struct config *config)
 {
-    for (const struct config_option *o = config->options; o->name != NULL; o++) {
+    for (size_t i = 0; config->options[i] != NULL; i++) {
         char name[ENV_NAME_MAX];
-        env_name(o, name);
+        env_name(config->options[i], name);
         const char *text = getenv(name);
-        if (text != NULL && *text != 0 && !set(config, o, str_copy(str_of(text)), "environment"))
+        if (text != NULL && *text != 0 && !set(config, i, str_copy(str_of(text)), "environment"))
             return false;
     }
     return true;
@@ -135,18 +174,18 @@ static bool read_file(struct config *config, const char *path)
          ok && pair != NULL && pair < root->data.mapping.pairs.top; pair++) {
         yaml_node_t *key = yaml_document_get_node(&document, pair->key);
         yaml_node_t *value = yaml_document_get_node(&document, pair->value);
-        const struct config_option *option =
-            key->type != YAML_SCALAR_NODE
-                ? NULL
-                : find(config->options,
-                       (struct str){(char *)key->data.scalar.value, key->data.scalar.length});
+        const struct config_option *option = NULL;
+        size_t at = 0;
+        if (key->type == YAML_SCALAR_NODE)
+            at = find(config, (struct str){(char *)key->data.scalar.value, key->data.scalar.length},
+                      &option);
         ok = option != NULL && value->type == YAML_SCALAR_NODE &&
              strlen((char *)value->data.scalar.value) == value->data.scalar.length;
         if (!ok)
             fprintf(stderr, "parley: %s line %zu: no such option, or not a plain value\n", path,
                     key->start_mark.line + 1);
         else
-            ok = set(config, option, str_copy(str_of((char *)value->data.scalar.value)), "file");
+            ok = set(config, at, str_copy(str_of((char *)value->data.scalar.value)), "file");
     }
     yaml_document_delete(&document);
 out:
@@ -156,13 +195,13 @@ out:
 }
 
 /* Splits one argument into its option and, if it is there, the value behind '='. */
-static const struct config_option *split_flag(const struct config_option *options, const char *arg,
-                                              const char **ret_value)
+static size_t split_flag(const struct config *config, const char *arg,
+                         const struct config_option **ret_option, const char **ret_value)
 {
     struct str rest = str_of(arg + 2);
     struct str name = str_cut(&rest, '=');
     *ret_value = rest.at;
-    return find(options, name);
+    return find(config, name, ret_option);
 }
 
 enum flag_pass { PASS_FIND_FILE, PASS_SET };
@@ -177,7 +216,8 @@ static bool read_flags(struct config *config, const char *command, int argc, cha
                 config->arguments[config->argument_n++] = argv[i];
             continue;
         }
-        const struct config_option *option = split_flag(config->options, argv[i], &value);
+        const struct config_option *option;
+        size_t at = split_flag(config, argv[i], &option, &value);
         bool is_file = strcmp(argv[i], "--config") == 0 || strncmp(argv[i], "--config=", 9) == 0;
         if (option == NULL && !is_file) {
             fprintf(stderr, "parley: no such flag: %s (see parley %s --help)\n", argv[i], command);
@@ -199,21 +239,22 @@ static bool read_flags(struct config *config, const char *command, int argc, cha
         }
         if (option == NULL) {
             *file = value;
-        } else if (pass == PASS_SET && !set(config, option, str_copy(str_of(value)), "flag")) {
+        } else if (pass == PASS_SET && !set(config, at, str_copy(str_of(value)), "flag")) {
             return false;
         }
     }
     return true;
 }
 
-enum config_outcome config_read(struct config *config, const struct config_option *options,
+enum config_outcome config_read(struct config *config, const struct config_group *const *groups,
                                 const char *command, int argc, char **argv)
 {
-    *config = (struct config){
-        .options = options,
-        .values = calloc(count(options), sizeof *config->values),
-        .arguments = calloc((size_t)argc + 1, sizeof *config->arguments),
-    };
+    size_t option_n = 0;
+    *config = (struct config){.options = config_list_options(groups),
+                              .arguments = calloc((size_t)argc + 1, sizeof *config->arguments)};
+    while (config->options[option_n] != NULL)
+        option_n++;
+    config->values = calloc(option_n + 1, sizeof *config->values);
     if (config->values == NULL || config->arguments == NULL)
         abort();
     for (int i = 0; i < argc; i++)
@@ -229,19 +270,28 @@ enum config_outcome config_read(struct config *config, const struct config_optio
 
 void config_fini(struct config *config)
 {
-    for (size_t i = 0; config->values != NULL && config->options[i].name != NULL; i++)
+    for (size_t i = 0; config->options != NULL && config->options[i] != NULL; i++)
         free((char *)config->values[i].text);
+    free(config->options);
     free(config->values);
     free(config->arguments);
     *config = (struct config){0};
 }
 
+bool config_has(const struct config *config, const char *name)
+{
+    const struct config_option *option;
+    (void)find(config, str_of(name), &option);
+    return option != NULL;
+}
+
 const struct config_value *config_get(const struct config *config, const char *name)
 {
-    const struct config_option *option = find(config->options, str_of(name));
+    const struct config_option *option;
+    size_t at = find(config, str_of(name), &option);
     if (option == NULL)
         abort();
-    return &config->values[option - config->options];
+    return &config->values[at];
 }
 
 const char *config_text(const struct config *config, const char *name)
@@ -273,26 +323,54 @@ static void print_wrapped(const char *help)
     putchar('\n');
 }
 
-void config_print_options(const struct config_option *options)
+static void print_option(const struct config_option *option)
 {
-    const struct config_option *first = options;
-    for (; options->name != NULL; options++) {
-        char name[ENV_NAME_MAX];
-        env_name(options, name);
-        printf("  --%s%s%s\n", options->name, options->kind == CONFIG_BOOL ? "" : " ",
-               options->choices != NULL   ? options->choices
-               : options->metavar != NULL ? options->metavar
-                                          : "");
-        print_wrapped(options->help);
-        printf("        Environment: %s.", name);
-        if (options->fallback != NULL && options->fallback[0] != 0)
-            printf(" Default: %s.", options->fallback);
-        printf("\n");
+    char name[ENV_NAME_MAX];
+    env_name(option, name);
+    printf("  --%s%s%s\n", option->name, option->kind == CONFIG_BOOL ? "" : " ",
+           option->choices != NULL   ? option->choices
+           : option->metavar != NULL ? option->metavar
+                                     : "");
+    print_wrapped(option->help);
+    printf("        Environment: %s.", name);
+    if (option->fallback != NULL && option->fallback[0] != 0)
+        printf(" Default: %s.", option->fallback);
+    printf("\n");
+}
+
+static void print_group(const struct config_group *group)
+{
+    printf("%s:\n", group->title);
+    for (const struct config_option *option = group->options; option->name != NULL; option++)
+        print_option(option);
+    printf("\n");
+}
+
+void config_print_help(const struct config_group *const *groups)
+{
+    const struct config_option *first = NULL; /* that has a value to show */
+    bool has_check = false;
+    for (const struct config_group *const *group = groups; *group != NULL; group++) {
+        has_check = has_check || *group == &config_check_options;
+        for (const struct config_option *o = (*group)->options; o->name != NULL; o++)
+            if (first == NULL && o->metavar != NULL)
+                first = o;
+        if (*group != &config_check_options && !is_repeated(groups, group))
+            print_group(*group);
     }
+    printf("%s:\n", config_check_options.title);
+    if (has_check)
+        print_option(config_check_options.options);
     printf("  --config FILE\n"
            "        Reads settings from a YAML file of lines such as `%s: %s`.\n"
            "        Environment: PARLEY_CONFIG.\n",
-           first->name, first->metavar == NULL ? "VALUE" : first->metavar);
+           first == NULL ? "option" : first->name, first == NULL ? "VALUE" : first->metavar);
+}
+
+bool config_wrong(const char *flag, const char *reason)
+{
+    fprintf(stderr, "parley: --%s: %s\n", flag, reason);
+    return false;
 }
 
 char *config_read_secret(const char *path)

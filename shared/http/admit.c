@@ -9,8 +9,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Without proof: what everybody may send to that route. */
-static size_t unproven_most(const struct route *route, size_t max)
+size_t admit_unproven_most(const struct route *route, size_t max)
 {
     bool is_for_all = route->roles == ROLES_NONE || route->takes_signed_body;
     return smaller(max, is_for_all ? ADMIT_PUBLIC_BYTES : ADMIT_UNASKED_BYTES);
@@ -32,7 +31,7 @@ struct admission admit(struct server *server, const struct admit_ask *ask)
     if (proof == PROOF_WRONG)
         return verdict;
     verdict.is_proven = proof == PROOF_GOOD;
-    verdict.most = verdict.is_proven ? max : unproven_most(route, max);
+    verdict.most = verdict.is_proven ? max : admit_unproven_most(route, max);
     bool is_known = ask->length != UINT64_MAX;
     if (is_known && (ask->length > max || (ask->length > verdict.most && route->roles == 0)))
         verdict.error = server_too_large(route);

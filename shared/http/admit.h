@@ -30,6 +30,8 @@ struct admission {
     size_t most; /* bytes of the body that are taken */
 };
 
+/* What everybody may send to `route` without proof, `max` being the largest body of that route. */
+size_t admit_unproven_most(const struct route *route, size_t max);
 struct admission admit(struct server *server, const struct admit_ask *ask);
 
 #endif

@@ -9,12 +9,14 @@
  * only note what is wanted (`fresh`, `ended`) and kick the timer; the next turn carries it out.
  * That is also what keeps callbacks from running before http_call_start returns.
  *
- *   fresh --(turn: add)--> running --(finished: on_done)--> freed
- *     \________ cancel: ended __/ --(turn: remove)--------> freed
+ *   FRESH --(turn: add)--> RUNNING --finished--> ENDED (on_done) --> freed
+ *     |                       \--cancel--> ENDED --(turn: remove)--> freed
+ *     \--cancel--> freed
  */
 #include "shared/http/client_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/sm.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -24,6 +26,18 @@
 #include <unistd.h>
 
 enum { EVENTS_PER_TURN = 64 };
+
+static const struct sm_state states[] = {
+    [CALL_FRESH] = {"FRESH", SM(CALL_RUNNING)},
+    [CALL_RUNNING] = {"RUNNING", SM(CALL_ENDED)},
+    [CALL_ENDED] = {"ENDED", 0},
+};
+static const struct sm sm = SM_OF("HTTP call", states);
+
+void client_move_call(struct http_call *call, enum call_state to)
+{
+    call->state = sm_move(&sm, call->number, call->state, to);
+}
 
 /* ---- the timer ---- */
 
@@ -36,10 +50,9 @@ static void arm(struct http_client *client, uint64_t after_ms)
 
 /* ---- lists of calls ---- */
 
-static void list_put(struct http_call *call, enum call_state state)
+static void list_put(struct http_call *call)
 {
-    struct http_call **head = &call->client->calls[state];
-    call->state = state;
+    struct http_call **head = &call->client->calls[call->state];
     call->previous = NULL;
     call->next = *head;
     if (*head != NULL)
@@ -47,9 +60,9 @@ static void list_put(struct http_call *call, enum call_state state)
     *head = call;
 }
 
-void client_put_call(struct http_call *call, enum call_state state)
+void client_put_call(struct http_call *call)
 {
-    list_put(call, state);
+    list_put(call);
     arm(call->client, 0);
 }
 
@@ -168,7 +181,8 @@ static void start_and_end_calls(struct http_client *client)
         call_free(call);
     }
     while ((call = list_pop(client, CALL_FRESH)) != NULL) {
-        list_put(call, CALL_RUNNING);
+        client_move_call(call, CALL_RUNNING);
+        list_put(call);
         if (curl_multi_add_handle(client->multi, call->easy) != CURLM_OK)
             abort();
     }

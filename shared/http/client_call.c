@@ -3,6 +3,8 @@
  * its response goes, and what its end means to the caller (enum http_outcome). See client.c for the
  * states of a call. */
 #include "shared/http/client_internal.h"
+
+#include "shared/base/sm.h"
 #include "shared/http/private_address.h"
 
 #include <assert.h>
@@ -134,6 +136,7 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
     if (call == NULL || easy == NULL)
         abort();
     call->client = client;
+    call->number = sm_number();
     call->easy = easy;
     call->events = events;
     call->context = context;
@@ -159,7 +162,7 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
     curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_curl_write);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
-    client_put_call(call, CALL_FRESH);
+    client_put_call(call);
     return call;
 }
 
@@ -174,7 +177,8 @@ void http_call_cancel(struct http_call *call)
         return;
     }
     client_take_call(call);
-    client_put_call(call, CALL_ENDED);
+    client_move_call(call, CALL_ENDED);
+    client_put_call(call);
 }
 
 static enum http_outcome outcome_of(const struct http_call *call, CURLcode code)
@@ -222,8 +226,9 @@ void call_finish(struct http_call *call, CURLcode code)
     bool is_wanted = call->state != CALL_ENDED;
     client_take_call(call);
     /* On no list while its callback runs: a cancel in there must not free it twice. */
-    call->state = CALL_ENDED;
-    if (is_wanted)
+    if (is_wanted) {
+        client_move_call(call, CALL_ENDED);
         call->events->on_done(call->context, &response);
+    }
     call_free(call);
 }

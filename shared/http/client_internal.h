@@ -17,6 +17,7 @@ struct http_call {
     struct http_client *client;
     struct http_call *previous, *next;
     enum call_state state;
+    uint64_t number; /* for the log of its states */
     CURL *easy;
     struct curl_slist *headers;
     const struct http_events *events;
@@ -36,9 +37,10 @@ struct http_client {
     h2o_socket_t *notifier;                 /* on an h2o loop, else NULL */
 };
 
-/* client.c: puts a call that is on no list on the one of that state, for the next turn to act on.
- */
-void client_put_call(struct http_call *call, enum call_state state);
+/* client.c: puts a call that is on no list on the one of its state, for the next turn to act on. */
+void client_put_call(struct http_call *call);
+/* Of one that is on no list. */
+void client_move_call(struct http_call *call, enum call_state to);
 /* Takes it off its list. */
 void client_take_call(struct http_call *call);
 

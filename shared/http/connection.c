@@ -6,30 +6,44 @@
  * libh2o's. libh2o sets its own again whenever it begins to read: that is found right after each
  * call into it (adopt), and for the next request of a connection in the same turn of the loop
  * (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again after any
- * write: that is found at the end of the turn (settle). Between request and answer the socket of
- * HTTP/1 is leave.c's.
+ * write: that is found at the end of the turn (settle), and so is that a paused connection may be
+ * read again. Between request and answer the socket of HTTP/1 is leave.c's.
  *
  * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
- * connection_head.c's, streams of HTTP/2 streams.c's, who makes room for whom connection_room.c's.
+ * connection_head.c's, how much is read connection_read.c's, streams of HTTP/2 streams.c's, who
+ * makes room for whom connection_room.c's.
  */
 #include "shared/http/connection_internal.h"
 
 #include "shared/base/clock.h"
-#include "shared/http/admit.h"
+#include "shared/base/sm.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum {
-    READ_BYTES = 16 << 10,
-    READ_STREAMS_BYTES = 8 << 10,
-    READ_PROVEN_BYTES = 256 << 10,
-    READ_LEAST_BYTES = 4 << 10,
-    STREAMS_AT_ONCE = 256, /* of HTTP/2, in STREAMS_MS */
-    STREAMS_MS = 1
+    LEFT_BYTES = 8 << 10,  /* what a stranger leaves in the heap, besides bodies */
+    STREAMS_AT_ONCE = 128, /* of HTTP/2, in STREAMS_MS */
+    STREAMS_MS = 1,
+    UNREAD_AT_LEAST = 4, /* answers that any connection of a stranger may leave unread; */
+    UNREAD_AT_ONCE = 256 /* all of them may leave these */
 };
 
+static const struct sm_state states[] = {
+    [CONNECTION_HEAD] = {"HEAD", SM(CONNECTION_BODY) | SM(CONNECTION_CHUNKS) |
+                                     SM(CONNECTION_HTTP2) | SM(CONNECTION_GIVEN)},
+    [CONNECTION_BODY] = {"BODY", SM(CONNECTION_HEAD)},
+    [CONNECTION_CHUNKS] = {"CHUNKS", SM(CONNECTION_HEAD)},
+    [CONNECTION_HTTP2] = {"HTTP2", 0},
+    [CONNECTION_GIVEN] = {"GIVEN", 0},
+};
+static const struct sm sm = SM_OF("connection", states);
+
 static void on_readable(h2o_socket_t *socket, const char *error);
+
+void connection_move(struct connection *c, enum connection_state to)
+{
+    c->state = sm_move(&sm, (uint64_t)h2o_socket_get_fd(c->socket), c->state, to);
+}
 
 /* --- between libh2o and us -------------------------------------------------------------------- */
 
@@ -100,16 +114,17 @@ void connection_wrote(struct request *r)
         watch_writes(r->connection);
 }
 
-void connections_settle(struct connections *all)
+static void stop_reading(struct connection *c)
 {
-    for (struct connection *c = all->settles, *next; c != NULL; c = next) {
-        next = c->next_settle;
-        adopt(c);
-        if (c->paused_n > 0 && h2o_socket_is_reading(c->socket))
-            h2o_socket_read_stop(c->socket);
-        if (c->paused_n == 0 && h2o_socket_is_reading(c->socket) && !streams_write(c))
-            stop_watching_writes(c);
-    }
+    if (h2o_socket_is_reading(c->socket))
+        h2o_socket_read_stop(c->socket);
+}
+
+void connection_pause(struct connection *c)
+{
+    c->is_paused = true;
+    stop_reading(c);
+    watch_writes(c);
 }
 
 bool connection_pass(struct connection *c, const char *error)
@@ -125,6 +140,31 @@ bool connection_pass(struct connection *c, const char *error)
     return true;
 }
 
+/* An answer that finds no window holds its whole stream, and libh2o waits for the window. */
+static bool is_unread(const struct connection *c)
+{
+    return c->unread_n > UNREAD_AT_LEAST && c->all->unread_n > UNREAD_AT_ONCE;
+}
+
+void connections_settle(struct connections *all)
+{
+    for (struct connection *c = all->settles, *next; c != NULL; c = next) {
+        bool writes = streams_write(c);
+        next = c->next_settle;
+        adopt(c);
+        if (c->is_paused && (c->unanswered_n > 0 || writes)) {
+            stop_reading(c);
+        } else if (c->is_paused) {
+            c->is_paused = false;
+            h2o_socket_read_start(c->socket, on_readable);
+        }
+        if (h2o_socket_is_reading(c->socket) && !writes)
+            stop_watching_writes(c);
+        if (!writes && is_unread(c))
+            (void)!connection_pass(c, h2o_socket_error_closed);
+    }
+}
+
 struct refusal connections_take_refusal(struct connections *all)
 {
     struct refusal refusal = all->refusal;
@@ -134,6 +174,8 @@ struct refusal connections_take_refusal(struct connections *all)
 
 bool connection_close_idle(struct connection *c)
 {
+    if (c->state == CONNECTION_HTTP2 && streams_write(c)) /* libh2o would wait for its client */
+        shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
     return c->socket->_cb.read == on_readable && !connection_pass(c, h2o_socket_error_closed);
 }
 
@@ -159,57 +201,7 @@ void connection_put_aside(struct connection *c, size_t end)
     input->size = end;
 }
 
-/* --- bodies ----------------------------------------------------------------------------------- */
-
-/* A body in chunks, whose length shows as it comes. Past its end libh2o is made to answer 413 by
- * itself, which the filter in server.c words; its limit is this thread's own. */
-static void take_chunks(struct connection *c)
-{
-    struct connections *all = c->all;
-    size_t size = c->socket->input->size;
-    bool is_busy = size - c->head_n > ADMIT_UNASKED_BYTES &&
-                   !connection_charge(c, size - c->head_n, c->is_body_proven);
-    if (!is_busy && size - c->socket->bytes_read <= c->most_n) {
-        (void)!connection_pass(c, NULL);
-        return;
-    }
-    size_t *limit = &all->server->h2o_config.max_request_entity_size, usual = *limit;
-    *limit = 0;
-    connection_pass_refused(c, connection_refusal(is_busy ? ERR_BUSY : ERR_OK, NULL));
-    *limit = usual;
-}
-
-static size_t most_at_once(const struct connection *c)
-{
-    size_t most = c->is_body_proven ? READ_PROVEN_BYTES : READ_BYTES;
-    size_t size = c->socket->input->size;
-    switch (c->state) {
-    case CONNECTION_BODY: return c->most_n - size < most ? c->most_n - size : most;
-    case CONNECTION_CHUNKS: return most;
-    case CONNECTION_HTTP2: return c->is_body_proven ? READ_PROVEN_BYTES : READ_STREAMS_BYTES;
-    default: return READ_BYTES;
-    }
-}
-
-static bool read_some(struct connection *c, const char **error)
-{
-    h2o_socket_t *socket = c->socket;
-    size_t most = most_at_once(c);
-    h2o_iovec_t room =
-        h2o_buffer_reserve(&socket->input, most < READ_LEAST_BYTES ? most : READ_LEAST_BYTES);
-    if (room.base == NULL) {
-        *error = h2o_socket_error_out_of_memory;
-        return true;
-    }
-    ssize_t n = recv(h2o_socket_get_fd(socket), room.base, most < room.len ? most : room.len, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    socket->bytes_read = n > 0 ? (size_t)n : 0;
-    socket->input->size += socket->bytes_read;
-    if (n <= 0)
-        *error = n == 0 ? h2o_socket_error_closed : h2o_socket_error_io;
-    return true;
-}
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void advance(struct connection *c)
 {
@@ -219,18 +211,14 @@ static void advance(struct connection *c)
         if (c->socket->input->size >= c->most_n)
             (void)!connection_pass(c, NULL);
         break;
-    case CONNECTION_CHUNKS: take_chunks(c); break;
-    case CONNECTION_HTTP2:
-        if (connection_pass(c, NULL))
-            streams_judge(c);
-        break;
+    case CONNECTION_CHUNKS: connection_take_chunks(c); break;
+    case CONNECTION_HTTP2: streams_advance(c, 0); break;
     case CONNECTION_GIVEN:
     case CONNECTION_NR: abort();
     }
 }
 
-/* The memory of a stream is freed once its answer is written, at the end of the turn. */
-static bool is_too_early(const struct connection *c)
+bool connection_is_too_early(const struct connection *c)
 {
     return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
 }
@@ -238,9 +226,9 @@ static bool is_too_early(const struct connection *c)
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct connection *c = socket->on_close.data;
-    if (c->look_link != NULL || is_too_early(c))
+    if (c->look_link != NULL || connection_is_too_early(c))
         return;
-    if (error == NULL && !read_some(c, &error))
+    if (error == NULL && !connection_read(c, &error))
         return;
     if (error != NULL)
         (void)!connection_pass(c, error);
@@ -295,8 +283,17 @@ void connection_answered(struct request *r)
     if (!r->pauses)
         return;
     r->pauses = false;
-    if (--c->paused_n == 0 && !h2o_socket_is_reading(c->socket))
-        h2o_socket_read_start(c->socket, on_readable);
+    c->unanswered_n--;
+}
+
+void connection_answers_stranger(struct request *r)
+{
+    struct connection *c = r->connection;
+    if (c == NULL || c->state != CONNECTION_HTTP2)
+        return;
+    r->is_unread = true;
+    c->unread_n++;
+    c->all->unread_n++;
 }
 
 void connection_end(struct request *r)
@@ -305,10 +302,13 @@ void connection_end(struct request *r)
     if (c == NULL)
         return;
     connection_answered(r);
+    c->unread_n -= r->is_unread;
+    c->all->unread_n -= r->is_unread;
     connection_hold(r, 0);
     if (c->state != CONNECTION_HTTP2) {
         c->request = NULL;
-        c->state = CONNECTION_HEAD;
+        if (c->state != CONNECTION_HEAD)
+            connection_move(c, CONNECTION_HEAD);
         c->head_n = c->scan_n = 0;
         c->is_body_proven = false;
         connection_look_again(c);
@@ -320,11 +320,11 @@ void connection_end(struct request *r)
 }
 
 /* libh2o has let go of requests in this turn, and reads their connections again; or a connection of
- * HTTP/2 has just begun. */
+ * HTTP/2 has begun and had to wait. */
 static void look(struct connections *all)
 {
     struct connection *c;
-    while ((c = all->looks) != NULL && !is_too_early(c)) {
+    while ((c = all->looks) != NULL && !connection_is_too_early(c)) {
         stop_looking(c);
         adopt(c);
         if (c->rest != NULL && c->socket->_cb.read == on_readable) {
@@ -358,7 +358,7 @@ void connection_give_away(h2o_socket_t *socket)
         return;
     stop_looking(c);
     connection_set_idle(c, false);
-    c->state = CONNECTION_GIVEN;
+    connection_move(c, CONNECTION_GIVEN);
     h2o_socket_dont_read(socket, 0);
     take_rest_back(c);
 }
@@ -374,6 +374,8 @@ static void on_gone(void *data)
     stop_looking(c);
     stop_watching_writes(c);
     loop_cancel_deadline(all->server->loop, &c->many_streams);
+    if (!c->is_proven)
+        connections_free_later(all, LEFT_BYTES + c->stream_bytes + c->charged);
     (void)!connection_charge(c, 0, c->is_body_proven);
     all->stream_bytes -= c->stream_bytes;
     address_take_idle(c->address, &c->idle, c->is_proven);
@@ -421,6 +423,7 @@ struct connections *connections_create(struct server *server)
     all->addresses = addresses_create();
     all->look_soon.cb = on_look;
     all->look_later.on_expire = on_look_later;
+    connections_init_held(all);
     return all;
 }
 
@@ -429,6 +432,7 @@ void connections_destroy(struct connections *all)
     if (all == NULL)
         return;
     loop_cancel_deadline(all->server->loop, &all->look_later);
+    loop_cancel_deadline(all->server->loop, &all->trim);
     addresses_destroy(all->addresses);
     free(all);
 }

@@ -45,6 +45,9 @@ void connection_end(struct request *r);
 /* It is answered: a connection of HTTP/2 whose request was refused is read again. */
 void connection_answered(struct request *r);
 
+/* HTTP/2: its whole answer is handed to libh2o now, and nobody proved who gets it. */
+void connection_answers_stranger(struct request *r);
+
 /* A piece of its answer was handed to libh2o. */
 void connection_wrote(struct request *r);
 /* At the end of each turn of the loop: libh2o may have begun to read again by itself. */

@@ -4,7 +4,9 @@
 #include "shared/http/admit.h"
 #include "shared/http/connection_internal.h"
 
-enum { UNPROVEN_SHARE = 8, ADDRESS_SHARE = 2 };
+#include <malloc.h>
+
+enum { UNPROVEN_SHARE = 8, ADDRESS_SHARE = 2, LEFT_BYTES = 2 << 20, TRIM_MS = 1000 };
 
 static void show_held(const struct connections *all)
 {
@@ -54,4 +56,39 @@ void connection_hold(struct request *r, size_t bytes)
     c->address->held_bytes += held - r->held_bytes;
     r->held_bytes = held;
     show_held(c->all);
+}
+
+void connection_make_room(h2o_buffer_t **buffer, size_t bytes)
+{
+    h2o_buffer_t *now = *buffer, *twin;
+    if (now->bytes != NULL && now->capacity >= bytes)
+        return;
+    h2o_buffer_init(&twin, &h2o_socket_buffer_prototype);
+    h2o_buffer_reserve(&twin, bytes);
+    if (now->bytes != NULL)
+        memcpy(twin->bytes, now->bytes, now->size);
+    twin->size = now->size;
+    h2o_buffer_dispose(buffer);
+    *buffer = twin;
+}
+
+/* What a crowd of strangers held is free, but scattered: the next crowd would not find room in it,
+ * and the node would grow with each. */
+static void on_trim(struct deadline *deadline)
+{
+    struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, trim, deadline);
+    all->left_bytes = 0;
+    malloc_trim(0);
+}
+
+void connections_free_later(struct connections *all, size_t bytes)
+{
+    all->left_bytes += bytes;
+    if (all->left_bytes >= LEFT_BYTES && !deadline_is_set(&all->trim))
+        loop_set_deadline(all->server->loop, &all->trim, TRIM_MS);
+}
+
+void connections_init_held(struct connections *all)
+{
+    all->trim.on_expire = on_trim;
 }

@@ -29,10 +29,12 @@ struct connection {
     unsigned busy_n;                           /* requests under way */
     unsigned scan_n;                           /* of the unfinished head */
     enum connection_state state;
-    bool is_proven;      /* its last request was */
-    bool is_body_proven; /* the body that is read now is */
-    bool is_suspect;     /* HTTP/2: it has kept many unproven streams open */
-    unsigned paused_n;   /* HTTP/2: refused requests without an answer; not read until it is 0 */
+    bool is_proven;        /* its last request was */
+    bool is_body_proven;   /* the body that is read now is */
+    bool is_suspect;       /* HTTP/2: it has kept many unproven streams open */
+    bool is_paused;        /* HTTP/2: see connection_pause */
+    unsigned unanswered_n; /* HTTP/2: refused requests */
+    unsigned unread_n;     /* HTTP/2: answers to strangers, not written */
     struct connection *next_settle, **settle_link; /* settle_link == NULL: not on that list */
     size_t head_n;                                 /* HTTP/1, of the request under way */
     size_t most_n;                /* input bytes up to which its body is taken; of BODY: its end */
@@ -40,6 +42,9 @@ struct connection {
     struct deadline many_streams; /* HTTP/2: how long they may stay */
     size_t stream_bytes;          /* HTTP/2: what its unproven streams cost */
     uint64_t accepted_ms;
+    size_t room_bytes; /* HTTP/2: allocated for bodies, while they are judged */
+    uint8_t cut[10];   /* HTTP/2: the header of what is to come of a DATA frame that was cut */
+    unsigned cut_n;
     char *rest; /* what came after the request under way */
     size_t rest_n;
 };
@@ -56,10 +61,15 @@ struct connections {
     size_t connection_n;
     size_t held_bytes, unproven_bytes; /* of bodies */
     size_t stream_bytes;               /* of all connections */
-    unsigned begun_n;                  /* requests of HTTP/2 in this millisecond */
-    bool is_full;                      /* accepting waits for room */
+    size_t left_bytes;                 /* that strangers left in the heap since it was trimmed */
+    struct deadline trim;
+    unsigned begun_n;  /* requests of HTTP/2 in this millisecond */
+    unsigned unread_n; /* of all connections */
+    bool is_full;      /* accepting waits for room */
 };
 
+/* Named in the log by its descriptor. */
+void connection_move(struct connection *c, enum connection_state to);
 /* Gives libh2o what was read, or the error. False: the connection is gone. */
 bool connection_pass(struct connection *c, const char *error) must_check;
 
@@ -74,20 +84,44 @@ void connection_put_aside(struct connection *c, size_t end);
 void connection_look_again(struct connection *c);
 /* Ends an idle connection: at once (true), or soon. */
 bool connection_close_idle(struct connection *c);
+/* HTTP/2: have enough requests begun in this millisecond? The memory of a stream is freed once its
+ * answer is written, at the end of the turn. */
+bool connection_is_too_early(const struct connection *c);
+/* Reads once, a bounded number of bytes. True: they came, or the end, which sets *error. */
+bool connection_read(struct connection *c, const char **error) must_check;
+/* HTTP/1: gives libh2o what came of a body in chunks. */
+void connection_take_chunks(struct connection *c);
 /* An idle connection may be closed to make room. */
 void connection_set_idle(struct connection *c, bool is_idle);
 
+/* Gives the buffer room for `bytes` in all. libh2o doubles one that is full, which takes up to
+ * twice that, and leaves the smaller ones in the heap. */
+void connection_make_room(h2o_buffer_t **buffer, size_t bytes);
 /* Makes `bytes` what is held for `c`, and returns false when that would be too much for the node or
  * the address. Less always succeeds. */
 bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_check;
 /* The same for a request's body, until its end. */
 void connection_hold(struct request *r, size_t bytes);
 
+/* HTTP/2: reads no more until all refused requests have their answers, and until that and all else
+ * is written. */
+void connection_pause(struct connection *c);
 /* HTTP/2: libh2o writes, or is about to. */
 bool streams_write(const struct connection *c) must_check;
+/* A stranger leaves `bytes` of the heap free: once these are many, free pages are given back to the
+ * system, at most once a second. */
+void connections_free_later(struct connections *all, size_t bytes);
+/* For connection.c: sets up `trim`. */
+void connections_init_held(struct connections *all);
+
 /* For connection.c: sets up `many_streams`. */
 void streams_init(struct connection *c);
-/* HTTP/2, after libh2o has seen what was read: judges the bodies that are on their way. */
-void streams_judge(struct connection *c);
+/* HTTP/2: gives libh2o what was read, whose first frame begins at `from`, and judges the bodies
+ * that are on their way. */
+void streams_advance(struct connection *c, size_t from);
+
+/* HTTP/2, before libh2o sees what was read: makes what has come of an unfinished DATA frame a whole
+ * one, and `cut` the header of the rest, which the next read begins with. */
+void frames_cut(struct connection *c, size_t from);
 
 #endif

@@ -54,8 +54,33 @@ static void on_readable(h2o_socket_t *socket, const char *error)
         return;
     r->has_left = true;
     r->h2o->http1_is_persistent = 0;
-    if (r->on_left != NULL)
-        r->on_left(r, r->on_left_arg);
+    leave_tell(r);
+}
+
+void leave_tell(struct request *r)
+{
+    struct left_listener *listener;
+    while ((listener = r->left) != NULL) {
+        r->left = listener->next;
+        listener->on_left(listener);
+    }
+}
+
+void request_on_left(struct request *r, struct left_listener *listener)
+{
+    if (r->has_left || r->revoked != ERR_OK)
+        return;
+    listener->next = r->left;
+    r->left = listener;
+}
+
+void request_off_left(struct request *r, struct left_listener *listener)
+{
+    struct left_listener **at = &r->left;
+    while (*at != NULL && *at != listener)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = listener->next;
 }
 
 void leave_watch(struct request *r)

@@ -14,8 +14,11 @@
 
 #include "shared/http/request.h"
 
-/* From now on `r->on_left` is called when the client closes its side. */
+/* From now on listeners (request_on_left) are called when the client closes its side. */
 void leave_watch(struct request *r);
+/* Calls the listeners, each of which listens no more, and may answer: what is answered inside is
+ * disposed of later, from the loop. */
+void leave_tell(struct request *r);
 /* Gives the socket back to libh2o, before it reads on. Also inside the disposal of the request. */
 void leave_unwatch(struct request *r);
 

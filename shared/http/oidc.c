@@ -15,7 +15,7 @@
 #include "shared/http/oidc.h"
 
 #include "shared/base/clock.h"
-#include "shared/base/log.h"
+#include "shared/base/sm.h"
 #include "shared/http/client.h"
 #include "shared/http/endpoint.h"
 #include "shared/metrics/metrics.h"
@@ -31,6 +31,13 @@ enum {
 
 enum oidc_state { OIDC_IDLE, OIDC_DISCOVERING, OIDC_FETCHING };
 
+static const struct sm_state states[] = {
+    [OIDC_IDLE] = {"IDLE", SM(OIDC_DISCOVERING) | SM(OIDC_FETCHING)},
+    [OIDC_DISCOVERING] = {"DISCOVERING", SM(OIDC_FETCHING) | SM(OIDC_IDLE)},
+    [OIDC_FETCHING] = {"FETCHING", SM(OIDC_IDLE)},
+};
+static const struct sm sm = SM_OF("keys of the OpenID provider", states);
+
 struct oidc {
     struct loop *loop;
     struct http_client *client;
@@ -39,15 +46,21 @@ struct oidc {
     struct jwt_keys *keys; /* NULL until a fetch went well */
     uint64_t fetched_ms;   /* when that was */
     enum oidc_state state;
-    bool has_failed;       /* the last fetch */
-    bool was_asked;        /* for an unknown key, at asked_ms */
-    uint64_t asked_ms;     /* on the loop's clock */
+    uint64_t number; /* for the log of its states */
+    bool has_failed; /* the last fetch */
+    bool was_asked;  /* for an unknown key, at asked_ms */
+    uint64_t asked_ms;
     uint64_t ended_ms;     /* the last fetch; 0: none has */
     struct deadline again; /* the next refresh */
     struct oidc_waiter *waiters;
     size_t waiter_n;
     char jwks_url[OIDC_URL_MAX_BYTES]; /* "": not known yet */
 };
+
+static void move(struct oidc *oidc, enum oidc_state to)
+{
+    oidc->state = sm_move(&sm, oidc->number, oidc->state, to);
+}
 
 static bool is_given(const char *text)
 {
@@ -163,7 +176,7 @@ static void end_fetch(struct oidc *oidc, const char *reason)
     metrics_add(oidc->metrics, reason == NULL ? METRIC_OPENID_FETCHES : METRIC_OPENID_FAILURES, 1);
     oidc->has_failed = reason != NULL;
     oidc->ended_ms = clock_mono_ms();
-    oidc->state = OIDC_IDLE;
+    move(oidc, OIDC_IDLE);
     loop_set_deadline(oidc->loop, &oidc->again,
                       with_jitter(reason == NULL ? oidc->settings->refresh_ms : retry_ms));
     tell_waiters(oidc);
@@ -212,7 +225,7 @@ static void get(struct oidc *oidc, enum oidc_state state, const char *url)
                                    .body_max_bytes = state == OIDC_DISCOVERING
                                                          ? OIDC_DISCOVERY_MAX_BYTES
                                                          : JWT_KEYS_MAX_BYTES};
-    oidc->state = state;
+    move(oidc, state);
     /* Never cancelled on its own: it ends with the client. */
     struct http_call *call = http_call_start(oidc->client, &request, &events[state], oidc);
     (void)call;
@@ -329,6 +342,7 @@ struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings
     if (oidc == NULL)
         abort();
     oidc->loop = loop;
+    oidc->number = sm_number();
     oidc->settings = settings;
     oidc->metrics = metrics;
     oidc->again.on_expire = on_again;

@@ -2,8 +2,7 @@
  * request.c - see request.h.
  *
  * A small shared chunk hangs on the request's pool; its destructor is how we hear that libh2o is
- * done with the request. Verbs under way live outside of the pool, since their reply may come
- * later than that. */
+ * done with the request. */
 #include "shared/http/request.h"
 
 #include "shared/base/clock.h"
@@ -18,24 +17,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct request_verb {
-    struct turn_call call;
-    struct request *request; /* NULL once the client has left */
+/* In the request's pool. */
+struct request_call {
+    struct call call;
+    struct request *request;
     request_reply_cb *on_reply;
-    uint64_t begin_us;
+    struct request_call *next; /* of all of the request */
 };
+
+static void detach_calls(struct request *r)
+{
+    for (struct request_call *call = r->calls; call != NULL; call = call->next)
+        call_detach(&call->call);
+}
 
 /* --- life ----------------------------------------------------------------------------------- */
 
 static void on_disposed(void *chunk)
 {
     struct request *r = *(struct request **)chunk;
-    r->server->open_n--;
+    r->server->requests.open_n--;
     rights_unlist(r);
     leave_unwatch(r);
     connection_end(r);
-    if (r->verb != NULL)
-        r->verb->request = NULL;
+    detach_calls(r);
     if (r->on_gone != NULL)
         r->on_gone(r);
 }
@@ -54,7 +59,7 @@ static struct str own_id(const struct server *server, h2o_mem_pool_t *pool)
 {
     size_t node_n = strlen(server->node_id);
     char *id = h2o_mem_alloc_pool(pool, node_n + 18), *end = id + node_n + 18, *p = end;
-    uint64_t number = server->request_n;
+    uint64_t number = server->requests.numbered_n;
     do
         *--p = "0123456789abcdef"[number & 15];
     while ((number >>= 4) != 0);
@@ -67,7 +72,7 @@ static struct str own_id(const struct server *server, h2o_mem_pool_t *pool)
 struct str request_id_of(struct server *server, h2o_req_t *h2o)
 {
     ssize_t at = h2o_find_header_by_str(&h2o->headers, H2O_STRLIT("x-request-id"), -1);
-    server->request_n++;
+    server->requests.numbered_n++;
     if (at != -1) {
         h2o_iovec_t value = h2o->headers.entries[at].value;
         struct str id = {value.base, value.len};
@@ -198,7 +203,7 @@ void request_start(struct server *server, h2o_req_t *h2o)
     *r = (struct request){.h2o = h2o, .server = server, .start_us = clock_mono_us()};
     struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
     *chunk = r;
-    server->open_n++;
+    server->requests.open_n++;
     struct refusal refusal = connections_take_refusal(server->connections);
     connection_begin(r);
     leave_watch(r);
@@ -344,61 +349,53 @@ bool request_param_is_true(struct request *r, const char *name)
 
 /* --- verbs ---------------------------------------------------------------------------------- */
 
-static void on_verb_reply(struct turn_call *call, enum err error, struct str reply)
+static void on_call_reply(struct call *handle, enum err error, struct str reply)
 {
-    struct request_verb *verb = H2O_STRUCT_FROM_MEMBER(struct request_verb, call, call);
-    struct request *r = verb->request;
-    request_reply_cb *on_reply = verb->on_reply;
-    uint64_t begin_us = verb->begin_us;
-    free(verb);
-    if (r == NULL)
-        return;
-    r->verb = NULL;
-    r->verb_us = clock_mono_us() - begin_us;
+    struct request_call *call = H2O_STRUCT_FROM_MEMBER(struct request_call, call, handle);
+    struct request *r = call->request;
     if (error == ERR_OK && str_eq(reply, STR("replay"))) {
         metrics_add(r->server->metrics, METRIC_NONCES_REUSED, 1);
-        respond_instead(r, ERR_NONCE_USED);
+        detach_calls(r);
+        if (!r->is_answered || r->held != NULL)
+            respond_instead(r, ERR_NONCE_USED);
         return;
     }
-    on_reply(r, error, reply);
+    call->on_reply(r, error, reply);
 }
 
-static struct request_verb *new_verb(struct request *r, request_reply_cb *on_reply)
+struct call_start request_call(struct request *r, request_reply_cb *on_reply)
 {
-    if (r->verb != NULL)
-        abort();
-    struct request_verb *verb = malloc(sizeof *verb);
-    if (verb == NULL)
-        abort();
-    *verb = (struct request_verb){.call.on_reply = on_verb_reply,
-                                  .request = r,
-                                  .on_reply = on_reply,
-                                  .begin_us = clock_mono_us()};
-    r->verb = verb;
-    return verb;
-}
-
-struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct str verb,
-                                request_reply_cb *on_reply)
-{
-    struct turn *turn = r->server->turn;
-    turn_begin(turn, &new_verb(r, on_reply)->call, lane, verb, &r->nonce);
-    r->nonce.is_set = false;
-    return turn;
+    struct request_call *call = r->calls;
+    while (call != NULL && call_is_under_way(&call->call))
+        call = call->next;
+    if (call == NULL) {
+        call = request_alloc(r, sizeof *call);
+        *call = (struct request_call){.request = r, .next = r->calls};
+        r->calls = call;
+    }
+    call->on_reply = on_reply;
+    struct call_start start = turn_call(r->server->turn, &call->call, on_call_reply);
+    start.nonce = &r->nonce;
+    return start;
 }
 
 struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, struct str verb,
                                       request_reply_cb *on_reply)
 {
-    struct turn *turn = r->server->turn;
-    turn_begin_plain(turn, &new_verb(r, on_reply)->call, lane, verb);
+    turn_begin(request_call(r, on_reply), lane, verb);
+    return r->server->turn;
+}
+
+struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct str verb,
+                                request_reply_cb *on_reply)
+{
+    struct turn *turn = request_begin_plain_verb(r, lane, verb, on_reply);
+    turn_put_nonce(turn, &r->nonce);
     return turn;
 }
 
 void request_use_nonce(struct request *r, request_reply_cb *on_reply)
 {
-    if (r->verb != NULL)
-        r->verb->request = NULL;
-    r->verb = NULL;
+    detach_calls(r);
     turn_end(request_begin_verb(r, LANE_FIRST, STR("nonce"), on_reply));
 }

@@ -4,14 +4,15 @@
  * the router until libh2o disposes of the request: after the answer was written, or when the client
  * left. A handler answers exactly once through respond.h, now or later. All on the loop's thread.
  *
- * Whoever keeps a pointer to a request across a turn of the loop hears of its end: a verb begun
- * with request_begin_verb is cut loose by itself, everybody else sets `on_gone`.
+ * Whoever keeps a pointer to a request across a turn of the loop hears of its end: the calls of
+ * request_call are detached by themselves, everybody else sets `on_gone`.
  */
 #ifndef PARLEY_HTTP_REQUEST_H
 #define PARLEY_HTTP_REQUEST_H
 
 #include "shared/auth/accounts.h"
 #include "shared/base/json_scan.h"
+#include "shared/http/problem.h"
 #include "shared/http/server.h"
 #include "shared/redis/turn.h"
 
@@ -32,8 +33,8 @@ struct route {
     /* Of its bodies; 0: the server's (struct server_config). A route without roles never takes more
      * than ADMIT_PUBLIC_BYTES (admit.h). */
     size_t body_max_bytes;
-    enum err too_large; /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
-    bool tells_error;   /* its errors have the member `error` too, the text of `detail` */
+    enum err too_large;          /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
+    problem_writer *put_problem; /* how its errors are written; NULL: problem_put */
 };
 
 /* What a provider's token says of its owner, besides the account's name; in the request's pool. */
@@ -44,13 +45,19 @@ struct identity {
 };
 
 struct connection;
-struct request_verb;
 struct held_answer;
+struct request_call;
 struct stream;
 
 /* A parameter of the query, as it was sent. `value.at` is NULL without '='. */
 struct param {
     struct str name, value;
+};
+
+/* Hears that a client has left. In its owner's memory; zeroed to begin with. */
+struct left_listener {
+    struct left_listener *next; /* of the request's */
+    void (*on_left)(struct left_listener *listener);
 };
 
 struct request {
@@ -64,43 +71,36 @@ struct request {
     struct nonce_id nonce; /* to be used up by the request's first verb, or before its answer */
     uint64_t expires_s;    /* `exp` of its token, seconds since 1970; 0: a signature */
     enum err objection;    /* what stands against it, once it has proven itself; ERR_OK: nothing */
+    enum err revoked;      /* why its right has ended since (rights.h); ERR_OK: it has not */
     const char *objection_detail;
-    enum err revoked; /* why its right has ended since (rights.h); ERR_OK: it has not */
     struct request *previous, *next; /* of the server's that have an account (rights.h) */
-    bool is_listed;
-    struct str path;  /* as it was sent, without the query */
-    struct str query; /* raw query string, without '?' */
-    struct str id;    /* X-Request-Id */
-    struct str peer;  /* address of the client, behind trusted proxies theirs */
+    struct str path;                 /* as it was sent, without the query */
+    struct str query;                /* raw query string, without '?' */
+    struct str id;                   /* X-Request-Id */
+    struct str peer;                 /* address of the client, behind trusted proxies theirs */
     uint64_t start_us;
-    uint64_t verb_us; /* how long the last verb took */
-    bool is_signed;   /* proved by User, Nonce and Hash */
+    bool is_listed; /* in the server's list (rights.h) */
+    bool is_signed; /* proved by User, Nonce and Hash */
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
-    bool has_left;        /* the client has: `on_left` was called, or would have been */
+    bool has_left;        /* the client has: its listeners were called */
     bool is_cut;          /* refused by its head: its body was not taken, no handler sees it */
     bool pauses;          /* HTTP/2: its connection is not read before its answer */
+    bool is_unread;       /* HTTP/2: a stranger's, and its answer is not written */
     bool was_parked;      /* its duration is the wait of a long poll */
     struct param *params; /* of the query, once one was asked for; NULL before */
     size_t param_n;
     struct json_member *members; /* of the body, once request_body has read it; NULL before */
     size_t member_n;
-    struct request_verb *verb; /* under way */
-    struct held_answer *held;  /* an answer that waits for the nonce (respond.c) */
-    struct stream *stream;     /* once it has started */
+    struct request_call *calls; /* all that it ever needed at once, under way or free */
+    struct left_listener *left;
+    struct held_answer *held; /* an answer that waits for the nonce (respond.c) */
+    struct stream *stream;    /* once it has started */
     struct connection *connection;
     size_t held_bytes; /* counted for its body (connection.h) */
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);
-    /* Also runs, at any time, when the account loses its right (rights.h).
-     * Runs at most once, from the loop, when the client closes its side of the connection while
-     * there is no answer yet, or no end of the stream; NULL for nothing. Whoever waits for
-     * something answers then: a client that only ended its sending side reads it, and writing to
-     * one that is gone makes libh2o let go of the request. Not of HTTP/2, where `on_gone` comes at
-     * once. */
-    void (*on_left)(struct request *r, void *arg);
-    void *on_left_arg;
     void *state; /* the handler's own */
 };
 
@@ -162,19 +162,31 @@ bool request_number(struct request *r, const char *name, int64_t min, int64_t ma
 bool request_optional_bool(struct request *r, const char *name, bool fallback,
                            bool *ret_value) must_check;
 
-/* Begins a verb for the request, with its nonce unless that was used up. Then turn_put...,
- * turn_end. `on_reply` runs once, never before turn_end returns, and not at all when libh2o lets go
- * of the request first; `error` and `reply` are those of struct turn_call. One at a time. */
+/* How a verb is started for the request, with its nonce unless that was used up: a handle of the
+ * request's, for one verb, to be begun before another is asked for. Any number may be under way;
+ * all are detached when libh2o lets go of the request, so `on_reply` need not ask whether it is
+ * still there. One whose nonce turns out to be used is answered with that, and nothing of it runs
+ * any more. `error` and `reply` are those of call.h. */
 typedef void request_reply_cb(struct request *r, enum err error, struct str reply);
+struct call_start request_call(struct request *r, request_reply_cb *on_reply);
+/* Begins a verb that takes a nonce. Then turn_put..., turn_end. */
 struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct str verb,
                                 request_reply_cb *on_reply);
 /* The same for a verb that takes no nonce. */
 struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, struct str verb,
                                       request_reply_cb *on_reply);
-/* Uses up the nonce and nothing else; a verb under way is let go of, as if the client had left. */
+/* Uses up the nonce and nothing else; calls under way are detached, as if the client had left. */
 void request_use_nonce(struct request *r, request_reply_cb *on_reply);
 
-/* True when the client has left: looks at the socket, which knows it before `on_left` runs. */
+/* `listener` runs at most once, from the loop: when the client closes its side of the connection
+ * while there is no answer yet, or no end of the stream, or when the account loses its right
+ * (rights.h); not for what was before (`has_left`, `revoked`). Whoever waits for something answers
+ * then: a client that only ended its sending side reads it, and writing to one that is gone makes
+ * libh2o let go of the request, later. Not of HTTP/2, where `on_gone` comes at once. */
+void request_on_left(struct request *r, struct left_listener *listener);
+/* For owners that go before their request. Nothing happens when it does not listen any more. */
+void request_off_left(struct request *r, struct left_listener *listener);
+/* True when the client has left: looks at the socket, which knows it before listeners run. */
 bool request_client_left(struct request *r);
 /* For on_gone of an answered request: true when the answer's bytes were refused by the other end. A
  * client that has the whole answer and closes is no failure. */

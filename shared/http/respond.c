@@ -114,6 +114,8 @@ static void send_now(struct request *r, const struct held_answer *answer)
     if (answer->status != 304)
         h2o->res.content_length = answer->body.n;
     count(r, answer->status);
+    if (r->account == NULL)
+        connection_answers_stranger(r);
     h2o_start_response(h2o, &generator);
     h2o_send(h2o, &bytes, is_bare || answer->body.n == 0 ? 0 : 1, H2O_SEND_STATE_FINAL);
 }
@@ -254,29 +256,17 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
     if (info->status == 401)
         put_header(r, "www-authenticate", challenge(error));
     buf_init(&body, 64 << 10);
-    buf_printf(&body, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
-               err_reason(info->status), info->status);
-    struct str text = str_of(detail == NULL ? info->text : detail);
-    buf_put_json(&body, text);
-    if (r->route != NULL && r->route->tells_error) {
-        buf_lit(&body, ",\"error\":");
-        buf_put_json(&body, text);
-    }
-    buf_printf(&body, ",\"code\":\"%s\",\"instance\":", info->code);
-    buf_put_json(&body, r->id);
-    if (members != NULL)
-        buf_printf(&body, ",%s", members);
-    buf_put_char(&body, '}');
+    const char *type =
+        problem_write(&body, r->route == NULL ? NULL : r->route->put_problem,
+                      &(struct problem){.info = info,
+                                        .status = info->status,
+                                        .detail = detail == NULL ? info->text : detail,
+                                        .members = members,
+                                        .instance = r->id});
     if (info->level > LOG_INFO)
         log_write(info->level, "request failed", LOG_STR("id", r->id), LOG_S("code", info->code),
                   LOG_S("route", r->route == NULL ? "none" : r->route->path));
-    static const char plain[] = "{\"type\":\"about:blank\",\"title\":\"Error\",\"status\":%d,"
-                                "\"code\":\"%s\",\"detail\":\"\",\"instance\":\"\"}";
-    if (body.is_over) { /* of a detail that a caller made far too long */
-        buf_clear(&body);
-        buf_printf(&body, plain, info->status, info->code);
-    }
-    send_copy(r, info->status, "application/problem+json", buf_str(&body));
+    send_copy(r, info->status, type, buf_str(&body));
     buf_fini(&body);
 }
 

@@ -28,7 +28,8 @@ void respond_constant(struct request *r, const char *content_type, struct str bo
 /* Whether If-None-Match names `etag` (RFC 9110, 13.1.2: compared weakly). Pure. */
 bool respond_etag_is_in(struct str list, struct str etag);
 
-/* Answers with a problem document. `detail`: NULL for the text of the error table. */
+/* Answers with an error, in the form that the route's row names (problem.h). `detail`: NULL for the
+ * text of the error table. */
 void respond_error(struct request *r, enum err error, const char *detail);
 /* The same with more: `members` is put into the object as it is ("\"depth\":5", NULL for none),
  * `retry_after_s` becomes a header when it is not 0. */

@@ -28,9 +28,15 @@ enum {
     STREAM_BYTES = 5 << 10,
     BODY_BYTES = 8 << 10,
     MANY_STREAMS_MS = 250,
-    MANY_BYTES = 4 << 20,
+    MANY_BYTES = 2 << 20,
     TIGHT_BYTES = 24 << 10
 };
+
+/* A body of unknown length gets room for all that it may become once it is larger than this. */
+enum { GROWING_BYTES = 4 << 10, ROOM_BYTES = UNPROVEN_BYTES + BODY_BYTES };
+
+/* Answers and acknowledgements that may wait while one write has not ended. */
+enum { UNSENT_BYTES = 8 << 10 };
 
 /* libh2o uses this bit with HTTP/1 only; here it says that the stream's sender is proven. */
 static bool is_proven(const h2o_http2_stream_t *stream)
@@ -41,6 +47,12 @@ static bool is_proven(const h2o_http2_stream_t *stream)
 static size_t body_n(const h2o_http2_stream_t *stream)
 {
     return stream->_req_body == NULL ? 0 : stream->_req_body->size;
+}
+
+/* Of the frame that is not whole yet: with proven bodies it is most likely theirs. */
+static size_t input_n(const struct connection *c)
+{
+    return c->is_body_proven ? 0 : c->socket->input->size;
 }
 
 static bool is_length_known(const h2o_http2_stream_t *stream)
@@ -70,27 +82,31 @@ static void refuse(struct connection *c, h2o_http2_stream_t *stream, enum err er
     h2o_http2_stream_set_state(conn, stream, H2O_HTTP2_STREAM_STATE_SEND_HEADERS);
     if (conn->pull_stream_ids.max_processed < stream->stream_id)
         conn->pull_stream_ids.max_processed = stream->stream_id;
+    connections_free_later(c->all, STREAM_BYTES + body_n(stream));
     h2o_buffer_dispose(&stream->_req_body);
     stream->req.entity = h2o_iovec_init(NULL, 0);
     c->all->refusal = (struct refusal){.is_set = true, .error = error};
-    c->paused_n++;
+    c->unanswered_n++;
     h2o_process_request(&stream->req);
     c->all->refusal.is_set = false;
-    if (c->paused_n > 0 && h2o_socket_is_reading(c->socket))
-        h2o_socket_read_stop(c->socket);
+    connection_pause(c);
 }
 
-/* The largest body of the stream's route. */
-static size_t route_most(struct connection *c, const h2o_http2_stream_t *stream)
+/* What the stream's route takes: at most, or from senders without proof. */
+static size_t route_most(struct connection *c, const h2o_http2_stream_t *stream, bool is_for_proven)
 {
     const h2o_req_t *h2o = &stream->req;
     const char *allow;
+    size_t max;
     struct str path, query;
     request_split_target((struct str){h2o->input.path.base, h2o->input.path.len}, &path, &query);
     const struct route *route =
         router_find(c->all->server->router,
                     (struct str){h2o->input.method.base, h2o->input.method.len}, path, &allow);
-    return route == NULL ? 0 : server_body_max(c->all->server, route);
+    if (route == NULL)
+        return 0;
+    max = server_body_max(c->all->server, route);
+    return is_for_proven ? max : admit_unproven_most(route, max);
 }
 
 /* The next stream whose body is on its way, from bucket *at on; NULL at the end. */
@@ -118,6 +134,35 @@ static size_t proven_bytes(h2o_http2_conn_t *conn)
     return sum;
 }
 
+static void make_room(h2o_http2_stream_t *stream, size_t bytes)
+{
+    connection_make_room(&stream->_req_body, bytes);
+    if (stream->req.entity.base != NULL) /* the body is whole, its trailers are not */
+        stream->req.entity.base = stream->_req_body->bytes;
+}
+
+/* For a body that nobody proved, as far as one connection may hold that much: room that
+ * stays empty costs nothing at first, but is resident once the heap is used again. */
+static void make_unproven_room(struct connection *c, h2o_http2_stream_t *stream, size_t bytes)
+{
+    const h2o_buffer_t *now = stream->_req_body;
+    size_t has_n = now->bytes == NULL ? 0 : now->capacity;
+    if (has_n >= bytes || c->room_bytes - has_n + bytes > ROOM_BYTES)
+        return;
+    c->room_bytes += bytes - has_n;
+    make_room(stream, bytes);
+}
+
+/* For a body that is not judged yet. */
+static void make_room_early(struct connection *c, h2o_http2_stream_t *stream)
+{
+    size_t n = body_n(stream);
+    if (is_length_known(stream))
+        make_unproven_room(c, stream, stream->_expected_content_length);
+    else if (n > GROWING_BYTES && stream->_req_body->capacity <= BODY_BYTES)
+        make_unproven_room(c, stream, route_most(c, stream, false) + BODY_BYTES);
+}
+
 /* Is it large enough to be judged by itself, and what then? True: it was refused. */
 static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_forced)
 {
@@ -126,13 +171,19 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
         n > ADMIT_UNASKED_BYTES ||
         (is_length_known(stream) && stream->_expected_content_length > ADMIT_UNASKED_BYTES);
     if (is_proven(stream)) {
-        if (n <= ADMIT_UNASKED_BYTES || n <= route_most(c, stream))
+        if (n <= ADMIT_UNASKED_BYTES || n <= route_most(c, stream, true))
             return false;
         refuse(c, stream, ERR_TOO_LARGE);
         return true;
     }
-    if (!is_large && !is_forced)
+    if (is_length_known(stream) && n > stream->_expected_content_length) {
+        refuse(c, stream, ERR_BAD_REQUEST);
+        return true;
+    }
+    if (!is_large && !is_forced) {
+        make_room_early(c, stream);
         return false;
+    }
     struct admission admission = ask(c, stream);
     if (admission.is_refused) {
         refuse(c, stream, admission.error);
@@ -140,18 +191,19 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
     }
     if (!admission.is_proven) {
         if (n <= admission.most && !is_forced) {
-            /* At once: what doubles leaves its halves behind. */
-            h2o_buffer_reserve(&stream->_req_body, admission.most - n);
+            make_unproven_room(c, stream,
+                               is_length_known(stream) ? stream->_expected_content_length
+                                                       : admission.most + BODY_BYTES);
             return false;
         }
-        bool is_too_large = n + c->socket->input->size > admission.most;
+        bool is_too_large = n + input_n(c) > admission.most;
         refuse(c, stream, is_too_large ? ERR_TOO_LARGE : ERR_BUSY);
         return true;
     }
     stream->req.http1_is_persistent = 1;
     if (connection_charge(c, proven_bytes(c->socket->data), true)) {
-        if (is_large && is_length_known(stream) && stream->_expected_content_length > n)
-            h2o_buffer_reserve(&stream->_req_body, stream->_expected_content_length - n);
+        if (is_large && is_length_known(stream))
+            make_room(stream, stream->_expected_content_length);
         return false;
     }
     refuse(c, stream, ERR_BUSY);
@@ -173,11 +225,22 @@ static bool judge_next(struct connection *c, bool is_forced)
 static size_t unproven_bytes(const struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
-    size_t sum = c->socket->input->size;
+    size_t sum = input_n(c);
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
         if (!is_proven(stream))
             sum += body_n(stream);
+    return sum;
+}
+
+/* What was allocated for them at once. */
+static size_t room_bytes(h2o_http2_conn_t *conn)
+{
+    size_t sum = 0;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (!is_proven(stream) && stream->_req_body->bytes != NULL)
+            sum += stream->_req_body->capacity;
     return sum;
 }
 
@@ -202,7 +265,7 @@ static size_t count_streams(struct connection *c)
     return c->all->stream_bytes;
 }
 
-void streams_judge(struct connection *c)
+static void judge(struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
     if (conn->state != H2O_HTTP2_CONN_STATE_OPEN)
@@ -214,6 +277,7 @@ void streams_judge(struct connection *c)
         return;
     }
     if (conn->num_streams.pull.open > conn->num_streams.pull.half_closed) {
+        c->room_bytes = room_bytes(conn);
         while (judge_next(c, false))
             ;
         bool is_tight = c->is_suspect || count_streams(c) > MANY_BYTES;
@@ -237,7 +301,25 @@ static void on_many_streams(struct deadline *deadline)
     if (c->state != CONNECTION_HTTP2)
         return;
     c->is_suspect = stream_bytes(c) > TIGHT_BYTES;
-    streams_judge(c);
+    judge(c);
+}
+
+void streams_advance(struct connection *c, size_t from)
+{
+    if (!c->is_body_proven)
+        frames_cut(c, from);
+    if (!connection_pass(c, NULL))
+        return;
+    const h2o_http2_conn_t *conn =
+        c->socket->data; /* not before: it was HTTP/1 until its preface */
+    /* It ends once its last write has, and libh2o takes nothing from it any more. */
+    if (conn->state == H2O_HTTP2_CONN_STATE_IS_CLOSING)
+        h2o_buffer_consume(&c->socket->input, c->socket->input->size);
+    /* It does not read what its frames are answered with: PING, SETTINGS, those of streams that
+     * have ended. */
+    if (conn->_write.buf_in_flight != NULL && conn->_write.buf->size > UNSENT_BYTES)
+        connection_pause(c);
+    judge(c);
 }
 
 bool streams_write(const struct connection *c)

@@ -16,6 +16,7 @@
  * until the peer has closed its own, or CLOSE_WAIT_MS. */
 #include "shared/http/websocket.h"
 
+#include "shared/base/sm.h"
 #include "shared/http/connection.h"
 #include "shared/http/respond.h"
 #include "shared/http/rights.h"
@@ -35,7 +36,16 @@ enum {
     CLOSE_WAIT_MS = 5000
 };
 
-enum state { UPGRADING, OPEN, CLOSING, LINGERING };
+enum state { UPGRADING, OPEN, CLOSING, LINGERING, GONE };
+
+static const struct sm_state states[] = {
+    [UPGRADING] = {"UPGRADING", SM(OPEN) | SM(GONE)},
+    [OPEN] = {"OPEN", SM(CLOSING) | SM(GONE)},
+    [CLOSING] = {"CLOSING", SM(LINGERING) | SM(GONE)},
+    [LINGERING] = {"LINGERING", SM(GONE)},
+    [GONE] = {"GONE", 0},
+};
+static const struct sm sm = SM_OF("websocket", states);
 
 struct websocket {
     struct websocket *previous, *next; /* of the server */
@@ -43,6 +53,7 @@ struct websocket {
     const struct websocket_events *events;
     void *arg;
     enum state state;
+    uint64_t number;      /* for the log of its states */
     h2o_socket_t *socket; /* NULL while UPGRADING */
     wslay_event_context_ptr wslay;
     const struct account *account;   /* NULL: of a provider's token */
@@ -55,6 +66,11 @@ struct websocket {
 };
 
 static void pump(struct websocket *ws);
+
+static void move(struct websocket *ws, enum state to)
+{
+    ws->state = sm_move(&sm, ws->number, ws->state, to);
+}
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
@@ -73,19 +89,19 @@ static void gone(struct websocket *ws)
 {
     struct server *server = ws->server;
     unsigned code = code_of(ws);
-    ws->state = LINGERING; /* on_closed may still send, in vain */
+    move(ws, GONE); /* on_closed may still send, in vain */
     loop_cancel_deadline(server->loop, &ws->pump_soon);
     loop_cancel_deadline(server->loop, &ws->look);
     loop_cancel_deadline(server->loop, &ws->expiry);
     if (ws->previous != NULL)
         ws->previous->next = ws->next;
     else
-        server->websockets = ws->next;
+        server->websockets.first = ws->next;
     if (ws->next != NULL)
         ws->next->previous = ws->previous;
     if (ws->socket != NULL)
         h2o_socket_close(ws->socket);
-    server->open_n--;
+    server->websockets.open_n--;
     metrics_add(server->metrics, METRIC_WEBSOCKETS, -1);
     ws->events->on_closed(ws, ws->arg, code);
     wslay_event_context_free(ws->wslay);
@@ -97,7 +113,7 @@ static void begin_closing(struct websocket *ws)
 {
     if (ws->state != OPEN)
         return;
-    ws->state = CLOSING;
+    move(ws, CLOSING);
     loop_set_deadline(ws->server->loop, &ws->look, CLOSE_WAIT_MS);
 }
 
@@ -231,7 +247,7 @@ static void pump(struct websocket *ws)
         return;
     }
     if (ws->state < LINGERING && !ws->is_writing && wslay_event_get_close_sent(ws->wslay)) {
-        ws->state = LINGERING;
+        move(ws, LINGERING);
         shutdown(h2o_socket_get_fd(ws->socket), SHUT_WR);
     }
     bool is_reading = h2o_socket_is_reading(ws->socket);
@@ -254,8 +270,7 @@ static void pump_soon(struct websocket *ws)
 
 static uint64_t ping_every_ms(const struct websocket *ws)
 {
-    uint64_t told = ws->server->config->websocket_ping_ms;
-    return told == 0 ? PING_EVERY_MS : told;
+    return ws->events->ping_every_ms == 0 ? PING_EVERY_MS : ws->events->ping_every_ms;
 }
 
 static void on_look(struct deadline *deadline)
@@ -306,7 +321,7 @@ void websocket_close(struct websocket *ws, unsigned code, const char *reason)
 
 void websocket_close_all(struct server *server)
 {
-    for (struct websocket *ws = server->websockets; ws != NULL; ws = ws->next)
+    for (struct websocket *ws = server->websockets.first; ws != NULL; ws = ws->next)
         websocket_close(ws, WEBSOCKET_GOING_AWAY, "This node shuts down.");
 }
 
@@ -317,7 +332,7 @@ static void close_revoked(struct websocket *ws)
 
 void websocket_close_revoked(struct server *server, const struct accounts *accounts)
 {
-    for (struct websocket *ws = server->websockets; ws != NULL; ws = ws->next)
+    for (struct websocket *ws = server->websockets.first; ws != NULL; ws = ws->next)
         if (ws->account != NULL && !account_keeps_right(accounts, ws->account))
             close_revoked(ws);
 }
@@ -341,7 +356,7 @@ static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
     socket->data = ws;
     h2o_buffer_consume(&socket->input, request_n);
     connection_give_away(socket);
-    ws->state = OPEN;
+    move(ws, OPEN);
     if (ws->code != 0)
         begin_closing(ws);
     pump(ws);
@@ -349,11 +364,11 @@ static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
 
 static void add_to_server(struct websocket *ws, struct server *server)
 {
-    ws->next = server->websockets;
+    ws->next = server->websockets.first;
     if (ws->next != NULL)
         ws->next->previous = ws;
-    server->websockets = ws;
-    server->open_n++;
+    server->websockets.first = ws;
+    server->websockets.open_n++;
     metrics_add(server->metrics, METRIC_WEBSOCKETS, 1);
 }
 
@@ -370,6 +385,7 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
     if (ws == NULL)
         abort();
     *ws = (struct websocket){.server = r->server,
+                             .number = sm_number(),
                              .events = events,
                              .arg = arg,
                              .account = r->identity == NULL ? r->account : NULL,

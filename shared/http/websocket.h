@@ -6,8 +6,8 @@
  *
  *   (request) --websocket_accept--> UPGRADING --101 written--> OPEN
  *   OPEN --websocket_close, the peer, drain--> CLOSING --close frame written--> LINGERING
- *   LINGERING --the peer has closed too, or 5 s--> (gone), on_closed
- *   (any) --cut off--> (gone), on_closed
+ *   LINGERING --the peer has closed too, or 5 s--> GONE, on_closed
+ *   (any) --cut off--> GONE, on_closed
  *
  * One per connection, made on an HTTP/1.1 request, used on the loop's thread only. It has memory of
  * its own: the request is gone soon after the upgrade, so `arg` must not be in the request's
@@ -42,6 +42,8 @@ struct websocket_events {
     /* Largest text message taken, in bytes; 0: WEBSOCKET_MESSAGE_BYTES. A larger one closes the
      * socket with WEBSOCKET_TOO_BIG. */
     size_t message_max_bytes;
+    /* Between two looks for signs of life; 0: 30 s. A peer that is silent for two is cut off. */
+    uint64_t ping_every_ms;
     /* One whole message, valid UTF-8; valid inside the call only. Not once the socket is closing.
      */
     void (*on_message)(struct websocket *websocket, void *arg, struct str text);

@@ -23,15 +23,15 @@ static uint64_t late_ms(const struct queue *queue)
 /* Claims that are being confirmed. What a lost connection swallows is told again: their engines are
  * at work, and would lose them with the delivery lease. */
 struct delivered_call {
-    struct turn_call call;
+    struct call call;
     struct queue *queue;
     unsigned n;
     char *claims[DELIVERED_MAX];
 };
 
-static void on_told(struct turn_call *turn_call, enum err error, struct str reply)
+static void on_told(struct call *handle, enum err error, struct str reply)
 {
-    struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, turn_call);
+    struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, handle);
     struct queue *queue = call->queue;
     (void)reply;
     for (unsigned i = 0; i < call->n; i++)
@@ -54,9 +54,8 @@ void queue_tell_delivered(struct queue *queue)
     struct delivered_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         abort();
-    *call =
-        (struct delivered_call){.call.on_reply = on_told, .queue = queue, .n = queue->delivered_n};
-    turn_begin_plain(queue->turn, &call->call, LANE_FIRST, STR("delivered"));
+    *call = (struct delivered_call){.queue = queue, .n = queue->delivered_n};
+    turn_begin(turn_call(queue->turn, &call->call, on_told), LANE_FIRST, STR("delivered"));
     for (unsigned i = 0; i < queue->delivered_n; i++) {
         turn_put(queue->turn, str_of(queue->delivered[i]));
         call->claims[i] = queue->delivered[i];
@@ -92,7 +91,7 @@ void delivered_before_flush(struct queue *queue)
 void queue_give_back(struct queue *queue, struct str topic, struct str lease)
 {
     metrics_add(queue->metrics, METRIC_CLAIMS_BACK, 1);
-    turn_begin_forget(queue->turn, LANE_FIRST, STR("give_back"));
+    turn_begin(turn_forget(queue->turn), LANE_FIRST, STR("give_back"));
     turn_put(queue->turn, topic);
     turn_put(queue->turn, lease);
     turn_end(queue->turn);

@@ -17,15 +17,8 @@
 #include "shared/base/json_scan.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { PIECES_PAGE = 256 }; /* lua/queue/partials.lua */
-
-/* A look at the query. It may come back after the follow is gone. */
-struct follow_look_call {
-    struct turn_call call;
-    struct follow *follow; /* NULL: nobody waits for it any more */
-};
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
@@ -155,17 +148,10 @@ static void give_position(struct follow *f, struct lines *lines)
     f->events->on_position(f, number, eta.n > 0 ? eta : STR("null"));
 }
 
-static void drop_look(struct follow *f)
-{
-    if (f->look != NULL)
-        f->look->follow = NULL;
-    f->look = NULL;
-}
-
 struct follow_id follow_stop(struct follow *f)
 {
     queue_unwatch(f->queue, &f->watch);
-    drop_look(f);
+    call_detach(&f->look);
     f->is_over = true;
     count_last_event(f);
     return f->id;
@@ -209,14 +195,9 @@ static void read_reply(struct follow *f, struct str reply)
     follow_resume(f);
 }
 
-static void on_looked(struct turn_call *call, enum err error, struct str reply)
+static void on_looked(struct call *call, enum err error, struct str reply)
 {
-    struct follow_look_call *look = H2O_STRUCT_FROM_MEMBER(struct follow_look_call, call, call);
-    struct follow *f = look->follow;
-    free(look);
-    if (f == NULL)
-        return;
-    f->look = NULL;
+    struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, look, call);
     if (error != ERR_OK) /* looked at again once the connection stands */
         f->is_again = false;
     else
@@ -228,19 +209,14 @@ void follow_look(struct follow *f)
     char after[FOLLOW_ID_BYTES];
     if (f->is_over)
         return;
-    if (!f->is_started || f->look != NULL ||
+    if (!f->is_started || call_is_under_way(&f->look) ||
         (f->events->is_ready != NULL && !f->events->is_ready(f))) {
         f->is_again = true;
         return;
     }
-    struct follow_look_call *look = malloc(sizeof *look);
-    if (look == NULL)
-        abort();
-    *look = (struct follow_look_call){.call.on_reply = on_looked, .follow = f};
-    f->look = look;
     f->is_again = false;
     struct turn *turn = queue_turn(f->queue);
-    turn_begin_plain(turn, &look->call, LANE_READ, STR("partials"));
+    turn_begin(turn_call(turn, &f->look, on_looked), LANE_READ, STR("partials"));
     turn_put(turn, f->watch.topic);
     turn_put_u64(turn, f->watch.seq);
     turn_put(turn, follow_id_put(f->id, after));
@@ -313,6 +289,6 @@ void follow_fini(struct follow *f)
 {
     if (f->queue != NULL)
         queue_unwatch(f->queue, &f->watch);
-    drop_look(f);
+    call_detach(&f->look);
     buf_fini(&f->answer);
 }

@@ -70,11 +70,11 @@ struct follow {
     const struct follow_events *events;
     struct queue *queue;
     struct watch watch;
-    struct follow_look_call *look; /* under way */
-    struct follow_id id;           /* of the last piece read */
-    struct follow_id seen;         /* what the reader has already */
-    struct buf answer;             /* its text in this attempt so far */
-    uint64_t position;             /* last given, plus 1 */
+    struct call look;
+    struct follow_id id;   /* of the last piece read */
+    struct follow_id seen; /* what the reader has already */
+    struct buf answer;     /* its text in this attempt so far */
+    uint64_t position;     /* last given, plus 1 */
     bool has_text, is_started, is_again, is_over;
 };
 

@@ -9,32 +9,21 @@
 
 #include <stdlib.h>
 
-/* The verb under way for a poll; outlives it when its client leaves. */
-struct poll_call {
-    struct turn_call call;
-    struct queue *queue;
-    struct poll_class *class;
-    struct poll *poll;                 /* NULL once it was cancelled */
-    struct poll_call *previous, *next; /* of all under way */
-    bool may_park;
-    bool is_superseded; /* a newer poll of its engine came first: it is not to be parked */
-};
-
-static void link_call(struct queue *queue, struct poll_call *call)
+static void put_last(struct poll_list *list, struct poll *poll)
 {
-    call->next = queue->calls;
-    if (call->next != NULL)
-        call->next->previous = call;
-    queue->calls = call;
-    call->class->claiming_n++;
+    poll->next = NULL;
+    poll->previous = list->last;
+    *(list->last == NULL ? &list->first : &list->last->next) = poll;
+    list->last = poll;
+    list->n++;
 }
 
-static void unlink_call(struct queue *queue, struct poll_call *call)
+static void take_off(struct poll_list *list, struct poll *poll)
 {
-    *(call->previous == NULL ? &queue->calls : &call->previous->next) = call->next;
-    if (call->next != NULL)
-        call->next->previous = call->previous;
-    call->class->claiming_n--;
+    *(poll->previous == NULL ? &list->first : &poll->previous->next) = poll->next;
+    *(poll->next == NULL ? &list->last : &poll->next->previous) = poll->previous;
+    list->n--;
+    poll->state = POLL_IDLE;
 }
 
 /* --- classes ---------------------------------------------------------------------------------- */
@@ -72,6 +61,7 @@ static struct poll_class *get_class(struct queue *queue, struct str account, str
         &queue->classes[queue_hash((struct str){name, n}, 0) % CLASS_BUCKET_N];
     if (class == NULL)
         abort();
+    class->queue = queue;
     class->name = str_copy((struct str){name, n});
     class->name_n = n;
     class->account_n = account.n;
@@ -90,23 +80,14 @@ static struct str class_name(const struct poll_class *class)
 
 static void park(struct queue *queue, struct poll *poll)
 {
-    struct poll_class *class = poll->class;
     poll->state = POLL_PARKED;
-    poll->next = NULL;
-    poll->previous = class->last;
-    *(class->last == NULL ? &class->first : &class->last->next) = poll;
-    class->last = poll;
-    class->parked_n++;
+    put_last(&poll->class->parked, poll);
     metrics_add(queue->metrics, METRIC_POLLS_PARKED, 1);
 }
 
 static void unlink_parked(struct queue *queue, struct poll *poll)
 {
-    struct poll_class *class = poll->class;
-    *(poll->previous == NULL ? &class->first : &poll->previous->next) = poll->next;
-    *(poll->next == NULL ? &class->last : &poll->next->previous) = poll->previous;
-    class->parked_n--;
-    poll->state = POLL_IDLE;
+    take_off(&poll->class->parked, poll);
     metrics_add(queue->metrics, METRIC_POLLS_PARKED, -1);
 }
 
@@ -114,7 +95,7 @@ static void take_credit_back(struct queue *queue, struct poll_class *class)
 {
     if (class->is_drained || !turn_is_up(queue->turn))
         return;
-    turn_begin_forget(queue->turn, LANE_FIRST, STR("unpark"));
+    turn_begin(turn_forget(queue->turn), LANE_FIRST, STR("unpark"));
     turn_put(queue->turn, class_name(class));
     turn_end(queue->turn);
 }
@@ -130,8 +111,8 @@ static void deliver(struct poll *poll, struct claim *claim)
 /* Gives a claim to the oldest live poll of the class; false when there is none. */
 static bool give_to_parked(struct queue *queue, struct poll_class *class, struct claim *claim)
 {
-    while (class->first != NULL) {
-        struct poll *poll = class->first;
+    while (class->parked.first != NULL) {
+        struct poll *poll = class->parked.first;
         unlink_parked(queue, poll);
         if (poll->is_alive(poll)) {
             deliver(poll, claim);
@@ -160,7 +141,7 @@ static void take_claim(struct queue *queue, struct poll_class *class, struct str
     struct claim claim = lines_next_claim(&lines);
     if (class != NULL && give_to_parked(queue, class, &claim))
         return;
-    if (class != NULL && class->claiming_n > 0)
+    if (class != NULL && class->claiming.n + class->left_n > 0)
         keep_early(class, claim_text);
     else
         queue_give_back(queue, claim.topic, claim.lease);
@@ -186,47 +167,49 @@ void polls_on_claim_event(struct queue *queue, struct str claim_text)
     take_claim(queue, find_class(queue, lines_next(&lines)), claim_text);
 }
 
-static void on_claim_reply(struct turn_call *call, enum err error, struct str reply)
+static void on_claim_reply(struct call *call, enum err error, struct str reply)
 {
-    struct poll_call *claiming = H2O_STRUCT_FROM_MEMBER(struct poll_call, call, call);
-    struct queue *queue = claiming->queue;
-    struct poll_class *class = claiming->class;
-    struct poll *poll = claiming->poll;
-    bool may_park = claiming->may_park, is_superseded = claiming->is_superseded;
+    struct poll *poll = H2O_STRUCT_FROM_MEMBER(struct poll, call, call);
+    struct poll_class *class = poll->class;
+    struct queue *queue = class->queue;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
-    unlink_call(queue, claiming);
-    free(claiming);
-    if (poll != NULL) {
-        poll->call = NULL;
-        poll->state = POLL_IDLE;
-    }
+    take_off(&class->claiming, poll);
     if (error == ERR_OK && str_eq(tag, STR("claim"))) {
         struct str text = lines.rest;
         struct claim claim = lines_next_claim(&lines);
-        if (poll != NULL && poll->is_alive(poll)) {
+        if (poll->is_alive(poll)) {
             deliver(poll, &claim);
         } else {
-            if (poll != NULL)
-                poll->on_end(poll, ERR_NOT_FOUND);
+            poll->on_end(poll, ERR_NOT_FOUND);
             take_claim(queue, class, text);
         }
     } else if (error == ERR_OK && str_eq(tag, STR("replay"))) {
-        if (poll != NULL)
-            poll->on_end(poll, ERR_NONCE_USED);
-    } else if (error == ERR_OK && may_park) { /* parked, or "ok" of a drained account's nonce */
-        if (poll != NULL && !is_superseded) {
-            park(queue, poll);
-        } else {
+        poll->on_end(poll, ERR_NONCE_USED);
+    } else if (error == ERR_OK && poll->may_park && !poll->is_superseded) {
+        park(queue, poll); /* parked, or "ok" of a drained account's nonce */
+    } else {
+        if (str_eq(tag, STR("parked")))
             take_credit_back(queue, class);
-            if (poll != NULL)
-                poll->on_end(poll, ERR_OK);
-        }
-    } else if (poll != NULL) {
         poll->on_end(poll, error);
     }
     if (class->early_n > 0)
         retry_early(queue, class);
+}
+
+/* Its poll was cancelled: what it took or was granted is the class's. */
+static void on_orphan_reply(void *context, enum err error, struct str reply)
+{
+    struct poll_class *class = context;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    class->left_n--;
+    if (str_eq(tag, STR("claim")))
+        take_claim(class->queue, class, lines.rest);
+    else if (str_eq(tag, STR("parked")))
+        take_credit_back(class->queue, class);
+    if (class->early_n > 0)
+        retry_early(class->queue, class);
 }
 
 /* An engine that names itself has one poll: the newer one ends the older, here or on another node
@@ -234,11 +217,36 @@ static void on_claim_reply(struct turn_call *call, enum err error, struct str re
  * engine is back, if it had left or rested. */
 static void supersede(struct queue *queue, struct poll *newer, struct str account, bool may_park)
 {
-    turn_begin_forget(queue->turn, LANE_FIRST, STR("supersede"));
+    turn_begin(turn_forget(queue->turn), LANE_FIRST, STR("supersede"));
     turn_put(queue->turn, account);
     turn_put(queue->turn, newer->engine);
     turn_put_u64(queue->turn, may_park ? newer->number : 0);
     turn_end(queue->turn);
+}
+
+static struct poll *find_poll(const struct poll_list *list, uint64_t number, struct str engine)
+{
+    struct poll *poll = list->first;
+    while (poll != NULL && (poll->number != number || !str_eq(poll->engine, engine)))
+        poll = poll->next;
+    return poll;
+}
+
+/* True when that poll was one of the class's. */
+static bool supersede_in(struct poll_class *class, uint64_t number, struct str engine)
+{
+    struct poll *poll = find_poll(&class->parked, number, engine);
+    if (poll != NULL) {
+        unlink_parked(class->queue, poll);
+        take_credit_back(class->queue, class);
+        poll->on_end(poll, ERR_OK);
+        return true;
+    }
+    /* The event travels by the bus and may overtake the reply that parks the older poll. */
+    poll = find_poll(&class->claiming, number, engine);
+    if (poll != NULL)
+        poll->is_superseded = true;
+    return poll != NULL;
 }
 
 void polls_on_supersede(struct queue *queue, struct lines *rest)
@@ -246,47 +254,31 @@ void polls_on_supersede(struct queue *queue, struct lines *rest)
     struct str account = lines_next(rest), engine = lines_next(rest);
     uint64_t number = lines_next_u64(rest);
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
-            if (!str_eq(account, (struct str){class->name, class->account_n}))
-                continue;
-            for (struct poll *poll = class->first; poll != NULL; poll = poll->next)
-                if (poll->number == number && str_eq(poll->engine, engine)) {
-                    unlink_parked(queue, poll);
-                    take_credit_back(queue, class);
-                    poll->on_end(poll, ERR_OK);
-                    return;
-                }
-        }
-    /* The event travels by the bus and may overtake the reply that parks the older poll. */
-    for (struct poll_call *call = queue->calls; call != NULL; call = call->next)
-        if (call->poll != NULL && call->poll->number == number &&
-            str_eq(call->poll->engine, engine))
-            call->is_superseded = true;
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            if (str_eq(account, (struct str){class->name, class->account_n}) &&
+                supersede_in(class, number, engine))
+                return;
 }
 
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
-                      const struct nonce_id *nonce, bool may_park, struct str info)
+                      struct nonce_id *nonce, bool may_park, struct str info)
 {
-    struct poll_call *claiming = calloc(1, sizeof *claiming);
-    if (claiming == NULL)
-        abort();
     poll->class = get_class(queue, account, models);
     poll->number = ++queue->poll_n;
     poll->state = POLL_CLAIMING;
-    poll->call = claiming;
+    poll->may_park = may_park;
+    poll->is_superseded = false;
+    put_last(&poll->class->claiming, poll);
     engines_note(queue, account, poll->engine, info);
     if (poll->engine.n > 0)
         supersede(queue, poll, account, may_park);
-    *claiming = (struct poll_call){.call.on_reply = on_claim_reply,
-                                   .queue = queue,
-                                   .class = poll->class,
-                                   .poll = poll,
-                                   .may_park = may_park};
-    link_call(queue, claiming);
+    struct call_start start = turn_call(queue->turn, &poll->call, on_claim_reply);
     if (poll->class->is_drained) { /* it only uses its nonce up, and is then held */
-        turn_begin(queue->turn, &claiming->call, LANE_CLAIM, STR("nonce"), nonce);
+        turn_begin(start, LANE_CLAIM, STR("nonce"));
+        turn_put_nonce(queue->turn, nonce);
     } else {
-        turn_begin(queue->turn, &claiming->call, LANE_CLAIM, STR("claim"), nonce);
+        turn_begin(start, LANE_CLAIM, STR("claim"));
+        turn_put_nonce(queue->turn, nonce);
         turn_put(queue->turn, class_name(poll->class));
         turn_put(queue->turn, may_park ? STR("1") : STR("0"));
     }
@@ -299,18 +291,18 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll)
         unlink_parked(queue, poll);
         take_credit_back(queue, poll->class);
     } else if (poll->state == POLL_CLAIMING) {
-        poll->call->poll = NULL;
-        poll->call = NULL;
+        take_off(&poll->class->claiming, poll);
+        poll->class->left_n++;
+        call_leave(&poll->call, on_orphan_reply, poll->class);
     }
-    poll->state = POLL_IDLE;
 }
 
 void queue_each_parked(struct queue *queue, void (*end)(struct poll *poll))
 {
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            while (class->first != NULL)
-                end(class->first);
+            while (class->parked.first != NULL)
+                end(class->parked.first);
 }
 
 void polls_on_drained(struct queue *queue, struct str names)
@@ -324,7 +316,7 @@ void polls_on_drained(struct queue *queue, struct str names)
             bool is_drained =
                 str_is_listed(queue->drained, (struct str){class->name, class->account_n});
             if (is_drained && !class->is_drained)
-                for (unsigned n = class->parked_n; n > 0; n--)
+                for (unsigned n = class->parked.n; n > 0; n--)
                     take_credit_back(queue, class);
             is_freed |= class->is_drained && !is_drained;
             class->is_drained = is_drained;

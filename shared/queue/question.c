@@ -15,9 +15,9 @@
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atomic
  * step in which it adds, so no outcome falls between; after a lost connection it is looked for
  * again. A question that is joined has another topic, known and watched from the reply on only: its
- * outcome may have come before, on the other connection, and is looked for once. A call of Redis
- * that is under way when the question ends is left to itself: it holds what it needs, and one that
- * has just put the question into the queue takes it out again. */
+ * outcome may have come before, on the other connection, and is looked for once. When the question
+ * ends while `ask` is under way its memory is left to the reply: if that says that the question is
+ * in the queue now, it is taken out again. */
 #include "shared/queue/question.h"
 
 #include "shared/base/json_scan.h"
@@ -39,39 +39,34 @@ enum {
     DOUBT_AGAIN_MS = 200,
 };
 
-/* A verb under way. It outlives the question. */
-struct question_call {
-    struct turn_call call;
-    struct queue *queue;
-    struct question *question; /* NULL: it has ended */
-    uint64_t keep_ms;          /* of a question that ended meanwhile */
-    char digest[2 * DIGEST_BYTES + 1];
-};
-
 struct question {
     struct queue *queue;
     const struct question_events *events;
     void *context;
     struct watch watch;
     struct deadline deadline, doubt;
-    struct question_call *call; /* under way */
+    struct call call;
+    uint64_t keep_ms; /* of a question that ended in ASKING */
     char topic[TOPIC_BYTES + 1];
     char digest[2 * DIGEST_BYTES + 1]; /* "": not shared */
-    bool is_in_queue, is_followed, is_again;
+    bool is_asking, is_in_queue, is_followed, is_again;
 };
 
 /* --- leaving ---------------------------------------------------------------------------------- */
 
-static void leave(struct queue *queue, struct str topic, const char *digest, uint64_t keep_ms)
+static void leave(struct queue *queue, struct str topic, uint64_t keep_ms)
 {
     struct turn *turn = queue_turn(queue);
     if (!turn_is_up(turn))
         return; /* what a node leaves behind is swept (lua/queue/sweep_asks.lua) */
-    turn_begin_forget(turn, LANE_FIRST, STR("ask_leave"));
+    turn_begin(turn_forget(turn), LANE_FIRST, STR("ask_leave"));
     turn_put(turn, topic);
     turn_put_u64(turn, keep_ms);
     turn_end(turn);
 }
+
+/* It ended before it was known to be in the queue. */
+static void on_asked_in_vain(void *context, enum err error, struct str reply);
 
 static void dispose(struct question *q, uint64_t keep_ms)
 {
@@ -81,11 +76,13 @@ static void dispose(struct question *q, uint64_t keep_ms)
     if (q->digest[0] == 0)
         keep_ms = 0;
     if (q->is_in_queue)
-        leave(q->queue, q->watch.topic, q->digest, keep_ms);
-    if (q->call != NULL) {
-        q->call->question = NULL;
-        q->call->keep_ms = keep_ms;
+        leave(q->queue, q->watch.topic, keep_ms);
+    if (q->is_asking) {
+        q->keep_ms = keep_ms;
+        call_leave(&q->call, on_asked_in_vain, q);
+        return;
     }
+    call_detach(&q->call);
     free(q);
 }
 
@@ -166,14 +163,9 @@ static void end_with_outcome(struct question *q, struct str text)
 
 static void look(struct question *q);
 
-static void on_looked(struct turn_call *turn_call, enum err error, struct str reply)
+static void on_looked(struct call *call, enum err error, struct str reply)
 {
-    struct question_call *call = H2O_STRUCT_FROM_MEMBER(struct question_call, call, turn_call);
-    struct question *q = call->question;
-    free(call);
-    if (q == NULL)
-        return;
-    q->call = NULL;
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error != ERR_OK) { /* looked for again once the connection stands */
@@ -190,23 +182,12 @@ static void on_looked(struct turn_call *turn_call, enum err error, struct str re
     }
 }
 
-static struct question_call *new_call(struct question *q,
-                                      void (*on_reply)(struct turn_call *, enum err, struct str))
-{
-    struct question_call *call = calloc(1, sizeof *call);
-    if (call == NULL)
-        abort();
-    *call = (struct question_call){.call.on_reply = on_reply, .queue = q->queue, .question = q};
-    strcpy(call->digest, q->digest);
-    q->call = call;
-    return call;
-}
-
 static void look(struct question *q)
 {
     struct turn *turn = queue_turn(q->queue);
     q->is_again = false;
-    turn_begin(turn, &new_call(q, on_looked)->call, LANE_READ, STR("check"), NULL);
+    turn_begin(turn_call(turn, &q->call, on_looked), LANE_READ, STR("check"));
+    turn_put_nonce(turn, NULL);
     turn_put(turn, q->watch.topic);
     turn_put_u64(turn, 1);
     turn_put(turn, STR(""));
@@ -223,7 +204,7 @@ static void on_outcome(struct watch *watch, struct str outcome)
 static void on_changed(struct watch *watch)
 {
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, watch, watch);
-    if (q->call != NULL)
+    if (call_is_under_way(&q->call))
         q->is_again = true;
     else
         look(q);
@@ -242,15 +223,10 @@ static void end_no_engine(struct question *q, struct lines *lines)
     end_with(q, &end);
 }
 
-static void on_engines(struct turn_call *turn_call, enum err error, struct str reply)
+static void on_engines(struct call *call, enum err error, struct str reply)
 {
-    struct question_call *call = H2O_STRUCT_FROM_MEMBER(struct question_call, call, turn_call);
-    struct question *q = call->question;
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
     struct lines lines = lines_of(reply);
-    free(call);
-    if (q == NULL)
-        return;
-    q->call = NULL;
     if (error == ERR_OK && str_eq(lines_next(&lines), STR("no_engine")))
         end_no_engine(q, &lines);
     else if (q->is_again && !q->is_followed)
@@ -262,11 +238,12 @@ static void on_doubt(struct deadline *deadline)
 {
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, doubt, deadline);
     struct turn *turn = queue_turn(q->queue);
-    if (q->call != NULL || !turn_is_up(turn)) {
+    if (call_is_under_way(&q->call) || !turn_is_up(turn)) {
         loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
         return;
     }
-    turn_begin(turn, &new_call(q, on_engines)->call, LANE_READ, STR("engines"), NULL);
+    turn_begin(turn_call(turn, &q->call, on_engines), LANE_READ, STR("engines"));
+    turn_put_nonce(turn, NULL);
     turn_end(turn);
 }
 
@@ -293,25 +270,43 @@ static bool take_topic(struct question *q, struct str topic)
     return true;
 }
 
-static void on_asked(struct turn_call *turn_call, enum err error, struct str reply)
+/* What `ask` said of the question. */
+struct asked {
+    struct lines lines; /* behind the tag */
+    struct str tag;
+    bool is_made, is_done, is_joined;
+    bool is_in_queue; /* by any of these */
+};
+
+static struct asked read_asked(struct queue *queue, struct str reply)
 {
-    struct question_call *call = H2O_STRUCT_FROM_MEMBER(struct question_call, call, turn_call);
-    struct question *q = call->question;
-    struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines);
-    bool is_made = str_eq(tag, STR("ok"));
-    bool is_done = str_eq(tag, STR("done")), is_joined = str_eq(tag, STR("joined"));
-    bool is_in_queue = error == ERR_OK && (is_made || is_done || is_joined);
-    if (is_in_queue && is_made)
-        queue_count_added(call->queue);
-    if (q == NULL) { /* it ended before it was in the queue */
-        if (is_in_queue)
-            leave(call->queue, lines_next(&lines), call->digest, call->keep_ms);
-        free(call);
-        return;
-    }
-    free(call);
-    q->call = NULL;
+    struct asked asked = {.lines = lines_of(reply)};
+    asked.tag = lines_next(&asked.lines);
+    asked.is_made = str_eq(asked.tag, STR("ok"));
+    asked.is_done = str_eq(asked.tag, STR("done"));
+    asked.is_joined = str_eq(asked.tag, STR("joined"));
+    asked.is_in_queue = asked.is_made || asked.is_done || asked.is_joined;
+    if (asked.is_made)
+        queue_count_added(queue);
+    return asked;
+}
+
+static void on_asked_in_vain(void *context, enum err error, struct str reply)
+{
+    struct question *q = context;
+    struct asked asked = read_asked(q->queue, reply);
+    if (asked.is_in_queue)
+        leave(q->queue, lines_next(&asked.lines), q->keep_ms);
+    free(q);
+}
+
+static void on_asked(struct call *call, enum err error, struct str reply)
+{
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
+    struct asked asked = read_asked(q->queue, reply);
+    struct lines lines = asked.lines;
+    bool is_in_queue = asked.is_in_queue, is_made = asked.is_made, is_done = asked.is_done;
+    q->is_asking = false;
     q->is_in_queue = is_in_queue;
     if (is_in_queue && !take_topic(q, lines_next(&lines))) {
         q->is_in_queue = false;
@@ -321,13 +316,13 @@ static void on_asked(struct turn_call *turn_call, enum err error, struct str rep
     } else if (is_in_queue) {
         if (!is_done && str_eq(lines_next(&lines), STR("maybe")))
             loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
-        if ((q->is_again || is_joined) && !q->is_followed)
+        if ((q->is_again || asked.is_joined) && !q->is_followed)
             look(q);
         if (q->events->on_asked != NULL)
             q->events->on_asked(q->context, q->watch.topic, is_made);
     } else if (error != ERR_OK) {
         end_lost(q, error);
-    } else if (str_eq(tag, STR("no_engine"))) {
+    } else if (str_eq(asked.tag, STR("no_engine"))) {
         end_no_engine(q, &lines);
     } else {
         end_full(q, &lines);
@@ -373,7 +368,8 @@ static void ask(struct question *q, const struct question_settings *s)
     put_tail(&tail, s);
     buf_put_name(&model, s->model.n > 0 ? s->model : STR("default"));
     struct turn *turn = queue_turn(q->queue);
-    turn_begin_plain(turn, &new_call(q, on_asked)->call, LANE_ADD, STR("ask"));
+    q->is_asking = true;
+    turn_begin(turn_call(turn, &q->call, on_asked), LANE_ADD, STR("ask"));
     turn_put(turn, str_of(q->digest));
     turn_put(turn, q->watch.topic);
     turn_put(turn, s->user_name);

@@ -113,11 +113,10 @@ static void follow_lease(struct queue *queue, uint64_t next_ms)
         queue_reap_by(queue, next_ms + 2);
 }
 
-static void on_synced(struct turn_call *call, enum err error, struct str reply)
+static void on_synced(struct call *call, enum err error, struct str reply)
 {
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_call, call);
     uint64_t next_ms;
-    queue->is_syncing = false;
     if (error != ERR_OK)
         return;
     struct lines lines = lines_of(reply);
@@ -133,7 +132,7 @@ static unsigned count_classes(const struct queue *queue)
     unsigned n = 0;
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            n += class->parked_n > 0 || class->is_told;
+            n += class->parked.n > 0 || class->is_told;
     return n < SYNC_CLASSES_MAX ? n : SYNC_CLASSES_MAX;
 }
 
@@ -143,11 +142,11 @@ static void put_classes(struct queue *queue, unsigned n)
     for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++) {
         struct poll_class *class = queue->classes[queue->sync_bucket];
         for (; class != NULL && n > 0; class = class->next) {
-            if (class->parked_n == 0 && !class->is_told)
+            if (class->parked.n == 0 && !class->is_told)
                 continue;
             turn_put(queue->turn, (struct str){class->name, class->name_n});
-            turn_put_u64(queue->turn, class->is_drained ? 0 : class->parked_n);
-            class->is_told = class->parked_n > 0;
+            turn_put_u64(queue->turn, class->is_drained ? 0 : class->parked.n);
+            class->is_told = class->parked.n > 0;
             n--;
         }
         if (class == NULL)
@@ -160,15 +159,14 @@ static void on_sync_timer(struct deadline *deadline)
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_timer, deadline);
     /* Who wants one during another has news that came after that one was sent. */
     loop_set_deadline(queue->loop, &queue->sync_timer,
-                      queue->is_syncing ? SYNC_RETRY_MS : queue->config.rescan_ms);
-    if (!queue_is_up(queue) || queue->is_syncing)
+                      call_is_under_way(&queue->sync_call) ? SYNC_RETRY_MS
+                                                           : queue->config.rescan_ms);
+    if (!queue_is_up(queue) || call_is_under_way(&queue->sync_call))
         return;
     queue->synced_ms = clock_mono_ms();
     char info[160];
     int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
-    queue->is_syncing = true;
-    queue->sync_call.on_reply = on_synced;
-    turn_begin_plain(queue->turn, &queue->sync_call, LANE_FIRST, STR("sync"));
+    turn_begin(turn_call(queue->turn, &queue->sync_call, on_synced), LANE_FIRST, STR("sync"));
     turn_put(queue->turn, (struct str){info, (size_t)n});
     turn_put_u64(queue->turn, queue->added_n);
     turn_put_u64(queue->turn, queue->done_n);
@@ -182,11 +180,10 @@ static void on_sync_timer(struct deadline *deadline)
 
 /* --- reap, purge --------------------------------------------------------------------- */
 
-static void on_reaped(struct turn_call *call, enum err error, struct str reply)
+static void on_reaped(struct call *call, enum err error, struct str reply)
 {
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, reap_call, call);
     uint64_t next_ms;
-    queue->is_reaping = false;
     if (error != ERR_OK)
         queue_reap_by(queue, REAP_RETRY_MS);
     else if (str_parse_u64(reply, &next_ms))
@@ -196,15 +193,13 @@ static void on_reaped(struct turn_call *call, enum err error, struct str reply)
 static void on_reap_timer(struct deadline *deadline)
 {
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, reap_timer, deadline);
-    if (queue->is_reaping)
+    if (call_is_under_way(&queue->reap_call))
         return;
     if (!turn_is_up(queue->turn)) {
         queue_reap_by(queue, REAP_RETRY_MS);
         return;
     }
-    queue->is_reaping = true;
-    queue->reap_call.on_reply = on_reaped;
-    turn_begin_plain(queue->turn, &queue->reap_call, LANE_FIRST, STR("reap"));
+    turn_begin(turn_call(queue->turn, &queue->reap_call, on_reaped), LANE_FIRST, STR("reap"));
     turn_end(queue->turn);
 }
 
@@ -219,10 +214,9 @@ void queue_before_flush(struct queue *queue)
         on_sync_timer(&queue->sync_timer);
 }
 
-static void on_purged(struct turn_call *call, enum err error, struct str reply)
+static void on_purged(struct call *call, enum err error, struct str reply)
 {
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, purge_call, call);
-    queue->is_purging = false;
     if (error != ERR_OK || reply.n == 0 || reply.n >= sizeof queue->purge_cursor)
         return;
     memcpy(queue->purge_cursor, reply.at, reply.n);
@@ -235,15 +229,13 @@ static void on_purge_timer(struct deadline *deadline)
 {
     struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, purge_timer, deadline);
     loop_set_deadline(queue->loop, &queue->purge_timer, PURGE_EVERY_MS);
-    if (!turn_is_up(queue->turn) || queue->is_purging)
+    if (!turn_is_up(queue->turn) || call_is_under_way(&queue->purge_call))
         return;
-    turn_begin_forget(queue->turn, LANE_FIRST, STR("sweep_asks"));
+    turn_begin(turn_forget(queue->turn), LANE_FIRST, STR("sweep_asks"));
     turn_end(queue->turn);
     if (queue->config.retention_s == 0)
         return;
-    queue->is_purging = true;
-    queue->purge_call.on_reply = on_purged;
-    turn_begin_plain(queue->turn, &queue->purge_call, LANE_FIRST, STR("purge"));
+    turn_begin(turn_call(queue->turn, &queue->purge_call, on_purged), LANE_FIRST, STR("purge"));
     turn_put_u64(queue->turn, queue->config.retention_s);
     turn_put(queue->turn, str_of(queue->purge_cursor));
     turn_end(queue->turn);

@@ -30,9 +30,11 @@ enum poll_state { POLL_IDLE, POLL_CLAIMING, POLL_PARKED, POLL_NR };
 /* One engine's poll. Lives in its owner; zeroed to begin with, its callbacks set. */
 struct poll {
     enum poll_state state;
+    bool may_park;
+    bool is_superseded; /* a newer poll of its engine came first: it is not to be parked */
     struct poll_class *class;
     struct poll *previous, *next; /* of its class, oldest first */
-    struct poll_call *call;
+    struct call call;             /* while it is claiming */
     uint64_t number;
     struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
     /* Is somebody there to take a claim? Asked right before one is given. */
@@ -88,10 +90,11 @@ enum redis_trouble queue_trouble(const struct queue *queue);
 uint64_t queue_lease_ms(const struct queue *queue);
 
 /* Takes the next claim for an engine of that account (name), that serves `models` ("*", or names
- * joined by ','). Without `may_park` the poll ends at once when there is nothing. `info`: what
- * operators see of the engine (JSON). Its callbacks never run before this returns. */
+ * joined by ','). Without `may_park` the poll ends at once when there is nothing. `nonce`: of who
+ * polls, used up; NULL for none. `info`: what operators see of the engine (JSON). Its callbacks
+ * never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
-                      const struct nonce_id *nonce, bool may_park, struct str info);
+                      struct nonce_id *nonce, bool may_park, struct str info);
 /* An engine (names) has said that it rests or leaves: that it polled before is not reported any
  * more. */
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine);

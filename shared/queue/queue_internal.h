@@ -20,14 +20,20 @@ enum {
 /* A lease is looked after so long behind its end. */
 enum { QUEUE_REAP_AFTER_MS = 20 };
 
+struct poll_list {
+    struct poll *first, *last;
+    unsigned n;
+};
+
 /* Polls that are alike to the scripts: one account, one list of models. Kept for the life of the
  * node: accounts and model lists are few. */
 struct poll_class {
+    struct queue *queue;
     struct poll_class *next;
     char *name; /* "<account>|<models>" */
     size_t name_n, account_n;
-    struct poll *first, *last; /* parked, oldest first */
-    unsigned parked_n, claiming_n;
+    struct poll_list parked, claiming; /* oldest first */
+    unsigned left_n;                   /* claims under way whose polls were cancelled meanwhile */
     bool is_drained;   /* the account gets no claims: its polls are held without credit */
     bool is_told;      /* Redis knows of credits here: tell it when there are none */
     struct buf *early; /* hand-overs that came before the poll's own reply */
@@ -54,7 +60,6 @@ struct queue {
     struct bus *bus;
     struct poll_class *classes[CLASS_BUCKET_N];
     struct watch *watches[WATCH_BUCKET_N];
-    struct poll_call *calls; /* polls that are claiming */
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
     unsigned engine_n;
@@ -66,8 +71,7 @@ struct queue {
     uint64_t added_n, done_n;
     uint64_t synced_ms; /* when the last sync was sent */
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
-    struct turn_call sync_call, reap_call, purge_call;
-    bool is_syncing, is_reaping, is_purging;
+    struct call sync_call, reap_call, purge_call;
     bool is_counted; /* in METRIC_CONNECTED */
     char purge_cursor[32];
 };

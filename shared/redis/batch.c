@@ -9,6 +9,7 @@
  * only, so three digits are kept free for that number. */
 #include "shared/redis/batch.h"
 
+#include "shared/base/clock.h"
 #include "shared/redis/wire.h"
 
 #include <stdlib.h>
@@ -44,6 +45,9 @@ void batch_destroy(struct batch *batch)
 {
     if (batch == NULL)
         return;
+    for (unsigned i = 0; i < batch->call_n; i++)
+        if (batch->slots[i].call != NULL)
+            call_detach(batch->slots[i].call);
     free_bytes(batch);
     free(batch);
 }
@@ -64,13 +68,18 @@ void batch_clear(struct batch *batch)
     batch->next = NULL;
 }
 
-void batch_begin(struct batch *batch, struct turn_call *call, enum turn_lane lane, struct str verb)
+void batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
+                 enum turn_lane lane, struct str verb)
 {
+    if (batch->call_n == BATCH_CALLS_MAX || (call != NULL && call_is_under_way(call)))
+        abort();
+    struct call_slot *slot = &batch->slots[batch->call_n++];
+    *slot = (struct call_slot){.call = call, .on_reply = on_reply, .begin_us = clock_mono_us()};
+    if (call != NULL)
+        call->slot = slot;
     batch->lane = &batch->lanes[lane];
-    call->next = NULL;
-    *batch->lane->last = call;
-    batch->lane->last = &call->next;
-    batch->call_n++;
+    *batch->lane->last = slot;
+    batch->lane->last = &slot->next;
     batch->lane->call_n++;
     wire_put(&batch->lane->wire, verb);
     buf_lit(&batch->lane->wire, "$3\r\n");

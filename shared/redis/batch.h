@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * batch: the verbs that one turn of the loop collects, lane by lane in Redis's protocol, until they
- * are sent as one call of the function library (turn.h). It holds bytes and who waits for which
- * reply; it knows no connection. Of turn.c alone; on the loop's thread.
+ * are sent as one call of the function library (turn.h). It holds bytes, and a slot for who waits
+ * for each reply; it knows no connection. Of turn.c and call.c alone; on the loop's thread.
  */
 #ifndef PARLEY_REDIS_BATCH_H
 #define PARLEY_REDIS_BATCH_H
@@ -12,16 +12,28 @@
 
 enum { BATCH_CALLS_MAX = 128 };
 
+/* Waits for the reply of one verb: for its call, or for `on_orphan` once that was left, or for
+ * nobody. */
+struct call_slot {
+    struct call *call; /* NULL: detached, left, or never there */
+    call_reply_cb *on_reply;
+    call_orphan_cb *on_orphan; /* NULL: nobody */
+    void *context;             /* of `on_orphan` */
+    struct call_slot *next;    /* of its lane */
+    uint64_t begin_us;
+};
+
 struct lane {
     struct buf wire;
     unsigned arg_n, call_n;
-    struct turn_call *first, **last; /* in the order of their replies */
+    struct call_slot *first, **last; /* in the order of their replies */
 };
 
 struct batch {
     struct turn *turn;
     struct batch *next;
     struct lane lanes[LANE_NR];
+    struct call_slot slots[BATCH_CALLS_MAX]; /* the first `call_n` are in use */
     struct nonce_id nonces[BATCH_CALLS_MAX];
     unsigned nonce_n, call_n;
     struct buf wire; /* the whole call, once batch_write made it */
@@ -36,13 +48,15 @@ struct batch {
 };
 
 struct batch *batch_create(struct turn *turn) must_check;
-/* Accepts NULL. Its calls are not told: they must have had their replies. */
+/* Accepts NULL. Calls that are still in it are detached. */
 void batch_destroy(struct batch *batch);
 /* Makes it as good as new; a batch that grew large gives its memory back. */
 void batch_clear(struct batch *batch);
 
-/* Between begin and end only batch_put calls. A batch takes BATCH_CALLS_MAX verbs. */
-void batch_begin(struct batch *batch, struct turn_call *call, enum turn_lane lane, struct str verb);
+/* Between begin and end only batch_put calls. A batch takes BATCH_CALLS_MAX verbs. `call`: NULL for
+ * none; it is under way from here on. */
+void batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
+                 enum turn_lane lane, struct str verb);
 /* Adds a nonce and returns its number, from 1 on. */
 unsigned batch_add_nonce(struct batch *batch, const struct nonce_id *nonce);
 void batch_put(struct batch *batch, struct str argument);

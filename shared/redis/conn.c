@@ -11,6 +11,7 @@
 #include "shared/redis/conn.h"
 
 #include "shared/base/buf.h"
+#include "shared/base/sm.h"
 #include "shared/redis/wire.h"
 
 #include <hiredis/async.h>
@@ -29,6 +30,14 @@ enum {
     WIRE_MAX = 64 << 20
 };
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_GREETING, CONN_UP };
+
+static const struct sm_state states[] = {
+    [CONN_DOWN] = {"DOWN", SM(CONN_CONNECTING)},
+    [CONN_CONNECTING] = {"CONNECTING", SM(CONN_GREETING) | SM(CONN_DOWN)},
+    [CONN_GREETING] = {"GREETING", SM(CONN_UP) | SM(CONN_DOWN)},
+    [CONN_UP] = {"UP", SM(CONN_DOWN)},
+};
+static const struct sm sm = SM_OF("redis connection", states);
 
 /* hiredis keeps one of these per command under way. */
 struct pending {
@@ -53,6 +62,7 @@ struct redis_conn {
     const char *name;
     struct redis_events events;
     enum conn_state state;
+    uint64_t number;       /* for the log of its states */
     redisAsyncContext *ac; /* of the current connection */
     bool is_destroying;
     struct deadline retry;
@@ -65,6 +75,11 @@ struct redis_conn {
     struct pending *free_pending;
     struct buf words;
 };
+
+static void move(struct redis_conn *conn, enum conn_state to)
+{
+    conn->state = sm_move(&sm, conn->number, conn->state, to);
+}
 
 static void say_loss(struct redis_conn *conn, const char *reason, unsigned wait_ms)
 {
@@ -82,7 +97,7 @@ static void lose(struct redis_conn *conn, const char *reason)
     if (conn->state == CONN_DOWN)
         return;
     bool was_up = conn->state == CONN_UP;
-    conn->state = CONN_DOWN;
+    move(conn, CONN_DOWN);
     conn->ac = NULL;
     if (conn->is_destroying)
         return;
@@ -177,7 +192,7 @@ static void on_greeted(void *arg, const redisReply *reply)
     if (conn->state != CONN_GREETING || reply == NULL || is_refused(conn, reply))
         return;
     loop_cancel_deadline(conn->loop, &conn->retry);
-    conn->state = CONN_UP;
+    move(conn, CONN_UP);
     conn->up_since_ms = clock_mono_ms();
     if (conn->is_loss_said || conn->limit.said_ms == 0)
         log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name));
@@ -190,7 +205,7 @@ static void greet(struct redis_conn *conn)
 {
     char db[16];
     const struct redis_address *a = conn->address;
-    conn->state = CONN_GREETING;
+    move(conn, CONN_GREETING);
     struct str auth[3];
     size_t auth_n = redis_auth_words(a, auth);
     if (auth_n > 0 && redis_conn_command(conn, on_login, conn, auth, auth_n) != ERR_OK)
@@ -233,7 +248,7 @@ static void connect_now(struct redis_conn *conn)
     const struct redis_address *a = conn->address;
     redisAsyncContext *ac =
         a->path[0] != 0 ? redisAsyncConnectUnix(a->path) : redisAsyncConnect(a->host, a->port);
-    conn->state = CONN_CONNECTING;
+    move(conn, CONN_CONNECTING);
     if (ac == NULL || ac->err != 0) {
         char reason[128];
         snprintf(reason, sizeof reason, "%s", ac == NULL ? "out of memory" : ac->errstr);
@@ -280,6 +295,7 @@ struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_addre
     if (conn == NULL)
         abort();
     conn->loop = loop;
+    conn->number = sm_number();
     conn->address = address;
     conn->name = name;
     conn->events = events;

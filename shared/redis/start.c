@@ -9,27 +9,54 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REASON_BYTES = 256, CHANNEL_BYTES = 128, KEY_BYTES = 128 };
+enum { REASON_BYTES = 256, CHANNEL_BYTES = 128, KEY_BYTES = 128, PREFIX_MAX_BYTES = 64 };
 
-bool redis_read_flags(const struct config *config, struct redis_address *ret_address)
+const struct config_group redis_options = {
+    "Redis",
+    (const struct config_option[]){
+        {.name = "redis",
+         .kind = CONFIG_TEXT,
+         .metavar = "URL",
+         .fallback = "redis://127.0.0.1:6379/0",
+         .help = "Redis 7 or Valkey 8: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
+                 "password in it (user:password@) shows in ps: use --redis-password-file."},
+        {.name = "redis-password-file",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help = "The file that holds the password of Redis; the user, if there is one, is in "
+                 "--redis."},
+        {.name = "key-prefix",
+         .kind = CONFIG_TEXT,
+         .metavar = "TEXT",
+         .fallback = "parley:{0}:",
+         .help = "What keys and channels in Redis begin with, at most 64 bytes: the same for all "
+                 "nodes and tools of a cluster. The part in braces keeps them in one slot."},
+        {0}}};
+
+static bool read_password(const char *file, struct redis_address *address)
 {
     char reason[REASON_BYTES];
-    const char *file = config_text(config, "redis-password-file");
-    if (!redis_parse_url(str_of(config_text(config, "redis")), ret_address, reason,
-                         sizeof reason)) {
-        fprintf(stderr, "parley: --redis: %s\n", reason);
-        return false;
-    }
-    if (file == NULL)
-        return true;
     char *password = config_read_secret(file);
     if (password == NULL)
         return false;
-    bool is_good = redis_set_password(ret_address, str_of(password), reason, sizeof reason);
-    if (!is_good)
-        fprintf(stderr, "parley: --redis-password-file: %s\n", reason);
+    bool is_good = redis_set_password(address, str_of(password), reason, sizeof reason) ||
+                   config_wrong("redis-password-file", reason);
     free(password);
     return is_good;
+}
+
+bool redis_read_options(const struct config *config, struct redis_address *ret_address,
+                        const char **ret_prefix)
+{
+    char reason[REASON_BYTES];
+    const char *file = config_text(config, "redis-password-file");
+    const char *prefix = config_text(config, "key-prefix");
+    if (!redis_parse_url(str_of(config_text(config, "redis")), ret_address, reason, sizeof reason))
+        return config_wrong("redis", reason);
+    if (strlen(prefix) > PREFIX_MAX_BYTES)
+        return config_wrong("key-prefix", "takes at most 64 bytes");
+    *ret_prefix = prefix;
+    return file == NULL || read_password(file, ret_address);
 }
 
 /* Any verb that changes nothing, then the channel that every node listens to. What went wrong,

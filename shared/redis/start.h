@@ -11,35 +11,13 @@
 #include "shared/redis/address.h"
 #include "shared/redis/sync.h"
 
-/* Rows of the tables of such commands. Nodes word --redis and --key-prefix in their own way. */
-#define REDIS_URL_OPTION                                                                           \
-    {                                                                                              \
-        .name = "redis", .kind = CONFIG_TEXT, .metavar = "URL",                                    \
-        .fallback = "redis://127.0.0.1:6379/0",                                                    \
-        .help = "The Redis of the nodes: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "  \
-                "password in it (user:password@) shows in ps: use --redis-password-file.",         \
-    }
-#define REDIS_PASSWORD_FILE_OPTION                                                                 \
-    {                                                                                              \
-        .name = "redis-password-file", .kind = CONFIG_TEXT, .metavar = "FILE",                     \
-        .help = "The file that holds the password of Redis; the user, if there is one, is in "     \
-                "--redis.",                                                                        \
-    }
-#define REDIS_KEY_PREFIX_OPTION                                                                    \
-    {                                                                                              \
-        .name = "key-prefix", .kind = CONFIG_TEXT, .metavar = "TEXT", .fallback = "parley:{0}:",   \
-        .help = "What keys in Redis begin with. The same as that of the nodes.",                   \
-    }
-/* Of those that print results and log little. */
-#define REDIS_TOOL_LOG_LEVEL_OPTION                                                                \
-    {                                                                                              \
-        .name = "log-level", .kind = CONFIG_TEXT, .choices = "debug|info|warn|error",              \
-        .fallback = "error", .help = "The least that is logged on standard error.",                \
-    }
+/* --redis, --redis-password-file and --key-prefix. */
+extern const struct config_group redis_options;
 
-/* Reads --redis and --redis-password-file, which the command's table has. False: one line was
- * written to standard error. */
-bool redis_read_flags(const struct config *config, struct redis_address *ret_address) must_check;
+/* Reads them. `*ret_prefix` lives as long as `config`. False: one line was written to standard
+ * error. */
+bool redis_read_options(const struct config *config, struct redis_address *ret_address,
+                        const char **ret_prefix) must_check;
 
 /* Logs in and looks whether a restore into this Redis has begun and has not ended, which is all
  * that a command needs that only reads. False, with one line on standard error: the login is

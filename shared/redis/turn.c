@@ -46,23 +46,28 @@ static void recycle(struct turn *turn, struct batch *batch)
     turn->free = batch;
 }
 
-static void answer_call(struct turn *turn, struct turn_call *call, enum err error, struct str reply)
+/* The call is free before anything of its owner's runs, which may begin another verb with it. */
+static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, enum err error,
+                   struct str reply)
 {
+    struct call *call = slot->call;
     turn->pending_n--;
-    if (call->is_own)
-        free(call);
-    else
-        call->on_reply(call, error, reply);
+    turn->took_us = now_us - slot->begin_us;
+    if (call != NULL) {
+        call_detach(call);
+        slot->on_reply(call, error, reply);
+    } else if (slot->on_orphan != NULL) {
+        slot->on_orphan(slot->context, error, reply);
+    }
 }
 
 /* Every call of the batch ends with `error`. */
 static void fail_batch(struct turn *turn, struct batch *batch, enum err error)
 {
+    uint64_t now_us = clock_mono_us();
     for (int i = 0; i < LANE_NR; i++)
-        for (struct turn_call *call = batch->lanes[i].first, *next; call != NULL; call = next) {
-            next = call->next;
-            answer_call(turn, call, error, (struct str){NULL, 0});
-        }
+        for (struct call_slot *slot = batch->lanes[i].first; slot != NULL; slot = slot->next)
+            answer(turn, slot, now_us, error, (struct str){NULL, 0});
     recycle(turn, batch);
 }
 
@@ -103,14 +108,13 @@ static enum err error_of(const redisReply *reply)
     return ERR_INTERNAL;
 }
 
-static void answer_lane(struct turn *turn, const struct lane *lane, const redisReply *reply,
-                        size_t at)
+static void answer_lane(struct turn *turn, const struct lane *lane, uint64_t now_us,
+                        const redisReply *reply, size_t at)
 {
-    for (struct turn_call *call = lane->first, *next; call != NULL; call = next, at++) {
-        next = call->next;
+    for (struct call_slot *slot = lane->first; slot != NULL; slot = slot->next, at++) {
         enum err error = at >= reply->elements ? ERR_INTERNAL : error_of(reply->element[at]);
-        answer_call(turn, call, error,
-                    error == ERR_OK ? reply_str(reply->element[at]) : (struct str){NULL, 0});
+        answer(turn, slot, now_us, error,
+               error == ERR_OK ? reply_str(reply->element[at]) : (struct str){NULL, 0});
     }
 }
 
@@ -119,14 +123,15 @@ static void answer_lane(struct turn *turn, const struct lane *lane, const redisR
 static void answer_batch(struct turn *turn, struct batch *batch, const redisReply *reply)
 {
     size_t at[LANE_NR + 1] = {0};
+    uint64_t now_us = clock_mono_us();
     for (int i = 0; i < LANE_NR; i++)
         at[i + 1] = at[i] + batch->lanes[i].call_n;
-    answer_lane(turn, &batch->lanes[LANE_CLAIM], reply, at[LANE_CLAIM]);
+    answer_lane(turn, &batch->lanes[LANE_CLAIM], now_us, reply, at[LANE_CLAIM]);
     for (size_t i = at[LANE_NR]; i < reply->elements; i++)
         turn->config.on_event(turn->config.arg, reply_str(reply->element[i]));
     for (int i = 0; i < LANE_NR; i++)
         if (i != LANE_CLAIM)
-            answer_lane(turn, &batch->lanes[i], reply, at[i]);
+            answer_lane(turn, &batch->lanes[i], now_us, reply, at[i]);
     recycle(turn, batch);
 }
 
@@ -246,20 +251,13 @@ void turn_flush(struct turn *turn)
 
 /* --- verbs ---------------------------------------------------------------------------------- */
 
-static void begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb)
+void turn_begin(struct call_start start, enum turn_lane lane, struct str verb)
 {
-    batch_begin(turn->collecting, call, lane, verb);
-    turn->pending_n++;
+    batch_begin(start.turn->collecting, start.call, start.on_reply, lane, verb);
+    start.turn->pending_n++;
 }
 
-void turn_begin_plain(struct turn *turn, struct turn_call *call, enum turn_lane lane,
-                      struct str verb)
-{
-    call->is_own = false;
-    begin(turn, call, lane, verb);
-}
-
-static void put_nonce(struct turn *turn, const struct nonce_id *nonce)
+void turn_put_nonce(struct turn *turn, struct nonce_id *nonce)
 {
     if (nonce == NULL || !nonce->is_set) {
         turn_put(turn, STR("0"));
@@ -268,30 +266,8 @@ static void put_nonce(struct turn *turn, const struct nonce_id *nonce)
     char digits[16];
     int n = snprintf(digits, sizeof digits, "%s%u", nonce->is_record_only ? "-" : "",
                      batch_add_nonce(turn->collecting, nonce));
+    nonce->is_set = false;
     turn_put(turn, (struct str){digits, (size_t)n});
-}
-
-void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb,
-                const struct nonce_id *nonce)
-{
-    turn_begin_plain(turn, call, lane, verb);
-    put_nonce(turn, nonce);
-}
-
-void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb)
-{
-    struct turn_call *call = calloc(1, sizeof *call);
-    if (call == NULL)
-        abort();
-    call->is_own = true;
-    begin(turn, call, lane, verb);
-}
-
-void turn_forget_nonce(struct turn *turn, const struct nonce_id *nonce)
-{
-    turn_begin_forget(turn, LANE_FIRST, STR("nonce"));
-    put_nonce(turn, nonce);
-    turn_end(turn);
 }
 
 void turn_put(struct turn *turn, struct str argument)
@@ -359,21 +335,27 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
     return turn;
 }
 
+static void destroy_batches(struct batch *batch)
+{
+    for (struct batch *next; batch != NULL; batch = next) {
+        next = batch->next;
+        batch_destroy(batch);
+    }
+}
+
 void turn_destroy(struct turn *turn)
 {
     if (turn == NULL)
         return;
     turn->is_up = false;
     redis_conn_destroy(turn->conn); /* what is sent hears ERR_REDIS_LOST */
+    turn_fail_parked(turn, ERR_REDIS_LOST);
     if (turn->collecting->call_n > 0)
         send_collected(turn); /* in vain */
     fail_doomed(turn);
-    batch_destroy(turn->collecting);
-    while (turn->free != NULL) {
-        struct batch *next = turn->free->next;
-        batch_destroy(turn->free);
-        turn->free = next;
-    }
+    destroy_batches(turn->doomed);
+    destroy_batches(turn->collecting);
+    destroy_batches(turn->free);
     buf_fini(&turn->library);
     free(turn);
 }
@@ -401,4 +383,9 @@ bool turn_is_collecting(const struct turn *turn)
 size_t turn_pending_n(const struct turn *turn)
 {
     return turn->pending_n;
+}
+
+uint64_t turn_took_us(const struct turn *turn)
+{
+    return turn->took_us;
 }

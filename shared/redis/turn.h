@@ -5,13 +5,14 @@
  * trip. Makes sure that the library is loaded, again when Redis has lost it. One per loop, used
  * on its thread only.
  *
- *     turn_begin(turn, &op->call, LANE_ADD, STR("add"), nonce);
+ *     turn_begin(turn_call(turn, &op->call, on_added), LANE_ADD, STR("add"));
  *     turn_put(turn, topic); ...
  *     turn_end(turn);
  */
 #ifndef PARLEY_REDIS_TURN_H
 #define PARLEY_REDIS_TURN_H
 
+#include "shared/redis/call.h"
 #include "shared/redis/conn.h"
 #include "shared/redis/trouble.h"
 
@@ -20,18 +21,6 @@ struct turn;
 /* Verbs of one turn run lane by lane: answers free engines before polls look for work, polls wait
  * before new queries come (which are then handed over instead of queued), readers come last. */
 enum turn_lane { LANE_FIRST, LANE_CLAIM, LANE_ADD, LANE_READ, LANE_NR };
-
-/* One verb under way. Lives in its owner until `on_reply` has run. */
-struct turn_call {
-    /* Runs exactly once, on the loop's thread, never before turn_end returns. `reply` is the
-     * verb's string, valid inside the callback only. `error` is ERR_OK, ERR_REDIS_LOST (it is
-     * unknown whether the verb ran), ERR_STORE_FULL, ERR_STORE_READONLY or ERR_STORE_BUSY (it has
-     * not run, trouble.h) or ERR_INTERNAL (the script broke). */
-    void (*on_reply)(struct turn_call *call, enum err error, struct str reply);
-    struct turn_call *next;
-    /* Without a reply wanted: allocated by turn_begin_forget, and freed at the end. */
-    bool is_own;
-};
 
 enum { NONCE_ID_BYTES = 16, TURN_ARGS_MAX = 999 };
 struct nonce_id {
@@ -59,7 +48,8 @@ struct turn_config {
  * borrowed. What is in it runs on the loop's thread, never before turn_create returns. */
 struct turn *turn_create(struct loop *loop, const struct redis_address *address,
                          const struct turn_config *config) must_check;
-/* Calls under way get ERR_REDIS_LOST first. Accepts NULL. */
+/* Calls under way get ERR_REDIS_LOST first. Those that are begun inside these callbacks may end
+ * detached. Accepts NULL. */
 void turn_destroy(struct turn *turn);
 /* The connection stands. Whether verbs run, turn_trouble says. */
 bool turn_is_up(const struct turn *turn);
@@ -70,22 +60,28 @@ unsigned turn_warnings(const struct turn *turn);
 /* Calls that wait for a reply or to be sent. */
 size_t turn_pending_n(const struct turn *turn);
 
-/* Begins a verb; `call` is borrowed until its reply. `nonce`: NULL or unset for none, else copied;
- * verbs that take one get it as first argument. Between begin and end only turn_put calls. May be
- * called at any time: while Redis is gone the verb ends with ERR_REDIS_LOST. */
-void turn_begin(struct turn *turn, struct turn_call *call, enum turn_lane lane, struct str verb,
-                const struct nonce_id *nonce);
-/* The same for a verb without a nonce argument. */
-void turn_begin_plain(struct turn *turn, struct turn_call *call, enum turn_lane lane,
-                      struct str verb);
-/* A verb whose reply nobody needs; without a nonce argument. */
-void turn_begin_forget(struct turn *turn, enum turn_lane lane, struct str verb);
-/* Uses up a nonce for a request that is answered without waiting for that. */
-void turn_forget_nonce(struct turn *turn, const struct nonce_id *nonce);
+/* How a verb is started whose reply goes to `call`, or to nobody; without a nonce. */
+static inline struct call_start turn_call(struct turn *turn, struct call *call,
+                                          call_reply_cb *on_reply)
+{
+    return (struct call_start){.turn = turn, .call = call, .on_reply = on_reply};
+}
+static inline struct call_start turn_forget(struct turn *turn)
+{
+    return (struct call_start){.turn = turn};
+}
+
+/* Begins a verb. Between begin and end only turn_put calls, with the nonce first for verbs that
+ * take one. May be called at any time: while Redis is gone the verb ends with ERR_REDIS_LOST. */
+void turn_begin(struct call_start start, enum turn_lane lane, struct str verb);
+/* NULL or unset: none. Else it is copied and unset: it is used up by this verb. */
+void turn_put_nonce(struct turn *turn, struct nonce_id *nonce);
 /* At most TURN_ARGS_MAX a verb; copied. */
 void turn_put(struct turn *turn, struct str argument);
 void turn_put_u64(struct turn *turn, uint64_t argument);
 void turn_end(struct turn *turn);
+/* Inside on_reply or on_orphan: how long that call took, in microseconds, from its begin. */
+uint64_t turn_took_us(const struct turn *turn);
 
 /* Is there something to send? */
 bool turn_is_collecting(const struct turn *turn);

@@ -18,6 +18,7 @@ struct turn {
     struct batch *doomed;                   /* could not be sent: to fail at the turn's end */
     unsigned in_flight_n;
     size_t pending_n;
+    uint64_t took_us;  /* by the call that is being answered */
     uint64_t moved_ms; /* when what was sent so far should have reached Redis at the latest */
     bool is_up, is_loading;
     struct batch *parked; /* found the library missing: sent again once it is loaded */

@@ -11,7 +11,8 @@ import { startLoad } from './load.mjs';
 import { becomes, holdScripts, parked, status, waiting } from './watch.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
-const SHORT = ['--lease-seconds', '1', '--rescan-seconds', '1'];
+const OFTEN = ['--rescan-seconds', '1'];
+const SHORT = [...OFTEN, '--lease-seconds', '1'];
 
 // Resolves with what the engine process prints, and the process.
 async function startEngine(cluster, node) {
@@ -31,7 +32,7 @@ async function startEngine(cluster, node) {
   return { child, line };
 }
 
-suite('an engine that dies', { nodes: 2, args: SHORT, sweep: false }, ({ test, cluster }) => {
+suite('an engine that dies', { nodes: 2, args: OFTEN, sweep: false }, ({ test, cluster }) => {
   test('an engine killed in the middle of its answer loses the query to another, and its partial text is gone', async () => {
     const { Topic } = await cluster.add();
     const { child, line } = await startEngine(cluster, cluster.nodes[0]);
@@ -42,6 +43,7 @@ suite('an engine that dies', { nodes: 2, args: SHORT, sweep: false }, ({ test, c
     await stream.until('token');
     child.kill('SIGKILL');
     await exited(child, 5000, 'the engine');
+    await cluster.endLease(Topic);
     const second = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
     assert.deepEqual([second.Topic, second.Attempt], [Topic, 2]);
     await stream.until('restart');
@@ -57,6 +59,7 @@ suite('an engine that dies', { nodes: 2, args: SHORT, sweep: false }, ({ test, c
     const { Topic } = await cluster.add({ node: 0 });
     const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
     const { Lease } = await cluster.claim({ detail: true, node: 0 });
+    await cluster.endLease(Topic);
     await becomes(cluster, 'Open', Topic);
     await cluster.answer({ Topic, Seq: 1, Lease, Answer: ['late'], node: 1 });
     assert.deepEqual(assertOk(await waiter.response).Answer, ['late']);
@@ -66,6 +69,7 @@ suite('an engine that dies', { nodes: 2, args: SHORT, sweep: false }, ({ test, c
   test('a late answer is refused once another engine holds the query, with or without its lease', async () => {
     const { Topic } = await cluster.add();
     const first = await cluster.claim({ detail: true, node: 0 });
+    await cluster.endLease(Topic);
     await becomes(cluster, 'Open', Topic);
     const second = await cluster.claim({ as: 'Inference_2', detail: true, node: 1 });
     assert.equal(second.Topic, Topic);
@@ -77,6 +81,27 @@ suite('an engine that dies', { nodes: 2, args: SHORT, sweep: false }, ({ test, c
     assert.deepEqual((await status(cluster, Topic)).Answer, ['second']);
   });
 
+  test('a query that reverts comes before what its user asked later, also in its own topic', async () => {
+    const [Topic, other] = [newTopic(), newTopic()];
+    await cluster.add({ Topic, User: 'dora', Query: 'one' });
+    await cluster.claim({ detail: true });
+    await cluster.add({ Topic: other, User: 'dora', Query: 'two' });
+    await cluster.add({ Topic, User: 'dora', Query: 'three' });
+    await cluster.endLease(Topic);
+    await becomes(cluster, 'Open', Topic, 1);
+    assert.deepEqual(await cluster.claim(), { Topic, Queries: [{ 1: 'one' }, { 2: 'three' }] });
+    assert.deepEqual(await cluster.claim(), { Topic: other, Queries: [{ 1: 'two' }] });
+    for (const [topic, Seq, Query] of [
+      [Topic, 1, 'one'],
+      [Topic, 2, 'three'],
+      [other, 1, 'two'],
+    ]) {
+      await cluster.answer({ Topic: topic, Seq, Query });
+    }
+  });
+});
+
+suite('engines that die', { nodes: 2, args: SHORT, sweep: false }, ({ test, cluster }) => {
   test('a query whose engines all die is Failed after the last attempt, and its waiters on both nodes hear why', async () => {
     const { Topic } = await cluster.add();
     const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 60, node }));
@@ -93,27 +118,12 @@ suite('an engine that dies', { nodes: 2, args: SHORT, sweep: false }, ({ test, c
     assert.equal((await status(cluster, Topic)).Status, 'Failed');
     assert.deepEqual(await cluster.claim(), EMPTY);
   });
-
-  test('a query that reverts comes before what its user asked later, also in its own topic', async () => {
-    const [Topic, other] = [newTopic(), newTopic()];
-    await cluster.add({ Topic, User: 'dora', Query: 'one' });
-    await cluster.claim({ detail: true });
-    await cluster.add({ Topic: other, User: 'dora', Query: 'two' });
-    await cluster.add({ Topic, User: 'dora', Query: 'three' });
-    await becomes(cluster, 'Open', Topic, 1);
-    assert.deepEqual(await cluster.claim(), { Topic, Queries: [{ 1: 'one' }, { 2: 'three' }] });
-    assert.deepEqual(await cluster.claim(), { Topic: other, Queries: [{ 1: 'two' }] });
-    for (const [topic, Seq, Query] of [
-      [Topic, 1, 'one'],
-      [Topic, 2, 'three'],
-      [other, 1, 'two'],
-    ]) {
-      await cluster.answer({ Topic: topic, Seq, Query });
-    }
-  });
 });
 
-suite('a client that leaves', { nodes: 2, args: ['--rescan-seconds', '3600'], sweep: false }, ({ test, cluster }) => {
+// What is not given back at once comes after all that a test waits for.
+const SLOW = ['--rescan-seconds', '3600', '--delivery-seconds', '60'];
+
+suite('a client that leaves', { nodes: 2, args: SLOW, sweep: false }, ({ test, cluster }) => {
   // Ways to pull a plug. Each is given the poll's bytes to send.
   async function rawPoll(node, wait = 60) {
     const socket = await cluster.socket({ node });
@@ -140,11 +150,9 @@ suite('a client that leaves', { nodes: 2, args: ['--rescan-seconds', '3600'], sw
         await parked(cluster, far, far === near ? 4 : 1);
         sockets.forEach(pull);
         await cluster.request('GET', '/livez', { node: near });
-        const began = Date.now();
         const { Topic } = await cluster.add({ node: near });
         const claim = assertOk(await live.response);
         assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
-        assert.ok(Date.now() - began < 1500, 'no lease had to end');
         await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: claim.Lease });
         await parked(cluster, near, 0);
       }
@@ -159,10 +167,8 @@ suite('a client that leaves', { nodes: 2, args: ['--rescan-seconds', '3600'], sw
     socket.reset();
     await cluster.request('GET', '/livez', { node: 0 });
     await held.release();
-    const began = Date.now();
     const claim = await cluster.claim({ as: 'Inference_2', wait: 20, detail: true, node: 1 });
     assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
-    assert.ok(Date.now() - began < 1500, 'no lease had to end');
     await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: claim.Lease });
   });
 

@@ -25,6 +25,9 @@ static const struct config_option options[] = {
     {0},
 };
 
+static const struct config_group all = {"Flags", options};
+static const struct config_group *const groups[] = {&all, NULL};
+
 static void require(bool holds)
 {
     if (!holds)
@@ -50,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     struct config config;
     char *argv[] = {(char *)"--config", path};
-    enum config_outcome outcome = config_read(&config, options, "serve", 2, argv);
+    enum config_outcome outcome = config_read(&config, groups, "serve", 2, argv);
     require(outcome == CONFIG_READY || outcome == CONFIG_WRONG);
     if (outcome == CONFIG_READY) {
         uint64_t threads = config_number(&config, "threads");

@@ -2,7 +2,7 @@
 //
 // Contract section 2: GET /api/check-query, the plain form. The stream is in sse.test.mjs.
 import assert from 'node:assert/strict';
-import { assertMembers, assertOk, assertProblem, assertTimestamp, newTopic, suite } from '../support/harness.mjs';
+import { assertMembers, assertOk, assertProblem, assertTimestamp, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
 
 const PLAIN = ['Query', 'Topic', 'Seq', 'Answer', 'Think'];
 
@@ -12,7 +12,7 @@ async function assertHeld(response, ms = 400) {
   assert.equal(first, 'held', 'the request is held');
 }
 
-suite('check-query', {}, ({ test, cluster }) => {
+suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
   const get = (query, options = {}) => cluster.request('GET', '/api/check-query', { as: 'Frontend_1', query, ...options });
 
   test('before there is an answer: the query with nulls, member for member', async () => {
@@ -36,7 +36,7 @@ suite('check-query', {}, ({ test, cluster }) => {
         Think: ['Hm.', 'Well.'],
       });
     }
-    assert.ok(Date.now() - began < 5000);
+    assert.ok(Date.now() - began < 10_000);
   });
 
   test('a held request gets the answer that is given on the other node', async () => {
@@ -47,7 +47,7 @@ suite('check-query', {}, ({ test, cluster }) => {
     const began = Date.now();
     await cluster.answer({ Topic, Seq: 1, Answer: ['woken'], node: 1 });
     for (const { response } of waiters) assert.deepEqual(assertOk(await response).Answer, ['woken']);
-    assert.ok(Date.now() - began < 3000, 'all were woken, none had to time out');
+    assert.ok(Date.now() - began < 10_000, 'all were woken, none had to time out');
   });
 
   test('a request without Wait is held as well', async () => {
@@ -65,7 +65,7 @@ suite('check-query', {}, ({ test, cluster }) => {
     const body = await cluster.check({ Topic, wait: 1 });
     const took = Date.now() - began;
     assert.deepEqual(body, { Query: 'Why?', Topic, Seq: 1, Answer: null, Think: null });
-    assert.ok(took >= 900 && took < 4000, `1 s of waiting took ${took} ms`);
+    assert.ok(took >= 900, `1 s of waiting took ${took} ms`);
   });
 
   test('each Seq waits for its own answer', async () => {
@@ -163,7 +163,7 @@ suite('check-query', {}, ({ test, cluster }) => {
     assertProblem(await get({ Topic: newTopic(), Seq: 1, Wait: 30 }), 404, 'not_found');
     assertProblem(await get({ Topic, Seq: 2, Wait: 30 }), 404, 'not_found');
     assertProblem(await get({ Topic, Seq: 2_000_000_000, Wait: 30 }), 404, 'not_found');
-    assert.ok(Date.now() - began < 5000);
+    assert.ok(Date.now() - began < 10_000);
   });
 
   test('a Topic or Seq that is missing or malformed: 400', async () => {

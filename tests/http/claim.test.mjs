@@ -2,7 +2,7 @@
 //
 // Contract section 3: GET /api/get-new-queries.
 import assert from 'node:assert/strict';
-import { assertMembers, assertOk, assertProblem, assertTimestamp, newNonce, newTopic, sign, suite } from '../support/harness.mjs';
+import { assertMembers, assertOk, assertProblem, assertTimestamp, newNonce, newTopic, sign, SLOW_RESCUE, suite } from '../support/harness.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const DETAIL = ['Topic', 'Queries', 'Lease', 'LeaseSeconds', 'Attempt', 'Details'];
@@ -11,7 +11,7 @@ async function isHeld(response, ms = 400) {
   return (await Promise.race([response, new Promise((resolve) => setTimeout(resolve, ms, 'held'))])) === 'held';
 }
 
-suite('get-new-queries', {}, ({ test, cluster }) => {
+suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
   test('a claim takes all Open queries of one topic, and they are Pending then', async () => {
     const Topic = newTopic();
     for (const Query of ['one', 'two', 'three']) await cluster.add({ Topic, Query });
@@ -30,14 +30,14 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
   test('with Wait=0 and nothing to do: the null pair at once', async () => {
     const began = Date.now();
     assert.deepEqual(await cluster.claim(), EMPTY);
-    assert.ok(Date.now() - began < 2000);
+    assert.ok(Date.now() - began < 10_000);
   });
 
   test('at the end of the wait: the null pair', async () => {
     const began = Date.now();
     assert.deepEqual(await cluster.claim({ wait: 1, detail: true, history: true }), EMPTY);
     const took = Date.now() - began;
-    assert.ok(took >= 900 && took < 4000, `1 s of waiting took ${took} ms`);
+    assert.ok(took >= 900, `1 s of waiting took ${took} ms`);
   });
 
   test('a parked poll gets what is added on the other node', async () => {
@@ -51,7 +51,7 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
       const began = Date.now();
       const { Topic } = await cluster.add({ Query: 'Wake up', node: adder });
       assert.deepEqual(assertOk(await poll.response), { Topic, Queries: [{ 1: 'Wake up' }] });
-      assert.ok(Date.now() - began < 3000, 'it was woken');
+      assert.ok(Date.now() - began < 10_000, 'it was woken');
       await cluster.answer({ Topic, Seq: 1, Query: 'Wake up' });
     }
   });
@@ -95,7 +95,7 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
       const began = Date.now();
       const { Topic } = await cluster.add();
       assert.equal(assertOk(await staying.response).Topic, Topic);
-      assert.ok(Date.now() - began < 5000, 'no lease had to run out');
+      assert.ok(Date.now() - began < 10_000, 'no lease had to run out');
       await cluster.answer({ Topic, Seq: 1 });
     }
   });
@@ -227,7 +227,7 @@ suite('get-new-queries', {}, ({ test, cluster }) => {
       const began = Date.now();
       const second = cluster.claimOpen({ wait: 30, engine, node: newer });
       assert.deepEqual(assertOk(await first.response), EMPTY);
-      assert.ok(Date.now() - began < 5000);
+      assert.ok(Date.now() - began < 10_000);
       const { Topic } = await cluster.add();
       assert.equal(assertOk(await second.response).Topic, Topic);
     }

@@ -3,12 +3,35 @@
 // Contract section 9: a model server that is busy or away rests its engine, and uses no attempt of a question up. Each
 // question may be claimed once here, so an attempt that is counted shows as Failed.
 import assert from 'node:assert/strict';
+import { createServer, request as send } from 'node:http';
 import { gate } from '../support/asking.mjs';
 import { withEngines } from '../support/engines.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
 
-const ONCE = ['--max-attempts', '1', '--lease-seconds', '2', '--rescan-seconds', '1'];
+const ONCE = ['--max-attempts', '1', '--lease-seconds', '6', '--rescan-seconds', '1'];
+
+// Stands between an engine and a node; `answer(path, response)` may keep a request to itself by returning true.
+async function startForwarder(target, answer) {
+  const server = createServer(async (request, response) => {
+    if (await answer(new URL(request.url, target).pathname, response)) return;
+    const { method, headers } = request;
+    const forwarded = send(new URL(request.url, target), { method, headers, agent: false }, (reply) => {
+      response.writeHead(reply.statusCode, reply.headers);
+      reply.pipe(response);
+    });
+    forwarded.on('error', () => response.destroy());
+    response.on('close', () => forwarded.destroy());
+    request.pipe(forwarded);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
+  return { url: `http://127.0.0.1:${server.address().port}`, close };
+}
 
 suite('an engine whose model is busy or away', { args: ONCE }, ({ test, cluster }) => {
   const chats = (llm) => llm.requests.filter(({ path }) => path === '/v1/chat/completions');
@@ -22,10 +45,10 @@ suite('an engine whose model is busy or away', { args: ONCE }, ({ test, cluster 
 
   test('a short rest keeps the claim past its lease, and the question is answered in its only attempt', () =>
     withEngines(cluster, async ({ start, llm, model }) => {
-      llm.behave({ text: 'After the rest.', status: 429, retryAfter: 3, times: 2 });
+      llm.behave({ text: 'After the rest.', status: 429, retryAfter: 4, times: 2 });
       await start([...model, '--slots', 1]);
       const { Topic } = await cluster.add();
-      assert.ok(secondsLeft(await resting()) <= 5, 'operators see it');
+      assert.ok(secondsLeft(await resting()) <= 6, 'operators see it');
       await done(Topic, 'After the rest.');
       assert.equal(chats(llm).length, 3);
     }));
@@ -102,6 +125,28 @@ suite('an engine whose model is busy or away', { args: ONCE }, ({ test, cluster 
       const claim = await claimed;
       assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
       open();
+    }));
+
+  test('an engine that stops while a claim waits to be given back gives it back once', () =>
+    withEngines(cluster, async ({ start, llm, model }) => {
+      llm.behave({ stream: 'break', text: 'Half of this is not enough.' });
+      let releases = 0;
+      const { url, close } = await startForwarder(cluster.nodes[0].url, async (path, response) => {
+        if (path !== '/api/release-claim') return false;
+        releases += 1;
+        if (releases === 1) {
+          response.writeHead(503, { 'Retry-After': '1' }).end();
+          void engine.stop();
+          return true;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 3000)); /* the pause of the first try is over by then */
+        return false;
+      });
+      const engine = await start([...model, '--slots', 1], { nodes: [{ url }] });
+      await cluster.add();
+      assert.deepEqual(await engine.exit(), { code: 0, signal: null }, engine.stderr);
+      assert.equal(releases, 2);
+      await close();
     }));
 
   test('an answer that breaks off is an attempt', () =>

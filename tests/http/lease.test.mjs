@@ -2,7 +2,7 @@
 //
 // Contract section 3: extend-claim, release-claim, and what happens when a lease runs out.
 import assert from 'node:assert/strict';
-import { assertOk, assertProblem, eventually, newTopic, suite } from '../support/harness.mjs';
+import { assertOk, assertProblem, eventually, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -64,7 +64,7 @@ suite('extend-claim', {}, ({ test, cluster }) => {
   });
 });
 
-suite('release-claim', {}, ({ test, cluster }) => {
+suite('release-claim', { args: SLOW_RESCUE }, ({ test, cluster }) => {
   const { release, claimed } = defineHelpers(cluster);
 
   test('what is given back is Open again, at the front', async () => {
@@ -82,7 +82,7 @@ suite('release-claim', {}, ({ test, cluster }) => {
     const began = Date.now();
     assert.equal((await release(Topic, Lease, { Retry: true }, { node: 1 })).status, 200);
     assert.equal(assertOk(await parked.response).Topic, Topic);
-    assert.ok(Date.now() - began < 4000);
+    assert.ok(Date.now() - began < 10_000);
   });
 
   test('what was answered before the release stays answered', async () => {
@@ -136,13 +136,14 @@ suite('release-claim', {}, ({ test, cluster }) => {
 
 suite(
   'leases that run out',
-  { args: ['--lease-seconds', '1', '--max-attempts', '2', '--rescan-seconds', '1'] },
+  { args: ['--max-attempts', '2', '--rescan-seconds', '1'] },
   ({ test, cluster }) => {
     const { extend, claimed } = defineHelpers(cluster);
 
     test('an engine that dies loses its claim to another, at the front, with one attempt more', async () => {
       const { Topic } = await claimed();
       const later = await cluster.add();
+      await cluster.endLease(Topic);
       await eventually(async () => (await cluster.check({ Topic, detail: true })).Status === 'Open', {
         what: 'the lease runs out',
       });
@@ -158,19 +159,19 @@ suite(
 
     test('a parked poll gets a claim that ran out, with no help from anybody', async () => {
       const { Topic } = await claimed();
-      const began = Date.now();
+      await cluster.endLease(Topic);
       const claim = await cluster.claim({ as: 'Inference_2', wait: 20 });
       assert.equal(claim.Topic, Topic);
-      assert.ok(Date.now() - began < 8000, 'within a few seconds of the lease');
       await cluster.answer({ as: 'Inference_2', Topic, Seq: 1 });
     });
 
     test('an engine that heartbeats keeps its claim', async () => {
       const { Topic, Lease } = await claimed();
       const other = cluster.claimOpen({ as: 'Inference_2', wait: 4 });
-      for (let i = 0; i < 9; i++) {
-        assert.deepEqual(assertOk(await extend(Topic, Lease)), { LeaseSeconds: 1, Cancelled: [] });
-        await Promise.race([other.response, new Promise((resolve) => setTimeout(resolve, 350))]);
+      for (let i = 0; i < 3; i++) {
+        await cluster.leaseEndsIn(Topic, 60_000);
+        assert.deepEqual(assertOk(await extend(Topic, Lease)), { LeaseSeconds: 150, Cancelled: [] });
+        assert.ok((await cluster.leaseLeft(Topic)) > 100_000, 'it lasts from now on');
       }
       await cluster.answer({ Topic, Seq: 1, Lease });
       assert.deepEqual(assertOk(await other.response), EMPTY);
@@ -179,8 +180,10 @@ suite(
     test('after the last attempt the query is Failed, and check-query says so', async () => {
       const { Topic } = await claimed();
       const waiter = cluster.checkOpen({ Topic, wait: 30 });
+      await cluster.endLease(Topic);
       const second = await cluster.claim({ as: 'Inference_2', wait: 10, detail: true });
       assert.equal(second.Attempt, 2);
+      await cluster.endLease(Topic);
       const body = assertOk(await waiter.response);
       assert.equal(body.Status, 'Failed');
       assert.equal(typeof body.Reason, 'string');
@@ -191,6 +194,7 @@ suite(
 
     test('extending a claim that ran out: 409 lease_lost', async () => {
       const { Topic, Lease } = await claimed();
+      await cluster.endLease(Topic);
       const second = await cluster.claim({ as: 'Inference_2', wait: 10, detail: true });
       assertProblem(await extend(Topic, Lease), 409, 'lease_lost');
       await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: second.Lease });

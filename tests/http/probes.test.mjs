@@ -106,7 +106,7 @@ suite('while Redis is away', {}, ({ test, cluster }) => {
         const refused = await cluster.addRaw({ node });
         assert.equal(assertProblem(refused, 503).code, 'redis_lost');
         assert.ok(refused.headers['retry-after'], 'it says when to come back');
-        assert.ok(Date.now() - began < 3000, 'at once');
+        assert.ok(Date.now() - began < 10_000, 'at once');
         const health = await cluster.request('GET', '/health', { node });
         assert.equal(health.json.status, 'unhealthy');
         assert.equal(health.json.dependencies.redis.status, 'error');

@@ -21,7 +21,8 @@ import {
   writeAccounts,
 } from '../support/harness.mjs';
 
-suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5'] }, ({ test, cluster }) => {
+// What is handed to a node that is gone would come back after all that a test waits for.
+suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds', '60'] }, ({ test, cluster }) => {
   test('a node on its way out answers what is parked and exits 0', async () => {
     const stopping = await cluster.startNode();
     const { Topic } = await cluster.add({ node: 0, Model: 'nobody-serves-it' });
@@ -81,10 +82,8 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5'] }, ({ test, cluster 
     await Promise.race([staying.response, new Promise((resolve) => setTimeout(resolve, 400))]);
     await stopping.stop();
     await gone.response;
-    const began = Date.now();
     const { Topic } = await cluster.add();
     assert.equal(assertOk(await staying.response).Topic, Topic);
-    assert.ok(Date.now() - began < 1500, 'the wake did not go to the dead');
   });
 });
 

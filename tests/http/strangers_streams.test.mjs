@@ -2,7 +2,7 @@
 //
 // Strangers over HTTP/2: what their streams may hold, and how a refused stream leaves its connection.
 import assert from 'node:assert/strict';
-import { body, END_STREAM, FRAME, frame, head, openFrames } from '../support/frames.mjs';
+import { body, END_STREAM, FRAME, frame, get, head, openFrames } from '../support/frames.mjs';
 import { eventually, suite } from '../support/harness.mjs';
 
 const KIB = 1024;
@@ -52,6 +52,41 @@ suite('streams of strangers', { nodes: 1 }, ({ test, cluster }) => {
         assert.ok(!client.isReset(1));
         client.socket.destroy();
       }
+  });
+
+  // libh2o notes where the body is once its trailers begin, and the body is moved after that.
+  test('a body is read where it no longer is, because its trailers came in two parts', async () => {
+    const text = Buffer.from(`["${'x'.repeat(17 * KIB)}"`);
+    const trailer = Buffer.from([0, 1, 'x'.charCodeAt(0), 1, 'y'.charCodeAt(0)]);
+    const client = open();
+    const data = [0, 1].map((i) => frame(FRAME.data, 0, 1, text.subarray(i * 16384, (i + 1) * 16384)));
+    client.write(head(1, '/ask'), ...data, frame(FRAME.headers, END_STREAM, 1));
+    for (let i = 0; i < 3; i++) await cluster.request('GET', '/livez');
+    client.write(frame(FRAME.continuation, 4, 1, trailer));
+    await eventually(() => client.isEnded(1));
+    assert.match(client.text(1), new RegExp(`at byte ${text.length}\\)`));
+    client.socket.destroy();
+  });
+
+  test('answers that find no window never come', async () => {
+    const client = open({ window: 0 });
+    const streams = Array.from({ length: 100 }, (_, i) => 2 * i + 1);
+    client.write(...streams.map((id) => get(id, '/livez')));
+    await eventually(() => streams.every((id) => client.of(id, FRAME.headers).length === 1));
+    client.write(...streams.map((id) => frame(FRAME.window, 0, id, Buffer.from([0, 1, 0, 0]))));
+    await eventually(() => streams.every((id) => client.isEnded(id)));
+    client.socket.destroy();
+  });
+
+  test('strangers leave so many answers unread that others find no room', async () => {
+    const streams = Array.from({ length: 100 }, (_, i) => 2 * i + 1);
+    const clients = Array.from({ length: 10 }, () => open({ window: 0 }));
+    for (const client of clients) client.write(...streams.map((id) => get(id, '/livez')));
+    await eventually(() => clients.filter((client) => client.closed).length >= 8, { what: 'the end of those past 256' });
+    const client = open();
+    client.write(...streams.map((id) => get(id, '/livez')));
+    await eventually(() => streams.every((id) => client.isEnded(id)));
+    for (const one of [...clients, client]) one.socket.destroy();
   });
 
   test('a refused stream that its client resets, or whose answer finds no window, does not stop its connection', async () => {

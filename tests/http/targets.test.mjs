@@ -13,7 +13,7 @@ const ROUTES = {
 suite('targets', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   const nodes = {};
   test('a process serves the routes of its services, and probes', async () => {
-    for (const target of ['broker', 'documents', 'indexer', 'broker,documents']) {
+    for (const target of ['broker', 'documents', 'web', 'indexer', 'broker,documents']) {
       nodes[target] = await cluster.startNode({ args: [`--target=${target}`] });
       const node = nodes[target];
       for (const path of ['/livez', '/readyz', '/metrics', '/health']) assert.equal((await cluster.request('GET', path, { node })).status, 200, path);
@@ -25,7 +25,7 @@ suite('targets', { nodes: 0, sweep: false }, ({ test, cluster }) => {
           else assertProblem(response, 404, 'no_route');
         }
       const handbook = await cluster.request('GET', '/handbook', { node });
-      assert.equal(handbook.status, target.includes('documents') ? 200 : 404, target);
+      assert.equal(handbook.status, /documents|web/.test(target) ? 200 : 404, target);
     }
   });
 
@@ -44,7 +44,7 @@ suite('targets', { nodes: 0, sweep: false }, ({ test, cluster }) => {
 
   test('/health tells of the services that the process has', async () => {
     const names = async (target) => Object.keys((await cluster.request('GET', '/health', { node: nodes[target] })).json.dependencies).sort();
-    assert.deepEqual(await names('broker'), ['engines', 'redis']);
+    for (const target of ['broker', 'web', 'indexer']) assert.deepEqual(await names(target), ['engines', 'redis'], target);
     assert.deepEqual(await names('documents'), ['embeddings', 'engines', 'redis', 'vectors']);
   });
 });

@@ -4,9 +4,10 @@
 // what it would not show.
 import net from 'node:net';
 
-export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, window: 8 };
+export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, window: 8, continuation: 9 };
 export const END_STREAM = 1;
 const END_HEADERS = 4;
+const PADDED = 8;
 
 export function frame(type, flags, stream, payload = Buffer.alloc(0)) {
   const header = Buffer.alloc(9);
@@ -33,10 +34,24 @@ export function head(stream, path, fields = {}) {
   return frame(FRAME.headers, END_HEADERS, stream, Buffer.concat(Object.entries(all).map(([k, v]) => field(k, String(v)))));
 }
 
+// A whole request without a body.
+export function get(stream, path) {
+  const opened = head(stream, path, { ':method': 'GET' });
+  return frame(FRAME.headers, END_HEADERS | END_STREAM, stream, opened.subarray(9));
+}
+
 // `bytes` of a body, which stays open.
 export function body(stream, bytes, size = 16384) {
   const frames = [];
   for (let at = 0; at < bytes; at += size) frames.push(frame(FRAME.data, 0, stream, Buffer.alloc(Math.min(size, bytes - at), 'a')));
+  return Buffer.concat(frames);
+}
+
+// The same, in frames of 16 KiB with as much padding as there can be.
+export function paddedBody(stream, bytes) {
+  const frames = [], padding = Buffer.alloc(255), most = 16384 - 1 - padding.length;
+  for (let at = 0; at < bytes; at += most)
+    frames.push(frame(FRAME.data, PADDED, stream, Buffer.concat([Buffer.from([padding.length]), Buffer.alloc(Math.min(most, bytes - at), 'a'), padding])));
   return Buffer.concat(frames);
 }
 

@@ -28,6 +28,9 @@ export * from './redis.mjs';
 
 const TEST_MS = 60_000;
 const LOG_TAIL = 6_000;
+const LEASES = 'parley:{0}:leases';
+// What a lost message or delivery costs, made so long that a test which needs neither fails without the message.
+export const SLOW_RESCUE = ['--rescan-seconds', '60', '--delivery-seconds', '60'];
 
 // Resolves with the first truthy value of condition(); an exception of it counts as "not yet". The
 // last one is shown when the deadline passes.
@@ -267,6 +270,34 @@ export class Cluster {
 
   async check(options) {
     return assertOk(await this.checkRaw(options));
+  }
+
+  // Sets when the lease of a topic's claim ends: one that is as short as a test would end on a slow machine when it
+  // should not. An odd deadline is one of a claim whose delivery is not confirmed yet.
+  leaseEndsIn(Topic, ms) {
+    const until = (Date.now() + ms) - ((Date.now() + ms) % 2);
+    return eventually(
+      async () => {
+        const [lease, now] = await this.#leaseOf(Topic);
+        return lease && now % 2 === 0 && this.redis.cmd('ZADD', LEASES, 'XX', 'CH', until, lease);
+      },
+      { what: `the claim of ${Topic} is delivered` },
+    );
+  }
+
+  // As if its time were over. Nodes see it with their next look, --rescan-seconds later.
+  endLease(Topic) {
+    return this.leaseEndsIn(Topic, -1000);
+  }
+
+  // ms until then.
+  async leaseLeft(Topic) {
+    return (await this.#leaseOf(Topic))[1] - Date.now();
+  }
+
+  async #leaseOf(Topic) {
+    const lease = (await this.redis.cmd('ZRANGE', LEASES, 0, -1)).find((member) => member.endsWith(` ${Topic}`));
+    return lease ? [lease, Number(await this.redis.cmd('ZSCORE', LEASES, lease))] : [];
   }
 
   // Claims and answers what is left in the queue, so that a test finds it empty.

@@ -3,7 +3,7 @@
 // routes: the tables of routes as the C sources state them, so that tests try every route there is.
 //
 //   routesOf('services/documents/routes.c')   [{method, path, roles: ['frontend', 'user'], takesToken}]
-//   allRoutes()                               those of every table that serve.c knows, {table, …}
+//   allRoutes()                               those of every service's table, and the node's own, {table, …}
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,12 +23,15 @@ function rolesOf(source) {
   return found;
 }
 
+// A table's name is its own within its service's folder.
+const tableOf = (file, name) => `${file.split('/')[1]} ${name}`;
+
 function tablesOf(file) {
   const source = read(file);
   const roles = rolesOf(source);
   const [, usual] = /\.roles = (\w+)/.exec(source) ?? [];
-  return [...source.matchAll(/^const struct route (\w+)\[\] = \{$([^]*?)^\};$/gm)].map(([, table, rows]) => ({
-    table,
+  return [...source.matchAll(/^(?:static )?const struct route (\w+)\[\] = \{$([^]*?)^\};$/gm)].map(([, name, rows]) => ({
+    table: tableOf(file, name),
     routes: [...rows.matchAll(/(?:ROUTE\(|\{)"([A-Z]+)",\s*"([^"]+)",\s*([A-Z_]+(?=,))?((?:(?!ROUTE\()[^{"])*)/g)].map(([, method, path, who, rest]) => {
       assert.ok(roles[who ?? usual], `${file}: the roles of ${method} ${path}`);
       return { method, path, roles: roles[who ?? usual], takesToken: rest.includes('.takes_token_param = true') };
@@ -47,9 +50,18 @@ function sourcesUnder(folder) {
   });
 }
 
+// What is served: the table that the row of each service names, and the probes.
+function servedTables(files) {
+  const rows = files.flatMap((file) =>
+    [...read(file).matchAll(/^const struct service \w+ = \{$([^]*?)^\};$/gm)].map(([, row]) => [file, /\.routes = (\w+)/.exec(row)?.[1]]),
+  );
+  assert.ok(rows.length > 0, 'there are services');
+  return ['node probe_routes', ...rows.filter(([, name]) => name).map(([file, name]) => tableOf(file, name))];
+}
+
 export function allRoutes() {
-  const tables = sourcesUnder('services').flatMap(tablesOf);
-  const served = new Set([...read('services/node/serve.c').matchAll(/\b\w+_routes\b/g)].map(([name]) => name));
-  assert.deepEqual(new Set(tables.map(({ table }) => table)), served, 'the tables that serve.c serves are all found');
+  const files = sourcesUnder('services');
+  const tables = files.flatMap(tablesOf);
+  assert.deepEqual(new Set(tables.map(({ table }) => table)), new Set(servedTables(files)), 'every table is served, and found');
   return tables.flatMap(({ table, routes }) => routes.map((route) => ({ table, ...route })));
 }

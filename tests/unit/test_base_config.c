@@ -37,6 +37,9 @@ static const struct config_option options[] = {
     {0},
 };
 
+static const struct config_group all = {"Flags", options};
+static const struct config_group *const groups[] = {&all, NULL};
+
 static char path[] = "/tmp/test_base_config.XXXXXX";
 static char said[4096];
 static struct config config;
@@ -84,7 +87,7 @@ static enum config_outcome read_flags(const char *first, ...)
     int true_stderr = dup(STDERR_FILENO);
     fflush(stderr);
     dup2(fileno(stand_in), STDERR_FILENO);
-    enum config_outcome outcome = config_read(&config, options, "serve", argc, argv);
+    enum config_outcome outcome = config_read(&config, groups, "serve", argc, argv);
     fflush(stderr);
     dup2(true_stderr, STDERR_FILENO);
     close(true_stderr);
@@ -161,6 +164,26 @@ static void flags_come_in_every_usual_form(void **state)
     assert_int_equal(read_flags("--auth-sha1=no", "--auth-sha1", "http://x/", NULL), CONFIG_READY);
     assert_int_equal(config_number(&config, "auth-sha1"), 1); /* the last one counts */
     assert_string_equal(config.arguments[0], "http://x/");
+}
+
+static void a_group_that_is_named_twice_counts_once(void **state)
+{
+    static const struct config_option rows[] = {
+        {.name = "idle", .kind = CONFIG_NUMBER, .fallback = "7", .max = 9}, {0}};
+    static const struct config_group more = {"More", rows};
+    const struct config_group *const named[] = {&all, &more, &all, NULL};
+    config_fini(&config);
+    assert_int_equal(
+        config_read(&config, named, "serve", 2, (char *[]){(char *)"--idle", (char *)"3"}),
+        CONFIG_READY);
+    size_t n = 0;
+    while (config.options[n] != NULL)
+        n++;
+    assert_int_equal(n, sizeof options / sizeof *options); /* the last one of them is the end */
+    assert_int_equal(config_number(&config, "idle"), 3);
+    assert_string_equal(config_text(&config, "listen"), "127.0.0.1:0");
+    assert_true(config_has(&config, "idle"));
+    assert_false(config_has(&config, "idl"));
 }
 
 static void help_beats_what_else_is_there(void **state)
@@ -258,6 +281,7 @@ int main(void)
         TEST(the_file_may_be_named_by_the_environment),
         TEST(an_empty_variable_counts_as_unset),
         TEST(flags_come_in_every_usual_form),
+        TEST(a_group_that_is_named_twice_counts_once),
         TEST(help_beats_what_else_is_there),
         TEST(wrong_flags_are_named),
         TEST(wrong_values_are_named_with_their_range_and_source),

@@ -45,7 +45,31 @@ static void overflow(struct request *r)
     buf_fini(&b);
 }
 
+/* What is asked for is refused, with a long reason if `n` says so. */
+static void refuse(struct request *r)
+{
+    uint64_t n = 0;
+    if (!request_param_u64(r, "n", 0, 1 << 20, 4, &n))
+        return;
+    char *detail = request_alloc(r, n + 1);
+    memset(detail, 'x', n);
+    detail[n] = 0;
+    respond_error_more(r, ERR_CONFLICT, detail, "\"depth\":5", 0);
+}
+
+/* Errors of another form than a problem document. */
+static const char *put_error(struct buf *b, const struct problem *problem)
+{
+    buf_printf(b, "{\"error\":{\"code\":\"%s\",\"message\":", problem->info->code);
+    buf_put_json(b, str_of(problem->detail));
+    buf_lit(b, "}}");
+    return "application/json";
+}
+
 static const struct route routes[] = {
+    {"GET", "/refuse", ROLES_NONE, refuse},
+    {"GET", "/own", ROLES_NONE, refuse, .put_problem = put_error},
+    {"POST", "/own", ROLES_NONE, take, .put_problem = put_error},
     {"GET", "/overflow", ROLES_NONE, overflow},
     {"GET", "/docs/{id}", ROLES_NONE, show},
     {"DELETE", "/docs/{id}", ROLES_NONE, show},
@@ -164,6 +188,39 @@ static void a_body_that_announces_more_than_any_route_takes_is_refused_unsent(vo
     has("\"code\":\"too_large\"");
 }
 
+static void a_route_writes_its_errors_in_its_own_form(void **state)
+{
+    assert_int_equal(ask("GET /refuse", "", ""), 409);
+    has("\r\ncontent-type: application/problem+json\r\n");
+    has("\"status\":409,\"detail\":\"xxxx\",\"code\":\"conflict\",\"instance\":\"");
+    has("\",\"depth\":5}");
+    assert_int_equal(ask("GET /own", "", ""), 409);
+    has("\r\ncontent-type: application/json\r\n");
+    has("\r\n\r\n{\"error\":{\"code\":\"conflict\",\"message\":\"xxxx\"}}");
+}
+
+/* Those are answered by the server itself, or by libh2o, before a handler runs. */
+static void so_are_the_errors_that_come_before_its_handler(void **state)
+{
+    for (int is_chunked = 0; is_chunked < 2; is_chunked++) {
+        assert_int_equal(post("/own", SMALL + 1, is_chunked), 413);
+        has("\r\ncontent-type: application/json\r\n");
+        has("\r\n\r\n{\"error\":{\"code\":\"too_large\",\"message\":\"");
+    }
+    assert_int_equal(ask("POST /own", "Transfer-Encoding: chunked\r\n", "nonsense\r\n"), 400);
+    has("\r\ncontent-type: application/json\r\n");
+    has("\r\n\r\n{\"error\":{\"code\":\"bad_request\",\"message\":\"");
+}
+
+static void an_error_that_is_far_too_long_says_its_code(void **state)
+{
+    for (int is_own = 0; is_own < 2; is_own++) {
+        assert_int_equal(ask(is_own ? "GET /own?n=100000" : "GET /refuse?n=100000", "", ""), 409);
+        has("\r\ncontent-type: application/problem+json\r\n");
+        has("\"status\":409,\"detail\":\"\",\"code\":\"conflict\",\"instance\":\"\"}");
+    }
+}
+
 static int set_up(void **state)
 {
     fixture_start(&config, routes);
@@ -180,6 +237,9 @@ int main(void)
         cmocka_unit_test(a_target_in_absolute_form_finds_its_route),
         cmocka_unit_test(each_route_has_its_own_largest_body),
         cmocka_unit_test(a_body_that_announces_more_than_any_route_takes_is_refused_unsent),
+        cmocka_unit_test(a_route_writes_its_errors_in_its_own_form),
+        cmocka_unit_test(so_are_the_errors_that_come_before_its_handler),
+        cmocka_unit_test(an_error_that_is_far_too_long_says_its_code),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -4,52 +4,29 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "tests/unit/redis_fixture.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 enum { READY_MS = 20000 };
-
-static struct server {
-    char folder[64];
-    struct redis_address address;
-    pid_t pid;
-} server;
 
 /* A verb that changes nothing here: age and cursor. */
 static const struct str purge_args[] = {{"3600", 4}, {"0", 1}};
 
 static struct sync *make(uint64_t patience_ms)
 {
-    return sync_create(&(struct sync_config){.address = &server.address,
+    return sync_create(&(struct sync_config){.address = &redis_fixture.address,
                                              .prefix = "parley:{0}:",
                                              .name = "test-sync",
                                              .patience_ms = patience_ms});
 }
 
-static void start_server(void)
+static void await_redis(void)
 {
-    const char *program = getenv("PARLEY_TEST_REDIS"); /* as in tests/support/redis.mjs */
-    server.pid = fork();
-    if (server.pid == 0) {
-        int null = open("/dev/null", O_RDWR);
-        dup2(null, STDOUT_FILENO);
-        dup2(null, STDERR_FILENO);
-        execlp(program == NULL ? "redis-server" : program, "redis-server", "--port", "0",
-               "--unixsocket", server.address.path, "--dir", server.folder, "--save", "",
-               "--daemonize", "no", "--requirepass", "secret", (char *)NULL);
-        _exit(127);
-    }
-    assert_true(server.pid > 0);
     struct sync *sync = make(READY_MS);
     struct sync_answer answer;
     struct str ping[] = {STR("PING")};
@@ -57,31 +34,19 @@ static void start_server(void)
     sync_destroy(sync);
 }
 
-static void kill_server(void)
-{
-    kill(server.pid, SIGKILL);
-    waitpid(server.pid, NULL, 0);
-    unlink(server.address.path);
-}
-
 static int set_up(void **state)
 {
     log_setup(LOG_ERROR, false);
-    signal(SIGPIPE, SIG_IGN);
-    snprintf(server.folder, sizeof server.folder, "/tmp/parley-sync-XXXXXX");
-    if (mkdtemp(server.folder) == NULL)
+    redis_fixture.address.db = 3;
+    if (!redis_fixture_init())
         return -1;
-    snprintf(server.address.path, sizeof server.address.path, "%s/socket", server.folder);
-    snprintf(server.address.password, sizeof server.address.password, "secret");
-    server.address.db = 3;
-    start_server();
+    await_redis();
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    kill_server();
-    rmdir(server.folder);
+    redis_fixture_fini();
     return 0;
 }
 
@@ -202,8 +167,9 @@ a_call_outlives_a_connection_that_was_killed_and_a_redis_that_was_restarted(void
     assert_int_equal(
         command(other, &answer, 6, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"), ERR_OK);
     assert_int_equal(command(sync, &answer, 1, "PING"), ERR_OK);
-    kill_server();
-    start_server();
+    redis_fixture_kill();
+    assert_true(redis_fixture_start());
+    await_redis();
     assert_int_equal(sync_verb(sync, STR("purge"), purge_args, 2, &reply), ERR_OK);
     sync_destroy(other);
     sync_destroy(sync);

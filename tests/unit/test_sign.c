@@ -58,8 +58,8 @@ static void restore(int fd, int saved, FILE *file, char *text, size_t size)
 /* Runs `parley sign ARGS`, the last of which is NULL. */
 static int sign(const char *first, ...)
 {
-    char *argv[16];
-    int argc = 0, saved_out, saved_err;
+    char *argv[16] = {(char *)"sign"};
+    int argc = 1, saved_out, saved_err;
     va_list args;
     va_start(args, first);
     for (const char *arg = first; arg != NULL; arg = va_arg(args, const char *))
@@ -68,7 +68,7 @@ static int sign(const char *first, ...)
     fflush(stdout);
     FILE *out_file = divert(STDOUT_FILENO, &saved_out);
     FILE *err_file = divert(STDERR_FILENO, &saved_err);
-    int status = sign_main(argc, argv);
+    int status = commands_run(argc, argv);
     fflush(stdout);
     restore(STDOUT_FILENO, saved_out, out_file, out, sizeof out);
     restore(STDERR_FILENO, saved_err, err_file, said, sizeof said);

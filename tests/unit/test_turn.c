@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * test_turn.c - shared/redis/turn.h without a Redis: what callers hear, and when. With one it is
- * tested by all of tests/http. */
+ * test_turn.c - shared/redis/turn.h and call.h: what callers hear, and when; without a Redis, and
+ * with one of its own. What verbs say is tested by all of tests/http. */
 #include "shared/redis/turn.h"
+
+#include "shared/redis/sync.h"
+#include "tests/unit/redis_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,91 +12,418 @@
 
 #include <cmocka.h>
 
-enum { CALL_N = 700 }; /* several batches */
+enum { CALL_N = 1000 }; /* several batches */
 
 static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
-static struct turn_call calls[CALL_N];
-static unsigned lost_n;
-static struct turn *again; /* where each reply begins another verb */
+static struct turn *turn;
+static bool is_up;
 
-static void on_reply(struct turn_call *call, enum err error, struct str reply)
+/* Somebody who calls verbs; in memory of its own, so that a use of it after its end is seen. */
+struct owner {
+    struct call call;
+    unsigned told_n;
+    enum err error;
+    char reply[16];
+    struct owner *victim; /* goes when this one is told */
+    bool is_again;        /* begins another verb when it is told */
+};
+
+static unsigned told_n;
+
+static void begin(struct owner *owner, const char *verb);
+static void on_reply(struct call *call, enum err error, struct str reply)
 {
-    assert_int_equal(error, ERR_REDIS_LOST);
-    assert_null(reply.at);
-    lost_n++;
-    if (again != NULL) {
-        turn_begin_plain(again, call, LANE_READ, STR("check"));
-        turn_end(again);
+    struct owner *owner = H2O_STRUCT_FROM_MEMBER(struct owner, call, call);
+    assert_false(call_is_under_way(call));
+    assert_true(error == ERR_OK || reply.at == NULL);
+    owner->told_n++;
+    told_n++;
+    owner->error = error;
+    snprintf(owner->reply, sizeof owner->reply, "%.*s", STR_ARG(reply));
+    if (owner->victim != NULL) {
+        call_detach(&owner->victim->call);
+        free(owner->victim);
+        owner->victim = NULL;
     }
+    if (owner->is_again)
+        begin(owner, "nonce");
+}
+
+static void begin_as(struct owner *owner, const char *verb, enum turn_lane lane,
+                     struct nonce_id *nonce)
+{
+    turn_begin(turn_call(turn, &owner->call, on_reply), lane, str_of(verb));
+    turn_put_nonce(turn, nonce);
+    turn_end(turn);
+    assert_true(call_is_under_way(&owner->call));
+}
+
+static void begin(struct owner *owner, const char *verb)
+{
+    begin_as(owner, verb, LANE_READ, NULL);
+}
+
+static struct owner *new_owner(void)
+{
+    struct owner *owner = calloc(1, sizeof *owner);
+    assert_non_null(owner);
+    return owner;
+}
+
+static struct owner *begin_new(void)
+{
+    struct owner *owner = new_owner();
+    begin(owner, "nonce");
+    return owner;
+}
+
+static void forget_owner(struct owner *owner)
+{
+    call_detach(&owner->call);
+    assert_false(call_is_under_way(&owner->call));
+    free(owner);
+}
+
+static struct owner *owners[CALL_N];
+
+static void begin_all(void)
+{
+    for (unsigned i = 0; i < CALL_N; i++) {
+        struct nonce_id nonce = {.is_set = true};
+        memcpy(nonce.bytes, &i, sizeof i);
+        owners[i] = new_owner();
+        begin_as(owners[i], "nonce", (enum turn_lane)(i % LANE_NR), &nonce);
+        assert_false(nonce.is_set);
+        assert_int_equal(told_n, 0);
+    }
+    assert_int_equal(turn_pending_n(turn), CALL_N);
+}
+
+/* Each was told once what it was told. */
+static void assert_all(enum err error, const char *reply)
+{
+    for (unsigned i = 0; i < CALL_N; i++) {
+        assert_int_equal(owners[i]->told_n, 1);
+        assert_int_equal(owners[i]->error, error);
+        assert_string_equal(owners[i]->reply, reply);
+    }
+    assert_int_equal(turn_pending_n(turn), 0);
+}
+
+static void free_all(void)
+{
+    for (unsigned i = 0; i < CALL_N; i++)
+        free(owners[i]);
+}
+
+/* What is told in place of an owner that is gone. */
+struct orphan {
+    unsigned told_n;
+    enum err error;
+};
+
+static void on_orphan(void *context, enum err error, struct str reply)
+{
+    struct orphan *orphan = context;
+    orphan->told_n++;
+    orphan->error = error;
+    assert_true(error != ERR_OK || str_eq(reply, STR("ok")));
+}
+
+static void on_event(void *arg, struct str event)
+{
 }
 
 static void on_up(void *arg)
 {
-    fail_msg("there is no Redis");
+    is_up = true;
 }
 
-static struct turn *create(void)
+static void on_lost(void *arg)
+{
+    is_up = false;
+}
+
+static void on_sent(void *arg, unsigned verb_n)
+{
+    assert_in_range(verb_n, 1, CALL_N);
+}
+
+static void create(const struct redis_address *address)
+{
+    static const struct turn_config config = {.prefix = "parley:{0}:",
+                                              .node_id = "n1",
+                                              .lease_ms = 60000,
+                                              .delivery_ms = 2000,
+                                              .max_attempts = 3,
+                                              .queue_max = 1000,
+                                              .on_event = on_event,
+                                              .on_up = on_up,
+                                              .on_lost = on_lost,
+                                              .on_sent = on_sent};
+    told_n = 0;
+    is_up = false;
+    turn = turn_create(&loop, address, &config);
+}
+
+static void create_without_redis(void)
 {
     static const struct redis_address nowhere = {.path = "/nonexistent/redis.sock"};
-    static const struct turn_config config = {
-        .prefix = "parley:{0}:", .node_id = "n1", .on_up = on_up, .on_lost = on_up};
-    lost_n = 0;
-    again = NULL;
-    return turn_create(&loop, &nowhere, &config);
+    create(&nowhere);
 }
 
-static void begin_all(struct turn *turn)
-{
-    static const struct nonce_id nonce = {.is_set = true};
-    for (unsigned i = 0; i < CALL_N; i++) {
-        calls[i].on_reply = on_reply;
-        turn_begin(turn, &calls[i], (enum turn_lane)(i % LANE_NR), STR("add"), &nonce);
-        turn_put_u64(turn, i);
-        turn_end(turn);
-        assert_int_equal(lost_n, 0);
-    }
-    assert_int_equal(turn_pending_n(turn), CALL_N);
-}
+/* --- without a Redis -------------------------------------------------------------------------- */
 
 static void nobody_hears_of_a_lost_redis_before_turn_end_returns(void **state)
 {
-    struct turn *turn = create();
-    begin_all(turn);
+    create_without_redis();
+    begin_all();
     turn_flush(turn);
-    assert_int_equal(lost_n, CALL_N);
-    assert_int_equal(turn_pending_n(turn), 0);
+    assert_all(ERR_REDIS_LOST, "");
     turn_destroy(turn);
+    free_all();
 }
 
-static void a_verb_begun_in_a_callback_is_for_the_next_round(void **state)
+static void a_verb_begun_in_a_callback_with_the_same_handle_is_for_the_next_round(void **state)
 {
-    struct turn *turn = create();
-    begin_all(turn);
-    again = turn;
+    create_without_redis();
+    begin_all();
+    for (unsigned i = 0; i < CALL_N; i++)
+        owners[i]->is_again = true;
     turn_flush(turn);
-    assert_int_equal(lost_n, CALL_N);
+    assert_int_equal(told_n, CALL_N);
     assert_int_equal(turn_pending_n(turn), CALL_N);
-    again = NULL;
+    for (unsigned i = 0; i < CALL_N; i++) {
+        assert_true(call_is_under_way(&owners[i]->call));
+        owners[i]->is_again = false;
+    }
     turn_flush(turn);
-    assert_int_equal(lost_n, 2 * CALL_N);
+    assert_int_equal(told_n, 2 * CALL_N);
     turn_destroy(turn);
+    free_all();
 }
 
 static void destroy_tells_those_who_wait(void **state)
 {
-    struct turn *turn = create();
-    begin_all(turn);
+    create_without_redis();
+    begin_all();
     turn_destroy(turn);
-    assert_int_equal(lost_n, CALL_N);
+    assert_int_equal(told_n, CALL_N);
+    free_all();
+}
+
+static void what_is_begun_while_a_turn_is_destroyed_ends_detached(void **state)
+{
+    create_without_redis();
+    begin_all();
+    for (unsigned i = 0; i < CALL_N; i++)
+        owners[i]->is_again = true;
+    turn_destroy(turn);
+    assert_int_equal(told_n, CALL_N);
+    for (unsigned i = 0; i < CALL_N; i++)
+        assert_false(call_is_under_way(&owners[i]->call));
+    free_all();
+}
+
+static void a_call_that_was_detached_before_it_is_sent_hears_nothing(void **state)
+{
+    create_without_redis();
+    struct owner *first = begin_new(), *gone = begin_new(), *last = begin_new();
+    forget_owner(gone);
+    assert_int_equal(turn_pending_n(turn), 3); /* the verb runs all the same */
+    turn_flush(turn);
+    assert_int_equal(first->told_n, 1);
+    assert_int_equal(last->told_n, 1);
+    assert_int_equal(turn_pending_n(turn), 0);
+    turn_destroy(turn);
+    free(first);
+    free(last);
+}
+
+static void an_owner_that_goes_inside_the_callback_of_another_hears_nothing(void **state)
+{
+    create_without_redis();
+    struct owner *early = begin_new(), *first = begin_new(), *next = begin_new();
+    struct owner *last = begin_new();
+    first->victim = next; /* its slot is the next to be answered */
+    last->victim = early; /* and this one was */
+    turn_flush(turn);
+    assert_int_equal(told_n, 3);
+    turn_destroy(turn);
+    free(first);
+    free(last);
+}
+
+static void a_call_may_be_detached_when_nothing_is_under_way(void **state)
+{
+    struct call call = {NULL};
+    call_detach(&call);
+    assert_false(call_is_under_way(&call));
+}
+
+static void what_an_owner_leaves_is_told_to_its_orphan_once(void **state)
+{
+    struct orphan orphan = {0}, other = {0};
+    create_without_redis();
+    struct owner *gone = begin_new(), *also_gone = begin_new();
+    call_leave(&gone->call, on_orphan, &orphan);
+    forget_owner(gone);
+    turn_flush(turn);
+    assert_int_equal(orphan.told_n, 1);
+    assert_int_equal(orphan.error, ERR_REDIS_LOST);
+    assert_int_equal(also_gone->told_n, 1);
+    begin(also_gone, "nonce");
+    call_leave(&also_gone->call, on_orphan, &other);
+    free(also_gone);
+    turn_destroy(turn);
+    assert_int_equal(other.told_n, 1);
+    assert_int_equal(orphan.told_n, 1);
+    assert_int_equal(told_n, 1);
+}
+
+/* --- with a Redis ----------------------------------------------------------------------------- */
+
+static void run_once(void)
+{
+    uint64_t wait_ms = deadlines_wait_ms(&loop.deadlines, clock_mono_ms(), 1000);
+    h2o_evloop_run(loop.h2o, (int32_t)wait_ms);
+    deadlines_run(&loop.deadlines, clock_mono_ms());
+    turn_flush(turn);
+}
+
+static void create_with_redis(void)
+{
+    create(&redis_fixture.address);
+    while (!is_up)
+        run_once();
+}
+
+static void run_until_answered(void)
+{
+    turn_flush(turn);
+    while (turn_pending_n(turn) > 0)
+        run_once();
+}
+
+static void each_of_a_thousand_calls_of_one_turn_is_answered_once_with_its_own_reply(void **state)
+{
+    create_with_redis();
+    begin_all();
+    run_until_answered();
+    assert_all(ERR_OK, "ok");
+    free_all();
+    told_n = 0;
+    begin_all();
+    for (unsigned i = 0; i < CALL_N; i += 2)
+        call_detach(&owners[i]->call);
+    run_until_answered();
+    assert_int_equal(told_n, CALL_N / 2);
+    for (unsigned i = 0; i < CALL_N; i++)
+        assert_string_equal(owners[i]->reply, i % 2 == 0 ? "" : "replay");
+    free_all();
+    turn_destroy(turn);
+}
+
+static void owners_that_go_while_their_verbs_run_hear_nothing(void **state)
+{
+    struct orphan orphan = {0};
+    create_with_redis();
+    struct owner *gone = begin_new(), *left = begin_new(), *stays = begin_new();
+    redis_fixture_stop();
+    turn_flush(turn);
+    forget_owner(gone);
+    call_leave(&left->call, on_orphan, &orphan);
+    free(left);
+    assert_int_equal(turn_pending_n(turn), 3);
+    redis_fixture_go_on();
+    run_until_answered();
+    assert_int_equal(told_n, 1);
+    assert_string_equal(stays->reply, "ok");
+    assert_int_equal(orphan.told_n, 1);
+    assert_int_equal(orphan.error, ERR_OK);
+    turn_destroy(turn);
+    free(stays);
+}
+
+static void a_turn_that_is_destroyed_while_verbs_run_tells_those_who_wait(void **state)
+{
+    struct orphan orphan = {0};
+    create_with_redis();
+    redis_fixture_stop();
+    struct owner *gone = begin_new(), *left = begin_new(), *sent = begin_new();
+    turn_flush(turn);
+    struct owner *collected = begin_new();
+    forget_owner(gone);
+    call_leave(&left->call, on_orphan, &orphan);
+    free(left);
+    turn_destroy(turn);
+    assert_int_equal(told_n, 2);
+    assert_int_equal(sent->error, ERR_REDIS_LOST);
+    assert_int_equal(collected->error, ERR_REDIS_LOST);
+    assert_int_equal(orphan.told_n, 1);
+    assert_int_equal(orphan.error, ERR_REDIS_LOST);
+    redis_fixture_go_on();
+    free(sent);
+    free(collected);
+}
+
+static void flush_library(void)
+{
+    struct sync *sync = sync_create(&(struct sync_config){.address = &redis_fixture.address,
+                                                          .prefix = "parley:{0}:",
+                                                          .name = "test-turn",
+                                                          .patience_ms = 20000});
+    struct str words[] = {STR("FUNCTION"), STR("FLUSH")};
+    struct sync_answer answer;
+    assert_int_equal(sync_command(sync, words, 2, 0, &answer), ERR_OK);
+    sync_destroy(sync);
+}
+
+/* A Redis that lost the library refuses the batch, which waits for it to be loaded: the turn goes
+ * at each step of that. */
+static void a_turn_that_is_destroyed_while_the_library_is_loaded_tells_those_who_wait(void **state)
+{
+    for (unsigned round = 0; round < 18; round++) {
+        create_with_redis();
+        flush_library();
+        struct owner *owner = begin_new();
+        turn_flush(turn);
+        for (unsigned steps = round % 6; steps > 0 && owner->told_n == 0; steps--)
+            run_once();
+        turn_destroy(turn);
+        assert_int_equal(owner->told_n, 1);
+        free(owner);
+    }
+}
+
+static int set_up(void **state)
+{
+    log_setup(LOG_ERROR, false);
+    loop_init(&loop);
+    return redis_fixture_init() ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    redis_fixture_fini();
+    return 0;
 }
 
 int main(void)
 {
-    loop_init(&loop);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_hears_of_a_lost_redis_before_turn_end_returns),
-        cmocka_unit_test(a_verb_begun_in_a_callback_is_for_the_next_round),
+        cmocka_unit_test(a_verb_begun_in_a_callback_with_the_same_handle_is_for_the_next_round),
         cmocka_unit_test(destroy_tells_those_who_wait),
+        cmocka_unit_test(what_is_begun_while_a_turn_is_destroyed_ends_detached),
+        cmocka_unit_test(a_call_that_was_detached_before_it_is_sent_hears_nothing),
+        cmocka_unit_test(an_owner_that_goes_inside_the_callback_of_another_hears_nothing),
+        cmocka_unit_test(a_call_may_be_detached_when_nothing_is_under_way),
+        cmocka_unit_test(what_an_owner_leaves_is_told_to_its_orphan_once),
+        cmocka_unit_test(each_of_a_thousand_calls_of_one_turn_is_answered_once_with_its_own_reply),
+        cmocka_unit_test(owners_that_go_while_their_verbs_run_hear_nothing),
+        cmocka_unit_test(a_turn_that_is_destroyed_while_verbs_run_tells_those_who_wait),
+        cmocka_unit_test(a_turn_that_is_destroyed_while_the_library_is_loaded_tells_those_who_wait),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

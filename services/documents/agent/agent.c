@@ -26,6 +26,7 @@
 
 #include "services/documents/ask/ask_input.h"
 #include "services/documents/ask/llm_refusal.h"
+#include "shared/base/sm.h"
 
 enum {
     PLAN_TOKENS = 400,
@@ -35,7 +36,24 @@ enum {
     MODEL_GRACE_MS = 100,
 };
 
+static const struct sm_state states[] = {
+    [AGENT_FINDING] = {"FINDING", SM(AGENT_PLANNING) | SM(AGENT_ENDED)},
+    [AGENT_PLANNING] = {"PLANNING", SM(AGENT_PLANNING) | SM(AGENT_STEPPING) | SM(AGENT_ANSWERING) |
+                                        SM(AGENT_ENDED)},
+    [AGENT_STEPPING] = {"STEPPING", SM(AGENT_STEPPING) | SM(AGENT_SEARCHING) | SM(AGENT_ANSWERING) |
+                                        SM(AGENT_ENDED)},
+    [AGENT_SEARCHING] = {"SEARCHING", SM(AGENT_STEPPING) | SM(AGENT_ENDED)},
+    [AGENT_ANSWERING] = {"ANSWERING", SM(AGENT_ENDED)},
+    [AGENT_ENDED] = {"ENDED", 0},
+};
+static const struct sm sm = SM_OF("agent", states);
+
 static void on_model_end(void *context, const struct question_end *end);
+
+void agent_move(struct agent *agent, enum agent_state to)
+{
+    agent->state = sm_move(&sm, agent->number, agent->state, to);
+}
 
 /* --- models ----------------------------------------------------------------------------------- */
 
@@ -65,7 +83,7 @@ static void ask_model(struct agent *agent, const struct buf *messages, unsigned 
 static void ask_plan(struct agent *agent, bool is_again)
 {
     struct buf messages;
-    agent->state = AGENT_PLANNING;
+    agent_move(agent, AGENT_PLANNING);
     agent->is_again = is_again;
     buf_init(&messages, ASK_PROMPT_MAX_BYTES);
     ask_prompt_put_plan(&messages, agent->question, is_again);
@@ -112,7 +130,7 @@ static void end_with_nothing(struct agent *agent)
 
 void agent_go_on(struct agent *agent)
 {
-    agent->state = AGENT_STEPPING;
+    agent_move(agent, AGENT_STEPPING);
     if (agent->call_n == AGENT_CALLS_MAX || left_ms(agent) == 0)
         agent_answer(agent);
     else
@@ -124,7 +142,7 @@ void agent_answer(struct agent *agent)
     struct grounded_passages passages;
     struct buf messages;
     agent_search_plainly(agent);
-    agent->state = AGENT_ANSWERING;
+    agent_move(agent, AGENT_ANSWERING);
     agent->is_again = false;
     grounded_passages_init(&passages, agent->found, agent->found_n);
     buf_init(&messages, ASK_PROMPT_MAX_BYTES);
@@ -277,7 +295,9 @@ void agent_start(struct agent *agent)
 
 void agent_end(struct agent *agent)
 {
-    agent->state = AGENT_ENDED;
+    if (agent->state == AGENT_ENDED)
+        return;
+    agent_move(agent, AGENT_ENDED);
     presence_stop(&agent->presence);
     loop_cancel_deadline(agent->r->server->loop, &agent->deadline);
 }

@@ -32,6 +32,7 @@ enum agent_state {
 struct agent {
     struct request *r;
     enum agent_state state;
+    uint64_t number; /* for the log of its states */
     struct owner owner;
     struct asker asker;
     struct str question;
@@ -81,6 +82,7 @@ void agent_search_plainly(struct agent *agent);
 /* --- agent.c ---------------------------------------------------------------------------------- */
 
 void agent_start(struct agent *agent);
+void agent_move(struct agent *agent, enum agent_state to);
 /* The next step, or the answer when there may be no more steps. */
 void agent_go_on(struct agent *agent);
 void agent_answer(struct agent *agent);

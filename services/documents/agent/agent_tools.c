@@ -126,7 +126,7 @@ static void search(struct agent *agent, const struct agent_step *chosen)
     }
     struct retrieve_settings settings = {
         .space = agent->owner.space, .question = chosen->query, .n = AGENT_SEARCH_N};
-    agent->state = AGENT_SEARCHING;
+    agent_move(agent, AGENT_SEARCHING);
     buf_put(call_line(agent), chosen->query); /* until its outcome is known */
     buf_clear(&agent->pending_notes);
     buf_put(&agent->pending_notes, chosen->notes);

@@ -6,6 +6,7 @@
 
 #include "services/documents/ask/ask_input.h"
 #include "services/documents/handlers.h"
+#include "shared/base/sm.h"
 
 #include <stdlib.h>
 
@@ -126,7 +127,7 @@ static void run(struct request *r, bool is_stream)
 {
     struct str mode;
     struct agent *agent = request_alloc(r, sizeof *agent);
-    *agent = (struct agent){.r = r, .is_stream = is_stream};
+    *agent = (struct agent){.r = r, .number = sm_number(), .is_stream = is_stream};
     if (!request_body(r) ||
         !ask_input_question(r, "question", AGENT_QUESTION_MAX_CHARS, &agent->question) ||
         !request_optional_text(r, "mode", 64, &mode) ||

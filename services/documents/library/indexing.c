@@ -46,13 +46,12 @@ struct watcher {
     struct indexing *indexing;
     struct watched *space;
     struct websocket *websocket; /* NULL: not upgraded yet */
-    struct turn_call call;       /* to look again after a lost connection */
+    struct call call;            /* to look again after a lost connection */
     struct known_job jobs[JOBS_MAX];
     size_t job_n;
     struct str owner_json; /* own memory */
     unsigned look_n;
     bool is_stale; /* an event came since Redis was asked */
-    bool is_calling, is_gone;
 };
 
 struct indexing {
@@ -99,7 +98,7 @@ static void drop_space(struct indexing *indexing, struct watched *space)
 static void call_for_space(struct indexing *indexing, struct str verb, const struct watched *space)
 {
     struct turn *turn = indexing->documents->server->turn;
-    turn_begin_forget(turn, LANE_READ, verb);
+    turn_begin(turn_forget(turn), LANE_READ, verb);
     turn_put(turn, space->name);
     turn_end(turn);
 }
@@ -138,6 +137,7 @@ static struct watcher *new_watcher(struct indexing *indexing, const struct owner
 
 static void free_watcher(struct watcher *watcher)
 {
+    call_detach(&watcher->call);
     free((char *)(uintptr_t)watcher->owner_json.at);
     free(watcher);
 }
@@ -152,9 +152,7 @@ static void leave(struct watcher *watcher)
         call_for_space(watcher->indexing, STR("unwatch_indexing"), space);
         drop_space(watcher->indexing, space);
     }
-    watcher->is_gone = true;
-    if (!watcher->is_calling)
-        free_watcher(watcher);
+    free_watcher(watcher);
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */
@@ -257,14 +255,11 @@ void indexing_on_event(struct indexing *indexing, struct lines *rest)
 
 /* --- after a lost connection ------------------------------------------------------------------ */
 
-static void on_looked(struct turn_call *call, enum err error, struct str reply)
+static void on_looked(struct call *call, enum err error, struct str reply)
 {
     struct watcher *watcher = H2O_STRUCT_FROM_MEMBER(struct watcher, call, call);
     struct lines lines = lines_of(reply);
-    watcher->is_calling = false;
-    if (watcher->is_gone)
-        free_watcher(watcher);
-    else if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
+    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
         tell_state(watcher, &lines);
 }
 
@@ -273,11 +268,11 @@ void indexing_on_up(struct indexing *indexing)
     struct turn *turn = indexing->documents->server->turn;
     for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
         for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
-            if (watcher->websocket == NULL || watcher->is_calling)
+            if (watcher->websocket == NULL || call_is_under_way(&watcher->call))
                 continue; /* is asked by its request, or was just now */
-            watcher->is_calling = true;
-            watcher->call.on_reply = on_looked;
-            turn_begin(turn, &watcher->call, LANE_READ, STR("watch_indexing"), NULL);
+            turn_begin(turn_call(turn, &watcher->call, on_looked), LANE_READ,
+                       STR("watch_indexing"));
+            turn_put_nonce(turn, NULL);
             turn_put(turn, space->name);
             turn_end(turn);
         }

@@ -198,7 +198,7 @@ static void store(struct upload *upload)
     turn_put_u64(turn, upload->bytes.n);
     turn_put(turn, upload->sha);
     turn_put(turn, upload->bytes);
-    turn_put_u64(turn, documents_of(r)->settings->owner_max_bytes);
+    turn_put_u64(turn, documents_of(r)->settings->space.max_bytes);
     turn_put(turn, STR(""));  /* path */
     turn_put(turn, STR(""));  /* url */
     turn_put(turn, STR("0")); /* is_reindex */

@@ -21,7 +21,7 @@ enum { BUCKET_N = 1024, ASK_DOCS = 400, DIGITS_MAX = 24 };
 
 /* Fetches packs for one space. Outlives the space's use: it holds it itself. */
 struct load {
-    struct turn_call call;
+    struct call call;
     struct cache *cache;
     struct cache_space *space;
     struct buf list;        /* what `marks` borrow from */
@@ -231,7 +231,7 @@ static bool take_pack(struct load *load, struct lines *parts)
     return true;
 }
 
-static void on_packs(struct turn_call *call, enum err error, struct str reply)
+static void on_packs(struct call *call, enum err error, struct str reply)
 {
     struct load *load = H2O_STRUCT_FROM_MEMBER(struct load, call, call);
     struct lines parts = lines_of(reply);
@@ -259,8 +259,7 @@ static void ask_for_packs(struct load *load)
         return;
     }
     struct turn *turn = load->cache->turn;
-    load->call.on_reply = on_packs;
-    turn_begin_plain(turn, &load->call, LANE_READ, STR("packs"));
+    turn_begin(turn_call(turn, &load->call, on_packs), LANE_READ, STR("packs"));
     turn_put(turn, load->space->name);
     for (size_t i = 0; i < load->asked_n; i++) {
         turn_put(turn, load->missing[load->next + i].doc);

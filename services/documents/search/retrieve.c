@@ -10,8 +10,7 @@
  *
  * Each state but the first suspends: for a verb, the embedding model's server, or packs. Whatever
  * goes wrong with the embedding costs its half of the ranking and no more: words are searched all
- * the same. A verb cannot be called back, so a retrieval that is freed during one stays until the
- * reply (is_freed). */
+ * the same. */
 #include "services/documents/search/retrieve_op.h"
 
 #include "shared/ask/reply.h"
@@ -32,20 +31,14 @@ struct str retrieve_keep(struct retrieve_op *op, struct str s)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static void destroy(struct retrieve_op *op)
-{
-    free(op->vector);
-    h2o_mem_clear_pool(&op->pool);
-    free(op);
-}
-
-/* Everything that could call back is ended, except for a verb. */
+/* Everything that could call back is ended. */
 static void let_go(struct retrieve_op *op)
 {
     struct documents *documents = op->documents;
     if (op->state == RETRIEVE_DONE)
         return;
     op->state = RETRIEVE_DONE;
+    call_detach(&op->call);
     loop_cancel_deadline(documents->server->loop, &op->deadline);
     loop_cancel_deadline(documents->server->loop, &op->embed_deadline);
     embed_cancel(documents->settings->embedder, op->embedding);
@@ -76,9 +69,9 @@ void retrieve_free(struct retrieval *retrieval)
     if (op == NULL)
         return;
     let_go(op);
-    op->is_freed = true;
-    if (!op->is_calling)
-        destroy(op);
+    free(op->vector);
+    h2o_mem_clear_pool(&op->pool);
+    free(op);
 }
 
 void retrieve_end_all(struct documents *documents)
@@ -94,29 +87,15 @@ static void on_late(struct deadline *deadline)
 
 /* --- verbs ------------------------------------------------------------------------------------ */
 
-struct turn *retrieve_begin(struct retrieve_op *op, struct str verb, bool takes_nonce,
-                            retrieve_reply_cb *on_reply)
+struct call_start retrieve_call(struct retrieve_op *op, call_reply_cb *on_reply)
 {
-    struct turn *turn = op->documents->server->turn;
-    op->is_calling = true;
-    op->call.on_reply = on_reply;
-    if (takes_nonce)
-        turn_begin(turn, &op->call, LANE_READ, verb, &op->nonce);
-    else
-        turn_begin_plain(turn, &op->call, LANE_READ, verb);
-    return turn;
+    struct call_start start = turn_call(op->documents->server->turn, &op->call, on_reply);
+    start.nonce = &op->nonce;
+    return start;
 }
 
-/* True when somebody still waits for what the verb said, and it said nothing against it. */
-bool retrieve_has_reply(struct retrieve_op *op, enum err error, struct str reply)
+bool retrieve_is_good(struct retrieve_op *op, enum err error, struct str reply)
 {
-    op->is_calling = false;
-    if (op->is_freed) {
-        destroy(op);
-        return false;
-    }
-    if (op->state == RETRIEVE_DONE)
-        return false;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error == ERR_OK && str_eq(tag, STR("replay"))) {
@@ -168,12 +147,11 @@ static void on_embed_late(struct deadline *deadline)
     on_embedded(op, NULL, 0, "no answer in time");
 }
 
-static void on_admitted(struct turn_call *call, enum err error, struct str reply)
+static void on_admitted(struct call *call, enum err error, struct str reply)
 {
     struct retrieve_op *op = retrieve_op_of(call);
-    if (!retrieve_has_reply(op, error, reply))
+    if (!retrieve_is_good(op, error, reply))
         return;
-    op->nonce.is_set = false;
     op->limits.n = 0;
     op->state = RETRIEVE_EMBEDDING;
     op->embed_deadline.on_expire = on_embed_late;
@@ -186,9 +164,11 @@ static void on_admitted(struct turn_call *call, enum err error, struct str reply
 static void admit(struct retrieve_op *op)
 {
     op->state = RETRIEVE_ADMITTING;
-    struct turn *turn = retrieve_begin(op, STR("admit"), true, on_admitted);
-    turn_put(turn, op->limits);
-    turn_end(turn);
+    struct call_start start = retrieve_call(op, on_admitted);
+    turn_begin(start, LANE_READ, STR("admit"));
+    turn_put_nonce(start.turn, start.nonce);
+    turn_put(start.turn, op->limits);
+    turn_end(start.turn);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */

@@ -34,7 +34,7 @@ struct retrieve_op {
     struct retrieve_op *previous, *next; /* of those under way */
     retrieve_cb *on_done;
     void *context;
-    struct turn_call call;
+    struct call call;
     struct deadline deadline, embed_deadline;
     struct embedding *embedding;
     struct cache_space *cached; /* entered from SEARCHING to ranked */
@@ -52,7 +52,6 @@ struct retrieve_op {
     unsigned n, look_n;
     enum retrieve_state state;
     uint64_t start_ms;
-    bool is_calling, is_freed;
     bool has_loaded; /* the index was brought up to a newer version for this */
 };
 
@@ -61,20 +60,17 @@ struct str retrieve_keep(struct retrieve_op *op, struct str s);
 /* Tells the outcome. The operation may be freed inside. */
 void retrieve_finish(struct retrieve_op *op, enum err error);
 
-typedef void retrieve_reply_cb(struct turn_call *call, enum err error, struct str reply);
-/* Begins a verb; its arguments and turn_end are the caller's. `takes_nonce`: the request's nonce is
- * used up by it. */
-struct turn *retrieve_begin(struct retrieve_op *op, struct str verb, bool takes_nonce,
-                            retrieve_reply_cb *on_reply);
-/* True when somebody still waits for what the verb said, and it said nothing against it. */
-bool retrieve_has_reply(struct retrieve_op *op, enum err error, struct str reply) must_check;
+/* How its next verb is started, with the request's nonce unless that was used up. */
+struct call_start retrieve_call(struct retrieve_op *op, call_reply_cb *on_reply);
+/* False when the verb's reply says something against the retrieval, which has ended then. */
+bool retrieve_is_good(struct retrieve_op *op, enum err error, struct str reply) must_check;
 
 /* --- retrieve_search.c ------------------------------------------------------------------------ */
 
 /* From SEARCHING on, with the vector that there is. */
 void retrieve_search(struct retrieve_op *op);
 
-static inline struct retrieve_op *retrieve_op_of(struct turn_call *call)
+static inline struct retrieve_op *retrieve_op_of(struct call *call)
 {
     return H2O_STRUCT_FROM_MEMBER(struct retrieve_op, call, call);
 }

@@ -59,12 +59,11 @@ static void read_near(struct retrieve_op *op, struct str rest)
     }
 }
 
-static void on_searched(struct turn_call *call, enum err error, struct str reply)
+static void on_searched(struct call *call, enum err error, struct str reply)
 {
     struct retrieve_op *op = retrieve_op_of(call);
-    if (!retrieve_has_reply(op, error, reply))
+    if (!retrieve_is_good(op, error, reply))
         return;
-    op->nonce.is_set = false;
     op->limits.n = 0;
     struct str rest = reply, head = str_cut(&rest, 0);
     struct lines lines = lines_of(head);
@@ -95,7 +94,10 @@ void retrieve_search(struct retrieve_op *op)
     op->look_n++;
     if (op->cached == NULL)
         op->cached = cache_enter(op->documents->cache, op->space);
-    struct turn *turn = retrieve_begin(op, STR("search"), true, on_searched);
+    struct call_start start = retrieve_call(op, on_searched);
+    struct turn *turn = start.turn;
+    turn_begin(start, LANE_READ, STR("search"));
+    turn_put_nonce(turn, start.nonce);
     turn_put(turn, op->space);
     turn_put(turn, op->limits);
     turn_put(turn, cache_version(op->cached));
@@ -187,10 +189,10 @@ static bool read_hit(struct retrieve_op *op, const struct retrieve_found *found,
     return true;
 }
 
-static void on_passages(struct turn_call *call, enum err error, struct str reply)
+static void on_passages(struct call *call, enum err error, struct str reply)
 {
     struct retrieve_op *op = retrieve_op_of(call);
-    if (!retrieve_has_reply(op, error, reply))
+    if (!retrieve_is_good(op, error, reply))
         return;
     struct retrieve_hit *hits = h2o_mem_alloc_pool(&op->pool, TOP_K_MAX * sizeof *hits);
     struct lines parts = lines_of(reply);
@@ -217,7 +219,8 @@ static void read_passages(struct retrieve_op *op)
         retrieve_finish(op, ERR_OK);
         return;
     }
-    struct turn *turn = retrieve_begin(op, STR("passages"), false, on_passages);
+    struct turn *turn = op->documents->server->turn;
+    turn_begin(retrieve_call(op, on_passages), LANE_READ, STR("passages"));
     turn_put(turn, op->space);
     for (size_t i = 0; i < op->found_n; i++) {
         turn_put(turn, op->found[i].doc);

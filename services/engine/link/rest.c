@@ -4,7 +4,7 @@
 
 #include "services/engine/engine.h"
 #include "shared/base/clock.h"
-#include "shared/base/log.h"
+#include "shared/base/sm.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
@@ -12,6 +12,20 @@
 
 /* A rest that nobody asked for: from a half to the whole of a bound that doubles. */
 enum { FIRST_MS = 1000, LONGEST_MS = 30000, DOUBLINGS_MAX = 5, JITTER_MS = 500 };
+
+static const struct sm_state states[] = {
+    [REST_GOOD] = {"GOOD", SM(REST_RESTING)},
+    [REST_RESTING] = {"RESTING", SM(REST_RESTING) | SM(REST_CHECKING) | SM(REST_GOOD)},
+    [REST_CHECKING] = {"CHECKING", SM(REST_RESTING) | SM(REST_PROBING) | SM(REST_GOOD)},
+    [REST_PROBING] = {"PROBING", SM(REST_RESTING) | SM(REST_GOOD)},
+};
+static const struct sm sm = SM_OF("rest", states);
+
+/* There is one per process: its number says nothing. */
+static void move(struct rest *rest, enum rest_state to)
+{
+    rest->state = sm_move(&sm, 0, rest->state, to);
+}
 
 static void wake_all(struct rest *rest)
 {
@@ -34,7 +48,7 @@ static uint64_t pause_ms(const struct rest *rest, uint64_t retry_after_s)
 
 static void sleep_until(struct rest *rest, uint64_t after_ms)
 {
-    rest->state = REST_RESTING;
+    move(rest, REST_RESTING);
     rest->probe = NULL;
     rest->until_ms = clock_mono_ms() + after_ms;
     timer_set(&rest->engine->timers, &rest->timer, after_ms);
@@ -69,7 +83,7 @@ void rest_begin(struct rest *rest, uint64_t retry_after_s, const char *reason)
 
 static void start_probing(struct rest *rest)
 {
-    rest->state = REST_PROBING;
+    move(rest, REST_PROBING);
     rest->probe = NULL;
     wake_all(rest);
 }
@@ -91,7 +105,7 @@ static void on_checked(void *context, const struct backend_checked *checked)
 static void on_timer(void *context)
 {
     struct rest *rest = context;
-    rest->state = REST_CHECKING;
+    move(rest, REST_CHECKING);
     rest->check = backend_start_check(rest->engine->backend, on_checked, rest);
     if (rest->check == NULL)
         start_probing(rest);
@@ -105,7 +119,7 @@ void rest_end(struct rest *rest)
     timer_stop(&rest->timer);
     backend_end_check(rest->engine->backend, rest->check);
     rest->check = NULL;
-    rest->state = REST_GOOD;
+    move(rest, REST_GOOD);
     rest->failures = 0;
     rest->probe = NULL;
     wake_all(rest);

@@ -9,6 +9,8 @@
  *                      ^                 | away                    | begin
  *                      +-----------------+-------------------------+
  *
+ *   RESTING --begin, for longer--> RESTING; RESTING, CHECKING --answer to a slot at work--> GOOD
+ *
  * One per engine, single thread: the engine's loop.
  */
 #ifndef PARLEY_SERVICES_ENGINE_LINK_REST_H

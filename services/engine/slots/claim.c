@@ -2,7 +2,18 @@
  * claim.c - see claim.h. */
 #include "services/engine/slots/claim.h"
 
+#include "shared/base/sm.h"
+
+#include <stdio.h>
 #include <stdlib.h>
+
+static const struct sm_state states[] = {
+    [QUERY_OPEN] = {"OPEN", SM(QUERY_ANSWERED) | SM(QUERY_GONE) | SM(QUERY_REFUSED)},
+    [QUERY_ANSWERED] = {"ANSWERED", 0},
+    [QUERY_GONE] = {"GONE", 0},
+    [QUERY_REFUSED] = {"REFUSED", 0},
+};
+static const struct sm sm = SM_OF("query of a claim", states);
 
 enum { LEASE_DEFAULT_S = 150, LEASE_MAX_S = 86400 };
 
@@ -75,6 +86,38 @@ struct claim_query *claim_find(struct claim *claim, uint64_t seq)
         if (claim->queries[i].seq == seq)
             return &claim->queries[i];
     return NULL;
+}
+
+struct claim_query *claim_next(const struct claim *claim)
+{
+    for (size_t i = 0; i < claim->query_n; i++)
+        if (claim->queries[i].state == QUERY_OPEN)
+            return &claim->queries[i];
+    return NULL;
+}
+
+bool claim_has_open_after(const struct claim *claim, const struct claim_query *query)
+{
+    while (++query < claim->queries + claim->query_n)
+        if (query->state == QUERY_OPEN)
+            return true;
+    return false;
+}
+
+bool claim_has_refused(const struct claim *claim)
+{
+    for (size_t i = 0; i < claim->query_n; i++)
+        if (claim->queries[i].state == QUERY_REFUSED)
+            return true;
+    return false;
+}
+
+void claim_end_query(struct claim *claim, struct claim_query *query, enum query_state state,
+                     const char *refusal)
+{
+    query->state = sm_move(&sm, query->seq, query->state, state);
+    if (refusal != NULL)
+        snprintf(claim->refusal, sizeof claim->refusal, "%s", refusal);
 }
 
 void claim_note_answer(struct claim *claim, const struct claim_query *query, struct str answer)

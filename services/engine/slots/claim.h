@@ -15,6 +15,8 @@ enum query_state {
     QUERY_REFUSED,  /* the model says that it can never work */
 };
 
+enum { CLAIM_REFUSAL_BYTES = 400 };
+
 struct claim_query {
     uint64_t seq;
     struct str text;
@@ -30,6 +32,7 @@ struct claim {
     json_t *history; /* [{"Seq","Query","Answer"}], ours: own answers are added */
     struct claim_query *queries;
     size_t query_n;
+    char refusal[CLAIM_REFUSAL_BYTES]; /* why the last one that is REFUSED can never work; "" */
 };
 
 /* Reads a reply of get-new-queries, or a `Next`. True with `root == NULL` when it says that there
@@ -41,6 +44,14 @@ bool claim_read(struct claim *claim, const json_t *json) must_check;
 bool claim_rescue(struct claim *claim, struct str text, bool is_next) must_check;
 void claim_fini(struct claim *claim);
 struct claim_query *claim_find(struct claim *claim, uint64_t seq);
+/* The first query that is OPEN; NULL: there is none. */
+struct claim_query *claim_next(const struct claim *claim);
+/* Whether one of those behind `query` is OPEN. */
+bool claim_has_open_after(const struct claim *claim, const struct claim_query *query);
+bool claim_has_refused(const struct claim *claim);
+/* The query was OPEN. `refusal`: of REFUSED, else NULL. */
+void claim_end_query(struct claim *claim, struct claim_query *query, enum query_state state,
+                     const char *refusal);
 /* Adds an answer to the history that later queries of the claim see. */
 void claim_note_answer(struct claim *claim, const struct claim_query *query, struct str answer);
 

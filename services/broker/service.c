@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * service.c - the broker as one of the node's services (services/node/service.h). */
+#include "services/broker/handlers.h"
+
+#include <stdlib.h>
+
+static void *create(struct server *server, struct queue *queue, const void *settings)
+{
+    struct broker *broker = calloc(1, sizeof *broker);
+    if (broker == NULL)
+        abort();
+    *broker = (struct broker){.server = server, .queue = queue};
+    return broker;
+}
+
+static void on_event(void *state, struct str kind, struct lines *rest)
+{
+    lookups_on_wake(state);
+}
+
+const struct service broker_service = {
+    .name = "broker",
+    .summary = "the queue: topics, queries, claims, answers",
+    .routes = broker_routes,
+    .events = (const char *const[]){"lookup", NULL},
+    .create = create,
+    .destroy = free,
+    .on_event = on_event,
+    .drain = broker_drain,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ * commands.c - see commands.h. */
+#include "services/commands/commands.h"
+
+#include "services/node/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { EXIT_USAGE = 2 };
+
+static unsigned add_groups(const struct config_group *const *groups,
+                           const struct config_group *room[], unsigned n)
+{
+    for (; groups != NULL && *groups != NULL; groups++) {
+        if (n == COMMAND_GROUPS_MAX - 1)
+            abort();
+        room[n++] = *groups;
+    }
+    return n;
+}
+
+void command_list_groups(const struct command *command,
+                         const struct config_group *room[COMMAND_GROUPS_MAX])
+{
+    unsigned n = add_groups(command->groups, room, 0);
+    const struct service *const *service = command->services;
+    for (; service != NULL && *service != NULL; service++)
+        n = add_groups((*service)->groups, room, n);
+    room[n] = NULL;
+}
+
+static void print_help(const struct command *command)
+{
+    const struct config_group *groups[COMMAND_GROUPS_MAX];
+    const struct service *const *service = command->services;
+    fputs(command->about, stdout);
+    if (service != NULL)
+        puts("Services (--target):");
+    for (; service != NULL && *service != NULL; service++)
+        printf("  %-10s %s\n", (*service)->name, (*service)->summary);
+    if (command->services != NULL)
+        putchar('\n');
+    if (command->groups != NULL) {
+        command_list_groups(command, groups);
+        config_print_help(groups);
+    }
+    if (command->more != NULL)
+        fputs(command->more, stdout);
+}
+
+/* A command without options reads no settings, so none that is set for others hinders it. */
+static enum config_outcome read_arguments(struct config *config, int argc, char **argv)
+{
+    *config = (struct config){.arguments = calloc((size_t)argc + 1, sizeof *config->arguments)};
+    if (config->arguments == NULL)
+        abort();
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return CONFIG_HELP;
+        config->arguments[config->argument_n++] = argv[i];
+    }
+    return CONFIG_READY;
+}
+
+static enum config_outcome read_settings(const struct command *command, struct config *config,
+                                         int argc, char **argv)
+{
+    const struct config_group *groups[COMMAND_GROUPS_MAX];
+    if (command->groups == NULL)
+        return read_arguments(config, argc, argv);
+    command_list_groups(command, groups);
+    return config_read(config, groups, command->name, argc, argv);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct config config;
+    int code = EXIT_USAGE;
+    switch (read_settings(command, &config, argc, argv)) {
+    case CONFIG_HELP:
+        print_help(command);
+        code = 0;
+        break;
+    case CONFIG_WRONG: break;
+    case CONFIG_READY: code = command->run(&config);
+    }
+    config_fini(&config);
+    return code;
+}
+
+static void print_commands(FILE *out)
+{
+    fputs("usage: parley COMMAND [FLAGS]\n\n"
+          "Parley is a public, load-balanced front for inference engines that stay private.\n\n"
+          "Commands:\n",
+          out);
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
+    fputs("\nparley COMMAND --help describes a command and all of its flags.\n"
+          "Every flag has an environment twin: --listen is PARLEY_LISTEN. Flag beats environment\n"
+          "beats file (--config FILE, YAML) beats default.\n",
+          out);
+}
+
+int commands_run(int argc, char **argv)
+{
+    if (argc < 1) {
+        print_commands(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = strcmp(argv[0], "--version") == 0 ? "version" : argv[0];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_commands(stdout);
+        return 0;
+    }
+    for (const struct command *const *command = commands; *command != NULL; command++)
+        if (strcmp(name, (*command)->name) == 0)
+            return run(*command, argc - 1, argv + 1);
+    fprintf(stderr, "parley: no such command: %s (see parley --help)\n", name);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ * table.c - all commands, in the order of `parley --help`: a row each, and nothing else names
+ * them. */
+#include "services/commands/commands.h"
+
+#include <stddef.h>
+
+#define COMMANDS(ROW)                                                                              \
+    ROW(serve)                                                                                     \
+    ROW(engine)                                                                                    \
+    ROW(ingest)                                                                                    \
+    ROW(reindex)                                                                                   \
+    ROW(backup)                                                                                    \
+    ROW(restore)                                                                                   \
+    ROW(bench)                                                                                     \
+    ROW(extract)                                                                                   \
+    ROW(sign)                                                                                      \
+    ROW(completion)                                                                                \
+    ROW(version)
+
+#define DECLARE(name) extern const struct command name##_command;
+COMMANDS(DECLARE)
+
+#define LIST(name) &name##_command,
+const struct command *const commands[] = {COMMANDS(LIST) NULL};

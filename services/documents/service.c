@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ * service.c - the document service as one of the node's services (services/node/service.h): its
+ * options, and its hooks in the types that they are called with. */
+#include "services/documents/documents.h"
+
+#include "shared/embed/embed_options.h"
+
+#include <stdlib.h>
+
+static const struct config_group options = {
+    "Documents",
+    (const struct config_option[]){
+        {.name = "upload-max-mib",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "25",
+         .min = 1,
+         .max = UPLOAD_MOST_MIB,
+         .help = "Largest document that may be uploaded, in MiB."},
+        {.name = "documents-cache-mib",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "256",
+         .min = 1,
+         .max = 1048576,
+         .help = "Memory for search indexes, in MiB for each thread. What is being searched is "
+                 "kept in any case."},
+        {.name = "public-collection",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .fallback = "public",
+         .help = "The collection that POST /ask answers from."},
+        {.name = "public-max-waiting",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "200",
+         .min = 1,
+         .max = 100000,
+         .help = "Maximum different questions of POST /ask that wait for an engine, in the whole "
+                 "cluster; the next one gets 503."},
+        {.name = "ask-seconds",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "25",
+         .min = 1,
+         .max = 600,
+         .help = "Seconds that a question over documents may wait for its answer."},
+        {.name = "agent-seconds",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "75",
+         .min = 1,
+         .max = 3600,
+         .help = "Seconds that a run of the agent may take, all of its steps together."},
+        {0}}};
+
+static bool read_settings(const struct service_process *process, void **ret_settings)
+{
+    const struct config *c = process->config;
+    const char *collection = config_text(c, "public-collection");
+    if (collection[0] == 0 || strlen(collection) > OWNER_MAX_BYTES)
+        return config_wrong("public-collection", "takes a name of 1 to 128 bytes");
+    struct embedder *embedder = embed_read_options(c);
+    if (embedder == NULL)
+        return false;
+    struct documents_settings *settings = calloc(1, sizeof *settings);
+    if (settings == NULL)
+        abort();
+    *settings = (struct documents_settings){
+        .embedder = embedder,
+        .upload_max_bytes = config_number(c, "upload-max-mib") << 20,
+        .cache_max_bytes = config_number(c, "documents-cache-mib") << 20,
+        .space = space_read_options(c),
+        .public_collection = collection,
+        .public_max_waiting = (unsigned)config_number(c, "public-max-waiting"),
+        .ask_ms = config_number(c, "ask-seconds") * 1000,
+        .agent_ms = config_number(c, "agent-seconds") * 1000,
+    };
+    *ret_settings = settings;
+    return true;
+}
+
+static void free_settings(void *settings)
+{
+    embed_destroy(((struct documents_settings *)settings)->embedder);
+    free(settings);
+}
+
+static void *create(struct server *server, struct queue *queue, const void *settings)
+{
+    return documents_create(server, queue, settings);
+}
+
+static void destroy(void *state)
+{
+    documents_destroy(state);
+}
+
+static void on_event(void *state, struct str kind, struct lines *rest)
+{
+    (void)kind;
+    documents_on_indexing(state, rest);
+}
+
+static void on_up(void *state)
+{
+    documents_on_up(state);
+}
+
+static void drain(void *state)
+{
+    documents_drain(state);
+}
+
+static void put_health(void *state, struct health_report *report)
+{
+    documents_put_health(state, report);
+}
+
+const struct service documents_service = {
+    .name = "documents",
+    .summary = "documents: upload, search, questions, the agent, /ask (brings web)",
+    .groups = (const struct config_group *const[]){&embed_options, &space_options, &options, NULL},
+    .routes = documents_routes,
+    .events = (const char *const[]){"indexing", NULL},
+    .read = read_settings,
+    .free_settings = free_settings,
+    .create = create,
+    .destroy = destroy,
+    .on_event = on_event,
+    .on_up = on_up,
+    .drain = drain,
+    .put_health = put_health,
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ * slot_answer.c - see slot_answer.h. ANSWERING is left by a node's word alone: taken, or refused
+ * for good. */
+#include "services/engine/slots/slot.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+
+#include <stdio.h>
+
+static const char *model_of(const struct slot *slot)
+{
+    return slot->engine->backend->ops->model(slot->engine->backend, &slot->work.prompt);
+}
+
+static void note_accepted(struct slot *slot, const struct link_reply *reply)
+{
+    log_write(LOG_INFO, "answered", LOG_STR("topic", slot->hold.claim.topic),
+              LOG_U("seq", slot->work.query->seq), LOG_S("model", model_of(slot)),
+              LOG_U("bytes", slot->text.draft.answer.n),
+              LOG_U("passages", slot->work.prompt.source_n),
+              LOG_U("ms", clock_mono_ms() - slot->work.started_ms));
+    slot->engine->model_backoff.failures = 0;
+    slot_hold_note_answer(slot, slot->work.query, buf_str(&slot->text.draft.answer));
+    struct claim next = {0};
+    if (reply->verdict == LINK_UNREADABLE && claim_rescue(&next, reply->body, true)) {
+        slot_end_claim(slot);
+        slot_release_unreadable(slot, &next, reply->reason);
+        return;
+    }
+    const json_t *next_json = json_object_get(reply->json, "Next");
+    bool has_next = next_json != NULL && claim_read(&next, next_json) && next.root != NULL;
+    if (!has_next) {
+        slot_work_finish_query(slot, QUERY_ANSWERED, NULL);
+        return;
+    }
+    slot_end_claim(slot);
+    slot_take_claim(slot, &next);
+}
+
+static void on_answered(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    struct slot_answer *answer = &slot->answer;
+    answer->call = NULL;
+    if (reply->verdict == LINK_RETRY) {
+        log_write(LOG_WARN, "an answer was not taken yet", LOG_STR("topic", slot->hold.claim.topic),
+                  LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
+                  LOG_S("reason", reply->reason));
+        timer_set(&slot->engine->timers, &answer->timer,
+                  backoff_next_ms(&answer->backoff, reply->retry_after_s));
+        return;
+    }
+    answer->backoff.failures = 0;
+    if (reply->verdict == LINK_OK || reply->verdict == LINK_UNREADABLE) {
+        note_accepted(slot, reply);
+        return;
+    }
+    log_write(LOG_WARN, "an answer was refused", LOG_STR("topic", slot->hold.claim.topic),
+              LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
+              LOG_S("code", reply->code), LOG_S("reason", reply->reason),
+              LOG_U("bytes", slot->text.draft.answer.n));
+    if (strcmp(reply->code, "lease_lost") == 0) {
+        slot_drop_claim(slot, reply->reason);
+    } else if (reply->status == 409 || reply->status == 404) {
+        slot_work_finish_query(slot, QUERY_GONE, NULL);
+    } else {
+        char refusal[CLAIM_REFUSAL_BYTES];
+        snprintf(refusal, sizeof refusal, "the answer was refused: %.300s", reply->reason);
+        slot_work_finish_query(slot, QUERY_REFUSED, refusal);
+    }
+}
+
+static void put_answer(const struct slot *slot, struct buf *body, bool has_think)
+{
+    const struct draft *draft = &slot->text.draft;
+    buf_lit(body, "{\"Query\":");
+    buf_put_json(body, slot->work.query->text);
+    buf_lit(body, ",\"Topic\":");
+    buf_put_json(body, slot->hold.claim.topic);
+    buf_printf(body, ",\"Seq\":%llu,\"Think\":", (unsigned long long)slot->work.query->seq);
+    if (has_think && draft->think.n > 0) {
+        buf_put_char(body, '[');
+        buf_put_json(body, buf_str(&draft->think));
+        buf_put_char(body, ']');
+    } else {
+        buf_lit(body, "null");
+    }
+    buf_lit(body, ",\"Answer\":[");
+    buf_put_json(body, buf_str(&draft->answer));
+    buf_lit(body, "],\"Model\":");
+    buf_put_json(body, str_of(model_of(slot)));
+    slot_hold_put_lease(slot, body);
+    buf_put_char(body, '}');
+}
+
+static void send(struct slot *slot)
+{
+    struct slot_answer *answer = &slot->answer;
+    const struct claim *claim = &slot->hold.claim;
+    struct buf body, query;
+    buf_init(&body, BODY_MAX_BYTES);
+    buf_init(&query, SLOT_QUERY_MAX_BYTES);
+    put_answer(slot, &body, true);
+    if (body.is_over) {
+        buf_clear(&body);
+        put_answer(slot, &body, false);
+    }
+    if (body.is_over) {
+        slot_work_finish_query(slot, QUERY_REFUSED, "the answer is too large");
+    } else {
+        bool asks_next = !slot->is_stopping && !answer->has_asked_next &&
+                         !claim_has_open_after(claim, slot->work.query) &&
+                         !claim_has_refused(claim);
+        answer->has_asked_next = answer->has_asked_next || asks_next;
+        if (asks_next) {
+            buf_lit(&query, "Next=true&");
+            slot_poll_put_query(slot, &query);
+        }
+        struct link_request request = {.path = "/api/give-new-answer",
+                                       .query = buf_str(&query),
+                                       .body = buf_str(&body),
+                                       .timeout_ms = CALL_TIMEOUT_MS,
+                                       .home = slot->number};
+        answer->call = link_start(slot->engine->link, &request, on_answered, slot);
+    }
+    buf_fini(&body);
+    buf_fini(&query);
+}
+
+static void on_timer(void *context)
+{
+    send(context);
+}
+
+void slot_answer_start(struct slot *slot)
+{
+    slot_move(slot, SLOT_ANSWERING);
+    slot->answer.has_asked_next = false;
+    slot->answer.backoff.failures = 0;
+    send(slot);
+}
+
+void slot_answer_cancel(struct slot *slot)
+{
+    link_cancel(slot->answer.call);
+    slot->answer.call = NULL;
+    timer_stop(&slot->answer.timer);
+}
+
+void slot_answer_init(struct slot *slot)
+{
+    slot->answer.timer = (struct timer){.fire = on_timer, .context = slot};
+}

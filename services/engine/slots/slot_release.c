@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ * slot_release.c - see slot_release.h. */
+#include "services/engine/slots/slot.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+
+#include <stdio.h>
+
+/* After an answer that failed the slot waits, or it would claim the same query again and use up its
+ * attempts within a second. While the model is away the rest holds it up (slot_poll_nodes). */
+static void end(struct slot *slot)
+{
+    bool has_failed = slot->release.is_retry && !slot->release.is_away && !slot->is_stopping;
+    slot_go_idle(slot, has_failed ? backoff_next_ms(&slot->engine->model_backoff, 1) : 0);
+}
+
+static void on_released(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    struct slot_release *release = &slot->release;
+    release->call = NULL;
+    if (reply->verdict == LINK_RETRY && clock_mono_ms() < slot->hold.until_ms) {
+        timer_set(&slot->engine->timers, &release->timer,
+                  backoff_next_ms(&release->backoff, reply->retry_after_s));
+        return;
+    }
+    if (reply->verdict != LINK_OK)
+        log_write(LOG_INFO, "a claim was not given back: its lease is over",
+                  LOG_STR("topic", slot->hold.claim.topic), LOG_U("status", reply->status),
+                  LOG_S("reason", reply->reason));
+    release->backoff.failures = 0;
+    end(slot);
+}
+
+static void send(struct slot *slot)
+{
+    struct slot_release *release = &slot->release;
+    const struct claim *claim = &slot->hold.claim;
+    struct str reason = str_of(release->reason);
+    struct buf body;
+    timer_stop(&release->timer); /* slot_release_go_on does not wait for it */
+    if (slot->is_stopping && !slot->engine->may_give_back)
+        return; /* until slot_give_back */
+    if (claim->lease == NULL) {
+        end(slot);
+        return;
+    }
+    slot_hold_stop_beats(slot);
+    buf_init(&body, BODY_MAX_BYTES);
+    buf_lit(&body, "{\"Topic\":");
+    buf_put_json(&body, claim->topic);
+    slot_hold_put_lease(slot, &body);
+    buf_lit(&body, ",\"Reason\":");
+    buf_put_json(&body, str_is_utf8(reason) ? reason : STR("the model's server failed"));
+    buf_printf(&body, ",\"Retry\":%s,\"Away\":%s}", release->is_retry ? "true" : "false",
+               release->is_away ? "true" : "false");
+    struct link_request request = {.path = "/api/release-claim",
+                                   .body = buf_str(&body),
+                                   .timeout_ms = CALL_TIMEOUT_MS,
+                                   .home = slot->number};
+    release->call = link_start(slot->engine->link, &request, on_released, slot);
+    buf_fini(&body);
+}
+
+/* `reason` may lie in what the end of the work frees. */
+static void begin(struct slot *slot, bool is_retry, bool is_away, const char *reason)
+{
+    struct slot_release *release = &slot->release;
+    snprintf(release->reason, sizeof release->reason, "%s", reason);
+    release->is_retry = is_retry;
+    release->is_away = is_away;
+    slot_end_work(slot);
+    slot_move(slot, SLOT_RELEASING);
+    log_write(is_retry ? LOG_INFO : LOG_WARN, is_retry ? "a claim is given back" : "queries failed",
+              LOG_STR("topic", slot->hold.claim.topic), LOG_S("reason", release->reason));
+    send(slot);
+}
+
+void slot_release_claim(struct slot *slot, bool is_retry, const char *reason)
+{
+    begin(slot, is_retry, false, reason);
+}
+
+void slot_release_unused(struct slot *slot, const char *reason)
+{
+    begin(slot, true, true, reason);
+}
+
+void slot_release_unreadable(struct slot *slot, const struct claim *claim, const char *reason)
+{
+    char why[CLAIM_REFUSAL_BYTES];
+    snprintf(why, sizeof why, "the engine cannot read the question: %.300s", reason);
+    slot_hold_take(slot, claim);
+    slot_release_claim(slot, false, why);
+}
+
+void slot_release_go_on(struct slot *slot)
+{
+    if (slot->release.call == NULL)
+        send(slot);
+}
+
+void slot_release_cancel(struct slot *slot)
+{
+    link_cancel(slot->release.call);
+    slot->release.call = NULL;
+    timer_stop(&slot->release.timer);
+}
+
+static void on_timer(void *context)
+{
+    send(context);
+}
+
+void slot_release_init(struct slot *slot)
+{
+    slot->release.timer = (struct timer){.fire = on_timer, .context = slot};
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ * slot_text.c - see slot_text.h. At most one partial answer is on its way. */
+#include "services/engine/slots/slot.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+
+enum { PARTIAL_INTERVAL_MS = 250, PARTIAL_INTERVAL_MAX_MS = 60000 };
+
+static bool is_code(const struct link_reply *reply, const char *code)
+{
+    return strcmp(reply->code, code) == 0;
+}
+
+static void set_timer(struct slot *slot, uint64_t after_ms)
+{
+    timer_set(&slot->engine->timers, &slot->text.timer, after_ms);
+}
+
+/* There is new text, or room for another partial. */
+static void look(struct slot *slot)
+{
+    struct slot_text *text = &slot->text;
+    struct draft_piece piece;
+    /* Partials belong to a lease; without one (a node that knows no Detail) there are none. */
+    if (slot->hold.claim.lease == NULL || text->call != NULL || text->timer.in != NULL ||
+        slot->state != SLOT_GENERATING || !draft_next(&text->draft, &piece))
+        return;
+    uint64_t since_ms = clock_mono_ms() - text->at_ms;
+    set_timer(slot, since_ms >= text->interval_ms ? 0 : text->interval_ms - since_ms);
+}
+
+static void read_reply(struct slot *slot, const struct link_reply *reply)
+{
+    struct slot_text *text = &slot->text;
+    const json_t *next = json_object_get(reply->json, "Next");
+    const json_t *interval = json_object_get(reply->json, "IntervalMs");
+    if (json_is_number(interval) && json_number_value(interval) >= 0)
+        text->interval_ms = json_number_value(interval) < PARTIAL_INTERVAL_MAX_MS
+                                ? (uint64_t)json_number_value(interval)
+                                : PARTIAL_INTERVAL_MAX_MS;
+    if (json_is_integer(next) && json_integer_value(next) >= 0)
+        draft_set_sent(&text->draft, (uint64_t)json_integer_value(next));
+    slot_hold_note_renewal(slot);
+    text->backoff.failures = 0;
+    if (json_is_true(json_object_get(reply->json, "Cancelled")))
+        slot_drop_query(slot, slot->work.query, "cancelled");
+    else
+        look(slot);
+}
+
+static void on_partial_done(void *context, const struct link_reply *reply)
+{
+    struct slot *slot = context;
+    struct slot_text *text = &slot->text;
+    const json_t *expected = json_object_get(reply->json, "expected");
+    text->call = NULL;
+    if (reply->verdict == LINK_OK) {
+        read_reply(slot, reply);
+    } else if (reply->verdict == LINK_RETRY) {
+        draft_set_sent(&text->draft, text->offset);
+        set_timer(slot, backoff_next_ms(&text->backoff, reply->retry_after_s));
+    } else if (json_is_integer(expected) && json_integer_value(expected) >= 0) {
+        /* A gap: that node, or the one that it asked, has less than we thought. */
+        draft_set_sent(&text->draft, (uint64_t)json_integer_value(expected));
+        set_timer(slot, backoff_next_ms(&text->backoff, 0));
+    } else if (is_code(reply, "lease_lost")) {
+        slot_drop_claim(slot, reply->reason);
+    } else if (reply->status == 409 || reply->status == 404) {
+        slot_drop_query(slot, slot->work.query, reply->code[0] != 0 ? reply->code : reply->reason);
+    } else {
+        /* It will not be taken; the answer still may. */
+        log_write(LOG_WARN, "a partial answer was refused",
+                  LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", slot->work.query->seq),
+                  LOG_U("status", reply->status), LOG_S("reason", reply->reason));
+    }
+}
+
+static void send_partial(struct slot *slot)
+{
+    struct slot_text *text = &slot->text;
+    struct draft_piece piece;
+    struct buf body;
+    if (!draft_next(&text->draft, &piece))
+        return;
+    buf_init(&body, BODY_MAX_BYTES);
+    buf_lit(&body, "{\"Topic\":");
+    buf_put_json(&body, slot->hold.claim.topic);
+    buf_printf(&body, ",\"Seq\":%llu,\"Offset\":%llu,\"Think\":",
+               (unsigned long long)slot->work.query->seq, (unsigned long long)piece.offset);
+    buf_put_json(&body, piece.think);
+    buf_lit(&body, ",\"Answer\":");
+    buf_put_json(&body, piece.answer);
+    slot_hold_put_lease(slot, &body);
+    buf_put_char(&body, '}');
+    struct link_request request = {.path = "/api/give-partial",
+                                   .body = buf_str(&body),
+                                   .timeout_ms = CALL_TIMEOUT_MS,
+                                   .home = slot->number};
+    text->at_ms = clock_mono_ms();
+    text->offset = piece.offset;
+    draft_set_sent(&text->draft, piece.offset + piece.think.n + piece.answer.n);
+    text->call = link_start(slot->engine->link, &request, on_partial_done, slot);
+    buf_fini(&body);
+}
+
+static void on_timer(void *context)
+{
+    struct slot *slot = context;
+    if (slot->text.call == NULL && slot->state == SLOT_GENERATING)
+        send_partial(slot);
+}
+
+bool slot_text_add(struct slot *slot, struct str think, struct str answer)
+{
+    bool has_room = draft_add(&slot->text.draft, think, answer);
+    look(slot);
+    return has_room;
+}
+
+void slot_text_stop(struct slot *slot)
+{
+    timer_stop(&slot->text.timer);
+    link_cancel(slot->text.call);
+    slot->text.call = NULL;
+    slot->text.backoff.failures = 0;
+}
+
+void slot_text_clear(struct slot *slot)
+{
+    slot_text_stop(slot);
+    draft_clear(&slot->text.draft);
+}
+
+void slot_text_new_claim(struct slot *slot)
+{
+    slot->text.interval_ms = PARTIAL_INTERVAL_MS;
+    slot->text.at_ms = 0;
+}
+
+void slot_text_init(struct slot *slot)
+{
+    slot->text.timer = (struct timer){.fire = on_timer, .context = slot};
+    draft_init(&slot->text.draft);
+}
+
+void slot_text_fini(struct slot *slot)
+{
+    slot_text_clear(slot);
+    draft_fini(&slot->text.draft);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * slot_text: a part of a slot (slot.h): the text of the answer while the back end writes it, and
+ * the partial answers that nodes get of it. A partial that failed is no harm: the next one carries
+ * its text too, and the answer carries all.
+ */
+#ifndef PARLEY_SERVICES_ENGINE_SLOTS_SLOT_TEXT_H
+#define PARLEY_SERVICES_ENGINE_SLOTS_SLOT_TEXT_H
+
+#include "services/engine/link/link.h"
+#include "services/engine/link/timers.h"
+#include "services/engine/slots/draft.h"
+
+struct slot;
+
+struct slot_text {
+    struct draft draft;
+    struct link_call *call; /* a partial answer */
+    struct timer timer;     /* the next one */
+    struct backoff backoff;
+    uint64_t interval_ms;   /* between two, as nodes ask for */
+    uint64_t at_ms, offset; /* of the last one */
+};
+
+void slot_text_init(struct slot *slot);
+void slot_text_fini(struct slot *slot);
+/* What nodes said of the claim before does not count any more. */
+void slot_text_new_claim(struct slot *slot);
+/* Adds what the back end wrote. False: there is no room for more. */
+bool slot_text_add(struct slot *slot, struct str think, struct str answer) must_check;
+/* No more partial answers; the text stays. */
+void slot_text_stop(struct slot *slot);
+/* The same without the text. */
+void slot_text_clear(struct slot *slot);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * job_options.c - see job_options.h. */
+#include "services/indexer/job_options.h"
+
+const struct config_group job_options = {
+    "Indexing jobs",
+    (const struct config_option[]){
+        {.name = "job-lease-seconds",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "30",
+         .min = 1,
+         .max = 3600,
+         .help = "Seconds without a sign of life of its indexer after which another one goes on "
+                 "with a document. The same for all nodes and tools of a cluster."},
+        {0}}};
+
+uint64_t job_read_lease_ms(const struct config *config)
+{
+    return config_number(config, "job-lease-seconds") * 1000;
+}

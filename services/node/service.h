@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * service: something that `parley serve` runs, as a row: what it is called and can be told, its
+ * routes, and what it does in the life of a process and of each node. table.c lists the rows;
+ * whatever goes through them (services.h) names none. docs/add-a-service.md makes one.
+ *
+ * Services know nothing of each other: they meet in shared/ and in Redis. A hook that a service
+ * does not need is NULL. Hooks of a process run on the main thread, those of a node on the node's.
+ */
+#ifndef PARLEY_SERVICES_NODE_SERVICE_H
+#define PARLEY_SERVICES_NODE_SERVICE_H
+
+#include "services/node/health.h"
+#include "shared/base/config.h"
+#include "shared/http/request.h"
+#include "shared/queue/queue.h"
+
+/* What a process has for all of its services; outlives them. */
+struct service_process {
+    const struct config *config;
+    const struct redis_address *redis;
+    const char *prefix; /* of keys and channels in Redis */
+};
+
+struct service {
+    const char *name;       /* which is its --target */
+    const char *summary;    /* one line of `parley serve --help` */
+    const char *comes_with; /* the target that brings it too; NULL: none but its own */
+    const struct config_group *const *groups; /* its options; ends with NULL. NULL: none */
+    const struct route *routes;               /* ends with a NULL path. NULL: none */
+    /* Kinds of events on the node's channel that are for it (struct queue_config); ends with NULL.
+     * NULL: none. */
+    const char *const *events;
+
+    /* --- of a process --- */
+
+    /* Reads its options into settings of its own; also when it is not of the targets, so that a
+     * wrong value is found wherever it stands. False after one line on standard error. */
+    bool (*read)(const struct service_process *process, void **ret_settings) must_check;
+    void (*free_settings)(void *settings);
+    /* Puts lines below those of --check-config on standard output. */
+    void (*print)(const void *settings);
+    /* How many descriptors it needs that no client gets. */
+    unsigned (*count_files)(const void *settings);
+    /* Starts what it does beside the nodes, once they run. `settings` outlives it. */
+    void *(*start)(const void *settings)must_check;
+    /* The process drains: what was started ends soon. */
+    void (*stop)(void *work);
+    /* The nodes have ended: waits for what was stopped, and frees it. */
+    void (*finish)(void *work);
+    /* Puts its own lines of /metrics, for the whole process. On any node's thread, also on several
+     * at once. */
+    void (*put_metrics)(struct buf *b);
+
+    /* --- of a node --- */
+
+    /* Makes what its handlers work on (service_state), before the node's thread starts. All is
+     * borrowed and outlives it. */
+    void *(*create)(struct server *server, struct queue *queue, const void *settings)must_check;
+    /* The loop has ended, and the queue is gone. */
+    void (*destroy)(void *state);
+    /* An event of one of its kinds; `rest` is what stands behind the kind. */
+    void (*on_event)(void *state, struct str kind, struct lines *rest);
+    /* Redis runs scripts (again): messages may have been missed. */
+    void (*on_up)(void *state);
+    /* The node drains: ends what is parked with its normal empty answer. Again and again until
+     * nothing is left. */
+    void (*drain)(void *state);
+    /* Puts its part of /health. */
+    void (*put_health)(void *state, struct health_report *report);
+};
+
+/* All services, in the order of --help and of /health; ends with NULL (table.c). */
+extern const struct service *const services[];
+
+enum { SERVICES_MAX = 16 };
+
+/* What one node runs, hung on its server (struct server). Filled before it serves. */
+struct services {
+    struct queue *queue; /* that all of them put questions into */
+    /* Those of this process's targets; ends with a NULL service. */
+    struct service_state {
+        const struct service *service;
+        void *state;
+    } states[SERVICES_MAX + 1];
+};
+
+/* What `service`, to which the request's route belongs, has created for this node. */
+static inline void *service_state(const struct request *r, const struct service *service)
+{
+    const struct service_state *at = r->server->services->states;
+    while (at->service != service)
+        at++;
+    return at->state;
+}
+
+#endif

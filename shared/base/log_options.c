@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * log_options.c - see log_options.h. */
+#include "shared/base/log_options.h"
+
+#include "shared/base/log.h"
+
+#include <stdlib.h>
+
+const struct config_group log_options = {
+    "Log", (const struct config_option[]){{.name = "log-level",
+                                           .kind = CONFIG_TEXT,
+                                           .choices = "debug|info|warn|error",
+                                           .fallback = "info",
+                                           .help = "The least that is logged on standard error."},
+                                          {.name = "log-format",
+                                           .kind = CONFIG_TEXT,
+                                           .choices = "json|text",
+                                           .fallback = "text",
+                                           .help = "How log lines look."},
+                                          {0}}};
+
+const struct config_group log_tool_options = {
+    "Log", (const struct config_option[]){{.name = "log-level",
+                                           .kind = CONFIG_TEXT,
+                                           .choices = "debug|info|warn|error",
+                                           .fallback = "error",
+                                           .help = "The least that is logged on standard error."},
+                                          {0}}};
+
+void log_read_options(const struct config *config)
+{
+    enum log_level level;
+    bool is_json =
+        config_has(config, "log-format") && strcmp(config_text(config, "log-format"), "json") == 0;
+    if (!log_parse_level(str_of(config_text(config, "log-level")), &level))
+        abort(); /* the row has the choices */
+    log_setup(level, is_json);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * embed_options.c - see embed_options.h. */
+#include "shared/embed/embed_options.h"
+
+#include <openssl/crypto.h>
+#include <stdlib.h>
+
+enum { REASON_BYTES = 256 };
+
+const struct config_group embed_options = {
+    "Embeddings",
+    (const struct config_option[]){
+        {.name = "embeddings",
+         .kind = CONFIG_TEXT,
+         .metavar = "MODEL",
+         .fallback = "hash",
+         .help = "The embedding model: hash (built in; finds the same words and their forms, but "
+                 "no synonyms), openai:URL#MODEL (a server with OpenAI's /embeddings below URL) or "
+                 "ollama:URL#MODEL. Vectors of two models do not compare: all that share documents "
+                 "take the same one."},
+        {.name = "embeddings-key-file",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help = "The file that holds the key of the embedding model's server."},
+        {0}}};
+
+struct embedder *embed_read_options(const struct config *config)
+{
+    const char *file = config_text(config, "embeddings-key-file");
+    char reason[REASON_BYTES], *key = NULL;
+    if (file != NULL && (key = config_read_secret(file)) == NULL)
+        return NULL;
+    struct embedder *embedder =
+        embed_create(config_text(config, "embeddings"), key, reason, sizeof reason);
+    if (key != NULL)
+        OPENSSL_cleanse(key, strlen(key));
+    free(key);
+    if (embedder == NULL)
+        config_wrong("embeddings", reason);
+    return embedder;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * frames.c - DATA frames of HTTP/2 that are not whole yet (connection_internal.h).
+ *
+ * libh2o takes whole frames only: one of 16 KiB grows the input of its connection to 32 KiB, and is
+ * then copied into the body. So the header of an unfinished DATA frame is rewritten for what has
+ * come of it, and the next read begins with a header for the rest, which is cut again if need be.
+ * Flow control counts the same bytes: padding stays with the rest. */
+#include "shared/http/connection_internal.h"
+
+#include <h2o/http2.h>
+#include <h2o/http2_internal.h>
+
+enum { HEADER_BYTES = 9, FRAME_MOST_BYTES = 16384 /* libh2o refuses larger ones */ };
+
+_Static_assert(sizeof((struct connection){0}.cut) == HEADER_BYTES + 1, "a header and a pad length");
+
+static size_t length_of(const uint8_t *header)
+{
+    return (size_t)header[0] << 16 | (size_t)header[1] << 8 | header[2];
+}
+
+/* Where the frame begins that is not whole; `size` when there is none, or not all of its header. */
+static size_t find_unfinished(const uint8_t *input, size_t size, size_t at)
+{
+    while (at + HEADER_BYTES <= size) {
+        size_t end = at + HEADER_BYTES + length_of(input + at);
+        if (end > size)
+            return at;
+        at = end;
+    }
+    return size;
+}
+
+void frames_cut(struct connection *c, size_t from)
+{
+    h2o_buffer_t *input = c->socket->input;
+    size_t at = find_unfinished((uint8_t *)input->bytes, input->size, from);
+    uint8_t *header = (uint8_t *)input->bytes + at;
+    if (input->size - at < sizeof c->cut || header[3] != H2O_HTTP2_FRAME_TYPE_DATA)
+        return;
+    uint8_t flags = header[4];
+    int32_t stream_id = (int32_t)(h2o_http2_decode32u(header + 5) & 0x7fffffff);
+    bool is_padded = (flags & H2O_HTTP2_FRAME_FLAG_PADDED) != 0;
+    size_t length = length_of(header), padding_n = is_padded ? 1 + (size_t)header[9] : 0;
+    size_t come_n = input->size - at - HEADER_BYTES - is_padded;
+    if (come_n == 0 || come_n + padding_n >= length || length > FRAME_MOST_BYTES)
+        return;
+    h2o_http2_encode_frame_header(c->cut, length - come_n, H2O_HTTP2_FRAME_TYPE_DATA, flags,
+                                  stream_id);
+    c->cut[HEADER_BYTES] = header[9];
+    c->cut_n = HEADER_BYTES + is_padded;
+    h2o_http2_encode_frame_header(header, come_n, H2O_HTTP2_FRAME_TYPE_DATA, 0, stream_id);
+    memmove(header + HEADER_BYTES, header + c->cut_n, come_n);
+    input->size = at + HEADER_BYTES + come_n;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * space_settings.c - see space_settings.h. */
+#include "shared/search/space_settings.h"
+
+static const char *const mode_names[VECTORS_MODE_NR] = {"auto", "exact", "set"};
+
+const struct config_group space_options = {
+    "Stored documents",
+    (const struct config_option[]){
+        {.name = "vectors",
+         .kind = CONFIG_TEXT,
+         .choices = "auto|exact|set",
+         .fallback = "auto",
+         .help = "How the documents of a new owner or collection are searched: exact (the node "
+                 "compares all vectors), set (a vector set of Redis 8), or auto: set where Redis "
+                 "knows it. One that has documents keeps what its first one was given."},
+        {.name = "owner-max-mib",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "500",
+         .min = 1,
+         .max = 1048576,
+         .help = "Room for the documents of one owner or collection, in MiB: uploads, texts and "
+                 "their index."},
+        {0}}};
+
+struct space_settings space_read_options(const struct config *config)
+{
+    struct space_settings settings = {.max_bytes = config_number(config, "owner-max-mib") << 20};
+    while (strcmp(config_text(config, "vectors"), mode_names[settings.vectors]) != 0)
+        settings.vectors++; /* the row has the choices */
+    return settings;
+}
