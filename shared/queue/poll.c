@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * poll.c - engines' polls: claiming, parking, and taking hand-overs (queue.h,
- * lua/include/idle.lua).
+ * lua/queue/idle.lua).
  *
  * A hand-over from another node travels by the bus, a poll's own "parked" by the reply to its
  * turn: they may come in either order. A hand-over that finds nobody while polls of its class

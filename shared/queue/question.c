@@ -72,7 +72,7 @@ static void move(struct question *q, enum state to)
 
 /* --- leaving ---------------------------------------------------------------------------------- */
 
-static void leave(struct queue *queue, struct str topic, const char *digest, uint64_t keep_ms)
+static void leave(struct queue *queue, struct str topic, uint64_t keep_ms)
 {
     struct turn *turn = queue_turn(queue);
     if (!turn_is_up(turn))
@@ -94,7 +94,7 @@ static void dispose(struct question *q, uint64_t keep_ms)
     if (q->digest[0] == 0)
         keep_ms = 0;
     if (q->is_in_queue)
-        leave(q->queue, q->watch.topic, q->digest, keep_ms);
+        leave(q->queue, q->watch.topic, keep_ms);
     bool was_asking = q->state == ASKING && call_is_under_way(&q->call);
     move(q, ENDED);
     if (was_asking) {
@@ -318,7 +318,7 @@ static void on_asked_in_vain(void *context, enum err error, struct str reply)
     struct question *q = context;
     struct asked asked = read_asked(q->queue, reply);
     if (asked.is_in_queue)
-        leave(q->queue, lines_next(&asked.lines), q->digest, q->keep_ms);
+        leave(q->queue, lines_next(&asked.lines), q->keep_ms);
     free(q);
 }
 

@@ -1,18 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Completion for `parley` and `./dev`: source this file from ~/.bashrc. In zsh say first:
+# Completion for `./dev`: source this file from ~/.bashrc. In zsh say first:
 #   autoload -U compinit bashcompinit && compinit && bashcompinit
-# The words come from --help, so they are always those of the program at hand.
-
-_parley() {
-    local word=${COMP_WORDS[COMP_CWORD]} words
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        words=$("${COMP_WORDS[0]}" --help 2>/dev/null | sed -nE 's/^  ([a-z]+)  +.*/\1/p')
-    else
-        words=$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE '^ +--[a-z0-9-]+')
-    fi
-    # shellcheck disable=SC2207
-    COMPREPLY=($(compgen -W "$words" -- "$word"))
-}
+# The words of `parley` come from the program itself: source <(parley completion bash), or zsh, or fish.
 
 _parley_dev() {
     local word=${COMP_WORDS[COMP_CWORD]} words
@@ -28,5 +17,4 @@ _parley_dev() {
     COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
 
-complete -o default -F _parley parley
 complete -o default -F _parley_dev ./dev
