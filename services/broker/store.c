@@ -116,6 +116,7 @@ static bool check_topic(struct request *r, struct str topic, struct str *ret_nam
         return false;
     }
     *ret_name = name_in(r, is_of_namespace ? namespace : account->namespace, plain);
+    r->about.topic = *ret_name;
     return true;
 }
 
@@ -139,7 +140,7 @@ bool store_seq_member(struct request *r, int64_t min, uint64_t *ret_seq)
     int64_t seq;
     if (!request_number(r, "Seq", min, INT32_MAX, &seq))
         return false;
-    *ret_seq = (uint64_t)seq;
+    *ret_seq = r->about.seq = (uint64_t)seq;
     return true;
 }
 

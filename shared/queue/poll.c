@@ -7,6 +7,8 @@
  * are claiming is kept until these know their fate. */
 #include "shared/queue/queue_internal.h"
 
+#include "shared/base/log.h"
+
 #include <stdlib.h>
 
 static void put_last(struct poll_list *list, struct poll *poll)
@@ -102,8 +104,20 @@ static void take_credit_back(struct queue *queue, struct poll_class *class)
 
 /* --- claims ----------------------------------------------------------------------------------- */
 
+/* Without a call where nobody reads it. */
+static void log_claim(const char *message, const struct poll *poll, const struct claim *claim)
+{
+    if (log_is_on(LOG_DEBUG))
+        log_write(
+            LOG_DEBUG, message, LOG_STR("topic", claim->topic), LOG_STR("lease", claim->lease),
+            LOG_U("queries", claim->n), LOG_U("attempt", claim->attempt),
+            LOG_STR("class", claim->class_name),
+            LOG_STR("engine", poll == NULL || poll->engine.at == NULL ? STR("") : poll->engine));
+}
+
 static void deliver(struct poll *poll, struct claim *claim)
 {
+    log_claim("a claim goes to its engine", poll, claim);
     poll->state = POLL_IDLE;
     poll->on_claim(poll, claim);
 }
@@ -163,7 +177,11 @@ static void retry_early(struct queue *queue, struct poll_class *class)
 
 void polls_on_claim_event(struct queue *queue, struct str claim_text)
 {
-    struct lines lines = lines_of(claim_text);
+    struct lines lines = lines_of(claim_text), again = lines;
+    if (log_is_on(LOG_DEBUG)) {
+        struct claim claim = lines_next_claim(&again);
+        log_claim("a claim was handed over to this node", NULL, &claim);
+    }
     take_claim(queue, find_class(queue, lines_next(&lines)), claim_text);
 }
 
