@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ * test_queue_calls.c - polls and questions of shared/queue that go while their verb is under way,
+ * with a Redis that is stopped meanwhile: what the verb did is undone. */
+#include "shared/queue/question.h"
+#include "shared/redis/sync.h"
+#include "tests/unit/redis_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
+static struct metrics metrics;
+static struct queue *queue;
+static struct sync *redis;
+
+struct engine {
+    struct poll poll;
+    unsigned claim_n, end_n;
+    enum err error;
+};
+
+static bool is_alive(struct poll *poll)
+{
+    return true;
+}
+
+static void on_claim(struct poll *poll, struct claim *claim)
+{
+    H2O_STRUCT_FROM_MEMBER(struct engine, poll, poll)->claim_n++;
+    queue_give_back(queue, claim->topic, claim->lease);
+}
+
+static void on_end(struct poll *poll, enum err error)
+{
+    struct engine *engine = H2O_STRUCT_FROM_MEMBER(struct engine, poll, poll);
+    engine->end_n++;
+    engine->error = error;
+}
+
+static struct engine *start_poll(bool may_park)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+    assert_non_null(engine);
+    engine->poll = (struct poll){.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end};
+    queue_poll_start(queue, &engine->poll, STR("engine"), STR("*"), NULL, may_park,
+                     STR("{\"Models\":\"*\"}"));
+    assert_int_equal(engine->poll.state, POLL_CLAIMING);
+    return engine;
+}
+
+static void leave(struct engine *engine)
+{
+    queue_poll_cancel(queue, &engine->poll);
+    assert_int_equal(engine->poll.state, POLL_IDLE);
+    assert_int_equal(engine->claim_n + engine->end_n, 0);
+    free(engine);
+}
+
+static unsigned asked_n, ended_n;
+
+static void on_asked(void *context, struct str topic, bool is_new)
+{
+    asked_n++;
+}
+
+static void on_question_end(void *context, const struct question_end *end)
+{
+    ended_n++;
+}
+
+static struct question *ask(void)
+{
+    static const struct question_events events = {.on_asked = on_asked, .on_end = on_question_end};
+    const struct question_settings settings = {.user = STR("User_1"),
+                                               .user_name = STR("User_1"),
+                                               .account = STR("User_1"),
+                                               .query = STR("How long?"),
+                                               .messages = STR("[]"),
+                                               .scope = STR("o:User_1"),
+                                               .temperature = -1,
+                                               .deadline_ms = 60000};
+    asked_n = ended_n = 0;
+    return question_start(queue, &settings, &events, NULL);
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static void run_once(void)
+{
+    uint64_t wait_ms = deadlines_wait_ms(&loop.deadlines, clock_mono_ms(), 1000);
+    h2o_evloop_run(loop.h2o, (int32_t)wait_ms);
+    deadlines_run(&loop.deadlines, clock_mono_ms());
+    queue_before_flush(queue);
+    turn_flush(queue_turn(queue));
+}
+
+static void run_until_answered(void)
+{
+    turn_flush(queue_turn(queue));
+    while (turn_pending_n(queue_turn(queue)) > 0)
+        run_once();
+}
+
+static void on_other_event(void *arg, struct str kind, struct lines *rest)
+{
+}
+
+static void on_up(void *arg)
+{
+}
+
+static void create_queue(void)
+{
+    const struct queue_config config = {.redis = &redis_fixture.address,
+                                        .prefix = "parley:{0}:",
+                                        .node_id = "n1",
+                                        .lease_ms = 60000,
+                                        .delivery_ms = 60000,
+                                        .max_attempts = 3,
+                                        .queue_max = 1000,
+                                        .rescan_ms = 60000,
+                                        .on_other_event = on_other_event,
+                                        .on_up = on_up};
+    queue = queue_create(&loop, &config, &metrics);
+    while (!queue_is_up(queue))
+        run_once();
+    run_until_answered();
+}
+
+static uint64_t number(const char *command, const char *key)
+{
+    struct str words[] = {str_of(command), str_of(key)};
+    struct sync_answer answer;
+    uint64_t n = 0;
+    assert_int_equal(sync_command(redis, words, 2, 0, &answer), ERR_OK);
+    assert_true(answer.n == 1 && str_parse_u64(answer.at[0], &n));
+    return n;
+}
+
+/* One poll that ends makes an engine known: from then on questions are taken. */
+static void make_engine_known(void)
+{
+    while (number("HLEN", "parley:{0}:engines") == 0) {
+        struct engine *engine = start_poll(false);
+        run_until_answered();
+        assert_int_equal(engine->end_n, 1);
+        free(engine);
+        run_once();
+    }
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static void a_poll_that_leaves_while_it_claims_gives_its_credit_back(void **state)
+{
+    struct engine *stays = start_poll(true);
+    run_until_answered();
+    assert_int_equal(stays->poll.state, POLL_PARKED);
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), 1);
+    redis_fixture_stop();
+    struct engine *gone = start_poll(true);
+    turn_flush(queue_turn(queue));
+    leave(gone);
+    queue_poll_cancel(queue, &stays->poll);
+    free(stays);
+    redis_fixture_go_on();
+    run_until_answered();
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), 0);
+}
+
+static void a_poll_that_leaves_while_it_claims_gives_its_claim_back(void **state)
+{
+    make_engine_known();
+    struct question *question = ask();
+    run_until_answered();
+    assert_int_equal(asked_n, 1);
+    redis_fixture_stop();
+    struct engine *gone = start_poll(true);
+    turn_flush(queue_turn(queue));
+    leave(gone);
+    redis_fixture_go_on();
+    run_until_answered();
+    assert_int_equal(number("ZCARD", "parley:{0}:leases"), 0);
+    struct engine *next = start_poll(true);
+    run_until_answered();
+    assert_int_equal(next->claim_n, 1);
+    free(next);
+    question_cancel(question, 0);
+    run_until_answered();
+}
+
+/* The claim is there before the other poll is parked. */
+static void a_claim_of_a_poll_that_left_goes_to_one_that_waits(void **state)
+{
+    make_engine_known();
+    struct question *question = ask();
+    run_until_answered();
+    redis_fixture_stop();
+    struct engine *gone = start_poll(true);
+    turn_flush(queue_turn(queue));
+    struct engine *stays = start_poll(true);
+    turn_flush(queue_turn(queue));
+    leave(gone);
+    redis_fixture_go_on();
+    run_until_answered();
+    assert_int_equal(stays->claim_n, 1);
+    free(stays);
+    question_cancel(question, 0);
+    run_until_answered();
+}
+
+static void a_question_that_ends_while_it_is_asked_leaves_the_queue(void **state)
+{
+    make_engine_known();
+    redis_fixture_stop();
+    struct question *question = ask();
+    turn_flush(queue_turn(queue));
+    question_cancel(question, 0);
+    redis_fixture_go_on();
+    run_until_answered();
+    assert_int_equal(asked_n + ended_n, 0);
+    assert_int_equal(number("ZCARD", "parley:{0}:asks"), 0);
+}
+
+static void a_question_that_ends_while_it_is_looked_for_hears_nothing(void **state)
+{
+    make_engine_known();
+    struct question *question = ask();
+    run_until_answered();
+    redis_fixture_stop();
+    queue_each_watch(queue); /* looks */
+    assert_int_equal(turn_pending_n(queue_turn(queue)), 1);
+    turn_flush(queue_turn(queue));
+    question_cancel(question, 0);
+    redis_fixture_go_on();
+    run_until_answered();
+    assert_int_equal(ended_n, 0);
+    assert_int_equal(number("ZCARD", "parley:{0}:asks"), 0);
+}
+
+static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
+{
+    make_engine_known();
+    redis_fixture_stop();
+    struct engine *gone = start_poll(true), *stays = start_poll(true);
+    struct question *question = ask();
+    turn_flush(queue_turn(queue));
+    leave(gone);
+    question_cancel(question, 0);
+    question = ask();
+    queue_destroy(queue);
+    redis_fixture_go_on();
+    assert_int_equal(stays->end_n, 1);
+    assert_int_equal(stays->error, ERR_REDIS_LOST);
+    assert_int_equal(ended_n, 1);
+    free(stays);
+    create_queue();
+}
+
+static int set_up(void **state)
+{
+    log_setup(LOG_ERROR, false);
+    loop_init(&loop);
+    metrics_register(&metrics);
+    if (!redis_fixture_init())
+        return -1;
+    redis = sync_create(&(struct sync_config){.address = &redis_fixture.address,
+                                              .prefix = "parley:{0}:",
+                                              .name = "test-queue",
+                                              .patience_ms = 20000});
+    create_queue();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    queue_destroy(queue);
+    sync_destroy(redis);
+    redis_fixture_fini();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_poll_that_leaves_while_it_claims_gives_its_credit_back),
+        cmocka_unit_test(a_poll_that_leaves_while_it_claims_gives_its_claim_back),
+        cmocka_unit_test(a_claim_of_a_poll_that_left_goes_to_one_that_waits),
+        cmocka_unit_test(a_question_that_ends_while_it_is_asked_leaves_the_queue),
+        cmocka_unit_test(a_question_that_ends_while_it_is_looked_for_hears_nothing),
+        cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
