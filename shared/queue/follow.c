@@ -16,6 +16,7 @@
 
 #include "shared/base/json_scan.h"
 
+#include "generated/verbs.h"
 #include <stdio.h>
 
 enum { PIECES_PAGE = 256 }; /* lua/queue/partials.lua */
@@ -216,11 +217,8 @@ void follow_look(struct follow *f)
     }
     f->is_again = false;
     struct turn *turn = queue_turn(f->queue);
-    turn_begin(turn_call(turn, &f->look, on_looked), LANE_READ, STR("partials"));
-    turn_put(turn, f->watch.topic);
-    turn_put_u64(turn, f->watch.seq);
-    turn_put(turn, follow_id_put(f->id, after));
-    turn_end(turn);
+    call_partials(turn_call(turn, &f->look, on_looked), .topic = f->watch.topic,
+                  .seq = f->watch.seq, .after = follow_id_put(f->id, after));
 }
 
 void follow_resume(struct follow *f)
