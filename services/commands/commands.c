@@ -34,7 +34,6 @@ static void print_help(const struct command *command)
 {
     const struct config_group *groups[COMMAND_GROUPS_MAX];
     const struct service *const *service = command->services;
-    command_list_groups(command, groups);
     fputs(command->about, stdout);
     if (service != NULL)
         puts("Services (--target):");
@@ -42,19 +41,43 @@ static void print_help(const struct command *command)
         printf("  %-10s %s\n", (*service)->name, (*service)->summary);
     if (command->services != NULL)
         putchar('\n');
-    config_print_help(groups);
-    fputs(command->more, stdout);
+    if (command->groups != NULL) {
+        command_list_groups(command, groups);
+        config_print_help(groups);
+    }
+    if (command->more != NULL)
+        fputs(command->more, stdout);
+}
+
+/* A command without options reads no settings, so none that is set for others hinders it. */
+static enum config_outcome read_arguments(struct config *config, int argc, char **argv)
+{
+    *config = (struct config){.arguments = calloc((size_t)argc + 1, sizeof *config->arguments)};
+    if (config->arguments == NULL)
+        abort();
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return CONFIG_HELP;
+        config->arguments[config->argument_n++] = argv[i];
+    }
+    return CONFIG_READY;
+}
+
+static enum config_outcome read_settings(const struct command *command, struct config *config,
+                                         int argc, char **argv)
+{
+    const struct config_group *groups[COMMAND_GROUPS_MAX];
+    if (command->groups == NULL)
+        return read_arguments(config, argc, argv);
+    command_list_groups(command, groups);
+    return config_read(config, groups, command->name, argc, argv);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    const struct config_group *groups[COMMAND_GROUPS_MAX];
     struct config config;
     int code = EXIT_USAGE;
-    if (command->groups == NULL)
-        return command->run(NULL);
-    command_list_groups(command, groups);
-    switch (config_read(&config, groups, command->name, argc, argv)) {
+    switch (read_settings(command, &config, argc, argv)) {
     case CONFIG_HELP:
         print_help(command);
         code = 0;

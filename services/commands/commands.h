@@ -16,7 +16,7 @@ struct command {
     const char *summary; /* one line of `parley --help` */
     const char *about;   /* of its own --help, in front of the options: usage, and what it does */
     const char *more;    /* behind them: signals, exit codes, examples */
-    /* Its options; ends with NULL. NULL: it takes none, reads no settings, and `run` gets NULL. */
+    /* Its options; ends with NULL. NULL: it has none, and `run` gets its arguments alone. */
     const struct config_group *const *groups;
     /* The services whose options and names it takes too; ends with NULL. NULL: none. */
     const struct service *const *services;

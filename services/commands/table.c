@@ -15,6 +15,7 @@
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \
     ROW(sign)                                                                                      \
+    ROW(completion)                                                                                \
     ROW(version)
 
 #define DECLARE(name) extern const struct command name##_command;

@@ -18,5 +18,6 @@ static int print_version(const struct config *config)
 const struct command version_command = {
     .name = "version",
     .summary = "print the version",
+    .about = "usage: parley version\n\nPrints the version.\n",
     .run = print_version,
 };

@@ -79,8 +79,8 @@ static void health(struct request *r)
     put_redis(&report, node->queue, trouble);
     health_put(&report, "engines", polls > 0 ? HEALTH_GOOD : HEALTH_UNKNOWN, str_of(details));
     services_put_health(node, &report);
-    if (r->server->oidc != NULL)
-        put_openid(&report, r->server->oidc);
+    if (r->server->gate.oidc != NULL)
+        put_openid(&report, r->server->gate.oidc);
     buf_printf(b, "},\"status\":\"%s\"}",
                !is_up                           ? "unhealthy"
                : polls > 0 && !report.is_broken ? "healthy"

@@ -9,7 +9,6 @@
 #include "services/node/settings.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
-#include "shared/http/authenticate.h"
 #include "shared/http/listen.h"
 #include "shared/http/rights.h"
 #include "shared/redis/start.h"
@@ -25,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 1000, REASON_MAX = 512 };
+enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 3000, REASON_MAX = 512 };
 
 /* One thread: one node of the cluster. */
 struct node {
@@ -67,7 +66,7 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
 static void on_queue_up(void *arg)
 {
     struct node *node = arg;
-    authenticate_on_up(&node->server);
+    gate_on_up(&node->server.gate);
     services_on_up(&node->services);
 }
 
@@ -76,8 +75,7 @@ static void on_drain_look(struct deadline *deadline)
 {
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
     services_drain(&node->services);
-    bool is_done = node->server.open_n == 0 && node->server.linger_n == 0 &&
-                   turn_pending_n(node->server.turn) == 0;
+    bool is_done = server_is_idle(&node->server) && turn_pending_n(node->server.turn) == 0;
     if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else
@@ -128,8 +126,6 @@ static void init_node(struct node *node, unsigned index)
     init_server(node);
     services_create(&node->services, &process.settings.services, &node->server, node->queue);
     node->server.services = &node->services;
-    if (oidc_is_wanted(&process.settings.oidc))
-        node->server.oidc = oidc_create(&node->loop, &process.settings.oidc, &node->metrics);
 }
 
 static void *run_node(void *arg)
@@ -139,7 +135,6 @@ static void *run_node(void *arg)
     loop_run(&node->loop);
     queue_destroy(node->queue);
     services_destroy(&node->services);
-    oidc_destroy(node->server.oidc);
     server_fini(&node->server);
     loop_fini(&node->loop);
     sem_post(&process.ended);

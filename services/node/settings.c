@@ -74,6 +74,7 @@ static bool read_server(struct settings *s)
     s->server = (struct server_config){
         .accounts = &s->accounts,
         .is_sha1_allowed = config_number(c, "auth-sha1"),
+        .oidc = &s->oidc,
         .cors_origins = config_text(c, "cors-origins"),
         .trusted_proxies = proxies,
         .body_max_bytes = config_number(c, "body-max-bytes"),

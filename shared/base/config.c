@@ -25,15 +25,6 @@ const struct config_group config_check_options = {
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static size_t find(const struct config *config, struct str name, const struct config_option **ret)
-{
-    size_t i = 0;
-    while (config->options[i] != NULL && !str_eq(name, str_of(config->options[i]->name)))
-        i++;
-    *ret = config->options[i];
-    return i;
-}
-
 static bool is_repeated(const struct config_group *const *groups,
                         const struct config_group *const *at)
 {
@@ -42,29 +33,36 @@ static bool is_repeated(const struct config_group *const *groups,
     return groups < at;
 }
 
-/* Puts the options of all groups into one list, and makes room for their values. */
-static void join(struct config *config, const struct config_group *const *groups)
+const struct config_option **config_list_options(const struct config_group *const *groups)
 {
-    const struct config_option *same;
     size_t n = 0;
     for (const struct config_group *const *group = groups; *group != NULL; group++)
         for (const struct config_option *o = (*group)->options; o->name != NULL; o++)
             n++;
-    config->options = calloc(n + 1, sizeof *config->options);
-    config->values = calloc(n, sizeof *config->values);
-    if (config->options == NULL || config->values == NULL)
+    const struct config_option **list = calloc(n + 1, sizeof *list);
+    if (list == NULL)
         abort();
     n = 0;
-    for (const struct config_group *const *group = groups; *group != NULL; group++) {
-        if (is_repeated(groups, group))
-            continue;
+    for (const struct config_group *const *group = groups; *group != NULL; group++)
         for (const struct config_option *o = (*group)->options; o->name != NULL; o++) {
-            (void)find(config, str_of(o->name), &same);
-            if (same != NULL)
-                abort();
-            config->options[n++] = o;
+            if (is_repeated(groups, group))
+                continue;
+            for (size_t i = 0; i < n; i++)
+                if (strcmp(list[i]->name, o->name) == 0)
+                    abort();
+            list[n++] = o;
         }
-    }
+    return list;
+}
+
+static size_t find(const struct config *config, struct str name,
+                   const struct config_option **ret_option)
+{
+    size_t i = 0;
+    while (config->options[i] != NULL && !str_eq(name, str_of(config->options[i]->name)))
+        i++;
+    *ret_option = config->options[i];
+    return i;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -251,10 +249,14 @@ static bool read_flags(struct config *config, const char *command, int argc, cha
 enum config_outcome config_read(struct config *config, const struct config_group *const *groups,
                                 const char *command, int argc, char **argv)
 {
-    *config = (struct config){.arguments = calloc((size_t)argc + 1, sizeof *config->arguments)};
-    if (config->arguments == NULL)
+    size_t option_n = 0;
+    *config = (struct config){.options = config_list_options(groups),
+                              .arguments = calloc((size_t)argc + 1, sizeof *config->arguments)};
+    while (config->options[option_n] != NULL)
+        option_n++;
+    config->values = calloc(option_n + 1, sizeof *config->values);
+    if (config->values == NULL || config->arguments == NULL)
         abort();
-    join(config, groups);
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return CONFIG_HELP;

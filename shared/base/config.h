@@ -49,8 +49,13 @@ struct config {
 
 enum config_outcome { CONFIG_READY, CONFIG_HELP, CONFIG_WRONG };
 
-/* Reads argv (without program and subcommand names). `groups` ends with NULL; a group that is named
- * twice counts once, and two options of one name are a bug of ours and abort. CONFIG_HELP: --help
+/* The options of all groups in one list, in order, which ends with NULL and is the caller's to
+ * free. A group that is named twice counts once; two options of one name are a bug of ours and
+ * abort. */
+const struct config_option **
+config_list_options(const struct config_group *const *groups) must_check;
+
+/* Reads argv (without program and subcommand names). `groups` ends with NULL. CONFIG_HELP: --help
  * was asked for and nothing is wrong with it. CONFIG_WRONG: one clear line was written to standard
  * error; exit with 2. */
 enum config_outcome config_read(struct config *config, const struct config_group *const *groups,

@@ -17,9 +17,6 @@
 #include "shared/http/proof.h"
 #include "shared/http/respond.h"
 
-#include <openssl/rand.h>
-#include <stdlib.h>
-
 enum { PROVIDER_MAX_WAITING = 100 };
 
 static void refuse_failures(struct request *r, uint64_t left_ms)
@@ -38,7 +35,7 @@ static void on_counted(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_UNAUTHORIZED, NULL);
         return;
     }
-    failures_refuse(r->server->failures, *slots, clock_mono_ms(), left_ms);
+    failures_refuse(r->server->gate.failures, *slots, clock_mono_ms(), left_ms);
     refuse_failures(r, left_ms);
 }
 
@@ -51,9 +48,9 @@ static bool fail(struct request *r, struct str account)
     metrics_add(server->metrics, METRIC_LOGIN_FAILURES, 1);
     buf_init(&network, PEER_TEXT_MAX);
     peer_put_network(&network, peer_address(r));
-    *slots = failures_slots(&server->token_key, buf_str(&network), account);
+    *slots = failures_slots(&server->gate.token_key, buf_str(&network), account);
     buf_fini(&network);
-    uint64_t left_ms = failures_count(server->failures, *slots, clock_mono_ms());
+    uint64_t left_ms = failures_count(server->gate.failures, *slots, clock_mono_ms());
     if (left_ms > 0) {
         refuse_failures(r, left_ms);
         return false;
@@ -87,12 +84,12 @@ static struct str bearer_token(struct request *r)
 
 static bool check_own_token(struct request *r, struct str token)
 {
-    if (!r->server->has_token_key) {
+    if (!r->server->gate.has_token_key) {
         respond_error(r, ERR_REDIS_LOST, NULL);
         return false;
     }
-    const struct accounts *accounts = account_book_current(r->server->config->accounts);
-    enum err error = token_verify(&r->server->token_key, accounts, token, clock_wall_s(),
+    const struct accounts *accounts = gate_accounts(&r->server->gate);
+    enum err error = token_verify(&r->server->gate.token_key, accounts, token, clock_wall_s(),
                                   &r->account, &r->expires_s);
     if (error == ERR_UNAUTHORIZED)
         return fail_token(r);
@@ -148,7 +145,7 @@ static void become(struct request *r, const struct jwt_claims *claims)
 
 static bool accept_claims(struct request *r, const struct jwt_claims *claims)
 {
-    const struct accounts *accounts = account_book_current(r->server->config->accounts);
+    const struct accounts *accounts = gate_accounts(&r->server->gate);
     if (accounts_find(accounts, claims->sub) != NULL)
         return refuse_token(r, "its sub is the name of a configured account");
     become(r, claims);
@@ -164,7 +161,7 @@ struct key_wait {
 static void on_gone_waiting(struct request *r)
 {
     struct key_wait *wait = r->state;
-    oidc_leave(r->server->oidc, &wait->waiter);
+    oidc_leave(r->server->gate.oidc, &wait->waiter);
 }
 
 static void on_keys_fetched(struct oidc_waiter *waiter);
@@ -173,7 +170,7 @@ static bool wait_for_keys(struct request *r, struct str token)
 {
     struct key_wait *wait = request_alloc(r, sizeof *wait);
     *wait = (struct key_wait){.waiter.on_fetched = on_keys_fetched, .request = r, .token = token};
-    if (!oidc_wait(r->server->oidc, &wait->waiter))
+    if (!oidc_wait(r->server->gate.oidc, &wait->waiter))
         return false;
     r->state = wait;
     r->on_gone = on_gone_waiting;
@@ -182,7 +179,7 @@ static bool wait_for_keys(struct request *r, struct str token)
 
 static bool check_provider_token(struct request *r, struct str token, bool may_wait)
 {
-    struct oidc *oidc = r->server->oidc;
+    struct oidc *oidc = r->server->gate.oidc;
     struct jwt_claims claims;
     enum jwt_fault fault = oidc_verify(oidc, token, &claims);
     if (fault == JWT_GOOD) {
@@ -202,29 +199,6 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
         return false;
     }
     return refuse_token(r, jwt_fault_text(fault));
-}
-
-/* --- the key of our own tokens ---------------------------------------------------------------- */
-
-static void on_key(struct call *call, enum err error, struct str reply)
-{
-    struct server *server = H2O_STRUCT_FROM_MEMBER(struct server, key_call, call);
-    if (error == ERR_OK && token_key_parse(reply, &server->token_key))
-        server->has_token_key = true;
-}
-
-/* All nodes use the key that the first of them proposed; Redis keeps it. */
-void authenticate_on_up(struct server *server)
-{
-    unsigned char random[TOKEN_KEY_BYTES];
-    char hex[TOKEN_KEY_BYTES * 2 + 1];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, hex);
-    call_detach(&server->key_call);
-    turn_begin(turn_call(server->turn, &server->key_call, on_key), LANE_FIRST, STR("key"));
-    turn_put(server->turn, str_of(hex));
-    turn_end(server->turn);
 }
 
 /* --- all together ----------------------------------------------------------------------------- */
@@ -249,7 +223,7 @@ static void on_keys_fetched(struct oidc_waiter *waiter)
 
 static bool check_token(struct request *r, struct str token)
 {
-    if (token_is_ours(token) || r->server->oidc == NULL)
+    if (token_is_ours(token) || r->server->gate.oidc == NULL)
         return check_own_token(r, token);
     return check_provider_token(r, token, true);
 }

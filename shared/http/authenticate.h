@@ -23,7 +23,4 @@ bool authenticate_is_tried(struct request *r);
  * nobody can try secrets here. */
 void authenticate_use_up(struct server *server, struct str query);
 
-/* Scripts run (again): asks for the key of the cluster's tokens. */
-void authenticate_on_up(struct server *server);
-
 #endif

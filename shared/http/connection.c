@@ -16,6 +16,7 @@
 #include "shared/http/connection_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/sm.h"
 
 #include <stdlib.h>
 
@@ -23,11 +24,25 @@ enum {
     LEFT_BYTES = 8 << 10,  /* what a stranger leaves in the heap, besides bodies */
     STREAMS_AT_ONCE = 128, /* of HTTP/2, in STREAMS_MS */
     STREAMS_MS = 1,
-    UNREAD_AT_LEAST = 4, /* answers that any connection of a stranger may leave unread; */
-    UNREAD_AT_ONCE = 256 /* all of them may leave these */
+    UNREAD_AT_ONCE = 256 /* answers that all connections of strangers may leave unread */
 };
 
+static const struct sm_state states[] = {
+    [CONNECTION_HEAD] = {"HEAD", SM(CONNECTION_BODY) | SM(CONNECTION_CHUNKS) |
+                                     SM(CONNECTION_HTTP2) | SM(CONNECTION_GIVEN)},
+    [CONNECTION_BODY] = {"BODY", SM(CONNECTION_HEAD)},
+    [CONNECTION_CHUNKS] = {"CHUNKS", SM(CONNECTION_HEAD)},
+    [CONNECTION_HTTP2] = {"HTTP2", 0},
+    [CONNECTION_GIVEN] = {"GIVEN", 0},
+};
+static const struct sm sm = SM_OF("connection", states);
+
 static void on_readable(h2o_socket_t *socket, const char *error);
+
+void connection_move(struct connection *c, enum connection_state to)
+{
+    c->state = sm_move(&sm, (uint64_t)h2o_socket_get_fd(c->socket), c->state, to);
+}
 
 /* --- between libh2o and us -------------------------------------------------------------------- */
 
@@ -134,6 +149,7 @@ void connections_settle(struct connections *all)
 {
     for (struct connection *c = all->settles, *next; c != NULL; c = next) {
         bool writes = streams_write(c);
+        streams_write_little(c);
         next = c->next_settle;
         adopt(c);
         if (c->is_paused && (c->unanswered_n > 0 || writes)) {
@@ -141,6 +157,8 @@ void connections_settle(struct connections *all)
         } else if (c->is_paused) {
             c->is_paused = false;
             h2o_socket_read_start(c->socket, on_readable);
+            if (c->rest != NULL)
+                connection_look_again(c);
         }
         if (h2o_socket_is_reading(c->socket) && !writes)
             stop_watching_writes(c);
@@ -196,7 +214,7 @@ static void advance(struct connection *c)
             (void)!connection_pass(c, NULL);
         break;
     case CONNECTION_CHUNKS: connection_take_chunks(c); break;
-    case CONNECTION_HTTP2: streams_advance(c, 0); break;
+    case CONNECTION_HTTP2: streams_advance(c); break;
     case CONNECTION_GIVEN:
     case CONNECTION_NR: abort();
     }
@@ -275,6 +293,7 @@ void connection_answers_stranger(struct request *r)
     struct connection *c = r->connection;
     if (c == NULL || c->state != CONNECTION_HTTP2)
         return;
+    streams_write_little(c);
     r->is_unread = true;
     c->unread_n++;
     c->all->unread_n++;
@@ -291,7 +310,8 @@ void connection_end(struct request *r)
     connection_hold(r, 0);
     if (c->state != CONNECTION_HTTP2) {
         c->request = NULL;
-        c->state = CONNECTION_HEAD;
+        if (c->state != CONNECTION_HEAD)
+            connection_move(c, CONNECTION_HEAD);
         c->head_n = c->scan_n = 0;
         c->is_body_proven = false;
         connection_look_again(c);
@@ -310,7 +330,7 @@ static void look(struct connections *all)
     while ((c = all->looks) != NULL && !connection_is_too_early(c)) {
         stop_looking(c);
         adopt(c);
-        if (c->rest != NULL && c->socket->_cb.read == on_readable) {
+        if (c->rest != NULL && !c->is_paused && c->socket->_cb.read == on_readable) {
             take_rest_back(c);
             advance(c);
         }
@@ -341,7 +361,7 @@ void connection_give_away(h2o_socket_t *socket)
         return;
     stop_looking(c);
     connection_set_idle(c, false);
-    c->state = CONNECTION_GIVEN;
+    connection_move(c, CONNECTION_GIVEN);
     h2o_socket_dont_read(socket, 0);
     take_rest_back(c);
 }

@@ -87,7 +87,7 @@ static void take_good_head(struct connection *c, const struct head *head)
     if (head->expects && has_body && head->minor > 0 && (*input)->size == head->n)
         send_continue(c);
     if (has_body) {
-        c->state = head->is_chunked ? CONNECTION_CHUNKS : CONNECTION_BODY;
+        connection_move(c, head->is_chunked ? CONNECTION_CHUNKS : CONNECTION_BODY);
         if (c->state == CONNECTION_BODY)
             c->most_n = end_n;
         if (end_n > (*input)->size && c->charged > 0)
@@ -125,11 +125,7 @@ void connection_take_head(struct connection *c)
     case HEAD_BROKEN: refuse_unread(c, ERR_BAD_REQUEST, "This is not a valid HTTP request."); break;
     case HEAD_TOO_MANY: refuse_unread(c, ERR_HEADERS_TOO_LARGE, NULL); break;
     case HEAD_HTTP2:
-        c->state = CONNECTION_HTTP2;
-        if (!connection_is_too_early(c)) {
-            streams_advance(c, HEAD_PREFACE_BYTES);
-            break;
-        }
+        connection_move(c, CONNECTION_HTTP2);
         connection_put_aside(c, HEAD_PREFACE_BYTES);
         if (connection_pass(c, NULL) && c->rest != NULL)
             connection_look_again(c);

@@ -25,10 +25,9 @@ void connection_take_chunks(struct connection *c)
         (void)!connection_pass(c, NULL);
         return;
     }
-    size_t *limit = &all->server->h2o_config.max_request_entity_size, usual = *limit;
-    *limit = 0;
+    size_t usual = server_limit_bodies(all->server, 0);
     connection_pass_refused(c, connection_refusal(is_busy ? ERR_BUSY : ERR_OK, NULL));
-    *limit = usual;
+    (void)server_limit_bodies(all->server, usual);
 }
 
 static size_t most_at_once(const struct connection *c)

@@ -34,7 +34,7 @@ bool connections_are_at_most(const struct connections *all)
 {
     const struct server *server = all->server;
     size_t most = server->config->connections_max;
-    return most > 0 && all->connection_n + server->linger_n >= most;
+    return most > 0 && all->connection_n + server->lingers.open_n >= most;
 }
 
 static size_t newcomers_n(const struct connections *all)
@@ -55,7 +55,7 @@ bool connections_make_room(struct connections *all)
             break;
         struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
         if (clock_mono_ms() < c->accepted_ms + UNREAD_MS) {
-            loop_set_deadline(server->loop, &all->server->accept_again, UNREAD_MS);
+            server_accept_later(all->server, UNREAD_MS);
             break;
         }
         connection_set_idle(c, false);

@@ -21,7 +21,7 @@ static void end_linger(struct lingering *linger)
     loop_cancel_deadline(linger->server->loop, &linger->deadline);
     h2o_socket_read_stop(linger->socket);
     h2o_socket_close(linger->socket);
-    linger->server->linger_n--;
+    linger->server->lingers.open_n--;
     connections_have_room(linger->server->connections);
     free(linger);
 }
@@ -43,8 +43,8 @@ static void on_linger_over(struct deadline *deadline)
 static bool are_too_many(const struct server *server)
 {
     size_t most = server->config->connections_max;
-    return server->linger_n >= LINGERS_MAX ||
-           (most > 0 && server->linger_n >= most / LINGERS_SHARE);
+    return server->lingers.open_n >= LINGERS_MAX ||
+           (most > 0 && server->lingers.open_n >= most / LINGERS_SHARE);
 }
 
 void linger_begin(struct server *server, h2o_req_t *h2o)
@@ -63,7 +63,7 @@ void linger_begin(struct server *server, h2o_req_t *h2o)
     linger->socket = h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
     linger->socket->data = linger;
     linger->deadline.on_expire = on_linger_over;
-    server->linger_n++;
+    server->lingers.open_n++;
     h2o_socket_read_start(linger->socket, on_linger_readable);
     loop_set_deadline(server->loop, &linger->deadline, LINGER_MS);
 }

@@ -42,7 +42,7 @@ static bool may_use(const struct route *route, enum role role)
 
 static const struct account *find_account(struct server *server, struct str name)
 {
-    return accounts_find(account_book_current(server->config->accounts), name);
+    return accounts_find(gate_accounts(&server->gate), name);
 }
 
 static bool is_good_token(struct server *server, const struct route *route, struct str token)
@@ -50,14 +50,14 @@ static bool is_good_token(struct server *server, const struct route *route, stru
     const struct account *account;
     struct jwt_claims provided;
     uint64_t expires_s;
-    if (token_is_ours(token) || server->oidc == NULL) {
-        const struct accounts *accounts = account_book_current(server->config->accounts);
-        return server->has_token_key &&
-               token_verify(&server->token_key, accounts, token, clock_wall_s(), &account,
+    if (token_is_ours(token) || server->gate.oidc == NULL) {
+        const struct accounts *accounts = gate_accounts(&server->gate);
+        return server->gate.has_token_key &&
+               token_verify(&server->gate.token_key, accounts, token, clock_wall_s(), &account,
                             &expires_s) == ERR_OK &&
                may_use(route, account->role);
     }
-    if (oidc_verify(server->oidc, token, &provided) != JWT_GOOD)
+    if (oidc_verify(server->gate.oidc, token, &provided) != JWT_GOOD)
         return false;
     bool is_good = find_account(server, provided.sub) == NULL && may_use(route, ROLE_USER);
     jwt_claims_fini(&provided);
@@ -68,7 +68,7 @@ const struct account *proof_of_signature(struct server *server, struct str user,
                                          struct str hash, struct nonce_id *ret_nonce)
 {
     const struct account *account = user.at == NULL ? NULL : find_account(server, user);
-    if (signed_verify(account, user, nonce, hash, server->config->is_sha1_allowed) != ERR_OK)
+    if (signed_verify(account, user, nonce, hash, server->gate.is_sha1_allowed) != ERR_OK)
         return NULL;
     signed_nonce_id(user, nonce, ret_nonce->bytes);
     ret_nonce->is_set = true;

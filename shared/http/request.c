@@ -36,7 +36,7 @@ static void detach_calls(struct request *r)
 static void on_disposed(void *chunk)
 {
     struct request *r = *(struct request **)chunk;
-    r->server->open_n--;
+    r->server->requests.open_n--;
     rights_unlist(r);
     leave_unwatch(r);
     connection_end(r);
@@ -59,7 +59,7 @@ static struct str own_id(const struct server *server, h2o_mem_pool_t *pool)
 {
     size_t node_n = strlen(server->node_id);
     char *id = h2o_mem_alloc_pool(pool, node_n + 18), *end = id + node_n + 18, *p = end;
-    uint64_t number = server->request_n;
+    uint64_t number = server->requests.numbered_n;
     do
         *--p = "0123456789abcdef"[number & 15];
     while ((number >>= 4) != 0);
@@ -72,7 +72,7 @@ static struct str own_id(const struct server *server, h2o_mem_pool_t *pool)
 struct str request_id_of(struct server *server, h2o_req_t *h2o)
 {
     ssize_t at = h2o_find_header_by_str(&h2o->headers, H2O_STRLIT("x-request-id"), -1);
-    server->request_n++;
+    server->requests.numbered_n++;
     if (at != -1) {
         h2o_iovec_t value = h2o->headers.entries[at].value;
         struct str id = {value.base, value.len};
@@ -203,7 +203,7 @@ void request_start(struct server *server, h2o_req_t *h2o)
     *r = (struct request){.h2o = h2o, .server = server, .start_us = clock_mono_us()};
     struct request **chunk = h2o_mem_alloc_shared(&h2o->pool, sizeof *chunk, on_disposed);
     *chunk = r;
-    server->open_n++;
+    server->requests.open_n++;
     struct refusal refusal = connections_take_refusal(server->connections);
     connection_begin(r);
     leave_watch(r);

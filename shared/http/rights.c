@@ -8,12 +8,18 @@
 #include "shared/http/stream.h"
 #include "shared/http/websocket.h"
 
+void rights_init(struct server *server)
+{
+    if (server->gate.accounts != NULL)
+        server->rights.seen = gate_accounts(&server->gate);
+}
+
 void rights_list(struct request *r)
 {
-    r->next = r->server->requests;
+    r->next = r->server->rights.requests;
     if (r->next != NULL)
         r->next->previous = r;
-    r->server->requests = r;
+    r->server->rights.requests = r;
     r->is_listed = true;
 }
 
@@ -21,7 +27,7 @@ void rights_unlist(struct request *r)
 {
     if (!r->is_listed)
         return;
-    *(r->previous == NULL ? &r->server->requests : &r->previous->next) = r->next;
+    *(r->previous == NULL ? &r->server->rights.requests : &r->previous->next) = r->next;
     if (r->next != NULL)
         r->next->previous = r->previous;
     r->is_listed = false;
@@ -40,14 +46,14 @@ void rights_end(struct request *r, enum err why)
 
 void rights_check(struct server *server)
 {
-    const struct accounts *accounts = account_book_current(server->config->accounts);
+    const struct accounts *accounts = gate_accounts(&server->gate);
     struct request *r, *next;
-    if (accounts == server->accounts_seen)
+    if (accounts == server->rights.seen)
         return;
-    server->accounts_seen = accounts;
+    server->rights.seen = accounts;
     websocket_close_revoked(server, accounts);
     /* What is answered here is disposed of later, from the loop. */
-    for (r = server->requests; r != NULL; r = next) {
+    for (r = server->rights.requests; r != NULL; r = next) {
         next = r->next;
         if (r->identity == NULL && !account_keeps_right(accounts, r->account))
             rights_end(r, ERR_REVOKED);

@@ -13,6 +13,8 @@
 
 #include "shared/http/request.h"
 
+/* The accounts of the gate count as seen. */
+void rights_init(struct server *server);
 /* A request that has an account; until it is disposed of. */
 void rights_list(struct request *r);
 /* Also of one that was never listed. */

@@ -7,9 +7,9 @@
 
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
-#include "shared/http/failures.h"
 #include "shared/http/linger.h"
 #include "shared/http/peer.h"
+#include "shared/http/rights.h"
 #include "shared/http/router.h"
 #include "shared/http/websocket.h"
 
@@ -166,7 +166,7 @@ static void on_accept(h2o_socket_t *listener, const char *error)
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
                 log_write(LOG_WARN, "cannot accept", LOG_S("reason", strerror(errno)));
                 h2o_socket_read_stop(listener);
-                loop_set_deadline(server->loop, &server->accept_again, ACCEPT_AGAIN_MS);
+                server_accept_later(server, ACCEPT_AGAIN_MS);
             }
             return;
         }
@@ -180,6 +180,11 @@ void server_accept_again(struct server *server)
         h2o_socket_read_start(server->listener, on_accept);
 }
 
+void server_accept_later(struct server *server, uint64_t after_ms)
+{
+    loop_set_deadline(server->loop, &server->accept_again, after_ms);
+}
+
 static void on_accept_again(struct deadline *deadline)
 {
     server_accept_again(H2O_STRUCT_FROM_MEMBER(struct server, accept_again, deadline));
@@ -190,6 +195,13 @@ static void on_accept_again(struct deadline *deadline)
 size_t server_body_max(const struct server *server, const struct route *route)
 {
     return route->body_max_bytes != 0 ? route->body_max_bytes : server->config->body_max_bytes;
+}
+
+size_t server_limit_bodies(struct server *server, size_t bytes)
+{
+    size_t before = server->h2o_config.max_request_entity_size;
+    server->h2o_config.max_request_entity_size = bytes;
+    return before;
 }
 
 enum err server_too_large(const struct route *route)
@@ -217,9 +229,8 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     *server = (struct server){.loop = loop, .config = config, .turn = turn, .metrics = metrics};
     snprintf(server->node_id, sizeof server->node_id, "%s", node_id);
     server->router = router_create(tables);
-    server->failures = failures_create();
-    if (config->accounts != NULL)
-        server->accounts_seen = account_book_current(config->accounts);
+    gate_init(&server->gate, loop, config, turn, metrics);
+    rights_init(server);
     server->accept_again.on_expire = on_accept_again;
     buf_init(&server->scratch, SCRATCH_MAX);
     h2o_config_init(&server->h2o_config);
@@ -263,6 +274,12 @@ void server_drain(struct server *server)
     websocket_close_all(server);
 }
 
+bool server_is_idle(const struct server *server)
+{
+    return server->requests.open_n == 0 && server->websockets.open_n == 0 &&
+           server->lingers.open_n == 0;
+}
+
 void server_turn_end(struct server *server)
 {
     connections_settle(server->connections);
@@ -270,10 +287,9 @@ void server_turn_end(struct server *server)
 
 void server_fini(struct server *server)
 {
-    call_detach(&server->key_call);
     connections_destroy(server->connections);
     router_destroy(server->router);
-    failures_destroy(server->failures);
+    gate_fini(&server->gate);
     buf_fini(&server->scratch);
     /* Connections, context and loop of libh2o 2.2 go with the process. */
 }

@@ -96,12 +96,12 @@ static void gone(struct websocket *ws)
     if (ws->previous != NULL)
         ws->previous->next = ws->next;
     else
-        server->websockets = ws->next;
+        server->websockets.first = ws->next;
     if (ws->next != NULL)
         ws->next->previous = ws->previous;
     if (ws->socket != NULL)
         h2o_socket_close(ws->socket);
-    server->open_n--;
+    server->websockets.open_n--;
     metrics_add(server->metrics, METRIC_WEBSOCKETS, -1);
     ws->events->on_closed(ws, ws->arg, code);
     wslay_event_context_free(ws->wslay);
@@ -270,8 +270,7 @@ static void pump_soon(struct websocket *ws)
 
 static uint64_t ping_every_ms(const struct websocket *ws)
 {
-    uint64_t told = ws->server->config->websocket_ping_ms;
-    return told == 0 ? PING_EVERY_MS : told;
+    return ws->events->ping_every_ms == 0 ? PING_EVERY_MS : ws->events->ping_every_ms;
 }
 
 static void on_look(struct deadline *deadline)
@@ -322,7 +321,7 @@ void websocket_close(struct websocket *ws, unsigned code, const char *reason)
 
 void websocket_close_all(struct server *server)
 {
-    for (struct websocket *ws = server->websockets; ws != NULL; ws = ws->next)
+    for (struct websocket *ws = server->websockets.first; ws != NULL; ws = ws->next)
         websocket_close(ws, WEBSOCKET_GOING_AWAY, "This node shuts down.");
 }
 
@@ -333,7 +332,7 @@ static void close_revoked(struct websocket *ws)
 
 void websocket_close_revoked(struct server *server, const struct accounts *accounts)
 {
-    for (struct websocket *ws = server->websockets; ws != NULL; ws = ws->next)
+    for (struct websocket *ws = server->websockets.first; ws != NULL; ws = ws->next)
         if (ws->account != NULL && !account_keeps_right(accounts, ws->account))
             close_revoked(ws);
 }
@@ -365,11 +364,11 @@ static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
 
 static void add_to_server(struct websocket *ws, struct server *server)
 {
-    ws->next = server->websockets;
+    ws->next = server->websockets.first;
     if (ws->next != NULL)
         ws->next->previous = ws;
-    server->websockets = ws;
-    server->open_n++;
+    server->websockets.first = ws;
+    server->websockets.open_n++;
     metrics_add(server->metrics, METRIC_WEBSOCKETS, 1);
 }
 

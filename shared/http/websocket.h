@@ -42,6 +42,8 @@ struct websocket_events {
     /* Largest text message taken, in bytes; 0: WEBSOCKET_MESSAGE_BYTES. A larger one closes the
      * socket with WEBSOCKET_TOO_BIG. */
     size_t message_max_bytes;
+    /* Between two looks for signs of life; 0: 30 s. A peer that is silent for two is cut off. */
+    uint64_t ping_every_ms;
     /* One whole message, valid UTF-8; valid inside the call only. Not once the socket is closing.
      */
     void (*on_message)(struct websocket *websocket, void *arg, struct str text);

@@ -2,9 +2,11 @@
 //
 // Contract section 10: the command line. What a running node does on signals is in signals.test.mjs.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import {
   ACCOUNTS,
   assertOk,
@@ -193,6 +195,43 @@ describe('the command line', () => {
       server.close();
       await redis.stop();
     }
+  });
+});
+
+describe('parley completion', () => {
+  // What bash offers behind these words, the last of which is being typed.
+  async function offered(...words) {
+    const { stdout: script } = await runParley(['completion', 'bash']);
+    const line = ['parley', ...words].map((word) => `'${word}'`).join(' ');
+    const { stdout } = await promisify(execFile)('bash', ['-c', `${script}\nCOMP_WORDS=(${line}) COMP_CWORD=${words.length}\n_parley\necho "\${COMPREPLY[@]}"`]);
+    return stdout.trim().split(' ').filter(Boolean);
+  }
+
+  it('offers commands, then their flags, then the values of a flag', async () => {
+    assert.deepEqual(await offered('re'), ['reindex', 'restore']);
+    assert.deepEqual(await offered('sign', '--'), ['--user', '--secret-file', '--method', '--config', '--help']);
+    assert.deepEqual(await offered('serve', '--log-level', ''), ['debug', 'info', 'warn', 'error']);
+    assert.deepEqual(await offered('serve', '--listen', ''), [], 'a value that may be anything');
+    assert.deepEqual(await offered('serve', '--auth-sha1', '--log-f'), ['--log-format'], 'a switch needs no value');
+  });
+
+  it('names every command and flag that --help names, for every shell', async () => {
+    const scripts = await Promise.all(['bash', 'zsh', 'fish'].map(async (shell) => (await runParley(['completion', shell])).stdout));
+    const { stdout } = await runParley(['--help']);
+    const commands = [...stdout.matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name]) => name);
+    assert.ok(commands.includes('serve') && commands.length > 8);
+    for (const command of commands) {
+      const help = (await runParley([command, '--help'])).stdout;
+      for (const [, flag] of help.matchAll(/^ {2}--([a-z0-9-]+)/gm)) for (const script of scripts) assert.ok(script.includes(flag), `${command} --${flag}`);
+      for (const script of scripts) assert.match(script, new RegExp(`\\b${command}\\b`));
+    }
+  });
+
+  it('reads no settings, and refuses another shell', async () => {
+    const { code, stderr } = await runParley(['completion', 'fish'], { env: { PARLEY_CONFIG: '/nonexistent', PARLEY_THREADS: 'x' } });
+    assert.equal(code, 0, stderr);
+    assertWrongUsage(await runParley(['completion', 'csh']), /bash, zsh or fish/);
+    assertWrongUsage(await runParley(['completion']), /bash, zsh or fish/);
   });
 });
 

@@ -8,7 +8,7 @@ use warnings;
 use File::Find;
 
 # Those whose --help is enough: no node and no engine takes their flags.
-my %is_left_to_help = map { $_ => 1 } qw(bench extract sign version);
+my %is_left_to_help = map { $_ => 1 } qw(bench extract sign);
 
 sub slurp {
     open(my $in, '<:raw', $_[0]) or die "$_[0]: $!\n";
@@ -62,7 +62,7 @@ die "settings: found no command or no service\n" unless %command and @services;
 # --- what the page says ----------------------------------------------------------------------------
 
 for my $name (sort keys %command) {
-    next if $is_left_to_help{$name};
+    next if $is_left_to_help{$name} or not @{$command{$name}{groups}};
     my ($section) = $page =~ /^### parley $name\n(.*?)^##/ms;
     if (not defined $section) {
         complain("no section '### parley $name'");

@@ -59,9 +59,12 @@ static void on_closed(struct websocket *ws, void *arg, unsigned code)
 static const struct websocket_events echo_events = {
     .message_max_bytes = MESSAGE_MAX, .on_message = on_message, .on_closed = on_closed};
 
-static void echo(struct request *r)
+static const struct websocket_events pinged_events = {
+    .ping_every_ms = PING_MS, .on_message = on_message, .on_closed = on_closed};
+
+static void accept_with(struct request *r, const struct websocket_events *events)
 {
-    struct websocket *ws = websocket_accept(r, &echo_events, &closed);
+    struct websocket *ws = websocket_accept(r, events, &closed);
     if (ws == NULL)
         return;
     atomic_fetch_add(&accepted_n, 1);
@@ -69,6 +72,16 @@ static void echo(struct request *r)
         require(websocket_send(ws, STR("hello")));
     if (request_param_is_true(r, "leave"))
         websocket_close(ws, WEBSOCKET_POLICY, "not today");
+}
+
+static void echo(struct request *r)
+{
+    accept_with(r, &echo_events);
+}
+
+static void pinged(struct request *r)
+{
+    accept_with(r, &pinged_events);
 }
 
 /* Sends a number each time that the one before is written, up to 3,000. */
@@ -97,14 +110,15 @@ static void pages(struct request *r)
 static const struct route routes[] = {
     {"GET", "/echo", ROLES_NONE, echo},
     {"GET", "/pages", ROLES_NONE, pages},
+    {"GET", "/pinged", ROLES_NONE, pinged},
     {0},
 };
 
-static struct server_config config = {.cors_origins = "https://a.example,https://b.example",
-                                      .trusted_proxies = "",
-                                      .body_max_bytes = 4096,
-                                      .header_max_bytes = 32768,
-                                      .idle_ms = 30000};
+static const struct server_config config = {.cors_origins = "https://a.example,https://b.example",
+                                            .trusted_proxies = "",
+                                            .body_max_bytes = 4096,
+                                            .header_max_bytes = 32768,
+                                            .idle_ms = 30000};
 
 /* --- the peer's side -------------------------------------------------------------------------- */
 
@@ -481,28 +495,20 @@ static void pings_without_end_are_not_read_without_end(void **state)
     expect_gone(fd, WEBSOCKET_CUT_OFF);
 }
 
-static void set_ping(void *arg)
-{
-    config.websocket_ping_ms = *(const uint64_t *)arg;
-}
-
 static void a_silent_peer_is_pinged_and_then_cut_off(void **state)
 {
-    uint64_t often = PING_MS, usual = 0;
-    fixture_do(set_ping, &often);
-    int fd = shake_hands("/echo");
+    int fd = shake_hands("/pinged");
     assert_true(read_frame(fd));
     assert_int_equal(got.first, FIN | PING);
     assert_false(read_frame(fd));
     expect_gone(fd, WEBSOCKET_CUT_OFF);
 
-    fd = shake_hands("/echo");
+    fd = shake_hands("/pinged");
     for (int i = 0; i < 3; i++) {
         assert_true(read_frame(fd));
         assert_int_equal(got.first, FIN | PING);
         send_frame(fd, FIN | PONG, got.bytes, got.n);
     }
-    fixture_do(set_ping, &usual);
     expect_gone(fd, WEBSOCKET_CUT_OFF);
 }
 
@@ -514,15 +520,15 @@ static void drain(void *arg)
     server_drain(&fixture.server);
 }
 
-static void count_open(void *arg)
+static void look_idle(void *arg)
 {
-    *(size_t *)arg = fixture.server.open_n;
+    *(bool *)arg = server_is_idle(&fixture.server);
 }
 
 static void a_node_that_drains_closes_its_sockets_and_takes_no_more(void **state)
 {
     static const char late[] = "GET /echo HTTP/1.1\r\nHost: x\r\n" KEY VERSION UPGRADE "\r\n";
-    size_t open = 1;
+    bool is_idle = false;
     int fds[3], other = fixture_connect();
     fixture_write(other, late, 20); /* accepted, and in the middle of its request */
     for (int i = 0; i < 3; i++) {
@@ -544,8 +550,8 @@ static void a_node_that_drains_closes_its_sockets_and_takes_no_more(void **state
     fixture_read_head(other, head, sizeof head);
     assert_non_null(strstr(head, "HTTP/1.1 503 "));
     close(other);
-    while (open > 0)
-        fixture_do(count_open, &open);
+    while (!is_idle)
+        fixture_do(look_idle, &is_idle);
     assert_int_equal(metrics_sum(METRIC_WEBSOCKETS), 0);
     assert_int_equal(atomic_load(&closed_n), atomic_load(&accepted_n));
 }

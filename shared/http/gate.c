@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * gate.c - see gate.h. */
+#include "shared/http/gate.h"
+
+#include "shared/http/failures.h"
+#include "shared/http/oidc.h"
+#include "shared/http/server.h"
+
+#include <openssl/rand.h>
+#include <stdlib.h>
+
+static void on_key(struct call *call, enum err error, struct str reply)
+{
+    struct gate *gate = H2O_STRUCT_FROM_MEMBER(struct gate, key_call, call);
+    if (error == ERR_OK && token_key_parse(reply, &gate->token_key))
+        gate->has_token_key = true;
+}
+
+/* All nodes use the key that the first of them proposed; Redis keeps it. */
+void gate_on_up(struct gate *gate)
+{
+    unsigned char random[TOKEN_KEY_BYTES];
+    char hex[TOKEN_KEY_BYTES * 2 + 1];
+    if (RAND_bytes(random, sizeof random) != 1)
+        abort();
+    str_hex(random, sizeof random, hex);
+    call_detach(&gate->key_call);
+    turn_begin(turn_call(gate->turn, &gate->key_call, on_key), LANE_FIRST, STR("key"));
+    turn_put(gate->turn, str_of(hex));
+    turn_end(gate->turn);
+}
+
+void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,
+               struct turn *turn, struct metrics *metrics)
+{
+    *gate = (struct gate){.accounts = config->accounts,
+                          .is_sha1_allowed = config->is_sha1_allowed,
+                          .failures = failures_create(),
+                          .turn = turn};
+    if (config->oidc != NULL && oidc_is_wanted(config->oidc))
+        gate->oidc = oidc_create(loop, config->oidc, metrics);
+}
+
+void gate_fini(struct gate *gate)
+{
+    call_detach(&gate->key_call);
+    oidc_destroy(gate->oidc);
+    failures_destroy(gate->failures);
+}
