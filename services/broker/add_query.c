@@ -23,15 +23,16 @@ static void on_added(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_IDEMPOTENCY, NULL);
         return;
     }
-    if (store_refuse(r, error, tag, &lines))
+    if (reply_refuse(r, error, tag, &lines))
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
     buf_put_span(b, request_member(r, "Topic"));
-    store_put_key(b, "Seq");
-    buf_put(b, lines_next(&lines));
-    store_put_key(b, "Timestamp");
+    buf_put_key(b, "Seq");
+    r->about.seq = lines_next_u64(&lines);
+    buf_put_u64(b, r->about.seq);
+    buf_put_key(b, "Timestamp");
     buf_put_json_ms(b, lines_next_u64(&lines));
     buf_put_char(b, '}');
     queue_count_added(broker_of(r)->queue);
@@ -105,12 +106,13 @@ static void put_digest(struct turn *turn, struct request *r)
 
 void broker_add_query(struct request *r)
 {
-    struct str topic, user, query, model, user_name, key = request_header(r, "idempotency-key");
-    if (!request_body(r) || !store_topic_member(r, &topic) ||
+    struct str topic, user, query, model, key = request_header(r, "idempotency-key");
+    struct on_behalf whom;
+    if (!request_body(r) || !names_topic_member(r, &topic) ||
         !request_text(r, "User", 1, USER_MAX_BYTES, &user) ||
         !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) ||
         !request_optional_text(r, "Model", MODEL_MAX_BYTES, &model) ||
-        !store_on_behalf_of(r, user, &user_name))
+        !on_behalf_of(r, user, &whom))
         return;
     if (model.n == 0)
         model = STR("default");
@@ -126,11 +128,11 @@ void broker_add_query(struct request *r)
     buf_clear(row);
     if (!put_row(row, r, user, model, query))
         return;
-    struct str model_name = store_name(r, model);
-    struct str key_name = key.n == 0 ? STR("") : store_name(r, key);
+    struct str model_name = names_of(r, model);
+    struct str key_name = key.n == 0 ? STR("") : names_of(r, key);
     struct turn *turn = request_begin_verb(r, LANE_ADD, STR("add"), on_added);
     turn_put(turn, topic);
-    turn_put(turn, user_name);
+    turn_put(turn, whom.user_name);
     turn_put(turn, r->account->name_token);
     turn_put(turn, model_name);
     turn_put(turn, r->account->weight_text);

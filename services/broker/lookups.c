@@ -31,7 +31,7 @@ static void on_lookup_added(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     char print[13];
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     fingerprint(request_member_text(r, "Fragment"), true, print);
     struct buf *b = &r->server->scratch;
@@ -48,7 +48,7 @@ void broker_add_lookup(struct request *r)
     uint64_t seq;
     int64_t count = 5;
     char print[13], alias[13], threshold_text[32];
-    if (!request_body(r) || !store_topic_member(r, &topic) || !store_seq_member(r, 1, &seq) ||
+    if (!request_body(r) || !names_topic_member(r, &topic) || !params_seq(r, 1, &seq) ||
         !request_text(r, "Fragment", 1, FRAGMENT_MAX_BYTES, &fragment) ||
         (request_member(r, "Count") != NULL && !request_number(r, "Count", 1, 100, &count)))
         return;
@@ -69,7 +69,7 @@ void broker_add_lookup(struct request *r)
     struct turn *turn = request_begin_verb(r, LANE_ADD, STR("add_lookup"), on_lookup_added);
     turn_put(turn, topic);
     turn_put_u64(turn, seq);
-    turn_put(turn, store_viewer(r));
+    turn_put(turn, names_viewer(r));
     turn_put(turn, str_of(print));
     turn_put(turn, str_of(alias));
     turn_put(turn, buf_str(b));

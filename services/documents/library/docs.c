@@ -89,7 +89,7 @@ static void on_page(struct request *r, enum err error, struct str reply)
     static const struct str head = STR("{\"documents\":[");
     struct list *list = r->state;
     struct lines lines = lines_of(reply);
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct buf *b = pages_buf(&list->pages, r);
     struct str next = lines_next(&lines);
@@ -134,7 +134,7 @@ static bool is_cursor(struct str after)
 void documents_list(struct request *r)
 {
     struct list *list = request_alloc(r, sizeof *list);
-    if (!request_owner(r, &list->owner) || !pages_init(&list->pages, r, STR(""), is_cursor))
+    if (!owner_of_request(r, &list->owner) || !pages_init(&list->pages, r, STR(""), is_cursor))
         return;
     r->state = list;
     r->on_gone = on_list_gone;
@@ -150,7 +150,7 @@ static struct turn *begin(struct request *r, enum turn_lane lane, struct str ver
 {
     struct owner owner;
     struct str id;
-    if (!request_owner(r, &owner) || !store_id_param(r, &id))
+    if (!owner_of_request(r, &owner) || !ids_param(r, &id))
         return NULL;
     r->state = request_alloc(r, sizeof id);
     *(struct str *)r->state = id;
@@ -164,7 +164,7 @@ static void on_shown(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     struct buf *b = &r->server->scratch;
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     buf_clear(b);
     put_document(r, b, &lines, true);
@@ -186,7 +186,7 @@ static void answer_verb(struct request *r, enum err error, struct str reply, int
     struct lines lines = lines_of(reply);
     const struct str *id = r->state;
     struct buf *b = &r->server->scratch;
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     buf_clear(b);
     buf_lit(b, "{\"documentId\":");
@@ -221,6 +221,6 @@ void documents_reindex(struct request *r)
     struct turn *turn = begin(r, LANE_ADD, STR("doc_reindex"), on_reindexed);
     if (turn == NULL)
         return;
-    turn_put(turn, store_new_id(r));
+    turn_put(turn, ids_new(r));
     turn_end(turn);
 }

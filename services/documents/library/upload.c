@@ -167,11 +167,13 @@ static void on_stored(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     unlist(upload);
-    if (documents_refuse(r, error, tag, &lines))
-        return;
-    if (str_eq(tag, STR("full")))
+    if (error == ERR_OK && str_eq(tag, STR("full"))) { /* of the owner's room, not of the queue */
         refuse_full(r, &lines);
-    else if (str_eq(tag, STR("many")))
+        return;
+    }
+    if (reply_refuse(r, error, tag, &lines))
+        return;
+    if (str_eq(tag, STR("many")))
         respond_error(r, ERR_STORAGE_FULL,
                       "There are 10,000 documents already, and no more are kept. Delete some.");
     else
@@ -181,15 +183,15 @@ static void on_stored(struct request *r, enum err error, struct str reply)
 static void store(struct upload *upload)
 {
     struct request *r = upload->r;
-    struct str who = upload->owner.name_token;
+    struct str who = upload->owner.whom.user_name;
     char limits[2 * SPACE_MAX_BYTES + 64];
     int n = snprintf(limits, sizeof limits, "upload:%.*s:%d:60,upload:%.*s:%d:3600", STR_ARG(who),
                      UPLOADS_A_MINUTE, STR_ARG(who), UPLOADS_AN_HOUR);
     struct turn *turn = request_begin_verb(r, LANE_ADD, STR("upload"), on_stored);
     turn_put(turn, upload->owner.space);
     turn_put(turn, (struct str){limits, (size_t)n});
-    turn_put(turn, store_new_id(r));
-    turn_put(turn, store_new_id(r));
+    turn_put(turn, ids_new(r));
+    turn_put(turn, ids_new(r));
     turn_put(turn, upload->filename_json);
     turn_put(turn, upload->content_type);
     turn_put(turn, str_of(upload->kind));
@@ -220,7 +222,7 @@ void documents_upload(struct request *r)
     struct upload *upload = request_alloc(r, sizeof *upload);
     struct multipart_part part;
     *upload = (struct upload){.r = r};
-    if (!request_owner(r, &upload->owner) || !find_file(r, &part) || !read_file(upload, &part))
+    if (!owner_of_request(r, &upload->owner) || !find_file(r, &part) || !read_file(upload, &part))
         return;
     if (uploads->n >= UPLOADS_WAITING_MAX) {
         respond_error(r, ERR_BUSY, "Too many uploads at the moment: retry shortly.");
