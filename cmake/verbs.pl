@@ -4,7 +4,7 @@
 #   verbs.pl --expand    prints the Lua library as Redis gets it
 #   verbs.pl --json      prints the verbs and their arguments, for tests
 #   verbs.pl DIR         writes DIR/library.lua
-# Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
+# Another folder than lua/ may follow: for tests. Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
 use strict;
 use warnings;
 use FindBin;
@@ -12,8 +12,8 @@ use JSON::PP;
 use lib $FindBin::Bin;
 use Verbs;
 
-my ($what) = @ARGV;
-die "usage: verbs.pl --expand | --json | DIR\n" unless defined $what and @ARGV == 1;
+my ($what, $lua) = @ARGV;
+die "usage: verbs.pl --expand | --json | DIR [LUA]\n" unless defined $what and @ARGV <= 2;
 
 sub write_file {
     my ($path, $text) = @_;
@@ -40,7 +40,7 @@ sub json_of {
     return JSON::PP->new->canonical->pretty->encode(\%all);
 }
 
-my $library = Verbs::read('lua/library.lua');
+my $library = Verbs::read($lua // 'lua');
 print STDERR "$_\n" for @{$library->{faults}};
 exit 1 if @{$library->{faults}};
 if ($what eq '--expand') {

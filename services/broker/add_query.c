@@ -30,7 +30,8 @@ static void on_added(struct request *r, enum err error, struct str reply)
     buf_lit(b, "{\"Topic\":");
     buf_put_span(b, request_member(r, "Topic"));
     buf_put_key(b, "Seq");
-    buf_put(b, lines_next(&lines));
+    r->about.seq = lines_next_u64(&lines);
+    buf_put_u64(b, r->about.seq);
     buf_put_key(b, "Timestamp");
     buf_put_json_ms(b, lines_next_u64(&lines));
     buf_put_char(b, '}');

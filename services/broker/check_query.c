@@ -154,6 +154,7 @@ void broker_check_query(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "Seq takes a whole number from 1.");
         return;
     }
+    r->about.seq = seq;
     struct str accept = request_header(r, "accept");
     if (accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL) {
         check_stream_start(r, topic, seq);

@@ -57,6 +57,11 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
 {
     delivery->topic = request_copy(r, claim->topic);
     delivery->lease = request_copy(r, claim->lease);
+    if (r->about.topic.at == NULL) { /* not the answer that brought it */
+        struct lines lines = claim->queries;
+        r->about = (struct request_subject){.topic = delivery->topic,
+                                            .seq = claim->n == 1 ? lines_next_u64(&lines) : 0};
+    }
     buf_lit(b, "{\"Topic\":");
     buf_put_json_of_name(b, claim->topic);
     buf_lit(b, ",\"Queries\":[");

@@ -81,7 +81,7 @@ static void on_completed(struct request *r, enum err error, struct str reply)
         metrics_add(r->server->metrics, METRIC_ANSWERS_REFUSED, 1);
         return;
     }
-    op->seq = lines_next_u64(&lines);
+    op->seq = r->about.seq = lines_next_u64(&lines);
     op->answered_ms = lines_next_u64(&lines);
     if (str_eq(tag, STR("ok")))
         queue_count_done(broker_of(r)->queue);

@@ -59,6 +59,7 @@ static bool check_topic(struct request *r, struct str topic, struct str *ret_nam
         return false;
     }
     *ret_name = on_behalf_name(r, is_of_namespace ? namespace : account->namespace, plain);
+    r->about.topic = *ret_name;
     return true;
 }
 

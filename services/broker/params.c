@@ -7,7 +7,7 @@ bool params_seq(struct request *r, int64_t min, uint64_t *ret_seq)
     int64_t seq;
     if (!request_number(r, "Seq", min, INT32_MAX, &seq))
         return false;
-    *ret_seq = (uint64_t)seq;
+    *ret_seq = r->about.seq = (uint64_t)seq;
     return true;
 }
 

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 1000, REASON_MAX = 512 };
+enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 3000, REASON_MAX = 512 };
 
 /* One thread: one node of the cluster. */
 struct node {

@@ -17,7 +17,7 @@
  *         conn->state = sm_move(&sm, conn->number, conn->state, to);
  *     }
  *
- * Nothing but that one function writes the member once its owner is made.
+ * Nothing but that one function writes the member once its owner is made (./dev lint states).
  */
 #ifndef PARLEY_BASE_SM_H
 #define PARLEY_BASE_SM_H

@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * poll.c - engines' polls: claiming, parking, and taking hand-overs (queue.h,
- * lua/include/idle.lua).
+ * lua/queue/idle.lua).
  *
  * A hand-over from another node travels by the bus, a poll's own "parked" by the reply to its
  * turn: they may come in either order. A hand-over that finds nobody while polls of its class
  * are claiming is kept until these know their fate. */
 #include "shared/queue/queue_internal.h"
 
+#include "shared/base/sm.h"
+
 #include <stdlib.h>
+
+static const struct sm_state states[] = {
+    [POLL_IDLE] = {"IDLE", SM(POLL_CLAIMING)},
+    [POLL_CLAIMING] = {"CLAIMING", SM(POLL_PARKED) | SM(POLL_IDLE)},
+    [POLL_PARKED] = {"PARKED", SM(POLL_IDLE)},
+};
+static const struct sm sm = SM_OF("poll", states);
+
+static void move(struct poll *poll, enum poll_state to)
+{
+    poll->state = sm_move(&sm, poll->number, poll->state, to);
+}
 
 static void put_last(struct poll_list *list, struct poll *poll)
 {
@@ -23,7 +37,6 @@ static void take_off(struct poll_list *list, struct poll *poll)
     *(poll->previous == NULL ? &list->first : &poll->previous->next) = poll->next;
     *(poll->next == NULL ? &list->last : &poll->next->previous) = poll->previous;
     list->n--;
-    poll->state = POLL_IDLE;
 }
 
 /* --- classes ---------------------------------------------------------------------------------- */
@@ -80,13 +93,14 @@ static struct str class_name(const struct poll_class *class)
 
 static void park(struct queue *queue, struct poll *poll)
 {
-    poll->state = POLL_PARKED;
+    move(poll, POLL_PARKED);
     put_last(&poll->class->parked, poll);
     metrics_add(queue->metrics, METRIC_POLLS_PARKED, 1);
 }
 
 static void unlink_parked(struct queue *queue, struct poll *poll)
 {
+    move(poll, POLL_IDLE);
     take_off(&poll->class->parked, poll);
     metrics_add(queue->metrics, METRIC_POLLS_PARKED, -1);
 }
@@ -102,9 +116,20 @@ static void take_credit_back(struct queue *queue, struct poll_class *class)
 
 /* --- claims ----------------------------------------------------------------------------------- */
 
+/* Without a call where nobody reads it. */
+static void log_claim(const char *message, const struct poll *poll, const struct claim *claim)
+{
+    if (log_is_on(LOG_DEBUG))
+        log_write(
+            LOG_DEBUG, message, LOG_STR("topic", claim->topic), LOG_STR("lease", claim->lease),
+            LOG_U("queries", claim->n), LOG_U("attempt", claim->attempt),
+            LOG_STR("class", claim->class_name),
+            LOG_STR("engine", poll == NULL || poll->engine.at == NULL ? STR("") : poll->engine));
+}
+
 static void deliver(struct poll *poll, struct claim *claim)
 {
-    poll->state = POLL_IDLE;
+    log_claim("a claim goes to its engine", poll, claim);
     poll->on_claim(poll, claim);
 }
 
@@ -163,7 +188,11 @@ static void retry_early(struct queue *queue, struct poll_class *class)
 
 void polls_on_claim_event(struct queue *queue, struct str claim_text)
 {
-    struct lines lines = lines_of(claim_text);
+    struct lines lines = lines_of(claim_text), again = lines;
+    if (log_is_on(LOG_DEBUG)) {
+        struct claim claim = lines_next_claim(&again);
+        log_claim("a claim was handed over to this node", NULL, &claim);
+    }
     take_claim(queue, find_class(queue, lines_next(&lines)), claim_text);
 }
 
@@ -174,8 +203,14 @@ static void on_claim_reply(struct call *call, enum err error, struct str reply)
     struct queue *queue = class->queue;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
+    bool is_claim = error == ERR_OK && str_eq(tag, STR("claim"));
+    bool is_replay = error == ERR_OK && str_eq(tag, STR("replay"));
     take_off(&class->claiming, poll);
-    if (error == ERR_OK && str_eq(tag, STR("claim"))) {
+    if (error == ERR_OK && !is_claim && !is_replay && poll->may_park && !poll->is_superseded)
+        park(queue, poll); /* parked, or "ok" of a drained account's nonce */
+    else
+        move(poll, POLL_IDLE);
+    if (is_claim) {
         struct str text = lines.rest;
         struct claim claim = lines_next_claim(&lines);
         if (poll->is_alive(poll)) {
@@ -184,11 +219,9 @@ static void on_claim_reply(struct call *call, enum err error, struct str reply)
             poll->on_end(poll, ERR_NOT_FOUND);
             take_claim(queue, class, text);
         }
-    } else if (error == ERR_OK && str_eq(tag, STR("replay"))) {
+    } else if (is_replay) {
         poll->on_end(poll, ERR_NONCE_USED);
-    } else if (error == ERR_OK && poll->may_park && !poll->is_superseded) {
-        park(queue, poll); /* parked, or "ok" of a drained account's nonce */
-    } else {
+    } else if (poll->state == POLL_IDLE) {
         if (str_eq(tag, STR("parked")))
             take_credit_back(queue, class);
         poll->on_end(poll, error);
@@ -265,7 +298,7 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
 {
     poll->class = get_class(queue, account, models);
     poll->number = ++queue->poll_n;
-    poll->state = POLL_CLAIMING;
+    move(poll, POLL_CLAIMING);
     poll->may_park = may_park;
     poll->is_superseded = false;
     put_last(&poll->class->claiming, poll);
@@ -291,6 +324,7 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll)
         unlink_parked(queue, poll);
         take_credit_back(queue, poll->class);
     } else if (poll->state == POLL_CLAIMING) {
+        move(poll, POLL_IDLE);
         take_off(&poll->class->claiming, poll);
         poll->class->left_n++;
         call_leave(&poll->call, on_orphan_reply, poll->class);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * question.c - see question.h.
  *
- *   start --ask--> ASKING --made, joined--> WAITING --outcome--> end
+ *   start --ask--> ASKING --made, joined--> WAITING --outcome--> ENDED
  *                    |  \--done-------------------------------->  ^
  *                    |                        |  ^                |
  *                    | no_engine, full, lost  |  | check          |
  *                    +------------------------|--|--------------> |
  *                               changed, up   v  | nothing yet    |
  *                                           LOOKING --------------+
- *   the deadline in any of them: end. cancel in any of them: gone without a word.
+ *   the deadline in any of them: ENDED. cancel in any of them: ENDED without a word.
  *   `ask` says "maybe": WAITING, and after DOUBT_MS it is asked whether an engine is there: if not,
- * end.
+ *   ENDED.
  *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atomic
  * step in which it adds, so no outcome falls between; after a lost connection it is looked for
@@ -21,6 +21,7 @@
 #include "shared/queue/question.h"
 
 #include "shared/base/json_scan.h"
+#include "shared/base/sm.h"
 #include "shared/queue/queue_internal.h"
 #include "shared/queue/row.h"
 
@@ -39,6 +40,16 @@ enum {
     DOUBT_AGAIN_MS = 200,
 };
 
+enum state { ASKING, WAITING, LOOKING, ENDED };
+
+static const struct sm_state states[] = {
+    [ASKING] = {"ASKING", SM(WAITING) | SM(ENDED)},
+    [WAITING] = {"WAITING", SM(LOOKING) | SM(ENDED)},
+    [LOOKING] = {"LOOKING", SM(WAITING) | SM(ENDED)},
+    [ENDED] = {"ENDED", 0},
+};
+static const struct sm sm = SM_OF("question", states);
+
 struct question {
     struct queue *queue;
     const struct question_events *events;
@@ -46,11 +57,18 @@ struct question {
     struct watch watch;
     struct deadline deadline, doubt;
     struct call call;
+    enum state state;
+    uint64_t number;  /* for the log of its states */
     uint64_t keep_ms; /* of a question that ended in ASKING */
     char topic[TOPIC_BYTES + 1];
     char digest[2 * DIGEST_BYTES + 1]; /* "": not shared */
-    bool is_asking, is_in_queue, is_followed, is_again;
+    bool is_in_queue, is_followed, is_again;
 };
+
+static void move(struct question *q, enum state to)
+{
+    q->state = sm_move(&sm, q->number, q->state, to);
+}
 
 /* --- leaving ---------------------------------------------------------------------------------- */
 
@@ -77,7 +95,9 @@ static void dispose(struct question *q, uint64_t keep_ms)
         keep_ms = 0;
     if (q->is_in_queue)
         leave(q->queue, q->watch.topic, keep_ms);
-    if (q->is_asking) {
+    bool was_asking = q->state == ASKING && call_is_under_way(&q->call);
+    move(q, ENDED);
+    if (was_asking) {
         q->keep_ms = keep_ms;
         call_leave(&q->call, on_asked_in_vain, q);
         return;
@@ -168,6 +188,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
+    move(q, WAITING);
     if (error != ERR_OK) { /* looked for again once the connection stands */
         q->is_again = false;
     } else if (str_eq(tag, STR("missing"))) {
@@ -185,6 +206,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
 static void look(struct question *q)
 {
     struct turn *turn = queue_turn(q->queue);
+    move(q, LOOKING);
     q->is_again = false;
     turn_begin(turn_call(turn, &q->call, on_looked), LANE_READ, STR("check"));
     turn_put_nonce(turn, NULL);
@@ -306,7 +328,6 @@ static void on_asked(struct call *call, enum err error, struct str reply)
     struct asked asked = read_asked(q->queue, reply);
     struct lines lines = asked.lines;
     bool is_in_queue = asked.is_in_queue, is_made = asked.is_made, is_done = asked.is_done;
-    q->is_asking = false;
     q->is_in_queue = is_in_queue;
     if (is_in_queue && !take_topic(q, lines_next(&lines))) {
         q->is_in_queue = false;
@@ -314,6 +335,11 @@ static void on_asked(struct call *call, enum err error, struct str reply)
     } else if (is_done && is_in_queue && !q->is_followed) {
         end_with_outcome(q, lines.rest);
     } else if (is_in_queue) {
+        move(q, WAITING);
+        if (log_is_on(LOG_DEBUG))
+            log_write(LOG_DEBUG, "a question was put into the queue, or found there",
+                      LOG_STR("topic", q->watch.topic), LOG_U("seq", 1),
+                      LOG_STR("found", asked.tag));
         if (!is_done && str_eq(lines_next(&lines), STR("maybe")))
             loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
         if ((q->is_again || asked.is_joined) && !q->is_followed)
@@ -368,7 +394,6 @@ static void ask(struct question *q, const struct question_settings *s)
     put_tail(&tail, s);
     buf_put_name(&model, s->model.n > 0 ? s->model : STR("default"));
     struct turn *turn = queue_turn(q->queue);
-    q->is_asking = true;
     turn_begin(turn_call(turn, &q->call, on_asked), LANE_ADD, STR("ask"));
     turn_put(turn, str_of(q->digest));
     turn_put(turn, q->watch.topic);
@@ -396,6 +421,7 @@ struct question *question_start(struct queue *queue, const struct question_setti
     *q = (struct question){.queue = queue,
                            .events = events,
                            .context = context,
+                           .number = sm_number(),
                            .watch = {.seq = 1, .on_outcome = on_outcome, .on_changed = on_changed},
                            .deadline = {.on_expire = on_deadline},
                            .doubt = {.on_expire = on_doubt},

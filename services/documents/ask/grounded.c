@@ -149,9 +149,11 @@ static void on_asked(void *context, struct str topic, bool is_new)
     struct grounded *g = context;
     struct stream *stream = &g->sse.stream;
     bool was_resumed = follow_is_resumed(&g->sse.follow);
+    if (g->is_stream || log_is_on(LOG_DEBUG))
+        g->r->about = (struct request_subject){request_copy(g->r, topic), 1};
     if (!g->is_stream)
         return;
-    follow_watch(&g->sse.follow, request_copy(g->r, topic), 1); /* it may outlive the question */
+    follow_watch(&g->sse.follow, g->r->about.topic, 1); /* it may outlive the question */
     stream_start(stream);
     g->is_streaming = true;
     if (was_resumed && is_new) {

@@ -1,25 +1,45 @@
 /* SPDX-License-Identifier: MIT
  * retrieve.c - see retrieve.h: a retrieval's life, and the question's vector.
  *
- *   start ----> ADMITTING ----> EMBEDDING ----> SEARCHING <-------------+
- *     |   server     |  quick embedder ^  |         |                   | went in between: once
- * more
- *     +--------------+-----------------+  |         | newer version     |
- *                                 fails   |         v                   |
- *                                 or slow +--> LOADING ---> ranked ---> READING ----> done
+ *               a server                  vector, or none
+ *   STARTING ------------> ADMITTING --> EMBEDDING --> SEARCHING <---------+ what was ranked is
+ *       |                                               ^  |  |            | gone: once more
+ *       +-- a quick embedder ---------------------------+  |  +---------> READING --> DONE
+ *                                                          |                ^
+ *                                            newer version +--> LOADING ----+
  *
- * Each state but the first suspends: for a verb, the embedding model's server, or packs. Whatever
- * goes wrong with the embedding costs its half of the ranking and no more: words are searched all
- * the same. */
+ * A version that is newer still leads from LOADING to SEARCHING again. Each state but the first and
+ * the last suspends: for a verb, the embedding model's server, or packs. Whatever goes wrong leads
+ * to DONE, except with the embedding, which costs its half of the ranking and no more: words are
+ * searched all the same. */
 #include "services/documents/search/retrieve_op.h"
 
 #include "shared/ask/reply.h"
 #include "shared/base/clock.h"
+#include "shared/base/sm.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 enum { RETRIEVE_MAX_MS = 15000, EMBED_MAX_MS = 4000 };
+
+static const struct sm_state states[] = {
+    [RETRIEVE_STARTING] = {"STARTING", SM(RETRIEVE_ADMITTING) | SM(RETRIEVE_SEARCHING)},
+    [RETRIEVE_ADMITTING] = {"ADMITTING", SM(RETRIEVE_EMBEDDING) | SM(RETRIEVE_DONE)},
+    [RETRIEVE_EMBEDDING] = {"EMBEDDING", SM(RETRIEVE_SEARCHING) | SM(RETRIEVE_DONE)},
+    [RETRIEVE_SEARCHING] = {"SEARCHING",
+                            SM(RETRIEVE_LOADING) | SM(RETRIEVE_READING) | SM(RETRIEVE_DONE)},
+    [RETRIEVE_LOADING] = {"LOADING",
+                          SM(RETRIEVE_SEARCHING) | SM(RETRIEVE_READING) | SM(RETRIEVE_DONE)},
+    [RETRIEVE_READING] = {"READING", SM(RETRIEVE_SEARCHING) | SM(RETRIEVE_DONE)},
+    [RETRIEVE_DONE] = {"DONE", 0},
+};
+static const struct sm sm = SM_OF("retrieval", states);
+
+void retrieve_move(struct retrieve_op *op, enum retrieve_state to)
+{
+    op->state = sm_move(&sm, op->number, op->state, to);
+}
 
 struct str retrieve_keep(struct retrieve_op *op, struct str s)
 {
@@ -37,7 +57,7 @@ static void let_go(struct retrieve_op *op)
     struct documents *documents = op->documents;
     if (op->state == RETRIEVE_DONE)
         return;
-    op->state = RETRIEVE_DONE;
+    retrieve_move(op, RETRIEVE_DONE);
     call_detach(&op->call);
     loop_cancel_deadline(documents->server->loop, &op->deadline);
     loop_cancel_deadline(documents->server->loop, &op->embed_deadline);
@@ -153,7 +173,7 @@ static void on_admitted(struct call *call, enum err error, struct str reply)
     if (!retrieve_is_good(op, error, reply))
         return;
     op->limits.n = 0;
-    op->state = RETRIEVE_EMBEDDING;
+    retrieve_move(op, RETRIEVE_EMBEDDING);
     op->embed_deadline.on_expire = on_embed_late;
     loop_set_deadline(op->documents->server->loop, &op->embed_deadline, EMBED_MAX_MS);
     op->embedding = embed_start(op->documents->settings->embedder, op->documents->client,
@@ -163,7 +183,7 @@ static void on_admitted(struct call *call, enum err error, struct str reply)
 /* The server is asked for nothing that the request's limits refuse. */
 static void admit(struct retrieve_op *op)
 {
-    op->state = RETRIEVE_ADMITTING;
+    retrieve_move(op, RETRIEVE_ADMITTING);
     struct call_start start = retrieve_call(op, on_admitted);
     turn_begin(start, LANE_READ, STR("admit"));
     turn_put_nonce(start.turn, start.nonce);
@@ -190,6 +210,7 @@ struct retrieval *retrieve_start(struct documents *documents,
     struct retrieve_op *op = calloc(1, sizeof *op);
     if (op == NULL)
         abort();
+    op->number = sm_number();
     op->documents = documents;
     op->on_done = on_done;
     op->context = context;

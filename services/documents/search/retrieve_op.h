@@ -10,6 +10,7 @@
 #include "services/documents/search/retrieve.h"
 
 enum retrieve_state {
+    RETRIEVE_STARTING,
     RETRIEVE_ADMITTING,
     RETRIEVE_EMBEDDING,
     RETRIEVE_SEARCHING,
@@ -51,10 +52,12 @@ struct retrieve_op {
     size_t found_n;
     unsigned n, look_n;
     enum retrieve_state state;
+    uint64_t number; /* for the log of its states */
     uint64_t start_ms;
     bool has_loaded; /* the index was brought up to a newer version for this */
 };
 
+void retrieve_move(struct retrieve_op *op, enum retrieve_state to);
 /* A copy in the retrieval's memory. */
 struct str retrieve_keep(struct retrieve_op *op, struct str s);
 /* Tells the outcome. The operation may be freed inside. */

@@ -80,7 +80,7 @@ static void on_searched(struct call *call, enum err error, struct str reply)
         rank(op);
         return;
     }
-    op->state = RETRIEVE_LOADING;
+    retrieve_move(op, RETRIEVE_LOADING);
     op->has_loaded = true;
     op->wait.on_loaded = on_loaded;
     if (cache_load(op->documents->cache, op->cached, version, lines.rest, &op->wait))
@@ -90,7 +90,7 @@ static void on_searched(struct call *call, enum err error, struct str reply)
 void retrieve_search(struct retrieve_op *op)
 {
     struct str vector = {(const char *)op->vector, op->dimension * sizeof *op->vector};
-    op->state = RETRIEVE_SEARCHING;
+    retrieve_move(op, RETRIEVE_SEARCHING);
     op->look_n++;
     if (op->cached == NULL)
         op->cached = cache_enter(op->documents->cache, op->space);
@@ -214,7 +214,7 @@ static void on_passages(struct call *call, enum err error, struct str reply)
 
 static void read_passages(struct retrieve_op *op)
 {
-    op->state = RETRIEVE_READING;
+    retrieve_move(op, RETRIEVE_READING);
     if (op->found_n == 0) {
         retrieve_finish(op, ERR_OK);
         return;

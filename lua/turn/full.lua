@@ -14,16 +14,17 @@
 -- engine has claimed already; without it the work of all engines would be lost. The nonces of a turn are
 -- recorded here as well, those of refused verbs too, or requests could be replayed: some 50 bytes each, for
 -- two days. Leave Redis that room below what the machine has.
-local turn_freeing
-do
+local frame = require('turn/frame')
+
 --- runs_when_full
 
-local function run_when_full(verb, first)
-    if RUNS_WHEN_FULL[verb] then return run(verb, first) end
+local function run_when_full(turn, verb, first)
+    if RUNS_WHEN_FULL[verb] then return frame.run_verb(turn, verb, first) end
     return {err = 'STOREFULL ' .. tostring(verb)}
 end
 
-turn_freeing = function(keys, argv)
-    return turn(keys, argv, run_when_full)
+local function run(keys, argv)
+    return frame.run(keys, argv, run_when_full)
 end
-end
+
+return {run = run}
