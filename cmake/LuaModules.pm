@@ -69,7 +69,10 @@ sub in_order {
         my ($name, @way) = @_;
         my $state = $state{$name} // '';
         return if $state eq 'done';
-        die 'lua: a circle of modules: ' . join(' -> ', @way, $name) . "\n" if $state eq 'open';
+        if ($state eq 'open') {
+            shift @way while $way[0] ne $name;
+            die "$modules->{$name}{path}: a circle of modules: " . join(' -> ', @way, $name) . "\n";
+        }
         $state{$name} = 'open';
         for my $needed (@{$modules->{$name}{needs}}) {
             die "$modules->{$name}{path}: there is no module '$needed'\n" unless $modules->{$needed};
@@ -89,10 +92,12 @@ sub check_names {
     my ($modules) = @_;
     my %used;
     for my $name (sort keys %$modules) {
+        die "$modules->{$name}{path}: does not end with 'return {name = …}'\n"
+            unless $name eq $ROOT or $name eq $VERBS or %{$modules->{$name}{returns}};
+    }
+    for my $name (sort keys %$modules) {
         my $module = $modules->{$name};
         my $code = code_of($module->{text});
-        die "$module->{path}: does not end with 'return {name = …}'\n"
-            unless $name eq $ROOT or $name eq $VERBS or %{$module->{returns}};
         while ($code =~ /(?<![\w.])(\w+)\.(\w+)/g) {
             my $from = $module->{local}{$1} or next;
             $used{"$from $2"} = 1;
@@ -112,25 +117,32 @@ sub check_names {
     }
 }
 
+# Comments stay here; lines stay where they are.
+sub without_comments {
+    my ($text) = @_;
+    $text =~ s/($STRING)| *$COMMENT/defined $1 ? $1 : ''/ge;
+    return $text;
+}
+
 # The module's text, to be run once. What it takes from another module by the name `leases.start` is a local of it, and so
-# are Lua's own functions: a verb that runs looks nothing up. Comments stay here, lines stay where they are.
+# are Lua's own functions: a verb that runs looks nothing up.
 sub linked {
     my ($module) = @_;
-    my ($text, %taken, %global) = ($module->{text});
+    my ($text, %taken) = without_comments($module->{text});
     my $take = sub {
         my ($from, $name) = @_;
         return "$from.$name" unless $module->{local}{$from};
         $taken{$from}{$name} = 1;
         return "${from}__$name";
     };
-    $text =~ s/($STRING)| *$COMMENT/defined $1 ? $1 : ''/ge;
     $text =~ s/($STRING)|(?<![\w.])(\w+)\.(\w+)/defined $1 ? $1 : $take->($2, $3)/ge;
     for my $from (keys %taken) {
         my @names = sort keys %{$taken{$from}};
         my ($locals, $values) = map {my $link = $_; join(', ', map {"$from$link$_"} @names)} '__', '.';
         $text =~ s/^(local $from = require\('[\w\/]+'\))/$1 local $locals = $values/m;
     }
-    my $globals = join(', ', grep {code_of($text) =~ /(?<![\w.])$_\(/} @GLOBALS) or return $text;
+    my $code = code_of($text);
+    my $globals = join(', ', grep {$code =~ /(?<![\w.])$_\(/} @GLOBALS) or return $text;
     return "local $globals = $globals $text";
 }
 
@@ -152,7 +164,7 @@ local function require(name)
 end
 LUA
     $text .= "make['$_'] = function() @{[linked($modules->{$_})]}end\n" for @order;
-    return $text . linked($modules->{$ROOT});
+    return $text . without_comments($modules->{$ROOT}{text});
 }
 
 # Puts the verbs into the module that has the line `--- verbs`. $path_of: {verb => path}.
