@@ -2,6 +2,7 @@
  * show.c - see show.h. */
 #include "services/node/show.h"
 
+#include "generated/verbs.h"
 #include "services/node/services.h"
 #include "shared/http/connection.h"
 #include "shared/queue/look.h"
@@ -243,10 +244,7 @@ void show_on_event(struct server *server, struct lines *rest)
         buf_put_u64(&part, show.left_n);
     buf_put_char(&part, '\n');
     buf_put(&part, buf_str(&show.rows));
-    turn_begin(turn_forget(server->turn), LANE_READ, STR("show"));
-    turn_put(server->turn, ask);
-    turn_put(server->turn, buf_str(&part));
-    turn_end(server->turn);
+    call_show(turn_forget(server->turn), .ask = ask, .part = buf_str(&part));
     buf_fini(&part);
     buf_fini(&show.rows);
 }
