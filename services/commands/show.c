@@ -43,6 +43,7 @@ struct asked_node {
     char id[ID_MAX_BYTES + 1];
     bool has_answered;
     bool is_deaf; /* nobody listened to the question */
+    struct buf rows;
 };
 
 struct show {
@@ -53,7 +54,6 @@ struct show {
     char ask[2 * ASK_BYTES + 1];
     struct asked_node *nodes;
     size_t node_n, answered_n, deaf_n;
-    struct buf rows;
 };
 
 static bool complain(const char *line)
@@ -146,8 +146,9 @@ static void take_part(struct show *x, struct str part)
             x->nodes[i].has_answered = true;
             x->answered_n++;
             note_left(x->nodes[i].id, left);
+            buf_init(&x->nodes[i].rows, SHOW_PART_MAX_BYTES);
             if (part.at != NULL)
-                buf_put(&x->rows, part);
+                buf_put(&x->nodes[i].rows, part);
         }
 }
 
@@ -213,6 +214,19 @@ static void note_missing(const struct show *x)
                ": no answer within 2 seconds: it hangs, or its version has no parley show\n");
 }
 
+/* In the order of their ids, whichever came first. */
+static void print_rows(const struct show *x)
+{
+    struct buf rows;
+    buf_init(&rows, ROWS_MAX_BYTES);
+    for (size_t i = 0; i < x->node_n; i++)
+        buf_put(&rows, buf_str(&x->nodes[i].rows));
+    if (rows.is_over)
+        fputs("parley: the nodes have more rows than can be shown at once: use --node\n", stderr);
+    show_rows_print(buf_str(&rows), config_number(x->config, "json"));
+    buf_fini(&rows);
+}
+
 static int run(struct show *x)
 {
     x->sync = sync_create(&(struct sync_config){.address = &x->redis,
@@ -221,7 +235,6 @@ static int run(struct show *x)
                                                 .patience_ms = PATIENCE_MS,
                                                 .is_quiet = true});
     redis_stop_on_signals(x->sync);
-    buf_init(&x->rows, ROWS_MAX_BYTES);
     enum err error = ask_all(x);
     if (error != ERR_OK) {
         fprintf(stderr, "parley: %s%s\n", redis_is_interrupted() ? "interrupted" : "Redis: ",
@@ -229,12 +242,13 @@ static int run(struct show *x)
     } else {
         note_missing(x);
         if (x->answered_n > 0)
-            show_rows_print(buf_str(&x->rows), config_number(x->config, "json"));
+            print_rows(x);
     }
     bool is_good = error == ERR_OK && x->answered_n > 0;
     redis_ignore_signals();
     sync_destroy(x->sync);
-    buf_fini(&x->rows);
+    for (size_t i = 0; i < x->node_n; i++)
+        buf_fini(&x->nodes[i].rows);
     free(x->nodes);
     return is_good ? 0 : EXIT_FAILED;
 }
