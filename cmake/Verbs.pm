@@ -15,7 +15,7 @@ use warnings;
 
 our %KINDS = map {$_ => 1} qw(name number digits flag text json bytes words);
 my %SIZED = map {$_ => 1} qw(text json bytes);
-my %FIXED_MAX = (name => 384, number => 20, digits => 20, flag => 1);
+my %FIXED_MAX = (name => 512, number => 20, digits => 20, flag => 1);
 my %WORD_OF = (
     Lane => [qw(first claim add read)],
     Home => [qw(topic digest space session room bot nonce key cluster every)],
@@ -24,6 +24,7 @@ my %WORD_OF = (
 );
 # A verb with that home has one of these arguments, from which its shard is known.
 my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job', 'limits']);
+my $MAX_ARGS = 24; # as many as VERB_COUNT of shared/redis/verb.h can count
 my @PROSE = qw(KEYS Wakes Bound Repeatable);
 my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Arguments|Replies):/;
 # Names that mean something else where an argument stands.
@@ -112,6 +113,7 @@ sub read_arguments {
         my $names = $indent == 5 ? \%columns : \%seen;
         $at->("two arguments are named $new->{name}") if $names->{$new->{name}}++;
     }
+    $fault->($verb->{args}[$MAX_ARGS]{line}, "a verb has at most $MAX_ARGS arguments") if @{$verb->{args}} > $MAX_ARGS;
     for my $list (@{$verb->{lists}}) {
         $fault->($list->{line}, "each $list->{name} has no column") unless @{$list->{args}};
     }
@@ -122,6 +124,14 @@ sub read_replies {
     my ($text) = @_;
     1 while $text =~ s/\([^()]*\)//g;
     return map {/^\s*(\w+)/ ? $1 : ()} split(/\|/, $text);
+}
+
+# What the header says before its fields, in one line.
+sub about {
+    my ($header) = @_;
+    my ($text) = $header =~ /\A-- \w+: (.*?)^-- $FIELD/ms or return '';
+    $text =~ s/\n--\s*/ /g;
+    return $text =~ s/\s+$//r;
 }
 
 sub read_header {
@@ -248,6 +258,7 @@ sub check_body {
             $fault->($first_line + $i, "the reply '$_' is not declared under Replies:") unless $verb->{replies}{$_};
         }
     }
+    $code =~ s/'(?:\\.|[^'\\])*'//g;
     for my $arg (@{$verb->{args}}) {
         $fault->($arg->{line}, "the argument '$arg->{name}' is never used") unless $code =~ /\b$arg->{name}\b/;
     }
@@ -288,7 +299,9 @@ sub read_file {
         $fault->($line, "there are two verbs named $name, the other one in $other->{path}");
     }
     push @{$library->{verbs}}, $verb;
-    ($verb->{purpose}) = $header =~ /\A-- \w+: (.*)$/m;
+    $verb->{about} = about($header);
+    ($verb->{purpose}) = $verb->{about} =~ /^(.*?[.?])(?: (?=[A-Z])|$)/;
+    $verb->{purpose} //= $verb->{about};
     $verb->{header} = $header;
     read_header($verb, $header, $fault);
     check_body($verb, $body, $line, $fault);

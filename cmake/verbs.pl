@@ -3,7 +3,8 @@
 # What comes of the headers of the verbs in lua/ (Verbs.pm reads them; docs/adr/0020-verbs-are-declared-once.md):
 #   verbs.pl --expand    prints the Lua library as Redis gets it
 #   verbs.pl --json      prints the verbs and their arguments, for tests
-#   verbs.pl DIR         writes DIR/library.lua
+#   verbs.pl --page      prints docs/verbs.md
+#   verbs.pl DIR         writes DIR/library.lua, verbs.h and verbs.c
 # Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
 use strict;
 use warnings;
@@ -11,12 +12,16 @@ use FindBin;
 use JSON::PP;
 use lib $FindBin::Bin;
 use Verbs;
+use VerbsC;
+use VerbsPage;
 
 my ($what) = @ARGV;
-die "usage: verbs.pl --expand | --json | DIR\n" unless defined $what and @ARGV == 1;
+die "usage: verbs.pl --expand | --json | --page | DIR\n" unless defined $what and @ARGV == 1;
 
+# A file that is the same already is left alone, so that nothing is built for it.
 sub write_file {
     my ($path, $text) = @_;
+    return if -e $path and Verbs::slurp($path) eq $text;
     open(my $out, '>:raw', $path) or die "$path: $!\n";
     print $out $text;
     close($out) or die "$path: $!\n";
@@ -47,7 +52,11 @@ if ($what eq '--expand') {
     print $library->{text};
 } elsif ($what eq '--json') {
     print json_of($library->{verbs});
+} elsif ($what eq '--page') {
+    print VerbsPage::page($library->{verbs});
 } else {
     mkdir $what;
     write_file("$what/library.lua", $library->{text});
+    write_file("$what/verbs.h", VerbsC::header($library->{verbs}));
+    write_file("$what/verbs.c", VerbsC::source($library->{verbs}));
 }

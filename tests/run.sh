@@ -167,7 +167,7 @@ run_fuzz() {
 run_lint() {
     local check
     heading "lint"
-    for check in format boundaries headers lua_headers lua_patterns buffers text links settings; do
+    for check in format boundaries headers lua_headers verbs lua_patterns buffers text links settings; do
         if tests/lint/run.sh $check; then count 1 0; else fail "lint: $check"; fi
     done
 }

@@ -12,9 +12,9 @@
 -- Arguments:
 --   doc       name
 --   has_sets  flag  this Redis knows vector sets
---   each pair 100000:
+--   each pair 200:
 --     field  text 1m   as services/backup/read.lua gives them
---     value  text 64m
+--     value  text? 64m
 -- Replies: ok | without_vectors
 
 local function restore_job(d, j, recent, waiting)

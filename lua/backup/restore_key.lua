@@ -8,8 +8,8 @@
 --   name     text 4k   without the prefix
 --   of       text 16   its type
 --   expires  text? 24  ms since 1970
---   each piece 100000:
---     value  bytes 64m  as services/backup/read.lua gives them
+--   each piece 4000:
+--     value  bytes? 64m  as services/backup/read.lua gives them
 -- Replies: ok | unknown (a type of which nothing is kept)
 local function restore_stream(key, first, last, on_added)
     while first < last do

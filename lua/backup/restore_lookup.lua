@@ -7,9 +7,9 @@
 -- Arguments:
 --   fingerprint  name
 --   due          text? 24  ms; not to be claimed without
---   each pair 100000:
+--   each pair 100:
 --     field  text 1m
---     value  text 64m
+--     value  text? 64m
 -- Replies: ok
 verbs.restore_lookup = function(a)
     --- arguments

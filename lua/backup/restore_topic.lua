@@ -11,9 +11,9 @@
 -- Arguments:
 --   topic     name
 --   is_first  flag  the first piece of it
---   each pair 100000:
+--   each pair 4000:
 --     field  text 1m   as services/backup/read.lua gives them
---     value  text 64m
+--     value  text? 64m
 -- Replies: ok
 local RESTORE_FAILED_MAX = 1000
 

@@ -8,7 +8,7 @@
 --   space     text 1k  "<space>:<digest>"
 --   document  text 1k  "<doc>:<generation>"
 --   first     text 16  chunk
---   each vector 100000:
+--   each vector 64:
 --     floats  bytes 32k  float32, little-endian
 -- Replies: ok
 verbs.restore_vectors = function(a)

@@ -6,7 +6,7 @@
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   space  text 512
+--   space  name
 --   doc    name
 --   index  number
 -- Replies: missing | replay | ok/filename (JSON)/generation/start bytes/end bytes/start chars/end chars/first block,

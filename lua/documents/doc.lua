@@ -5,7 +5,7 @@
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   space  text 512
+--   space  name
 --   doc    name
 -- Replies: ok, then 16 lines as in docs | missing | replay
 verbs.doc = function(a)

@@ -8,7 +8,7 @@
 -- Lane: first.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: the second time it is missing.
 -- Arguments:
---   space  text 512
+--   space  name
 --   doc    name
 -- Replies: ok | missing | replay
 

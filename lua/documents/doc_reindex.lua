@@ -6,7 +6,7 @@
 -- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
 -- Repeatable: yes, while the job is not done.
 -- Arguments:
---   space  text 512
+--   space  name
 --   doc    name
 --   job    name      a new id
 -- Replies: ok/job (the unfinished one, if there is one) | missing | gone (neither text nor bytes are there: upload it

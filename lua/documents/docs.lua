@@ -5,7 +5,7 @@
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   space   text 512
+--   space   name
 --   before  text? 24  created (ms): only earlier ones; from the newest on without
 --   limit   number?   documents at most; DOCS_PAGE without
 -- Replies: replay | ok/before for the next page ('' when there is none), then per document 16 lines: doc, filename

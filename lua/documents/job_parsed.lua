@@ -9,7 +9,7 @@
 --   lease  text 20
 --   chars  digits
 --   cap    number   bytes
---   each block 100000:
+--   each block 5000:
 --     text  text 8k  of the text
 -- Replies: ok | lost | full/used/cap
 verbs.job_parsed = function(a)

@@ -10,7 +10,7 @@
 --   lease   text 20
 --   digest  name     embedding_of
 --   first   number   chunk
---   each vector 100000:
+--   each vector 64:
 --     floats  bytes 32k  float32, little-endian
 -- Replies: ok | lost
 verbs.job_vectors = function(a)

@@ -6,7 +6,7 @@
 -- Lane: read.  Home: space.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   space  text 512
+--   space  name
 --   each pack 400:
 --     doc         name
 --     generation  digits

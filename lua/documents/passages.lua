@@ -5,8 +5,8 @@
 -- Lane: read.  Home: space.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   space  text 512
---   each passage 300:
+--   space  name
+--   each passage 100:
 --     doc         name
 --     generation  digits
 --     chunk       digits

@@ -9,7 +9,7 @@
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: yes, but counts again.
 -- Arguments:
---   space   text 512
+--   space   name
 --   limits  text? 4k
 --   known   text? 20    version
 --   count   number

@@ -5,7 +5,7 @@
 -- Lane: read.  Home: space.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   space  text 512
+--   space  name
 -- Replies: ok
 verbs.unwatch_indexing = function(a)
     --- arguments

@@ -9,7 +9,7 @@
 -- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
 -- Repeatable: duplicate then.
 -- Arguments:
---   space         text 512
+--   space         name
 --   limits        text? 4k
 --   doc           name       a new id
 --   job           name       a new id
@@ -18,7 +18,7 @@
 --   kind          name
 --   size          digits
 --   sha           name       hex
---   bytes         bytes 32m
+--   bytes         bytes? 32m
 --   cap           number     bytes
 --   path          text? 4k   of a file of a collection
 --   url           json? 8k

@@ -6,7 +6,7 @@
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   space  text 512
+--   space  name
 -- Replies: replay | ok/n, then n times 8 lines: job, doc, status, stage, progress, error (JSON or ''), updated (ms),
 --   filename (JSON); the finished ones first, then as they were last heard of
 local WATCH_S = 60

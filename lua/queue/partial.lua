@@ -12,8 +12,8 @@
 --   seq        digits
 --   lease      text 20
 --   offset     number   in bytes
---   think      text 1m  raw
---   answer     text 1m  raw
+--   think      text? 1m  raw
+--   answer     text? 1m  raw
 --   max_bytes  number
 --   holder     name     account
 -- Replies: ok/next offset | cancelled/next | gap/expected | lost | large | replay

@@ -10,6 +10,7 @@
  * what it had taken before may be lost. */
 #include "services/commands/commands.h"
 
+#include "generated/verbs.h"
 #include "services/backup/archive.h"
 #include "services/backup/tool.h"
 #include "shared/base/log_options.h"
@@ -49,13 +50,16 @@ struct restore {
 
 /* --- one record ------------------------------------------------------------------------------- */
 
-static bool call(struct restore *x, const char *verb, const struct str *args, size_t n,
-                 struct str *ret_reply)
+static bool has_reply(struct restore *x, const struct sync_call *call)
 {
-    if (!redis_is_interrupted() &&
-        sync_verb(x->tool.sync, str_of(verb), args, n, ret_reply) == ERR_OK)
-        return true;
-    return tool_complain_redis(&x->tool);
+    return call->error == ERR_OK || tool_complain_redis(&x->tool);
+}
+
+/* How a verb is called; not at all once the restore was interrupted. */
+static struct sync_call call_of(const struct restore *x)
+{
+    return (struct sync_call){.sync = x->tool.sync,
+                              .error = redis_is_interrupted() ? ERR_REDIS_LOST : ERR_OK};
 }
 
 static struct str put_key(struct buf *key, const struct restore *x, const char *kind,
@@ -85,36 +89,53 @@ static bool ask_key(struct restore *x, const char *command, const char *kind, st
 
 static bool put_key_record(struct restore *x, const struct str *parts, size_t n)
 {
-    struct str reply;
+    struct sync_call call = call_of(x);
     if (x->is_skipping)
         return true;
-    if (!call(x, "restore_key", parts + 1, n - 1, &reply))
+    struct verb_writer verb =
+        begin_restore_key(sync_start(&call), .name = parts[1], .of = parts[2], .expires = parts[3]);
+    for (size_t i = 4; i < n; i++)
+        put_restore_key_piece(&verb, .value = parts[i]);
+    end_verb(&verb);
+    if (!has_reply(x, &call))
         return false;
-    x->unknown_n += str_eq(reply, STR("unknown"));
+    x->unknown_n += str_eq(call.reply, STR("unknown"));
     x->tool.key_n++;
     return true;
 }
 
 static bool put_lookup(struct restore *x, const struct str *parts, size_t n)
 {
-    struct str reply;
+    struct sync_call call = call_of(x);
     x->tool.key_n++;
-    return call(x, "restore_lookup", parts + 1, n - 1, &reply);
+    struct verb_writer verb =
+        begin_restore_lookup(sync_start(&call), .fingerprint = parts[1], .due = parts[2]);
+    for (size_t i = 3; i + 1 < n; i += 2)
+        put_restore_lookup_pair(&verb, .field = parts[i], .value = parts[i + 1]);
+    end_verb(&verb);
+    return has_reply(x, &call);
 }
 
 static bool put_topic(struct restore *x, const struct str *parts, size_t n)
 {
-    struct str reply;
-    x->tool.topic_n += str_eq(parts[2], STR("1"));
-    for (size_t i = 3; i < n; i += 2)
+    struct sync_call call = call_of(x);
+    bool is_first = str_eq(parts[2], STR("1"));
+    x->tool.topic_n += is_first;
+    struct verb_writer verb =
+        begin_restore_topic(sync_start(&call), .topic = parts[1], .is_first = is_first);
+    for (size_t i = 3; i + 1 < n; i += 2) {
         x->tool.row_n += str_has_prefix(parts[i], STR("q:"));
-    return call(x, "restore_topic", parts + 1, n - 1, &reply);
+        put_restore_topic_pair(&verb, .field = parts[i], .value = parts[i + 1]);
+    }
+    end_verb(&verb);
+    return has_reply(x, &call);
 }
 
 static bool put_drop(struct restore *x, const struct str *parts, size_t n)
 {
-    struct str reply;
-    return call(x, "restore_drop", parts + 1, 1, &reply);
+    struct sync_call call = call_of(x);
+    call_restore_drop(sync_start(&call), .topic = parts[1]);
+    return has_reply(x, &call);
 }
 
 static bool put_blobs(struct restore *x, const struct str *parts, size_t n)
@@ -124,22 +145,28 @@ static bool put_blobs(struct restore *x, const struct str *parts, size_t n)
 
 static bool put_vectors(struct restore *x, const struct str *parts, size_t n)
 {
-    struct str reply;
-    return x->is_skipping || !x->has_sets || call(x, "restore_vectors", parts + 1, n - 1, &reply);
+    struct sync_call call = call_of(x);
+    if (x->is_skipping || !x->has_sets)
+        return true;
+    struct verb_writer verb = begin_restore_vectors(sync_start(&call), .space = parts[1],
+                                                    .document = parts[2], .first = parts[3]);
+    for (size_t i = 4; i < n; i++)
+        put_restore_vectors_vector(&verb, .floats = parts[i]);
+    end_verb(&verb);
+    return has_reply(x, &call);
 }
 
 static bool put_document(struct restore *x, const struct str *parts, size_t n)
 {
-    struct str reply, *args = malloc(n * sizeof *args);
-    if (args == NULL)
-        abort();
-    args[0] = parts[1];
-    args[1] = x->has_sets ? STR("1") : STR("0");
-    memcpy(args + 2, parts + 2, (n - 2) * sizeof *args);
-    bool is_good = call(x, "restore_document", args, n, &reply);
-    free(args);
+    struct sync_call call = call_of(x);
+    struct verb_writer verb =
+        begin_restore_document(sync_start(&call), .doc = parts[1], .has_sets = x->has_sets);
+    for (size_t i = 2; i + 1 < n; i += 2)
+        put_restore_document_pair(&verb, .field = parts[i], .value = parts[i + 1]);
+    end_verb(&verb);
+    bool is_good = has_reply(x, &call);
     x->tool.document_n += is_good && !x->is_skipping;
-    x->without_vectors_n += is_good && str_eq(reply, STR("without_vectors"));
+    x->without_vectors_n += is_good && str_eq(call.reply, STR("without_vectors"));
     x->is_skipping = false;
     return is_good;
 }
@@ -229,9 +256,13 @@ static bool visit_any(void *data, struct str name)
 static bool visit_lookup(void *data, struct str name)
 {
     struct restore *x = data;
-    struct str reply, fingerprint = name;
+    struct str fingerprint = name;
+    struct sync_call call = call_of(x);
     (void)str_cut(&fingerprint, ':');
-    return fingerprint.at == NULL || call(x, "restore_unneeded", &fingerprint, 1, &reply);
+    if (fingerprint.at == NULL)
+        return true;
+    call_restore_unneeded(sync_start(&call), .fingerprint = fingerprint);
+    return has_reply(x, &call);
 }
 
 static bool look_for_sets(struct restore *x)
@@ -265,20 +296,18 @@ static bool read_run_id(struct restore *x, char ret_id[RUN_ID_BYTES])
 
 static bool begin(struct restore *x)
 {
-    char lease[24];
     unsigned char random[8];
-    struct str reply;
-    snprintf(lease, sizeof lease, "%" PRIu64, x->lease + LEASE_GAP);
     if (RAND_bytes(random, sizeof random) != 1)
         abort();
     str_hex(random, sizeof random, x->id);
-    struct str args[] = {str_of(lease), str_of(x->id)};
     if (!read_run_id(x, x->run_id))
         return false;
     x->has_begun = true;
-    if (!call(x, "restore_begin", args, 2, &reply))
+    struct sync_call call = call_of(x);
+    call_restore_begin(sync_start(&call), .lease = x->lease + LEASE_GAP, .restore = str_of(x->id));
+    if (!has_reply(x, &call))
         return false;
-    x->has_begun = str_eq(reply, STR("ok"));
+    x->has_begun = str_eq(call.reply, STR("ok"));
     return x->has_begun ||
            tool_complain(&x->tool, "another restore into this Redis has begun just now");
 }

@@ -2,6 +2,7 @@
  * add_query.c - POST /api/add-query: one query into its topic (lua/queue/add.lua). */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 #include "shared/base/json.h"
 #include "shared/queue/row.h"
 #include "shared/text/text.h"
@@ -12,7 +13,8 @@ enum {
     ROW_MAX = 2 << 20,
     IDEMPOTENCY_MAX = 128,
     DEPLOYED_QUERY_MIN_CHARS = 10,
-    MODIFIERS_MAX = 64 << 10
+    MODIFIERS_MAX = 64 << 10,
+    DIGEST_BYTES = 16
 };
 
 static void on_added(struct request *r, enum err error, struct str reply)
@@ -94,13 +96,12 @@ static bool put_row(struct buf *row, struct request *r, struct str user, struct 
     return true;
 }
 
-static void put_digest(struct turn *turn, struct request *r)
+/* Of the body, as hex. */
+static void put_digest(struct request *r, char ret_hex[2 * DIGEST_BYTES + 1])
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
-    char hex[SHA256_DIGEST_LENGTH * 2 + 1];
     SHA256((const unsigned char *)r->h2o->entity.base, r->h2o->entity.len, digest);
-    str_hex(digest, 16, hex);
-    turn_put(turn, str_of(hex));
+    str_hex(digest, DIGEST_BYTES, ret_hex);
 }
 
 void broker_add_query(struct request *r)
@@ -126,21 +127,12 @@ void broker_add_query(struct request *r)
     buf_clear(row);
     if (!put_row(row, r, user, model, query))
         return;
-    struct str model_name = store_name(r, model);
-    struct str key_name = key.n == 0 ? STR("") : store_name(r, key);
-    struct turn *turn = request_begin_verb(r, LANE_ADD, STR("add"), on_added);
-    turn_put(turn, topic);
-    turn_put(turn, user_name);
-    turn_put(turn, r->account->name_token);
-    turn_put(turn, model_name);
-    turn_put(turn, r->account->weight_text);
-    turn_put_u64(turn, r->account->max_waiting);
-    turn_put(turn, buf_str(row));
-    turn_put(turn, key_name);
-    if (key.n == 0)
-        turn_put(turn, STR(""));
-    else
-        put_digest(turn, r);
-    turn_put(turn, r->account->role == ROLE_USER ? STR("1") : STR("0"));
-    turn_end(turn);
+    char digest[2 * DIGEST_BYTES + 1] = "";
+    if (key.n > 0)
+        put_digest(r, digest);
+    call_add(request_call(r, on_added), .topic = topic, .user = user_name,
+             .account = r->account->name_token, .model = store_name(r, model),
+             .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
+             .tail = buf_str(row), .key = key.n == 0 ? STR("") : store_name(r, key),
+             .digest = str_of(digest), .is_own = r->account->role == ROLE_USER);
 }

@@ -14,6 +14,7 @@
  * step in which it looks, so no outcome falls between. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 struct check {
     struct request *r;
     struct watch watch;
@@ -86,15 +87,12 @@ static void on_checked(struct request *r, enum err error, struct str reply)
 static void ask(struct check *check)
 {
     struct request *r = check->r;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("check"), on_checked);
     check->is_looking = true;
-    turn_put(turn, check->topic);
-    turn_put_u64(turn, check->seq);
-    turn_put(turn, store_viewer(r));
-    turn_put(turn, !check->is_last    ? STR("wait")
-                   : check->is_detail ? STR("position")
-                                      : STR("brief"));
-    turn_end(turn);
+    call_check(request_call(r, on_checked), .topic = check->topic, .seq = check->seq,
+               .user = store_viewer(r),
+               .look = !check->is_last    ? CHECK_WAIT
+                       : check->is_detail ? CHECK_POSITION
+                                          : CHECK_BRIEF);
 }
 
 static void on_changed(struct watch *watch)

@@ -5,6 +5,7 @@
  * which it looks; once it says that the query is there, the stream starts. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 #include "shared/answer/follow.h"
 
 static void put_outcome(struct follow *follow, const struct outcome *o, struct buf *b)
@@ -44,10 +45,6 @@ void check_stream_start(struct request *r, struct str topic, uint64_t seq)
     r->state = follow;
     r->on_gone = on_gone;
     follow_watch(follow, topic, seq);
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("check"), on_checked);
-    turn_put(turn, topic);
-    turn_put_u64(turn, seq);
-    turn_put(turn, store_viewer(r));
-    turn_put(turn, STR("wait"));
-    turn_end(turn);
+    call_check(request_call(r, on_checked), .topic = topic, .seq = seq, .user = store_viewer(r),
+               .look = CHECK_WAIT);
 }

@@ -3,6 +3,7 @@
  * back (lua/queue/partial.lua, extend.lua, release.lua). */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 #include <stdio.h>
 
 enum {
@@ -57,16 +58,9 @@ void broker_give_partial(struct request *r)
         !request_optional_text(r, "Think", PARTIALS_MAX_BYTES, &think) ||
         !request_optional_text(r, "Answer", PARTIALS_MAX_BYTES, &answer))
         return;
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("partial"), on_partial);
-    turn_put(turn, topic);
-    turn_put_u64(turn, seq);
-    turn_put(turn, lease);
-    turn_put_u64(turn, (uint64_t)offset);
-    turn_put(turn, think);
-    turn_put(turn, answer);
-    turn_put_u64(turn, PARTIALS_MAX_BYTES);
-    turn_put(turn, r->account->name_token);
-    turn_end(turn);
+    call_partial(request_call(r, on_partial), .topic = topic, .seq = seq, .lease = lease,
+                 .offset = (uint64_t)offset, .think = think, .answer = answer,
+                 .max_bytes = PARTIALS_MAX_BYTES, .holder = r->account->name_token);
 }
 
 static void on_extended(struct request *r, enum err error, struct str reply)
@@ -90,11 +84,8 @@ void broker_extend_claim(struct request *r)
     struct str topic, lease;
     if (!request_body(r) || !store_topic_member(r, &topic) || !read_lease(r, &lease))
         return;
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("extend"), on_extended);
-    turn_put(turn, topic);
-    turn_put(turn, lease);
-    turn_put(turn, r->account->name_token);
-    turn_end(turn);
+    call_extend(request_call(r, on_extended), .topic = topic, .lease = lease,
+                .holder = r->account->name_token);
 }
 
 static void on_released(struct request *r, enum err error, struct str reply)
@@ -116,12 +107,9 @@ void broker_release_claim(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_json(b, reason.n > 0 ? reason : STR("The engine gave it back."));
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("release"), on_released);
-    turn_put(turn, topic);
-    turn_put(turn, lease);
-    turn_put(turn, r->account->name_token);
-    turn_put(turn, STR(""));
-    turn_put(turn, buf_str(b));
-    turn_put(turn, !is_retry ? STR("fail") : is_away ? STR("away") : STR("retry"));
-    turn_end(turn);
+    call_release(request_call(r, on_released), .topic = topic, .lease = lease,
+                 .holder = r->account->name_token, .query = STR(""), .reason = buf_str(b),
+                 .outcome = !is_retry ? RELEASE_FAIL
+                            : is_away ? RELEASE_AWAY
+                                      : RELEASE_RETRY);
 }

@@ -12,6 +12,7 @@
  * with the answer the claim is confirmed, or given back when the write failed. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 enum { REST_MAX_S = 86400, REST_REASON_MAX_BYTES = 200 };
 
 struct get_new_queries {
@@ -75,13 +76,8 @@ static void on_claim(struct poll *poll, struct claim *claim)
     }
     struct lines lines = claim->queries;
     struct str before = request_copy(r, lines_next(&lines));
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("thread"), answer_with_history);
-    turn_put(turn, op->delivery.topic);
-    turn_put(turn, STR(""));
-    turn_put(turn, STR(""));
-    turn_put(turn, before);
-    turn_put(turn, STR(""));
-    turn_end(turn);
+    call_thread(request_call(r, answer_with_history), .topic = op->delivery.topic, .user = STR(""),
+                .after = STR(""), .before = before, .limit = NO_NUMBER);
 }
 
 static void on_end(struct poll *poll, enum err error)
@@ -183,12 +179,8 @@ static void take_away(struct request *r, struct str engine, struct str models)
     buf_put_json(info, reason);
     buf_put_char(info, '}');
     queue_forget_engine(queue, r->account->name_token, name);
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("away"), on_away);
-    turn_put(turn, r->account->name_token);
-    turn_put(turn, name);
-    turn_put_u64(turn, rest_s * 1000);
-    turn_put(turn, buf_str(info));
-    turn_end(turn);
+    call_away(request_call(r, on_away), .account = r->account->name_token, .engine = name,
+              .rest_ms = rest_s * 1000, .info = buf_str(info));
 }
 
 void broker_get_new_queries(struct request *r)

@@ -3,6 +3,7 @@
  * (lua/queue/complete.lua); with Next=true the same request takes the engine's next claim. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 enum { ANSWER_TEXT_MAX = 4 << 20 };
 
 struct give_new_answer {
@@ -182,14 +183,9 @@ static bool is_deployed_release(struct request *r, uint64_t seq)
 
 static void release(struct request *r, struct str topic, struct str query)
 {
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("release"), on_released);
-    turn_put(turn, topic);
-    turn_put(turn, STR(""));
-    turn_put(turn, r->account->name_token);
-    turn_put(turn, query);
-    turn_put(turn, STR("\"The engine gave it back.\""));
-    turn_put(turn, STR("retry"));
-    turn_end(turn);
+    call_release(request_call(r, on_released), .topic = topic, .lease = STR(""),
+                 .holder = r->account->name_token, .query = query,
+                 .reason = STR("\"The engine gave it back.\""), .outcome = RELEASE_RETRY);
 }
 
 void broker_give_new_answer(struct request *r)
@@ -221,13 +217,8 @@ void broker_give_new_answer(struct request *r)
     r->state = op;
     r->on_gone = on_gone;
     struct str query_text = query_json(r);
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("complete"), on_completed);
-    turn_put(turn, topic);
-    turn_put_u64(turn, seq);
-    turn_put(turn, lease.at == NULL ? STR("") : lease);
-    turn_put(turn, r->account->name_token);
-    turn_put(turn, query_text);
-    turn_put(turn, buf_str(answer));
-    turn_put(turn, r->account->is_deployed ? STR("1") : STR("0"));
-    turn_end(turn);
+    call_complete(request_call(r, on_completed), .topic = topic, .seq = seq,
+                  .lease = lease.at == NULL ? STR("") : lease, .holder = r->account->name_token,
+                  .query = query_text, .answer = buf_str(answer),
+                  .by_text = r->account->is_deployed);
 }

@@ -4,6 +4,7 @@
  * with the next one: its object stays open until another query comes. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 #include "shared/http/pages.h"
 
 struct listing {
@@ -93,12 +94,8 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
 static void ask_for_lookups(struct request *r)
 {
     struct listing *listing = r->state;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("list_lookups"), on_lookups);
-    turn_put(turn, listing->topic);
-    turn_put(turn, store_viewer(r));
-    turn_put(turn, listing->pages.after);
-    turn_put(turn, pages_limit(&listing->pages, r));
-    turn_end(turn);
+    call_list_lookups(request_call(r, on_lookups), .topic = listing->topic, .user = store_viewer(r),
+                      .after = listing->pages.after, .limit = pages_limit(&listing->pages));
 }
 
 static void on_gone(struct request *r)

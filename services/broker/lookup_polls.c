@@ -4,6 +4,7 @@
  * each claim lets the next poll look. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 enum { MATCHES_MAX = 100 };
 
 struct lookup_poll {
@@ -46,10 +47,7 @@ static void on_lookup_claimed(struct request *r, enum err error, struct str repl
 
 static void ask(struct lookup_poll *poll)
 {
-    struct turn *turn =
-        request_begin_verb(poll->r, LANE_CLAIM, STR("claim_lookup"), on_lookup_claimed);
-    turn_put(turn, poll->is_waiting ? STR("1") : STR("0"));
-    turn_end(turn);
+    call_claim_lookup(request_call(poll->r, on_lookup_claimed), .is_parking = poll->is_waiting);
 }
 
 static void on_lookup_claimed(struct request *r, enum err error, struct str reply)
@@ -175,8 +173,5 @@ void broker_give_new_matches(struct request *r)
     buf_clear(b);
     buf_put_span(b, matches);
     struct str name = store_name(r, print);
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("match"), on_matched);
-    turn_put(turn, name);
-    turn_put(turn, buf_str(b));
-    turn_end(turn);
+    call_match(request_call(r, on_matched), .fingerprint = name, .matches = buf_str(b));
 }

@@ -3,6 +3,7 @@
  * what was found is lookup_pages.c, how engines get them lookup_polls.c. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 #include <openssl/sha.h>
 #include <stdio.h>
 
@@ -66,16 +67,9 @@ void broker_add_lookup(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_json(b, fragment);
-    struct turn *turn = request_begin_verb(r, LANE_ADD, STR("add_lookup"), on_lookup_added);
-    turn_put(turn, topic);
-    turn_put_u64(turn, seq);
-    turn_put(turn, store_viewer(r));
-    turn_put(turn, str_of(print));
-    turn_put(turn, str_of(alias));
-    turn_put(turn, buf_str(b));
-    turn_put_u64(turn, (uint64_t)count);
-    turn_put(turn, str_of(threshold_text));
-    turn_put(turn, r->account->name_token);
-    turn_put_u64(turn, r->account->role == ROLE_USER ? LOOKUPS_OF_USER : UINT32_MAX);
-    turn_end(turn);
+    call_add_lookup(request_call(r, on_lookup_added), .topic = topic, .seq = seq,
+                    .user = store_viewer(r), .fingerprint = str_of(print), .alias = str_of(alias),
+                    .fragment = buf_str(b), .count = (uint64_t)count,
+                    .threshold = str_of(threshold_text), .account = r->account->name_token,
+                    .max_open = r->account->role == ROLE_USER ? LOOKUPS_OF_USER : UINT32_MAX);
 }

@@ -2,6 +2,7 @@
  * operator.c - what operators see and steer (lua/operator). */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 
 #include <stdio.h>
@@ -118,7 +119,7 @@ static void on_status(struct request *r, enum err error, struct str reply)
 
 void broker_status(struct request *r)
 {
-    turn_end(request_begin_verb(r, LANE_READ, STR("status"), on_status));
+    call_status(request_call(r, on_status));
 }
 
 static void on_list(struct request *r, enum err error, struct str reply)
@@ -157,14 +158,27 @@ static void on_list(struct request *r, enum err error, struct str reply)
     respond_json(r, 200, b);
 }
 
+/* Open by default. */
+static bool read_state(struct request *r, enum verb_list_state *ret_state)
+{
+    struct str state = request_param(r, "State");
+    if (state.n == 0 || str_eq(state, STR("Open")))
+        *ret_state = LIST_OPEN;
+    else if (str_eq(state, STR("Pending")))
+        *ret_state = LIST_PENDING;
+    else if (str_eq(state, STR("Failed")))
+        *ret_state = LIST_FAILED;
+    else
+        return false;
+    return true;
+}
+
 void broker_queue(struct request *r)
 {
-    struct str state = request_param(r, "State"), user = request_param(r, "User");
+    struct str user = request_param(r, "User");
+    enum verb_list_state state;
     uint64_t after;
-    if (state.at == NULL || state.n == 0)
-        state = STR("Open");
-    if (!str_eq(state, STR("Open")) && !str_eq(state, STR("Pending")) &&
-        !str_eq(state, STR("Failed"))) {
+    if (!read_state(r, &state)) {
         respond_error(r, ERR_BAD_REQUEST, "State must be Open, Pending or Failed.");
         return;
     }
@@ -181,12 +195,7 @@ void broker_queue(struct request *r)
     if (!request_param_u64(r, "After", 0, UINT32_MAX, 0, &after))
         return;
     struct str name = wanted.n == 0 ? STR("") : store_any_user(r, wanted);
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("list"), on_list);
-    turn_put(turn, state);
-    turn_put(turn, name);
-    turn_put_u64(turn, after);
-    turn_put_u64(turn, PAGE);
-    turn_end(turn);
+    call_list(request_call(r, on_list), .state = state, .user = name, .skip = after, .page = PAGE);
 }
 
 static void on_retried(struct request *r, enum err error, struct str reply)
@@ -202,10 +211,7 @@ void broker_retry_query(struct request *r)
     uint64_t seq;
     if (!request_body(r) || !store_topic_member(r, &topic) || !store_seq_member(r, 1, &seq))
         return;
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("retry"), on_retried);
-    turn_put(turn, topic);
-    turn_put_u64(turn, seq);
-    turn_end(turn);
+    call_retry(request_call(r, on_retried), .topic = topic, .seq = seq);
 }
 
 static void on_drained(struct request *r, enum err error, struct str reply)
@@ -230,8 +236,6 @@ void broker_drain_engine(struct request *r)
         respond_error(r, ERR_NOT_FOUND, "There is no engine account of that name.");
         return;
     }
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("drain"), on_drained);
-    turn_put(turn, engine->name_token);
-    turn_put(turn, is_drained ? STR("1") : STR("0"));
-    turn_end(turn);
+    call_drain(request_call(r, on_drained), .account = engine->name_token,
+               .is_drained = is_drained);
 }

@@ -3,6 +3,7 @@
  * are kept in a stream that engines read page by page, each at its own pace. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 enum { COMMENT_MAX_BYTES = 16 << 10, CURSOR_MAX = 44 };
 
 static bool is_recommendation_type(struct str type)
@@ -65,13 +66,9 @@ void broker_recommend(struct request *r)
         buf_put_json(b, r->account->namespace);
     }
     buf_put_char(b, '}');
-    struct turn *turn = request_begin_verb(r, LANE_ADD, STR("recommend"), on_recommended);
-    turn_put(turn, topic);
-    turn_put(turn, store_viewer(r));
-    turn_put(turn, buf_str(b));
-    turn_put(turn, r->account->name_token);
-    turn_put(turn, user_name);
-    turn_end(turn);
+    call_recommend(request_call(r, on_recommended), .topic = topic, .viewer = store_viewer(r),
+                   .recommendation = buf_str(b), .account = r->account->name_token,
+                   .user = user_name);
 }
 
 static void on_recommendations(struct request *r, enum err error, struct str reply)
@@ -110,8 +107,5 @@ void broker_get_recommendations(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "After must be the Next of an earlier answer.");
         return;
     }
-    struct turn *turn =
-        request_begin_verb(r, LANE_READ, STR("recommendations"), on_recommendations);
-    turn_put(turn, after);
-    turn_end(turn);
+    call_recommendations(request_call(r, on_recommendations), .after = after);
 }

@@ -5,6 +5,7 @@
  * or as it is. A topic that is deleted in between is 404. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 #include "shared/http/pages.h"
 
 struct reading {
@@ -65,13 +66,9 @@ static void on_thread(struct request *r, enum err error, struct str reply)
 static void ask_for_thread(struct request *r)
 {
     struct reading *reading = r->state;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("thread"), on_thread);
-    turn_put(turn, reading->name);
-    turn_put(turn, store_viewer(r));
-    turn_put(turn, reading->pages.after);
-    turn_put(turn, STR(""));
-    turn_put(turn, pages_limit(&reading->pages, r));
-    turn_end(turn);
+    call_thread(request_call(r, on_thread), .topic = reading->name, .user = store_viewer(r),
+                .after = reading->pages.after, .before = STR(""),
+                .limit = pages_limit(&reading->pages));
 }
 
 static bool is_seq(struct str after)
@@ -121,12 +118,9 @@ static void on_user_topics(struct request *r, enum err error, struct str reply)
 static void ask_for_topics(struct request *r)
 {
     struct reading *reading = r->state;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("user_topics"), on_user_topics);
-    turn_put(turn, reading->name);
-    turn_put(turn, reading->pages.after);
-    turn_put(turn, pages_limit(&reading->pages, r));
-    turn_put(turn, reading->is_detail ? STR("1") : STR(""));
-    turn_end(turn);
+    call_user_topics(request_call(r, on_user_topics), .user = reading->name,
+                     .after = reading->pages.after, .limit = pages_limit(&reading->pages),
+                     .is_whole = reading->is_detail);
 }
 
 /* "<ms>.<name of a topic>" */

@@ -3,6 +3,7 @@
  * topic_pages.c. */
 #include "services/broker/handlers.h"
 
+#include "generated/verbs.h"
 enum { DESCRIPTION_MAX_BYTES = 1024, REASON_MAX_BYTES = 1024 };
 
 static void on_ok(struct request *r, enum err error, struct str reply)
@@ -54,11 +55,8 @@ static void on_deleted(struct request *r, enum err error, struct str reply)
 static void delete_step(struct request *r, struct str step)
 {
     const struct deletion *deletion = r->state;
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("delete"), on_deleted);
-    turn_put(turn, deletion->user);
-    turn_put(turn, deletion->topic);
-    turn_put(turn, step);
-    turn_end(turn);
+    call_delete(request_call(r, on_deleted), .user = deletion->user, .topic = deletion->topic,
+                .step = step);
 }
 
 void broker_delete_topic(struct request *r)
@@ -82,11 +80,7 @@ void broker_rename_topic(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_json(b, description);
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("rename"), on_ok);
-    turn_put(turn, user);
-    turn_put(turn, topic);
-    turn_put(turn, buf_str(b));
-    turn_end(turn);
+    call_rename(request_call(r, on_ok), .user = user, .topic = topic, .name = buf_str(b));
 }
 
 static void on_cancelled(struct request *r, enum err error, struct str reply)
@@ -106,10 +100,6 @@ void broker_cancel_query(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_json(b, reason.n > 0 ? reason : STR("Cancelled by its user."));
-    struct turn *turn = request_begin_verb(r, LANE_FIRST, STR("cancel"), on_cancelled);
-    turn_put(turn, topic);
-    turn_put_u64(turn, seq);
-    turn_put(turn, store_viewer(r));
-    turn_put(turn, buf_str(b));
-    turn_end(turn);
+    call_cancel(request_call(r, on_cancelled), .topic = topic, .seq = seq, .user = store_viewer(r),
+                .reason = buf_str(b));
 }

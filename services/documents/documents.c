@@ -5,6 +5,7 @@
  * ended first, so that those are answered, and then nothing is left that would call back. */
 #include "services/documents/documents.h"
 
+#include "generated/verbs.h"
 #include "services/documents/library/indexing.h"
 #include "services/documents/search/cache.h"
 #include "services/documents/search/retrieve.h"
@@ -78,9 +79,7 @@ void documents_on_up(struct documents *documents)
 {
     struct turn *turn = documents->server->turn;
     if (!call_is_under_way(&documents->vectors_call)) {
-        turn_begin(turn_call(turn, &documents->vectors_call, on_vectors), LANE_READ,
-                   STR("vectors"));
-        turn_end(turn);
+        call_vectors(turn_call(turn, &documents->vectors_call, on_vectors));
     }
     indexing_on_up(documents->indexing);
 }

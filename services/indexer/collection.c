@@ -7,6 +7,7 @@
  * indexer holds it, we look now and then how far it is. */
 #include "services/indexer/collection.h"
 
+#include "generated/verbs.h"
 #include "shared/base/json.h"
 #include "shared/base/shown.h"
 #include "shared/extract/extract.h"
@@ -183,40 +184,28 @@ static bool read_id(struct lines *lines, char id[DOC_ID_BYTES + 1])
 static enum err upload(struct collection *c, const struct file *file, struct str bytes,
                        struct str sha, struct str url, struct uploaded *ret_uploaded)
 {
-    char doc[DOC_ID_BYTES + 1], job[DOC_ID_BYTES + 1], size[24], cap[24];
+    char doc[DOC_ID_BYTES + 1], job[DOC_ID_BYTES + 1];
     struct buf filename, name, url_json;
-    struct str reply = STR("");
+    struct sync_call call = {.sync = c->pipeline->sync, .reply = STR("")};
     enum extract_kind kind = extract_kind_of(str_of(file->name));
     make_id(doc);
     make_id(job);
-    snprintf(size, sizeof size, "%zu", bytes.n);
-    snprintf(cap, sizeof cap, "%llu", (unsigned long long)c->pipeline->settings->space.max_bytes);
     buf_init(&filename, JSON_MAX_BYTES);
     buf_init(&name, FILE_NAME_MAX_BYTES * 3);
     buf_init(&url_json, JSON_MAX_BYTES);
     put_filename(&filename, file->name);
     buf_put_name(&name, str_of(file->name));
     put_url(&url_json, url);
-    struct str args[] = {STR("0"), /* no nonce */
-                         str_of(c->space),
-                         STR(""), /* no limits */
-                         str_of(doc),
-                         str_of(job),
-                         buf_str(&filename),
-                         str_of(content_type(str_of(file->name))),
-                         str_of(extract_kind_name(kind)),
-                         str_of(size),
-                         sha,
-                         bytes,
-                         str_of(cap),
-                         buf_str(&name),
-                         buf_str(&url_json),
-                         c->is_reindex ? STR("1") : STR("0")};
-    enum err error =
-        filename.is_over || name.is_over || url_json.is_over
-            ? ERR_TOO_LARGE
-            : sync_verb(c->pipeline->sync, STR("upload"), args, sizeof args / sizeof *args, &reply);
-    struct lines lines = lines_of(reply);
+    if (filename.is_over || name.is_over || url_json.is_over)
+        call.error = ERR_TOO_LARGE;
+    call_upload(sync_start(&call), .space = str_of(c->space), .limits = STR(""), .doc = str_of(doc),
+                .job = str_of(job), .filename = buf_str(&filename),
+                .content_type = str_of(content_type(str_of(file->name))),
+                .kind = str_of(extract_kind_name(kind)), .size = bytes.n, .sha = sha,
+                .bytes = bytes, .cap = c->pipeline->settings->space.max_bytes,
+                .path = buf_str(&name), .url = buf_str(&url_json), .is_reindex = c->is_reindex);
+    enum err error = call.error;
+    struct lines lines = lines_of(call.reply);
     struct str word = lines_next(&lines);
     bool is_there = str_eq(word, STR("ok")) || str_eq(word, STR("duplicate"));
     *ret_uploaded = (struct uploaded){.is_full = str_eq(word, STR("full")),
@@ -305,11 +294,12 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
 {
     char job[DOC_ID_BYTES + 1];
     make_id(job);
-    struct str reply, args[] = {STR("0"), str_of(c->space), str_of(entry->doc), str_of(job)};
-    enum err error = sync_verb(c->pipeline->sync, STR("doc_reindex"), args, 4, &reply);
-    if (error == ERR_REDIS_LOST)
+    struct sync_call call = {.sync = c->pipeline->sync};
+    call_doc_reindex(sync_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc),
+                     .job = str_of(job));
+    if (call.error == ERR_REDIS_LOST)
         return PUT_STOPPED;
-    struct lines lines = lines_of(error == ERR_OK ? reply : STR(""));
+    struct lines lines = lines_of(call.error == ERR_OK ? call.reply : STR(""));
     if (!str_eq(lines_next(&lines), STR("ok")) || !read_id(&lines, job)) {
         buf_lit(reason, "Its document is gone, or has no text: run this again.");
         return PUT_FAILED;
@@ -319,8 +309,9 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
 
 enum err collection_remove(struct collection *c, const struct collection_entry *entry)
 {
-    struct str reply, args[] = {STR("0"), str_of(c->space), str_of(entry->doc)};
-    return sync_verb(c->pipeline->sync, STR("doc_delete"), args, 3, &reply);
+    struct sync_call call = {.sync = c->pipeline->sync};
+    call_doc_delete(sync_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc));
+    return call.error;
 }
 
 void collection_init(struct collection *c, struct pipeline *pipeline, struct str name)

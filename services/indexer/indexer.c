@@ -8,6 +8,7 @@
  * at the very first start, and after Redis lost its data. */
 #include "services/indexer/indexer.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
@@ -116,14 +117,12 @@ static void run(struct worker *w, struct str entry, struct str id)
 /* Takes over one job whose indexer was not heard of for a lease; true when there was one. */
 static bool steal(struct worker *w)
 {
-    char digits[24];
-    struct str reply;
-    snprintf(digits, sizeof digits, "%llu", (unsigned long long)w->pipeline.settings->lease_ms);
-    struct str args[] = {str_of(w->pipeline.consumer), str_of(digits)};
-    if (sync_verb(w->pipeline.sync, STR("job_steal"), args, 2, &reply) != ERR_OK ||
-        str_eq(reply, STR("none")))
+    struct sync_call call = {.sync = w->pipeline.sync};
+    call_job_steal(sync_start(&call), .consumer = str_of(w->pipeline.consumer),
+                   .idle_ms = w->pipeline.settings->lease_ms);
+    if (call.error != ERR_OK || str_eq(call.reply, STR("none")))
         return false;
-    struct lines lines = lines_of(reply);
+    struct lines lines = lines_of(call.reply);
     struct str entry = lines_next(&lines), id = lines_next(&lines);
     log_write(LOG_INFO, "taking over a job", LOG_STR("job", id));
     run(w, entry, id);
@@ -133,27 +132,26 @@ static bool steal(struct worker *w)
 /* Begins one job that an indexer without pdftotext could not read; true when there was one. */
 static bool take_waiting(struct worker *w)
 {
-    struct str reply;
-    if (!extract_can_read_pdf() ||
-        sync_verb(w->pipeline.sync, STR("job_waiting"), NULL, 0, &reply) != ERR_OK ||
-        str_eq(reply, STR("none")))
+    struct sync_call call = {.sync = w->pipeline.sync};
+    if (!extract_can_read_pdf())
         return false;
-    run(w, STR(""), reply);
+    call_job_waiting(sync_start(&call));
+    if (call.error != ERR_OK || str_eq(call.reply, STR("none")))
+        return false;
+    run(w, STR(""), call.reply);
     return true;
 }
 
 /* What a deleted or replaced document left in a vector set; a little at a time. */
 static void sweep(struct worker *w)
 {
-    char digits[16];
-    struct str reply;
     uint64_t n = SWEEP_N;
-    snprintf(digits, sizeof digits, "%d", SWEEP_N);
-    struct str args[] = {str_of(digits)};
-    while (n >= SWEEP_N && !is_stopping(w))
-        if (sync_verb(w->pipeline.sync, STR("sweep"), args, 1, &reply) != ERR_OK ||
-            !str_parse_u64(reply, &n))
+    while (n >= SWEEP_N && !is_stopping(w)) {
+        struct sync_call call = {.sync = w->pipeline.sync};
+        call_sweep(sync_start(&call), .limit = SWEEP_N);
+        if (call.error != ERR_OK || !str_parse_u64(call.reply, &n))
             return;
+    }
 }
 
 /* False when Redis refused the wait, so that the loop does not spin. */

@@ -11,10 +11,11 @@
  * another indexer took the job when there is room again, and this attempt would be lost. */
 #include "services/indexer/job.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/queue/lines.h"
 
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -22,9 +23,9 @@ enum {
     RENEW_MAX_MS = 2000,
     TELL_EVERY_MS = 250,
     MESSAGE_MAX_BYTES = 4096,
-    FACTS_MAX_BYTES = 1 << 16
+    FACTS_MAX_BYTES = 1 << 16,
+    REPLY_MAX_BYTES = 64 << 20,
 };
-enum { REPLY_MAX_BYTES = 64 << 20, PERCENT_BYTES = 16, PROGRESS_ARGS = 3 };
 
 const char *job_stage_name(enum job_stage stage)
 {
@@ -34,68 +35,75 @@ const char *job_stage_name(enum job_stage stage)
 
 /* --- calls, under the lock ------------------------------------------------------------------ */
 
-/* What job_progress gets to know of the worker's last news. `digits` is borrowed. */
-static void put_progress(struct job *job, char digits[PERCENT_BYTES], struct str *args)
+/* Says the worker's last news. */
+static void put_progress(struct job *job, struct call_start start)
 {
-    int n = snprintf(digits, PERCENT_BYTES, "%u", job->percent);
-    args[0] = str_of(job_stage_name(job->stage));
-    args[1] = (struct str){digits, (size_t)n};
-    args[2] = buf_str(&job->message);
+    static const enum verb_job_progress_stage stages[JOB_STAGE_NR] = {
+        [JOB_PARSE] = JOB_PROGRESS_PARSE,
+        [JOB_CHUNK] = JOB_PROGRESS_CHUNK,
+        [JOB_EMBED] = JOB_PROGRESS_EMBED,
+        [JOB_STORE] = JOB_PROGRESS_STORE,
+    };
     job->told_ms = clock_mono_ms();
+    call_job_progress(start, .job = job->facts.id, .lease = job->facts.lease,
+                      .stage = stages[job->stage], .progress = job->percent,
+                      .message = buf_str(&job->message));
+}
+
+static bool give_up(struct sync_call *call)
+{
+    return false;
 }
 
 /* False when it cannot be said to Redis that the job is still ours. That it is not any more, the
  * call that waits will hear. */
 static bool locked_renew(struct job *job)
 {
-    char digits[PERCENT_BYTES];
-    struct str reply, words[2 + PROGRESS_ARGS] = {job->facts.id, job->facts.lease};
-    put_progress(job, digits, words + 2);
-    return sync_verb_unless_full(job->sync, STR("job_progress"), words, 2 + PROGRESS_ARGS,
-                                 &reply) == ERR_OK;
+    struct sync_call call = {.sync = job->sync, .on_full = give_up};
+    put_progress(job, sync_start(&call));
+    return call.error == ERR_OK;
 }
 
-static enum err locked_call(struct job *job, struct str verb, const struct str *args, size_t n,
-                            struct str *ret_reply)
+/* Redis is full. */
+static bool wait_for_room(struct sync_call *call)
 {
-    if (job->is_lost)
-        return ERR_LEASE_LOST;
-    struct str *words = malloc((n + 2) * sizeof *words);
-    if (words == NULL)
-        abort();
-    words[0] = job->facts.id;
-    words[1] = job->facts.lease;
-    if (n > 0)
-        memcpy(words + 2, args, n * sizeof *args);
-    enum err error;
-    uint64_t since_ms = clock_mono_ms(), patience_ms = sync_patience_ms(job->sync);
-    for (;;) {
-        error = sync_verb_unless_full(job->sync, verb, words, n + 2, ret_reply);
-        if (error != ERR_STORE_FULL)
-            break;
-        bool is_over = patience_ms > 0 && clock_mono_ms() - since_ms > patience_ms;
-        if (is_over || (job->is_stopping != NULL && atomic_load(job->is_stopping)) ||
-            !locked_renew(job)) {
-            error = ERR_REDIS_LOST;
-            break;
-        }
-        sync_pause(job->sync, job->renew_ms);
-    }
-    free(words);
-    if (error == ERR_OK && str_eq(*ret_reply, STR("lost"))) {
+    struct job *job = (struct job *)((char *)call - offsetof(struct job, call));
+    uint64_t patience_ms = sync_patience_ms(job->sync);
+    bool is_over = patience_ms > 0 && clock_mono_ms() - job->call_ms > patience_ms;
+    if (is_over || (job->is_stopping != NULL && atomic_load(job->is_stopping)) ||
+        !locked_renew(job))
+        return false;
+    sync_pause(job->sync, job->renew_ms);
+    return true;
+}
+
+static struct call_start locked_call(struct job *job)
+{
+    job->call_ms = clock_mono_ms();
+    job->call = (struct sync_call){.sync = job->sync,
+                                   .on_full = wait_for_room,
+                                   .error = job->is_lost ? ERR_LEASE_LOST : ERR_OK};
+    return sync_start(&job->call);
+}
+
+static enum err locked_reply(struct job *job, struct str *ret_reply)
+{
+    if (job->call.error == ERR_STORE_FULL)
+        return ERR_REDIS_LOST;
+    if (job->call.error == ERR_OK && str_eq(job->call.reply, STR("lost"))) {
         job->is_lost = true;
         atomic_store(&job->must_stop, true);
         return ERR_LEASE_LOST;
     }
-    return error;
+    *ret_reply = job->call.reply;
+    return job->call.error;
 }
 
 static enum err locked_tell(struct job *job)
 {
-    char digits[PERCENT_BYTES];
-    struct str reply, args[PROGRESS_ARGS];
-    put_progress(job, digits, args);
-    return locked_call(job, STR("job_progress"), args, PROGRESS_ARGS, &reply);
+    struct str reply;
+    put_progress(job, locked_call(job));
+    return locked_reply(job, &reply);
 }
 
 /* --- the renewer ---------------------------------------------------------------------------- */
@@ -134,12 +142,16 @@ static enum err locked_copy(struct job *job, struct str reply, struct str *ret_c
     return job->reply.is_over ? ERR_INTERNAL : ERR_OK;
 }
 
-enum err job_call(struct job *job, struct str verb, const struct str *args, size_t n,
-                  struct str *ret_reply)
+struct call_start job_call(struct job *job)
+{
+    pthread_mutex_lock(&job->lock);
+    return locked_call(job);
+}
+
+enum err job_reply(struct job *job, struct str *ret_reply)
 {
     struct str reply;
-    pthread_mutex_lock(&job->lock);
-    enum err error = locked_call(job, verb, args, n, &reply);
+    enum err error = locked_reply(job, &reply);
     if (error == ERR_OK)
         error = locked_copy(job, reply, ret_reply);
     pthread_mutex_unlock(&job->lock);
@@ -159,10 +171,10 @@ enum err job_ask(struct job *job, const struct str *words, size_t n, struct str 
     return error;
 }
 
-enum err job_simple_call(struct job *job, struct str verb, const struct str *args, size_t n)
+enum err job_done(struct job *job)
 {
     struct str reply;
-    enum err error = job_call(job, verb, args, n, &reply);
+    enum err error = job_reply(job, &reply);
     return error == ERR_OK && !str_eq(reply, STR("ok")) ? ERR_INTERNAL : error;
 }
 
@@ -209,11 +221,12 @@ static void read_facts(struct job *job, struct str id, struct str reply)
 
 enum err job_begin(struct job *job, struct str entry, struct str id, struct str consumer)
 {
-    char digits[24];
-    snprintf(digits, sizeof digits, "%llu", (unsigned long long)job->lease_ms);
-    struct str reply, args[] = {entry, id, consumer, entry.n == 0 ? str_of(digits) : STR("")};
+    struct sync_call call = {.sync = job->sync};
     pthread_mutex_lock(&job->lock);
-    enum err error = sync_verb(job->sync, STR("job_begin"), args, 4, &reply);
+    call_job_begin(sync_start(&call), .entry = entry, .job = id, .consumer = consumer,
+                   .idle_ms = entry.n == 0 ? job->lease_ms : NO_NUMBER);
+    struct str reply = call.reply;
+    enum err error = call.error;
     if (error == ERR_OK && str_eq(reply, STR("gone")))
         error = ERR_NOT_FOUND;
     else if (error == ERR_OK && str_eq(reply, STR("spent")))

@@ -39,6 +39,8 @@ struct job {
     pthread_cond_t changed;
     pthread_t renewer;
     struct buf text, reply, message; /* the facts; the last reply; JSON of the last message */
+    struct sync_call call;           /* under way, or the last one */
+    uint64_t call_ms;                /* when it began */
     enum job_stage stage;
     unsigned percent;
     uint64_t told_ms;
@@ -63,22 +65,25 @@ enum err job_begin(struct job *job, struct str entry, struct str id,
 /* Stops renewing. What became of the job has been told by then, or its lease runs out. */
 void job_end(struct job *job);
 
-/* Calls a verb that takes job and lease in front of `args`. ERR_OK: `*ret_reply` is what it said
- * ("ok", or what it has to say instead), valid until the next call. ERR_LEASE_LOST, ERR_REDIS_LOST,
- * ERR_INTERNAL. */
-enum err job_call(struct job *job, struct str verb, const struct str *args, size_t n,
-                  struct str *ret_reply) must_check;
+/* Begins a call of a verb of the job's, which locks the connection: to be ended by job_reply or
+ * job_done at once.
+ *
+ *     call_job_upload(job_call(job), .job = job->facts.id, .lease = job->facts.lease);
+ *     error = job_reply(job, &reply);
+ */
+struct call_start job_call(struct job *job);
+/* ERR_OK: `*ret_reply` is what the verb said, valid until the next call. ERR_LEASE_LOST,
+ * ERR_REDIS_LOST, ERR_INTERNAL. */
+enum err job_reply(struct job *job, struct str *ret_reply) must_check;
 /* The same for verbs that say "ok" and nothing else: another word is ERR_INTERNAL. */
-enum err job_simple_call(struct job *job, struct str verb, const struct str *args,
-                         size_t n) must_check;
-
+enum err job_done(struct job *job) must_check;
 /* Sends a plain command; `*ret_first` is the first string of its answer, valid until the next call,
  * with at == NULL where that is nil or nothing. Errors as of sync_command. */
 enum err job_ask(struct job *job, const struct str *words, size_t n,
                  struct str *ret_first) must_check;
 
 /* Says how far the work is: `percent` of the whole, `message` for people (UTF-8). Sent at once when
- * the stage is a new one, else a few times a second at most. Errors as of job_call. */
+ * the stage is a new one, else a few times a second at most. Errors as of job_reply. */
 enum err job_tell(struct job *job, enum job_stage stage, unsigned percent,
                   const char *message) must_check;
 

@@ -18,6 +18,7 @@
  * told: then the lease runs out, and another indexer takes the job with one attempt more. */
 #include "services/indexer/pipeline.h"
 
+#include "generated/verbs.h"
 #include "services/indexer/stages.h"
 #include "shared/extract/extract.h"
 #include "shared/text/chunk.h"
@@ -85,26 +86,27 @@ static enum err work(struct pipeline *p)
     return error == ERR_OK ? stage_store(p) : error;
 }
 
-/* Ends the job by a verb that takes the reason, after `delay` if that is not empty. */
-static enum pipeline_outcome end(struct pipeline *p, struct str verb, struct str delay,
+enum ending { END_FAIL, END_PASS, END_DELAY };
+
+/* Ends the job by a verb that takes the reason. A delayed one waits for a third of a lease, so that
+ * it is not read again and again meanwhile. */
+static enum pipeline_outcome end(struct pipeline *p, enum ending ending,
                                  enum pipeline_outcome outcome)
 {
     struct buf json;
+    struct str id = p->job.facts.id, lease = p->job.facts.lease;
     buf_init(&json, REASON_MAX_BYTES * 6);
     buf_put_json(&json, buf_str(&p->reason));
-    struct str args[] = {delay, buf_str(&json)};
-    size_t skipped_n = delay.n == 0;
-    enum err error = job_simple_call(&p->job, verb, args + skipped_n, 2 - skipped_n);
+    if (ending == END_FAIL)
+        call_job_fail(job_call(&p->job), .job = id, .lease = lease, .message = buf_str(&json));
+    else if (ending == END_PASS)
+        call_job_pass(job_call(&p->job), .job = id, .lease = lease, .message = buf_str(&json));
+    else
+        call_job_release(job_call(&p->job), .job = id, .lease = lease,
+                         .delay_ms = p->settings->lease_ms / 3, .message = buf_str(&json));
+    enum err error = job_done(&p->job);
     buf_fini(&json);
     return error == ERR_OK ? outcome : error == ERR_LEASE_LOST ? PIPELINE_LOST : PIPELINE_RELEASED;
-}
-
-/* It waits for a third of a lease, so that it is not read again and again meanwhile. */
-static enum pipeline_outcome delay(struct pipeline *p)
-{
-    char digits[24];
-    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)p->settings->lease_ms / 3);
-    return end(p, STR("job_release"), (struct str){digits, (size_t)n}, PIPELINE_DELAYED);
 }
 
 static enum pipeline_outcome finish(struct pipeline *p, enum err error)
@@ -112,22 +114,21 @@ static enum pipeline_outcome finish(struct pipeline *p, enum err error)
     switch (error) {
     case ERR_OK: return PIPELINE_DONE;
     case ERR_LEASE_LOST: return PIPELINE_LOST;
-    case ERR_FAILED: return end(p, STR("job_fail"), STR(""), PIPELINE_FAILED);
-    case ERR_FILE_TYPE: return end(p, STR("job_pass"), STR(""), PIPELINE_PASSED);
-    case ERR_BUSY: return delay(p);
+    case ERR_FAILED: return end(p, END_FAIL, PIPELINE_FAILED);
+    case ERR_FILE_TYPE: return end(p, END_PASS, PIPELINE_PASSED);
+    case ERR_BUSY: return end(p, END_DELAY, PIPELINE_DELAYED);
     case ERR_REDIS_LOST:
         if (!atomic_load(&p->is_stopping))
             return PIPELINE_CUT;
         break;
     case ERR_INTERNAL:
         (void)stage_refuse(p, "Something broke on our side while the document was indexed.");
-        return end(p, STR("job_fail"), STR(""), PIPELINE_FAILED);
+        return end(p, END_FAIL, PIPELINE_FAILED);
     default: break;
     }
-    struct str now[] = {STR(""), STR("")};
-    return job_simple_call(&p->job, STR("job_release"), now, 2) == ERR_LEASE_LOST
-               ? PIPELINE_LOST
-               : PIPELINE_RELEASED;
+    call_job_release(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease,
+                     .delay_ms = NO_NUMBER, .message = STR(""));
+    return job_done(&p->job) == ERR_LEASE_LOST ? PIPELINE_LOST : PIPELINE_RELEASED;
 }
 
 static void forget(struct pipeline *p)

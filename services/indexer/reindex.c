@@ -10,6 +10,7 @@
  * is of the new model already. */
 #include "services/commands/commands.h"
 
+#include "generated/verbs.h"
 #include "shared/base/log_options.h"
 #include "shared/embed/embed_options.h"
 #include "shared/queue/lines.h"
@@ -109,12 +110,12 @@ static enum err queue(struct reindex *x, struct str space, struct str doc)
     if (RAND_bytes(random, sizeof random) != 1)
         abort();
     str_hex(random, sizeof random, job);
-    struct str reply, args[] = {STR("0"), space, doc, str_of(job)};
-    enum err error = sync_verb(x->sync, STR("doc_reindex"), args, 4, &reply);
-    if (error != ERR_OK)
-        return error;
-    x->queued_n += str_has_prefix(reply, STR("ok"));
-    x->gone_n += str_eq(reply, STR("gone"));
+    struct sync_call call = {.sync = x->sync};
+    call_doc_reindex(sync_start(&call), .space = space, .doc = doc, .job = str_of(job));
+    if (call.error != ERR_OK)
+        return call.error;
+    x->queued_n += str_has_prefix(call.reply, STR("ok"));
+    x->gone_n += str_eq(call.reply, STR("gone"));
     return ERR_OK;
 }
 

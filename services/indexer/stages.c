@@ -6,6 +6,7 @@
  * before job_store: the text belongs to the job's lease, and so do vectors in a set. */
 #include "services/indexer/stages.h"
 
+#include "generated/verbs.h"
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
 #include "shared/search/pack.h"
@@ -28,20 +29,15 @@ enum {
 static enum err store_text(struct pipeline *p, uint64_t chars)
 {
     struct text_blocks blocks;
-    char numbers[2][24];
     struct str reply;
     text_blocks_init(&blocks, buf_str(&p->text));
-    snprintf(numbers[0], sizeof numbers[0], "%llu", (unsigned long long)chars);
-    snprintf(numbers[1], sizeof numbers[1], "%llu",
-             (unsigned long long)p->settings->space.max_bytes);
-    struct str *args = malloc((blocks.n + 2) * sizeof *args);
-    if (args == NULL)
-        abort();
-    args[0] = str_of(numbers[0]);
-    args[1] = str_of(numbers[1]);
-    memcpy(args + 2, blocks.at, blocks.n * sizeof *args);
-    enum err error = job_call(&p->job, STR("job_parsed"), args, blocks.n + 2, &reply);
-    free(args);
+    struct verb_writer verb =
+        begin_job_parsed(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease,
+                         .chars = chars, .cap = p->settings->space.max_bytes);
+    for (size_t i = 0; i < blocks.n; i++)
+        put_job_parsed_block(&verb, .text = blocks.at[i]);
+    end_verb(&verb);
+    enum err error = job_reply(&p->job, &reply);
     text_blocks_fini(&blocks);
     if (error != ERR_OK)
         return error;
@@ -80,7 +76,8 @@ enum err stage_parse(struct pipeline *p)
     enum err error = stage_tell(p, JOB_PARSE, 0, "Reading the file");
     if (error != ERR_OK)
         return error;
-    error = job_call(&p->job, STR("job_upload"), NULL, 0, &reply.rest);
+    call_job_upload(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease);
+    error = job_reply(&p->job, &reply.rest);
     if (error != ERR_OK)
         return error;
     if (!lines_next_part(&reply, &bytes))
@@ -98,11 +95,12 @@ enum err stage_load_text(struct pipeline *p)
 {
     enum err error = stage_tell(p, JOB_CHUNK, 0, "Reading the stored text");
     for (uint64_t n = 0, before = UINT64_MAX; error == ERR_OK && n != before;) {
-        char digits[STR_U64_MAX];
-        struct str block, from = {digits, str_put_u64(digits, n)};
+        struct str block;
         struct lines reply;
         before = n;
-        error = job_call(&p->job, STR("job_text"), &from, 1, &reply.rest);
+        call_job_text(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease,
+                      .from = n);
+        error = job_reply(&p->job, &reply.rest);
         for (; error == ERR_OK && lines_next_part(&reply, &block); n++)
             if (!text_block_put(&p->text, block))
                 return stage_refuse(p, "The stored text is damaged: upload the file again.");
@@ -189,17 +187,18 @@ enum err stage_embed(struct pipeline *p)
  * them, and what a lost job leaves goes to the trash. */
 static enum err store_vectors(struct pipeline *p, struct str digest)
 {
-    struct str args[2 + VECTOR_BATCH] = {digest};
-    char number[16];
+    size_t bytes = p->dimension * sizeof *p->vectors;
     for (uint32_t first = 0; first < p->chunk_n; first += VECTOR_BATCH) {
         uint32_t left = p->chunk_n - first, n = left < VECTOR_BATCH ? left : VECTOR_BATCH;
-        snprintf(number, sizeof number, "%u", first);
-        args[1] = str_of(number);
-        for (uint32_t i = 0; i < n; i++)
-            args[2 + i] =
-                (struct str){(const char *)(p->vectors + (size_t)(first + i) * p->dimension),
-                             p->dimension * sizeof *p->vectors};
-        enum err error = job_simple_call(&p->job, STR("job_vectors"), args, 2 + n);
+        struct verb_writer verb =
+            begin_job_vectors(job_call(&p->job), .job = p->job.facts.id,
+                              .lease = p->job.facts.lease, .digest = digest, .first = first);
+        for (uint32_t i = first; i < first + n; i++) {
+            const float *vector = p->vectors + (size_t)i * p->dimension;
+            put_job_vectors_vector(&verb, .floats = ((struct str){(const char *)vector, bytes}));
+        }
+        end_verb(&verb);
+        enum err error = job_done(&p->job);
         if (error == ERR_OK)
             error = stage_tell(p, JOB_STORE, (unsigned)(60ULL * first / p->chunk_n),
                                "Storing the vectors of %u passages", p->chunk_n);
@@ -213,22 +212,19 @@ static enum err store_pack(struct pipeline *p)
 {
     struct buf pack;
     struct str reply;
-    char numbers[3][24];
+    enum err error;
     buf_init(&pack, PACK_MAX_BYTES);
     pack_build(&pack, buf_str(&p->text), p->chunks, p->chunk_n, p->is_set ? NULL : p->vectors,
                p->is_set ? 0 : p->dimension);
-    snprintf(numbers[0], sizeof numbers[0], "%u", p->dimension);
-    snprintf(numbers[1], sizeof numbers[1], "%u", p->chunk_n);
-    snprintf(numbers[2], sizeof numbers[2], "%llu",
-             (unsigned long long)p->settings->space.max_bytes);
-    struct str args[] = {str_of(p->settings->embedder->name),
-                         str_of(numbers[0]),
-                         p->is_set ? STR("set") : STR("exact"),
-                         str_of(numbers[1]),
-                         str_of(numbers[2]),
-                         buf_str(&pack)};
-    enum err error = pack.is_over ? stage_refuse(p, "The document is too large to be indexed.")
-                                  : job_call(&p->job, STR("job_store"), args, 6, &reply);
+    if (pack.is_over) {
+        error = stage_refuse(p, "The document is too large to be indexed.");
+    } else {
+        call_job_store(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease,
+                       .model = str_of(p->settings->embedder->name), .dimension = p->dimension,
+                       .backend = p->is_set ? JOB_STORE_SET : JOB_STORE_EXACT, .chunks = p->chunk_n,
+                       .cap = p->settings->space.max_bytes, .pack = buf_str(&pack));
+        error = job_reply(&p->job, &reply);
+    }
     buf_fini(&pack);
     if (error != ERR_OK)
         return error;

@@ -15,6 +15,7 @@
  * same atomic step, so no outcome falls between. */
 #include "shared/answer/follow.h"
 
+#include "generated/verbs.h"
 #include <stdio.h>
 
 enum { TEXT_MAX = 4 << 20, PIECES_PAGE = 256, ID_MAX = 48 };
@@ -230,11 +231,8 @@ static void pull(struct follow *f)
     int n = snprintf(after, sizeof after, "%llu-%llu", (unsigned long long)f->attempt,
                      (unsigned long long)f->n);
     struct turn *turn = queue_turn(f->queue);
-    turn_begin(turn_call(turn, &f->look, on_looked), LANE_READ, STR("partials"));
-    turn_put(turn, f->watch.topic);
-    turn_put_u64(turn, f->watch.seq);
-    turn_put(turn, (struct str){after, (size_t)n});
-    turn_end(turn);
+    call_partials(turn_call(turn, &f->look, on_looked), .topic = f->watch.topic,
+                  .seq = f->watch.seq, .after = ((struct str){after, (size_t)n}));
 }
 
 static void on_idle(struct stream *stream)

@@ -10,6 +10,7 @@
  */
 #include "shared/http/authenticate.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
@@ -56,11 +57,8 @@ static bool fail(struct request *r, struct str account)
         return false;
     }
     r->state = slots;
-    struct turn *turn = request_begin_plain_verb(r, LANE_FIRST, STR("failure"), on_counted);
-    turn_put_u64(turn, slots->of[0]);
-    turn_put_u64(turn, slots->of[1]);
-    turn_put_u64(turn, FAILURES_MAX);
-    turn_end(turn);
+    call_failure(request_call(r, on_counted), .slot = slots->of[0], .other_slot = slots->of[1],
+                 .limit = FAILURES_MAX);
     return false;
 }
 
@@ -259,9 +257,9 @@ bool authenticate_is_tried(struct request *r)
 
 static void forget_nonce(struct turn *turn, struct nonce_id *nonce)
 {
-    turn_begin(turn_forget(turn), LANE_FIRST, STR("nonce"));
-    turn_put_nonce(turn, nonce);
-    turn_end(turn);
+    struct call_start start = turn_forget(turn);
+    start.nonce = nonce;
+    call_nonce(start);
 }
 
 void authenticate_use_up(struct server *server, struct str query)

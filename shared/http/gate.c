@@ -2,6 +2,7 @@
  * gate.c - see gate.h. */
 #include "shared/http/gate.h"
 
+#include "generated/verbs.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
 #include "shared/http/server.h"
@@ -25,9 +26,7 @@ void gate_on_up(struct gate *gate)
         abort();
     str_hex(random, sizeof random, hex);
     call_detach(&gate->key_call);
-    turn_begin(turn_call(gate->turn, &gate->key_call, on_key), LANE_FIRST, STR("key"));
-    turn_put(gate->turn, str_of(hex));
-    turn_end(gate->turn);
+    call_key(turn_call(gate->turn, &gate->key_call, on_key), .proposal = str_of(hex));
 }
 
 void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,

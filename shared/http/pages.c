@@ -3,6 +3,7 @@
 #include "shared/http/pages.h"
 
 #include "shared/http/respond.h"
+#include "shared/redis/verb.h"
 
 #include <stdio.h>
 
@@ -30,12 +31,9 @@ void pages_fini(struct pages *pages)
     buf_fini(&pages->own);
 }
 
-struct str pages_limit(const struct pages *pages, struct request *r)
+uint64_t pages_limit(const struct pages *pages)
 {
-    if (pages->left == UINT64_MAX)
-        return STR("");
-    char *text = request_alloc(r, STR_U64_MAX);
-    return (struct str){text, str_put_u64(text, pages->left)};
+    return pages->left == UINT64_MAX ? NO_NUMBER : pages->left;
 }
 
 struct buf *pages_buf(struct pages *pages, struct request *r)

@@ -29,8 +29,8 @@ bool pages_init(struct pages *pages, struct request *r, struct str first,
                 bool (*is_cursor)(struct str)) must_check;
 void pages_fini(struct pages *pages);
 
-/* How many items the page may hold, for the verb: "" without a limit. */
-struct str pages_limit(const struct pages *pages, struct request *r);
+/* How many items the page may hold, for the verb: NO_NUMBER without a limit. */
+uint64_t pages_limit(const struct pages *pages);
 /* Where the answer is put: empty at the first page, and as it was left at the later ones. */
 struct buf *pages_buf(struct pages *pages, struct request *r);
 /* A page brought `n` items. `next`: where the next one begins, "" when there is none. True: ask for

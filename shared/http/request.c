@@ -5,6 +5,7 @@
  * done with the request. */
 #include "shared/http/request.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
@@ -379,23 +380,8 @@ struct call_start request_call(struct request *r, request_reply_cb *on_reply)
     return start;
 }
 
-struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, struct str verb,
-                                      request_reply_cb *on_reply)
-{
-    turn_begin(request_call(r, on_reply), lane, verb);
-    return r->server->turn;
-}
-
-struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct str verb,
-                                request_reply_cb *on_reply)
-{
-    struct turn *turn = request_begin_plain_verb(r, lane, verb, on_reply);
-    turn_put_nonce(turn, &r->nonce);
-    return turn;
-}
-
 void request_use_nonce(struct request *r, request_reply_cb *on_reply)
 {
     detach_calls(r);
-    turn_end(request_begin_verb(r, LANE_FIRST, STR("nonce"), on_reply));
+    call_nonce(request_call(r, on_reply));
 }

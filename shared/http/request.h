@@ -169,12 +169,6 @@ bool request_optional_bool(struct request *r, const char *name, bool fallback,
  * any more. `error` and `reply` are those of call.h. */
 typedef void request_reply_cb(struct request *r, enum err error, struct str reply);
 struct call_start request_call(struct request *r, request_reply_cb *on_reply);
-/* Begins a verb that takes a nonce. Then turn_put..., turn_end. */
-struct turn *request_begin_verb(struct request *r, enum turn_lane lane, struct str verb,
-                                request_reply_cb *on_reply);
-/* The same for a verb that takes no nonce. */
-struct turn *request_begin_plain_verb(struct request *r, enum turn_lane lane, struct str verb,
-                                      request_reply_cb *on_reply);
 /* Uses up the nonce and nothing else; calls under way are detached, as if the client had left. */
 void request_use_nonce(struct request *r, request_reply_cb *on_reply);
 

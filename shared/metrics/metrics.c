@@ -23,6 +23,8 @@ static uint64_t bound_us(unsigned bucket)
 }
 
 static struct metrics *first;
+static struct str (*verb_name)(unsigned verb);
+static unsigned verb_n;
 
 void metrics_register(struct metrics *metrics)
 {
@@ -63,6 +65,21 @@ void metrics_count_request(struct metrics *metrics, int status, uint64_t duratio
     add(&metrics->duration_us, (int64_t)duration_us);
 }
 
+void metrics_name_verbs(struct str (*name_of)(unsigned verb), unsigned n)
+{
+    verb_name = name_of;
+    verb_n = n < METRICS_VERBS_MAX ? n : METRICS_VERBS_MAX;
+}
+
+void metrics_count_verb(struct metrics *metrics, unsigned verb, bool is_error, uint64_t took_us)
+{
+    struct verb_counts *counts = &metrics->verbs[verb];
+    add(&counts->calls, 1);
+    add(&counts->took_us, (int64_t)took_us);
+    if (is_error)
+        add(&counts->errors, 1);
+}
+
 int64_t metrics_sum(enum metric metric)
 {
     int64_t sum = 0;
@@ -91,6 +108,42 @@ static void write_durations(struct buf *b)
         duration_us += atomic_load_explicit(&m->duration_us, memory_order_relaxed);
     buf_printf(b, "parley_request_duration_seconds_sum %.6f\n", (double)duration_us / 1e6);
     buf_printf(b, "parley_request_duration_seconds_count %lld\n", (long long)total);
+}
+
+static struct verb_counts sum_verb(unsigned verb)
+{
+    struct verb_counts sum = {0};
+    for (struct metrics *m = first; m != NULL; m = m->next) {
+        const struct verb_counts *one = &m->verbs[verb];
+        sum.calls += atomic_load_explicit(&one->calls, memory_order_relaxed);
+        sum.errors += atomic_load_explicit(&one->errors, memory_order_relaxed);
+        sum.took_us += atomic_load_explicit(&one->took_us, memory_order_relaxed);
+    }
+    return sum;
+}
+
+/* Verbs that were never called are left out. */
+static void write_verbs(struct buf *b)
+{
+    static const char *const names[][2] = {
+        {"parley_verb_calls_total", "Calls of each verb"},
+        {"parley_verb_errors_total", "Calls of each verb that ended without a reply"},
+        {"parley_verb_seconds_total", "Time that calls of each verb took, from begin to reply"},
+    };
+    for (int i = 0; i < 3; i++) {
+        buf_printf(b, "# HELP %s %s\n# TYPE %s counter\n", names[i][0], names[i][1], names[i][0]);
+        for (unsigned verb = 0; verb < verb_n; verb++) {
+            struct verb_counts sum = sum_verb(verb);
+            struct str name = verb_name(verb);
+            if (sum.calls == 0)
+                continue;
+            buf_printf(b, "%s{verb=\"%.*s\"} ", names[i][0], STR_ARG(name));
+            if (i == 2)
+                buf_printf(b, "%.6f\n", (double)sum.took_us / 1e6);
+            else
+                buf_printf(b, "%lld\n", (long long)(i == 0 ? sum.calls : sum.errors));
+        }
+    }
 }
 
 /* The earliest time that any thread set; 0 when none has. */
@@ -127,4 +180,5 @@ void metrics_write(struct buf *b)
             buf_printf(b, "%s %lld\n", table[i].name, (long long)metrics_sum((enum metric)i));
     }
     write_durations(b);
+    write_verbs(b);
 }

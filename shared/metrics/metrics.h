@@ -50,12 +50,18 @@ enum metric {
         METRIC_NR
 };
 
-enum { METRICS_BUCKET_N = 16 };
+enum { METRICS_BUCKET_N = 16, METRICS_VERBS_MAX = 128 };
+
+/* Of one verb: `took_us` is from its begin to its reply, so with the wait for its turn. */
+struct verb_counts {
+    _Atomic int64_t calls, errors, took_us;
+};
 
 struct metrics {
     _Atomic int64_t values[METRIC_NR];
     _Atomic int64_t buckets[METRICS_BUCKET_N + 1]; /* requests by duration; last: longer */
     _Atomic int64_t duration_us;
+    struct verb_counts verbs[METRICS_VERBS_MAX];
     struct metrics *next;
 };
 
@@ -67,6 +73,10 @@ void metrics_set(struct metrics *metrics, enum metric metric, int64_t value);
 /* Counts one answered request. Parked ones are left out: their wait is no work of ours. */
 void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us,
                            bool was_parked);
+/* What the verbs are called that are counted from 0 to `n` - 1. Before threads start; again is no
+ * harm. */
+void metrics_name_verbs(struct str (*name_of)(unsigned verb), unsigned n);
+void metrics_count_verb(struct metrics *metrics, unsigned verb, bool is_error, uint64_t took_us);
 /* The sum over all threads. */
 int64_t metrics_sum(enum metric metric);
 /* Writes Prometheus's text format 0.0.4. */

@@ -7,6 +7,7 @@
  * avoid. A claim that is given back does not wait, for its queries shall be Open at once. */
 #include "shared/queue/queue_internal.h"
 
+#include "generated/verbs.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,13 +56,13 @@ void queue_tell_delivered(struct queue *queue)
     if (call == NULL)
         abort();
     *call = (struct delivered_call){.queue = queue, .n = queue->delivered_n};
-    turn_begin(turn_call(queue->turn, &call->call, on_told), LANE_FIRST, STR("delivered"));
+    struct verb_writer verb = begin_delivered(turn_call(queue->turn, &call->call, on_told));
     for (unsigned i = 0; i < queue->delivered_n; i++) {
-        turn_put(queue->turn, str_of(queue->delivered[i]));
+        put_delivered_claim(&verb, .lease = str_of(queue->delivered[i]));
         call->claims[i] = queue->delivered[i];
     }
+    end_verb(&verb);
     queue->delivered_n = 0;
-    turn_end(queue->turn);
 }
 
 void queue_delivered(struct queue *queue, struct str topic, struct str lease)
@@ -91,8 +92,5 @@ void delivered_before_flush(struct queue *queue)
 void queue_give_back(struct queue *queue, struct str topic, struct str lease)
 {
     metrics_add(queue->metrics, METRIC_CLAIMS_BACK, 1);
-    turn_begin(turn_forget(queue->turn), LANE_FIRST, STR("give_back"));
-    turn_put(queue->turn, topic);
-    turn_put(queue->turn, lease);
-    turn_end(queue->turn);
+    call_give_back(turn_forget(queue->turn), .topic = topic, .lease = lease);
 }

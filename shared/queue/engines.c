@@ -6,6 +6,7 @@
  * told of lately is told at once, others within a second. */
 #include "shared/queue/queue_internal.h"
 
+#include "generated/verbs.h"
 #include <string.h>
 
 enum {
@@ -71,15 +72,15 @@ void queue_forget_engine(struct queue *queue, struct str account, struct str eng
     told_of(queue, gone.name, &hash)->at_ms = 0; /* when it is back, it is told at once */
 }
 
-void engines_put(struct queue *queue)
+void engines_put(struct queue *queue, struct verb_writer *verb)
 {
     unsigned n = queue->engine_n < SYNC_ENGINES_MAX ? queue->engine_n : SYNC_ENGINES_MAX;
     for (unsigned i = 0; i < n; i++) {
         uint32_t hash;
         struct engine_told *told = told_of(queue, queue->engines[i].name, &hash);
         *told = (struct engine_told){.hash = hash, .at_ms = clock_mono_ms()};
-        turn_put(queue->turn, str_of(queue->engines[i].name));
-        turn_put(queue->turn, str_of(queue->engines[i].info));
+        put_sync_engine(verb, .name = str_of(queue->engines[i].name),
+                        .info = str_of(queue->engines[i].info));
     }
     queue->engine_n -= n;
     memmove(queue->engines, queue->engines + n, queue->engine_n * sizeof *queue->engines);

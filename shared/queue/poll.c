@@ -7,6 +7,7 @@
  * are claiming is kept until these know their fate. */
 #include "shared/queue/queue_internal.h"
 
+#include "generated/verbs.h"
 #include "shared/base/sm.h"
 
 #include <stdlib.h>
@@ -109,9 +110,7 @@ static void take_credit_back(struct queue *queue, struct poll_class *class)
 {
     if (class->is_drained || !turn_is_up(queue->turn))
         return;
-    turn_begin(turn_forget(queue->turn), LANE_FIRST, STR("unpark"));
-    turn_put(queue->turn, class_name(class));
-    turn_end(queue->turn);
+    call_unpark(turn_forget(queue->turn), .class = class_name(class));
 }
 
 /* --- claims ----------------------------------------------------------------------------------- */
@@ -229,11 +228,8 @@ static void on_orphan_reply(void *context, enum err error, struct str reply)
  * engine is back, if it had left or rested. */
 static void supersede(struct queue *queue, struct poll *newer, struct str account, bool may_park)
 {
-    turn_begin(turn_forget(queue->turn), LANE_FIRST, STR("supersede"));
-    turn_put(queue->turn, account);
-    turn_put(queue->turn, newer->engine);
-    turn_put_u64(queue->turn, may_park ? newer->number : 0);
-    turn_end(queue->turn);
+    call_supersede(turn_forget(queue->turn), .account = account, .engine = newer->engine,
+                   .poll = may_park ? newer->number : 0);
 }
 
 static struct poll *find_poll(const struct poll_list *list, uint64_t number, struct str engine)
@@ -285,16 +281,11 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     if (poll->engine.n > 0)
         supersede(queue, poll, account, may_park);
     struct call_start start = turn_call(queue->turn, &poll->call, on_claim_reply);
-    if (poll->class->is_drained) { /* it only uses its nonce up, and is then held */
-        turn_begin(start, LANE_CLAIM, STR("nonce"));
-        turn_put_nonce(queue->turn, nonce);
-    } else {
-        turn_begin(start, LANE_CLAIM, STR("claim"));
-        turn_put_nonce(queue->turn, nonce);
-        turn_put(queue->turn, class_name(poll->class));
-        turn_put(queue->turn, may_park ? STR("1") : STR("0"));
-    }
-    turn_end(queue->turn);
+    start.nonce = nonce;
+    if (poll->class->is_drained) /* it only uses its nonce up, and is then held */
+        call_nonce(start);
+    else
+        call_claim(start, .class = class_name(poll->class), .is_parking = may_park);
 }
 
 void queue_poll_cancel(struct queue *queue, struct poll *poll)

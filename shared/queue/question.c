@@ -20,6 +20,7 @@
  * in the queue now, it is taken out again. */
 #include "shared/queue/question.h"
 
+#include "generated/verbs.h"
 #include "shared/base/json_scan.h"
 #include "shared/base/sm.h"
 #include "shared/queue/queue_internal.h"
@@ -77,10 +78,7 @@ static void leave(struct queue *queue, struct str topic, uint64_t keep_ms)
     struct turn *turn = queue_turn(queue);
     if (!turn_is_up(turn))
         return; /* what a node leaves behind is swept (lua/queue/sweep_asks.lua) */
-    turn_begin(turn_forget(turn), LANE_FIRST, STR("ask_leave"));
-    turn_put(turn, topic);
-    turn_put_u64(turn, keep_ms);
-    turn_end(turn);
+    call_ask_leave(turn_forget(turn), .topic = topic, .keep_ms = keep_ms);
 }
 
 /* It ended before it was known to be in the queue. */
@@ -208,13 +206,8 @@ static void look(struct question *q)
     struct turn *turn = queue_turn(q->queue);
     move(q, LOOKING);
     q->is_again = false;
-    turn_begin(turn_call(turn, &q->call, on_looked), LANE_READ, STR("check"));
-    turn_put_nonce(turn, NULL);
-    turn_put(turn, q->watch.topic);
-    turn_put_u64(turn, 1);
-    turn_put(turn, STR(""));
-    turn_put(turn, STR("wait"));
-    turn_end(turn);
+    call_check(turn_call(turn, &q->call, on_looked), .topic = q->watch.topic, .seq = 1,
+               .user = STR(""), .look = CHECK_WAIT);
 }
 
 static void on_outcome(struct watch *watch, struct str outcome)
@@ -264,9 +257,7 @@ static void on_doubt(struct deadline *deadline)
         loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
         return;
     }
-    turn_begin(turn_call(turn, &q->call, on_engines), LANE_READ, STR("engines"));
-    turn_put_nonce(turn, NULL);
-    turn_end(turn);
+    call_engines(turn_call(turn, &q->call, on_engines));
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -390,19 +381,11 @@ static void ask(struct question *q, const struct question_settings *s)
     put_tail(&tail, s);
     buf_put_name(&model, s->model.n > 0 ? s->model : STR("default"));
     struct turn *turn = queue_turn(q->queue);
-    turn_begin(turn_call(turn, &q->call, on_asked), LANE_ADD, STR("ask"));
-    turn_put(turn, str_of(q->digest));
-    turn_put(turn, q->watch.topic);
-    turn_put(turn, s->user_name);
-    turn_put(turn, s->account);
-    turn_put(turn, buf_str(&model));
-    turn_put(turn, s->weight.n > 0 ? s->weight : STR("1"));
-    turn_put(turn, buf_str(&tail));
-    if (s->max_waiting > 0)
-        turn_put_u64(turn, s->max_waiting);
-    else
-        turn_put(turn, STR("")); /* no limit */
-    turn_end(turn);
+    call_ask(turn_call(turn, &q->call, on_asked), .digest = str_of(q->digest),
+             .topic = q->watch.topic, .user = s->user_name, .account = s->account,
+             .model = buf_str(&model), .weight = s->weight.n > 0 ? s->weight : STR("1"),
+             .tail = buf_str(&tail),
+             .max_waiting = s->max_waiting > 0 ? s->max_waiting : NO_NUMBER);
     buf_fini(&tail);
     buf_fini(&model);
 }

@@ -7,6 +7,7 @@
  * each bounds how long a lost message hurts. */
 #include "shared/queue/queue_internal.h"
 
+#include "generated/verbs.h"
 #include "shared/base/hash.h"
 
 #include <stdio.h>
@@ -137,15 +138,15 @@ static unsigned count_classes(const struct queue *queue)
 }
 
 /* From where the last sync ended: each class has its turn, however many there are. */
-static void put_classes(struct queue *queue, unsigned n)
+static void put_classes(struct queue *queue, struct verb_writer *verb, unsigned n)
 {
     for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++) {
         struct poll_class *class = queue->classes[queue->sync_bucket];
         for (; class != NULL && n > 0; class = class->next) {
             if (class->parked.n == 0 && !class->is_told)
                 continue;
-            turn_put(queue->turn, (struct str){class->name, class->name_n});
-            turn_put_u64(queue->turn, class->is_drained ? 0 : class->parked.n);
+            put_sync_class(verb, .name = ((struct str){class->name, class->name_n}),
+                           .parked = class->is_drained ? 0 : class->parked.n);
             class->is_told = class->parked.n > 0;
             n--;
         }
@@ -166,15 +167,14 @@ static void on_sync_timer(struct deadline *deadline)
     queue->synced_ms = clock_mono_ms();
     char info[160];
     int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
-    turn_begin(turn_call(queue->turn, &queue->sync_call, on_synced), LANE_FIRST, STR("sync"));
-    turn_put(queue->turn, (struct str){info, (size_t)n});
-    turn_put_u64(queue->turn, queue->added_n);
-    turn_put_u64(queue->turn, queue->done_n);
     unsigned class_n = count_classes(queue);
-    turn_put_u64(queue->turn, class_n);
-    put_classes(queue, class_n);
-    engines_put(queue);
-    turn_end(queue->turn);
+    struct verb_writer verb =
+        begin_sync(turn_call(queue->turn, &queue->sync_call, on_synced),
+                   .info = ((struct str){info, (size_t)n}), .added = queue->added_n,
+                   .done = queue->done_n, .class_n = class_n);
+    put_classes(queue, &verb, class_n);
+    engines_put(queue, &verb);
+    end_verb(&verb);
     queue->added_n = queue->done_n = 0;
 }
 
@@ -199,8 +199,7 @@ static void on_reap_timer(struct deadline *deadline)
         queue_reap_by(queue, REAP_RETRY_MS);
         return;
     }
-    turn_begin(turn_call(queue->turn, &queue->reap_call, on_reaped), LANE_FIRST, STR("reap"));
-    turn_end(queue->turn);
+    call_reap(turn_call(queue->turn, &queue->reap_call, on_reaped));
 }
 
 void queue_before_flush(struct queue *queue)
@@ -231,14 +230,11 @@ static void on_purge_timer(struct deadline *deadline)
     loop_set_deadline(queue->loop, &queue->purge_timer, PURGE_EVERY_MS);
     if (!turn_is_up(queue->turn) || call_is_under_way(&queue->purge_call))
         return;
-    turn_begin(turn_forget(queue->turn), LANE_FIRST, STR("sweep_asks"));
-    turn_end(queue->turn);
+    call_sweep_asks(turn_forget(queue->turn));
     if (queue->config.retention_s == 0)
         return;
-    turn_begin(turn_call(queue->turn, &queue->purge_call, on_purged), LANE_FIRST, STR("purge"));
-    turn_put_u64(queue->turn, queue->config.retention_s);
-    turn_put(queue->turn, str_of(queue->purge_cursor));
-    turn_end(queue->turn);
+    call_purge(turn_call(queue->turn, &queue->purge_call, on_purged),
+               .max_age_s = queue->config.retention_s, .cursor = str_of(queue->purge_cursor));
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -267,6 +263,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
                                .on_up = on_up,
                                .on_lost = on_turn_lost,
                                .on_sent = on_turn_sent,
+                               .metrics = metrics,
                                .arg = queue};
     queue->turn = turn_create(loop, config->redis, &turn);
     queue->bus =

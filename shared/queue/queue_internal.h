@@ -85,10 +85,11 @@ void polls_on_drained(struct queue *queue, struct str names);
 void polls_fini(struct queue *queue);
 
 /* engines.c */
+struct verb_writer;
 /* One that polls; `info` as of queue_poll_start. */
 void engines_note(struct queue *queue, struct str account, struct str engine, struct str info);
-/* Puts those that polled since the last sync into the one that is being written. */
-void engines_put(struct queue *queue);
+/* Puts those that polled since the last sync into `verb`, the one that is being written. */
+void engines_put(struct queue *queue, struct verb_writer *verb);
 
 /* deliver.c */
 void delivered_on_timer(struct deadline *deadline);

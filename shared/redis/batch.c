@@ -12,6 +12,7 @@
 #include "shared/base/clock.h"
 #include "shared/redis/wire.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -68,56 +69,61 @@ void batch_clear(struct batch *batch)
     batch->next = NULL;
 }
 
-void batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
-                 enum turn_lane lane, struct str verb)
+static void put_nonce(struct batch *batch, struct nonce_id *nonce)
+{
+    struct buf *wire = &batch->lane->wire;
+    if (nonce == NULL || !nonce->is_set) {
+        wire_put(wire, STR("0"));
+        return;
+    }
+    if (batch->nonce_n == BATCH_CALLS_MAX)
+        abort();
+    batch->nonces[batch->nonce_n++] = *nonce;
+    char digits[16];
+    int n =
+        snprintf(digits, sizeof digits, "%s%u", nonce->is_record_only ? "-" : "", batch->nonce_n);
+    wire_put(wire, (struct str){digits, (size_t)n});
+    nonce->is_set = false;
+}
+
+struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
+                        struct nonce_id *nonce, const struct verb_info *verb)
 {
     if (batch->call_n == BATCH_CALLS_MAX || (call != NULL && call_is_under_way(call)))
         abort();
     struct call_slot *slot = &batch->slots[batch->call_n++];
-    *slot = (struct call_slot){.call = call, .on_reply = on_reply, .begin_us = clock_mono_us()};
+    *slot = (struct call_slot){
+        .call = call, .on_reply = on_reply, .verb = verb, .begin_us = clock_mono_us()};
     if (call != NULL)
         call->slot = slot;
-    batch->lane = &batch->lanes[lane];
-    *batch->lane->last = slot;
-    batch->lane->last = &slot->next;
-    batch->lane->call_n++;
-    wire_put(&batch->lane->wire, verb);
-    buf_lit(&batch->lane->wire, "$3\r\n");
-    batch->argc_at = batch->lane->wire.n;
-    buf_lit(&batch->lane->wire, "000\r\n");
-    batch->argc = 0;
+    struct lane *lane = batch->lane = &batch->lanes[verb->lane];
+    *lane->last = slot;
+    lane->last = &slot->next;
+    lane->call_n++;
+    wire_put(&lane->wire, verb->name);
+    buf_lit(&lane->wire, "$3\r\n");
+    batch->argc_at = lane->wire.n;
+    buf_lit(&lane->wire, "000\r\n");
+    batch->nonce_argc = verb->takes_nonce;
+    if (verb->takes_nonce)
+        put_nonce(batch, nonce);
+    return &lane->wire;
 }
 
-unsigned batch_add_nonce(struct batch *batch, const struct nonce_id *nonce)
+void batch_end(struct batch *batch, unsigned argc)
 {
-    if (batch->nonce_n == BATCH_CALLS_MAX)
+    struct lane *lane = batch->lane;
+    argc += batch->nonce_argc;
+    if (argc > TURN_ARGS_MAX)
         abort();
-    batch->nonces[batch->nonce_n++] = *nonce;
-    return batch->nonce_n;
-}
-
-void batch_put(struct batch *batch, struct str argument)
-{
-    wire_put(&batch->lane->wire, argument);
-    batch->argc++;
-}
-
-void batch_put_u64(struct batch *batch, uint64_t argument)
-{
-    wire_put_u64(&batch->lane->wire, argument);
-    batch->argc++;
-}
-
-void batch_end(struct batch *batch)
-{
-    if (batch->argc > TURN_ARGS_MAX)
-        abort();
-    char *digits = batch->lane->wire.at + batch->argc_at;
-    digits[0] = (char)('0' + batch->argc / 100);
-    digits[1] = (char)('0' + batch->argc / 10 % 10);
-    digits[2] = (char)('0' + batch->argc % 10);
-    batch->lane->arg_n += batch->argc + 2;
+    lane->arg_n += argc + 2;
     batch->lane = NULL;
+    if (lane->wire.is_over)
+        return;
+    char *digits = lane->wire.at + batch->argc_at;
+    digits[0] = (char)('0' + argc / 100);
+    digits[1] = (char)('0' + argc / 10 % 10);
+    digits[2] = (char)('0' + argc % 10);
 }
 
 bool batch_is_full(const struct batch *batch)

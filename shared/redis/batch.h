@@ -8,7 +8,7 @@
 #define PARLEY_REDIS_BATCH_H
 
 #include "shared/base/buf.h"
-#include "shared/redis/turn.h"
+#include "shared/redis/verb.h"
 
 enum { BATCH_CALLS_MAX = 128 };
 
@@ -20,6 +20,7 @@ struct call_slot {
     call_orphan_cb *on_orphan; /* NULL: nobody */
     void *context;             /* of `on_orphan` */
     struct call_slot *next;    /* of its lane */
+    const struct verb_info *verb;
     uint64_t begin_us;
 };
 
@@ -44,7 +45,7 @@ struct batch {
     /* The verb being written; NULL between verbs. */
     struct lane *lane;
     size_t argc_at;
-    unsigned argc;
+    unsigned nonce_argc; /* 1: a nonce is its first argument */
 };
 
 struct batch *batch_create(struct turn *turn) must_check;
@@ -53,16 +54,13 @@ void batch_destroy(struct batch *batch);
 /* Makes it as good as new; a batch that grew large gives its memory back. */
 void batch_clear(struct batch *batch);
 
-/* Between begin and end only batch_put calls. A batch takes BATCH_CALLS_MAX verbs. `call`: NULL for
- * none; it is under way from here on. */
-void batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
-                 enum turn_lane lane, struct str verb);
-/* Adds a nonce and returns its number, from 1 on. */
-unsigned batch_add_nonce(struct batch *batch, const struct nonce_id *nonce);
-void batch_put(struct batch *batch, struct str argument);
-void batch_put_u64(struct batch *batch, uint64_t argument);
-/* Aborts past TURN_ARGS_MAX arguments. */
-void batch_end(struct batch *batch);
+/* Begins a verb, which takes `nonce` if it takes one. Its arguments are put into what is returned,
+ * before anything else is begun. A batch takes BATCH_CALLS_MAX verbs. `call`: NULL for none; it is
+ * under way from here on. `nonce`: NULL or unset for none, else copied and unset. */
+struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
+                        struct nonce_id *nonce, const struct verb_info *verb);
+/* `argc`: how many arguments were put. Aborts past TURN_ARGS_MAX. */
+void batch_end(struct batch *batch, unsigned argc);
 
 /* No verb should join it any more: it is as large as one call ought to be. */
 bool batch_is_full(const struct batch *batch);

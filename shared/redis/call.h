@@ -14,7 +14,7 @@
  * The handle is free again before any of these calls its owner, which may begin another verb with
  * it inside. Once a turn is destroyed no call of it is under way.
  *
- *     struct call_start start = turn_call(turn, &look->call, on_looked);
+ *     call_partials(turn_call(turn, &look->call, on_looked), .topic = topic, ...);
  *     ...
  *     call_detach(&look->call);        in the destructor, whether it is under way or not
  */
@@ -25,6 +25,7 @@
 #include "shared/base/str.h"
 
 struct call_slot;
+struct sync_call;
 struct nonce_id;
 struct turn;
 
@@ -39,14 +40,15 @@ struct call {
 typedef void call_reply_cb(struct call *call, enum err error, struct str reply);
 typedef void call_orphan_cb(void *context, enum err error, struct str reply);
 
-/* What a verb runs on, and who hears of its reply; for one verb. Made by turn_call, turn_forget or
- * request_call, and taken by value. */
+/* What a verb runs on, and who hears of its reply; for one verb. Made by turn_call, turn_forget,
+ * request_call or sync_start, and taken by value. */
 struct call_start {
     struct turn *turn;
     struct call *call;       /* not under way; NULL: nobody needs the reply */
     call_reply_cb *on_reply; /* of `call` */
     /* The nonce of whoever asks, used up by the first verb that takes one; NULL or unset: none. */
     struct nonce_id *nonce;
+    struct sync_call *sync; /* in place of all these: a thread's own connection (sync.h) */
 };
 
 static inline bool call_is_under_way(const struct call *call)

@@ -2,6 +2,7 @@
  * start.c - see start.h. */
 #include "shared/redis/start.h"
 
+#include "generated/verbs.h"
 #include "shared/redis/trouble.h"
 
 #include <errno.h>
@@ -64,12 +65,12 @@ bool redis_read_options(const struct config *config, struct redis_address *ret_a
 static enum err try_all(struct sync *sync, const char *prefix)
 {
     char channel[CHANNEL_BYTES];
-    struct str reply;
+    struct sync_call call = {.sync = sync};
     struct sync_answer answer;
     snprintf(channel, sizeof channel, "%sall", prefix);
     struct str subscribe[] = {STR("SUBSCRIBE"), str_of(channel)};
-    enum err error = sync_verb(sync, STR("vectors"), NULL, 0, &reply);
-    return error == ERR_OK ? sync_command(sync, subscribe, 2, 0, &answer) : error;
+    call_vectors(sync_start(&call));
+    return call.error == ERR_OK ? sync_command(sync, subscribe, 2, 0, &answer) : call.error;
 }
 
 /* A restore that was cut short leaves its mark, too: who worked with half of the data would not see

@@ -8,9 +8,8 @@
  * connection ends it with CLIENT UNBLOCK, and its answer is read as always.
  *
  * A try is one exchange on a connection. Lost, late, or refused for a passing reason (Redis is
- * loading, read-only, ...): the next try follows after a pause that doubles from 50 ms to 2 s. A
- * verb that is refused because Redis is full is sent to the function that runs then (library.h),
- * unless it is large: those store, and would be refused there, too. */
+ * loading, read-only, ...): the next try follows after a pause that doubles from 50 ms to 2 s.
+ * Verbs are in sync_verb.c. */
 #include "shared/redis/sync_internal.h"
 
 #include "shared/base/clock.h"
@@ -29,9 +28,6 @@ enum {
     BACKOFF_MAX_MS = 2000,
     ANSWER_MAX_MS = 15000, /* an upload of 25 MiB goes through a slow link too */
     STOPPING_MAX_MS = 2000,
-    WIRE_MAX_BYTES = 128 << 20,
-    FREEING_MAX_BYTES = 64 << 10,
-    FRAME_WORDS = 10, /* FCALL name 1 prefix, and the six words of the turn's frame */
 };
 
 /* --- one try -------------------------------------------------------------------------------- */
@@ -127,8 +123,7 @@ void sync_pause(struct sync *sync, unsigned ms)
     (void)poll(&wake, 1, (int)ms);
 }
 
-/* Waits before the next try; false when there shall be none. */
-static bool pause_between(struct sync *sync, uint64_t since_ms)
+bool sync_pause_between(struct sync *sync, uint64_t since_ms)
 {
     sync->backoff_ms = sync->backoff_ms == 0 ? BACKOFF_MIN_MS : sync->backoff_ms * 2;
     if (sync->backoff_ms > BACKOFF_MAX_MS)
@@ -163,7 +158,7 @@ static bool load_library(struct sync *sync)
     return is_loaded;
 }
 
-static void say_that_it_works(struct sync *sync)
+void sync_say_that_it_works(struct sync *sync)
 {
     sync->backoff_ms = 0;
     if (sync->is_said)
@@ -171,10 +166,7 @@ static void say_that_it_works(struct sync *sync)
     sync->is_said = false;
 }
 
-/* Sends `wire` once, and the library first where it is missing. ERR_OK: there is a reply, no error.
- * ERR_CONFLICT: an error that trying again does not mend. Else ERR_STORE_FULL, or ERR_REDIS_LOST
- * for any other that may pass. */
-static enum err attempt(struct sync *sync, struct str wire, unsigned block_ms)
+enum err sync_attempt(struct sync *sync, struct str wire, unsigned block_ms)
 {
     for (bool is_loaded = false;; is_loaded = true) {
         if (!try_once(sync, wire, block_ms))
@@ -206,108 +198,12 @@ static enum err call(struct sync *sync, unsigned block_ms)
         return ERR_INTERNAL;
     }
     for (;;) {
-        enum err error = attempt(sync, buf_str(&sync->wire), block_ms);
+        enum err error = sync_attempt(sync, buf_str(&sync->wire), block_ms);
         if (error == ERR_OK)
-            say_that_it_works(sync);
+            sync_say_that_it_works(sync);
         if (error == ERR_OK || error == ERR_CONFLICT)
             return error;
-        if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
-            return ERR_REDIS_LOST;
-    }
-}
-
-static void put_verb(struct sync *sync, const char *function, struct str verb,
-                     const struct str *args, size_t n)
-{
-    struct buf *wire = &sync->wire;
-    buf_clear(wire);
-    wire_begin(wire, FRAME_WORDS + 2 + n);
-    wire_put(wire, STR("FCALL"));
-    wire_put(wire, str_of(function));
-    wire_put(wire, STR("1"));
-    wire_put(wire, str_of(sync->config.prefix));
-    wire_put(wire, str_of(sync->node_id));
-    /* The settings of the queue's verbs, which are not called from here; and no nonces. */
-    for (int i = 0; i < 5; i++)
-        wire_put_u64(wire, 0);
-    wire_put(wire, verb);
-    wire_put_u64(wire, n);
-    for (size_t i = 0; i < n; i++)
-        wire_put(wire, args[i]);
-}
-
-/* The verb's own part of the reply. */
-static enum err read_verb(struct sync *sync, struct str *ret_reply)
-{
-    if (sync->reply->type != REDIS_REPLY_ARRAY || sync->reply->elements == 0) {
-        sync_set_error(sync, "no list");
-        return ERR_INTERNAL;
-    }
-    const redisReply *first = sync->reply->element[0];
-    if (first->type == REDIS_REPLY_ERROR && redis_verb_is_refused(first->str))
-        return ERR_STORE_FULL; /* sync->error has Redis's own words */
-    if (first->type != REDIS_REPLY_STRING) {
-        sync_set_error(sync, first->type == REDIS_REPLY_ERROR ? first->str : "no string");
-        return ERR_INTERNAL;
-    }
-    *ret_reply = (struct str){first->str, (size_t)first->len};
-    return ERR_OK;
-}
-
-static enum err attempt_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
-                             struct str *ret_reply)
-{
-    char error_text[SYNC_ERROR_BYTES];
-    put_verb(sync, sync->functions.turn, verb, args, n);
-    if (sync->wire.is_over) {
-        sync_set_error(sync, "the call is too large");
-        return ERR_INTERNAL;
-    }
-    enum err error = attempt(sync, buf_str(&sync->wire), 0);
-    if (error == ERR_OK) {
-        say_that_it_works(sync);
-        return read_verb(sync, ret_reply);
-    }
-    if (error != ERR_STORE_FULL || sync->wire.n > FREEING_MAX_BYTES)
-        return error;
-    memcpy(error_text, sync->error, sizeof error_text);
-    put_verb(sync, sync->functions.turn_freeing, verb, args, n);
-    error = attempt(sync, buf_str(&sync->wire), 0);
-    if (error == ERR_OK)
-        error = read_verb(sync, ret_reply);
-    if (error == ERR_STORE_FULL)
-        memcpy(sync->error, error_text, sizeof error_text);
-    return error;
-}
-
-enum err sync_verb_unless_full(struct sync *sync, struct str verb, const struct str *args, size_t n,
-                               struct str *ret_reply)
-{
-    uint64_t since_ms = clock_mono_ms();
-    for (;;) {
-        enum err error = attempt_verb(sync, verb, args, n, ret_reply);
-        if (error == ERR_OK || error == ERR_STORE_FULL)
-            return error;
-        if (error != ERR_REDIS_LOST) {
-            if (!sync->config.is_quiet)
-                log_write(LOG_ERROR, "a verb failed", LOG_STR("verb", verb),
-                          LOG_S("error", sync->error));
-            return ERR_INTERNAL;
-        }
-        if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
-            return ERR_REDIS_LOST;
-    }
-}
-
-enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
-                   struct str *ret_reply)
-{
-    uint64_t since_ms = clock_mono_ms();
-    for (;;) {
-        enum err error = sync_verb_unless_full(sync, verb, args, n, ret_reply);
-        if (error != ERR_STORE_FULL)
-            return error;
-        if (atomic_load(&sync->is_stopping) || !pause_between(sync, since_ms))
+        if (atomic_load(&sync->is_stopping) || !sync_pause_between(sync, since_ms))
             return ERR_REDIS_LOST;
     }
 }
@@ -379,7 +275,7 @@ struct sync *sync_create(const struct sync_config *config)
     sync->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (sync->wake_fd < 0)
         abort();
-    buf_init(&sync->wire, WIRE_MAX_BYTES);
+    buf_init(&sync->wire, SYNC_WIRE_MAX_BYTES);
     buf_init(&text, LIBRARY_MAX_BYTES);
     redis_library_put(&text, &sync->functions);
     buf_fini(&text);

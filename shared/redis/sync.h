@@ -8,6 +8,7 @@
 #ifndef PARLEY_REDIS_SYNC_H
 #define PARLEY_REDIS_SYNC_H
 
+#include "shared/redis/call.h"
 #include "shared/redis/conn.h"
 
 struct sync;
@@ -36,17 +37,27 @@ uint64_t sync_patience_ms(const struct sync *sync);
 /* Waits so long, or until sync_stop. */
 void sync_pause(struct sync *sync, unsigned ms);
 
-/* Calls one verb of the function library as a turn of its own. Verbs that take a nonce get "0" as
- * their first argument from the caller. ERR_OK: `*ret_reply` is the verb's string, valid until the
- * next call. ERR_REDIS_LOST: stopped, or out of patience; the verb may have run. ERR_INTERNAL: the
- * verb broke, which is logged. */
-enum err sync_verb(struct sync *sync, struct str verb, const struct str *args, size_t n,
-                   struct str *ret_reply) must_check;
-
-/* The same, and ERR_STORE_FULL at once when Redis is full and this verb has to wait for room, so
- * that the caller can do something about it meanwhile: the verb has not run. */
-enum err sync_verb_unless_full(struct sync *sync, struct str verb, const struct str *args, size_t n,
-                               struct str *ret_reply) must_check;
+/* One verb of the function library, called as a turn of its own:
+ *
+ *     struct sync_call call = {.sync = sync};
+ *     call_sweep(sync_start(&call), .limit = n);
+ *     if (call.error == ERR_OK) ... call.reply
+ */
+struct sync_call {
+    struct sync *sync;
+    /* Redis is full, and this verb has to wait for room: NULL waits as for a lost connection. Else
+     * it is called before each further try, may call another verb, and returns false to give up. */
+    bool (*on_full)(struct sync_call *call);
+    /* ERR_OK. ERR_REDIS_LOST: stopped, or out of patience; the verb may have run. ERR_STORE_FULL:
+     * `on_full` gave up; it has not run. ERR_INTERNAL: the verb broke, which is logged. An error
+     * that is there before stays, and nothing is called. */
+    enum err error;
+    struct str reply; /* the verb's string, valid until the connection's next call */
+};
+static inline struct call_start sync_start(struct sync_call *call)
+{
+    return (struct call_start){.sync = call};
+}
 
 /* What a command answered: its strings, numbers (as text) and nils (at == NULL) in order, nested
  * lists laid flat. Valid until the next call. */

@@ -53,6 +53,8 @@ static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, e
     struct call *call = slot->call;
     turn->pending_n--;
     turn->took_us = now_us - slot->begin_us;
+    if (turn->config.metrics != NULL)
+        metrics_count_verb(turn->config.metrics, slot->verb->id, error != ERR_OK, turn->took_us);
     if (call != NULL) {
         call_detach(call);
         slot->on_reply(call, error, reply);
@@ -249,41 +251,23 @@ void turn_flush(struct turn *turn)
     fail_doomed(turn);
 }
 
+static struct str verb_name(unsigned verb)
+{
+    return verb_infos[verb].name;
+}
+
 /* --- verbs ---------------------------------------------------------------------------------- */
 
-void turn_begin(struct call_start start, enum turn_lane lane, struct str verb)
+struct buf *turn_begin_verb(struct call_start start, const struct verb_info *verb)
 {
-    batch_begin(start.turn->collecting, start.call, start.on_reply, lane, verb);
     start.turn->pending_n++;
+    return batch_begin(start.turn->collecting, start.call, start.on_reply, start.nonce, verb);
 }
 
-void turn_put_nonce(struct turn *turn, struct nonce_id *nonce)
-{
-    if (nonce == NULL || !nonce->is_set) {
-        turn_put(turn, STR("0"));
-        return;
-    }
-    char digits[16];
-    int n = snprintf(digits, sizeof digits, "%s%u", nonce->is_record_only ? "-" : "",
-                     batch_add_nonce(turn->collecting, nonce));
-    nonce->is_set = false;
-    turn_put(turn, (struct str){digits, (size_t)n});
-}
-
-void turn_put(struct turn *turn, struct str argument)
-{
-    batch_put(turn->collecting, argument);
-}
-
-void turn_put_u64(struct turn *turn, uint64_t argument)
-{
-    batch_put_u64(turn->collecting, argument);
-}
-
-void turn_end(struct turn *turn)
+void turn_end_verb(struct turn *turn, unsigned argc)
 {
     struct batch *batch = turn->collecting;
-    batch_end(batch);
+    batch_end(batch, argc);
     if (batch_is_full(batch))
         send_collected(turn);
 }
@@ -329,6 +313,8 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
     buf_init(&turn->library, LIBRARY_MAX_BYTES);
     redis_library_put(&turn->library, &turn->functions);
     turn->collecting = new_batch(turn);
+    if (config->metrics != NULL)
+        metrics_name_verbs(verb_name, verb_infos_n);
     turn->conn = redis_conn_create(
         loop, address, "parley-turn",
         (struct redis_events){.on_connect = on_connect, .on_lost = on_lost, .arg = turn});

@@ -5,9 +5,9 @@
  * trip. Makes sure that the library is loaded, again when Redis has lost it. One per loop, used
  * on its thread only.
  *
- *     turn_begin(turn_call(turn, &op->call, on_added), LANE_ADD, STR("add"));
- *     turn_put(turn, topic); ...
- *     turn_end(turn);
+ *     call_retry(turn_call(turn, &op->call, on_retried), .topic = topic, .seq = seq);
+ *
+ * Calls of verbs are generated from their headers (verb.h).
  */
 #ifndef PARLEY_REDIS_TURN_H
 #define PARLEY_REDIS_TURN_H
@@ -29,6 +29,8 @@ struct nonce_id {
     bool is_record_only; /* it may have been stored by an earlier try: store it, refuse nothing */
 };
 
+struct metrics;
+
 struct turn_config {
     const char *prefix;  /* KEYS[1], "parley:{0}:" */
     const char *node_id; /* letters and digits */
@@ -42,6 +44,7 @@ struct turn_config {
     /* A call with so many verbs was sent. */
     void (*on_sent)(void *arg, unsigned verb_n);
     void *arg;
+    struct metrics *metrics; /* verbs are counted there; NULL: nowhere */
 };
 
 /* Connects, and reconnects indefinitely. `config` is copied; its strings and `address` are
@@ -60,7 +63,8 @@ unsigned turn_warnings(const struct turn *turn);
 /* Calls that wait for a reply or to be sent. */
 size_t turn_pending_n(const struct turn *turn);
 
-/* How a verb is started whose reply goes to `call`, or to nobody; without a nonce. */
+/* How a verb is started whose reply goes to `call`, or to nobody; without a nonce. At any time, but
+ * not while another one is being written: while Redis is gone it ends with ERR_REDIS_LOST. */
 static inline struct call_start turn_call(struct turn *turn, struct call *call,
                                           call_reply_cb *on_reply)
 {
@@ -71,22 +75,13 @@ static inline struct call_start turn_forget(struct turn *turn)
     return (struct call_start){.turn = turn};
 }
 
-/* Begins a verb. Between begin and end only turn_put calls, with the nonce first for verbs that
- * take one. May be called at any time: while Redis is gone the verb ends with ERR_REDIS_LOST. */
-void turn_begin(struct call_start start, enum turn_lane lane, struct str verb);
-/* NULL or unset: none. Else it is copied and unset: it is used up by this verb. */
-void turn_put_nonce(struct turn *turn, struct nonce_id *nonce);
-/* At most TURN_ARGS_MAX a verb; copied. */
-void turn_put(struct turn *turn, struct str argument);
-void turn_put_u64(struct turn *turn, uint64_t argument);
-void turn_end(struct turn *turn);
 /* Inside on_reply or on_orphan: how long that call took, in microseconds, from its begin. */
 uint64_t turn_took_us(const struct turn *turn);
 
 /* Is there something to send? */
 bool turn_is_collecting(const struct turn *turn);
 /* Sends what was collected, and answers those whose verbs could not be sent; to be called at the
- * end of each turn of the loop, never between turn_begin and turn_end. */
+ * end of each turn of the loop, never while a verb is being written. */
 void turn_flush(struct turn *turn);
 
 #endif

@@ -9,6 +9,7 @@
 #include "shared/redis/batch.h"
 #include "shared/redis/durability.h"
 #include "shared/redis/library.h"
+#include "shared/redis/verb.h"
 
 struct turn {
     struct loop *loop;
@@ -41,6 +42,14 @@ void turn_say_trouble(struct turn *turn, const char *text, const char *error);
 void turn_set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error);
 /* A turn has run. What came while nothing did is looked at again, as after a lost connection. */
 void turn_end_trouble(struct turn *turn);
+
+/* --- turn.c, for verb.c --- */
+
+/* Begins a verb, with its nonce if it takes one. Its arguments are put into what is returned; then
+ * comes turn_end_verb, and nothing else in between. */
+struct buf *turn_begin_verb(struct call_start start, const struct verb_info *verb);
+/* `argc`: how many they were, without the nonce; TURN_ARGS_MAX at most. */
+void turn_end_verb(struct turn *turn, unsigned argc);
 
 /* --- turn.c --- */
 

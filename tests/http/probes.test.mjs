@@ -56,6 +56,8 @@ suite('probes', {}, ({ test, cluster }) => {
         for (const line of (await cluster.request('GET', '/metrics', { node })).text.split('\n')) {
           const [, name, value] = /^(parley_\w+_total)(?:\{[^}]*\})? (\d+)$/.exec(line) ?? [];
           if (name) sums[name] = (sums[name] ?? 0) + Number(value);
+          const [, verb, calls] = /^parley_verb_calls_total\{verb="(\w+)"\} (\d+)$/.exec(line) ?? [];
+          if (verb) sums[`verb ${verb}`] = (sums[`verb ${verb}`] ?? 0) + Number(calls);
         }
       }
       return sums;
@@ -74,6 +76,7 @@ suite('probes', {}, ({ test, cluster }) => {
     }
     assert.ok(after.parley_requests_total >= before.parley_requests_total + 3);
     assert.ok(after.parley_turns_total > before.parley_turns_total, 'calls of the store are counted');
+    for (const verb of ['add', 'claim', 'complete']) assert.ok(after[`verb ${verb}`] > (before[`verb ${verb}`] ?? 0), `${verb} is counted by its name`);
   });
 
   test('parked polls show in the metrics and leave them again', async () => {

@@ -8,7 +8,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-readonly ALWAYS="format boundaries headers lua_headers lua_patterns buffers states text links settings"
+readonly ALWAYS="format boundaries headers lua_headers verbs lua_patterns buffers states text links settings"
 readonly WITH_TOOL="shell lua cppcheck tidy"
 
 c_files() { find shared services tests -name '*.[ch]' -not -path '*/node_modules/*' | sort; }
@@ -36,6 +36,17 @@ check_format() {
 
 check_boundaries() { perl tests/lint/boundaries.pl; }
 check_lua_headers() { perl tests/lint/lua_headers.pl; }
+# The page of verbs is what their headers say.
+check_verbs() {
+    mkdir -p build/lint
+    perl cmake/verbs.pl --page >build/lint/verbs.md
+    diff -u docs/verbs.md build/lint/verbs.md >&2 || {
+        echo "verbs: docs/verbs.md is not what the headers say; 'perl cmake/verbs.pl --page >docs/verbs.md' mends it" >&2
+        return 1
+    }
+    looked_at verbs "$(find lua -name '*.lua' -not -path 'lua/include/*' | wc -l)"
+}
+
 check_lua_patterns() { perl tests/lint/lua_patterns.pl; }
 check_buffers() { perl tests/lint/buffers.pl; }
 check_states() { perl tests/lint/states.pl; }
@@ -46,12 +57,14 @@ check_links() { perl tests/lint/links.pl; }
 # Every header compiles on its own, so that it can be included first and in any order.
 check_headers() {
     local header n=0 bad=0 flags
+    mkdir -p build/lint
+    perl cmake/verbs.pl build/lint/generated
     flags=$(pkg-config --cflags libh2o-evloop hiredis jansson libcurl yaml-0.1 libcrypto cmocka)
     while read -r header; do
         n=$((n + 1))
         # shellcheck disable=SC2086
         cc -std=gnu11 -fsyntax-only -D_GNU_SOURCE -DH2O_USE_LIBUV=0 -DPARLEY_VERSION='"0"' \
-            -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unused-function -I. ${flags//-I/-isystem } \
+            -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unused-function -I. -Ibuild/lint ${flags//-I/-isystem } \
             -x c -include "$header" /dev/null || {
             echo "headers: $header does not compile alone" >&2
             bad=$((bad + 1))

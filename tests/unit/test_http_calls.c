@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_http_calls.c - request_call and request_on_left of shared/http/request.h, over a socket and
  * with a Redis: several verbs of one request under way, and a client that leaves meanwhile. */
+#include "generated/verbs.h"
 #include "tests/unit/http_fixture.h"
 
 #include "shared/base/log.h"
@@ -19,9 +20,17 @@ static void must(bool is_so)
         abort();
 }
 
+/* A verb with a nonce, in any lane. */
 static void begin(struct request *r, enum turn_lane lane, request_reply_cb *on_reply)
 {
-    turn_end(request_begin_verb(r, lane, STR("nonce"), on_reply));
+    static const struct verb_info verbs[LANE_NR] = {
+        [LANE_FIRST] = {VERB_NONCE, {"nonce", 5}, LANE_FIRST, true},
+        [LANE_CLAIM] = {VERB_NONCE, {"nonce", 5}, LANE_CLAIM, true},
+        [LANE_ADD] = {VERB_NONCE, {"nonce", 5}, LANE_ADD, true},
+        [LANE_READ] = {VERB_NONCE, {"nonce", 5}, LANE_READ, true},
+    };
+    struct verb_writer verb = writer_begin(request_call(r, on_reply), &verbs[lane]);
+    end_verb(&verb);
 }
 
 /* --- routes ----------------------------------------------------------------------------------- */

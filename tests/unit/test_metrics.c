@@ -57,6 +57,27 @@ static bool has_age(double least, double most)
     return age >= least && age <= most;
 }
 
+static struct str name_of(unsigned verb)
+{
+    return verb == 0 ? STR("add") : STR("check");
+}
+
+static void verbs_are_counted_by_name_and_those_never_called_are_left_out(void **state)
+{
+    metrics_name_verbs(name_of, 2);
+    metrics_count_verb(&one, 1, false, 1500);
+    metrics_count_verb(&two, 1, true, 500);
+    assert_true(has_line("parley_verb_calls_total{verb=\"check\"} 2"));
+    assert_true(has_line("parley_verb_errors_total{verb=\"check\"} 1"));
+    assert_true(has_line("parley_verb_seconds_total{verb=\"check\"} 0.002000"));
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    metrics_write(&b);
+    buf_terminate(&b);
+    assert_null(strstr(b.at, "verb=\"add\""));
+    buf_fini(&b);
+}
+
 static void values_of_all_threads_are_added_up(void **state)
 {
     metrics_add(&one, METRIC_ANSWERS, 2);
@@ -146,6 +167,8 @@ static void the_text_is_what_prometheus_reads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(verbs_are_counted_by_name_and_those_never_called_are_left_out,
+                               clear),
         cmocka_unit_test_setup(values_of_all_threads_are_added_up, clear),
         cmocka_unit_test_setup(an_age_is_that_of_the_earliest_event_and_missing_without_any, clear),
         cmocka_unit_test_setup(requests_are_counted_by_class_of_status, clear),

@@ -2,6 +2,7 @@
  * test_redis_sync.c - shared/redis/sync.h against a redis-server of its own on a Unix socket. */
 #include "shared/redis/sync.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "tests/unit/redis_fixture.h"
@@ -15,7 +16,12 @@
 enum { READY_MS = 20000 };
 
 /* A verb that changes nothing here: age and cursor. */
-static const struct str purge_args[] = {{"3600", 4}, {"0", 1}};
+static enum err purge(struct sync *sync)
+{
+    struct sync_call call = {.sync = sync};
+    call_purge(sync_start(&call), .max_age_s = 3600, .cursor = STR("0"));
+    return call.error;
+}
 
 static struct sync *make(uint64_t patience_ms)
 {
@@ -99,11 +105,10 @@ static void a_verb_is_called_with_the_library_loaded_where_it_is_missing(void **
 {
     struct sync *sync = make(READY_MS);
     struct sync_answer answer;
-    struct str reply;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(command(sync, &answer, 2, "FUNCTION", "FLUSH"), ERR_OK);
-        assert_int_equal(sync_verb(sync, STR("purge"), purge_args, 2, &reply), ERR_OK);
-        assert_int_equal(sync_verb(sync, STR("purge"), purge_args, 2, &reply), ERR_OK);
+        assert_int_equal(purge(sync), ERR_OK);
+        assert_int_equal(purge(sync), ERR_OK);
     }
     sync_destroy(sync);
 }
@@ -111,9 +116,12 @@ static void a_verb_is_called_with_the_library_loaded_where_it_is_missing(void **
 static void a_verb_that_breaks_is_an_internal_error(void **state)
 {
     struct sync *sync = make(READY_MS);
-    struct str reply;
     log_setup(LOG_LEVEL_NR, false);
-    assert_int_equal(sync_verb(sync, STR("no such verb"), NULL, 0, &reply), ERR_INTERNAL);
+    struct sync_call call = {.sync = sync};
+    const struct verb_info none = {.name = STR("no such verb")};
+    struct verb_writer verb = writer_begin(sync_start(&call), &none);
+    end_verb(&verb);
+    assert_int_equal(call.error, ERR_INTERNAL);
     log_setup(LOG_ERROR, false);
     assert_true(strstr(sync_error(sync), "no such verb") != NULL);
     sync_destroy(sync);
@@ -162,7 +170,6 @@ a_call_outlives_a_connection_that_was_killed_and_a_redis_that_was_restarted(void
 {
     struct sync *sync = make(READY_MS), *other = make(READY_MS);
     struct sync_answer answer;
-    struct str reply;
     assert_int_equal(command(sync, &answer, 1, "PING"), ERR_OK);
     assert_int_equal(
         command(other, &answer, 6, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"), ERR_OK);
@@ -170,7 +177,7 @@ a_call_outlives_a_connection_that_was_killed_and_a_redis_that_was_restarted(void
     redis_fixture_kill();
     assert_true(redis_fixture_start());
     await_redis();
-    assert_int_equal(sync_verb(sync, STR("purge"), purge_args, 2, &reply), ERR_OK);
+    assert_int_equal(purge(sync), ERR_OK);
     sync_destroy(other);
     sync_destroy(sync);
 }

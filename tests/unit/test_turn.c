@@ -2,6 +2,7 @@
  * test_turn.c - shared/redis/turn.h and call.h: what callers hear, and when; without a Redis, and
  * with one of its own. What verbs say is tested by all of tests/http. */
 #include "shared/redis/turn.h"
+#include "shared/redis/verb.h"
 
 #include "shared/redis/sync.h"
 #include "tests/unit/redis_fixture.h"
@@ -52,9 +53,14 @@ static void on_reply(struct call *call, enum err error, struct str reply)
 static void begin_as(struct owner *owner, const char *verb, enum turn_lane lane,
                      struct nonce_id *nonce)
 {
-    turn_begin(turn_call(turn, &owner->call, on_reply), lane, str_of(verb));
-    turn_put_nonce(turn, nonce);
-    turn_end(turn);
+    static struct verb_info infos[CALL_N]; /* their calls outlive this function */
+    static unsigned info_n;
+    struct verb_info *info = &infos[info_n++ % CALL_N];
+    struct call_start start = turn_call(turn, &owner->call, on_reply);
+    *info = (struct verb_info){.name = str_of(verb), .lane = lane, .takes_nonce = true};
+    start.nonce = nonce;
+    struct verb_writer writer = writer_begin(start, info);
+    end_verb(&writer);
     assert_true(call_is_under_way(&owner->call));
 }
 

@@ -4,6 +4,7 @@
  *   documents_rewrite --admit (the nonce)--> rewrite --> answered */
 #include "services/documents/ask/rewrite.h"
 
+#include "generated/verbs.h"
 #include "services/documents/ask/ask_input.h"
 #include "services/documents/ask/ask_prompt.h"
 #include "services/documents/ask/model_reply.h"
@@ -133,7 +134,5 @@ void documents_rewrite(struct request *r)
         return;
     r->state = op;
     r->on_gone = on_gone;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("admit"), on_admitted);
-    turn_put(turn, STR(""));
-    turn_end(turn);
+    call_admit(request_call(r, on_admitted), .limits = STR(""));
 }

@@ -2,6 +2,7 @@
  * chunk.c - GET /api/docs/{id}/chunks/{index}: one passage of a document, as citations name it. */
 #include "services/documents/handlers.h"
 
+#include "generated/verbs.h"
 #include "services/documents/library/passage.h"
 #include "shared/text/text_blocks.h"
 
@@ -63,9 +64,6 @@ void documents_chunk(struct request *r)
         return;
     }
     r->state = asked;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("chunk"), on_reply);
-    turn_put(turn, owner.space);
-    turn_put(turn, asked->doc);
-    turn_put_u64(turn, asked->index);
-    turn_end(turn);
+    call_chunk(request_call(r, on_reply), .space = owner.space, .doc = asked->doc,
+               .index = asked->index);
 }

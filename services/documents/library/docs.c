@@ -3,6 +3,7 @@
  * (lua/documents/docs.lua and its neighbours). The list is asked for a page at a time. */
 #include "services/documents/handlers.h"
 
+#include "generated/verbs.h"
 #include "shared/http/pages.h"
 
 /* --- one document as JSON --------------------------------------------------------------------- */
@@ -112,11 +113,8 @@ static void on_page(struct request *r, enum err error, struct str reply)
 static void ask_for_page(struct request *r)
 {
     struct list *list = r->state;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("docs"), on_page);
-    turn_put(turn, list->owner.space);
-    turn_put(turn, list->pages.after);
-    turn_put(turn, pages_limit(&list->pages, r));
-    turn_end(turn);
+    call_docs(request_call(r, on_page), .space = list->owner.space, .before = list->pages.after,
+              .limit = pages_limit(&list->pages));
 }
 
 static void on_list_gone(struct request *r)
@@ -143,21 +141,14 @@ void documents_list(struct request *r)
 
 /* --- one of them ------------------------------------------------------------------------------ */
 
-/* Begins a verb on the document of the path, whose first arguments are space and id. NULL: answered
- * already. */
-static struct turn *begin(struct request *r, enum turn_lane lane, struct str verb,
-                          request_reply_cb *on_reply)
+/* The document of the path, which a verb is to be called on. False: answered already. */
+static bool read_path(struct request *r, struct owner *ret_owner, struct str *ret_id)
 {
-    struct owner owner;
-    struct str id;
-    if (!request_owner(r, &owner) || !store_id_param(r, &id))
-        return NULL;
-    r->state = request_alloc(r, sizeof id);
-    *(struct str *)r->state = id;
-    struct turn *turn = request_begin_verb(r, lane, verb, on_reply);
-    turn_put(turn, owner.space);
-    turn_put(turn, id);
-    return turn;
+    if (!request_owner(r, ret_owner) || !store_id_param(r, ret_id))
+        return false;
+    r->state = request_alloc(r, sizeof *ret_id);
+    *(struct str *)r->state = *ret_id;
+    return true;
 }
 
 static void on_shown(struct request *r, enum err error, struct str reply)
@@ -173,9 +164,10 @@ static void on_shown(struct request *r, enum err error, struct str reply)
 
 void documents_show(struct request *r)
 {
-    struct turn *turn = begin(r, LANE_READ, STR("doc"), on_shown);
-    if (turn != NULL)
-        turn_end(turn);
+    struct owner owner;
+    struct str id;
+    if (read_path(r, &owner, &id))
+        call_doc(request_call(r, on_shown), .space = owner.space, .doc = id);
 }
 
 /* Answers a verb on one document: {"documentId", …} with `status`, and the job where the verb
@@ -206,9 +198,10 @@ static void on_deleted(struct request *r, enum err error, struct str reply)
 
 void documents_delete(struct request *r)
 {
-    struct turn *turn = begin(r, LANE_FIRST, STR("doc_delete"), on_deleted);
-    if (turn != NULL)
-        turn_end(turn);
+    struct owner owner;
+    struct str id;
+    if (read_path(r, &owner, &id))
+        call_doc_delete(request_call(r, on_deleted), .space = owner.space, .doc = id);
 }
 
 static void on_reindexed(struct request *r, enum err error, struct str reply)
@@ -218,9 +211,9 @@ static void on_reindexed(struct request *r, enum err error, struct str reply)
 
 void documents_reindex(struct request *r)
 {
-    struct turn *turn = begin(r, LANE_ADD, STR("doc_reindex"), on_reindexed);
-    if (turn == NULL)
-        return;
-    turn_put(turn, store_new_id(r));
-    turn_end(turn);
+    struct owner owner;
+    struct str id;
+    if (read_path(r, &owner, &id))
+        call_doc_reindex(request_call(r, on_reindexed), .space = owner.space, .doc = id,
+                         .job = store_new_id(r));
 }

@@ -14,6 +14,7 @@
  * at once. After a lost connection every watcher is sent the state again. */
 #include "services/documents/library/indexing.h"
 
+#include "generated/verbs.h"
 #include "services/documents/handlers.h"
 #include "shared/http/websocket.h"
 
@@ -95,19 +96,12 @@ static void drop_space(struct indexing *indexing, struct watched *space)
     free(space);
 }
 
-static void call_for_space(struct indexing *indexing, struct str verb, const struct watched *space)
-{
-    struct turn *turn = indexing->documents->server->turn;
-    turn_begin(turn_forget(turn), LANE_READ, verb);
-    turn_put(turn, space->name);
-    turn_end(turn);
-}
-
 static void on_renew(struct deadline *deadline)
 {
     struct indexing *indexing = H2O_STRUCT_FROM_MEMBER(struct indexing, renew, deadline);
     for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
-        call_for_space(indexing, STR("watch_indexing_again"), space);
+        call_watch_indexing_again(turn_forget(indexing->documents->server->turn),
+                                  .space = space->name);
     if (indexing->spaces != NULL)
         loop_set_deadline(indexing->documents->server->loop, &indexing->renew, RENEW_MS);
 }
@@ -149,7 +143,8 @@ static void leave(struct watcher *watcher)
     if (watcher->next != NULL)
         watcher->next->previous = watcher->previous;
     if (--space->watcher_n == 0) {
-        call_for_space(watcher->indexing, STR("unwatch_indexing"), space);
+        call_unwatch_indexing(turn_forget(watcher->indexing->documents->server->turn),
+                              .space = space->name);
         drop_space(watcher->indexing, space);
     }
     free_watcher(watcher);
@@ -270,11 +265,7 @@ void indexing_on_up(struct indexing *indexing)
         for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
             if (watcher->websocket == NULL || call_is_under_way(&watcher->call))
                 continue; /* is asked by its request, or was just now */
-            turn_begin(turn_call(turn, &watcher->call, on_looked), LANE_READ,
-                       STR("watch_indexing"));
-            turn_put_nonce(turn, NULL);
-            turn_put(turn, space->name);
-            turn_end(turn);
+            call_watch_indexing(turn_call(turn, &watcher->call, on_looked), .space = space->name);
         }
 }
 
@@ -324,9 +315,7 @@ static void ask(struct request *r)
     struct watcher *watcher = r->state;
     watcher->is_stale = false;
     watcher->look_n++;
-    struct turn *turn = request_begin_verb(r, LANE_READ, STR("watch_indexing"), on_state);
-    turn_put(turn, watcher->space->name);
-    turn_end(turn);
+    call_watch_indexing(request_call(r, on_state), .space = watcher->space->name);
 }
 
 void documents_watch(struct request *r)

@@ -9,6 +9,7 @@
  * of the content type is not asked. */
 #include "services/documents/handlers.h"
 
+#include "generated/verbs.h"
 #include "shared/extract/extract.h"
 #include "shared/http/multipart.h"
 
@@ -185,22 +186,13 @@ static void store(struct upload *upload)
     char limits[2 * SPACE_MAX_BYTES + 64];
     int n = snprintf(limits, sizeof limits, "upload:%.*s:%d:60,upload:%.*s:%d:3600", STR_ARG(who),
                      UPLOADS_A_MINUTE, STR_ARG(who), UPLOADS_AN_HOUR);
-    struct turn *turn = request_begin_verb(r, LANE_ADD, STR("upload"), on_stored);
-    turn_put(turn, upload->owner.space);
-    turn_put(turn, (struct str){limits, (size_t)n});
-    turn_put(turn, store_new_id(r));
-    turn_put(turn, store_new_id(r));
-    turn_put(turn, upload->filename_json);
-    turn_put(turn, upload->content_type);
-    turn_put(turn, str_of(upload->kind));
-    turn_put_u64(turn, upload->bytes.n);
-    turn_put(turn, upload->sha);
-    turn_put(turn, upload->bytes);
-    turn_put_u64(turn, documents_of(r)->settings->space.max_bytes);
-    turn_put(turn, STR(""));  /* path */
-    turn_put(turn, STR(""));  /* url */
-    turn_put(turn, STR("0")); /* is_reindex */
-    turn_end(turn);
+    call_upload(request_call(r, on_stored), .space = upload->owner.space,
+                .limits = ((struct str){limits, (size_t)n}), .doc = store_new_id(r),
+                .job = store_new_id(r), .filename = upload->filename_json,
+                .content_type = upload->content_type, .kind = str_of(upload->kind),
+                .size = upload->bytes.n, .sha = upload->sha, .bytes = upload->bytes,
+                .cap = documents_of(r)->settings->space.max_bytes, .path = STR(""), .url = STR(""),
+                .is_reindex = false);
 }
 
 static void store_first(struct documents *documents)

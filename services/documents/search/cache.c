@@ -11,6 +11,7 @@
  * and the next search hears of it. */
 #include "services/documents/search/cache.h"
 
+#include "generated/verbs.h"
 #include "shared/base/hash.h"
 #include "shared/queue/lines.h"
 
@@ -258,14 +259,12 @@ static void ask_for_packs(struct load *load)
         end_load(load, ERR_OK);
         return;
     }
-    struct turn *turn = load->cache->turn;
-    turn_begin(turn_call(turn, &load->call, on_packs), LANE_READ, STR("packs"));
-    turn_put(turn, load->space->name);
-    for (size_t i = 0; i < load->asked_n; i++) {
-        turn_put(turn, load->missing[load->next + i].doc);
-        turn_put_u64(turn, load->missing[load->next + i].generation);
-    }
-    turn_end(turn);
+    struct call_start start = turn_call(load->cache->turn, &load->call, on_packs);
+    struct verb_writer verb = begin_packs(start, .space = load->space->name);
+    for (size_t i = 0; i < load->asked_n; i++)
+        put_packs_pack(&verb, .doc = load->missing[load->next + i].doc,
+                       .generation = load->missing[load->next + i].generation);
+    end_verb(&verb);
 }
 
 static struct rag_mark *new_marks(size_t n)

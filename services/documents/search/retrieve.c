@@ -14,6 +14,7 @@
  * searched all the same. */
 #include "services/documents/search/retrieve_op.h"
 
+#include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/base/sm.h"
 
@@ -183,11 +184,7 @@ static void on_admitted(struct call *call, enum err error, struct str reply)
 static void admit(struct retrieve_op *op)
 {
     retrieve_move(op, RETRIEVE_ADMITTING);
-    struct call_start start = retrieve_call(op, on_admitted);
-    turn_begin(start, LANE_READ, STR("admit"));
-    turn_put_nonce(start.turn, start.nonce);
-    turn_put(start.turn, op->limits);
-    turn_end(start.turn);
+    call_admit(retrieve_call(op, on_admitted), .limits = op->limits);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */

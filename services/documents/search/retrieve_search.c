@@ -13,6 +13,7 @@
  * letter or two with the question, and a question that only finds such has found nothing. */
 #include "services/documents/search/retrieve_op.h"
 
+#include "generated/verbs.h"
 #include "services/documents/library/passage.h"
 #include "shared/text/text_blocks.h"
 
@@ -94,17 +95,9 @@ void retrieve_search(struct retrieve_op *op)
     op->look_n++;
     if (op->cached == NULL)
         op->cached = cache_enter(op->documents->cache, op->space);
-    struct call_start start = retrieve_call(op, on_searched);
-    struct turn *turn = start.turn;
-    turn_begin(start, LANE_READ, STR("search"));
-    turn_put_nonce(turn, start.nonce);
-    turn_put(turn, op->space);
-    turn_put(turn, op->limits);
-    turn_put(turn, cache_version(op->cached));
-    turn_put_u64(turn, op->n < 10 ? 20 : 2 * op->n);
-    turn_put(turn, vector);
-    turn_put(turn, str_of(op->digest));
-    turn_end(turn);
+    call_search(retrieve_call(op, on_searched), .space = op->space, .limits = op->limits,
+                .known = cache_version(op->cached), .count = op->n < 10 ? 20 : 2 * op->n,
+                .vector = vector, .digest = str_of(op->digest));
 }
 
 /* --- what was found --------------------------------------------------------------------------- */
@@ -219,13 +212,9 @@ static void read_passages(struct retrieve_op *op)
         retrieve_finish(op, ERR_OK);
         return;
     }
-    struct turn *turn = op->documents->server->turn;
-    turn_begin(retrieve_call(op, on_passages), LANE_READ, STR("passages"));
-    turn_put(turn, op->space);
-    for (size_t i = 0; i < op->found_n; i++) {
-        turn_put(turn, op->found[i].doc);
-        turn_put_u64(turn, op->found[i].generation);
-        turn_put_u64(turn, op->found[i].chunk);
-    }
-    turn_end(turn);
+    struct verb_writer verb = begin_passages(retrieve_call(op, on_passages), .space = op->space);
+    for (size_t i = 0; i < op->found_n; i++)
+        put_passages_passage(&verb, .doc = op->found[i].doc, .generation = op->found[i].generation,
+                             .chunk = op->found[i].chunk);
+    end_verb(&verb);
 }

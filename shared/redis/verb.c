@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * verb.c - see verb.h. */
+#include "shared/redis/verb.h"
+
+#include "shared/redis/sync_internal.h"
+#include "shared/redis/turn_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct verb_writer writer_begin(struct call_start start, const struct verb_info *verb)
+{
+    struct verb_writer writer = {.turn = start.turn, .sync = start.sync, .verb = verb};
+    if (start.sync != NULL)
+        writer.wire = sync_verb_begin(start.sync, verb);
+    else
+        writer.wire = turn_begin_verb(start, verb);
+    return writer;
+}
+
+/* The header, or its caller, is wrong. */
+static void give_up(const struct verb_writer *writer, const char *what, size_t n)
+{
+    fprintf(stderr, "parley: verb %.*s, after %u arguments: %zu %s\n", STR_ARG(writer->verb->name),
+            writer->argc, n, what);
+    abort();
+}
+
+void end_verb(struct verb_writer *writer)
+{
+#ifdef PARLEY_CHECKS
+    if (writer->argc < writer->verb->min_argc || writer->argc > writer->verb->max_argc)
+        give_up(writer, "arguments are not what its header states", writer->argc);
+#endif
+    if (writer->sync != NULL)
+        sync_verb_end(writer->sync, writer->argc);
+    else
+        turn_end_verb(writer->turn, writer->argc);
+}
+
+void writer_check(const struct verb_writer *writer, struct str s, size_t min, size_t max,
+                  struct str without)
+{
+    if (s.n < min || s.n > max)
+        give_up(writer, "bytes are not what its header states", s.n);
+    for (size_t i = 0; i < without.n && s.n > 0; i++)
+        if (memchr(s.at, without.at[i], s.n) != NULL)
+            give_up(writer, "bytes are no name", s.n);
+}
