@@ -172,6 +172,22 @@ static void show_connections(struct show *show)
     end_row(show);
 }
 
+static void show_verbs(struct show *show)
+{
+    struct verb_view view;
+    for (unsigned i = 0; metrics_look_at_verb(show->server->metrics, i, &view); i++) {
+        if (view.calls == 0)
+            continue;
+        begin_row(show);
+        put_text(show, "verb", view.name);
+        put_number(show, "calls", view.calls);
+        put_number(show, "errors", view.errors);
+        put_number(show, "us", view.took_us);
+        put_number(show, "us_per_call", view.took_us / view.calls);
+        end_row(show);
+    }
+}
+
 /* 0 where /proc does not say it. */
 static uint64_t rss_bytes(void)
 {

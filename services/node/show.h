@@ -23,6 +23,7 @@
     X(claims, "a claim between Redis and its engine")                                              \
     X(watches, "a query whose outcome is waited for here, and by how many")                        \
     X(connections, "a node's connections of clients, and the bytes that bodies hold")              \
+    X(verbs, "a verb that the node has called: how often, and how long from begin to reply")       \
     X(memory, "a node's memory; rss and heap are its process's")
 
 /* A part of the list. Rows past one of these bounds are left out and counted. */

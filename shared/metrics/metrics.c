@@ -71,6 +71,19 @@ void metrics_name_verbs(struct str (*name_of)(unsigned verb), unsigned n)
     verb_n = n < METRICS_VERBS_MAX ? n : METRICS_VERBS_MAX;
 }
 
+bool metrics_look_at_verb(const struct metrics *metrics, unsigned verb, struct verb_view *ret_view)
+{
+    if (verb >= verb_n)
+        return false;
+    const struct verb_counts *counts = &metrics->verbs[verb];
+    *ret_view = (struct verb_view){
+        .name = verb_name(verb),
+        .calls = (uint64_t)atomic_load_explicit(&counts->calls, memory_order_relaxed),
+        .errors = (uint64_t)atomic_load_explicit(&counts->errors, memory_order_relaxed),
+        .took_us = (uint64_t)atomic_load_explicit(&counts->took_us, memory_order_relaxed)};
+    return true;
+}
+
 void metrics_count_verb(struct metrics *metrics, unsigned verb, bool is_error, uint64_t took_us)
 {
     struct verb_counts *counts = &metrics->verbs[verb];

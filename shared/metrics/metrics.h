@@ -76,6 +76,13 @@ void metrics_count_request(struct metrics *metrics, int status, uint64_t duratio
 /* What the verbs are called that are counted from 0 to `n` - 1. Before threads start; again is no
  * harm. */
 void metrics_name_verbs(struct str (*name_of)(unsigned verb), unsigned n);
+/* One thread's count of a verb, for operators. False past the last verb. */
+struct verb_view {
+    struct str name;
+    uint64_t calls, errors, took_us;
+};
+bool metrics_look_at_verb(const struct metrics *metrics, unsigned verb,
+                          struct verb_view *ret_view) must_check;
 void metrics_count_verb(struct metrics *metrics, unsigned verb, bool is_error, uint64_t took_us);
 /* The sum over all threads. */
 int64_t metrics_sum(enum metric metric);

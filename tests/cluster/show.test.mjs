@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { assertOk, eventually, newTopic, runParley, suite } from '../support/harness.mjs';
 import { parked, stop } from './watch.mjs';
 
-const TABLES = ['nodes', 'polls', 'classes', 'claims', 'watches', 'connections', 'memory'];
+const TABLES = ['nodes', 'polls', 'classes', 'claims', 'watches', 'connections', 'verbs', 'memory'];
 
 suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, cluster }) => {
   const run = (what, ...args) => runParley(['show', ...[what].flat(), '--redis', cluster.redis.url, ...args]);
@@ -94,6 +94,17 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
     await slow.stop();
     cluster.nodes.splice(cluster.nodes.indexOf(slow), 1);
     await nodes(3);
+  });
+
+  test('verbs are counted by the node that called them', async () => {
+    const all = await start();
+    const { node } = all.find(({ pid }) => pid === cluster.nodes[0].child.pid);
+    const count = async () => (await rows('verbs', '--node', node)).find(({ verb }) => verb === 'add');
+    const before = (await count()) ?? { calls: 0, us: 0 };
+    for (let i = 0; i < 3; i++) await cluster.add({ node: 0 });
+    const after = await count();
+    assert.deepEqual([after.calls - before.calls, after.errors], [3, 0]);
+    assert.ok(after.us > before.us);
   });
 
   test('columns are aligned, and a name cannot steer the terminal or break the table', async () => {
