@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
 #
 # Verbs: reads the headers of the verbs in lua/ (docs/adr/0020-verbs-are-declared-once.md) and puts the Lua library
-# together. CONTRIBUTING.md says what a header holds. Paths are relative to the source root, the working directory.
+# together, of its modules (LuaModules.pm). CONTRIBUTING.md says what a header holds. Paths are relative to the source
+# root, the working directory.
 #
-#   my $library = Verbs::read('lua/library.lua');
+#   my $library = Verbs::read('lua');
 #   $library->{verbs}     list of {name, path, line, fields, args, lists, replies}, by name
-#   $library->{text}      the library as Redis gets it: includes in place, `--- arguments` replaced
+#   $library->{modules}   {name => {path, text}}: the files of lua/, with `--- arguments` and such lines replaced
+#   $library->{text}      the library as Redis gets it: all of them
 #   $library->{faults}    what is wrong, as "file:line: why"
 #
 # An argument is {name, kind, is_optional, max, words, note, line}; a list is {name, max, args, line}.
 package Verbs;
 use strict;
 use warnings;
+use LuaModules;
 
 our %KINDS = map {$_ => 1} qw(name number digits flag text json bytes words);
 my %SIZED = map {$_ => 1} qw(text json bytes);
@@ -32,7 +35,7 @@ my %RESERVED = map {$_ => 1} qw(
     and break do else elseif end false for function if in local nil not or repeat return then true until while
     auto case char const continue default double enum extern float goto inline int long register restrict short
     signed sizeof static struct switch typedef union unsigned void volatile
-    a P args call verbs node meta events mail tonumber tostring floor max min ceil match gmatch gsub sub byte find
+    a P args turn call verb require tonumber tostring floor max min ceil match gmatch gsub sub byte find
     format concat sort pairs ipairs next unpack pcall type error redis);
 
 sub slurp {
@@ -199,9 +202,9 @@ sub value {
 sub arguments_text {
     my ($verb) = @_;
     my ($n, @names, @values) = (0);
-    my $text = '';
+    my $text = 'local args = turn.args ';
     if ($verb->{fields}{Nonce} eq 'yes') {
-        $text = "if is_replayed(args[a]) then return 'replay' end ";
+        $text .= "if turn.is_replayed_at[args[a]] then return 'replay' end ";
         $n = 1;
     }
     for my $arg (@{$verb->{args}}) {
@@ -278,21 +281,17 @@ sub full_text {
 
 sub read_file {
     my ($library, $path, $text) = @_;
-    my @found;
-    while ($text =~ /^(?:function )?verbs\.(\w+)\b[^\n]*\n(.*?^end\b)/gms) {
-        push @found, [$1, $-[0], "$&"];
-    }
     my $fault = sub { my ($line, $why) = @_; push @{$library->{faults}}, "$path:$line: $why"; return };
     my ($header) = $text =~ /\A((?:--.*\n)*)/;
-    if (!@found) {
-        # In lua/include there are no verbs; everywhere else a file is one.
-        $fault->(1, 'a header without its verb: where is verbs.NAME = function(a)?')
+    my ($before, $body) = $text =~ /\A(.*?)^(local function verb\(.*?^end\b)/ms;
+    if (!defined $body) {
+        $fault->(1, 'a header without its verb: where is local function verb(turn, a)?')
             if $header =~ /^-- (?:Lane|Arguments|Replies):/m;
         return $text;
     }
-    my ($name, $at, $body) = @{$found[0]};
-    my $line = 1 + (substr($text, 0, $at) =~ tr/\n//);
-    return $fault->($line, 'a file holds one verb') // $text if @found > 1;
+    my $line = 1 + ($before =~ tr/\n//);
+    my ($name) = $text =~ /^return \{(\w+) = verb\}\n\z/m
+        or return $fault->($line, "the file does not end with 'return {NAME = verb}'") // $text;
     my $verb = {name => $name, path => $path, line => $line, fields => {}, args => [], lists => [], replies => {}};
     $fault->(1, "the header does not begin with '-- $name: what it does'") unless $header =~ /\A-- $name: \S/;
     if (my ($other) = grep {$_->{name} eq $name} @{$library->{verbs}}) {
@@ -310,23 +309,21 @@ sub read_file {
     return $text;
 }
 
-sub expand {
-    my ($library, $path) = @_;
-    push @{$library->{files}}, $path;
-    my $text = read_file($library, $path, slurp($path));
-    $text =~ s/^--- include (\S+)$/expand($library, $1)/gme;
-    return $text;
-}
-
 sub read {
-    my ($path) = @_;
-    my $library = {verbs => [], files => [], faults => []};
-    my $text = expand($library, $path);
-    $library->{verbs} = [sort {$a->{name} cmp $b->{name}} @{$library->{verbs}}];
-    my $full = full_text($library->{verbs});
-    $text =~ s/^--- runs_when_full$/$full/m or push @{$library->{faults}}, "$path:1: no line '--- runs_when_full'";
-    $library->{text} = $text;
-    push @{$library->{faults}}, "$path:1: found no verb" unless @{$library->{verbs}};
+    my ($dir) = @_;
+    my $library = {verbs => [], modules => {}, faults => [], text => ''};
+    eval {
+        my $modules = LuaModules::read_modules($dir, sub { read_file($library, @_) });
+        die "$dir: found no verb\n" unless @{$library->{verbs}};
+        $library->{verbs} = [sort {$a->{name} cmp $b->{name}} @{$library->{verbs}}];
+        my $full = full_text($library->{verbs});
+        1 == grep {$_->{text} =~ s/^--- runs_when_full$/$full/m} values %$modules
+            or die "$dir: not one line '--- runs_when_full'\n";
+        LuaModules::put_verbs($modules, {map {$_->{name} => $_->{path}} @{$library->{verbs}}});
+        $library->{modules} = $modules;
+        $library->{text} = LuaModules::library($modules);
+        1;
+    } or push @{$library->{faults}}, $@ =~ s/\n\z//r;
     return $library;
 }
 

@@ -5,7 +5,7 @@
 #   verbs.pl --json      prints the verbs and their arguments, for tests
 #   verbs.pl --page      prints docs/verbs.md
 #   verbs.pl DIR         writes DIR/library.lua, verbs.h and verbs.c
-# Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
+# Another folder than lua/ may follow: for tests. Run in the source root. Says what is wrong as `file:line: why`, and ends with 1 then.
 use strict;
 use warnings;
 use FindBin;
@@ -15,8 +15,8 @@ use Verbs;
 use VerbsC;
 use VerbsPage;
 
-my ($what) = @ARGV;
-die "usage: verbs.pl --expand | --json | --page | DIR\n" unless defined $what and @ARGV == 1;
+my ($what, $lua) = @ARGV;
+die "usage: verbs.pl --expand | --json | --page | DIR [LUA]\n" unless defined $what and @ARGV <= 2;
 
 # A file that is the same already is left alone, so that nothing is built for it.
 sub write_file {
@@ -45,7 +45,7 @@ sub json_of {
     return JSON::PP->new->canonical->pretty->encode(\%all);
 }
 
-my $library = Verbs::read('lua/library.lua');
+my $library = Verbs::read($lua // 'lua');
 print STDERR "$_\n" for @{$library->{faults}};
 exit 1 if @{$library->{faults}};
 if ($what eq '--expand') {

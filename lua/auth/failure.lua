@@ -10,9 +10,14 @@
 --   other_slot  digits  65536 to 131071
 --   limit       number
 -- Replies: count (the lower one) / ms until a further failure is within the limit again (0: it is now)
-verbs.failure = function(a)
+local call = redis.call
+local format = string.format
+local floor, min = math.floor, math.min
+
+local function verb(turn, a)
     --- arguments
-    local slice = floor(now_ms / 20000)
+    local P = turn.prefix
+    local slice = floor(turn.now_ms / 20000)
     local newest, one, two = P .. 'failures:' .. slice, '#' .. slot, '#' .. other_slot
     local counts = {[0] = call('BITFIELD', newest, 'OVERFLOW', 'SAT', 'INCRBY', 'u8', one, 1, 'INCRBY', 'u8', two, 1)}
     call('PEXPIRE', newest, 80000)
@@ -27,9 +32,11 @@ verbs.failure = function(a)
         for back = 3, 0, -1 do
             if still < limit then break end
             still = still - counts[back][i]
-            last = (slice - back + 4) * 20000 - now_ms
+            last = (slice - back + 4) * 20000 - turn.now_ms
         end
         count, left = min(count or all, all), min(left or last, last)
     end
     return format('%d\n%d', count, left)
 end
+
+return {failure = verb}

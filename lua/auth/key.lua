@@ -7,8 +7,13 @@
 -- Arguments:
 --   proposal  name  hex
 -- Replies: the key (hex)
-verbs.key = function(a)
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     call('SET', P .. 'token_key', proposal, 'NX')
     return call('GET', P .. 'token_key')
 end
+
+return {key = verb}

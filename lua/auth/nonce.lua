@@ -6,7 +6,10 @@
 -- Repeatable: no.
 -- Arguments: none.
 -- Replies: ok | replay
-verbs.nonce = function(a)
+
+local function verb(turn, a)
     --- arguments
     return 'ok'
 end
+
+return {nonce = verb}

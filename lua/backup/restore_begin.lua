@@ -12,13 +12,18 @@
 --   lease    number  no number at or below it is given from here on
 --   restore  name    id of this restore
 -- Replies: ok | other (another restore has begun)
-verbs.restore_begin = function(a)
+local counters = require('turn/counters')
+local call = redis.call
+local max = math.max
+
+local function verb(turn, a)
     --- arguments
-    local key = P .. 'restoring'
+    local key = turn.prefix .. 'restoring'
     call('SETNX', key, restore)
     if call('GET', key) ~= restore then return 'other' end
-    local m = meta_load()
-    m.lease = max(m.lease, lease)
-    meta_dirty = true
+    local meta = counters.load(turn)
+    meta.lease, meta.is_dirty = max(meta.lease, lease), true
     return 'ok'
 end
+
+return {restore_begin = verb}

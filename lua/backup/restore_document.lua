@@ -4,7 +4,7 @@
 -- A Redis without vector sets (`has_sets` 0) takes a document without its vectors: its words are
 -- found, and it counts as one of another embedding, which `parley reindex` mends.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc>, pack:<doc>:<generation>, docs:, shas:, paths:, packs:, space:,
---   recent_jobs:<space>, waiting_jobs; include/job_queue.lua.
+--   recent_jobs:<space>, waiting_jobs; documents/job_queue.lua.
 -- Wakes: indexers that read the stream.
 -- Bound: one document.
 -- Lane: add.  Home: space.  Nonce: no.  Full: refused.
@@ -16,8 +16,15 @@
 --     field  text 1m   as services/backup/read.lua gives them
 --     value  text? 64m
 -- Replies: ok | without_vectors
+local documents = require('documents/documents')
+local job_queue = require('documents/job_queue')
+local storage = require('documents/storage')
+local call = redis.call
+local format, match = string.format, string.match
+local max = math.max
 
-local function restore_job(d, j, recent, waiting)
+local function restore_job(turn, d, j, recent, waiting)
+    local P = turn.prefix
     local job = d.job
     local is_open = j.status == 'QUEUED' or j.status == 'RUNNING'
     if is_open then
@@ -31,11 +38,12 @@ local function restore_job(d, j, recent, waiting)
     if is_open and waiting then
         call('ZADD', P .. 'waiting_jobs', waiting, job)
     elseif is_open then
-        queue_job(d.space, job, j.created)
+        job_queue.queue_job(turn, d.space, job, j.created)
     end
 end
 
-local function restore_space(doc, d, s)
+local function restore_space(turn, doc, d, s)
+    local P = turn.prefix
     local space = d.space
     call('ZADD', P .. 'docs:' .. space, d.created, doc)
     if d.path ~= '' then
@@ -47,12 +55,12 @@ local function restore_space(doc, d, s)
     call('HSET', P .. 'packs:' .. space, doc, d.generation)
     for field, value in pairs(s) do call('HSET', P .. 'space:' .. space, field, value) end
     call('HINCRBY', P .. 'space:' .. space, 'chunks', d.chunks)
-    change_space(space)
+    documents.change_space(turn, space)
 end
 
-verbs.restore_document = function(a)
+local function verb(turn, a)
     --- arguments
-    local key, d, j, s, recent, waiting, reply = P .. 'doc:' .. doc, {}, {}, {}, nil, nil, 'ok'
+    local key, d, j, s, recent, waiting, reply = turn.prefix .. 'doc:' .. doc, {}, {}, {}, nil, nil, 'ok'
     if call('EXISTS', key) == 1 then return reply end
     for i = pair_from, pair_to, 2 do
         local field, value = args[i], args[i + 1]
@@ -68,10 +76,12 @@ verbs.restore_document = function(a)
     if d.vectors ~= '' and not has_sets then
         d.vectors, d.vectors_n, d.model, d.dimension, reply = '', '0', '', '0', 'without_vectors'
     end
-    if j.status then restore_job(d, j, recent, waiting) end
+    if j.status then restore_job(turn, d, j, recent, waiting) end
     d.bytes = '0'
     for field, value in pairs(d) do call('HSET', key, field, value) end
-    restore_space(doc, d, s)
-    count_bytes(doc, d.space)
+    restore_space(turn, doc, d, s)
+    storage.count_bytes(turn, doc, d.space)
     return reply
 end
+
+return {restore_document = verb}

@@ -8,25 +8,12 @@
 -- Arguments:
 --   topic  name
 -- Replies: ok
-local function drop_restored(topic)
-    for _, field in ipairs(call('HKEYS', P .. 't:' .. topic)) do
-        local user = match(field, '^u:(.*)$')
-        if user then
-            call('ZREM', P .. 'topics:' .. user, topic)
-            call('HDEL', P .. 'names:' .. user, topic)
-            if call('EXISTS', P .. 'topics:' .. user) == 0 then call('SREM', P .. 'users', user) end
-        end
-    end
-    -- The lookups stay for topics that are still to come.
-    for _, field in ipairs(call('HKEYS', P .. 'lookups:' .. topic)) do
-        call('HINCRBY', P .. 'lookup:' .. match(field, '^%d+ (%x+)$'), 'refs', -1)
-    end
-    call('DEL', P .. 'lookups:' .. topic)
-    drop_ask(topic)
-end
+local restored = require('backup/restored')
 
-verbs.restore_drop = function(a)
+local function verb(turn, a)
     --- arguments
-    drop_restored(topic)
+    restored.drop(turn, topic)
     return 'ok'
 end
+
+return {restore_drop = verb}

@@ -11,23 +11,27 @@
 --   each piece 4000:
 --     value  bytes? 64m  as services/backup/read.lua gives them
 -- Replies: ok | unknown (a type of which nothing is kept)
-local function restore_stream(key, first, last, on_added)
+local recommended = require('lookup/recommended')
+local call = redis.call
+local match = string.match
+
+local function restore_stream(turn, key, first, last, on_added)
     while first < last do
-        local n = tonumber(args[first + 1])
+        local n = tonumber(turn.args[first + 1])
         local newest = call('EXISTS', key) == 1 and call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
         -- Sent again after a lost reply: an id that is there, or a lower one, is refused.
-        local added = redis.pcall('XADD', key, args[first], unpack(args, first + 2, first + 1 + n))
+        local added = redis.pcall('XADD', key, turn.args[first], unpack(turn.args, first + 2, first + 1 + n))
         local is_added = type(added) ~= 'table'
         if not is_added and not newest then error(added.err) end
-        if is_added and on_added then on_added(added, unpack(args, first + 2, first + 1 + n)) end
+        if is_added and on_added then on_added(turn, added, unpack(turn.args, first + 2, first + 1 + n)) end
         first = first + 2 + n
     end
 end
 
-verbs.restore_key = function(a)
+local function verb(turn, a)
     --- arguments
-    local key = P .. name
-    if expires ~= '' and tonumber(expires) <= now_ms then return 'ok' end
+    local key = turn.prefix .. name
+    if expires ~= '' and tonumber(expires) <= turn.now_ms then return 'ok' end
     -- Stops this race: a document is read while its job runs, the job ends, and then it is read as one of the
     -- past. Here it is the document's latest, which restore_document has queued again. A job is one piece.
     if match(name, '^job:') and call('EXISTS', key) == 1 then return 'ok' end
@@ -40,10 +44,12 @@ verbs.restore_key = function(a)
     elseif of == 'zset' then
         for i = piece_from, piece_to, 2 do call('ZADD', key, args[i + 1], args[i]) end
     elseif of == 'stream' then
-        restore_stream(key, piece_from, piece_to, name == 'recommendations' and list_recommendation or nil)
+        restore_stream(turn, key, piece_from, piece_to, name == 'recommendations' and recommended.list or nil)
     else
         return 'unknown'
     end
     if expires ~= '' then call('PEXPIREAT', key, expires) end
     return 'ok'
 end
+
+return {restore_key = verb}

@@ -11,18 +11,26 @@
 --     field  text 1m
 --     value  text? 64m
 -- Replies: ok
-verbs.restore_lookup = function(a)
+local lookups = require('lookup/lookups')
+local call = redis.call
+local format = string.format
+local min = math.min
+
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local key = P .. 'lookup:' .. fingerprint
-    close_lookup(fingerprint) -- a key that SCAN showed twice was read twice: the second time counts
+    lookups.close(turn, fingerprint) -- a key that SCAN showed twice was read twice: the second time counts
     for i = pair_from, pair_to, 2 do
         if args[i] == 'alias' then call('HSET', P .. 'lookup_alias', args[i + 1], fingerprint) end
         if args[i] ~= 'refs' then call('HSET', key, args[i], args[i + 1]) end
     end
     call('HSETNX', key, 'refs', 0)
-    if due ~= '' and call('ZADD', P .. 'lookups', format('%d', min(due, now_ms)), fingerprint) == 1 then
+    if due ~= '' and call('ZADD', P .. 'lookups', format('%d', min(due, turn.now_ms)), fingerprint) == 1 then
         local account = call('HGET', key, 'by')
         if account then call('HINCRBY', P .. 'lookups_of', account, 1) end
     end
     return 'ok'
 end
+
+return {restore_lookup = verb}

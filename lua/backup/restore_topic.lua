@@ -15,10 +15,20 @@
 --     field  text 1m   as services/backup/read.lua gives them
 --     value  text? 64m
 -- Replies: ok
+local restored = require('backup/restored')
+local fair = require('queue/fair')
+local open_list = require('queue/open_list')
+local shares = require('queue/shares')
+local bounds = require('turn/bounds')
+local call = redis.call
+local byte, gmatch, match = string.byte, string.gmatch, string.match
+local concat, sort = table.concat, table.sort
+
 local RESTORE_FAILED_MAX = 1000
 
 -- What is to be in `open` by Seq: attempts, or false for a row that has ended.
-local function restore_open(topic, rows, attempts)
+local function restore_open(turn, topic, rows, attempts)
+    local P = turn.prefix
     local key, items, list, left = P .. 't:' .. topic, {}, {}, {}
     local had = call('HGET', key, 'open')
     for item in gmatch(had or '', '[^;]+') do
@@ -29,13 +39,13 @@ local function restore_open(topic, rows, attempts)
         local old = items[seq]
         if n then
             local ms, account, user, model, weight = match(rows[seq], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
-            items[seq] = {tonumber(seq), open_item(seq, n, model, user, account, weight), model, user, account}
-            if not old then count_open(account, user, model, 1) end
-            enqueue(model, user, topic, tonumber(ms) * 1000, false)
+            items[seq] = {tonumber(seq), open_list.item(seq, n, model, user, account, weight), model, user, account}
+            if not old then shares.count(turn, account, user, model, 1) end
+            fair.enqueue(turn, model, user, topic, tonumber(ms) * 1000, false)
             call('ZADD', P .. 'open:' .. model .. ':' .. user, 'LT', tonumber(ms) * 1000, topic)
         elseif old then
             items[seq] = nil
-            count_open(old[5], old[4], old[3], -1)
+            shares.count(turn, old[5], old[4], old[3], -1)
             left[old[3] .. ' ' .. old[4]] = {old[3], old[4]}
         end
     end
@@ -43,14 +53,15 @@ local function restore_open(topic, rows, attempts)
         list[#list + 1] = item
         left[item[3] .. ' ' .. item[4]] = nil
     end
-    for _, pair in pairs(left) do dequeue(pair[1], pair[2], topic) end
+    for _, pair in pairs(left) do fair.dequeue(turn, pair[1], pair[2], topic) end
     sort(list, function(x, y) return x[1] < y[1] end)
     for i = 1, #list do list[i] = list[i][2] end
     if had or #list > 0 then call('HSET', key, 'open', concat(list)) end
 end
 
 -- What another key says of the topic.
-local function restore_tie(topic, what, of, value)
+local function restore_tie(turn, topic, what, of, value)
+    local P = turn.prefix
     local key = P .. 't:' .. topic
     if what == 'tie' then
         call('ZADD', P .. 'topics:' .. of, value, topic)
@@ -72,8 +83,9 @@ local function restore_tie(topic, what, of, value)
     end
 end
 
-verbs.restore_topic = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local key, own, ties, rows, attempts, states = P .. 't:' .. topic, {}, {}, {}, {}, {}
     for i = pair_from, pair_to, 2 do
         local field, value = args[i], args[i + 1]
@@ -91,9 +103,9 @@ verbs.restore_topic = function(a)
             if kind == 's' then states[seq] = true end
         end
     end
-    if is_first and call('EXISTS', key) == 1 then drop_restored(topic) end
+    if is_first and call('EXISTS', key) == 1 then restored.drop(turn, topic) end
     local is_known = call('EXISTS', key) == 1
-    in_parts(own, function(...) call('HSET', key, ...) end)
+    bounds.in_parts(own, function(...) call('HSET', key, ...) end)
     for seq in pairs(attempts) do
         if states[seq] then error('restore_topic: ' .. topic .. ' ' .. seq) end
         if is_known then
@@ -102,7 +114,9 @@ verbs.restore_topic = function(a)
         end
     end
     for seq in pairs(states) do attempts[seq] = false end
-    restore_open(topic, rows, attempts)
-    for i = 1, #ties do restore_tie(topic, unpack(ties[i])) end
+    restore_open(turn, topic, rows, attempts)
+    for i = 1, #ties do restore_tie(turn, topic, unpack(ties[i])) end
     return 'ok'
 end
+
+return {restore_topic = verb}

@@ -7,8 +7,13 @@
 -- Arguments:
 --   fingerprint  name
 -- Replies: ok
-verbs.restore_unneeded = function(a)
+local lookups = require('lookup/lookups')
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
-    if call('HGET', P .. 'lookup:' .. fingerprint, 'refs') == '0' then forget_lookup(fingerprint) end
+    if call('HGET', turn.prefix .. 'lookup:' .. fingerprint, 'refs') == '0' then lookups.forget(turn, fingerprint) end
     return 'ok'
 end
+
+return {restore_unneeded = verb}

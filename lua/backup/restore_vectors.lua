@@ -11,11 +11,16 @@
 --   each vector 64:
 --     floats  bytes 32k  float32, little-endian
 -- Replies: ok
-verbs.restore_vectors = function(a)
+local call = redis.call
+local format = string.format
+
+local function verb(turn, a)
     --- arguments
     for i = vector_from, vector_to do
         local chunk = format('%d', first + i - vector_from)
-        call('VADD', P .. 'vectors:' .. space, 'FP32', args[i], document .. ':' .. chunk)
+        call('VADD', turn.prefix .. 'vectors:' .. space, 'FP32', args[i], document .. ':' .. chunk)
     end
     return 'ok'
 end
+
+return {restore_vectors = verb}

@@ -1,5 +1,5 @@
 -- admit: counts a request, unless one of its limits is reached.
--- KEYS: limit:<what>:<who> zsets (include/limit.lua).
+-- KEYS: limit:<what>:<who> zsets (auth/limiter.lua).
 -- Wakes: nobody.
 -- Bound: LIMITS_MAX limits.
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
@@ -7,7 +7,11 @@
 -- Arguments:
 --   limits  text? 4k
 -- Replies: ok | limited/retry ms/limit/window s | replay
-verbs.admit = function(a)
+local limiter = require('auth/limiter')
+
+local function verb(turn, a)
     --- arguments
-    return admit(limits) or 'ok'
+    return limiter.admit(turn, limits) or 'ok'
 end
+
+return {admit = verb}

@@ -8,8 +8,12 @@
 --   space  name
 --   doc    name
 -- Replies: ok, then 16 lines as in docs | missing | replay
-verbs.doc = function(a)
+local documents = require('documents/documents')
+
+local function verb(turn, a)
     --- arguments
-    if not document_of(space, doc) then return 'missing' end
-    return 'ok\n' .. document_lines(doc, embedding_of_space(space))
+    if not documents.read(turn, space, doc) then return 'missing' end
+    return 'ok\n' .. documents.lines(turn, doc, documents.embedding_of_space(turn, space))
 end
+
+return {doc = verb}

@@ -11,14 +11,20 @@
 --   job    name      a new id
 -- Replies: ok/job (the unfinished one, if there is one) | missing | gone (neither text nor bytes are there: upload it
 --   again) | replay
-verbs.doc_reindex = function(a)
+local documents = require('documents/documents')
+local jobs = require('documents/jobs')
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
-    local d = document_of(space, doc)
+    local d = documents.read(turn, space, doc)
     if not d then return 'missing' end
-    if job_of(d.job).is_open then return 'ok\n' .. d.job end
+    if jobs.read(turn, d.job).is_open then return 'ok\n' .. d.job end
     if d.text == '' then return 'gone' end
-    retire_job(d.job, '')
-    call('HSET', d.key, 'status', 'QUEUED', 'updated', now_text, 'job', job)
-    start_job(space, doc, job, 'CHUNK', true)
+    jobs.retire(turn, d.job, '')
+    call('HSET', d.key, 'status', 'QUEUED', 'updated', turn.now_text, 'job', job)
+    jobs.start(turn, space, doc, job, 'CHUNK', true)
     return 'ok\n' .. job
 end
+
+return {doc_reindex = verb}

@@ -11,13 +11,21 @@
 -- Replies: replay | ok/before for the next page ('' when there is none), then per document 16 lines: doc, filename
 --   (JSON), type, size, status, created, updated (ms), chunks, path, job, its status, stage, progress, error (JSON or
 --   ''), model ('' until it is indexed), is_old (1: the space has gone on to another model, or dimension)
+local documents = require('documents/documents')
+local bounds = require('turn/bounds')
+local call = redis.call
+local format = string.format
+local concat = table.concat
+local min = math.min
+local REPLY_BYTES = bounds.REPLY_BYTES
+
 local DOCS_PAGE = 1000
 
-verbs.docs = function(a)
+local function verb(turn, a)
     --- arguments
     local until_ms = before == '' and '+inf' or '(' .. before
     local text = {'ok', ''}
-    local key, s = P .. 'docs:' .. space, embedding_of_space(space)
+    local key, s = turn.prefix .. 'docs:' .. space, documents.embedding_of_space(turn, space)
     local n, bytes = min(limit or DOCS_PAGE, DOCS_PAGE), 0
     local page = call('ZREVRANGEBYSCORE', key, until_ms, '-inf', 'WITHSCORES', 'LIMIT', 0, n + 1)
     for i = 1, #page, 2 do
@@ -25,8 +33,10 @@ verbs.docs = function(a)
             text[2] = format('%.0f', page[i - 1])
             break
         end
-        text[#text + 1] = document_lines(page[i], s)
+        text[#text + 1] = documents.lines(turn, page[i], s)
         bytes = bytes + #(text[#text] or '')
     end
     return concat(text, '\n')
 end
+
+return {docs = verb}

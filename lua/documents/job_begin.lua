@@ -7,7 +7,7 @@
 --   another one took it over and was quicker. Only job_steal's word takes a running job away, or, past the
 --   stream where no indexer may ever have read its entry, that nothing was heard of it for so long.
 -- KEYS: job:<job>, doc:<doc> hashes, jobs stream, waiting_jobs, recent_jobs:<space>, trash; meta;
---   include/job_queue.lua.
+--   documents/job_queue.lua.
 -- Wakes: watching nodes, when it is spent; an indexer, if its space has another job.
 -- Bound: one job, and the jobs of its space that were cancelled before it, 100 at most.
 -- Lane: first.  Home: space.  Nonce: no.  Full: refused.
@@ -19,59 +19,59 @@
 --   idle_ms   number?   only without an entry: after so long it is taken over
 -- Replies: ok/lease/attempt/doc/space/stage/kind/filename (JSON)/size/is_reindex/chars/blocks (0: to be parsed) | gone
 --   (it is over, then the entry is deleted; or it runs elsewhere) | spent (its attempts are used up: FAILED)
+local job_queue = require('documents/job_queue')
+local jobs = require('documents/jobs')
+local counters = require('turn/counters')
+local call = redis.call
+local format = string.format
+local concat = table.concat
+local GROUP = job_queue.GROUP
+local JOB_ATTEMPTS = jobs.JOB_ATTEMPTS
 
--- The group of indexers, which the first of them needs; without one XCLAIM is an error.
-local function ensure_group()
-    local key = P .. 'jobs'
-    if call('EXISTS', key) == 1 then
-        for _, group in ipairs(call('XINFO', 'GROUPS', key)) do
-            if group[2] == GROUP then return end
-        end
-    end
-    call('XGROUP', 'CREATE', key, GROUP, 0, 'MKSTREAM')
-end
-
-local function job_facts(j, lease, attempt)
-    local got = call('HMGET', P .. 'doc:' .. j.doc, 'kind', 'filename', 'size', 'chars', 'blocks')
+local function job_facts(turn, j, lease, attempt)
+    local got = call('HMGET', turn.prefix .. 'doc:' .. j.doc, 'kind', 'filename', 'size', 'chars', 'blocks')
     return concat({'ok', lease, attempt, j.doc, j.space, tonumber(got[5]) > 0 and 'CHUNK' or 'PARSE', got[1],
                    got[2], got[3], j.is_reindex, got[4], got[5]}, '\n')
 end
 
 -- May a job that runs be taken over?
-local function is_forsaken(j, entry, consumer, idle_ms)
+local function is_forsaken(turn, j, entry, consumer, idle_ms)
     if j.stolen == consumer then return true end
-    return entry == '' and idle_ms ~= nil and now_ms - call('HGET', j.key, 'updated') >= idle_ms
+    return entry == '' and idle_ms ~= nil and turn.now_ms - call('HGET', j.key, 'updated') >= idle_ms
 end
 
-verbs.job_begin = function(a)
+local function verb(turn, a)
     --- arguments
-    local j = job_of(job)
+    local P = turn.prefix
+    local j = jobs.read(turn, job)
     if not j.is_open or (entry ~= '' and entry ~= j.entry) then
-        drop_entry(entry)
+        job_queue.drop_entry(turn, entry)
         if not j.is_open then call('ZREM', P .. 'waiting_jobs', job) end
         return 'gone'
     end
-    if j.status == 'RUNNING' and not is_forsaken(j, entry, consumer, idle_ms) then
+    if j.status == 'RUNNING' and not is_forsaken(turn, j, entry, consumer, idle_ms) then
         if j.consumer ~= consumer then return 'gone' end
-        return job_facts(j, j.lease, j.attempt)
+        return job_facts(turn, j, j.lease, j.attempt)
     end
-    trash_job_elements(j)
+    jobs.trash_job_elements(turn, j)
     j.vectors_n = '0'
     local attempt = format('%d', j.attempt + 1)
     if tonumber(attempt) > JOB_ATTEMPTS then
-        fail_job(j, '"Indexing ended without a word, in each of ' .. JOB_ATTEMPTS .. ' attempts."')
+        jobs.fail(turn, j, '"Indexing ended without a word, in each of ' .. JOB_ATTEMPTS .. ' attempts."')
         return 'spent'
     end
-    ensure_group()
-    if j.status == 'QUEUED' then leave_queue(j.space, job) end
-    if j.entry == '' then j.entry = put_entry(job) end -- it waited outside the stream
-    local lease = next_lease()
+    job_queue.ensure_group(turn)
+    if j.status == 'QUEUED' then job_queue.leave_queue(turn, j.space, job) end
+    if j.entry == '' then j.entry = job_queue.put_entry(turn, job) end -- it waited outside the stream
+    local lease = counters.next_lease(turn)
     local blocks = tonumber(call('HGET', P .. 'doc:' .. j.doc, 'blocks'))
     call('HSET', j.key, 'status', 'RUNNING', 'stage', blocks > 0 and 'CHUNK' or 'PARSE', 'progress', 0,
          'attempt', attempt, 'lease', lease, 'consumer', consumer, 'stolen', '', 'digest', '', 'vectors_n', 0,
-         'entry', j.entry, 'updated', now_text)
+         'entry', j.entry, 'updated', turn.now_text)
     call('XCLAIM', P .. 'jobs', GROUP, consumer, 0, j.entry, 'JUSTID')
-    call('HSET', P .. 'doc:' .. j.doc, 'status', 'INDEXING', 'updated', now_text)
-    list_job(j.space, job, false)
-    return job_facts(j, lease, attempt)
+    call('HSET', P .. 'doc:' .. j.doc, 'status', 'INDEXING', 'updated', turn.now_text)
+    jobs.list(turn, j.space, job, false)
+    return job_facts(turn, j, lease, attempt)
 end
+
+return {job_begin = verb}

@@ -10,10 +10,14 @@
 --   lease    text 20
 --   message  json 8k  for people
 -- Replies: ok | lost
-verbs.job_fail = function(a)
+local jobs = require('documents/jobs')
+
+local function verb(turn, a)
     --- arguments
-    local j, seen = held_job(job, lease)
+    local j, seen = jobs.read_held(turn, job, lease)
     if not j then return seen.status == 'FAILED' and seen.lease == lease and 'ok' or 'lost' end
-    fail_job(j, message)
+    jobs.fail(turn, j, message)
     return 'ok'
 end
+
+return {job_fail = verb}

@@ -12,24 +12,33 @@
 --   each block 5000:
 --     text  text 8k  of the text
 -- Replies: ok | lost | full/used/cap
-verbs.job_parsed = function(a)
+local documents = require('documents/documents')
+local jobs = require('documents/jobs')
+local storage = require('documents/storage')
+local call = redis.call
+local format = string.format
+
+local function verb(turn, a)
     --- arguments
-    local j = held_job(job, lease)
+    local P = turn.prefix
+    local j = jobs.read_held(turn, job, lease)
     if not j then return 'lost' end
-    local d = document_of(j.space, j.doc)
-    local size, used = 0, space_bytes(j.space)
+    local d = documents.read(turn, j.space, j.doc)
+    local size, used = 0, storage.space_bytes(turn, j.space)
     for i = block_from, block_to do size = size + #args[i] end
-    if used - call('STRLEN', P .. 'upload:' .. j.doc) - loose_text_bytes(d) + size > cap then
+    if used - call('STRLEN', P .. 'upload:' .. j.doc) - storage.loose_text_bytes(d) + size > cap then
         return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap)
     end
-    shelve_text(j.doc, d)
+    storage.shelve_text(turn, j.doc, d)
     for i = block_from, block_to do
-        call('HSET', text_key(j.doc, j.lease), format('%d', i - block_from), args[i])
+        call('HSET', storage.text_key(turn, j.doc, j.lease), format('%d', i - block_from), args[i])
     end
     call('UNLINK', P .. 'upload:' .. j.doc)
     call('HSET', d.key, 'text', j.lease, 'text_bytes', format('%d', size), 'chars', chars,
          'blocks', format('%d', block_to - block_from + 1))
-    count_bytes(j.doc, j.space)
-    call('HSET', j.key, 'stage', 'CHUNK', 'updated', now_text)
+    storage.count_bytes(turn, j.doc, j.space)
+    call('HSET', j.key, 'stage', 'CHUNK', 'updated', turn.now_text)
     return 'ok'
 end
+
+return {job_parsed = verb}

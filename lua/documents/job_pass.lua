@@ -10,12 +10,18 @@
 --   lease    text 20
 --   message  json 8k  for people
 -- Replies: ok | lost
-verbs.job_pass = function(a)
+local jobs = require('documents/jobs')
+local watchers = require('documents/watchers')
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
-    local j = held_job(job, lease)
+    local j = jobs.read_held(turn, job, lease)
     if not j then return 'lost' end
-    take_back(j)
-    call('ZADD', P .. 'waiting_jobs', now_text, j.id)
-    tell_watchers(j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
+    jobs.take_back(turn, j)
+    call('ZADD', turn.prefix .. 'waiting_jobs', turn.now_text, j.id)
+    watchers.tell(turn, j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
     return 'ok'
 end
+
+return {job_pass = verb}

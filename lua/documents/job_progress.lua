@@ -11,12 +11,18 @@
 --   progress  digits                         0 to 100
 --   message   json 8k
 -- Replies: ok | lost
-verbs.job_progress = function(a)
+local jobs = require('documents/jobs')
+local watchers = require('documents/watchers')
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
-    local j = held_job(job, lease)
+    local j = jobs.read_held(turn, job, lease)
     if not j then return 'lost' end
-    call('HSET', j.key, 'stage', stage, 'progress', progress, 'updated', now_text)
-    list_job(j.space, job, false)
-    tell_watchers(j.space, job, j.doc, 'index_progress', stage, progress, message)
+    call('HSET', j.key, 'stage', stage, 'progress', progress, 'updated', turn.now_text)
+    jobs.list(turn, j.space, job, false)
+    watchers.tell(turn, j.space, job, j.doc, 'index_progress', stage, progress, message)
     return 'ok'
 end
+
+return {job_progress = verb}

@@ -1,7 +1,7 @@
 -- job_release: an indexer gives its job back, the attempt not counted: because it stops, or because nothing can
 -- be read where it is at the moment. Then it says for how long the job should wait, so that nobody reads it again
 -- and again, and why.
--- KEYS: job:<job>, doc:<doc>, jobs, delayed_jobs, recent_jobs:<space>, trash; include/job_queue.lua.
+-- KEYS: job:<job>, doc:<doc>, jobs, delayed_jobs, recent_jobs:<space>, trash; documents/job_queue.lua.
 -- Wakes: an indexer; watching nodes, if there is a message.
 -- Bound: one job.
 -- Lane: first.  Home: space.  Nonce: no.  Full: runs.
@@ -12,16 +12,24 @@
 --   delay_ms  number?   the job waits so long; at once without
 --   message   json? 8k  for people, with a delay
 -- Replies: ok | lost
-verbs.job_release = function(a)
+local job_queue = require('documents/job_queue')
+local jobs = require('documents/jobs')
+local watchers = require('documents/watchers')
+local call = redis.call
+local format = string.format
+
+local function verb(turn, a)
     --- arguments
-    local j = held_job(job, lease)
+    local j = jobs.read_held(turn, job, lease)
     if not j then return 'lost' end
-    take_back(j)
+    jobs.take_back(turn, j)
     if not delay_ms then
-        queue_job(j.space, j.id, j.created)
+        job_queue.queue_job(turn, j.space, j.id, j.created)
     else
-        call('ZADD', P .. 'delayed_jobs', format('%d', now_ms + delay_ms), j.id)
-        tell_watchers(j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
+        call('ZADD', turn.prefix .. 'delayed_jobs', format('%d', turn.now_ms + delay_ms), j.id)
+        watchers.tell(turn, j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
     end
     return 'ok'
 end
+
+return {job_release = verb}

@@ -20,57 +20,69 @@
 --   cap        number           bytes
 --   pack       bytes 128m
 -- Replies: ok | lost | mismatch/model/dimension/vectors (those of the space) | full/used/cap
+local documents = require('documents/documents')
+local elements = require('documents/elements')
+local jobs = require('documents/jobs')
+local storage = require('documents/storage')
+local watchers = require('documents/watchers')
+local hashes = require('turn/hashes')
+local call = redis.call
+local format = string.format
+local concat = table.concat
 
 -- Does another document of the space need another model, or its vectors elsewhere?
-local function is_mismatch(j, d, s, model, dimension, backend)
-    local others = call('HLEN', P .. 'packs:' .. j.space) - (d.generation ~= '0' and 1 or 0)
+local function is_mismatch(turn, j, d, s, model, dimension, backend)
+    local others = call('HLEN', turn.prefix .. 'packs:' .. j.space) - (d.generation ~= '0' and 1 or 0)
     if others == 0 then return false end
     if s.model ~= model or s.dimension ~= dimension then return j.is_reindex ~= '1' end
     return s.vectors ~= backend
 end
 
 -- What the job has in a vector set; that of a pack with its vectors in it goes.
-local function settle_elements(j, backend)
+local function settle_elements(turn, j, backend)
     if backend ~= 'set' then
-        trash_job_elements(j)
+        jobs.trash_job_elements(turn, j)
         j.digest, j.vectors_n = '', '0'
     end
 end
 
-local function swap_pack(j, d, pack, chunks, model, dimension)
-    call('SET', pack_key(j.doc, j.lease), pack)
+local function swap_pack(turn, j, d, pack, chunks, model, dimension)
+    call('SET', storage.pack_key(turn, j.doc, j.lease), pack)
     if d.generation ~= '0' then
-        call('UNLINK', pack_key(j.doc, d.generation))
-        trash_elements(j.space, d.vectors, j.doc, d.generation, d.vectors_n)
+        call('UNLINK', storage.pack_key(turn, j.doc, d.generation))
+        elements.trash_elements(turn, j.space, d.vectors, j.doc, d.generation, d.vectors_n)
     end
-    if d.old_text ~= '' then call('UNLINK', text_key(j.doc, d.old_text)) end
+    if d.old_text ~= '' then call('UNLINK', storage.text_key(turn, j.doc, d.old_text)) end
     call('HSET', d.key, 'generation', j.lease, 'chunks', chunks, 'model', model, 'dimension', dimension,
          'vectors', j.digest, 'vectors_n', j.vectors_n, 'old_text', '', 'old_text_bytes', 0, 'status', 'INDEXED',
-         'updated', now_text)
-    call('HSET', P .. 'packs:' .. j.space, j.doc, j.lease)
-    count_bytes(j.doc, j.space)
+         'updated', turn.now_text)
+    call('HSET', turn.prefix .. 'packs:' .. j.space, j.doc, j.lease)
+    storage.count_bytes(turn, j.doc, j.space)
 end
 
-verbs.job_store = function(a)
+local function verb(turn, a)
     --- arguments
-    local j, seen = held_job(job, lease)
+    local P = turn.prefix
+    local j, seen = jobs.read_held(turn, job, lease)
     if not j then return seen.status == 'DONE' and seen.lease == lease and 'ok' or 'lost' end
-    local d = document_of(j.space, j.doc)
-    local s = fields(P .. 'space:' .. j.space, 'model', 'dimension', 'vectors', 'bytes')
-    if is_mismatch(j, d, s, model, dimension, backend) then
+    local d = documents.read(turn, j.space, j.doc)
+    local s = hashes.fields(P .. 'space:' .. j.space, 'model', 'dimension', 'vectors', 'bytes')
+    if is_mismatch(turn, j, d, s, model, dimension, backend) then
         return concat({'mismatch', s.model, s.dimension, s.vectors}, '\n')
     end
-    local going = call('STRLEN', pack_key(j.doc, d.generation)) + d.old_text_bytes
-        + elements_bytes(d.vectors_n, d.dimension)
-    local coming = #pack + (backend == 'set' and elements_bytes(j.vectors_n, dimension) or 0)
+    local going = call('STRLEN', storage.pack_key(turn, j.doc, d.generation)) + d.old_text_bytes
+        + storage.elements_bytes(d.vectors_n, d.dimension)
+    local coming = #pack + (backend == 'set' and storage.elements_bytes(j.vectors_n, dimension) or 0)
     if s.bytes - going + coming > cap then return 'full\n' .. s.bytes .. '\n' .. format('%d', cap) end
-    settle_elements(j, backend)
-    swap_pack(j, d, pack, chunks, model, dimension)
+    settle_elements(turn, j, backend)
+    swap_pack(turn, j, d, pack, chunks, model, dimension)
     call('HSET', P .. 'space:' .. j.space, 'model', model, 'dimension', dimension, 'vectors', backend)
     call('HINCRBY', P .. 'space:' .. j.space, 'chunks', format('%d', chunks - d.chunks))
-    change_space(j.space)
-    end_job(j, 'DONE', 'STORE', 100, '')
+    documents.change_space(turn, j.space)
+    jobs.finish(turn, j, 'DONE', 'STORE', 100, '')
     local message = '"' .. chunks .. (chunks == '1' and ' passage' or ' passages') .. ' can be searched."'
-    tell_watchers(j.space, j.id, j.doc, 'index_complete', 'STORE', 100, message)
+    watchers.tell(turn, j.space, j.id, j.doc, 'index_complete', 'STORE', 100, message)
     return 'ok'
 end
+
+return {job_store = verb}

@@ -9,17 +9,27 @@
 --   lease  text 20
 --   from   number   of the first block
 -- Replies: lost | blocks as parts; none when there are no more
-verbs.job_text = function(a)
+local jobs = require('documents/jobs')
+local storage = require('documents/storage')
+local bounds = require('turn/bounds')
+local call = redis.call
+local format = string.format
+local concat = table.concat
+local REPLY_BYTES = bounds.REPLY_BYTES
+
+local function verb(turn, a)
     --- arguments
-    local j = held_job(job, lease)
+    local j = jobs.read_held(turn, job, lease)
     if not j then return 'lost' end
-    local got = call('HMGET', P .. 'doc:' .. j.doc, 'text', 'blocks')
-    local key, parts, bytes = text_key(j.doc, got[1]), {}, 0
+    local got = call('HMGET', turn.prefix .. 'doc:' .. j.doc, 'text', 'blocks')
+    local key, parts, bytes = storage.text_key(turn, j.doc, got[1]), {}, 0
     for block = from, got[2] - 1 do
         local text = call('HGET', key, format('%d', block))
-        put_part(parts, text)
+        storage.put_part(parts, text)
         bytes = bytes + #text
         if bytes >= REPLY_BYTES then break end
     end
     return concat(parts)
 end
+
+return {job_text = verb}

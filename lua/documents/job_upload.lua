@@ -8,10 +8,16 @@
 --   job    name
 --   lease  text 20
 -- Replies: lost | the bytes as a part; nothing when they are parsed already
-verbs.job_upload = function(a)
+local jobs = require('documents/jobs')
+local storage = require('documents/storage')
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
-    local j = held_job(job, lease)
+    local j = jobs.read_held(turn, job, lease)
     if not j then return 'lost' end
-    local bytes = call('GET', P .. 'upload:' .. j.doc)
-    return bytes and part(bytes) or ''
+    local bytes = call('GET', turn.prefix .. 'upload:' .. j.doc)
+    return bytes and storage.part(bytes) or ''
 end
+
+return {job_upload = verb}

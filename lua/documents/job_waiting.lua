@@ -7,6 +7,10 @@
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: the job | none
-verbs.job_waiting = function()
-    return call('ZRANGE', P .. 'waiting_jobs', 0, 0)[1] or 'none'
+local call = redis.call
+
+local function verb(turn, a)
+    return call('ZRANGE', turn.prefix .. 'waiting_jobs', 0, 0)[1] or 'none'
 end
+
+return {job_waiting = verb}

@@ -11,14 +11,18 @@
 --     generation  digits
 --     chunk       digits
 -- Replies: n parts: empty when it is gone, else ok/filename (JSON)/url (JSON or '')/generation/… as chunk
-verbs.passages = function(a)
+local documents = require('documents/documents')
+local passage_text = require('documents/passage_text')
+local concat = table.concat
+
+local function verb(turn, a)
     --- arguments
     local reply = {}
     for at = passage_from, passage_to, 3 do
         local doc, passage, size = args[at], nil, 0
-        local d = document_of(space, doc)
+        local d = documents.read(turn, space, doc)
         if d and d.generation == args[at + 1] then
-            passage = passage_of(doc, d, tonumber(args[at + 2]), d.filename .. '\n' .. d.url)
+            passage = passage_text.passage_of(turn, doc, d, tonumber(args[at + 2]), d.filename .. '\n' .. d.url)
         end
         for k = 1, passage and #passage or 0 do size = size + #tostring(passage[k]) end
         reply[#reply + 1] = size .. ':'
@@ -26,3 +30,5 @@ verbs.passages = function(a)
     end
     return concat(reply)
 end
+
+return {passages = verb}

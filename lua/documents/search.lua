@@ -3,7 +3,7 @@
 -- A vector set holds the vectors of one model and dimension. The one that is asked is that of the question's
 -- own vector, whatever other ones the space has while it goes from one model to the next.
 -- Elements that go, or belong to a job under way, are left out here: more than wanted are asked for.
--- KEYS: space:<space>, packs:<space> hashes, vectors:<space>:<digest> vector set; include/limit.lua.
+-- KEYS: space:<space>, packs:<space> hashes, vectors:<space>:<digest> vector set; auth/limiter.lua.
 -- Wakes: nobody.
 -- Bound: DOCS_MAX documents, NEAR_MAX elements.
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
@@ -18,10 +18,17 @@
 -- Replies: replay | limited/retry ms/limit/window s | ok/version/n, then n lines "<doc> <generation>" of all documents
 --   (none when the version is the known one), NUL, then lines "<doc> <generation> <chunk> <similarity>" (cosine, -1 to
 --   1; the nearest first) of the vector set
+local limiter = require('auth/limiter')
+local call = redis.call
+local format, match = string.format, string.match
+local concat = table.concat
+local max, min = math.max, math.min
+
 local SEARCH_EF, NEAR_SPARE, NEAR_MAX = 30, 10, 4096
 
 -- The `n` nearest of what is searched now, as lines.
-local function nearest(space, digest, vector, n)
+local function nearest(turn, space, digest, vector, n)
+    local P = turn.prefix
     local key, packs = P .. 'vectors:' .. space .. ':' .. digest, P .. 'packs:' .. space
     if n == 0 or vector == '' or call('EXISTS', key) == 0 then return '' end
     local wanted = min(n + NEAR_SPARE, NEAR_MAX)
@@ -41,9 +48,10 @@ local function nearest(space, digest, vector, n)
     end
 end
 
-verbs.search = function(a)
+local function verb(turn, a)
     --- arguments
-    local refused = admit(limits)
+    local P = turn.prefix
+    local refused = limiter.admit(turn, limits)
     if refused then return refused end
     local version = call('HGET', P .. 'space:' .. space, 'version') or '0'
     local text = {'ok', version, ''}
@@ -52,5 +60,7 @@ verbs.search = function(a)
         for i = 1, #packs, 2 do text[#text + 1] = packs[i] .. ' ' .. packs[i + 1] end
     end
     text[3] = #text - 3
-    return concat(text, '\n') .. '\0' .. nearest(space, digest, vector, count)
+    return concat(text, '\n') .. '\0' .. nearest(turn, space, digest, vector, count)
 end
+
+return {search = verb}

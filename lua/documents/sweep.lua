@@ -7,7 +7,12 @@
 -- Arguments:
 --   limit  number  elements at most
 -- Replies: how many were removed
-verbs.sweep = function(a)
+local elements = require('documents/elements')
+local format = string.format
+
+local function verb(turn, a)
     --- arguments
-    return format('%d', sweep_elements(limit))
+    return format('%d', elements.sweep_elements(turn, limit))
 end
+
+return {sweep = verb}

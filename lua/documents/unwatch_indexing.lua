@@ -7,8 +7,12 @@
 -- Arguments:
 --   space  name
 -- Replies: ok
-verbs.unwatch_indexing = function(a)
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
-    call('ZREM', P .. 'watchers:' .. space, node)
+    call('ZREM', turn.prefix .. 'watchers:' .. space, turn.node)
     return 'ok'
 end
+
+return {unwatch_indexing = verb}

@@ -3,7 +3,7 @@
 --   of a collection) is known by it instead, keeps its id when it gets other bytes, and stays searchable as
 --   it was until these are indexed; nothing is stored past the cap. What FAILED is stored again.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, docs:<space> zset, space:<space>, shas:<space>,
---   paths:<space> hashes, jobs stream; include/limit.lua, include/documents.lua.
+--   paths:<space> hashes, jobs stream; auth/limiter.lua, documents/documents.lua.
 -- Wakes: whoever reads the stream; watching nodes, if a job is cancelled.
 -- Bound: the bytes that it brings.
 -- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
@@ -25,15 +25,24 @@
 --   is_reindex    flag       it may bring another model into the space
 -- Replies: ok/doc/job | duplicate/doc/job/status | limited/retry ms/limit/window s | full/used/cap | many (documents)
 --   | replay
+local limiter = require('auth/limiter')
+local documents = require('documents/documents')
+local jobs = require('documents/jobs')
+local storage = require('documents/storage')
+local call = redis.call
+local format = string.format
+local max = math.max
+local DOCS_MAX = documents.DOCS_MAX
 
 -- Ids are in the order of this number, so that no page of them misses one.
-local function creation_ms(space)
-    local last = call('ZRANGE', P .. 'docs:' .. space, -1, -1, 'WITHSCORES')[2]
-    return format('%d', max(now_ms, (tonumber(last) or 0) + 1))
+local function creation_ms(turn, space)
+    local last = call('ZRANGE', turn.prefix .. 'docs:' .. space, -1, -1, 'WITHSCORES')[2]
+    return format('%d', max(turn.now_ms, (tonumber(last) or 0) + 1))
 end
 
-local function create_document(space, doc, sha, path)
-    local created = creation_ms(space)
+local function create_document(turn, space, doc, sha, path)
+    local P = turn.prefix
+    local created = creation_ms(turn, space)
     call('ZADD', P .. 'docs:' .. space, created, doc)
     if path ~= '' then
         call('HSET', P .. 'paths:' .. space, path, doc)
@@ -45,9 +54,10 @@ local function create_document(space, doc, sha, path)
          'old_text', '', 'old_text_bytes', 0)
 end
 
-verbs.upload = function(a)
+local function verb(turn, a)
     --- arguments
-    local refused = admit(limits)
+    local P = turn.prefix
+    local refused = limiter.admit(turn, limits)
     if refused then return refused end
     local earlier
     if path ~= '' then
@@ -55,14 +65,14 @@ verbs.upload = function(a)
     else
         earlier = call('HGET', P .. 'shas:' .. space, sha)
     end
-    local used, going, had = space_bytes(space), 0, nil
+    local used, going, had = storage.space_bytes(turn, space), 0, nil
     if earlier then
-        doc, had = earlier, document_of(space, earlier)
+        doc, had = earlier, documents.read(turn, space, earlier)
         local is_same = had.sha == sha and (path == '' or (had.filename == filename and had.url == url))
         if is_same and had.status ~= 'FAILED' then
             return 'duplicate\n' .. doc .. '\n' .. had.job .. '\n' .. had.status
         end
-        going = call('STRLEN', P .. 'upload:' .. doc) + loose_text_bytes(had)
+        going = call('STRLEN', P .. 'upload:' .. doc) + storage.loose_text_bytes(had)
     elseif call('ZCARD', P .. 'docs:' .. space) >= DOCS_MAX then
         return 'many'
     end
@@ -70,16 +80,18 @@ verbs.upload = function(a)
         return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap)
     end
     if had then
-        retire_job(had.job, '"The document was uploaded again."')
-        shelve_text(doc, had)
+        jobs.retire(turn, had.job, '"The document was uploaded again."')
+        storage.shelve_text(turn, doc, had)
     else
-        create_document(space, doc, sha, path)
+        create_document(turn, space, doc, sha, path)
     end
     call('SET', P .. 'upload:' .. doc, bytes)
     call('HSET', P .. 'doc:' .. doc, 'filename', filename, 'type', content_type, 'kind', kind,
-         'size', size, 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', now_text, 'job', job,
+         'size', size, 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', turn.now_text, 'job', job,
          'chars', 0, 'blocks', 0)
-    count_bytes(doc, space)
-    start_job(space, doc, job, 'PARSE', is_reindex)
+    storage.count_bytes(turn, doc, space)
+    jobs.start(turn, space, doc, job, 'PARSE', is_reindex)
     return 'ok\n' .. doc .. '\n' .. job
 end
+
+return {upload = verb}

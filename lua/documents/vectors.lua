@@ -6,6 +6,10 @@
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: set (it knows vector sets) | exact (it does not)
-verbs.vectors = function()
-    return pcall(call, 'VCARD', P .. 'vectors:') and 'set' or 'exact'
+local call = redis.call
+
+local function verb(turn, a)
+    return pcall(call, 'VCARD', turn.prefix .. 'vectors:') and 'set' or 'exact'
 end
+
+return {vectors = verb}

@@ -9,20 +9,18 @@
 --   space  name
 -- Replies: replay | ok/n, then n times 8 lines: job, doc, status, stage, progress, error (JSON or ''), updated (ms),
 --   filename (JSON); the finished ones first, then as they were last heard of
-local WATCH_S = 60
+local jobs = require('documents/jobs')
+local watchers = require('documents/watchers')
+local call = redis.call
+local concat = table.concat
+local JOBS_SHOWN = jobs.JOBS_SHOWN
 
-local function watch(space)
-    local key = P .. 'watchers:' .. space
-    call('ZREMRANGEBYSCORE', key, '-inf', now_text)
-    call('ZADD', key, format('%d', now_ms + WATCH_S * 1000), node)
-    call('EXPIRE', key, WATCH_S)
-end
-
-verbs.watch_indexing = function(a)
+local function verb(turn, a)
     --- arguments
-    watch(space)
+    local P = turn.prefix
+    watchers.add(turn, space)
     local key, text = P .. 'recent_jobs:' .. space, {'ok', ''}
-    call('ZREMRANGEBYSCORE', key, '-inf', now_text)
+    call('ZREMRANGEBYSCORE', key, '-inf', turn.now_text)
     local n = 0
     for _, job in ipairs(call('ZRANGE', key, 0, JOBS_SHOWN - 1)) do
         local got = call('HMGET', P .. 'job:' .. job, 'doc', 'status', 'stage', 'progress', 'error', 'updated')
@@ -35,3 +33,5 @@ verbs.watch_indexing = function(a)
     text[2] = n
     return concat(text, '\n')
 end
+
+return {watch_indexing = verb}

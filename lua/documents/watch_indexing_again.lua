@@ -7,8 +7,12 @@
 -- Arguments:
 --   space  name
 -- Replies: ok
-verbs.watch_indexing_again = function(a)
+local watchers = require('documents/watchers')
+
+local function verb(turn, a)
     --- arguments
-    watch(space)
+    watchers.add(turn, space)
     return 'ok'
 end
+
+return {watch_indexing_again = verb}

@@ -8,17 +8,23 @@
 -- Arguments:
 --   is_parking  flag
 -- Replies: lookup/fingerprint/fragment/count/threshold | parked | empty | replay
-verbs.claim_lookup = function(a)
+local call = redis.call
+local concat = table.concat
+
+local function verb(turn, a)
     --- arguments
-    local fingerprint = call('ZRANGEBYSCORE', P .. 'lookups', '-inf', now_ms, 'LIMIT', 0, 1)[1]
+    local P = turn.prefix
+    local fingerprint = call('ZRANGEBYSCORE', P .. 'lookups', '-inf', turn.now_ms, 'LIMIT', 0, 1)[1]
     if fingerprint then
-        call('ZADD', P .. 'lookups', now_ms + lease_ms, fingerprint)
+        call('ZADD', P .. 'lookups', turn.now_ms + turn.lease_ms, fingerprint)
         local key = P .. 'lookup:' .. fingerprint
         local got = call('HMGET', key, 'fragment', 'count', 'threshold')
         call('HSET', key, 'claimed', got[2] .. ' ' .. got[3]) -- what its matches will answer
         return 'lookup\n' .. fingerprint .. '\n' .. concat(got, '\n')
     end
     if not is_parking then return 'empty' end
-    call('SADD', P .. 'lookup_nodes', node)
+    call('SADD', P .. 'lookup_nodes', turn.node)
     return 'parked'
 end
+
+return {claim_lookup = verb}

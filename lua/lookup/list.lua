@@ -13,9 +13,17 @@
 -- Replies: missing | replay | ok/cursor of the next page ('' when there is none), then per query in ascending Seq: its
 --   Seq / query (JSON) / n, and n times fingerprint / fragment (JSON) / matches (JSON, '' while there are none). A
 --   query that did not fit comes again on the next page, with the rest of its lookups
+local records = require('queue/records')
+local bounds = require('turn/bounds')
+local hashes = require('turn/hashes')
+local call = redis.call
+local format, match = string.format, string.match
+local concat, sort = table.concat, table.sort
+local min = math.min
+local REPLY_BYTES, THREAD_PAGE = bounds.REPLY_BYTES, bounds.THREAD_PAGE
 
-local function lookups_by_seq(topic)
-    local by_seq, all = {}, call('HGETALL', P .. 'lookups:' .. topic)
+local function lookups_by_seq(turn, topic)
+    local by_seq, all = {}, call('HGETALL', turn.prefix .. 'lookups:' .. topic)
     for i = 1, #all, 2 do
         local seq, fingerprint = match(all[i], '^(%d+) (%x+)$')
         by_seq[seq] = by_seq[seq] or {}
@@ -24,29 +32,30 @@ local function lookups_by_seq(topic)
     return by_seq
 end
 
-verbs.list_lookups = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'seq', 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
-    local by_seq, last, text, bytes = lookups_by_seq(topic), tonumber(got[1]), {'ok', ''}, 0
+    local by_seq, last, text, bytes = lookups_by_seq(turn, topic), tonumber(got[1]), {'ok', ''}, 0
     local queries = min(limit or THREAD_PAGE, THREAD_PAGE)
     local last_seq, done = match(after, '^(%d+)%.?(%d*)$')
     local first = tonumber(last_seq) + (done == '' and 1 or 0)
     done = tonumber(done) or 0
     for n = first, last do
         local seq = format('%d', n)
-        bytes = bytes + bytes_of(key, 'q:' .. seq)
+        bytes = bytes + hashes.bytes_of(key, 'q:' .. seq)
         if n > first and (bytes > REPLY_BYTES or n - first == queries) then
             text[2] = format('%d', n - 1)
             break
         end
         local list, n_at = by_seq[seq] or {}, #text + 3
         sort(list, function(x, y) return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2]) end)
-        text[n_at - 2], text[n_at - 1], text[n_at] = seq, query_of(call('HGET', key, 'q:' .. seq)), 0
+        text[n_at - 2], text[n_at - 1], text[n_at] = seq, records.query_of(call('HGET', key, 'q:' .. seq)), 0
         for i = done + 1, #list do
             local lookup = P .. 'lookup:' .. list[i][2]
-            bytes = bytes + bytes_of(lookup, 'fragment', 'matches')
+            bytes = bytes + hashes.bytes_of(lookup, 'fragment', 'matches')
             if #text > 5 and bytes > REPLY_BYTES then
                 text[2] = seq .. '.' .. (i - 1)
                 break
@@ -62,3 +71,5 @@ verbs.list_lookups = function(a)
     end
     return concat(text, '\n')
 end
+
+return {list_lookups = verb}

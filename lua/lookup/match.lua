@@ -11,8 +11,12 @@
 --   fingerprint  name
 --   matches      json 1m  an array
 -- Replies: ok | missing | replay
-verbs.match = function(a)
+local lookups = require('lookup/lookups')
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local key = P .. 'lookup:' .. fingerprint
     if call('EXISTS', key) == 0 then
         fingerprint = call('HGET', P .. 'lookup_alias', fingerprint)
@@ -21,6 +25,8 @@ verbs.match = function(a)
     end
     local got = call('HMGET', key, 'count', 'threshold', 'claimed')
     call('HSET', key, 'matches', matches)
-    if not got[3] or got[3] == got[1] .. ' ' .. got[2] then close_lookup(fingerprint) end
+    if not got[3] or got[3] == got[1] .. ' ' .. got[2] then lookups.close(turn, fingerprint) end
     return 'ok'
 end
+
+return {match = verb}

@@ -14,43 +14,23 @@
 --   account         name
 --   user            name     who recommends
 -- Replies: ok/ms | missing | replay
+local recommended = require('lookup/recommended')
+local call = redis.call
+
 local RECOMMENDATIONS_MAX, DROP_RECOMMENDATIONS = 10000, 2
 
-local function count_recommendation(account, user, delta)
-    local users = P .. 'recommenders:' .. account
-    if tonumber(call('ZINCRBY', users, delta, user)) <= 0 then call('ZREM', users, user) end
-    if tonumber(call('ZINCRBY', P .. 'recommenders', delta, account)) <= 0 then
-        call('ZREM', P .. 'recommenders', account)
-    end
-end
-
--- What is known of an entry besides: whose it is, so that it is dropped in its turn. Without an account it is of
--- an earlier version.
-local function list_recommendation(id, _, _, _, account, _, user)
-    if not account then return end
-    call('RPUSH', P .. 'recommended:' .. account .. ':' .. user, id)
-    count_recommendation(account, user, 1)
-end
-
-local function drop_recommendation()
-    local all = P .. 'recommendations'
-    local oldest = call('XRANGE', all, '-', '+', 'COUNT', 1)[1]
-    local account = #oldest[2] > 2 and call('ZREVRANGE', P .. 'recommenders', 0, 0)[1]
-    local user = account and call('ZREVRANGE', P .. 'recommenders:' .. account, 0, 0)[1]
-    local id = user and call('LPOP', P .. 'recommended:' .. account .. ':' .. user)
-    if id then count_recommendation(account, user, -1) end
-    call('XDEL', all, id or oldest[1]) -- without an account: of an earlier version
-end
-
-verbs.recommend = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local got = call('HMGET', P .. 't:' .. topic, 'seq', 'u:' .. viewer)
     if not got[1] or (viewer ~= '' and not got[2]) then return 'missing' end
     local all = P .. 'recommendations'
     local id = call('XADD', all, '*', 'r', recommendation, 'a', account, 'u', user)
-    list_recommendation(id, 'r', nil, 'a', account, 'u', user)
+    recommended.list(turn, id, 'r', nil, 'a', account, 'u', user)
     for _ = 1, DROP_RECOMMENDATIONS do -- two: there may be more of them from an earlier version
-        if call('XLEN', all) > RECOMMENDATIONS_MAX then drop_recommendation() end
+        if call('XLEN', all) > RECOMMENDATIONS_MAX then recommended.drop(turn) end
     end
-    return 'ok\n' .. now_ms
+    return 'ok\n' .. turn.now_ms
 end
+
+return {recommend = verb}

@@ -9,9 +9,16 @@
 --   account     name
 --   is_drained  flag
 -- Replies: ok | replay
-verbs.drain = function(a)
+local events = require('turn/events')
+local call = redis.call
+local concat = table.concat
+
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     call(is_drained and 'SADD' or 'SREM', P .. 'drained', account)
-    publish('all', {'drained\n' .. concat(call('SMEMBERS', P .. 'drained'), ',')})
+    events.publish(turn, 'all', {'drained\n' .. concat(call('SMEMBERS', P .. 'drained'), ',')})
     return 'ok'
 end
+
+return {drain = verb}

@@ -9,14 +9,25 @@
 --   user   name?                      of this one only
 --   skip   number                     cursor: how many queries of that state were looked at
 --   page   number                     queries at most
--- Replies: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in include/outcome.lua. A
+-- Replies: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in queue/outcomes.lua. A
 --   page may hold fewer queries than asked for, or none, and still have a next one
+local fair = require('queue/fair')
+local held = require('queue/held')
+local outcomes = require('queue/outcomes')
+local bounds = require('turn/bounds')
+local hashes = require('turn/hashes')
+local call = redis.call
+local byte, format, gmatch, match = string.byte, string.format, string.gmatch, string.match
+local concat = table.concat
+local USERS_MAX = fair.USERS_MAX
+local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
+
 local LIST_SCAN_MAX = 20000 -- what comes after is not listed
 
 -- The Open queries of a topic, by "<model> <user>". Each topic is read once, in however many queues it stands.
-local function open_by_queue(topic)
+local function open_by_queue(turn, topic)
     local by_queue = {}
-    for item in gmatch(call('HGET', P .. 't:' .. topic, 'open') or '', '[^;]+') do
+    for item in gmatch(call('HGET', turn.prefix .. 't:' .. topic, 'open') or '', '[^;]+') do
         local seq, model, user = match(item, '^(%d+) %d+ (%S+) (%S+)')
         local queue = model .. ' ' .. user
         by_queue[queue] = by_queue[queue] or {}
@@ -27,12 +38,13 @@ end
 
 -- Calls visit(topic, seq, user) for the queries in a state, until it returns true. `user` is nil where only
 -- the row knows.
-local function each_open(visit)
+local function each_open(turn, visit)
+    local P = turn.prefix
     local topics = {}
     for _, model in ipairs(call('SMEMBERS', P .. 'models')) do
         for _, user in ipairs(call('ZRANGE', P .. 'turns:' .. model, 0, USERS_MAX - 1)) do
             for _, topic in ipairs(call('ZRANGE', P .. 'open:' .. model .. ':' .. user, 0, LIST_SCAN_MAX)) do
-                topics[topic] = topics[topic] or open_by_queue(topic)
+                topics[topic] = topics[topic] or open_by_queue(turn, topic)
                 for _, seq in ipairs(topics[topic][model .. ' ' .. user] or {}) do
                     if visit(topic, seq, user) then return end
                 end
@@ -41,32 +53,32 @@ local function each_open(visit)
     end
 end
 
-local function each_pending(visit)
-    for _, member in ipairs(call('ZRANGE', P .. 'leases', 0, LIST_SCAN_MAX)) do
+local function each_pending(turn, visit)
+    for _, member in ipairs(call('ZRANGE', turn.prefix .. 'leases', 0, LIST_SCAN_MAX)) do
         local lease, topic = match(member, '^(%d+) (%S+)$')
-        for _, seq in ipairs(held_by(topic, lease)) do
+        for _, seq in ipairs(held.held_by(turn, topic, lease)) do
             if visit(topic, seq) then return end
         end
     end
 end
 
-local function each_failed(visit)
-    for _, member in ipairs(call('ZRANGE', P .. 'failed', 0, LIST_SCAN_MAX)) do
+local function each_failed(turn, visit)
+    for _, member in ipairs(call('ZRANGE', turn.prefix .. 'failed', 0, LIST_SCAN_MAX)) do
         local topic, seq = match(member, '^(%S+) (%d+)$')
         if visit(topic, seq) then return end
     end
 end
 
-verbs.list = function(a)
+local function verb(turn, a)
     --- arguments
     local each = ({Open = each_open, Pending = each_pending, Failed = each_failed})[state]
     local text, looked, taken, read, bytes = {'ok', ''}, 0, 0, 0, 0
-    each(function(topic, seq, of_user)
+    each(turn, function(topic, seq, of_user)
         looked = looked + 1
         if looked > LIST_SCAN_MAX then return true end
         if looked <= skip or (of_user and user ~= '' and of_user ~= user) then return false end
-        local key = P .. 't:' .. topic
-        local size = bytes_of(key, 'q:' .. seq)
+        local key = turn.prefix .. 't:' .. topic
+        local size = hashes.bytes_of(key, 'q:' .. seq)
         if taken == page or (taken > 0 and bytes + size > REPLY_BYTES) or read > LOOK_BYTES then
             text[2] = format('%d', looked - 1)
             return true
@@ -80,7 +92,7 @@ verbs.list = function(a)
         text[#text + 1] = seq
         local first = got[2] and byte(got[2])
         if first == 70 then
-            text[#text + 1] = outcome_text(row, got[2])
+            text[#text + 1] = outcomes.as_text(row, got[2])
         else
             text[#text + 1] = state .. '\n' .. row .. '\n\n\n\n\n'
         end
@@ -88,3 +100,5 @@ verbs.list = function(a)
     end)
     return concat(text, '\n')
 end
+
+return {list = verb}

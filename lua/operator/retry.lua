@@ -9,8 +9,13 @@
 --   topic  name
 --   seq    digits
 -- Replies: ok | done | pending (it is Open or Pending already) | missing | replay
-verbs.retry = function(a)
+local claims = require('queue/claims')
+local call = redis.call
+local byte = string.byte
+
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 's:' .. seq)
     if not got[1] then return 'missing' end
     local first = got[2] and byte(got[2])
@@ -18,6 +23,8 @@ verbs.retry = function(a)
     if first ~= 70 and first ~= 67 then return 'pending' end
     call('ZREM', P .. 'failed', topic .. ' ' .. seq)
     call('HDEL', P .. 't:' .. topic, 'b:' .. seq)
-    reopen(topic, {seq}, {0})
+    claims.reopen(turn, topic, {seq}, {0})
     return 'ok'
 end
+
+return {retry = verb}

@@ -9,10 +9,19 @@
 -- Replies: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed of the last two
 --   minutes/seconds they span/n, then n engines as "<account> <engine>" / age ms / info (JSON) / '1' when drained,
 --   then per node its id / age ms / info (JSON)
+local fair = require('queue/fair')
+local counters = require('turn/counters')
+local call = redis.call
+local format, match = string.format, string.match
+local concat = table.concat
+local floor, max, min = math.floor, math.max, math.min
+local USERS_MAX = fair.USERS_MAX
+
 local STATUS_USERS = 10000 -- looked at for the oldest query
 
-verbs.status = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local oldest, users_left = nil, STATUS_USERS
     for _, model in ipairs(call('SMEMBERS', P .. 'models')) do
         if users_left <= 0 then break end
@@ -26,30 +35,32 @@ verbs.status = function(a)
     local parked, counts = 0, {added = 0, done = 0, failed = 0}
     local credits = call('ZRANGE', P .. 'idle', 0, -1, 'WITHSCORES')
     for i = 2, #credits, 2 do parked = parked + credits[i] end
-    local minute = floor(now_s / 60)
+    local minute = floor(turn.now_s / 60)
     for _, at in ipairs({minute, minute - 1}) do
         for name in pairs(counts) do
             counts[name] = counts[name] + (tonumber(call('HGET', P .. 'stat:' .. at, name)) or 0)
         end
     end
-    local text = {'ok', max(meta_load().depth, 0),
-        oldest and format('%d', max(0, floor(now_ms - oldest / 1000))) or '',
+    local text = {'ok', max(counters.load(turn).depth, 0),
+        oldest and format('%d', max(0, floor(turn.now_ms - oldest / 1000))) or '',
         call('ZCARD', P .. 'leases'), call('ZCARD', P .. 'lookups'), format('%d', parked),
-        counts.added, counts.done, counts.failed, 60 + now_s % 60}
+        counts.added, counts.done, counts.failed, 60 + turn.now_s % 60}
     local engines = call('HGETALL', P .. 'engines')
     text[#text + 1] = #engines / 2
     for i = 1, #engines, 2 do
         local at, info = match(engines[i + 1], '^(%d+) (.*)$')
         text[#text + 1] = engines[i]
-        text[#text + 1] = format('%d', max(0, now_ms - at))
+        text[#text + 1] = format('%d', max(0, turn.now_ms - at))
         text[#text + 1] = info
         text[#text + 1] = call('SISMEMBER', P .. 'drained', match(engines[i], '^%S+'))
     end
     local nodes = call('ZRANGE', P .. 'nodes', 0, -1, 'WITHSCORES')
     for i = 1, #nodes, 2 do
         text[#text + 1] = nodes[i]
-        text[#text + 1] = format('%d', max(0, now_ms - nodes[i + 1]))
+        text[#text + 1] = format('%d', max(0, turn.now_ms - nodes[i + 1]))
         text[#text + 1] = call('HGET', P .. 'node_info', nodes[i]) or '{}'
     end
     return concat(text, '\n')
 end
+
+return {status = verb}

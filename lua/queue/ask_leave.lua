@@ -10,16 +10,23 @@
 --   topic    name
 --   keep_ms  number
 -- Replies: ok
-verbs.ask_leave = function(a)
+local asks = require('queue/asks')
+local call = redis.call
+local byte, format = string.byte, string.format
+
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'asks', 's:1')
     if not got[1] or call('HINCRBY', key, 'asks', -1) > 0 then return 'ok' end
     local first = got[2] and byte(got[2])
     if keep_ms > 0 and (not first or first == 80) then
-        call('ZADD', P .. 'asks', format('%d', now_ms + keep_ms), topic)
+        call('ZADD', P .. 'asks', format('%d', turn.now_ms + keep_ms), topic)
     else
-        drop_ask(topic)
+        asks.drop_ask(turn, topic)
     end
     return 'ok'
 end
+
+return {ask_leave = verb}

@@ -11,20 +11,27 @@
 --   rest_ms  number   0: it leaves
 --   info     text 8k  the rest of what operators see of it: `,"…":…}`
 -- Replies: ok | replay
+local presence = require('queue/presence')
+local call = redis.call
+local format = string.format
+local AWAY = presence.AWAY
 
 -- What nodes have still to say of its polls before that (queue/sync.lua) is older news, for so long.
 local AWAY_S = 60
 
-verbs.away = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local poll = call('SET', P .. 'poll:' .. account .. ':' .. engine, AWAY, 'GET', 'EX', AWAY_S)
-    end_poll(poll, account, engine)
+    presence.end_poll(turn, poll, account, engine)
     local name = account .. ' ' .. engine
     if rest_ms == 0 then
         call('HDEL', P .. 'engines', name)
     else
-        local rest = format('%d {"RestingUntilMs":%d', now_ms, now_ms + rest_ms)
-        if call('HSET', P .. 'engines', name, rest .. info) == 1 then forget_engines() end
+        local rest = format('%d {"RestingUntilMs":%d', turn.now_ms, turn.now_ms + rest_ms)
+        if call('HSET', P .. 'engines', name, rest .. info) == 1 then presence.forget_engines(turn) end
     end
     return 'ok'
 end
+
+return {away = verb}

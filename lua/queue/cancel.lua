@@ -11,13 +11,19 @@
 --   user    name?    must have a part in the topic
 --   reason  json 8k
 -- Replies: ok | done | failed | missing | replay
-verbs.cancel = function(a)
+local outcomes = require('queue/outcomes')
+local call = redis.call
+local byte = string.byte
+
+local function verb(turn, a)
     --- arguments
-    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 's:' .. seq, 'u:' .. user)
+    local got = call('HMGET', turn.prefix .. 't:' .. topic, 'q:' .. seq, 's:' .. seq, 'u:' .. user)
     if not got[1] or (user ~= '' and not got[3]) then return 'missing' end
     local first = got[2] and byte(got[2])
     if first == 68 then return 'done' end
     if first == 70 then return 'failed' end
-    if first ~= 67 then end_query(topic, seq, 'C', reason) end
+    if first ~= 67 then outcomes.end_query(turn, topic, seq, 'C', reason) end
     return 'ok'
 end
+
+return {cancel = verb}

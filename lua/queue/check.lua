@@ -1,8 +1,8 @@
 -- check: what became of a query; while it has no outcome the node is written down as waiting for it.
 -- Looking and registering are one atom, so no answer falls between them.
--- KEYS: t:<topic>; include/position.lua (what is before an Open query).
+-- KEYS: t:<topic>; queue/positions.lua (what is before an Open query).
 -- Wakes: nobody.
--- Bound: one query and its answer; include/position.lua.
+-- Bound: one query and its answer; queue/positions.lua.
 -- Lane: read.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -11,21 +11,29 @@
 --   user   name?                      must have a part in the topic
 --   look   words wait|position|brief  position: of what is before it, which costs a look at the queue
 -- Replies: missing | replay | wait (nothing yet, registered) | Open/… | Pending/… | <the outcome's status>/…, each as
---   outcome_text has it (include/outcome.lua), then position/eta ('' unless Open and asked for)
-verbs.check = function(a)
+--   queue/outcomes.lua has it, then position/eta ('' unless Open and asked for)
+local outcomes = require('queue/outcomes')
+local positions = require('queue/positions')
+local waiters = require('queue/waiters')
+local call = redis.call
+local byte = string.byte
+
+local function verb(turn, a)
     --- arguments
-    local key = P .. 't:' .. topic
+    local key = turn.prefix .. 't:' .. topic
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq, 'u:' .. user)
     local row, state, waiting = got[1], got[2], got[4]
     if not row or (user ~= '' and not got[5]) then return 'missing' end
     local first = state and byte(state)
-    if first and first ~= 80 then return outcome_text(row, state, got[3], nil, '\n\n') end
+    if first and first ~= 80 then return outcomes.as_text(row, state, got[3], nil, '\n\n') end
     if look == 'wait' then
-        wait_for(topic, seq, waiting)
+        waiters.add(turn, topic, seq, waiting)
         return 'wait'
     end
     if first then return 'Pending\n' .. row .. '\n\n\n\n\n\n\n' end
     if look == 'brief' then return 'Open\n' .. row .. '\n\n\n\n\n\n\n' end
-    local position, eta = position_of(topic, seq, call('HGET', key, 'open') or '')
+    local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')
     return 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
 end
+
+return {check = verb}

@@ -1,6 +1,6 @@
 -- claim: the next claim for an engine's poll, or its poll is parked as a credit.
 -- Guarantees: all Open queries of the topic whose turn it is become Pending under one new lease.
--- KEYS: include/fair.lua, include/claim.lua, include/idle.lua.
+-- KEYS: queue/fair.lua, queue/claims.lua, queue/idle.lua.
 -- Wakes: nobody.
 -- Bound: one claim: CLAIM_MAX queries and REPLY_BYTES, but one query at least; MODELS_MAX models looked at.
 -- Lane: claim.  Home: every.  Nonce: yes.  Full: refused.
@@ -9,14 +9,19 @@
 --   class       text 4k  "<account>|<models>"
 --   is_parking  flag     grant a credit when there is no work
 -- Replies: claim/<claim as text> | parked | empty | replay
-verbs.claim = function(a)
+local claims = require('queue/claims')
+local idle = require('queue/idle')
+
+local function verb(turn, a)
     --- arguments
-    local entry = own_entry(class)
-    local looks_before = looks
-    local text = claim_next(entry)
-    looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
+    local entry = idle.own_entry(turn, class)
+    local looks_before = turn.looks
+    local text = claims.next_claim(turn, entry)
+    turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
     if text then return 'claim\n' .. text end
     if not is_parking then return 'empty' end
-    add_credit(entry, 1)
+    idle.add_credit(entry, 1)
     return 'parked'
 end
+
+return {claim = verb}

@@ -17,50 +17,20 @@
 --   answer   text 8m   "answer\nthink\nmodel", JSON lines
 --   by_text  flag      the text alone decides which query it is (the deployed dialect)
 -- Replies: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay
+local held = require('queue/held')
+local outcomes = require('queue/outcomes')
+local records = require('queue/records')
+local waiters = require('queue/waiters')
+local call = redis.call
+local byte, gmatch, match, sub = string.byte, string.gmatch, string.match, string.sub
 
-local TEXT_LOOK_BACK = 10000
 local OPEN_LOOK_ROWS, OPEN_LOOK_BYTES = 1000, 4194304 -- of Open rows, for the text of a late answer
-
--- Does a row end with that query? Looks in place: every string that is made costs a hash of all its bytes.
-local function asks(row, query)
-    local at = #row - #query + 1
-    return at > 1 and byte(row, at - 1) == 10 and find(row, query, at, true) ~= nil
-end
-
--- The lowest Seq that `holder` holds with that very text, among the newest rows. Without one, and with
--- an answer given, the Seq with that text that has this very answer already.
-local function find_held_text(topic, holder, query, answer)
-    local key = P .. 't:' .. topic
-    local last = tonumber(call('HGET', key, 'seq')) or 0
-    local list, found, answered = {}, nil, nil
-    local left = {held = LOOK_BYTES, done = LOOK_BYTES} -- to be read, of rows that it holds and of ended ones
-    local function has_text(seq, kind)
-        left[kind] = left[kind] - bytes_of(key, 'q:' .. seq)
-        return left[kind] >= 0 and asks(call('HGET', key, 'q:' .. seq), query)
-    end
-    local function has_answer(seq)
-        left.done = left.done - bytes_of(key, 'a:' .. seq)
-        return left.done >= 0 and sub(call('HGET', key, 'a:' .. seq), 1, #answer + 1) == answer .. '\n'
-    end
-    for seq = max(1, last - TEXT_LOOK_BACK + 1), last do list[#list + 1] = format('%d', seq) end
-    each_state(key, list, function(seq, state)
-        local _, _, by = parse_pending(state)
-        if by == holder and has_text(seq, 'held') then
-            found = seq
-        elseif answer and not answered and state and byte(state) == 68 and has_text(seq, 'done')
-            and has_answer(seq) then
-            answered = seq
-        end
-        return found
-    end)
-    return found or answered
-end
 
 -- A late answer: the lowest Open Seq with that text, of those that were claimed before if there is one.
 -- (A claim whose node died before it confirmed used up no attempt; its engine may answer all the same.)
 -- Lengths are asked first, so that rows too short for that text are not read.
-local function find_open_text(topic, query)
-    local key = P .. 't:' .. topic
+local function find_open_text(turn, topic, query)
+    local key = turn.prefix .. 't:' .. topic
     local bytes, rows, never_claimed = 0, 0, nil
     for item in gmatch(call('HGET', key, 'open') or '', '[^;]+') do
         local seq, attempts = match(item, '^(%d+) (%d+) ')
@@ -70,7 +40,7 @@ local function find_open_text(topic, query)
         if n > #query and (attempts ~= '0' or not never_claimed) then
             bytes = bytes + n
             if bytes > OPEN_LOOK_BYTES then break end
-            if asks(call('HGET', key, 'q:' .. seq), query) then
+            if held.ends_with(call('HGET', key, 'q:' .. seq), query) then
                 if attempts ~= '0' then return seq end
                 never_claimed = seq
             end
@@ -79,18 +49,18 @@ local function find_open_text(topic, query)
     return never_claimed
 end
 
-verbs.complete = function(a)
+local function verb(turn, a)
     --- arguments
-    local key = P .. 't:' .. topic
+    local key = turn.prefix .. 't:' .. topic
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
-    if by_text or not got[2] or not asks(got[2], query) then
-        local found = find_held_text(topic, holder, query, answer) or find_open_text(topic, query)
+    if by_text or not got[2] or not held.ends_with(got[2], query) then
+        local found = held.find_held_text(turn, topic, holder, query, answer) or find_open_text(turn, topic, query)
         if found then
             seq = found
             got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
         elseif not got[2] then
             return (by_text and call('EXISTS', key) == 1) and 'mismatch' or 'missing'
-        elseif not asks(got[2], query) then
+        elseif not held.ends_with(got[2], query) then
             return 'mismatch'
         end
     end
@@ -105,19 +75,21 @@ verbs.complete = function(a)
     end
     if first == 67 then return 'cancelled' end
     if first == 70 then return 'failed' end
-    local holding, _, by, n = parse_pending(state)
+    local holding, _, by, n = records.parse_pending(state)
     if holding then
         if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
-    local stored = answer .. '\n' .. now_text .. '\n' .. holder
+    local stored = answer .. '\n' .. turn.now_text .. '\n' .. holder
     if got[3] and got[3] ~= '' then
         call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, stored, 'w:' .. seq, '')
     else
         call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, stored)
     end
-    if holding then leave_lease(topic, holding, n) else leave_open(topic, seq) end
+    if holding then outcomes.leave_lease(turn, topic, holding, n) else outcomes.leave_open(turn, topic, seq) end
     if got[3] and got[3] ~= '' then
-        tell_waiters(topic, seq, got[3], outcome_event(topic, seq, row, 'D', stored))
+        waiters.tell(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', stored))
     end
-    return 'ok\n' .. seq .. '\n' .. now_text
+    return 'ok\n' .. seq .. '\n' .. turn.now_text
 end
+
+return {complete = verb}

@@ -9,11 +9,14 @@
 --   each claim 256:
 --     lease  text 512  "<lease> <topic>"
 -- Replies: ok
-verbs.delivered = function(a)
+local leases = require('queue/leases')
+
+local function verb(turn, a)
     --- arguments
     for i = claim_from, claim_to do
-        lease_kept[#lease_kept + 1] = lease_end_text
-        lease_kept[#lease_kept + 1] = args[i]
+        leases.keep(turn, args[i])
     end
     return 'ok'
 end
+
+return {delivered = verb}

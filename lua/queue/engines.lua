@@ -7,7 +7,11 @@
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: there | no_engine[/seconds until the first one has rested]
-verbs.engines = function(a)
-    local there, seconds = engines_there()
-    return there == '' and 'there' or no_engine(seconds)
+local presence = require('queue/presence')
+
+local function verb(turn, a)
+    local there, seconds = presence.engines_there(turn)
+    return there == '' and 'there' or presence.no_engine(seconds)
 end
+
+return {engines = verb}

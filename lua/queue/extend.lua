@@ -9,16 +9,21 @@
 --   lease   text 20
 --   holder  name     account
 -- Replies: ok/<cancelled Seqs, ','> | lost | replay
-verbs.extend = function(a)
+local held = require('queue/held')
+local leases = require('queue/leases')
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
-    local key = P .. 't:' .. topic
+    local key = turn.prefix .. 't:' .. topic
     if call('EXISTS', key) == 0 then return 'lost' end
     local cancelled = call('HGET', key, 'c:' .. lease)
-    if #held_by(topic, lease, holder) == 0 then
+    if #held.held_by(turn, topic, lease, holder) == 0 then
         if cancelled then return 'ok\n' .. cancelled end
         return 'lost'
     end
-    lease_kept[#lease_kept + 1] = lease_end_text
-    lease_kept[#lease_kept + 1] = lease .. ' ' .. topic
+    leases.keep(turn, lease .. ' ' .. topic)
     return 'ok\n' .. (cancelled or '')
 end
+
+return {extend = verb}

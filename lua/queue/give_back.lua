@@ -9,14 +9,21 @@
 --   topic  name
 --   lease  text 20
 -- Replies: ok
-verbs.give_back = function(a)
+local claims = require('queue/claims')
+local held = require('queue/held')
+local leases = require('queue/leases')
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
-    local seqs, attempts = held_by(topic, lease)
+    local seqs, attempts = held.held_by(turn, topic, lease)
     if #seqs > 0 then
         for i = 1, #attempts do attempts[i] = attempts[i] - 1 end
-        call('HDEL', P .. 't:' .. topic, 'l:' .. lease)
-        end_lease(lease, topic)
-        reopen(topic, seqs, attempts)
+        call('HDEL', turn.prefix .. 't:' .. topic, 'l:' .. lease)
+        leases.finish(turn, lease, topic)
+        claims.reopen(turn, topic, seqs, attempts)
     end
     return 'ok'
 end
+
+return {give_back = verb}

@@ -17,15 +17,23 @@
 --   max_bytes  number
 --   holder     name     account
 -- Replies: ok/next offset | cancelled/next | gap/expected | lost | large | replay
+local leases = require('queue/leases')
+local records = require('queue/records')
+local waiters = require('queue/waiters')
+local call = redis.call
+local find, format, match, sub = string.find, string.format, string.match, string.sub
+local max = math.max
+
 local PARTIALS_S = 86400
 
-verbs.partial = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'w:' .. seq, 'c:' .. lease)
     if not got[1] then return 'lost' end
     local stream = P .. 'partials:' .. topic .. ':' .. seq
-    local holding, attempt, by = parse_pending(got[2])
+    local holding, attempt, by = records.parse_pending(got[2])
     if holding ~= lease or by ~= holder then
         if got[4] and find(',' .. got[4] .. ',', ',' .. seq .. ',', 1, true) then
             return 'cancelled\n' .. format('%d', offset + #think + #answer)
@@ -57,9 +65,10 @@ verbs.partial = function(a)
     end
     if is_new then
         call('EXPIRE', stream, PARTIALS_S)
-        tell_waiters(topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
+        waiters.tell(turn, topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
     end
-    lease_kept[#lease_kept + 1] = lease_end_text
-    lease_kept[#lease_kept + 1] = lease .. ' ' .. topic
+    leases.keep(turn, lease .. ' ' .. topic)
     return 'ok\n' .. have
 end
+
+return {partial = verb}

@@ -1,8 +1,8 @@
 -- partials: the state of a query and the pieces of its answer behind an event id, for streams.
--- KEYS: t:<topic>, partials:<topic>:<seq> stream; include/position.lua.
+-- KEYS: t:<topic>, partials:<topic>:<seq> stream; queue/positions.lua.
 -- Wakes: nobody.
 -- Bound: one query and PIECES_MAX pieces, whose texts are the 1 MiB that `partial` stores at most;
---   include/position.lua.
+--   queue/positions.lua.
 -- Lane: read.  Home: topic.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -11,10 +11,19 @@
 --   after  text 48  "<attempt>-<n>", 0-0 for all
 -- Replies: missing | <check's reply, registered as waiting>, NUL, then per piece its id, kind and text, each as
 --   <length>:<bytes>.  PIECES_MAX a call: the caller asks again from the last one
+local outcomes = require('queue/outcomes')
+local positions = require('queue/positions')
+local records = require('queue/records')
+local waiters = require('queue/waiters')
+local call = redis.call
+local byte = string.byte
+local concat = table.concat
+
 local PIECES_MAX = 256
 
-verbs.partials = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'q:' .. seq, 's:' .. seq, 'a:' .. seq, 'w:' .. seq)
     local row, state, waiting = got[1], got[2], got[4]
@@ -22,14 +31,14 @@ verbs.partials = function(a)
     local first = state and byte(state)
     local head
     if first and first ~= 80 then
-        head = outcome_text(row, state, got[3], nil, '\n\n')
+        head = outcomes.as_text(row, state, got[3], nil, '\n\n')
     else
-        wait_for(topic, seq, waiting)
+        waiters.add(turn, topic, seq, waiting)
         if first then
-            local _, attempt = parse_pending(state)
+            local _, attempt = records.parse_pending(state)
             head = 'Pending\n' .. row .. '\n' .. attempt .. '\n\n\n\n\n\n'
         else
-            local position, eta = position_of(topic, seq, call('HGET', key, 'open') or '')
+            local position, eta = positions.position_of(turn, topic, seq, call('HGET', key, 'open') or '')
             head = 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
         end
     end
@@ -42,3 +51,5 @@ verbs.partials = function(a)
     end
     return concat(pieces)
 end
+
+return {partials = verb}

@@ -10,33 +10,45 @@
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: ms until the next lease ends (0: more are due), '' when there is none
-do
+local held = require('queue/held')
+local idle = require('queue/idle')
+local leases = require('queue/leases')
+local outcomes = require('queue/outcomes')
+local records = require('queue/records')
+local bounds = require('turn/bounds')
+local hashes = require('turn/hashes')
+local call = redis.call
+local format, match = string.format, string.match
+local max = math.max
+local LOOK_BYTES = bounds.LOOK_BYTES
+
 local REAP_MAX, REAP_ROWS = 100, 1000
 
 -- Ends a lease that is due. Returns what it held, and how many bytes of rows.
-local function end_due(lease, topic, is_undelivered)
-    local key, bytes = P .. 't:' .. topic, 0
-    local seqs, attempts = held_by(topic, lease)
-    for k = 1, #seqs do bytes = bytes + bytes_of(key, 'q:' .. seqs[k]) end
+local function end_due(turn, lease, topic, is_undelivered)
+    local key, bytes = turn.prefix .. 't:' .. topic, 0
+    local seqs, attempts = held.held_by(turn, topic, lease)
+    for k = 1, #seqs do bytes = bytes + hashes.bytes_of(key, 'q:' .. seqs[k]) end
     if is_undelivered and #seqs > 0 then
         for k = 1, #attempts do attempts[k] = attempts[k] - 1 end
-        local _, _, _, _, to = parse_pending(call('HGET', key, 's:' .. seqs[1]))
-        strike_off(to)
+        local _, _, _, _, to = records.parse_pending(call('HGET', key, 's:' .. seqs[1]))
+        idle.strike_off(turn, to)
     end
-    end_lease(lease, topic)
+    leases.finish(turn, lease, topic)
     call('HDEL', key, 'l:' .. lease)
     return seqs, attempts, bytes
 end
 
-verbs.reap = function(a)
-    flush_leases()
-    local due = call('ZRANGEBYSCORE', P .. 'leases', '-inf', now_ms, 'WITHSCORES',
+local function verb(turn, a)
+    local P = turn.prefix
+    leases.flush(turn)
+    local due = call('ZRANGEBYSCORE', P .. 'leases', '-inf', turn.now_ms, 'WITHSCORES',
                      'LIMIT', 0, REAP_MAX)
     local bytes, rows, of_topic, topics = 0, 0, {}, {}
     for i = 1, #due, 2 do
         if bytes > LOOK_BYTES or rows >= REAP_ROWS then break end
         local lease, topic = match(due[i], '^(%d+) (%S+)$')
-        local seqs, attempts, its_bytes = end_due(lease, topic, due[i + 1] % 2 == 1)
+        local seqs, attempts, its_bytes = end_due(turn, lease, topic, due[i + 1] % 2 == 1)
         local back = of_topic[topic]
         if not back then
             back = {seqs = {}, attempts = {}}
@@ -49,10 +61,12 @@ verbs.reap = function(a)
     end
     for _, topic in ipairs(topics) do
         local back = of_topic[topic]
-        return_rows(topic, back.seqs, back.attempts, '"No answer came before the lease ended, in any attempt."')
+        outcomes.return_rows(turn, topic, back.seqs, back.attempts,
+                             '"No answer came before the lease ended, in any attempt."')
     end
-    flush_leases()
+    leases.flush(turn)
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
-    return first and format('%d', max(0, first - now_ms)) or ''
+    return first and format('%d', max(0, first - turn.now_ms)) or ''
 end
-end
+
+return {reap = verb}

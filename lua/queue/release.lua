@@ -13,6 +13,12 @@
 --   outcome  words retry|fail|away  away: no answer failed, the engine or its model is away: the attempt does not
 --                                   count, AWAY_MAX times a query: an engine cannot pass a query round indefinitely
 -- Replies: ok | lost | replay
+local held = require('queue/held')
+local leases = require('queue/leases')
+local outcomes = require('queue/outcomes')
+local records = require('queue/records')
+local call = redis.call
+
 local AWAY_MAX = 20
 
 -- Takes the attempt back of those that are not given back for the AWAY_MAX-th time.
@@ -22,28 +28,30 @@ local function uncount(key, seqs, attempts)
     end
 end
 
-verbs.release = function(a)
+local function verb(turn, a)
     --- arguments
-    local key = P .. 't:' .. topic
+    local key = turn.prefix .. 't:' .. topic
     if call('EXISTS', key) == 0 then return 'lost' end
     local seqs, attempts, attempt, n, _
     if lease == '' then
-        local seq = find_held_text(topic, holder, query)
+        local seq = held.find_held_text(turn, topic, holder, query)
         if not seq then return 'lost' end
-        lease, attempt, _, n = parse_pending(call('HGET', key, 's:' .. seq))
+        lease, attempt, _, n = records.parse_pending(call('HGET', key, 's:' .. seq))
         seqs, attempts = {seq}, {attempt}
     else
-        seqs, attempts = held_by(topic, lease, holder)
+        seqs, attempts = held.held_by(turn, topic, lease, holder)
         if #seqs == 0 then return 'lost' end
         call('HDEL', key, 'l:' .. lease)
-        end_lease(lease, topic)
+        leases.finish(turn, lease, topic)
     end
     if outcome == 'away' then uncount(key, seqs, attempts) end
     if outcome ~= 'fail' then
-        return_rows(topic, seqs, attempts, reason)
+        outcomes.return_rows(turn, topic, seqs, attempts, reason)
     else
-        for i = 1, #seqs do end_query(topic, seqs[i], 'F', reason, true) end
+        for i = 1, #seqs do outcomes.end_query(turn, topic, seqs[i], 'F', reason, true) end
     end
-    if n then leave_lease(topic, lease, n) end -- its other queries stay with their engine
+    if n then outcomes.leave_lease(turn, topic, lease, n) end -- its other queries stay with their engine
     return 'ok'
 end
+
+return {release = verb}

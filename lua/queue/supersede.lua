@@ -9,23 +9,23 @@
 --   engine   name
 --   poll     digits  0: one that does not wait; it ends nothing but the engine's rest
 -- Replies: ok
+local presence = require('queue/presence')
+local call = redis.call
+local AWAY = presence.AWAY
+
 local POLL_S = 300 -- no poll is parked longer
 
--- Ends a poll as poll:<account>:<engine> holds it, if that is one.
-local function end_poll(poll, account, engine)
-    if not poll or poll == AWAY then return end
-    local at, number = match(poll, '^(%S+) (%S+)$')
-    send_event(at, 'supersede\n' .. account .. '\n' .. engine .. '\n' .. number)
-end
-
-verbs.supersede = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     if poll == '0' then
         local key = P .. 'poll:' .. account .. ':' .. engine
         if call('GET', key) == AWAY then call('DEL', key) end
         return 'ok'
     end
-    local older = call('SET', P .. 'poll:' .. account .. ':' .. engine, node .. ' ' .. poll, 'GET', 'EX', POLL_S)
-    if older ~= node .. ' ' .. poll then end_poll(older, account, engine) end
+    local older = call('SET', P .. 'poll:' .. account .. ':' .. engine, turn.node .. ' ' .. poll, 'GET', 'EX', POLL_S)
+    if older ~= turn.node .. ' ' .. poll then presence.end_poll(turn, older, account, engine) end
     return 'ok'
 end
+
+return {supersede = verb}

@@ -7,31 +7,37 @@
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: how many went, twice SWEEP_MAX at most
-do
+local asks = require('queue/asks')
+local call = redis.call
+local format, gmatch = string.format, string.gmatch
+local ASK_MAX_MS = asks.ASK_MAX_MS
+
 local SWEEP_MAX = 500
 local ORPHAN_MS = 60000 -- a node has said by then that it is there, and stays in `nodes` for as long
 
-local function has_node(waiting)
+local function has_node(turn, waiting)
     for id in gmatch(waiting, '%S+') do
-        if id == node or call('ZSCORE', P .. 'nodes', id) then return true end
+        if id == turn.node or call('ZSCORE', turn.prefix .. 'nodes', id) then return true end
     end
     return false
 end
 
 -- Drops questions that are under way, but whose nodes are all gone. Those asked longest ago are looked at.
-local function sweep_orphans()
-    local n, before = 0, format('%d', now_ms + ASK_MAX_MS - ORPHAN_MS)
-    for _, topic in ipairs(call('ZRANGEBYSCORE', P .. 'asks', '(' .. now_text, before, 'LIMIT', 0, SWEEP_MAX)) do
+local function sweep_orphans(turn)
+    local P = turn.prefix
+    local n, before = 0, format('%d', turn.now_ms + ASK_MAX_MS - ORPHAN_MS)
+    for _, topic in ipairs(call('ZRANGEBYSCORE', P .. 'asks', '(' .. turn.now_text, before, 'LIMIT', 0, SWEEP_MAX)) do
         local waiting = call('HGET', P .. 't:' .. topic, 'w:1')
-        if waiting and waiting ~= '' and not has_node(waiting) then
-            drop_ask(topic)
+        if waiting and waiting ~= '' and not has_node(turn, waiting) then
+            asks.drop_ask(turn, topic)
             n = n + 1
         end
     end
     return n
 end
 
-verbs.sweep_asks = function()
-    return format('%d', sweep_due_asks(SWEEP_MAX) + sweep_orphans())
+local function verb(turn, a)
+    return format('%d', asks.sweep_due(turn, SWEEP_MAX) + sweep_orphans(turn))
 end
-end
+
+return {sweep_asks = verb}

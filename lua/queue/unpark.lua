@@ -8,9 +8,13 @@
 -- Arguments:
 --   class  text 4k
 -- Replies: ok
-verbs.unpark = function(a)
+local idle = require('queue/idle')
+
+local function verb(turn, a)
     --- arguments
-    local entry = own_entry(class)
-    if entry.credits > 0 then add_credit(entry, -1) end
+    local entry = idle.own_entry(turn, class)
+    if entry.credits > 0 then idle.add_credit(entry, -1) end
     return 'ok'
 end
+
+return {unpark = verb}

@@ -9,17 +9,25 @@
 --   cursor     text 48
 -- Replies: next cursor ('0': one round is done; "<scan>.<n>": more of the same users, of whose old topics n are still
 --   asked in)
+local drop = require('topic/drop')
+local bounds = require('turn/bounds')
+local call = redis.call
+local format, match, sub = string.format, string.match, string.sub
+local max, min = math.max, math.min
+local LOOK_BYTES = bounds.LOOK_BYTES
+
 local PURGE_USERS, PURGE_TOPICS, PURGE_ROWS = 10, 100, 5000
 
 -- Drops a topic for all who have a part in it, or some rows of one with very many. Returns how many rows went,
 -- nil when it is not old, and how many bytes were read; a third value: it is still there.
-local function purge_topic(topic, cutoff)
+local function purge_topic(turn, topic, cutoff)
+    local P = turn.prefix
     local key = P .. 't:' .. topic
     local last = call('HGET', key, 'seq') or '0'
     local row = call('HGET', key, 'q:' .. last)
     if row and tonumber(match(row, '^%d+')) >= cutoff then return nil, #row end
     if tonumber(last) > PURGE_ROWS then
-        drop_newest(topic, PURGE_ROWS)
+        drop.drop_newest(turn, topic, PURGE_ROWS)
         return PURGE_ROWS, row and #row or 0, true
     end
     for _, field in ipairs(call('HKEYS', key)) do
@@ -28,13 +36,14 @@ local function purge_topic(topic, cutoff)
             call('HDEL', P .. 'names:' .. sub(field, 3), topic)
         end
     end
-    drop_topic(topic)
+    drop.drop_topic(turn, topic)
     return tonumber(last), row and #row or 0
 end
 
-verbs.purge = function(a)
+local function verb(turn, a)
     --- arguments
-    local cutoff, rows_left, bytes_left = now_ms - max_age_s * 1000, PURGE_ROWS, LOOK_BYTES
+    local P = turn.prefix
+    local cutoff, rows_left, bytes_left = turn.now_ms - max_age_s * 1000, PURGE_ROWS, LOOK_BYTES
     local scanned, skip = match(cursor, '^(%d+)%.?(%d*)$')
     skip = tonumber(skip) or 0
     local scan, kept_n = call('SSCAN', P .. 'users', scanned, 'COUNT', PURGE_USERS), 0
@@ -46,7 +55,7 @@ verbs.purge = function(a)
         repeat -- topics that are old but still asked in are passed over
             local topics = call('ZRANGEBYSCORE', mine, '-inf', cutoff, 'LIMIT', kept, PURGE_TOPICS)
             for _, topic in ipairs(topics) do
-                local rows, bytes, is_there = purge_topic(topic, cutoff)
+                local rows, bytes, is_there = purge_topic(turn, topic, cutoff)
                 rows_left, bytes_left = rows_left - (rows or 0) - 1, bytes_left - bytes
                 if rows and not is_there then
                     call('ZREM', mine, topic)
@@ -60,3 +69,5 @@ verbs.purge = function(a)
     end
     return scan[1]
 end
+
+return {purge = verb}

@@ -9,9 +9,14 @@
 --   topic  name
 --   name   json 8k
 -- Replies: ok | forbidden (no such topic of that user) | replay
-verbs.rename = function(a)
+local call = redis.call
+
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     if call('HEXISTS', P .. 't:' .. topic, 'u:' .. user) == 0 then return 'forbidden' end
     call('HSET', P .. 'names:' .. user, topic, name)
     return 'ok'
 end
+
+return {rename = verb}

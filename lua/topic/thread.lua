@@ -11,8 +11,17 @@
 --   before  text? 20  Seq: only earlier ones, a page of the newest; none with `after`
 --   limit   number?   queries at most; THREAD_PAGE without
 -- Replies: missing | replay | ok/after for the next page ('' when there is none), then per query its Seq and 13 lines
---   as in include/outcome.lua (status Open and Pending too)
-local THREAD_PAGE, CHUNK = 1000, 100
+--   as in queue/outcomes.lua (status Open and Pending too)
+local outcomes = require('queue/outcomes')
+local bounds = require('turn/bounds')
+local hashes = require('turn/hashes')
+local call = redis.call
+local byte = string.byte
+local concat = table.concat
+local min = math.min
+local REPLY_BYTES, THREAD_PAGE = bounds.REPLY_BYTES, bounds.THREAD_PAGE
+
+local CHUNK = 100
 
 -- The last Seq of a page that begins at `from` and goes to `to` at most, up or down.
 local function page_end(key, from, to, step, n)
@@ -24,8 +33,8 @@ local function page_end(key, from, to, step, n)
         local states = call('HMGET', key, unpack(names))
         for i = 1, #names do
             local seq, state = at + (i - 1) * step, states[i] or ''
-            bytes = bytes + #state + bytes_of(key, 'q:' .. seq)
-            if byte(state) == 68 then bytes = bytes + bytes_of(key, 'a:' .. seq) end
+            bytes = bytes + #state + hashes.bytes_of(key, 'q:' .. seq)
+            if byte(state) == 68 then bytes = bytes + hashes.bytes_of(key, 'a:' .. seq) end
             seen = seen + 1
             if seen > 1 and (seen > n or bytes > REPLY_BYTES) then return seq - step end
         end
@@ -47,7 +56,7 @@ local function put_queries(text, key, from, to)
             local first = state and byte(state)
             text[#text + 1] = seq
             if first and first ~= 80 then
-                text[#text + 1] = outcome_text(row, state, answer)
+                text[#text + 1] = outcomes.as_text(row, state, answer)
             else
                 text[#text + 1] = (first and 'Pending\n' or 'Open\n') .. row .. '\n\n\n\n\n'
             end
@@ -55,9 +64,9 @@ local function put_queries(text, key, from, to)
     end
 end
 
-verbs.thread = function(a)
+local function verb(turn, a)
     --- arguments
-    local key = P .. 't:' .. topic
+    local key = turn.prefix .. 't:' .. topic
     local got = call('HMGET', key, 'seq', 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
     local last, n, text = tonumber(got[1]), min(limit or THREAD_PAGE, THREAD_PAGE), {'ok', ''}
@@ -74,3 +83,5 @@ verbs.thread = function(a)
     put_queries(text, key, from, last)
     return concat(text, '\n')
 end
+
+return {thread = verb}

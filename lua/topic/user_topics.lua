@@ -10,6 +10,14 @@
 --   limit     number?    topics at most; TOPICS_PAGE without
 --   is_whole  flag       names whole, else cut to TITLE_CHARS
 -- Replies: replay | ok/cursor of the next page ('' when there is none), then per topic its name and its text (JSON)
+local records = require('queue/records')
+local bounds = require('turn/bounds')
+local call = redis.call
+local format, match = string.format, string.match
+local concat = table.concat
+local min = math.min
+local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
+
 local TOPICS_PAGE = 1000
 
 -- The place after a cursor, "<score>.<topic>". One whose topic is gone by now goes on at its score.
@@ -21,19 +29,20 @@ local function rank_after(mine, cursor)
 end
 
 -- A topic's name as the user sees it, and how many bytes were read for it.
-local function name_of(topic, own, is_whole)
-    if own then return is_whole and own or title_of(own), #own end
-    local key = P .. 't:' .. topic
+local function name_of(turn, topic, own, is_whole)
+    if own then return is_whole and own or records.title_of(own), #own end
+    local key = turn.prefix .. 't:' .. topic
     local title = not is_whole and call('HGET', key, 'title')
     if title then return title, #title end
     local row = call('HGET', key, 'q:1')
     if not row then return nil, 0 end
-    local query = query_of(row)
-    return is_whole and query or title_of(query), #row
+    local query = records.query_of(row)
+    return is_whole and query or records.title_of(query), #row
 end
 
-verbs.user_topics = function(a)
+local function verb(turn, a)
     --- arguments
+    local P = turn.prefix
     local n = min(limit or TOPICS_PAGE, TOPICS_PAGE)
     local mine, names = P .. 'topics:' .. user, P .. 'names:' .. user
     local renamed = call('EXISTS', names) == 1
@@ -44,7 +53,7 @@ verbs.user_topics = function(a)
             text[2] = format('%.0f', page[i - 1]) .. '.' .. page[i - 2]
             break
         end
-        local name, read = name_of(page[i], renamed and call('HGET', names, page[i]), is_whole)
+        local name, read = name_of(turn, page[i], renamed and call('HGET', names, page[i]), is_whole)
         looked = looked + read
         if name then
             text[#text + 1] = page[i]
@@ -54,3 +63,5 @@ verbs.user_topics = function(a)
     end
     return concat(text, '\n')
 end
+
+return {user_topics = verb}

@@ -4,7 +4,7 @@
  * Keys are read one after the other while the cluster works, so what one key says of another does
  * not fit what that one says of itself. Hence only topics, documents and lookups count, each read
  * so that it fits in itself; all that is DERIVED here is made from them by the verbs in lua/backup,
- * with the very functions that make it in daily work (enqueue, count_open, put_entry, ...). */
+ * with the very functions that make it in daily work (fair.enqueue, shares.count, ...). */
 #include "services/backup/kinds.h"
 
 static const struct {

@@ -25,15 +25,16 @@ static void on_added(struct request *r, enum err error, struct str reply)
         respond_error(r, ERR_IDEMPOTENCY, NULL);
         return;
     }
-    if (store_refuse(r, error, tag, &lines))
+    if (reply_refuse(r, error, tag, &lines))
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
     buf_put_span(b, request_member(r, "Topic"));
-    store_put_key(b, "Seq");
-    buf_put(b, lines_next(&lines));
-    store_put_key(b, "Timestamp");
+    buf_put_key(b, "Seq");
+    r->about.seq = lines_next_u64(&lines);
+    buf_put_u64(b, r->about.seq);
+    buf_put_key(b, "Timestamp");
     buf_put_json_ms(b, lines_next_u64(&lines));
     buf_put_char(b, '}');
     queue_count_added(broker_of(r)->queue);
@@ -106,12 +107,13 @@ static void put_digest(struct request *r, char ret_hex[2 * DIGEST_BYTES + 1])
 
 void broker_add_query(struct request *r)
 {
-    struct str topic, user, query, model, user_name, key = request_header(r, "idempotency-key");
-    if (!request_body(r) || !store_topic_member(r, &topic) ||
+    struct str topic, user, query, model, key = request_header(r, "idempotency-key");
+    struct on_behalf whom;
+    if (!request_body(r) || !names_topic_member(r, &topic) ||
         !request_text(r, "User", 1, USER_MAX_BYTES, &user) ||
         !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) ||
         !request_optional_text(r, "Model", MODEL_MAX_BYTES, &model) ||
-        !store_on_behalf_of(r, user, &user_name))
+        !on_behalf_of(r, user, &whom))
         return;
     if (model.n == 0)
         model = STR("default");
@@ -130,9 +132,9 @@ void broker_add_query(struct request *r)
     char digest[2 * DIGEST_BYTES + 1] = "";
     if (key.n > 0)
         put_digest(r, digest);
-    call_add(request_call(r, on_added), .topic = topic, .user = user_name,
-             .account = r->account->name_token, .model = store_name(r, model),
+    call_add(request_call(r, on_added), .topic = topic, .user = whom.user_name,
+             .account = r->account->name_token, .model = names_of(r, model),
              .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
-             .tail = buf_str(row), .key = key.n == 0 ? STR("") : store_name(r, key),
+             .tail = buf_str(row), .key = key.n == 0 ? STR("") : names_of(r, key),
              .digest = str_of(digest), .is_own = r->account->role == ROLE_USER);
 }

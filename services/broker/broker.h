@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * broker: the BossBot system: queries into topics, claims to engines, answers back (contract,
- * sections 1 to 3). One per thread (service.h). Handlers are one file per verb;
- * routes.c lists them; store.c holds the scripts' calls that several of them share.
+ * sections 1 to 3). One per thread (service.h). Handlers are one file per verb; routes.c lists
+ * them; names.c, params.c and outcome.c hold what several of them share.
  */
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
 #define PARLEY_SERVICES_BROKER_BROKER_H
 
 #include "services/node/service.h"
-#include "shared/http/respond.h"
+#include "shared/ask/on_behalf.h"
+#include "shared/ask/reply.h"
 #include "shared/queue/queue.h"
 
 enum {
     TOPIC_MAX_BYTES = 128,
-    USER_MAX_BYTES = 128,
     MODEL_MAX_BYTES = 128,
     MODELS_MAX_BYTES = 512,
     QUERY_MAX_BYTES = 256 << 10,
@@ -40,48 +40,44 @@ static inline struct broker *broker_of(const struct request *r)
 /* Ends everything that is parked, with its normal empty answer: the node shuts down. */
 void broker_drain(void *state);
 
-/* --- store.c ---------------------------------------------------------------------------------- */
+/* --- names.c ---------------------------------------------------------------------------------- */
 
 /* `s` as a name for keys and lines, in the request's pool. */
-struct str store_name(struct request *r, struct str s);
+struct str names_of(struct request *r, struct str s);
 /* The name of the user whose topics the request may see: an account of role user sees its own,
  * everybody else ("") all of its namespace. */
-struct str store_viewer(struct request *r);
+struct str names_viewer(struct request *r);
 /* The name of a user that an operator looks for: `User` or `namespace~User`. */
-struct str store_any_user(struct request *r, struct str text);
+struct str names_any_user(struct request *r, struct str text);
 /* Puts a topic's name as the account knows it: without its own namespace. */
-void store_put_topic(struct buf *b, struct request *r, struct str topic);
-/* Answers what a verb's reply says against the request and returns true; false for "ok" and all
- * tags that are a success. */
-bool store_refuse(struct request *r, enum err error, struct str tag, struct lines *rest);
-
+void names_put_topic(struct buf *b, struct request *r, struct str topic);
 /* The parameter or member Topic: 1 to 128 bytes, no white space, no control characters. They answer
  * 400 and return false otherwise. *ret_name is the topic's name. */
-bool store_topic_param(struct request *r, struct str *ret_name) must_check;
-bool store_topic_member(struct request *r, struct str *ret_name) must_check;
-/* The member Seq, a whole number from `min`. */
-bool store_seq_member(struct request *r, int64_t min, uint64_t *ret_seq) must_check;
-/* The parameter or member OnBehalfOf: 1 to 128 bytes; role user: itself, and its default. Answers
- * 400 or 403 and returns false otherwise. *ret_name is the user's name. */
-bool store_on_behalf_of(struct request *r, struct str given, struct str *ret_name) must_check;
+bool names_topic_param(struct request *r, struct str *ret_name) must_check;
+bool names_topic_member(struct request *r, struct str *ret_name) must_check;
+
+/* --- params.c --------------------------------------------------------------------------------- */
+
+/* The member Seq, a whole number from `min`. Answers 400 and returns false otherwise. */
+bool params_seq(struct request *r, int64_t min, uint64_t *ret_seq) must_check;
 
 enum wait_for { WAIT_FOR_OUTCOME, WAIT_FOR_CLAIM, WAIT_FOR_LOOKUP, WAIT_FOR_NR };
 
 /* The parameter Wait, 0 to WAIT_MAX_S seconds. Without it what is usual for that route, which is
  * shorter for accounts of the deployed dialect. Answers 400 and returns false otherwise. */
-bool store_wait_param(struct request *r, enum wait_for what, uint64_t *ret_s) must_check;
+bool params_wait(struct request *r, enum wait_for what, uint64_t *ret_s) must_check;
 
 /* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. Answers
  * 400 and returns false otherwise. */
-bool store_models_param(struct request *r, struct str *ret_models) must_check;
-
-/* Puts `,"Name":` in front of the next member. */
-void store_put_key(struct buf *b, const char *name);
+bool params_models(struct request *r, struct str *ret_models) must_check;
 /* What operators see of an engine that polls for `models`: `b` holds nothing else. */
-void store_put_engine_info(struct buf *b, struct str models);
-/* Puts what check-query shows of an outcome, without the braces. `has_status`: Detail. */
-void store_put_outcome(struct buf *b, struct request *r, struct str topic, uint64_t seq,
-                       const struct outcome *o, bool is_detail, bool nothing_is_empty_list);
+void params_put_engine_info(struct buf *b, struct str models);
+
+/* --- outcome.c -------------------------------------------------------------------------------- */
+
+/* Puts what check-query shows of an outcome, without the braces. `is_detail`: Detail=true. */
+void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t seq,
+                 const struct outcome *o, bool is_detail, bool nothing_is_empty_list);
 
 /* --- claim_reply.c ---------------------------------------------------------------------------- */
 

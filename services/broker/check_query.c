@@ -39,11 +39,11 @@ static void answer(struct check *check, struct str text)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_char(b, '{');
-    store_put_outcome(b, r, check->topic, check->seq, &o, check->is_detail, false);
+    outcome_put(b, r, check->topic, check->seq, &o, check->is_detail, false);
     if (check->is_detail && str_eq(o.status, STR("Open"))) {
-        store_put_key(b, "Position");
+        buf_put_key(b, "Position");
         buf_put(b, position.n > 0 ? position : STR("null"));
-        store_put_key(b, "EtaSeconds");
+        buf_put_key(b, "EtaSeconds");
         buf_put(b, eta.n > 0 ? eta : STR("null"));
     }
     buf_put_char(b, '}');
@@ -79,7 +79,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
         }
         return;
     }
-    if (store_refuse(r, error, tag, &lines))
+    if (reply_refuse(r, error, tag, &lines))
         return;
     answer(check, reply);
 }
@@ -89,7 +89,7 @@ static void ask(struct check *check)
     struct request *r = check->r;
     check->is_looking = true;
     call_check(request_call(r, on_checked), .topic = check->topic, .seq = check->seq,
-               .user = store_viewer(r),
+               .user = names_viewer(r),
                .look = !check->is_last    ? CHECK_WAIT
                        : check->is_detail ? CHECK_POSITION
                                           : CHECK_BRIEF);
@@ -145,13 +145,14 @@ void broker_check_query(struct request *r)
 {
     struct str topic;
     uint64_t seq, wait_s;
-    if (!store_topic_param(r, &topic) || !request_param_u64(r, "Seq", 1, INT32_MAX, 0, &seq) ||
-        !store_wait_param(r, WAIT_FOR_OUTCOME, &wait_s))
+    if (!names_topic_param(r, &topic) || !request_param_u64(r, "Seq", 1, INT32_MAX, 0, &seq) ||
+        !params_wait(r, WAIT_FOR_OUTCOME, &wait_s))
         return;
     if (seq == 0) {
         respond_error(r, ERR_BAD_REQUEST, "Seq takes a whole number from 1.");
         return;
     }
+    r->about.seq = seq;
     struct str accept = request_header(r, "accept");
     if (accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL) {
         check_stream_start(r, topic, seq);

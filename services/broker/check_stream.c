@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: MIT
- * check_stream.c - check-query as server-sent events (shared/answer/follow.h).
+ * check_stream.c - check-query as server-sent events (shared/answer/follow_sse.h).
  *
  * The watch is set before the check is sent, which registers this node in the same atomic step in
  * which it looks; once it says that the query is there, the stream starts. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-#include "shared/answer/follow.h"
+#include "shared/answer/follow_sse.h"
 
-static void put_outcome(struct follow *follow, const struct outcome *o, struct buf *b)
+static void put_outcome(struct follow_sse *s, const struct outcome *o, struct buf *b)
 {
-    struct request *r = follow->stream.r;
+    struct request *r = s->stream.r;
     if (o == NULL) {
         buf_lit(b, "{\"detail\":\"There is no such thing here.\",\"code\":\"not_found\"}");
         return;
     }
     buf_put_char(b, '{');
-    store_put_outcome(b, r, follow->watch.topic, follow->watch.seq, o,
-                      request_param_is_true(r, "Detail"), false);
+    outcome_put(b, r, s->follow.watch.topic, s->follow.watch.seq, o,
+                request_param_is_true(r, "Detail"), false);
     buf_put_char(b, '}');
 }
 
 static void on_checked(struct request *r, enum err error, struct str reply)
 {
-    struct follow *follow = r->state;
+    struct follow_sse *s = r->state;
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     r->was_parked = true;
-    stream_start(&follow->stream);
-    follow_start(follow);
+    stream_start(&s->stream);
+    follow_sse_start(s);
 }
 
 static void on_gone(struct request *r)
 {
-    follow_fini(r->state);
+    follow_sse_fini(r->state);
 }
 
 void check_stream_start(struct request *r, struct str topic, uint64_t seq)
 {
-    static const struct follow_format format = {.put_done = put_outcome, .put_error = put_outcome};
-    struct follow *follow = request_alloc(r, sizeof *follow);
-    follow_init(follow, r, broker_of(r)->queue, &format);
-    r->state = follow;
+    static const struct follow_sse_format format = {.put_done = put_outcome,
+                                                    .put_error = put_outcome};
+    struct follow_sse *s = request_alloc(r, sizeof *s);
+    follow_sse_init(s, r, broker_of(r)->queue, &format);
+    r->state = s;
     r->on_gone = on_gone;
-    follow_watch(follow, topic, seq);
-    call_check(request_call(r, on_checked), .topic = topic, .seq = seq, .user = store_viewer(r),
+    follow_watch(&s->follow, topic, seq);
+    call_check(request_call(r, on_checked), .topic = topic, .seq = seq, .user = names_viewer(r),
                .look = CHECK_WAIT);
 }

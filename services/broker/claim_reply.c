@@ -35,17 +35,17 @@ static void put_details(struct buf *b, struct claim *claim)
         buf_put(b, seq);
         buf_lit(b, "\":{\"User\":");
         buf_put(b, row.user);
-        store_put_key(b, "Model");
+        buf_put_key(b, "Model");
         buf_put(b, row.model);
-        store_put_key(b, "Modifiers");
+        buf_put_key(b, "Modifiers");
         buf_put(b, row.modifiers);
-        store_put_key(b, "Timestamp");
+        buf_put_key(b, "Timestamp");
         buf_put_json_ms(b, row.created_ms);
-        store_put_key(b, "Traceparent");
+        buf_put_key(b, "Traceparent");
         buf_put(b, row.traceparent.n > 0 ? row.traceparent : STR("null"));
         struct str namespace = lines_namespace_of(row.user_name);
         if (namespace.n > 0) {
-            store_put_key(b, "Namespace");
+            buf_put_key(b, "Namespace");
             buf_put_json(b, namespace);
         }
         buf_put_char(b, '}');
@@ -57,6 +57,11 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
 {
     delivery->topic = request_copy(r, claim->topic);
     delivery->lease = request_copy(r, claim->lease);
+    if (r->about.topic.at == NULL) { /* not the answer that brought it */
+        struct lines lines = claim->queries;
+        r->about = (struct request_subject){.topic = delivery->topic,
+                                            .seq = claim->n == 1 ? lines_next_u64(&lines) : 0};
+    }
     buf_lit(b, "{\"Topic\":");
     buf_put_json_of_name(b, claim->topic);
     buf_lit(b, ",\"Queries\":[");
@@ -64,13 +69,13 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
     buf_put_char(b, ']');
     if (!view->is_detail)
         return;
-    store_put_key(b, "Lease");
+    buf_put_key(b, "Lease");
     buf_put_char(b, '"');
     buf_put(b, claim->lease);
     buf_put_char(b, '"');
-    store_put_key(b, "LeaseSeconds");
+    buf_put_key(b, "LeaseSeconds");
     buf_put_u64(b, queue_lease_ms(broker_of(r)->queue) / 1000);
-    store_put_key(b, "Attempt");
+    buf_put_key(b, "Attempt");
     buf_put_u64(b, claim->attempt);
     buf_lit(b, ",\"Details\":{");
     put_details(b, claim);

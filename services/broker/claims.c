@@ -40,7 +40,7 @@ static void on_partial(struct request *r, enum err error, struct str reply)
         respond_error_more(r, ERR_PARTIAL_GAP, NULL, text, 0);
         return;
     }
-    if (!(error == ERR_OK && is_cancelled) && store_refuse(r, error, tag, &lines))
+    if (!(error == ERR_OK && is_cancelled) && reply_refuse(r, error, tag, &lines))
         return;
     struct str next = lines_next(&lines);
     int n = snprintf(text, sizeof text, "{\"Next\":%.*s,\"IntervalMs\":%d,\"Cancelled\":%s}",
@@ -53,7 +53,7 @@ void broker_give_partial(struct request *r)
     struct str topic, lease, think, answer;
     uint64_t seq;
     int64_t offset;
-    if (!request_body(r) || !store_topic_member(r, &topic) || !store_seq_member(r, 1, &seq) ||
+    if (!request_body(r) || !names_topic_member(r, &topic) || !params_seq(r, 1, &seq) ||
         !read_lease(r, &lease) || !request_number(r, "Offset", 0, PARTIALS_MAX_BYTES, &offset) ||
         !request_optional_text(r, "Think", PARTIALS_MAX_BYTES, &think) ||
         !request_optional_text(r, "Answer", PARTIALS_MAX_BYTES, &answer))
@@ -66,7 +66,7 @@ void broker_give_partial(struct request *r)
 static void on_extended(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct str cancelled = lines_next(&lines);
     struct buf *b = &r->server->scratch;
@@ -82,7 +82,7 @@ static void on_extended(struct request *r, enum err error, struct str reply)
 void broker_extend_claim(struct request *r)
 {
     struct str topic, lease;
-    if (!request_body(r) || !store_topic_member(r, &topic) || !read_lease(r, &lease))
+    if (!request_body(r) || !names_topic_member(r, &topic) || !read_lease(r, &lease))
         return;
     call_extend(request_call(r, on_extended), .topic = topic, .lease = lease,
                 .holder = r->account->name_token);
@@ -91,7 +91,7 @@ void broker_extend_claim(struct request *r)
 static void on_released(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!store_refuse(r, error, lines_next(&lines), &lines))
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
         respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
@@ -99,7 +99,7 @@ void broker_release_claim(struct request *r)
 {
     struct str topic, lease, reason;
     bool is_retry, is_away;
-    if (!request_body(r) || !store_topic_member(r, &topic) || !read_lease(r, &lease) ||
+    if (!request_body(r) || !names_topic_member(r, &topic) || !read_lease(r, &lease) ||
         !request_optional_text(r, "Reason", REASON_MAX_BYTES, &reason) ||
         !request_optional_bool(r, "Retry", true, &is_retry) ||
         !request_optional_bool(r, "Away", false, &is_away))

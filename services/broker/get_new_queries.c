@@ -50,9 +50,9 @@ static void answer_with_history(struct request *r, enum err error, struct str re
             buf_put(&op->text, is_first ? STR("{\"Seq\":") : STR(",{\"Seq\":"));
             is_first = false;
             buf_put(&op->text, seq);
-            store_put_key(&op->text, "Query");
+            buf_put_key(&op->text, "Query");
             buf_put(&op->text, o.row.query);
-            store_put_key(&op->text, "Answer");
+            buf_put_key(&op->text, "Answer");
             buf_put(&op->text, o.answer);
             buf_put_char(&op->text, '}');
         }
@@ -148,7 +148,7 @@ void broker_drain(void *state)
 static void on_away(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!store_refuse(r, error, lines_next(&lines), &lines))
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
         respond_json_fixed(r, 200, STR("{" EMPTY_CLAIM "}"));
 }
 
@@ -170,7 +170,7 @@ static void take_away(struct request *r, struct str engine, struct str models)
     if (!request_param_is_true(r, "Leave") &&
         !request_param_u64(r, "Rest", 1, REST_MAX_S, 1, &rest_s))
         return;
-    struct str name = store_name(r, engine);
+    struct str name = names_of(r, engine);
     struct buf *info = &r->server->scratch;
     buf_clear(info);
     buf_lit(info, ",\"Models\":\"");
@@ -187,7 +187,7 @@ void broker_get_new_queries(struct request *r)
 {
     struct str models, engine = request_param(r, "Engine");
     uint64_t wait_s;
-    if (!store_wait_param(r, WAIT_FOR_CLAIM, &wait_s) || !store_models_param(r, &models))
+    if (!params_wait(r, WAIT_FOR_CLAIM, &wait_s) || !params_models(r, &models))
         return;
     if (engine.n > ENGINE_MAX_BYTES) {
         respond_error(r, ERR_BAD_REQUEST, "Engine must be at most 64 bytes.");
@@ -211,10 +211,10 @@ void broker_get_new_queries(struct request *r)
     r->on_gone = on_gone;
     request_on_left(r, &op->left);
     if (engine.n > 0)
-        op->poll.engine = store_name(r, engine);
+        op->poll.engine = names_of(r, engine);
     bool may_park = wait_s > 0 && !r->server->is_draining;
     struct buf *info = &r->server->scratch;
-    store_put_engine_info(info, models);
+    params_put_engine_info(info, models);
     if (may_park) {
         r->was_parked = true;
         loop_set_deadline(r->server->loop, &op->deadline, wait_s * 1000);

@@ -21,7 +21,7 @@ static void put_answered(struct buf *b, const struct give_new_answer *op)
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
     buf_put_span(b, request_member(op->r, "Topic"));
-    store_put_key(b, "Seq");
+    buf_put_key(b, "Seq");
     buf_put_u64(b, op->seq);
     buf_lit(b, ",\"Status\":\"Done\",\"Timestamp\":");
     buf_put_json_ms(b, op->answered_ms);
@@ -32,7 +32,7 @@ static void on_claim(struct poll *poll, struct claim *claim)
     struct give_new_answer *op = H2O_STRUCT_FROM_MEMBER(struct give_new_answer, poll, poll);
     struct buf *b = &op->r->server->scratch;
     put_answered(b, op);
-    store_put_key(b, "Next");
+    buf_put_key(b, "Next");
     claim_reply_put(b, op->r, claim, &op->view, &op->delivery);
     buf_lit(b, "}}");
     respond_json(op->r, 200, b);
@@ -67,8 +67,8 @@ static void take_next(struct request *r)
     struct str engine = request_param(r, "Engine");
     struct buf *info = &r->server->scratch;
     if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
-        op->poll.engine = store_name(r, engine);
-    store_put_engine_info(info, op->models);
+        op->poll.engine = names_of(r, engine);
+    params_put_engine_info(info, op->models);
     queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL,
                      false, buf_str(info));
 }
@@ -78,11 +78,11 @@ static void on_completed(struct request *r, enum err error, struct str reply)
     struct give_new_answer *op = r->state;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
-    if (store_refuse(r, error, tag, &lines)) {
+    if (reply_refuse(r, error, tag, &lines)) {
         metrics_add(r->server->metrics, METRIC_ANSWERS_REFUSED, 1);
         return;
     }
-    op->seq = lines_next_u64(&lines);
+    op->seq = r->about.seq = lines_next_u64(&lines);
     op->answered_ms = lines_next_u64(&lines);
     if (str_eq(tag, STR("ok")))
         queue_count_done(broker_of(r)->queue);
@@ -192,8 +192,8 @@ void broker_give_new_answer(struct request *r)
 {
     struct str topic, query, lease;
     uint64_t seq;
-    if (!request_body(r) || !store_topic_member(r, &topic) ||
-        !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) || !store_seq_member(r, 0, &seq) ||
+    if (!request_body(r) || !names_topic_member(r, &topic) ||
+        !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) || !params_seq(r, 0, &seq) ||
         !request_optional_text(r, "Lease", 20, &lease))
         return;
     if (is_deployed_release(r, seq)) {
@@ -208,7 +208,7 @@ void broker_give_new_answer(struct request *r)
                  .is_deployed = r->account->is_deployed},
         .wants_next = request_param_is_true(r, "Next") && !r->server->is_draining};
     /* Parameters are decoded in the scratch: before the answer is put there. */
-    if (!store_models_param(r, &op->models))
+    if (!params_models(r, &op->models))
         return;
     struct buf *answer = &r->server->scratch;
     buf_clear(answer);

@@ -69,14 +69,14 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
 {
     struct listing *listing = r->state;
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct buf *b = pages_buf(&listing->pages, r);
     struct str next = lines_next(&lines);
     uint64_t n = 0;
     if (b->n == 0) {
         buf_lit(b, "{\"Topic\":");
-        store_put_topic(b, r, listing->topic);
+        names_put_topic(b, r, listing->topic);
         buf_lit(b, ",\"Lookups\":[");
     }
     for (; lines_are_left(&lines); n++)
@@ -94,7 +94,7 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
 static void ask_for_lookups(struct request *r)
 {
     struct listing *listing = r->state;
-    call_list_lookups(request_call(r, on_lookups), .topic = listing->topic, .user = store_viewer(r),
+    call_list_lookups(request_call(r, on_lookups), .topic = listing->topic, .user = names_viewer(r),
                       .after = listing->pages.after, .limit = pages_limit(&listing->pages));
 }
 
@@ -119,9 +119,9 @@ void broker_get_lookups(struct request *r)
     struct listing *listing = request_alloc(r, sizeof *listing);
     struct str topic;
     if (request_param_plus(r, "Topic").at == NULL && r->h2o->entity.len > 0) {
-        if (!request_body(r) || !store_topic_member(r, &topic))
+        if (!request_body(r) || !names_topic_member(r, &topic))
             return;
-    } else if (!store_topic_param(r, &topic)) {
+    } else if (!names_topic_param(r, &topic)) {
         return;
     }
     *listing = (struct listing){.topic = topic, .is_detail = request_param_is_true(r, "Detail")};

@@ -67,7 +67,7 @@ static void on_lookup_claimed(struct request *r, enum err error, struct str repl
         return;
     }
     loop_cancel_deadline(r->server->loop, &poll->deadline);
-    if (store_refuse(r, error, tag, &lines))
+    if (reply_refuse(r, error, tag, &lines))
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
@@ -76,7 +76,7 @@ static void on_lookup_claimed(struct request *r, enum err error, struct str repl
     buf_put(b, lines_next(&lines));
     buf_printf(b, ",\"Fingerprint\":\"%.*s\",\"Count\":", STR_ARG(print));
     buf_put(b, lines_next(&lines));
-    store_put_key(b, "Threshold");
+    buf_put_key(b, "Threshold");
     buf_put(b, lines_next(&lines));
     buf_put_char(b, '}');
     struct broker *broker = broker_of(r);
@@ -110,7 +110,7 @@ static void on_poll_gone(struct request *r)
 void broker_get_new_lookup(struct request *r)
 {
     uint64_t wait_s;
-    if (!store_wait_param(r, WAIT_FOR_LOOKUP, &wait_s))
+    if (!params_wait(r, WAIT_FOR_LOOKUP, &wait_s))
         return;
     struct lookup_poll *poll = request_alloc(r, sizeof *poll);
     *poll = (struct lookup_poll){.r = r,
@@ -150,7 +150,7 @@ void lookups_drain(struct broker *broker)
 static void on_matched(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!store_refuse(r, error, lines_next(&lines), &lines))
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
         respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
@@ -172,6 +172,6 @@ void broker_give_new_matches(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_span(b, matches);
-    struct str name = store_name(r, print);
+    struct str name = names_of(r, print);
     call_match(request_call(r, on_matched), .fingerprint = name, .matches = buf_str(b));
 }

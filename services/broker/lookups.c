@@ -32,7 +32,7 @@ static void on_lookup_added(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     char print[13];
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     fingerprint(request_member_text(r, "Fragment"), true, print);
     struct buf *b = &r->server->scratch;
@@ -49,7 +49,7 @@ void broker_add_lookup(struct request *r)
     uint64_t seq;
     int64_t count = 5;
     char print[13], alias[13], threshold_text[32];
-    if (!request_body(r) || !store_topic_member(r, &topic) || !store_seq_member(r, 1, &seq) ||
+    if (!request_body(r) || !names_topic_member(r, &topic) || !params_seq(r, 1, &seq) ||
         !request_text(r, "Fragment", 1, FRAGMENT_MAX_BYTES, &fragment) ||
         (request_member(r, "Count") != NULL && !request_number(r, "Count", 1, 100, &count)))
         return;
@@ -68,7 +68,7 @@ void broker_add_lookup(struct request *r)
     buf_clear(b);
     buf_put_json(b, fragment);
     call_add_lookup(request_call(r, on_lookup_added), .topic = topic, .seq = seq,
-                    .user = store_viewer(r), .fingerprint = str_of(print), .alias = str_of(alias),
+                    .user = names_viewer(r), .fingerprint = str_of(print), .alias = str_of(alias),
                     .fragment = buf_str(b), .count = (uint64_t)count,
                     .threshold = str_of(threshold_text), .account = r->account->name_token,
                     .max_open = r->account->role == ROLE_USER ? LOOKUPS_OF_USER : UINT32_MAX);

@@ -75,19 +75,19 @@ static void on_status(struct request *r, enum err error, struct str reply)
 {
     static const char *const counts[] = {"Added", "Done", "Failed"};
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Depth\":");
     put_number_or_null(b, lines_next(&lines), 1);
-    store_put_key(b, "OldestSeconds");
+    buf_put_key(b, "OldestSeconds");
     put_number_or_null(b, lines_next(&lines), 1000);
-    store_put_key(b, "InFlight");
+    buf_put_key(b, "InFlight");
     put_number_or_null(b, lines_next(&lines), 1);
-    store_put_key(b, "OpenLookups");
+    buf_put_key(b, "OpenLookups");
     put_number_or_null(b, lines_next(&lines), 1);
-    store_put_key(b, "ParkedPolls");
+    buf_put_key(b, "ParkedPolls");
     put_number_or_null(b, lines_next(&lines), 1);
     uint64_t numbers[3];
     for (size_t i = 0; i < 3; i++)
@@ -125,7 +125,7 @@ void broker_status(struct request *r)
 static void on_list(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct str next = lines_next(&lines);
     struct buf *b = &r->server->scratch;
@@ -137,18 +137,18 @@ static void on_list(struct request *r, enum err error, struct str reply)
         struct outcome o = lines_next_outcome(&lines);
         buf_put(b, is_first ? STR("{\"Topic\":") : STR(",{\"Topic\":"));
         buf_put_json_of_name(b, topic);
-        store_put_key(b, "Seq");
+        buf_put_key(b, "Seq");
         buf_put_u64(b, seq);
-        store_put_key(b, "User");
+        buf_put_key(b, "User");
         buf_put(b, o.row.user);
-        store_put_key(b, "Model");
+        buf_put_key(b, "Model");
         buf_put(b, o.row.model);
-        store_put_key(b, "Query");
+        buf_put_key(b, "Query");
         buf_put(b, o.row.query);
         buf_printf(b, ",\"Status\":\"%.*s\",\"Timestamp\":", STR_ARG(o.status));
         buf_put_json_ms(b, o.row.created_ms);
         if (o.reason.n > 0) {
-            store_put_key(b, "Reason");
+            buf_put_key(b, "Reason");
             buf_put(b, o.reason);
         }
         buf_put_char(b, '}');
@@ -194,14 +194,14 @@ void broker_queue(struct request *r)
     }
     if (!request_param_u64(r, "After", 0, UINT32_MAX, 0, &after))
         return;
-    struct str name = wanted.n == 0 ? STR("") : store_any_user(r, wanted);
+    struct str name = wanted.n == 0 ? STR("") : names_any_user(r, wanted);
     call_list(request_call(r, on_list), .state = state, .user = name, .skip = after, .page = PAGE);
 }
 
 static void on_retried(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!store_refuse(r, error, lines_next(&lines), &lines))
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
         respond_json_fixed(r, 200, STR("{\"Status\":\"Open\"}"));
 }
 
@@ -209,7 +209,7 @@ void broker_retry_query(struct request *r)
 {
     struct str topic;
     uint64_t seq;
-    if (!request_body(r) || !store_topic_member(r, &topic) || !store_seq_member(r, 1, &seq))
+    if (!request_body(r) || !names_topic_member(r, &topic) || !params_seq(r, 1, &seq))
         return;
     call_retry(request_call(r, on_retried), .topic = topic, .seq = seq);
 }
@@ -217,7 +217,7 @@ void broker_retry_query(struct request *r)
 static void on_drained(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     const struct json_span *drain = request_member(r, "Drain");
     bool is_off = drain != NULL && drain->raw.at[0] == 'f';

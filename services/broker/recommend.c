@@ -20,7 +20,7 @@ static bool is_recommendation_type(struct str type)
 static void on_recommended(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
@@ -33,10 +33,11 @@ static void on_recommended(struct request *r, enum err error, struct str reply)
 void broker_recommend(struct request *r)
 {
     static const char *const texts[] = {"Query", "Fragment", "Comment"};
-    struct str topic, user, user_name, type, text;
-    if (!request_body(r) || !store_topic_member(r, &topic) ||
+    struct str topic, user, type, text;
+    struct on_behalf whom;
+    if (!request_body(r) || !names_topic_member(r, &topic) ||
         !request_optional_text(r, "OnBehalfOf", USER_MAX_BYTES, &user) ||
-        !store_on_behalf_of(r, user, &user_name) || !request_text(r, "Type", 1, 64, &type))
+        !on_behalf_of(r, user, &whom) || !request_text(r, "Type", 1, 64, &type))
         return;
     if (!is_recommendation_type(type)) {
         respond_error(r, ERR_BAD_REQUEST,
@@ -48,33 +49,33 @@ void broker_recommend(struct request *r)
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
     buf_put_span(b, request_member(r, "Topic"));
-    store_put_key(b, "OnBehalfOf");
-    buf_put_json(b, user.at == NULL ? r->account->name : user);
+    buf_put_key(b, "OnBehalfOf");
+    buf_put_json(b, whom.user);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         size_t max = i == 0 ? QUERY_MAX_BYTES : i == 1 ? FRAGMENT_MAX_BYTES : COMMENT_MAX_BYTES;
         bool is_comment = i == 2;
         if (is_comment ? !request_optional_text(r, texts[i], max, &text)
                        : !request_text(r, texts[i], 0, max, &text))
             return;
-        store_put_key(b, texts[i]);
+        buf_put_key(b, texts[i]);
         buf_put_json(b, text);
     }
-    store_put_key(b, "Type");
+    buf_put_key(b, "Type");
     buf_put_json(b, type);
     if (r->account->namespace.n > 0) {
-        store_put_key(b, "Namespace");
+        buf_put_key(b, "Namespace");
         buf_put_json(b, r->account->namespace);
     }
     buf_put_char(b, '}');
-    call_recommend(request_call(r, on_recommended), .topic = topic, .viewer = store_viewer(r),
+    call_recommend(request_call(r, on_recommended), .topic = topic, .viewer = names_viewer(r),
                    .recommendation = buf_str(b), .account = r->account->name_token,
-                   .user = user_name);
+                   .user = whom.user_name);
 }
 
 static void on_recommendations(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct str next = lines_next(&lines);
     struct buf *b = &r->server->scratch;

@@ -41,7 +41,7 @@ static void on_thread(struct request *r, enum err error, struct str reply)
 {
     struct reading *reading = r->state;
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct buf *b = pages_buf(&reading->pages, r);
     struct str next = lines_next(&lines);
@@ -51,8 +51,7 @@ static void on_thread(struct request *r, enum err error, struct str reply)
         struct outcome o = lines_next_outcome(&lines);
         buf_put_char(b, b->n == 0 ? '[' : ',');
         buf_put_char(b, '{');
-        store_put_outcome(b, r, reading->name, seq, &o, reading->is_detail,
-                          r->account->is_deployed);
+        outcome_put(b, r, reading->name, seq, &o, reading->is_detail, r->account->is_deployed);
         buf_put_char(b, '}');
     }
     if (pages_go_on(&reading->pages, r, next, n)) {
@@ -66,7 +65,7 @@ static void on_thread(struct request *r, enum err error, struct str reply)
 static void ask_for_thread(struct request *r)
 {
     struct reading *reading = r->state;
-    call_thread(request_call(r, on_thread), .topic = reading->name, .user = store_viewer(r),
+    call_thread(request_call(r, on_thread), .topic = reading->name, .user = names_viewer(r),
                 .after = reading->pages.after, .before = STR(""),
                 .limit = pages_limit(&reading->pages));
 }
@@ -80,7 +79,7 @@ static bool is_seq(struct str after)
 void broker_get_topic_thread(struct request *r)
 {
     struct str topic;
-    if (store_topic_param(r, &topic) && begin(r, topic, STR("0"), is_seq) != NULL)
+    if (names_topic_param(r, &topic) && begin(r, topic, STR("0"), is_seq) != NULL)
         ask_for_thread(r);
 }
 
@@ -92,14 +91,14 @@ static void on_user_topics(struct request *r, enum err error, struct str reply)
 {
     struct reading *reading = r->state;
     struct lines lines = lines_of(reply);
-    if (store_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct buf *b = pages_buf(&reading->pages, r);
     struct str next = lines_next(&lines);
     uint64_t n = 0;
     for (; lines_are_left(&lines); n++) {
         buf_put_char(b, b->n == 0 ? '{' : ',');
-        store_put_topic(b, r, lines_next(&lines));
+        names_put_topic(b, r, lines_next(&lines));
         buf_put_char(b, ':');
         buf_put(b, lines_next(&lines));
     }
@@ -133,8 +132,8 @@ static bool is_topic_cursor(struct str after)
 
 void broker_user_topics(struct request *r)
 {
-    struct str user;
-    if (store_on_behalf_of(r, request_param(r, "OnBehalfOf"), &user) &&
-        begin(r, user, STR(""), is_topic_cursor) != NULL)
+    struct on_behalf whom;
+    if (on_behalf_of(r, request_param(r, "OnBehalfOf"), &whom) &&
+        begin(r, whom.user_name, STR(""), is_topic_cursor) != NULL)
         ask_for_topics(r);
 }

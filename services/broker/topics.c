@@ -9,7 +9,7 @@ enum { DESCRIPTION_MAX_BYTES = 1024, REASON_MAX_BYTES = 1024 };
 static void on_ok(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!store_refuse(r, error, lines_next(&lines), &lines))
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
         respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
@@ -28,10 +28,12 @@ static bool read_either(struct request *r, const char *name, struct str *ret_tex
 static bool read_user_and_topic(struct request *r, struct str *ret_user, struct str *ret_topic)
 {
     struct str given;
-    if (!read_either(r, "OnBehalfOf", &given) || !store_on_behalf_of(r, given, ret_user))
+    struct on_behalf whom;
+    if (!read_either(r, "OnBehalfOf", &given) || !on_behalf_of(r, given, &whom))
         return false;
+    *ret_user = whom.user_name;
     bool is_in_query = request_param_plus(r, "Topic").at != NULL || r->members == NULL;
-    return is_in_query ? store_topic_param(r, ret_topic) : store_topic_member(r, ret_topic);
+    return is_in_query ? names_topic_param(r, ret_topic) : names_topic_member(r, ret_topic);
 }
 
 struct deletion {
@@ -48,7 +50,7 @@ static void on_deleted(struct request *r, enum err error, struct str reply)
     struct str tag = lines_next(&lines);
     if (error == ERR_OK && str_eq(tag, STR("more")))
         delete_step(r, lines_next(&lines));
-    else if (!store_refuse(r, error, tag, &lines))
+    else if (!reply_refuse(r, error, tag, &lines))
         respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
@@ -86,7 +88,7 @@ void broker_rename_topic(struct request *r)
 static void on_cancelled(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!store_refuse(r, error, lines_next(&lines), &lines))
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
         respond_json_fixed(r, 200, STR("{\"Status\":\"Cancelled\"}"));
 }
 
@@ -94,12 +96,12 @@ void broker_cancel_query(struct request *r)
 {
     struct str topic, reason;
     uint64_t seq;
-    if (!request_body(r) || !store_topic_member(r, &topic) || !store_seq_member(r, 1, &seq) ||
+    if (!request_body(r) || !names_topic_member(r, &topic) || !params_seq(r, 1, &seq) ||
         !request_optional_text(r, "Reason", REASON_MAX_BYTES, &reason))
         return;
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_json(b, reason.n > 0 ? reason : STR("Cancelled by its user."));
-    call_cancel(request_call(r, on_cancelled), .topic = topic, .seq = seq, .user = store_viewer(r),
+    call_cancel(request_call(r, on_cancelled), .topic = topic, .seq = seq, .user = names_viewer(r),
                 .reason = buf_str(b));
 }

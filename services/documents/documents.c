@@ -46,6 +46,11 @@ void documents_on_indexing(struct documents *documents, struct lines *rest)
     indexing_on_event(documents->indexing, rest);
 }
 
+void documents_drain(struct documents *documents)
+{
+    presences_drain(&documents->waiting);
+}
+
 static void on_vectors(struct call *call, enum err error, struct str reply)
 {
     struct documents *documents = H2O_STRUCT_FROM_MEMBER(struct documents, vectors_call, call);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * documents: the document service: uploads and what became of them, searching them, asking over
- * them (contract, sections 4 and 5). One per thread (service.h). Handlers are one file per
- * verb; routes.c lists them; store.c holds what several of them share.
+ * them (contract, sections 4 and 5). One per thread (service.h). Handlers are one file per verb;
+ * routes.c lists them; owner.c and ids.c hold what several of them share.
  *
  * Owners never meet: every verb takes a space, an owner's documents (`o:<name>`) or a collection
  * (`c:<name>`), and what is of another space does not exist for it.
@@ -11,13 +11,15 @@
 #define PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 
 #include "services/node/service.h"
+#include "shared/ask/asker.h"
+#include "shared/ask/presence.h"
 #include "shared/embed/embed.h"
 #include "shared/http/respond.h"
 #include "shared/queue/queue.h"
 #include "shared/search/space_settings.h"
 
 enum {
-    OWNER_MAX_BYTES = 128,
+    OWNER_MAX_BYTES = USER_MAX_BYTES,                                /* or of a collection's name */
     SPACE_MAX_BYTES = 3 * OWNER_MAX_BYTES + NAMESPACE_MAX_BYTES + 3, /* as a name */
     ID_BYTES = 24,
     QUESTION_MAX_CHARS = 4000,
@@ -55,7 +57,7 @@ struct documents {
     struct uploads uploads;
     struct indexing *indexing;
     struct retrieve_op *retrievals; /* under way */
-    struct presence *waiting;       /* requests that wait for an engine */
+    struct presences waiting;       /* for engines */
     struct call vectors_call;
     enum health embeddings, vectors; /* how the last embedding went; what Redis offers */
 };
@@ -82,40 +84,27 @@ void documents_on_up(struct documents *documents);
 /* Puts the members `embeddings` and `vectors` of /health. */
 void documents_put_health(const struct documents *documents, struct health_report *report);
 
-/* --- store.c ---------------------------------------------------------------------------------- */
+/* --- owner.c ---------------------------------------------------------------------------------- */
 
 /* Whose documents the request is about. All in the request's pool. */
 struct owner {
-    struct str name;       /* what engines see it as */
-    struct str name_token; /* as a name for keys and lines, in its account's namespace */
-    struct str space;      /* "o:<name_token>" */
+    struct on_behalf whom;
+    struct str space; /* "o:<user's name>" */
 };
-/* Role user: itself, whoever OnBehalfOf names. Role frontend: the query parameter OnBehalfOf, which
- * it must give. Answers 400 or 403 and returns false otherwise. */
-bool request_owner(struct request *r, struct owner *ret_owner) must_check;
+/* Whom the request acts for by its query parameter OnBehalfOf. Answers 400 or 403 and returns false
+ * otherwise. */
+bool owner_of_request(struct request *r, struct owner *ret_owner) must_check;
+/* The owner as one who asks engines: what they share are the questions over their documents. */
+struct asker owner_asker(struct request *r, const struct owner *owner);
+
+/* --- ids.c ------------------------------------------------------------------------------------ */
 
 /* The path's `{id}`: a document's id, 24 lower-case hex digits. Answers 404 and returns false for
  * anything else. */
-bool store_id_param(struct request *r, struct str *ret_id) must_check;
-/* The member `name` of the body: a text of 1 to `max` characters, not only white space. Answers 400
- * and returns false otherwise. */
-bool store_question_member(struct request *r, const char *name, size_t max,
-                           struct str *ret_text) must_check;
-/* The member `name`: a whole number from 1 to TOP_K_MAX; 5 when it is absent. Answers 400 and
- * returns false otherwise. */
-bool store_top_k_member(struct request *r, const char *name, unsigned *ret_n) must_check;
+bool ids_param(struct request *r, struct str *ret_id) must_check;
 /* A new id, in the request's pool. */
-struct str store_new_id(struct request *r);
-
-/* Answers what a verb's reply says against the request and returns true; false for "ok" and all
- * tags that are a success. Takes what it needs off `rest`. */
-bool documents_refuse(struct request *r, enum err error, struct str tag, struct lines *rest);
-/* Answers 429 with Retry-After and RateLimit-* headers: `limit` requests within `window_s` are
- * used up for `retry_ms`. */
-void documents_refuse_limited(struct request *r, uint64_t retry_ms, uint64_t limit,
-                              uint64_t window_s);
-
+struct str ids_new(struct request *r);
 /* Puts the `chunkId` of a passage: "<document>:<chunk>". */
-void documents_put_chunk_id(struct buf *b, struct str doc, uint32_t chunk);
+void ids_put_chunk(struct buf *b, struct str doc, uint32_t chunk);
 
 #endif

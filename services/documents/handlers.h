@@ -6,6 +6,7 @@
 #define PARLEY_SERVICES_DOCUMENTS_HANDLERS_H
 
 #include "services/documents/documents.h"
+#include "shared/ask/reply.h"
 
 handler documents_me;
 handler documents_upload, documents_list, documents_show, documents_delete, documents_reindex;

@@ -66,6 +66,14 @@ void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(pr
  * is what lets rows in Redis be lines (docs/redis-keys.md). */
 void buf_put_json(struct buf *b, struct str s);
 
+/* Puts the key of an object's next member: `,"name":`. `name` needs no escape. */
+static inline void buf_put_key(struct buf *b, const char *name)
+{
+    buf_lit(b, ",\"");
+    buf_put(b, str_of(name));
+    buf_lit(b, "\":");
+}
+
 /* Puts `s` as a name that is safe inside a Redis key and in the line formats: letters, digits,
  * '-', '_' and '.' stay, every other byte becomes %XX. An empty name becomes "%". One to one. */
 void buf_put_name(struct buf *b, struct str s);

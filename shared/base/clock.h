@@ -19,12 +19,16 @@ static inline uint64_t clock_mono_ms(void)
 {
     return clock_mono_us() / 1000u;
 }
-/* Seconds since 1970, for log lines and token lifetimes. */
-static inline uint64_t clock_wall_s(void)
+/* Since 1970, for log lines and token lifetimes. */
+static inline uint64_t clock_wall_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec;
+    return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+static inline uint64_t clock_wall_s(void)
+{
+    return clock_wall_ms() / 1000u;
 }
 
 #endif

@@ -63,6 +63,14 @@ static bool put_fields(struct buf *line, const struct log_field *fields)
     return !is_cut;
 }
 
+/* With milliseconds: the lines of several processes are put in order by it. */
+static void put_time(struct buf *line)
+{
+    uint64_t now_ms = clock_wall_ms();
+    buf_put_timestamp(line, now_ms / 1000);
+    buf_printf(line, ".%03uZ", (unsigned)(now_ms % 1000));
+}
+
 void log_fields(enum log_level level, const char *message, const struct log_field *fields)
 {
     if (!log_is_on(level))
@@ -71,12 +79,12 @@ void log_fields(enum log_level level, const char *message, const struct log_fiel
     buf_init(&line, LINE_MAX_BYTES - TAIL_BYTES);
     if (is_json) {
         buf_lit(&line, "{\"time\":\"");
-        buf_put_timestamp(&line, clock_wall_s());
-        buf_printf(&line, "Z\",\"level\":\"%s\",\"message\":", level_names[level]);
+        put_time(&line);
+        buf_printf(&line, "\",\"level\":\"%s\",\"message\":", level_names[level]);
         buf_put_json(&line, str_of(message));
     } else {
-        buf_put_timestamp(&line, clock_wall_s());
-        buf_printf(&line, "Z %-5s %s", level_names[level], message);
+        put_time(&line);
+        buf_printf(&line, " %-5s %s", level_names[level], message);
     }
     bool is_whole = put_fields(&line, fields);
     line.max += TAIL_BYTES;

@@ -18,7 +18,7 @@
 enum { EMBED_HASH_DIMENSION = 512, EMBED_DIMENSION_MAX = 8192, EMBED_DIGEST_BYTES = 41 };
 
 /* What tells which vectors may be compared: hex of the SHA-1 of "<model> <dimension>", ended by a
- * 0. Scripts make it too (embedding_of in lua/include/documents.lua). */
+ * 0. Scripts make it too (embedding_of in lua/documents/documents.lua). */
 void embed_digest(const char *model, uint32_t dimension, char ret_digest[EMBED_DIGEST_BYTES]);
 
 struct embedder;

@@ -24,8 +24,7 @@ enum {
     LEFT_BYTES = 8 << 10,  /* what a stranger leaves in the heap, besides bodies */
     STREAMS_AT_ONCE = 128, /* of HTTP/2, in STREAMS_MS */
     STREAMS_MS = 1,
-    UNREAD_AT_LEAST = 4, /* answers that any connection of a stranger may leave unread; */
-    UNREAD_AT_ONCE = 256 /* all of them may leave these */
+    UNREAD_AT_ONCE = 256 /* answers that all connections of strangers may leave unread */
 };
 
 static const struct sm_state states[] = {
@@ -150,6 +149,7 @@ void connections_settle(struct connections *all)
 {
     for (struct connection *c = all->settles, *next; c != NULL; c = next) {
         bool writes = streams_write(c);
+        streams_write_little(c);
         next = c->next_settle;
         adopt(c);
         if (c->is_paused && (c->unanswered_n > 0 || writes)) {
@@ -157,6 +157,8 @@ void connections_settle(struct connections *all)
         } else if (c->is_paused) {
             c->is_paused = false;
             h2o_socket_read_start(c->socket, on_readable);
+            if (c->rest != NULL)
+                connection_look_again(c);
         }
         if (h2o_socket_is_reading(c->socket) && !writes)
             stop_watching_writes(c);
@@ -212,7 +214,7 @@ static void advance(struct connection *c)
             (void)!connection_pass(c, NULL);
         break;
     case CONNECTION_CHUNKS: connection_take_chunks(c); break;
-    case CONNECTION_HTTP2: streams_advance(c, 0); break;
+    case CONNECTION_HTTP2: streams_advance(c); break;
     case CONNECTION_GIVEN:
     case CONNECTION_NR: abort();
     }
@@ -291,6 +293,7 @@ void connection_answers_stranger(struct request *r)
     struct connection *c = r->connection;
     if (c == NULL || c->state != CONNECTION_HTTP2)
         return;
+    streams_write_little(c);
     r->is_unread = true;
     c->unread_n++;
     c->all->unread_n++;
@@ -327,7 +330,7 @@ static void look(struct connections *all)
     while ((c = all->looks) != NULL && !connection_is_too_early(c)) {
         stop_looking(c);
         adopt(c);
-        if (c->rest != NULL && c->socket->_cb.read == on_readable) {
+        if (c->rest != NULL && !c->is_paused && c->socket->_cb.read == on_readable) {
             take_rest_back(c);
             advance(c);
         }

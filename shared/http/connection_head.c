@@ -126,10 +126,6 @@ void connection_take_head(struct connection *c)
     case HEAD_TOO_MANY: refuse_unread(c, ERR_HEADERS_TOO_LARGE, NULL); break;
     case HEAD_HTTP2:
         connection_move(c, CONNECTION_HTTP2);
-        if (!connection_is_too_early(c)) {
-            streams_advance(c, HEAD_PREFACE_BYTES);
-            break;
-        }
         connection_put_aside(c, HEAD_PREFACE_BYTES);
         if (connection_pass(c, NULL) && c->rest != NULL)
             connection_look_again(c);

@@ -18,6 +18,9 @@ enum connection_state {
     CONNECTION_NR
 };
 
+/* HTTP/2: answers that any connection of a stranger may leave unread. */
+enum { UNREAD_AT_LEAST = 4 };
+
 struct connection {
     struct idle_link idle;
     struct connections *all;
@@ -116,12 +119,15 @@ void connections_init_held(struct connections *all);
 
 /* For connection.c: sets up `many_streams`. */
 void streams_init(struct connection *c);
-/* HTTP/2: gives libh2o what was read, whose first frame begins at `from`, and judges the bodies
- * that are on their way. */
-void streams_advance(struct connection *c, size_t from);
+/* HTTP/2: gives libh2o what was read, and judges the bodies that are on their way. */
+void streams_advance(struct connection *c);
+/* HTTP/2: makes the next write of a stranger's connection a small one, if it is empty yet. */
+void streams_write_little(struct connection *c);
 
 /* HTTP/2, before libh2o sees what was read: makes what has come of an unfinished DATA frame a whole
  * one, and `cut` the header of the rest, which the next read begins with. */
-void frames_cut(struct connection *c, size_t from);
+void frames_cut(struct connection *c);
+/* Where the first `heads_n` requests and what follows them end in what was read. */
+size_t frames_end_of_heads(const struct connection *c, unsigned heads_n) must_check;
 
 #endif

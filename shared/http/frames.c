@@ -20,8 +20,9 @@ static size_t length_of(const uint8_t *header)
 }
 
 /* Where the frame begins that is not whole; `size` when there is none, or not all of its header. */
-static size_t find_unfinished(const uint8_t *input, size_t size, size_t at)
+static size_t find_unfinished(const uint8_t *input, size_t size)
 {
+    size_t at = 0;
     while (at + HEADER_BYTES <= size) {
         size_t end = at + HEADER_BYTES + length_of(input + at);
         if (end > size)
@@ -31,10 +32,10 @@ static size_t find_unfinished(const uint8_t *input, size_t size, size_t at)
     return size;
 }
 
-void frames_cut(struct connection *c, size_t from)
+void frames_cut(struct connection *c)
 {
     h2o_buffer_t *input = c->socket->input;
-    size_t at = find_unfinished((uint8_t *)input->bytes, input->size, from);
+    size_t at = find_unfinished((uint8_t *)input->bytes, input->size);
     uint8_t *header = (uint8_t *)input->bytes + at;
     if (input->size - at < sizeof c->cut || header[3] != H2O_HTTP2_FRAME_TYPE_DATA)
         return;
@@ -52,4 +53,16 @@ void frames_cut(struct connection *c, size_t from)
     h2o_http2_encode_frame_header(header, come_n, H2O_HTTP2_FRAME_TYPE_DATA, 0, stream_id);
     memmove(header + HEADER_BYTES, header + c->cut_n, come_n);
     input->size = at + HEADER_BYTES + come_n;
+}
+
+size_t frames_end_of_heads(const struct connection *c, unsigned heads_n)
+{
+    const uint8_t *input = (uint8_t *)c->socket->input->bytes;
+    size_t size = c->socket->input->size, at = 0;
+    while (at + HEADER_BYTES <= size) {
+        if (input[at + 3] == H2O_HTTP2_FRAME_TYPE_HEADERS && heads_n-- == 0)
+            return at;
+        at += HEADER_BYTES + length_of(input + at);
+    }
+    return size;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * pages: one answer out of several pages of a verb. A verb that lists answers a page, bounded in
- * bytes, and where the next one begins (lua/include/bounds.lua); the node asks for one after the
+ * bytes, and where the next one begins (lua/turn/bounds.lua); the node asks for one after the
  * other, and other turns run in between. What fits into the first page costs one round trip.
  *
  * The whole is bounded too: at `limit` items (a parameter), or with the page that reaches

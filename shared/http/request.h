@@ -54,6 +54,12 @@ struct param {
     struct str name, value;
 };
 
+/* What a request is about, for the line that a log of debug level has of it. */
+struct request_subject {
+    struct str topic; /* a name; at == NULL: nothing, or nothing that is known */
+    uint64_t seq;     /* 0: unknown, or several */
+};
+
 /* Hears that a client has left. In its owner's memory; zeroed to begin with. */
 struct left_listener {
     struct left_listener *next; /* of the request's */
@@ -79,8 +85,9 @@ struct request {
     struct str id;                   /* X-Request-Id */
     struct str peer;                 /* address of the client, behind trusted proxies theirs */
     uint64_t start_us;
-    bool is_listed; /* in the server's list (rights.h) */
-    bool is_signed; /* proved by User, Nonce and Hash */
+    struct request_subject about; /* set by handlers; lives as long as the request */
+    bool is_listed;               /* in the server's list (rights.h) */
+    bool is_signed;               /* proved by User, Nonce and Hash */
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
     bool has_left;        /* the client has: its listeners were called */

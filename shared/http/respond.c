@@ -81,17 +81,33 @@ static void put_common(struct request *r, int status, const char *content_type)
         h2o->http1_is_persistent = 0;
 }
 
+/* The fields of what it is about come last: the list ends where there is nothing to say. */
+static void log_request(struct request *r, int status, uint64_t took_us)
+{
+    struct log_field fields[] = {
+        LOG_STR("id", r->id),
+        LOG_S("method", r->route == NULL ? "" : r->route->method),
+        LOG_S("route", r->route == NULL ? "none" : r->route->path),
+        LOG_U("status", status),
+        LOG_STR("account", r->account == NULL ? STR("") : r->account->name),
+        LOG_U("us", took_us),
+        LOG_STR("topic", r->about.topic),
+        LOG_U("seq", r->about.seq),
+        {0}};
+    if (r->about.topic.at == NULL)
+        fields[6].name = NULL;
+    if (r->about.seq == 0)
+        fields[7].name = NULL;
+    log_fields(LOG_DEBUG, "request", fields);
+}
+
 static void count(struct request *r, int status)
 {
     connection_answered(r);
     uint64_t took_us = clock_mono_us() - r->start_us;
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
     if (log_is_on(LOG_DEBUG))
-        log_write(LOG_DEBUG, "request", LOG_STR("id", r->id),
-                  LOG_S("route", r->route == NULL ? "none" : r->route->path),
-                  LOG_U("status", status),
-                  LOG_STR("account", r->account == NULL ? STR("") : r->account->name),
-                  LOG_U("us", took_us));
+        log_request(r, status, took_us);
 }
 
 /* A whole answer. What it points to lives as long as the request. */

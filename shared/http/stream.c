@@ -126,19 +126,27 @@ void stream_init(struct stream *s, struct request *r, enum stream_form form, siz
                          .sending = {.max = max_bytes}};
 }
 
+void stream_put_error(struct buf *b, struct request *r, enum err error, const char *detail,
+                      const char *members, unsigned retry_after_s)
+{
+    const struct err_info *info = err_info(error);
+    struct str text = str_of(detail == NULL ? info->text : detail);
+    buf_printf(b, "{\"status\":%d,\"code\":\"%s\",\"detail\":", info->status, info->code);
+    buf_put_json(b, text);
+    buf_lit(b, ",\"error\":");
+    buf_put_json(b, text);
+    buf_printf(b, ",\"retry_after\":%u,\"instance\":", retry_after_s);
+    buf_put_json(b, r->id);
+    if (members != NULL)
+        buf_printf(b, ",%s", members);
+    buf_put_char(b, '}');
+}
+
 void stream_revoke(struct stream *s)
 {
-    struct request *r = s->r;
-    const struct err_info *info = err_info(r->revoked);
     struct buf data;
     buf_init(&data, 1024);
-    buf_printf(&data, "{\"status\":%d,\"code\":\"%s\",\"detail\":", info->status, info->code);
-    buf_put_json(&data, str_of(info->text));
-    buf_lit(&data, ",\"error\":");
-    buf_put_json(&data, str_of(info->text));
-    buf_lit(&data, ",\"retry_after\":0,\"instance\":");
-    buf_put_json(&data, r->id);
-    buf_put_char(&data, '}');
+    stream_put_error(&data, s->r, s->r->revoked, NULL, NULL, 0);
     if (!stream_is_over(s)) {
         stream_put(s, "error", STR(""), buf_str(&data));
         stream_end(s);

@@ -44,6 +44,10 @@ void stream_put(struct stream *stream, const char *event, struct str id, struct 
  */
 void stream_put_buf(struct stream *stream, const char *event, struct str id,
                     const struct buf *data);
+/* Puts the data of an `error` event into `b`: what respond_error_more answers, as far as it fits an
+ * event. */
+void stream_put_error(struct buf *b, struct request *r, enum err error, const char *detail,
+                      const char *members, unsigned retry_after_s);
 /* Sends what was put, as soon as the write before is done. */
 void stream_flush(struct stream *stream);
 /* Says why the request's right has ended (rights.h) and ends. */

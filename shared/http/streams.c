@@ -35,8 +35,14 @@ enum {
 /* A body of unknown length gets room for all that it may become once it is larger than this. */
 enum { GROWING_BYTES = 4 << 10, ROOM_BYTES = UNPROVEN_BYTES + BODY_BYTES };
 
-/* Answers and acknowledgements that may wait while one write has not ended. */
-enum { UNSENT_BYTES = 8 << 10 };
+/* Of one connection, with streams and room: one legal body fits. */
+enum { TIGHT_ALL_BYTES = ROOM_BYTES + STREAM_BYTES };
+
+/* What may wait of answers and acknowledgements while one write has not ended, and how much one
+ * write takes: libh2o keeps as much as there is room for, 80 KiB, until its client has read it.
+ * Strangers' requests begin so many at a time, so that answers may be written in between. */
+enum { UNSENT_BYTES = 8 << 10, WRITE_BYTES = 16 << 10, HEADS_AT_ONCE = 4 };
+static h2o_buffer_prototype_t little = {{0}, {WRITE_BYTES}};
 
 /* libh2o uses this bit with HTTP/1 only; here it says that the stream's sender is proven. */
 static bool is_proven(const h2o_http2_stream_t *stream)
@@ -211,12 +217,31 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
 }
 
 /* Judges them one after the other, up to the first that is refused: that changes the table. */
-static bool judge_next(struct connection *c, bool is_forced)
+static bool judge_next(struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
     h2o_http2_stream_t *stream;
     for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
-        if (judge_one(c, stream, is_forced))
+        if (judge_one(c, stream, false))
+            return true;
+    return false;
+}
+
+static h2o_http2_stream_t *newest_unproven(h2o_http2_conn_t *conn)
+{
+    h2o_http2_stream_t *newest = NULL, *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (!is_proven(stream) && (newest == NULL || stream->stream_id > newest->stream_id))
+            newest = stream;
+    return newest;
+}
+
+/* There are too many: the newest that nobody proves is refused. The oldest has its room already. */
+static bool refuse_newest(struct connection *c)
+{
+    h2o_http2_stream_t *stream;
+    while ((stream = newest_unproven(c->socket->data)) != NULL)
+        if (judge_one(c, stream, true))
             return true;
     return false;
 }
@@ -256,6 +281,18 @@ static size_t stream_bytes(const struct connection *c)
     return sum;
 }
 
+/* All that its unproven streams and their bodies take. */
+static size_t all_bytes(h2o_http2_conn_t *conn)
+{
+    size_t sum = 0;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;)
+        if (!is_proven(stream))
+            sum +=
+                STREAM_BYTES + (stream->_req_body->bytes == NULL ? 0 : stream->_req_body->capacity);
+    return sum;
+}
+
 /* Notes what its unproven streams cost, and returns the sum of all connections. */
 static size_t count_streams(struct connection *c)
 {
@@ -278,12 +315,14 @@ static void judge(struct connection *c)
     }
     if (conn->num_streams.pull.open > conn->num_streams.pull.half_closed) {
         c->room_bytes = room_bytes(conn);
-        while (judge_next(c, false))
+        while (judge_next(c))
             ;
         bool is_tight = c->is_suspect || count_streams(c) > MANY_BYTES;
-        while (unproven_bytes(c) > UNPROVEN_BYTES && judge_next(c, true))
+        while (unproven_bytes(c) > UNPROVEN_BYTES && refuse_newest(c))
             ;
-        while (is_tight && stream_bytes(c) > TIGHT_BYTES && judge_next(c, true))
+        while (is_tight && stream_bytes(c) > TIGHT_BYTES && refuse_newest(c))
+            ;
+        while (is_tight && all_bytes(conn) > TIGHT_ALL_BYTES && refuse_newest(c))
             ;
         if (count_streams(c) > 0 && c->stream_bytes > TIGHT_BYTES &&
             !deadline_is_set(&c->many_streams))
@@ -304,22 +343,11 @@ static void on_many_streams(struct deadline *deadline)
     judge(c);
 }
 
-void streams_advance(struct connection *c, size_t from)
+void streams_write_little(struct connection *c)
 {
-    if (!c->is_body_proven)
-        frames_cut(c, from);
-    if (!connection_pass(c, NULL))
-        return;
-    const h2o_http2_conn_t *conn =
-        c->socket->data; /* not before: it was HTTP/1 until its preface */
-    /* It ends once its last write has, and libh2o takes nothing from it any more. */
-    if (conn->state == H2O_HTTP2_CONN_STATE_IS_CLOSING)
-        h2o_buffer_consume(&c->socket->input, c->socket->input->size);
-    /* It does not read what its frames are answered with: PING, SETTINGS, those of streams that
-     * have ended. */
-    if (conn->_write.buf_in_flight != NULL && conn->_write.buf->size > UNSENT_BYTES)
-        connection_pause(c);
-    judge(c);
+    h2o_http2_conn_t *conn = c->socket->data;
+    if (!c->is_proven && conn->_write.buf->bytes == NULL)
+        h2o_buffer_init(&conn->_write.buf, &little);
 }
 
 bool streams_write(const struct connection *c)
@@ -327,6 +355,35 @@ bool streams_write(const struct connection *c)
     const h2o_http2_conn_t *conn = c->socket->data;
     return h2o_socket_is_writing(c->socket) || conn->_write.buf->size > 0 ||
            conn->_write.buf_in_flight != NULL;
+}
+
+/* Does it not read what its frames are answered with: PING, SETTINGS, those of streams that have
+ * ended, and its requests? */
+static bool has_unsent(const struct connection *c)
+{
+    const h2o_http2_conn_t *conn = c->socket->data;
+    return streams_write(c) && (conn->_write.buf->size > UNSENT_BYTES ||
+                                (!c->is_proven && c->unread_n > UNREAD_AT_LEAST));
+}
+
+void streams_advance(struct connection *c)
+{
+    const h2o_http2_conn_t *conn = c->socket->data;
+    if (!c->is_proven)
+        connection_put_aside(c, frames_end_of_heads(c, HEADS_AT_ONCE));
+    if (!c->is_body_proven && c->rest == NULL)
+        frames_cut(c);
+    if (!connection_pass(c, NULL))
+        return;
+    streams_write_little(c);
+    /* It ends once its last write has, and libh2o takes nothing from it any more. */
+    if (conn->state == H2O_HTTP2_CONN_STATE_IS_CLOSING)
+        h2o_buffer_consume(&c->socket->input, c->socket->input->size);
+    if (has_unsent(c))
+        connection_pause(c);
+    if (c->rest != NULL)
+        connection_look_again(c);
+    judge(c);
 }
 
 void streams_init(struct connection *c)

@@ -8,6 +8,8 @@
 #include "shared/queue/queue_internal.h"
 
 #include "generated/verbs.h"
+#include "shared/base/log.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -67,6 +69,9 @@ void queue_tell_delivered(struct queue *queue)
 
 void queue_delivered(struct queue *queue, struct str topic, struct str lease)
 {
+    if (log_is_on(LOG_DEBUG))
+        log_write(LOG_DEBUG, "a claim has reached its engine", LOG_STR("topic", topic),
+                  LOG_STR("lease", lease));
     metrics_add(queue->metrics, METRIC_CLAIMS, 1);
     if (asprintf(&queue->delivered[queue->delivered_n], "%.*s %.*s", STR_ARG(lease),
                  STR_ARG(topic)) < 0)
@@ -91,6 +96,9 @@ void delivered_before_flush(struct queue *queue)
 
 void queue_give_back(struct queue *queue, struct str topic, struct str lease)
 {
+    if (log_is_on(LOG_DEBUG))
+        log_write(LOG_DEBUG, "a claim did not reach its engine: it goes back",
+                  LOG_STR("topic", topic), LOG_STR("lease", lease));
     metrics_add(queue->metrics, METRIC_CLAIMS_BACK, 1);
     call_give_back(turn_forget(queue->turn), .topic = topic, .lease = lease);
 }

@@ -37,7 +37,7 @@ static inline uint64_t lines_next_u64(struct lines *lines)
  * is no part. */
 bool lines_next_part(struct lines *lines, struct str *ret_part) must_check;
 
-/* One row: what was asked, see lua/include/claim.lua. */
+/* One row: what was asked, see lua/queue/records.lua. */
 struct query_row {
     uint64_t created_ms;
     struct str account, user_name, model_name;             /* names as in keys */
@@ -45,7 +45,7 @@ struct query_row {
 };
 struct query_row lines_next_row(struct lines *lines);
 
-/* What became of a query, see lua/include/outcome.lua. */
+/* What became of a query, see lua/queue/outcomes.lua. */
 struct outcome {
     struct str status; /* Open, Pending, Done, Failed, Cancelled */
     struct query_row row;
@@ -56,7 +56,7 @@ struct outcome {
 };
 struct outcome lines_next_outcome(struct lines *lines);
 
-/* A claim, see lua/include/claim.lua. `queries` still holds its Seqs and rows. */
+/* A claim, see lua/queue/claims.lua. `queries` still holds its Seqs and rows. */
 struct claim {
     struct str class_name, topic, lease;
     uint64_t attempt;

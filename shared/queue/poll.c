@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * poll.c - engines' polls: claiming, parking, and taking hand-overs (queue.h,
- * lua/include/idle.lua).
+ * lua/queue/idle.lua).
  *
  * A hand-over from another node travels by the bus, a poll's own "parked" by the reply to its
  * turn: they may come in either order. A hand-over that finds nobody while polls of its class
@@ -115,6 +115,23 @@ static void take_credit_back(struct queue *queue, struct poll_class *class)
 
 /* --- claims ----------------------------------------------------------------------------------- */
 
+/* Without a call where nobody reads it. */
+static void log_claim(const char *message, const struct poll *poll, const struct claim *claim)
+{
+    if (log_is_on(LOG_DEBUG))
+        log_write(
+            LOG_DEBUG, message, LOG_STR("topic", claim->topic), LOG_STR("lease", claim->lease),
+            LOG_U("queries", claim->n), LOG_U("attempt", claim->attempt),
+            LOG_STR("class", claim->class_name),
+            LOG_STR("engine", poll == NULL || poll->engine.at == NULL ? STR("") : poll->engine));
+}
+
+static void deliver(struct poll *poll, struct claim *claim)
+{
+    log_claim("a claim goes to its engine", poll, claim);
+    poll->on_claim(poll, claim);
+}
+
 /* Gives a claim to the oldest live poll of the class; false when there is none. */
 static bool give_to_parked(struct queue *queue, struct poll_class *class, struct claim *claim)
 {
@@ -122,7 +139,7 @@ static bool give_to_parked(struct queue *queue, struct poll_class *class, struct
         struct poll *poll = class->parked.first;
         unlink_parked(queue, poll);
         if (poll->is_alive(poll)) {
-            poll->on_claim(poll, claim);
+            deliver(poll, claim);
             return true;
         }
         /* This one's own credit is still out: the hand-over used up another poll's. */
@@ -170,7 +187,11 @@ static void retry_early(struct queue *queue, struct poll_class *class)
 
 void polls_on_claim_event(struct queue *queue, struct str claim_text)
 {
-    struct lines lines = lines_of(claim_text);
+    struct lines lines = lines_of(claim_text), again = lines;
+    if (log_is_on(LOG_DEBUG)) {
+        struct claim claim = lines_next_claim(&again);
+        log_claim("a claim was handed over to this node", NULL, &claim);
+    }
     take_claim(queue, find_class(queue, lines_next(&lines)), claim_text);
 }
 
@@ -192,7 +213,7 @@ static void on_claim_reply(struct call *call, enum err error, struct str reply)
         struct str text = lines.rest;
         struct claim claim = lines_next_claim(&lines);
         if (poll->is_alive(poll)) {
-            poll->on_claim(poll, &claim);
+            deliver(poll, &claim);
         } else {
             poll->on_end(poll, ERR_NOT_FOUND);
             take_claim(queue, class, text);

@@ -327,6 +327,10 @@ static void on_asked(struct call *call, enum err error, struct str reply)
         end_with_outcome(q, lines.rest);
     } else if (is_in_queue) {
         move(q, WAITING);
+        if (log_is_on(LOG_DEBUG))
+            log_write(LOG_DEBUG, "a question was put into the queue, or found there",
+                      LOG_STR("topic", q->watch.topic), LOG_U("seq", 1),
+                      LOG_STR("found", asked.tag));
         if (!is_done && str_eq(lines_next(&lines), STR("maybe")))
             loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
         if ((q->is_again || asked.is_joined) && !q->is_followed)

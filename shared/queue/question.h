@@ -60,7 +60,7 @@ struct question_settings {
     double temperature;     /* below 0: the engine's own */
     unsigned max_tokens;    /* 0: the engine's own */
     uint64_t deadline_ms;   /* from now */
-    /* The owner follows the topic itself (shared/answer/follow.h) from on_asked on: then on_end
+    /* The owner follows the topic itself (shared/queue/follow.h) from on_asked on: then on_end
      * tells only what goes wrong before, and the deadline. */
     bool is_followed;
 };

@@ -3,6 +3,8 @@
  * Seq. A callback may watch, and unwatch its own or any other watch; see each_watch. */
 #include "shared/queue/queue_internal.h"
 
+#include "shared/base/log.h"
+
 static struct watch **bucket_of(struct queue *queue, struct str topic, uint64_t seq)
 {
     return &queue->watches[queue_hash(topic, seq) % WATCH_BUCKET_N];
@@ -75,13 +77,22 @@ void watches_on_outcome(struct queue *queue, struct lines *rest)
 {
     struct str topic = lines_next(rest);
     uint64_t seq = lines_next_u64(rest);
+    if (log_is_on(LOG_DEBUG)) {
+        struct lines outcome = *rest;
+        log_write(LOG_DEBUG, "an outcome came for those who wait", LOG_STR("topic", topic),
+                  LOG_U("seq", seq), LOG_STR("status", lines_next(&outcome)));
+    }
     each_watch(queue, topic, seq, &rest->rest);
 }
 
 void watches_on_changed(struct queue *queue, struct lines *rest)
 {
     struct str topic = lines_next(rest);
-    each_watch(queue, topic, lines_next_u64(rest), NULL);
+    uint64_t seq = lines_next_u64(rest);
+    if (log_is_on(LOG_DEBUG))
+        log_write(LOG_DEBUG, "a query has changed: those who wait look again",
+                  LOG_STR("topic", topic), LOG_U("seq", seq));
+    each_watch(queue, topic, seq, NULL);
 }
 
 void queue_each_watch(struct queue *queue)

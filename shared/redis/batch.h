@@ -65,7 +65,7 @@ void batch_end(struct batch *batch, unsigned argc);
 /* No verb should join it any more: it is as large as one call ought to be. */
 bool batch_is_full(const struct batch *batch);
 
-/* Writes `batch->wire`: a call of `function` with the turn's frame (lua/include/turn.lua). Past 64
+/* Writes `batch->wire`: a call of `function` with the turn's frame (lua/turn/frame.lua). Past 64
  * MiB the buf is over, and the batch must not be sent. */
 void batch_write(struct batch *batch, const char *function, const struct turn_config *config);
 

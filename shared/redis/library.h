@@ -14,7 +14,7 @@ enum { LIBRARY_NAME_BYTES = 32, LIBRARY_MAX_BYTES = 4 << 20 };
 
 /* The names of its two functions: one runs every verb, and is refused whole while Redis is at its
  * maxmemory; the other runs then too, and refuses the verbs that would make Redis fuller
- * (lua/include/full.lua). */
+ * (lua/turn/full.lua). */
 struct redis_library_names {
     char turn[LIBRARY_NAME_BYTES], turn_freeing[LIBRARY_NAME_BYTES];
 };

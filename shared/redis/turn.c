@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * turn.c - see turn.h and lua/include/turn.lua.
+ * turn.c - see turn.h and lua/turn/frame.lua.
  *
  * A batch goes COLLECTING -> SENT -> answered. Its bytes are kept until the answer is there, so
  * that it can be sent again when Redis says that it does not know the function (a restart without
@@ -8,7 +8,7 @@
  *
  * A batch that is refused because Redis is full (OOM) has not run either. All of it is sent again,
  * as it is, to the library's other function, which runs the verbs that may run then and refuses the
- * others one by one (lua/include/full.lua): so order, numbers of nonces and replies stay what they
+ * others one by one (lua/turn/full.lua): so order, numbers of nonces and replies stay what they
  * are. Every batch tries the ordinary function first: a refusal costs Redis less than reading the
  * call, and nothing is refused a moment longer than Redis is full (docs/adr/0013).
  *

@@ -35,7 +35,7 @@ struct turn_config {
     const char *prefix;  /* KEYS[1], "parley:{0}:" */
     const char *node_id; /* letters and digits */
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max;
-    /* An event for this node (see lua/include/turn.lua); `event` is valid inside the call only. */
+    /* An event for this node (see lua/turn/frame.lua); `event` is valid inside the call only. */
     void (*on_event)(void *arg, struct str event);
     /* The library is loaded: verbs run from here on. Also when an outage of a Redis that stood all
      * the time is over (redis_trouble_is_outage). */

@@ -15,6 +15,14 @@ const old = (line, fields, bytes = '') => Buffer.concat([Buffer.from(`${line} HT
 const streams = (n, of) => Buffer.concat(Array.from({ length: n }, (_, i) => of(2 * i + 1)));
 const NO_WINDOW = Buffer.concat([HELLO.subarray(0, 24), frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))]);
 
+const WIDE_WINDOW = Buffer.concat([
+  HELLO.subarray(0, 24),
+  frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff])),
+  frame(FRAME.window, 0, 0, Buffer.from([0x7f, 0, 0, 0])),
+]);
+
+const UNREAD = 'HTTP/2: 1000 answers that are not read';
+
 const SHAPES = {
   'HTTP/1: a large body with a length': old('POST /livez', 'Content-Length: 15000000\r\n', text(2 * MIB)),
   'HTTP/1: a large body in chunks': old('POST /livez', 'Transfer-Encoding: chunked\r\n', `f00000\r\n${text(2 * MIB)}`),
@@ -33,6 +41,7 @@ const SHAPES = {
   'HTTP/2: 100 streams with 500 bytes each': Buffer.concat([HELLO, streams(100, (id) => head(id, '/ask')), streams(100, (id) => body(id, 500))]),
   'HTTP/2: a head whose end does not come': Buffer.concat([HELLO, frame(FRAME.headers, 0, 1, Buffer.alloc(16_000)), frame(FRAME.continuation, 0, 1, Buffer.alloc(16_000))]),
   'HTTP/2: 100 answers that find no window': Buffer.concat([NO_WINDOW, streams(100, (id) => get(id, '/livez'))]),
+  [UNREAD]: Buffer.concat([WIDE_WINDOW, streams(1000, (id) => get(id, '/handbook'))]),
 };
 
 // The allocator of AddressSanitizer keeps what is freed, unless it is told not to. It pads every piece and
@@ -58,7 +67,8 @@ for (const [name, bytes] of Object.entries(SHAPES))
       const sockets = Array.from({ length: n }, () => net.connect(new URL(cluster.nodes[0].url).port, '127.0.0.1'));
       for (const socket of sockets) {
         socket.on('error', () => {});
-        socket.on('data', (data) => (answered += data.length));
+        if (name === UNREAD) socket.pause();
+        else socket.on('data', (data) => (answered += data.length));
         socket.write(bytes);
       }
       await eventually(

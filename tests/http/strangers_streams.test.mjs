@@ -19,7 +19,7 @@ suite('streams of strangers', { nodes: 1 }, ({ test, cluster }) => {
     assert.equal(codeOf(client, stream), 'method_not_allowed');
   }
 
-  test('ten streams that race for what one connection may hold: one is kept, the others are refused with an answer', async () => {
+  test('ten streams that race for what one connection may hold: the oldest is kept, the others are refused with an answer', async () => {
     const client = open();
     const streams = Array.from({ length: 10 }, (_, i) => 2 * i + 1);
     client.write(...streams.map((id) => head(id, '/ask')));
@@ -27,6 +27,7 @@ suite('streams of strangers', { nodes: 1 }, ({ test, cluster }) => {
     await eventually(() => streams.filter((id) => client.isEnded(id)).length >= 6, { what: 'refusals' });
     for (const id of streams.filter((id) => client.isEnded(id))) assert.equal(codeOf(client, id), 'busy');
     await assertGoesOn(client, 101);
+    assert.ok(!client.isEnded(1) && !client.isReset(1));
     assert.equal(client.of(0, FRAME.goaway).length, 0);
     client.socket.destroy();
   });
@@ -115,6 +116,23 @@ suite('streams of strangers', { nodes: 1 }, ({ test, cluster }) => {
       await eventually(() => client.isEnded(1), { what: 'the refusal' });
       assert.equal(codeOf(client, 1), 'too_large');
       await assertGoesOn(client, 3);
+      client.socket.destroy();
+    }
+  });
+
+  // Requests of strangers begin four at a time, and what came after them waits.
+  test('what came after four requests resets a refused one that has no answer yet', async () => {
+    const others = [3, 5, 7, 9, 11];
+    const clients = Array.from({ length: 60 }, () => open());
+    const paths = clients.map(() => cluster.path('/api/add-query', { as: 'Frontend_1' }));
+    await cluster.redis.cmd('CLIENT', 'PAUSE', '300', 'ALL');
+    for (const [i, client] of clients.entries())
+      client.write(Buffer.concat([head(1, paths[i], { 'content-length': 2 * MIB }), ...others.map((id) => get(id, '/livez')), body(1, 2000)]));
+    for (const client of clients) {
+      await eventually(() => client.isEnded(1) || client.isReset(1), { what: 'the refusal' });
+      assert.ok(client.isEnded(1), 'the first stream was reset before its answer');
+      assert.equal(codeOf(client, 1), 'too_large');
+      await eventually(() => others.every((id) => client.isEnded(id)), { what: 'the other answers' });
       client.socket.destroy();
     }
   });

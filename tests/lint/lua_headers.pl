@@ -1,24 +1,31 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 # What cmake/verbs.pl does not look at, since the build does not need it: every Lua file opens with
-# `-- NAME: what it does`, its lines are no longer than 120 characters, and lua/library.lua includes it.
-# `lua_headers.pl --expand` prints the library as Redis gets it, for other checks.
+# `-- NAME: what it does`, and its lines are no longer than 120 characters.
+# `lua_headers.pl --expand DIR` writes the modules as Redis gets them into DIR, for other checks.
 use strict;
 use warnings;
 use File::Basename;
 use File::Find;
+use File::Path qw(make_path remove_tree);
 use lib 'cmake';
 use Verbs;
 
-my $library = Verbs::read('lua/library.lua');
+my $library = Verbs::read('lua');
 die map {"$_\n"} @{$library->{faults}} if @{$library->{faults}};
 if (($ARGV[0] // '') eq '--expand') {
-    print $library->{text};
+    my $dir = $ARGV[1] // die "usage: lua_headers.pl --expand DIR\n";
+    remove_tree($dir);
+    for my $module (values %{$library->{modules}}) {
+        make_path(dirname("$dir/$module->{path}"));
+        open(my $out, '>:raw', "$dir/$module->{path}") or die "$dir/$module->{path}: $!\n";
+        print $out $module->{text};
+        close($out) or die "$dir/$module->{path}: $!\n";
+    }
     exit 0;
 }
 
 my ($n, $bad) = (0, 0);
-my %included = map {$_ => 1} @{$library->{files}};
 my %verb_of = map {$_->{path} => $_->{name}} @{$library->{verbs}};
 sub complain {
     print STDERR "$_[0]: $_[1]\n";
@@ -32,7 +39,6 @@ find({no_chdir => 1, wanted => sub {
     my $text = Verbs::slurp($path);
     $n++;
     complain($path, "does not open with '-- $name: what it is for'") unless $text =~ /\A-- $name: \S+ \S+/;
-    complain($path, 'lua/library.lua does not include it') unless $included{$path};
     my $line = 0;
     for (split(/\n/, $text)) {
         $line++;

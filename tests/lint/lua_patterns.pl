@@ -6,7 +6,7 @@
 #   - anchored with ^ (not of gmatch, which knows no anchor), where `.` is repeated only at the very end;
 #   - one class or one byte, alone or repeated with +: '[^;]+', '%d+', ';'. What follows it could fail and
 #     begin again, so nothing does.
-# Everything else is refused: walk from newline to newline instead (after_lines in lua/include/bounds.lua).
+# Everything else is refused: walk from newline to newline instead (after_lines in lua/queue/records.lua).
 use strict;
 use warnings;
 use File::Find;

@@ -26,7 +26,7 @@ export function makeCheckout() {
     }
   };
   copyFileSync(join(ROOT, 'dev'), path('dev'));
-  for (const name of ['docs', 'cmake']) symlinkSync(join(ROOT, name), path(name));
+  for (const name of ['docs', 'cmake', 'deploy']) symlinkSync(join(ROOT, name), path(name));
   mkdirSync(path('build'));
 
   // The pid that `./dev` noted, while that process lives.

@@ -54,7 +54,7 @@ function fullOf({ n, state = 'QUEUED', ...more }) {
 }
 
 const bytesOf = (text) => (text ? text.slice(1).reduce((sum, block) => sum + block.length, 0) : 0);
-// What elements of a vector set count for, as lua/include/documents.lua says.
+// What elements of a vector set count for, as lua/documents/storage.lua says.
 export const elementsBytes = (n, dimension = 4) => n * (dimension + 820);
 export const storedBytes = (one) =>
   (one.upload ?? '').length + (one.pack ?? '').length + bytesOf(one.text) + bytesOf(one.oldText) + (one.vectors ? elementsBytes(one.chunks, one.dimension) : 0);
@@ -258,7 +258,7 @@ export async function assertDocuments(shard, documents, more = {}) {
   }
   for (const name of Object.keys(keys)) if (/^(docs|recent_jobs):/.test(name)) keys[name] = zset(Object.fromEntries(Object.keys(keys[name].value).map((member) => [member, anything])));
   const open = keys.jobs?.value.map(([, { job }]) => job).sort() ?? [];
-  // Some of them wait for their space's turn (lua/include/job_queue.lua); fair.test.mjs looks at how.
+  // Some of them wait for their space's turn (lua/documents/job_queue.lua); fair.test.mjs looks at how.
   const queued = await queuedJobs(shard);
   keys.jobs = (found) => [...found.map(([, { job }]) => job), ...queued].sort().join() === open.join();
   keys.meta = anything;

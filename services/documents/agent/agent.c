@@ -25,6 +25,7 @@
 #include "services/documents/agent/agent.h"
 
 #include "services/documents/ask/ask_input.h"
+#include "services/documents/ask/llm_refusal.h"
 #include "shared/base/sm.h"
 
 enum {
@@ -155,7 +156,7 @@ void agent_answer(struct agent *agent)
 static void refuse(struct agent *agent, const struct question_end *end)
 {
     struct refusal refusal;
-    refusal_of(end, true, &refusal);
+    llm_refusal_of(end, &refusal);
     agent_trace_error(agent, (struct str){NULL, 0}, NULL, refusal.detail);
     agent_refuse(agent, &refusal);
 }
@@ -254,7 +255,7 @@ static void on_presence_end(struct presence *presence, bool has_left)
     (void)has_left;
     drop_work(agent);
     agent->r->h2o->http1_is_persistent = 0;
-    refusal_of_drain(true, &refusal);
+    llm_refusal_of_drain(&refusal);
     agent_refuse(agent, &refusal);
 }
 
@@ -282,10 +283,10 @@ void agent_start(struct agent *agent)
                                          .question = agent->question,
                                          .n = AGENT_SEARCH_N,
                                          .nonce = &agent->r->nonce};
-    settings.limits = ask_input_limits(agent->r, agent->owner.name_token);
+    settings.limits = ask_input_limits(agent->r, agent->owner.whom.user_name);
     agent->trace = json_array();
     buf_init(&agent->pending_notes, AGENT_LINE_MAX_BYTES);
-    presence_start(&agent->presence, agent->r, on_presence_end);
+    presence_start(&agent->presence, &documents_of(agent->r)->waiting, agent->r, on_presence_end);
     agent->deadline.on_expire = on_late;
     loop_set_deadline(agent->r->server->loop, &agent->deadline,
                       all_ms > elapsed_ms ? all_ms - elapsed_ms : 1);

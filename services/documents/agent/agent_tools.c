@@ -141,7 +141,7 @@ static unsigned find_opened(const struct agent *agent, const struct agent_step *
     size_t ends[TOP_K_MAX], from = 0;
     buf_init(&ids, TOP_K_MAX * 128);
     for (unsigned i = 0; i < agent->found_n; i++) {
-        documents_put_chunk_id(&ids, agent->found[i]->doc, agent->found[i]->chunk);
+        ids_put_chunk(&ids, agent->found[i]->doc, agent->found[i]->chunk);
         ends[i] = ids.n;
     }
     for (unsigned i = 0; i < agent->found_n; i++) {

@@ -110,7 +110,7 @@ void agent_refuse(struct agent *agent, const struct refusal *refusal)
     }
     struct buf data;
     buf_init(&data, RESULT_MAX_BYTES);
-    refusal_put_event(agent->r, refusal, &data);
+    refusal_put_event(&data, agent->r, refusal);
     stream_put_buf(&agent->stream, "error", STR(""), &data);
     stream_end(&agent->stream);
     buf_fini(&data);
@@ -129,16 +129,16 @@ static void run(struct request *r, bool is_stream)
     struct agent *agent = request_alloc(r, sizeof *agent);
     *agent = (struct agent){.r = r, .number = sm_number(), .is_stream = is_stream};
     if (!request_body(r) ||
-        !store_question_member(r, "question", AGENT_QUESTION_MAX_CHARS, &agent->question) ||
+        !ask_input_question(r, "question", AGENT_QUESTION_MAX_CHARS, &agent->question) ||
         !request_optional_text(r, "mode", 64, &mode) ||
         !request_optional_bool(r, "returnTrace", false, &agent->returns_trace) ||
-        !request_owner(r, &agent->owner))
+        !owner_of_request(r, &agent->owner))
         return;
     if (mode.at != NULL && !str_eq(mode, STR("agent"))) {
         respond_error(r, ERR_BAD_REQUEST, "mode must be \"agent\".");
         return;
     }
-    agent->asker = asker_of_owner(r, &agent->owner);
+    agent->asker = owner_asker(r, &agent->owner);
     r->state = agent;
     r->on_gone = on_gone;
     agent_start(agent);

@@ -71,6 +71,18 @@ static void put_result(const struct grounded *g, const struct grounded_result *r
 
 /* --- the request ------------------------------------------------------------------------------ */
 
+/* Anybody. No account's name holds a colon, so theirs are counted apart. */
+static struct asker public_asker(struct request *r, struct str space)
+{
+    return (struct asker){.queue = documents_of(r)->queue,
+                          .user = STR("public"),
+                          .user_name = STR("public"),
+                          .account = STR("%3Apublic"),
+                          .max_waiting = documents_of(r)->settings->public_max_waiting,
+                          .traceparent = request_header(r, "traceparent"),
+                          .scope = space};
+}
+
 static void on_retrieved(struct retrieval *retrieval, void *context)
 {
     static const struct grounded_format format = {.put_result = put_result,
@@ -85,7 +97,7 @@ static void on_retrieved(struct retrieval *retrieval, void *context)
     for (size_t i = 0; i < retrieval->hit_n; i++)
         ask->hits[i] = &retrieval->hits[i];
     struct grounded_settings settings = {
-        .asker = asker_of_public(r, ask->space),
+        .asker = public_asker(r, ask->space),
         .question = ask->question,
         .context = ask->context,
         .hits = ask->hits,
@@ -121,9 +133,9 @@ void documents_ask(struct request *r)
     struct buf limits;
     *ask = (struct ask){.space = public_space(r)};
     if (!request_body(r) ||
-        !store_question_member(r, "question", QUESTION_MAX_CHARS, &ask->question) ||
+        !ask_input_question(r, "question", QUESTION_MAX_CHARS, &ask->question) ||
         !ask_input_optional_text(r, "context", CONTEXT_MAX_CHARS, &ask->context) ||
-        !store_top_k_member(r, "top_k", &top_k))
+        !ask_input_top_k(r, "top_k", &top_k))
         return;
     buf_init(&limits, 4 * PEER_TEXT_MAX);
     buf_lit(&limits, "public_ask:");

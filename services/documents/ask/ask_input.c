@@ -4,7 +4,6 @@
 
 #include "shared/base/clock.h"
 #include "shared/http/peer.h"
-#include "shared/http/respond.h"
 #include "shared/text/text.h"
 
 #include <stdio.h>
@@ -17,6 +16,29 @@ static bool refuse(struct request *r, const char *name, const char *what, double
     snprintf(detail, sizeof detail, "%s must be %s %g to %g.", name, what, min, max);
     respond_error(r, ERR_BAD_REQUEST, detail);
     return false;
+}
+
+bool ask_input_question(struct request *r, const char *name, size_t max_chars, struct str *ret_text)
+{
+    struct str text = request_member_text(r, name);
+    char detail[128];
+    if (str_trim(text).n == 0 || text.n > 4 * max_chars || text_length(text) > max_chars) {
+        snprintf(detail, sizeof detail, "%s must be a string of 1 to %zu characters.", name,
+                 max_chars);
+        respond_error(r, ERR_BAD_REQUEST, detail);
+        return false;
+    }
+    *ret_text = text;
+    return true;
+}
+
+bool ask_input_top_k(struct request *r, const char *name, unsigned *ret_n)
+{
+    int64_t n = TOP_K_USUAL;
+    if (request_member(r, name) != NULL && !request_number(r, name, 1, TOP_K_MAX, &n))
+        return false;
+    *ret_n = (unsigned)n;
+    return true;
 }
 
 bool ask_input_optional_text(struct request *r, const char *name, size_t max_chars,

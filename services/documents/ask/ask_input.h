@@ -7,8 +7,13 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_ASK_ASK_INPUT_H
 #define PARLEY_SERVICES_DOCUMENTS_ASK_ASK_INPUT_H
 
-#include "shared/http/request.h"
+#include "services/documents/documents.h"
 
+/* A text of 1 to `max_chars` characters, not only white space. */
+bool ask_input_question(struct request *r, const char *name, size_t max_chars,
+                        struct str *ret_text) must_check;
+/* A whole number from 1 to TOP_K_MAX; TOP_K_USUAL when it is absent. */
+bool ask_input_top_k(struct request *r, const char *name, unsigned *ret_n) must_check;
 /* A text of 0 to `max_chars` characters; "" when it is absent. */
 bool ask_input_optional_text(struct request *r, const char *name, size_t max_chars,
                              struct str *ret_text) must_check;

@@ -5,13 +5,14 @@
  *     |
  *     +--question--> WAITING --on_end--> answered, or refused
  *     |
- *     +--question--> (refused, or in the queue) --> STREAMING: `sources`, then follow (follow.h)
+ *     +--question--> (refused, or in the queue) --> STREAMING: `sources`, then follow_sse.h
  *   the client leaves: the question is taken out of the queue. The node drains: it stays for a
  *   while, so that the client that asks another node goes on waiting for the same.
  *
  * Questions of one space that give an engine the very same are one query. */
 #include "services/documents/ask/grounded.h"
 
+#include "services/documents/ask/llm_refusal.h"
 #include "shared/base/clock.h"
 
 enum { RESULT_MAX = 16 << 20, ANSWER_MAX = 8 << 20, TITLES_MAX = 1 << 20 };
@@ -81,7 +82,7 @@ static void respond_nothing(struct grounded *g)
     struct buf b;
     buf_init(&b, RESULT_MAX);
     if (g->is_stream) {
-        struct stream *stream = &g->follow.stream;
+        struct stream *stream = &g->sse.stream;
         stream_start(stream);
         g->is_streaming = true;
         g->format->put_sources(g, &b);
@@ -106,21 +107,21 @@ static void refuse(struct grounded *g, const struct refusal *refusal)
     }
     struct buf data;
     buf_init(&data, RESULT_MAX);
-    refusal_put_event(g->r, refusal, &data);
-    follow_fail(&g->follow, &data);
+    refusal_put_event(&data, g->r, refusal);
+    follow_sse_fail(&g->sse, &data);
     buf_fini(&data);
 }
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-static struct grounded *of_follow(struct follow *follow)
+static struct grounded *of_sse(struct follow_sse *sse)
 {
-    return H2O_STRUCT_FROM_MEMBER(struct grounded, follow, follow);
+    return H2O_STRUCT_FROM_MEMBER(struct grounded, sse, sse);
 }
 
-static void put_done(struct follow *follow, const struct outcome *outcome, struct buf *b)
+static void put_done(struct follow_sse *sse, const struct outcome *outcome, struct buf *b)
 {
-    struct grounded *g = of_follow(follow);
+    struct grounded *g = of_sse(sse);
     struct buf answer, model;
     buf_init(&answer, ANSWER_MAX);
     buf_init(&model, ANSWER_MAX);
@@ -131,14 +132,14 @@ static void put_done(struct follow *follow, const struct outcome *outcome, struc
     buf_fini(&model);
 }
 
-static void put_error(struct follow *follow, const struct outcome *outcome, struct buf *b)
+static void put_error(struct follow_sse *sse, const struct outcome *outcome, struct buf *b)
 {
-    struct grounded *g = of_follow(follow);
+    struct grounded *g = of_sse(sse);
     struct question_end end = {.outcome = QUESTION_FAILED};
     struct refusal refusal;
     (void)outcome;
-    refusal_of(&end, g->format->is_llm, &refusal);
-    refusal_put_event(g->r, &refusal, b);
+    (g->format->is_llm ? llm_refusal_of : refusal_of)(&end, &refusal);
+    refusal_put_event(b, g->r, &refusal);
 }
 
 /* A client that comes back is told nothing twice, unless its question is gone and this is another
@@ -146,15 +147,17 @@ static void put_error(struct follow *follow, const struct outcome *outcome, stru
 static void on_asked(void *context, struct str topic, bool is_new)
 {
     struct grounded *g = context;
-    struct stream *stream = &g->follow.stream;
-    bool was_resumed = follow_is_resumed(&g->follow);
+    struct stream *stream = &g->sse.stream;
+    bool was_resumed = follow_is_resumed(&g->sse.follow);
+    if (g->is_stream || log_is_on(LOG_DEBUG))
+        g->r->about = (struct request_subject){request_copy(g->r, topic), 1};
     if (!g->is_stream)
         return;
-    follow_watch(&g->follow, request_copy(g->r, topic), 1); /* it may outlive the question */
+    follow_watch(&g->sse.follow, g->r->about.topic, 1); /* it may outlive the question */
     stream_start(stream);
     g->is_streaming = true;
     if (was_resumed && is_new) {
-        follow_forget_seen(&g->follow);
+        follow_forget_seen(&g->sse.follow);
         stream_put(stream, "restart", STR(""), STR("{}"));
     }
     if (!was_resumed || is_new) {
@@ -164,7 +167,7 @@ static void on_asked(void *context, struct str topic, bool is_new)
         stream_put_buf(stream, "sources", STR(""), &data);
         buf_fini(&data);
     }
-    follow_start(&g->follow);
+    follow_sse_start(&g->sse);
 }
 
 /* --- the question ----------------------------------------------------------------------------- */
@@ -176,7 +179,7 @@ static void on_end(void *context, const struct question_end *end)
     presence_stop(&g->presence);
     if (end->outcome != QUESTION_DONE) {
         struct refusal refusal;
-        refusal_of(end, g->format->is_llm, &refusal);
+        (g->format->is_llm ? llm_refusal_of : refusal_of)(end, &refusal);
         refuse(g, &refusal);
         return;
     }
@@ -195,10 +198,10 @@ static void on_presence_end(struct presence *presence, bool has_left)
     g->question = NULL;
     g->r->h2o->http1_is_persistent = 0;
     if (g->is_streaming) {
-        stream_end(&g->follow.stream); /* between two events: it may go on elsewhere */
+        stream_end(&g->sse.stream); /* between two events: it may go on elsewhere */
         return;
     }
-    refusal_of_drain(g->format->is_llm, &refusal);
+    (g->format->is_llm ? llm_refusal_of_drain : refusal_of_drain)(&refusal);
     refusal_respond(g->r, &refusal);
 }
 
@@ -208,7 +211,7 @@ static void ask(struct grounded *g)
     const struct grounded_settings *s = &g->settings;
     struct grounded_passages passages;
     struct question_settings question = {.query = s->question,
-                                         .scope = s->asker.space,
+                                         .scope = s->asker.scope,
                                          .temperature = s->temperature,
                                          .max_tokens = s->max_tokens,
                                          .deadline_ms = s->deadline_ms,
@@ -227,20 +230,20 @@ static void ask(struct grounded *g)
 void grounded_start(struct grounded *g, struct request *r, const struct grounded_format *format,
                     const struct grounded_settings *settings)
 {
-    static const struct follow_format follow = {.put_done = put_done, .put_error = put_error};
+    static const struct follow_sse_format sse = {.put_done = put_done, .put_error = put_error};
     *g = (struct grounded){.r = r,
                            .format = format,
                            .settings = *settings,
                            .start_us = clock_mono_us(),
                            .is_stream = grounded_wants_stream(r)};
     if (g->is_stream)
-        follow_init(&g->follow, r, settings->asker.queue, &follow);
+        follow_sse_init(&g->sse, r, settings->asker.queue, &sse);
     if (settings->hit_n == 0) {
         respond_nothing(g);
         return;
     }
     r->was_parked = true;
-    presence_start(&g->presence, r, on_presence_end);
+    presence_start(&g->presence, &documents_of(r)->waiting, r, on_presence_end);
     ask(g);
 }
 
@@ -250,5 +253,5 @@ void grounded_fini(struct grounded *g)
     if (g->question != NULL)
         question_cancel(g->question, g->r->server->is_draining ? QUESTION_KEEP_MS : 0);
     g->question = NULL;
-    follow_fini(&g->follow);
+    follow_sse_fini(&g->sse);
 }

@@ -12,10 +12,10 @@
 #define PARLEY_SERVICES_DOCUMENTS_ASK_GROUNDED_H
 
 #include "services/documents/ask/ask_prompt.h"
-#include "services/documents/ask/asker.h"
 #include "services/documents/ask/citations.h"
 #include "services/documents/search/retrieve.h"
-#include "shared/answer/follow.h"
+#include "shared/answer/follow_sse.h"
+#include "shared/ask/refusal.h"
 
 struct grounded;
 
@@ -34,7 +34,7 @@ struct grounded_format {
     /* The data of `sources`, before there is an answer: passages numbered as the model sees them.
      */
     void (*put_sources)(const struct grounded *g, struct buf *b);
-    bool is_llm; /* errors in the words of section 5, see refusal_of */
+    bool is_llm; /* errors in the words of section 5, see llm_refusal.h */
 };
 
 /* Borrowed by grounded_start for as long as the request lives. */
@@ -54,7 +54,7 @@ struct grounded {
     struct grounded_settings settings;
     struct question *question;
     struct presence presence;
-    struct follow follow;
+    struct follow_sse sse;
     uint64_t start_us;
     bool is_stream, is_streaming;
 };

@@ -16,6 +16,7 @@
  * list. */
 #include "services/documents/ask/ask_input.h"
 #include "services/documents/ask/grounded.h"
+#include "services/documents/ask/llm_refusal.h"
 #include "services/documents/ask/rerank.h"
 #include "services/documents/ask/rewrite.h"
 #include "services/documents/handlers.h"
@@ -140,7 +141,7 @@ static void on_presence_end(struct presence *presence, bool has_left)
     op->second = NULL;
     op->rerank = NULL;
     op->r->h2o->http1_is_persistent = 0;
-    refusal_of_drain(true, &refusal);
+    llm_refusal_of_drain(&refusal);
     refusal_respond(op->r, &refusal);
 }
 
@@ -148,7 +149,7 @@ static void on_presence_end(struct presence *presence, bool has_left)
 static void wait_for_engines(struct rag_ask *op)
 {
     if (op->presence.r == NULL)
-        presence_start(&op->presence, op->r, on_presence_end);
+        presence_start(&op->presence, &documents_of(op->r)->waiting, op->r, on_presence_end);
     op->r->was_parked = true;
 }
 
@@ -233,21 +234,20 @@ void documents_rag_ask(struct request *r)
 {
     struct rag_ask *op = request_alloc(r, sizeof *op);
     *op = (struct rag_ask){.r = r};
-    if (!request_body(r) ||
-        !store_question_member(r, "question", QUESTION_MAX_CHARS, &op->question) ||
-        !store_top_k_member(r, "topK", &op->top_k) ||
+    if (!request_body(r) || !ask_input_question(r, "question", QUESTION_MAX_CHARS, &op->question) ||
+        !ask_input_top_k(r, "topK", &op->top_k) ||
         !ask_input_number(r, "temperature", 0, 1, 0.2, &op->temperature) ||
         !ask_input_whole(r, "maxTokens", TOKENS_MIN, TOKENS_MAX, TOKENS_DEFAULT, &op->max_tokens) ||
         !request_optional_bool(r, "refine_prompt", false, &op->is_refining) ||
         !request_optional_bool(r, "rerank", false, &op->is_reranking) ||
-        !request_owner(r, &op->owner))
+        !owner_of_request(r, &op->owner))
         return;
-    op->asker = asker_of_owner(r, &op->owner);
+    op->asker = owner_asker(r, &op->owner);
     op->query = op->question;
     r->state = op;
     r->on_gone = on_gone;
     struct retrieve_settings settings = settings_of(op);
     settings.nonce = &r->nonce;
-    settings.limits = ask_input_limits(r, op->owner.name_token);
+    settings.limits = ask_input_limits(r, op->owner.whom.user_name);
     op->first = retrieve_start(documents_of(r), &settings, on_first, op);
 }

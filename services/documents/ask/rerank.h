@@ -7,8 +7,8 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_ASK_RERANK_H
 #define PARLEY_SERVICES_DOCUMENTS_ASK_RERANK_H
 
-#include "services/documents/ask/asker.h"
 #include "services/documents/search/retrieve.h"
+#include "shared/ask/asker.h"
 
 struct rerank;
 

@@ -108,11 +108,11 @@ static void on_admitted(struct request *r, enum err error, struct str reply)
 {
     struct rewriting *op = r->state;
     struct lines lines = lines_of(reply);
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
-    struct asker asker = asker_of_owner(r, &op->owner);
+    struct asker asker = owner_asker(r, &op->owner);
     r->was_parked = true;
-    presence_start(&op->presence, r, on_presence_end);
+    presence_start(&op->presence, &documents_of(r)->waiting, r, on_presence_end);
     op->rewrite =
         rewrite_start(&asker, op->question, documents_of(r)->settings->ask_ms, on_rewritten, r);
 }
@@ -128,9 +128,8 @@ void documents_rewrite(struct request *r)
 {
     struct rewriting *op = request_alloc(r, sizeof *op);
     *op = (struct rewriting){.question = {NULL, 0}};
-    if (!request_body(r) ||
-        !store_question_member(r, "question", QUESTION_MAX_CHARS, &op->question) ||
-        !request_owner(r, &op->owner))
+    if (!request_body(r) || !ask_input_question(r, "question", QUESTION_MAX_CHARS, &op->question) ||
+        !owner_of_request(r, &op->owner))
         return;
     r->state = op;
     r->on_gone = on_gone;

@@ -7,7 +7,7 @@
 #ifndef PARLEY_SERVICES_DOCUMENTS_ASK_REWRITE_H
 #define PARLEY_SERVICES_DOCUMENTS_ASK_REWRITE_H
 
-#include "services/documents/ask/asker.h"
+#include "shared/ask/asker.h"
 
 struct rewrite;
 

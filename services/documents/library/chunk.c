@@ -21,7 +21,7 @@ static void answer(struct request *r, struct str filename_json, const struct pas
     buf_lit(b, "{\"docId\":");
     buf_put_json(b, asked->doc);
     buf_lit(b, ",\"chunkId\":\"");
-    documents_put_chunk_id(b, asked->doc, (uint32_t)asked->index);
+    ids_put_chunk(b, asked->doc, (uint32_t)asked->index);
     buf_lit(b, "\",\"chunkIndex\":");
     buf_put_u64(b, asked->index);
     buf_lit(b, ",\"text\":");
@@ -41,7 +41,7 @@ static void on_reply(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct passage passage;
     struct buf blocks;
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct str filename_json = lines_next(&lines);
     buf_init(&blocks, BLOCKS_MAX_BYTES);
@@ -56,7 +56,7 @@ void documents_chunk(struct request *r)
 {
     struct owner owner;
     struct asked *asked = request_alloc(r, sizeof *asked);
-    if (!request_owner(r, &owner) || !store_id_param(r, &asked->doc))
+    if (!owner_of_request(r, &owner) || !ids_param(r, &asked->doc))
         return;
     if (!str_parse_u64(request_path_param(r, "index"), &asked->index) ||
         asked->index > UINT32_MAX) {

@@ -90,7 +90,7 @@ static void on_page(struct request *r, enum err error, struct str reply)
     static const struct str head = STR("{\"documents\":[");
     struct list *list = r->state;
     struct lines lines = lines_of(reply);
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     struct buf *b = pages_buf(&list->pages, r);
     struct str next = lines_next(&lines);
@@ -132,7 +132,7 @@ static bool is_cursor(struct str after)
 void documents_list(struct request *r)
 {
     struct list *list = request_alloc(r, sizeof *list);
-    if (!request_owner(r, &list->owner) || !pages_init(&list->pages, r, STR(""), is_cursor))
+    if (!owner_of_request(r, &list->owner) || !pages_init(&list->pages, r, STR(""), is_cursor))
         return;
     r->state = list;
     r->on_gone = on_list_gone;
@@ -144,7 +144,7 @@ void documents_list(struct request *r)
 /* The document of the path, which a verb is to be called on. False: answered already. */
 static bool read_path(struct request *r, struct owner *ret_owner, struct str *ret_id)
 {
-    if (!request_owner(r, ret_owner) || !store_id_param(r, ret_id))
+    if (!owner_of_request(r, ret_owner) || !ids_param(r, ret_id))
         return false;
     r->state = request_alloc(r, sizeof *ret_id);
     *(struct str *)r->state = *ret_id;
@@ -155,7 +155,7 @@ static void on_shown(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     struct buf *b = &r->server->scratch;
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     buf_clear(b);
     put_document(r, b, &lines, true);
@@ -178,7 +178,7 @@ static void answer_verb(struct request *r, enum err error, struct str reply, int
     struct lines lines = lines_of(reply);
     const struct str *id = r->state;
     struct buf *b = &r->server->scratch;
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     buf_clear(b);
     buf_lit(b, "{\"documentId\":");
@@ -215,5 +215,5 @@ void documents_reindex(struct request *r)
     struct str id;
     if (read_path(r, &owner, &id))
         call_doc_reindex(request_call(r, on_reindexed), .space = owner.space, .doc = id,
-                         .job = store_new_id(r));
+                         .job = ids_new(r));
 }

@@ -116,7 +116,7 @@ static struct watcher *new_watcher(struct indexing *indexing, const struct owner
     if (watcher == NULL)
         abort();
     buf_init(&json, OWNER_MAX_BYTES * 8);
-    buf_put_json(&json, owner->name);
+    buf_put_json(&json, owner->whom.user);
     *watcher = (struct watcher){.indexing = indexing, .owner_json = buf_str(&json)};
     watcher->space = enter_space(indexing, owner->space);
     watcher->next = watcher->space->watchers;
@@ -295,7 +295,7 @@ static void on_state(struct request *r, enum err error, struct str reply)
                                                    .on_closed = on_closed};
     struct watcher *watcher = r->state;
     struct lines lines = lines_of(reply);
-    if (documents_refuse(r, error, lines_next(&lines), &lines))
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return; /* on_gone follows */
     if (watcher->is_stale && watcher->look_n < LOOKS_MAX) {
         ask(r);
@@ -322,7 +322,7 @@ void documents_watch(struct request *r)
 {
     struct indexing *indexing = documents_of(r)->indexing;
     struct owner owner;
-    if (!request_owner(r, &owner))
+    if (!owner_of_request(r, &owner))
         return;
     const struct watched *space = find_space(indexing, owner.space);
     if (space != NULL && space->watcher_n >= WATCHERS_PER_SPACE) {

@@ -168,11 +168,13 @@ static void on_stored(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     unlist(upload);
-    if (documents_refuse(r, error, tag, &lines))
-        return;
-    if (str_eq(tag, STR("full")))
+    if (error == ERR_OK && str_eq(tag, STR("full"))) { /* of the owner's room, not of the queue */
         refuse_full(r, &lines);
-    else if (str_eq(tag, STR("many")))
+        return;
+    }
+    if (reply_refuse(r, error, tag, &lines))
+        return;
+    if (str_eq(tag, STR("many")))
         respond_error(r, ERR_STORAGE_FULL,
                       "There are 10,000 documents already, and no more are kept. Delete some.");
     else
@@ -182,17 +184,16 @@ static void on_stored(struct request *r, enum err error, struct str reply)
 static void store(struct upload *upload)
 {
     struct request *r = upload->r;
-    struct str who = upload->owner.name_token;
+    struct str who = upload->owner.whom.user_name;
     char limits[2 * SPACE_MAX_BYTES + 64];
     int n = snprintf(limits, sizeof limits, "upload:%.*s:%d:60,upload:%.*s:%d:3600", STR_ARG(who),
                      UPLOADS_A_MINUTE, STR_ARG(who), UPLOADS_AN_HOUR);
     call_upload(request_call(r, on_stored), .space = upload->owner.space,
-                .limits = ((struct str){limits, (size_t)n}), .doc = store_new_id(r),
-                .job = store_new_id(r), .filename = upload->filename_json,
-                .content_type = upload->content_type, .kind = str_of(upload->kind),
-                .size = upload->bytes.n, .sha = upload->sha, .bytes = upload->bytes,
-                .cap = documents_of(r)->settings->space.max_bytes, .path = STR(""), .url = STR(""),
-                .is_reindex = false);
+                .limits = ((struct str){limits, (size_t)n}), .doc = ids_new(r), .job = ids_new(r),
+                .filename = upload->filename_json, .content_type = upload->content_type,
+                .kind = str_of(upload->kind), .size = upload->bytes.n, .sha = upload->sha,
+                .bytes = upload->bytes, .cap = documents_of(r)->settings->space.max_bytes,
+                .path = STR(""), .url = STR(""), .is_reindex = false);
 }
 
 static void store_first(struct documents *documents)
@@ -212,7 +213,7 @@ void documents_upload(struct request *r)
     struct upload *upload = request_alloc(r, sizeof *upload);
     struct multipart_part part;
     *upload = (struct upload){.r = r};
-    if (!request_owner(r, &upload->owner) || !find_file(r, &part) || !read_file(upload, &part))
+    if (!owner_of_request(r, &upload->owner) || !find_file(r, &part) || !read_file(upload, &part))
         return;
     if (uploads->n >= UPLOADS_WAITING_MAX) {
         respond_error(r, ERR_BUSY, "Too many uploads at the moment: retry shortly.");

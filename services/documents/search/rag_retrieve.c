@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * rag_retrieve.c - POST /api/rag/retrieve: the passages of an owner's documents that answer a query
  * best, without a model. */
+#include "services/documents/ask/ask_input.h"
 #include "services/documents/handlers.h"
-
 #include "services/documents/search/retrieve.h"
 
 void retrieve_put_citation(struct buf *b, const struct retrieve_hit *hit)
@@ -10,7 +10,7 @@ void retrieve_put_citation(struct buf *b, const struct retrieve_hit *hit)
     buf_lit(b, "{\"docId\":");
     buf_put_json(b, hit->doc);
     buf_lit(b, ",\"chunkId\":\"");
-    documents_put_chunk_id(b, hit->doc, hit->chunk);
+    ids_put_chunk(b, hit->doc, hit->chunk);
     buf_lit(b, "\",\"chunkIndex\":");
     buf_put_u64(b, hit->chunk);
     buf_lit(b, ",\"snippet\":");
@@ -60,9 +60,9 @@ void documents_retrieve(struct request *r)
     struct retrieve_settings settings = {.nonce = &r->nonce};
     struct owner owner;
     *asked = (struct asked){.r = r};
-    if (!request_owner(r, &owner) || !request_body(r) ||
-        !store_question_member(r, "query", QUESTION_MAX_CHARS, &asked->query) ||
-        !store_top_k_member(r, "topK", &settings.n))
+    if (!owner_of_request(r, &owner) || !request_body(r) ||
+        !ask_input_question(r, "query", QUESTION_MAX_CHARS, &asked->query) ||
+        !ask_input_top_k(r, "topK", &settings.n))
         return;
     settings.space = owner.space;
     settings.question = asked->query;

@@ -15,6 +15,7 @@
 #include "services/documents/search/retrieve_op.h"
 
 #include "generated/verbs.h"
+#include "shared/ask/reply.h"
 #include "shared/base/clock.h"
 #include "shared/base/sm.h"
 
@@ -238,7 +239,7 @@ struct retrieval *retrieve_start(struct documents *documents,
 void retrieve_refuse(struct request *r, const struct retrieval *retrieval)
 {
     if (retrieval->error == ERR_RATE_LIMITED)
-        documents_refuse_limited(r, retrieval->retry_ms, retrieval->limit, retrieval->window_s);
+        reply_refuse_limited(r, retrieval->retry_ms, retrieval->limit, retrieval->window_s);
     else
         respond_error(r, retrieval->error, NULL);
 }

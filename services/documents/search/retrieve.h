@@ -49,7 +49,7 @@ struct retrieve_settings {
     struct str question;    /* UTF-8 */
     unsigned n;             /* passages wanted, 1 to TOP_K_MAX */
     struct nonce_id *nonce; /* the request's, used up by this (unset on return); NULL: none */
-    struct str limits;      /* "<what>:<who>:<n>:<window s>,…", see lua/include/limit.lua */
+    struct str limits;      /* "<what>:<who>:<n>:<window s>,…", see lua/auth/limiter.lua */
 };
 
 struct retrieval *retrieve_start(struct documents *documents,

@@ -29,6 +29,8 @@ static void on_released(void *context, const struct link_reply *reply)
         log_write(LOG_INFO, "a claim was not given back: its lease is over",
                   LOG_STR("topic", slot->hold.claim.topic), LOG_U("status", reply->status),
                   LOG_S("reason", reply->reason));
+    else
+        log_write(LOG_DEBUG, "a claim was given back", LOG_STR("topic", slot->hold.claim.topic));
     release->backoff.failures = 0;
     end(slot);
 }

@@ -54,6 +54,9 @@ static void wait_for_model(struct slot *slot, const char *reason)
         return;
     }
     left_ms += arc4random_uniform(KEPT_JITTER_MS);
+    log_write(LOG_DEBUG, "a claim is kept while the model rests",
+              LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", work->query->seq),
+              LOG_U("ms", left_ms), LOG_S("reason", reason));
     slot_poll_say_rest(slot, left_ms);
     set_timer(slot, left_ms);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// admit and include/limit.lua: an exact sliding window, and all limits of a request or none.
+// admit and auth/limiter.lua: an exact sliding window, and all limits of a request or none.
 import assert from 'node:assert/strict';
 import { lines, scripts, zset } from '../../support/lua.mjs';
 

@@ -1,0 +1,59 @@
+-- limiter: how often somebody may do something, for the whole cluster: an exact sliding window.
+-- The zset limit:<what>:<who> holds each admitted request by its time (microseconds). What lies behind the
+-- longest window that a call names for it is dropped then, and what is refused is not written down,
+-- so a zset holds no more than that window admits. It expires with its last request.
+-- Limits as text: "<what>:<who>:<n>:<window s>,…": n requests in any stretch of so many seconds. Two
+-- limits of the same <what>:<who> count the same requests.
+local call = redis.call
+local format, gmatch, match = string.format, string.gmatch, string.match
+local ceil, max = math.ceil, math.max
+
+local LIMITS_MAX = 8
+
+local function parse_limits(turn, text)
+    local limits, longest_us = {}, {}
+    for item in gmatch(text, '[^,]+') do
+        local what, who, n, window_s = match(item, '^([%w_]+):([^:%s]+):(%d+):(%d+)$')
+        if not what or #limits == LIMITS_MAX then error('limits: ' .. text) end
+        local limit = {key = turn.prefix .. 'limit:' .. what .. ':' .. who, n = tonumber(n), window_s = window_s}
+        limit.window_us = tonumber(window_s) * 1000000
+        limits[#limits + 1] = limit
+        longest_us[limit.key] = max(longest_us[limit.key] or 0, limit.window_us)
+    end
+    return limits, longest_us
+end
+
+-- How many microseconds until this limit admits one more; nil when it does now. What lies behind the
+-- window has been dropped, up to the longest window of the key.
+local function wait_us(turn, limit)
+    local key = limit.key
+    if call('ZCOUNT', key, format('(%.0f', turn.now_us - limit.window_us), '+inf') < limit.n then return nil end
+    if limit.n == 0 then return limit.window_us end
+    local at = call('ZRANGE', key, -limit.n, -limit.n, 'WITHSCORES')[2]
+    return tonumber(at) + limit.window_us - turn.now_us
+end
+
+-- Counts one request, or returns what refuses it: the limit that takes longest. All limits are checked
+-- before any is counted: what one refuses uses up nothing of another.
+local function admit(turn, text)
+    local limits, longest_us = parse_limits(turn, text)
+    local refused_us, by
+    for key, us in pairs(longest_us) do
+        call('ZREMRANGEBYSCORE', key, '-inf', format('%.0f', turn.now_us - us))
+    end
+    for i = 1, #limits do
+        local us = wait_us(turn, limits[i])
+        if us and (not refused_us or us > refused_us) then refused_us, by = us, limits[i] end
+    end
+    if by then
+        return 'limited\n' .. format('%d', ceil(refused_us / 1000)) .. '\n' .. format('%d', by.n) .. '\n' .. by.window_s
+    end
+    for key, us in pairs(longest_us) do
+        turn.limit_n = (turn.limit_n or 0) + 1
+        call('ZADD', key, format('%.0f', turn.now_us), format('%.0f-%d', turn.now_us, turn.limit_n))
+        call('PEXPIRE', key, format('%d', us / 1000))
+    end
+    return nil
+end
+
+return {admit = admit}

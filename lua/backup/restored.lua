@@ -1,0 +1,24 @@
+-- restored: taking back what was restored of a topic.
+local asks = require('queue/asks')
+local call = redis.call
+local match = string.match
+
+local function drop(turn, topic)
+    local P = turn.prefix
+    for _, field in ipairs(call('HKEYS', P .. 't:' .. topic)) do
+        local user = match(field, '^u:(.*)$')
+        if user then
+            call('ZREM', P .. 'topics:' .. user, topic)
+            call('HDEL', P .. 'names:' .. user, topic)
+            if call('EXISTS', P .. 'topics:' .. user) == 0 then call('SREM', P .. 'users', user) end
+        end
+    end
+    -- The lookups stay for topics that are still to come.
+    for _, field in ipairs(call('HKEYS', P .. 'lookups:' .. topic)) do
+        call('HINCRBY', P .. 'lookup:' .. match(field, '^%d+ (%x+)$'), 'refs', -1)
+    end
+    call('DEL', P .. 'lookups:' .. topic)
+    asks.drop_ask(turn, topic)
+end
+
+return {drop = drop}

@@ -1,0 +1,114 @@
+-- job_queue: whose document is indexed next. Spaces take turns, one job as the unit of service: the stream
+-- `jobs` holds at most one job of a space that is not begun yet (the hash job_turns, space -> job), its others
+-- wait in the zset queued_jobs:<space> by age. With the begin of a job, or its end before that, the next one of
+-- its space enters the stream at the end. So 10,000 jobs of one owner delay another owner's by one at most for
+-- each indexer, and the stream itself still wakes an indexer, and shows whose entry is abandoned.
+--
+-- An older version begins and cancels jobs without passing the turn on. The zset queued_spaces holds all spaces
+-- with such a queue, by when one was looked at last: each look of an indexer mends some of them.
+local call = redis.call
+
+local GROUP = 'indexers'
+local SKIPPED_MAX, LOOKED_AT_N, DUE_N = 100, 10, 100
+
+-- The group of indexers, which the first of them needs; without one XCLAIM is an error.
+local function ensure_group(turn)
+    local key = turn.prefix .. 'jobs'
+    if call('EXISTS', key) == 1 then
+        for _, group in ipairs(call('XINFO', 'GROUPS', key)) do
+            if group[2] == GROUP then return end
+        end
+    end
+    call('XGROUP', 'CREATE', key, GROUP, 0, 'MKSTREAM')
+end
+
+local function put_entry(turn, job)
+    return call('XADD', turn.prefix .. 'jobs', '*', 'job', job)
+end
+
+local function drop_entry(turn, entry)
+    local P = turn.prefix
+    if entry == '' then return end
+    call('XACK', P .. 'jobs', GROUP, entry)
+    call('XDEL', P .. 'jobs', entry)
+end
+
+-- The job waits for its turn: to be called for each job whose hash says QUEUED and that stands nowhere else.
+-- It writes `entry` of the hash; all that it needs is the job's id, space and `created`.
+local function queue_job(turn, space, job, created)
+    local P = turn.prefix
+    local entry = ''
+    if call('HSETNX', P .. 'job_turns', space, job) == 1 then
+        entry = put_entry(turn, job)
+    else
+        call('ZADD', P .. 'queued_jobs:' .. space, created, job)
+        call('ZADD', P .. 'queued_spaces', 'NX', turn.now_text, space)
+    end
+    call('HSET', P .. 'job:' .. job, 'entry', entry)
+end
+
+-- The turn is the next job's of that space.
+local function pass_turn(turn, space)
+    local P = turn.prefix
+    local queue, next_job = P .. 'queued_jobs:' .. space, nil
+    for _ = 1, SKIPPED_MAX do
+        local job = call('ZPOPMIN', queue)[1]
+        if not job then break end
+        if call('HGET', P .. 'job:' .. job, 'status') == 'QUEUED' then
+            next_job = job
+            break
+        end
+    end
+    if next_job then
+        call('HSET', P .. 'job_turns', space, next_job)
+        call('HSET', P .. 'job:' .. next_job, 'entry', put_entry(turn, next_job))
+    else
+        call('HDEL', P .. 'job_turns', space)
+    end
+    if call('EXISTS', queue) == 0 then call('ZREM', P .. 'queued_spaces', space) end
+end
+
+-- A job that was QUEUED is begun, or over: it waits no longer, wherever it did. Its entry is the caller's.
+local function leave_queue(turn, space, job)
+    local P = turn.prefix
+    call('ZREM', P .. 'waiting_jobs', job)
+    call('ZREM', P .. 'delayed_jobs', job)
+    if call('HGET', P .. 'job_turns', space) == job then
+        pass_turn(turn, space)
+    elseif call('ZREM', P .. 'queued_jobs:' .. space, job) == 1
+        and call('EXISTS', P .. 'queued_jobs:' .. space) == 0 then
+        call('ZREM', P .. 'queued_spaces', space)
+    end
+end
+
+-- Passes on the turns that nobody has any more: of the spaces that were not looked at for longest.
+local function mend_turns(turn)
+    local P = turn.prefix
+    local spaces = call('ZRANGE', P .. 'queued_spaces', 0, LOOKED_AT_N - 1)
+    for i = 1, #spaces do
+        local space = spaces[i]
+        call('ZADD', P .. 'queued_spaces', turn.now_text, space)
+        local job = call('HGET', P .. 'job_turns', space)
+        local got = job and call('HMGET', P .. 'job:' .. job, 'status', 'entry') or {}
+        local is_there = got[1] == 'QUEUED' and got[2] ~= ''
+            and #call('XRANGE', P .. 'jobs', got[2], got[2]) == 1
+        if not is_there then pass_turn(turn, space) end
+    end
+end
+
+-- What was given back for later, and is due, waits for its turn again.
+local function queue_due_jobs(turn)
+    local P = turn.prefix
+    local due = call('ZRANGEBYSCORE', P .. 'delayed_jobs', '-inf', turn.now_text, 'LIMIT', 0, DUE_N)
+    for i = 1, #due do
+        local job = due[i]
+        local got = call('HMGET', P .. 'job:' .. job, 'space', 'status', 'entry', 'created')
+        call('ZREM', P .. 'delayed_jobs', job)
+        if got[2] == 'QUEUED' and got[3] == '' then queue_job(turn, got[1], job, got[4]) end
+    end
+end
+
+return {
+    GROUP = GROUP, ensure_group = ensure_group, put_entry = put_entry, drop_entry = drop_entry, queue_job = queue_job,
+    leave_queue = leave_queue, mend_turns = mend_turns, queue_due_jobs = queue_due_jobs,
+}

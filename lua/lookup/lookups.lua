@@ -1,0 +1,49 @@
+-- lookups: the life of a lookup: opened for an account, closed when it is done, forgotten with the last topic that
+-- needs it.
+local idle = require('queue/idle')
+local events = require('turn/events')
+local call = redis.call
+
+-- A lookup is to be done, because of that account.
+local function open(turn, fingerprint, account)
+    local P = turn.prefix
+    if call('ZADD', P .. 'lookups', turn.now_ms, fingerprint) == 0 then return end
+    call('HSET', P .. 'lookup:' .. fingerprint, 'by', account)
+    call('HINCRBY', P .. 'lookups_of', account, 1)
+end
+
+-- It is done, or nobody needs it any more.
+local function close(turn, fingerprint)
+    local P = turn.prefix
+    if call('ZREM', P .. 'lookups', fingerprint) == 0 then return end
+    local key = P .. 'lookup:' .. fingerprint
+    local account = call('HGET', key, 'by')
+    if not account then return end
+    call('HDEL', key, 'by')
+    if call('HINCRBY', P .. 'lookups_of', account, -1) <= 0 then call('HDEL', P .. 'lookups_of', account) end
+end
+
+-- A topic no longer needs a lookup; it goes with the last one that did.
+local function forget(turn, fingerprint)
+    local P = turn.prefix
+    local key = P .. 'lookup:' .. fingerprint
+    if call('HINCRBY', key, 'refs', -1) > 0 then return end
+    local alias = call('HGET', key, 'alias')
+    if alias then call('HDEL', P .. 'lookup_alias', alias) end
+    close(turn, fingerprint)
+    call('DEL', key)
+end
+
+-- Wakes one node that has a poll for lookups. The registration is used up by the wake.
+local function wake_node(turn)
+    while true do
+        local to = call('SPOP', turn.prefix .. 'lookup_nodes')
+        if not to then return end
+        if to == turn.node or idle.is_alive(turn, to) then
+            events.send(turn, to, 'lookup')
+            return
+        end
+    end
+end
+
+return {open = open, close = close, forget = forget, wake_node = wake_node}

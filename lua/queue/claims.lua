@@ -1,0 +1,173 @@
+-- claims: how queries pass from Open to Pending and back.
+-- A claim as text: class / topic / lease / attempt / n, then per query its Seq and 7 row lines.
+local fair = require('queue/fair')
+local held = require('queue/held')
+local idle = require('queue/idle')
+local leases = require('queue/leases')
+local open_list = require('queue/open_list')
+local records = require('queue/records')
+local shares = require('queue/shares')
+local bounds = require('turn/bounds')
+local events = require('turn/events')
+local hashes = require('turn/hashes')
+local call = redis.call
+local match, sub = string.match, string.sub
+local concat, sort = table.concat, table.sort
+local floor, max, min = math.floor, math.max, math.min
+local LOOK_BACK = held.LOOK_BACK
+local LOOKS_MAX = idle.LOOKS_MAX
+local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
+
+local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; the rest is the next claim's
+
+-- Of a claim that is full: notes in `left` who of those that it took from has more, and puts what stays behind into
+-- `rest`. Returns how far it looked.
+local function note_left(open, at, taken, left, rest)
+    local unknown = 0
+    rest[#rest + 1] = sub(open, at)
+    for name in pairs(taken) do
+        if not left[name] then unknown = unknown + 1 end
+    end
+    while unknown > 0 do
+        local last, _, _, model, user = open_list.item_at(open, at)
+        if not last then break end
+        local name = model .. ' ' .. user
+        if taken[name] and not left[name] then left[name], unknown = true, unknown - 1 end
+        at = last + 1
+    end
+    return at
+end
+
+-- Marks all Open queries of `topic` that the class takes as Pending and returns the claim as text, or
+-- nil when there is none. `turn_of` {model, user, vt}: whose turn pays for it.
+local function claim_topic(turn, topic, entry, turn_of)
+    local key = turn.prefix .. 't:' .. topic
+    local got = call('HMGET', key, 'open', 'seq')
+    local open = got[1]
+    if not open or open == '' then return nil end
+    local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
+    local taken, left, states = {}, {}, {}
+    local bytes = nil -- of the rows so far; one alone is taken whatever its size
+    local is_full = false
+    local function fits(seq)
+        if #seqs == 0 then return true end
+        bytes = (bytes or hashes.bytes_of(key, rows[1])) + hashes.bytes_of(key, 'q:' .. seq)
+        is_full = bytes > REPLY_BYTES
+        return not is_full
+    end
+    local at = 1
+    while not is_full do
+        local last, seq, attempts, model, user, account, w = open_list.item_at(open, at)
+        if not last then break end
+        if idle.takes_model(entry.models, model) and fits(seq) then
+            seqs[#seqs + 1] = seq
+            rows[#rows + 1] = 'q:' .. seq
+            states[#states + 1] = tonumber(attempts) + 1
+            attempt = max(attempt, states[#states])
+            taken[model .. ' ' .. user] = {model, user}
+            if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
+            shares.count(turn, account, user, model, -1)
+            is_full = #seqs == CLAIM_MAX
+        else
+            rest[#rest + 1] = sub(open, at, last)
+            left[model .. ' ' .. user] = true
+        end
+        at = last + 1
+    end
+    if #seqs > 0 then at = note_left(open, at, taken, left, rest) end
+    turn.looks = turn.looks + floor(at / 24) -- about so many bytes is one
+    if #seqs == 0 then return nil end
+    rows = call('HMGET', key, unpack(rows))
+    local lease = leases.start(turn, topic)
+    local n = #seqs
+    if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
+    local set = {'open', concat(rest)}
+    local text = {entry.account .. '|' .. entry.models, topic, lease, attempt, #seqs}
+    for i = 1, #seqs do
+        set[#set + 1] = 's:' .. seqs[i]
+        set[#set + 1] = 'P ' .. lease .. ' ' .. states[i] .. ' ' .. entry.account .. ' ' .. n
+            .. records.handed_to(turn, entry)
+        text[#text + 1] = seqs[i]
+        text[#text + 1] = rows[i]
+    end
+    if n > 1 then
+        set[#set + 1] = 'l:' .. lease
+        set[#set + 1] = concat(seqs, ' ')
+    end
+    call('HSET', key, unpack(set))
+    local payer = turn_of[1] .. ' ' .. turn_of[2]
+    local has_more = true
+    for name, pair in pairs(taken) do
+        local more = left[name] or fair.dequeue(turn, pair[1], pair[2], topic)
+        if name == payer then has_more = more end
+    end
+    if taken[payer] then fair.charge(turn, turn_of[1], turn_of[2], turn_of[3], weight, has_more) end
+    return concat(text, '\n')
+end
+
+-- The claim whose turn it is, for an engine of that class; nil when there is no work.
+local function next_claim(turn, entry)
+    while true do
+        local topic, model, user, vt = fair.next_topic(turn, entry.models)
+        if not topic then return nil end
+        local text = claim_topic(turn, topic, entry, {model, user, vt})
+        if text then return text end
+        fair.dequeue(turn, model, user, topic) -- a stale entry: nothing Open is left there
+    end
+end
+
+-- Hands claims to parked polls while there are both. Called after a verb made work claimable. What comes after
+-- LOOK_BYTES or LOOKS_MAX a turn, the nodes' next sync hands over.
+local function offer(turn, model)
+    while turn.offered_bytes < LOOK_BYTES and turn.looks < LOOKS_MAX do
+        local entry = idle.take_waiter(turn, model)
+        if not entry then return end
+        local text = next_claim(turn, entry)
+        if not text then
+            idle.add_credit(entry, 1)
+            return
+        end
+        turn.offered_bytes = turn.offered_bytes + #text
+        events.send(turn, entry.node, 'claim\n' .. text)
+    end
+end
+
+-- Puts items in their places: {seq (number), text} each, sorted.
+local function put_in_place(open, items)
+    local parts, at = {}, 1
+    for i = 1, #items do
+        local to = open_list.place_after(open, items[i][1], at)
+        if to > at then parts[#parts + 1] = sub(open, at, to - 1) end
+        parts[#parts + 1], at = items[i][2], to
+    end
+    parts[#parts + 1] = sub(open, at)
+    return concat(parts)
+end
+
+-- Puts Pending (or Failed) rows back to Open, in their place by Seq and served next. `attempts` per Seq:
+-- how many claims they have used up. The caller has ended the lease.
+local function reopen(turn, topic, seqs, attempts)
+    local key = turn.prefix .. 't:' .. topic
+    local fields, gone, items, oldest, models = {'open'}, {}, {}, {}, {}
+    for i = 1, #seqs do
+        fields[i + 1] = 'q:' .. seqs[i]
+        gone[i] = 's:' .. seqs[i]
+    end
+    local got = call('HMGET', key, unpack(fields))
+    for i = 1, #seqs do
+        local ms, account, user, model, weight = match(got[i + 1], '^(%d+)\n(%S+) (%S+) (%S+) (%S+)\n')
+        items[i] = {tonumber(seqs[i]), open_list.item(seqs[i], attempts[i], model, user, account, weight)}
+        shares.count(turn, account, user, model, 1)
+        local name = model .. ' ' .. user
+        oldest[name] = oldest[name] or {model, user, tonumber(ms)}
+        oldest[name][3] = min(oldest[name][3], tonumber(ms))
+        models[model] = true
+    end
+    for _, one in pairs(oldest) do fair.enqueue(turn, one[1], one[2], topic, one[3] * 1000, true) end
+    sort(items, function(x, y) return x[1] < y[1] end)
+    call('HSET', key, 'open', put_in_place(got[1] or '', items))
+    call('HDEL', key, unpack(gone))
+    for model in pairs(models) do offer(turn, model) end
+end
+
+return {CLAIM_MAX = CLAIM_MAX, next_claim = next_claim, offer = offer, reopen = reopen}

@@ -1,0 +1,104 @@
+-- fair: who is served next. Users take turns (start-time fair queueing, Goyal et al. 1996, with
+-- one claim as the unit of service): the zset turns:<model> holds every user with Open queries by
+-- the virtual time of its next turn, open:<model>:<user> that user's topics by age. A claim takes
+-- the user with the lowest virtual time and moves it 1/weight further, so 1,000 questions of one
+-- user delay another user's single one by at most one turn. A user has one virtual time, in whatever
+-- models it asks. A user that comes (back) starts at the shard's virtual time: being away saves
+-- nothing up. And coming back at once gains nothing: until the virtual time has passed the end of its
+-- last turn, that is where it starts (the zset served, user -> virtual time; it goes when there is no
+-- work left to be fair about).
+local idle = require('queue/idle')
+local counters = require('turn/counters')
+local call = redis.call
+local format = string.format
+local max = math.max
+
+local USERS_MAX = 1000 -- of a model, in what operators look at
+local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
+
+local function models_with_work(turn)
+    local models = turn.models_with_work or call('SMEMBERS', turn.prefix .. 'models')
+    turn.models_with_work = models
+    return models
+end
+
+local function enqueue(turn, model, user, topic, at_us, is_front)
+    local P = turn.prefix
+    local queue, turns = P .. 'open:' .. model .. ':' .. user, P .. 'turns:' .. model
+    -- A topic that has newer Open queries takes the age of what comes back to it.
+    call('ZADD', queue, is_front and 'LT' or 'NX', at_us, topic)
+    if is_front then
+        call('ZADD', turns, FRONT, user)
+    else
+        local vt = (turn.meta or counters.load(turn)).vt
+        local ends = call('ZADD', turns, 'NX', vt, user) == 1 and tonumber(call('ZSCORE', P .. 'served', user))
+        if ends and ends > vt then call('ZADD', turns, ends, user) end
+    end
+    call('SADD', P .. 'models', model)
+    turn.models_with_work = nil
+end
+
+-- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without
+-- users the set of models. Returns true when the user has more.
+local function dequeue(turn, model, user, topic)
+    local P = turn.prefix
+    local queue = P .. 'open:' .. model .. ':' .. user
+    call('ZREM', queue, topic)
+    if call('EXISTS', queue) == 1 then return true end
+    local turns = P .. 'turns:' .. model
+    call('ZREM', turns, user)
+    if call('EXISTS', turns) == 0 then
+        call('SREM', P .. 'models', model)
+        turn.models_with_work = nil
+        if counters.load(turn).depth == 0 then call('DEL', P .. 'served') end
+    end
+    return false
+end
+
+-- The topic whose turn it is for an engine that takes `models`; nil when there is no work.
+-- Returns topic, model, user, virtual time.
+local function next_topic(turn, models)
+    local P = turn.prefix
+    local best_vt, best_model, best_user
+    local models_now = models_with_work(turn)
+    turn.looks = turn.looks + #models_now
+    for i = 1, #models_now do
+        local model = models_now[i]
+        if idle.takes_model(models, model) then
+            local first = call('ZRANGE', P .. 'turns:' .. model, 0, 0, 'WITHSCORES')
+            local vt = tonumber(first[2])
+            if vt and (not best_vt or vt < best_vt) then
+                best_vt, best_model, best_user = vt, model, first[1]
+            end
+        end
+    end
+    if not best_user then return nil end
+    local topic = call('ZRANGE', P .. 'open:' .. best_model .. ':' .. best_user, 0, 0)[1]
+    return topic, best_model, best_user, best_vt
+end
+
+-- Moves a served user to its next turn, in all models.
+local function charge(turn, model, user, vt, weight, has_more)
+    local P = turn.prefix
+    local m = counters.load(turn)
+    local start, served = max(m.vt, vt), P .. 'served'
+    local ends = format('%.6f', start + 1 / weight)
+    if start ~= m.vt then
+        m.vt, m.is_dirty = start, true
+        call('ZREMRANGEBYSCORE', served, '-inf', start)
+    end
+    if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
+    if m.depth == 0 then return end
+    call('ZADD', served, ends, user)
+    local models_now = models_with_work(turn)
+    for i = 1, #models_now do
+        local turns = P .. 'turns:' .. models_now[i]
+        local theirs = models_now[i] ~= model and tonumber(call('ZSCORE', turns, user))
+        if theirs and theirs ~= FRONT then call('ZADD', turns, 'GT', ends, user) end
+    end
+end
+
+return {
+    USERS_MAX = USERS_MAX, FRONT = FRONT, models_with_work = models_with_work, enqueue = enqueue, dequeue = dequeue,
+    next_topic = next_topic, charge = charge,
+}

@@ -1,0 +1,24 @@
+-- rate: how fast queries are answered, from the counts of the last minutes (stat:<minute>).
+local call = redis.call
+local format = string.format
+local ceil, floor = math.ceil, math.floor
+
+local STAT_S = 7200
+
+-- Answers a second over the last two minutes; nil while there were none.
+local function service_rate(turn)
+    local P = turn.prefix
+    local minute = floor(turn.now_s / 60)
+    local done = (tonumber(call('HGET', P .. 'stat:' .. minute, 'done')) or 0)
+        + (tonumber(call('HGET', P .. 'stat:' .. (minute - 1), 'done')) or 0)
+    if done == 0 then return nil end
+    return done / (60 + turn.now_s % 60)
+end
+
+local function eta_seconds(turn, queries_before)
+    local rate = service_rate(turn)
+    if not rate then return '' end
+    return format('%d', ceil((queries_before + 1) / rate))
+end
+
+return {STAT_S = STAT_S, eta_seconds = eta_seconds}

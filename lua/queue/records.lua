@@ -1,0 +1,68 @@
+-- records: what the fields of a topic hold, as text. A topic is one hash t:<topic>:
+--   seq          the last Seq
+--   q:<seq>      the row, 7 lines: created ms / "account user model weight" (names) / user /
+--                model / modifiers / traceparent / query (JSON, as clients get them)
+--   s:<seq>      its state; absent: Open. "P <lease> <attempt> <holder> <n>": Pending; n: 1, or more
+--                when the claim is listed; behind it the node that it was handed to, unless it took
+--                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
+--   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account
+--   w:<seq>      ids of the nodes that wait for it
+--   l:<lease>    the Seqs of a claim that took more than one, or one far behind the newest, ' '
+--   c:<lease>    the Seqs of a claim that were cancelled under it, ','
+--   u:<user>     that user's tie to the topic
+--   open         the Open queries by Seq (queue/open_list.lua)
+local byte, find, match, sub = string.byte, string.find, string.match, string.sub
+
+local TITLE_CHARS = 200     -- of a topic's name in lists
+
+-- What is left of `text` after its first `n` lines; '' when it has no more. Walks from newline to newline: a
+-- pattern without an anchor would try again at each byte of a line that a client made long.
+local function after_lines(text, n)
+    local at = 0
+    for _ = 1, n do
+        at = find(text, '\n', at + 1, true)
+        if not at then return '' end
+    end
+    return sub(text, at + 1)
+end
+
+-- The query (JSON) of a row: its 7th line.
+local function query_of(row)
+    return after_lines(row, 6)
+end
+
+-- A text (JSON), cut to TITLE_CHARS characters: never within one, be it UTF-8 or an escape.
+local function title_of(text)
+    if #text <= TITLE_CHARS + 2 then return text end
+    local head = sub(text, 1, TITLE_CHARS + 1)
+    if not find(head, '[\\\128-\255]') then return head .. '"' end
+    local at, last = 2, #text - 1
+    for _ = 1, TITLE_CHARS do
+        local c, step = byte(text, at), 1
+        if at > last then return text end
+        if c == 92 then
+            step = byte(text, at + 1) == 117 and 6 or 2
+            if step == 6 and find(text, '^\\u[dD][89abAB]..\\u', at) then step = 12 end -- two halves of one
+        elseif c >= 240 then step = 4
+        elseif c >= 224 then step = 3
+        elseif c >= 192 then step = 2 end
+        at = at + step
+    end
+    return at > last and text or sub(text, 1, at - 1) .. '"'
+end
+
+local function parse_pending(state)
+    if not state or byte(state) ~= 80 then return nil end
+    local lease, attempt, holder, n, to = match(state, '^P (%d+) (%d+) (%S+) (%d+) ?(%S*)$')
+    return lease, tonumber(attempt), holder, tonumber(n), to
+end
+
+-- The end of a Pending state: the node that a claim was handed to, if it is another one.
+local function handed_to(turn, entry)
+    return entry.node == turn.node and '' or ' ' .. entry.node
+end
+
+return {
+    after_lines = after_lines, query_of = query_of, title_of = title_of, parse_pending = parse_pending,
+    handed_to = handed_to,
+}

@@ -1,0 +1,97 @@
+-- shares: how many queries are Open, and an account's share of what all have together: whatever one sends, in the name
+-- of however many users, there is room for others. The hash `waiting` counts Open queries by account and user. The hash
+-- `shares` counts them, too: "<account>" all of an account, "<account>:<model>" those for that model, and "<account>:"
+-- its models; `default` is not counted among models.
+local counters = require('turn/counters')
+local call = redis.call
+local match = string.match
+local ceil, max = math.ceil, math.max
+
+local MODELS_MAX, MODELS_OF_ACCOUNT = 1000, 100
+
+-- Counts Open queries: per account and user for max_waiting, in all for queue_max, and per account, and of it
+-- per model, for its share of both.
+local function count(turn, account, user, model, delta)
+    local waiting, shares, field = turn.waiting_deltas or {}, turn.share_deltas or {}, account .. ' ' .. user
+    turn.waiting_deltas, turn.share_deltas = waiting, shares
+    waiting[field] = (waiting[field] or 0) + delta
+    shares[account] = (shares[account] or 0) + delta
+    if model ~= 'default' then
+        field = account .. ':' .. model
+        shares[field] = (shares[field] or 0) + delta
+    end
+    local meta = turn.meta or counters.load(turn)
+    meta.depth, meta.is_dirty = meta.depth + delta, true
+end
+
+local function open_count(turn, account, user)
+    local field, deltas = account .. ' ' .. user, turn.waiting_deltas
+    return (tonumber(call('HGET', turn.prefix .. 'waiting', field)) or 0) + (deltas and deltas[field] or 0)
+end
+
+-- Half of the Open queries, and half of the open lookups, is the most that one account may have.
+local function share_of_queue(turn)
+    return max(1, ceil(turn.queue_max / 2))
+end
+
+local function add_share(turn, field, delta)
+    local key = turn.prefix .. 'shares'
+    local n = call('HINCRBY', key, field, delta)
+    if n <= 0 then call('HDEL', key, field) end
+    return n
+end
+
+local function flush_shares(turn)
+    local deltas = turn.share_deltas
+    if not deltas then return end
+    turn.share_deltas = nil
+    if counters.load(turn).depth <= 0 then
+        if next(deltas) then call('DEL', turn.prefix .. 'shares') end
+        return
+    end
+    for field, delta in pairs(deltas) do
+        local n = delta ~= 0 and add_share(turn, field, delta)
+        local account = n and match(field, '^([^:]+):')
+        if account and n > 0 and n <= delta then add_share(turn, account .. ':', 1) end
+        if account and n <= 0 and n > delta then add_share(turn, account .. ':', -1) end
+    end
+end
+
+-- Has the account as much as it may have, so that one more query for `model` is refused? Returns how much. With
+-- fewer Open queries in all (`depth`) than a share nothing is looked up.
+local function share_taken(turn, account, model, depth)
+    local share = share_of_queue(turn)
+    if depth >= share then
+        local deltas = turn.share_deltas
+        local mine = (tonumber(call('HGET', turn.prefix .. 'shares', account)) or 0)
+            + (deltas and deltas[account] or 0)
+        if mine >= share then return mine end
+    end
+    if model == 'default' or depth < MODELS_OF_ACCOUNT then return nil end
+    flush_shares(turn)
+    local got = call('HMGET', turn.prefix .. 'shares', account .. ':' .. model, account .. ':')
+    local models = tonumber(got[2]) or 0
+    return not got[1] and models >= MODELS_OF_ACCOUNT and models or nil
+end
+
+-- May a query for `model` wait? Looking for work costs a step per model that is waited for, and what
+-- models are called is up to those who ask. Fewer queries wait for fewer models. `default` always has room.
+local function is_room_for(turn, model, depth)
+    if model == 'default' or depth < MODELS_MAX then return true end
+    local key = turn.prefix .. 'models'
+    return call('SISMEMBER', key, model) == 1 or call('SCARD', key) < MODELS_MAX
+end
+
+local function flush(turn)
+    local key, deltas = turn.prefix .. 'waiting', turn.waiting_deltas
+    if not deltas then return end
+    for field, delta in pairs(deltas) do
+        if delta ~= 0 and call('HINCRBY', key, field, delta) <= 0 then call('HDEL', key, field) end
+    end
+    flush_shares(turn)
+end
+
+return {
+    count = count, open_count = open_count, share_of_queue = share_of_queue, share_taken = share_taken,
+    is_room_for = is_room_for, flush = flush,
+}

@@ -1,0 +1,86 @@
+-- drop: the end of a topic, whole or its newest rows first.
+local lookups = require('lookup/lookups')
+local fair = require('queue/fair')
+local leases = require('queue/leases')
+local records = require('queue/records')
+local shares = require('queue/shares')
+local waiters = require('queue/waiters')
+local call = redis.call
+local byte, format, gmatch, match = string.byte, string.format, string.gmatch, string.match
+local concat = table.concat
+local max, min = math.max, math.min
+
+local DROP = 500 -- rows looked at with one call
+local DROP_ROWS, DROP_FIELDS = 5000, 50000
+
+local function drop_rows(turn, topic, from, to)
+    local P = turn.prefix
+    local key, names, streams = P .. 't:' .. topic, {}, {}
+    for seq = from, to do
+        names[#names + 1] = 's:' .. seq
+        names[#names + 1] = 'w:' .. seq
+        streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
+    end
+    local got = call('HMGET', key, unpack(names))
+    for seq = from, to do
+        local state, waiting = got[(seq - from) * 2 + 1], got[(seq - from) * 2 + 2]
+        local lease = records.parse_pending(state)
+        if lease and leases.known(turn, lease) ~= false then leases.finish(turn, lease, topic) end
+        if state and byte(state) == 70 then call('ZREM', P .. 'failed', topic .. ' ' .. seq) end
+        waiters.tell(turn, topic, seq, waiting, 'changed\n' .. topic .. '\n' .. seq)
+    end
+    call('UNLINK', unpack(streams))
+end
+
+-- Takes the Open queries from Seq `from` on out of the queue; those before stay.
+local function drop_open(turn, topic, from)
+    local key, rest, gone, still = turn.prefix .. 't:' .. topic, {}, {}, {}
+    local open = call('HGET', key, 'open')
+    if not open or open == '' then return end
+    for item in gmatch(open, '[^;]+') do
+        local seq, model, user, account = match(item, '^(%d+) %d+ (%S+) (%S+) (%S+)')
+        if tonumber(seq) >= from then
+            shares.count(turn, account, user, model, -1)
+            gone[model .. ' ' .. user] = {model, user}
+        else
+            rest[#rest + 1] = item .. ';'
+            still[model .. ' ' .. user] = true
+        end
+    end
+    call('HSET', key, 'open', concat(rest))
+    for name, pair in pairs(gone) do
+        if not still[name] then fair.dequeue(turn, pair[1], pair[2], topic) end
+    end
+end
+
+-- Drops the newest rows of a topic that stays for now: n at most.
+local function drop_newest(turn, topic, n)
+    local key = turn.prefix .. 't:' .. topic
+    local last = tonumber(call('HGET', key, 'seq'))
+    local first = max(1, last - n + 1)
+    drop_open(turn, topic, first)
+    for from = first, last, DROP do
+        local to, names = min(from + DROP - 1, last), {}
+        drop_rows(turn, topic, from, to)
+        for seq = from, to do
+            for _, letter in ipairs({'q:', 's:', 'a:', 'w:', 'b:'}) do names[#names + 1] = letter .. seq end
+        end
+        call('HDEL', key, unpack(names))
+    end
+    call('HSET', key, 'seq', format('%d', first - 1))
+end
+
+-- Drops a topic whole; the caller has seen that it is of no more than DROP_FIELDS fields.
+local function drop_topic(turn, topic)
+    local P = turn.prefix
+    local key = P .. 't:' .. topic
+    local last = tonumber(call('HGET', key, 'seq')) or 0
+    drop_open(turn, topic, 1)
+    for from = 1, last, DROP do drop_rows(turn, topic, from, min(from + DROP - 1, last)) end
+    for _, field in ipairs(call('HKEYS', P .. 'lookups:' .. topic)) do
+        lookups.forget(turn, match(field, '^%d+ (%x+)$'))
+    end
+    call('UNLINK', key, P .. 'lookups:' .. topic)
+end
+
+return {DROP_ROWS = DROP_ROWS, DROP_FIELDS = DROP_FIELDS, drop_newest = drop_newest, drop_topic = drop_topic}

@@ -1,0 +1,25 @@
+-- bounds: how much one call of a verb may read and answer, whatever clients have stored. A verb that lists
+-- answers with a page: as many items as fit, one at least, and where to go on. Between two pages other turns run.
+-- Each verb states its own bound in its header; docs/redis-keys.md has them all.
+local min = math.min
+
+local REPLY_BYTES = 1048576 -- of a page; its first item may be larger alone
+local LOOK_BYTES = 8388608  -- of rows that are read only to look for something in them
+local THREAD_PAGE = 1000    -- queries of a page of a topic
+local LOOKUPS_PER_TOPIC = 1000
+local PART = 5000 -- items
+
+-- Calls use(...) with the list's items as arguments, a part at a time: Lua's stack takes 8,000, and one
+-- turn may end more leases than that.
+local function in_parts(list, use)
+    if #list <= PART then
+        if #list > 0 then use(unpack(list)) end
+        return
+    end
+    for from = 1, #list, PART do use(unpack(list, from, min(from + PART - 1, #list))) end
+end
+
+return {
+    REPLY_BYTES = REPLY_BYTES, LOOK_BYTES = LOOK_BYTES, THREAD_PAGE = THREAD_PAGE,
+    LOOKUPS_PER_TOPIC = LOOKUPS_PER_TOPIC, in_parts = in_parts,
+}

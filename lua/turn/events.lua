@@ -1,0 +1,29 @@
+-- events: what nodes are told. This one's own go with the reply, another's by one PUBLISH at the turn's end.
+local call, concat = redis.call, table.concat
+
+local function send(turn, to, event)
+    local lists = turn.events or {}
+    local list = lists[to] or {}
+    turn.events, lists[to] = lists, list
+    list[#list + 1] = event
+end
+
+-- Events travel in one message as <length>:<bytes> each.
+local function publish(turn, channel, list)
+    for i = 1, #list do list[i] = #list[i] .. ':' .. list[i] end
+    return call('PUBLISH', turn.prefix .. channel, concat(list))
+end
+
+-- Sends what was collected. This node's own events are put behind `replies`.
+local function flush(turn, replies)
+    if not turn.events then return end
+    for to, list in pairs(turn.events) do
+        if to == turn.node then
+            for i = 1, #list do replies[#replies + 1] = list[i] end
+        else
+            publish(turn, 'node:' .. to, list)
+        end
+    end
+end
+
+return {send = send, publish = publish, flush = flush}

@@ -1,0 +1,84 @@
+-- frame: runs the verbs of one turn. A node collects what one turn of its event loop asked for and
+-- sends it as one call, so that a request costs a fraction of a round trip and of a script's
+-- start. Inside a turn the verbs run one after the other; what can be written once for all of
+-- them (used nonces, leases, counters, messages to one node) is collected and written at the end.
+--
+-- KEYS[1]  prefix of this shard's keys, with its hash tag: parley:{0}:
+--          Keys are built from it: which topic a claim touches is known only here. All share the tag.
+-- ARGV[1]  node: this node's id            ARGV[2] lease_ms     ARGV[3] delivery_ms
+-- ARGV[4]  max_attempts                    ARGV[5] queue_max    ARGV[6] nonce_n
+-- then nonce_n ids of nonces (16 bytes each), then per verb: its name, its number of arguments,
+-- its arguments.
+-- Returns  one string per verb, then this node's own events (strings; see queue/outcomes.lua
+--          and queue/claims.lua). All strings are lines: every field is a number, a name
+--          (buf_put_name) or compact JSON, none of which holds a newline. A verb that breaks (a bug
+--          of ours) is an error in its place; the others of the turn run and are written all the same.
+--
+-- All that belongs to a turn is in one table, which is made here at its begin and given to every verb and every helper.
+-- No module keeps anything of it, so nothing of a turn is met in the next. What one module collects is made by it when
+-- it is needed:
+--   meta                                                    turn/counters.lua
+--   events                                                  turn/events.lua
+--   leases_begun, leases_kept, leases_ended, lease_known_at, lease_end_text, delivery_end_text    queue/leases.lua
+--   idle, is_idle_read, is_alive_at                         queue/idle.lua
+--   waiting_deltas, share_deltas                            queue/shares.lua
+--   models_with_work                                        queue/fair.lua
+--   users_noted                                             queue/add.lua
+--   limit_n                                                 auth/limiter.lua
+local verbs = require('verbs')
+local idle = require('queue/idle')
+local leases = require('queue/leases')
+local shares = require('queue/shares')
+local counters = require('turn/counters')
+local events = require('turn/events')
+local nonces = require('turn/nonces')
+local call = redis.call
+local floor, format = math.floor, string.format
+
+local function begin(prefix, argv)
+    local time = call('TIME')
+    local now_s = tonumber(time[1])
+    local now_us = now_s * 1000000 + tonumber(time[2])
+    local now_ms = floor(now_us / 1000)
+    return {
+        prefix = prefix, args = argv, node = argv[1],
+        lease_ms = argv[2], delivery_ms = argv[3], -- as text: only to be added to a number
+        max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]),
+        now_us = now_us, now_ms = now_ms, now_s = now_s,
+        -- As text: to write a double out and to read it back costs more than most commands do.
+        now_text = format('%d', now_ms),
+        is_replayed_at = nonces.use(prefix, argv, 7, tonumber(argv[6]), now_ms),
+        offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
+        looks = 0,         -- for claims: models and Open queries that were looked at
+        -- With more than 16 fields named here, Lua makes room for 32 at once.
+        meta = nil, events = nil, idle = nil,
+    }
+end
+
+-- Runs one verb, whose first argument is args[first]. What it breaks on stays its own: without this, what the verbs
+-- before it have collected (leases of rows that are Pending already) would be lost with it.
+local function run_verb(turn, name, first)
+    local is_good, reply = pcall(verbs[name], turn, first)
+    if is_good then return reply end
+    if type(reply) == 'table' then reply = reply.err end
+    return {err = 'ERR ' .. tostring(name) .. ': ' .. tostring(reply)}
+end
+
+-- run_one: what runs one verb instead of run_verb; turn/full.lua has another one.
+local function run(keys, argv, run_one)
+    local turn, nonce_n = begin(keys[1], argv), tonumber(argv[6])
+    local replies, i = {}, 7 + nonce_n
+    run_one = run_one or run_verb
+    while argv[i] do
+        replies[#replies + 1] = run_one(turn, argv[i], i + 2)
+        i = i + 2 + argv[i + 1]
+    end
+    leases.flush(turn)
+    idle.flush(turn)
+    shares.flush(turn)
+    counters.flush(turn)
+    events.flush(turn, replies)
+    return replies
+end
+
+return {run = run, run_verb = run_verb}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ * names.c - users and topics as requests name them, and as Redis knows them (ADR 16). */
+#include "services/broker/broker.h"
+
+#include <stdio.h>
+
+struct str names_of(struct request *r, struct str s)
+{
+    return on_behalf_name(r, STR(""), s);
+}
+
+static bool split_namespace(struct request *r, struct str text, struct str *ret_namespace,
+                            struct str *ret_plain)
+{
+    return accounts_split_namespace(gate_accounts(&r->server->gate), text, ret_namespace,
+                                    ret_plain);
+}
+
+struct str names_viewer(struct request *r)
+{
+    return r->account->role == ROLE_USER ? r->account->user_token : STR("");
+}
+
+struct str names_any_user(struct request *r, struct str text)
+{
+    struct str namespace, plain;
+    return split_namespace(r, text, &namespace, &plain) ? on_behalf_name(r, namespace, plain)
+                                                        : names_of(r, text);
+}
+
+static bool is_topic(struct str topic)
+{
+    bool is_good = topic.n >= 1 && topic.n <= TOPIC_MAX_BYTES;
+    for (size_t i = 0; i < topic.n && is_good; i++)
+        is_good = (unsigned char)topic.at[i] > ' ' && topic.at[i] != 0x7f;
+    return is_good;
+}
+
+/* Engines and operators are in no namespace: they send a topic of one as they got it, with the
+ * namespace in front. Nobody else may: such a topic would look the same to an engine. */
+static bool check_topic(struct request *r, struct str topic, struct str *ret_name)
+{
+    const struct account *account = r->account;
+    bool sees_all = account->role == ROLE_ENGINE || account->role == ROLE_OPERATOR;
+    struct str namespace = {NULL, 0}, plain = topic;
+    bool is_of_namespace =
+        account->namespace.n == 0 && split_namespace(r, topic, &namespace, &plain);
+    if (!is_topic(plain)) {
+        respond_error(r, ERR_BAD_REQUEST, "Topic must be 1 to 128 bytes without white space.");
+        return false;
+    }
+    if (is_of_namespace && !sees_all) {
+        char detail[160];
+        snprintf(detail, sizeof detail,
+                 "Topic must not begin with '%.*s~', the name of a namespace of other accounts: "
+                 "choose another name.",
+                 STR_ARG(namespace));
+        respond_error(r, ERR_BAD_REQUEST, detail);
+        return false;
+    }
+    *ret_name = on_behalf_name(r, is_of_namespace ? namespace : account->namespace, plain);
+    r->about.topic = *ret_name;
+    return true;
+}
+
+void names_put_topic(struct buf *b, struct request *r, struct str topic)
+{
+    buf_put_json_of_name(b, r->account->namespace.n > 0 ? lines_name_within(topic) : topic);
+}
+
+bool names_topic_param(struct request *r, struct str *ret_name)
+{
+    return check_topic(r, request_param_plus(r, "Topic"), ret_name);
+}
+
+bool names_topic_member(struct request *r, struct str *ret_name)
+{
+    return check_topic(r, request_member_text(r, "Topic"), ret_name);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * outcome.c - what check-query and its likes show of an outcome. */
+#include "services/broker/broker.h"
+
+static void put_or_null(struct buf *b, struct str json, bool nothing_is_empty_list)
+{
+    buf_put(b, json.n > 0 ? json : nothing_is_empty_list ? STR("[]") : STR("null"));
+}
+
+void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t seq,
+                 const struct outcome *o, bool is_detail, bool nothing_is_empty_list)
+{
+    bool has_ended_badly = o->reason.n > 0;
+    buf_lit(b, "\"Query\":");
+    buf_put(b, o->row.query);
+    buf_put_key(b, "Topic");
+    names_put_topic(b, r, topic);
+    buf_put_key(b, "Seq");
+    buf_put_u64(b, seq);
+    buf_put_key(b, "Answer");
+    put_or_null(b, o->answer, nothing_is_empty_list);
+    buf_put_key(b, "Think");
+    put_or_null(b, o->think, nothing_is_empty_list);
+    if (is_detail || has_ended_badly) {
+        buf_put_key(b, "Status");
+        buf_put_char(b, '"');
+        buf_put(b, o->status);
+        buf_put_char(b, '"');
+    }
+    if (has_ended_badly) {
+        buf_put_key(b, "Reason");
+        buf_put(b, o->reason);
+    }
+    if (is_detail || (r->account->is_deployed && o->answer.n > 0)) {
+        buf_put_key(b, "Model");
+        buf_put(b, o->model.n > 0 && !str_eq(o->model, STR("null")) ? o->model : o->row.model);
+    }
+    if (is_detail) {
+        buf_put_key(b, "Timestamp");
+        buf_put_json_ms(b, o->row.created_ms);
+    }
+}

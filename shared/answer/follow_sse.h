@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * follow_sse: one query, followed to its outcome (shared/queue/follow.h) as server-sent events
+ * (contract, section 7): queue, think, token, restart, reset, and at the end done or error. A
+ * reader that comes back with an id (Last-Event-ID, ?after=) goes on behind it, on any node.
+ *
+ * Lives in its owner, in the request's memory; the owner's on_gone calls follow_sse_fini. All on
+ * the loop's thread.
+ *
+ *     follow_sse_init(&s, r, queue, &format);
+ *     follow_watch(&s.follow, topic, seq);   before the verb that looks for the query, or after it
+ *     stream_start(&s.stream);               the query is there
+ *     stream_put(&s.stream, "sources", ...); events of the owner's own, if any
+ *     follow_sse_start(&s);
+ *
+ * A node that drains ends the stream between two events; the client goes on elsewhere.
+ */
+#ifndef PARLEY_ANSWER_FOLLOW_SSE_H
+#define PARLEY_ANSWER_FOLLOW_SSE_H
+
+#include "shared/http/stream.h"
+#include "shared/queue/follow.h"
+
+struct follow_sse;
+
+/* Who writes the data of the last event, a JSON object on one line. */
+struct follow_sse_format {
+    /* Of `done`: the same object as the plain route. Runs at most once. */
+    void (*put_done)(struct follow_sse *s, const struct outcome *outcome, struct buf *b);
+    /* Of `error`: Failed or Cancelled; NULL: the query is no longer there. Runs at most once. */
+    void (*put_error)(struct follow_sse *s, const struct outcome *outcome, struct buf *b);
+};
+
+struct follow_sse {
+    struct stream stream;
+    struct follow follow;
+    const struct follow_sse_format *format;
+};
+
+/* `queue` and `format` are borrowed. Reads the last event id that the request comes with. */
+void follow_sse_init(struct follow_sse *s, struct request *r, struct queue *queue,
+                     const struct follow_sse_format *format);
+/* Accepts one that was zeroed and never initialised. */
+void follow_sse_fini(struct follow_sse *s);
+
+/* Sends what was put, and follows the query. The stream must be started. */
+void follow_sse_start(struct follow_sse *s);
+/* Ends the stream with an `error` of the owner's: it waits no longer. `data` is copied. Nothing
+ * happens when it has ended. */
+void follow_sse_fail(struct follow_sse *s, const struct buf *data);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ * presence.c - see presence.h. */
+#include "shared/ask/presence.h"
+
+static void end(struct presence *presence, bool has_left)
+{
+    presence_stop(presence);
+    presence->on_end(presence, has_left);
+}
+
+static void on_left(struct left_listener *listener)
+{
+    end(H2O_STRUCT_FROM_MEMBER(struct presence, left, listener), true);
+}
+
+/* It had left, lost its right, or the node drained, before the wait began. */
+static void on_soon(struct deadline *deadline)
+{
+    struct presence *presence = H2O_STRUCT_FROM_MEMBER(struct presence, soon, deadline);
+    end(presence, presence->r->has_left || presence->r->revoked != ERR_OK);
+}
+
+void presence_start(struct presence *presence, struct presences *all, struct request *r,
+                    void (*on_end)(struct presence *presence, bool has_left))
+{
+    *presence = (struct presence){.all = all,
+                                  .next = all->first,
+                                  .soon = {.on_expire = on_soon},
+                                  .left = {.on_left = on_left},
+                                  .r = r,
+                                  .on_end = on_end,
+                                  .is_on = true};
+    if (presence->next != NULL)
+        presence->next->previous = presence;
+    all->first = presence;
+    request_on_left(r, &presence->left);
+    if (r->has_left || r->revoked != ERR_OK || r->server->is_draining)
+        loop_set_deadline(r->server->loop, &presence->soon, 0);
+}
+
+void presence_stop(struct presence *presence)
+{
+    struct request *r = presence->r;
+    if (!presence->is_on)
+        return;
+    presence->is_on = false;
+    request_off_left(r, &presence->left);
+    loop_cancel_deadline(r->server->loop, &presence->soon);
+    *(presence->previous == NULL ? &presence->all->first : &presence->previous->next) =
+        presence->next;
+    if (presence->next != NULL)
+        presence->next->previous = presence->previous;
+}
+
+void presences_drain(struct presences *all)
+{
+    while (all->first != NULL)
+        end(all->first, false);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * refusal.c - see refusal.h. */
+#include "shared/ask/refusal.h"
+
+#include "shared/http/stream.h"
+
+#include <stdio.h>
+
+enum { RETRY_UNKNOWN_S = 5, RETRY_MAX_S = 300, FAILED_RETRY_S = 5, TIMEOUT_RETRY_S = 1 };
+
+unsigned refusal_retry_s(bool is_known, uint64_t eta_s)
+{
+    if (!is_known)
+        return RETRY_UNKNOWN_S;
+    return eta_s < 1 ? 1 : eta_s > RETRY_MAX_S ? RETRY_MAX_S : (unsigned)eta_s;
+}
+
+void refusal_of(const struct question_end *end, struct refusal *ret_refusal)
+{
+    *ret_refusal = (struct refusal){.error = ERR_REDIS_LOST, .retry_after_s = TIMEOUT_RETRY_S};
+    switch (end->outcome) {
+    case QUESTION_NO_ENGINE:
+        ret_refusal->error = ERR_NO_ENGINE;
+        ret_refusal->retry_after_s = refusal_retry_s(end->eta_s > 0, end->eta_s);
+        if (end->eta_s > 0)
+            snprintf(
+                ret_refusal->detail, sizeof ret_refusal->detail,
+                "Every engine rests, because its model's server is busy or away: retry later.");
+        break;
+    case QUESTION_FULL:
+        ret_refusal->error = ERR_QUEUE_FULL;
+        ret_refusal->retry_after_s = refusal_retry_s(end->eta_s > 0, end->eta_s);
+        snprintf(ret_refusal->members, sizeof ret_refusal->members, "\"depth\":%llu",
+                 (unsigned long long)end->depth);
+        break;
+    case QUESTION_TIMEOUT: ret_refusal->error = ERR_NO_ANSWER; break;
+    case QUESTION_FAILED:
+        ret_refusal->error = ERR_ENGINE_FAILED;
+        ret_refusal->retry_after_s = FAILED_RETRY_S;
+        break;
+    case QUESTION_LOST:
+        /* One whose verb broke, too. */
+        if (end->error != ERR_INTERNAL)
+            ret_refusal->error = end->error;
+        break;
+    default: break;
+    }
+}
+
+void refusal_of_drain(struct refusal *ret_refusal)
+{
+    *ret_refusal = (struct refusal){.error = ERR_DRAINING, .retry_after_s = TIMEOUT_RETRY_S};
+}
+
+void refusal_respond(struct request *r, const struct refusal *refusal)
+{
+    respond_error_more(r, refusal->error, refusal->detail[0] != 0 ? refusal->detail : NULL,
+                       refusal->members[0] != 0 ? refusal->members : NULL, refusal->retry_after_s);
+}
+
+void refusal_put_event(struct buf *b, struct request *r, const struct refusal *refusal)
+{
+    stream_put_error(b, r, refusal->error, refusal->detail[0] != 0 ? refusal->detail : NULL,
+                     refusal->members[0] != 0 ? refusal->members : NULL, refusal->retry_after_s);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * refusal: which end of a question without an answer is which error, and when it is worth another
+ * try. What verbs refuse is in reply.h. On the loop's thread.
+ */
+#ifndef PARLEY_ASK_REFUSAL_H
+#define PARLEY_ASK_REFUSAL_H
+
+#include "shared/http/respond.h"
+#include "shared/queue/question.h"
+
+struct refusal {
+    enum err error;
+    unsigned retry_after_s;
+    char detail[256];  /* "": the error's own text */
+    char members[128]; /* of the error object, "": none */
+};
+
+/* `end` is not QUESTION_DONE. */
+void refusal_of(const struct question_end *end, struct refusal *ret_refusal);
+/* Of one that is still waiting, on a node that drains. */
+void refusal_of_drain(struct refusal *ret_refusal);
+void refusal_respond(struct request *r, const struct refusal *refusal);
+/* Puts it as the data of an `error` event. */
+void refusal_put_event(struct buf *b, struct request *r, const struct refusal *refusal);
+
+/* What Retry-After says when the queue expects room in `eta_s`: at most five minutes, since that is
+ * a guess. `is_known`: otherwise it expects nothing. */
+unsigned refusal_retry_s(bool is_known, uint64_t eta_s);
+
+#endif

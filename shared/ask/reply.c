@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * reply.c - see reply.h. */
+#include "shared/ask/reply.h"
+
+#include "shared/ask/refusal.h"
+
+#include <stdio.h>
+
+enum { LIMITED_RETRY_MAX_S = 3600 };
+
+/* Tags without more: what each of them is answered with. */
+static const struct {
+    struct str tag;
+    enum err error;
+} refusals[] = {
+    {STR("missing"), ERR_NOT_FOUND},       {STR("forbidden"), ERR_FORBIDDEN},
+    {STR("mismatch"), ERR_QUERY_MISMATCH}, {STR("done"), ERR_ALREADY_DONE},
+    {STR("cancelled"), ERR_CANCELLED},     {STR("failed"), ERR_FAILED},
+    {STR("lost"), ERR_LEASE_LOST},         {STR("large"), ERR_TOO_LARGE},
+    {STR("pending"), ERR_CONFLICT},        {STR("gone"), ERR_NOTHING_KEPT},
+};
+
+/* waiting/<depth>/<eta>, full/<depth>/<eta>: how much waits, and when to try again. */
+static void refuse_full(struct request *r, enum err error, struct lines *rest)
+{
+    char members[96];
+    uint64_t depth = lines_next_u64(rest), eta_s = 0;
+    bool has_eta = str_parse_u64(lines_next(rest), &eta_s);
+    if (has_eta)
+        snprintf(members, sizeof members, "\"depth\":%llu,\"eta_seconds\":%llu",
+                 (unsigned long long)depth, (unsigned long long)eta_s);
+    else
+        snprintf(members, sizeof members, "\"depth\":%llu,\"eta_seconds\":null",
+                 (unsigned long long)depth);
+    respond_error_more(r, error, NULL, members, refusal_retry_s(has_eta, eta_s));
+}
+
+static void put_header(struct request *r, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    respond_header(r, name, str_of(text));
+}
+
+void reply_refuse_limited(struct request *r, uint64_t retry_ms, uint64_t limit, uint64_t window_s)
+{
+    char detail[160];
+    uint64_t retry_s = retry_ms / 1000 + (retry_ms % 1000 != 0);
+    retry_s = retry_s < 1 ? 1 : retry_s > LIMITED_RETRY_MAX_S ? LIMITED_RETRY_MAX_S : retry_s;
+    snprintf(detail, sizeof detail,
+             "Too many requests: at most %llu in %llu seconds. Retry in %llu seconds.",
+             (unsigned long long)limit, (unsigned long long)window_s, (unsigned long long)retry_s);
+    put_header(r, "ratelimit-limit", limit);
+    put_header(r, "ratelimit-remaining", 0);
+    put_header(r, "ratelimit-reset", retry_s);
+    respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, (unsigned)retry_s);
+}
+
+bool reply_refuse(struct request *r, enum err error, struct str tag, struct lines *rest)
+{
+    if (error != ERR_OK) {
+        respond_error(r, error, NULL);
+        return true;
+    }
+    if (str_eq(tag, STR("ok")))
+        return false;
+    if (str_eq(tag, STR("waiting")) || str_eq(tag, STR("full"))) {
+        refuse_full(r, tag.at[0] == 'w' ? ERR_USER_QUEUE_FULL : ERR_QUEUE_FULL, rest);
+        return true;
+    }
+    if (str_eq(tag, STR("limited"))) {
+        uint64_t retry_ms = lines_next_u64(rest), limit = lines_next_u64(rest);
+        reply_refuse_limited(r, retry_ms, limit, lines_next_u64(rest));
+        return true;
+    }
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        if (str_eq(tag, refusals[i].tag)) {
+            respond_error(r, refusals[i].error, NULL);
+            return true;
+        }
+    return false;
+}
