@@ -75,6 +75,7 @@ static const struct {
     {"trash", KIND_PASSING}, /* of vectors that no document names: these are not restored */
     {"failures", KIND_PASSING},
     {"restoring", KIND_PASSING},
+    {"shown", KIND_PASSING},
 };
 
 enum kind kind_of(struct str name)

@@ -12,6 +12,7 @@
     ROW(reindex)                                                                                   \
     ROW(backup)                                                                                    \
     ROW(restore)                                                                                   \
+    ROW(show)                                                                                      \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \
     ROW(sign)                                                                                      \

@@ -7,6 +7,7 @@
 
 #include "services/node/probes.h"
 #include "services/node/settings.h"
+#include "services/node/show.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/http/listen.h"
@@ -60,7 +61,10 @@ static void on_turn_end(void *arg)
 static void on_other_event(void *arg, struct str kind, struct lines *rest)
 {
     struct node *node = arg;
-    services_on_event(&node->services, kind, rest);
+    if (str_eq(kind, STR("show")))
+        show_on_event(&node->server, rest);
+    else
+        services_on_event(&node->services, kind, rest);
 }
 
 static void on_queue_up(void *arg)

@@ -29,6 +29,18 @@ void addresses_destroy(struct addresses *addresses)
     free(addresses);
 }
 
+void addresses_count_idle(const struct addresses *addresses, size_t ret_n[IDLE_NR])
+{
+    for (unsigned kind = 0; kind < IDLE_NR; kind++)
+        ret_n[kind] = 0;
+    for (unsigned i = 0; i < BUCKET_N; i++) {
+        const struct address *ring = &addresses->buckets[i];
+        for (const struct address *at = ring->next; at != ring; at = at->next)
+            for (unsigned kind = 0; kind < IDLE_NR; kind++)
+                ret_n[kind] += at->idle_n[kind];
+    }
+}
+
 static void make_key(const struct sockaddr *socket_address, unsigned char key[16])
 {
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};

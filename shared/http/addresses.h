@@ -46,6 +46,9 @@ void address_put_idle(struct address *address, struct idle_link *link, bool is_p
 /* Nothing when it is not idle. */
 void address_take_idle(struct address *address, struct idle_link *link, bool is_proven);
 
+/* How many are idle, of each kind. Goes through all addresses. */
+void addresses_count_idle(const struct addresses *addresses, size_t ret_n[IDLE_NR]);
+
 /* The connection to close next: the one that is idle for longest, of the address that has most of
  * them. Strangers go first, except for `newcomers_n` of them: those who have just come, and who
  * must have the time to send a request. NULL: none is idle. */

@@ -33,6 +33,15 @@ void connections_have_room(struct connections *connections);
 /* Takes over a socket that was just accepted and gives it to libh2o. */
 void connection_accept(struct connections *connections, h2o_socket_t *socket);
 
+/* What there is of them at the moment, for operators. */
+struct connections_view {
+    size_t open_n, idle_n;             /* idle: without a request, strangers' and proven ones */
+    size_t idle_proven_n;              /* whose last request had proven itself */
+    size_t held_bytes, unproven_bytes; /* of bodies over 16 KiB; unproven: of strangers' */
+    size_t stream_bytes;               /* HTTP/2: what strangers' streams cost */
+};
+struct connections_view connections_look(const struct connections *connections);
+
 /* NULL when the socket is not an accepted one. */
 struct connection *connection_of(h2o_socket_t *socket);
 /* HTTP/1: the request under way, NULL between requests. */

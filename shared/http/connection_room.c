@@ -65,3 +65,15 @@ bool connections_make_room(struct connections *all)
     all->is_full = true;
     return false;
 }
+
+struct connections_view connections_look(const struct connections *all)
+{
+    size_t idle_n[IDLE_NR];
+    addresses_count_idle(all->addresses, idle_n);
+    return (struct connections_view){.open_n = all->connection_n,
+                                     .idle_n = idle_n[IDLE_STRANGERS] + idle_n[IDLE_PROVEN],
+                                     .idle_proven_n = idle_n[IDLE_PROVEN],
+                                     .held_bytes = all->held_bytes,
+                                     .unproven_bytes = all->unproven_bytes,
+                                     .stream_bytes = all->stream_bytes};
+}

@@ -346,7 +346,7 @@ static void on_many_streams(struct deadline *deadline)
 void streams_write_little(struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
-    if (!c->is_proven && conn->_write.buf->bytes == NULL)
+    if (!c->is_proven && !c->is_body_proven && conn->_write.buf->bytes == NULL)
         h2o_buffer_init(&conn->_write.buf, &little);
 }
 

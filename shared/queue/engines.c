@@ -12,7 +12,7 @@
 enum {
     SYNC_ENGINES_MAX = 100, /* what one sync tells; the rest is the next one's */
     LATELY_MS = 60000,
-    NEW_EVERY_MS = 100, /* names that are new with every poll cost no more syncs than this */
+    NEWS_A_SECOND = 20, /* at most: names may be new with every poll */
 };
 
 static size_t put_name(struct engine_seen *seen, struct str account, struct str engine)
@@ -44,6 +44,15 @@ static struct engine_seen *find(struct queue *queue, const char *name)
     return NULL;
 }
 
+static void tell_soon(struct queue *queue, uint64_t now_ms)
+{
+    if (now_ms >= queue->news_ms + 1000) {
+        queue->news_ms = now_ms;
+        queue->news_n = 0;
+    }
+    queue_sync_soon(queue, queue->news_n++ < NEWS_A_SECOND ? 0 : queue->news_ms + 1000 - now_ms);
+}
+
 void engines_note(struct queue *queue, struct str account, struct str engine, struct str info)
 {
     struct engine_seen seen;
@@ -55,9 +64,9 @@ void engines_note(struct queue *queue, struct str account, struct str engine, st
     seen.info[info.n] = 0;
     queue->engines[queue->engine_n++] = seen;
     const struct engine_told *told = told_of(queue, seen.name, &hash);
-    uint64_t now_ms = clock_mono_ms(), next_ms = queue->synced_ms + NEW_EVERY_MS;
+    uint64_t now_ms = clock_mono_ms();
     if (told->hash != hash || told->at_ms == 0 || now_ms > told->at_ms + LATELY_MS)
-        queue_sync_soon(queue, next_ms > now_ms ? next_ms - now_ms : 0);
+        tell_soon(queue, now_ms);
 }
 
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine)

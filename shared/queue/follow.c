@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * follow.c - see follow.h (lua/queue/partials.lua).
  *
- *   start --partials--> READING --pieces--> GIVEN ----------+
- *                          ^                                |
- *                          |   more pieces, and ready       |
- *                          +--------------------------------+
- *                          |   otherwise                    v
- *                          +-- changed, and ready -- WAITING
- *   an outcome in READING: the rest of the text, and the end.
+ *   FRESH --start--> WAITING --changed, or more pieces, and ready--> READING --outcome--> OVER
+ *                       ^                                              |
+ *                       +----------------- pieces are given -----------+
+ *   An outcome comes with the rest of the text. Its owner may stop it in any of them: OVER.
  *
  * What was given is kept, to tell at the end whether it adds up to the stored answer; if it does
  * not, FOLLOW_RESET carries the whole. Looking registers this node as waiting in the same atomic
@@ -16,10 +13,25 @@
 
 #include "generated/verbs.h"
 #include "shared/base/json_scan.h"
+#include "shared/base/sm.h"
 
+#include "generated/verbs.h"
 #include <stdio.h>
 
 enum { PIECES_PAGE = 256 }; /* lua/queue/partials.lua */
+
+static const struct sm_state states[] = {
+    [FOLLOW_FRESH] = {"FRESH", SM(FOLLOW_WAITING) | SM(FOLLOW_OVER)},
+    [FOLLOW_WAITING] = {"WAITING", SM(FOLLOW_READING) | SM(FOLLOW_OVER)},
+    [FOLLOW_READING] = {"READING", SM(FOLLOW_WAITING) | SM(FOLLOW_OVER)},
+    [FOLLOW_OVER] = {"OVER", 0},
+};
+static const struct sm sm = SM_OF("follow", states);
+
+static void move(struct follow *f, enum follow_state to)
+{
+    f->state = sm_move(&sm, f->number, f->state, to);
+}
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
@@ -153,7 +165,8 @@ struct follow_id follow_stop(struct follow *f)
 {
     queue_unwatch(f->queue, &f->watch);
     call_detach(&f->look);
-    f->is_over = true;
+    if (f->state != FOLLOW_OVER)
+        move(f, FOLLOW_OVER);
     count_last_event(f);
     return f->id;
 }
@@ -199,6 +212,7 @@ static void read_reply(struct follow *f, struct str reply)
 static void on_looked(struct call *call, enum err error, struct str reply)
 {
     struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, look, call);
+    move(f, FOLLOW_WAITING);
     if (error != ERR_OK) /* looked at again once the connection stands */
         f->is_again = false;
     else
@@ -208,14 +222,14 @@ static void on_looked(struct call *call, enum err error, struct str reply)
 void follow_look(struct follow *f)
 {
     char after[FOLLOW_ID_BYTES];
-    if (f->is_over)
+    if (f->state == FOLLOW_OVER)
         return;
-    if (!f->is_started || call_is_under_way(&f->look) ||
-        (f->events->is_ready != NULL && !f->events->is_ready(f))) {
+    if (f->state != FOLLOW_WAITING || (f->events->is_ready != NULL && !f->events->is_ready(f))) {
         f->is_again = true;
         return;
     }
     f->is_again = false;
+    move(f, FOLLOW_READING);
     struct turn *turn = queue_turn(f->queue);
     call_partials(turn_call(turn, &f->look, on_looked), .topic = f->watch.topic,
                   .seq = f->watch.seq, .after = follow_id_put(f->id, after));
@@ -223,14 +237,14 @@ void follow_look(struct follow *f)
 
 void follow_resume(struct follow *f)
 {
-    if (f->is_again && f->is_started)
+    if (f->is_again && f->state != FOLLOW_FRESH)
         follow_look(f);
 }
 
 static void on_changed(struct watch *watch)
 {
     struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, watch, watch);
-    if (!f->is_started)
+    if (f->state == FOLLOW_FRESH)
         return;
     if (f->events->on_changed != NULL)
         f->events->on_changed(f);
@@ -242,7 +256,7 @@ static void on_outcome(struct watch *watch, struct str outcome)
 {
     (void)outcome; /* its last pieces come first */
     struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, watch, watch);
-    if (f->is_started)
+    if (f->state != FOLLOW_FRESH)
         follow_look(f);
 }
 
@@ -254,6 +268,7 @@ void follow_init(struct follow *f, struct queue *queue, const struct follow_even
     *f = (struct follow){
         .events = events,
         .queue = queue,
+        .number = sm_number(),
         .watch = {.on_outcome = on_outcome, .on_changed = on_changed},
         .seen = seen,
         .answer = {.max = FOLLOW_TEXT_MAX_BYTES},
@@ -269,7 +284,7 @@ void follow_watch(struct follow *f, struct str topic, uint64_t seq)
 
 void follow_start(struct follow *f)
 {
-    f->is_started = true;
+    move(f, FOLLOW_WAITING);
     follow_look(f);
 }
 

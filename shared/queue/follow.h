@@ -42,6 +42,13 @@ enum follow_kind {
     FOLLOW_NR
 };
 
+enum follow_state {
+    FOLLOW_FRESH,   /* before follow_start */
+    FOLLOW_WAITING, /* for news, or for its reader */
+    FOLLOW_READING, /* Redis is asked */
+    FOLLOW_OVER
+};
+
 struct follow;
 
 /* None but is_ready runs before follow_start has returned. Only on_end may call follow_fini. */
@@ -75,7 +82,9 @@ struct follow {
     struct follow_id seen; /* what the reader has already */
     struct buf answer;     /* its text in this attempt so far */
     uint64_t position;     /* last given, plus 1 */
-    bool has_text, is_started, is_again, is_over;
+    enum follow_state state;
+    uint64_t number; /* for the log of its states */
+    bool has_text, is_again;
 };
 
 /* `queue` and `events` are borrowed. `seen`: what the reader has already, from another follow of

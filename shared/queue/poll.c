@@ -294,6 +294,7 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
 {
     poll->class = get_class(queue, account, models);
     poll->number = ++queue->poll_n;
+    poll->since_ms = clock_mono_ms();
     move(poll, POLL_CLAIMING);
     poll->may_park = may_park;
     poll->is_superseded = false;

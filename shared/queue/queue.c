@@ -15,7 +15,7 @@
 
 enum {
     NEWS_EVERY_MS = 1000,
-    SYNC_RETRY_MS = 50,
+    SYNC_RETRY_MS = 5,
     REAP_RETRY_MS = 1000,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,

@@ -36,6 +36,7 @@ struct poll {
     struct poll *previous, *next; /* of its class, oldest first */
     struct call call;             /* while it is claiming */
     uint64_t number;
+    uint64_t since_ms; /* clock_mono_ms of its start */
     struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
     /* Is somebody there to take a claim? Asked right before one is given. */
     bool (*is_alive)(struct poll *poll);

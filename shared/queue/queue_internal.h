@@ -64,6 +64,8 @@ struct queue {
     struct engine_seen engines[ENGINES_MAX];
     unsigned engine_n;
     struct engine_told told[ENGINES_TOLD_MAX];
+    uint64_t news_ms; /* the second in which syncs are counted that tell of new engines */
+    unsigned news_n;
     unsigned sync_bucket;           /* of classes: where the next sync begins */
     char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
     unsigned delivered_n;

@@ -209,6 +209,7 @@ const flows = {
     await m.call('away', 0, 'E', 'e', 1000, `,"Models":${m.json(256)}}`);
     await m.call('engines');
     await m.call('drain', 0, 'E', '1');
+    await m.call('show', 'a', m.text(128 << 10));
     await m.rows('f', 8, { state: () => `F ${m.json(1024)}` });
     for (let seq = 1; seq <= 8; seq++) await m.cmd('ZADD', m.key('failed'), seq, `f ${seq}`);
     await m.call('list', 0, 'Failed', '', 0, 100);

@@ -2,7 +2,7 @@
 //
 // status, list, retry, drain: what operators see and do. failure, key: logins and the tokens' key.
 import assert from 'node:assert/strict';
-import { lines, openOf, rowOf, scripts, set, soon, topicOf, zset } from '../support/lua.mjs';
+import { lines, list, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../support/lua.mjs';
 
 const NONE = lines('', '', '', '', '');
 const LATER = 9e12;
@@ -143,6 +143,18 @@ scripts('drain', ({ cases }) => {
     { name: 'the last one', before: { drained: set('E') }, alive: ['n1'], call: drain('E', '0'), reply: 'ok', published: [['all', 'drained\n']], after: { drained: null } },
     { name: 'one that was not drained', alive: ['n1'], call: drain('G', '0'), reply: 'ok', published: [['all', 'drained\n']], after: {} },
   ]);
+});
+
+scripts('show', ({ cases, test }) => {
+  cases([
+    { name: 'the part of a node is there for a while', call: ['show', 'a', 'n1\n0\n{}\n'], reply: 'ok', after: { 'shown:a': ttl(10, list('n1\n0\n{}\n')) } },
+    { name: 'that of a second node comes behind it', before: { 'shown:a': ttl(5, list('n2\n0\n')) }, call: ['show', 'a', 'n1\n0\n'], reply: 'ok', after: { 'shown:a': ttl(10, list('n2\n0\n', 'n1\n0\n')) } },
+  ]);
+  test('a list that nobody takes does not grow', async (shard) => {
+    for (let i = 0; i < 1000; i++) await shard.call('show', 'a', 'x');
+    assert.equal(await shard.call('show', 'a', 'x'), 'full');
+    assert.equal(await shard.cmd('LLEN', shard.key('shown:a')), 1000);
+  });
 });
 
 scripts('auth', ({ cases, test }) => {

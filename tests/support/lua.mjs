@@ -314,7 +314,8 @@ export function sharesOf(keys) {
 
 // One case: before (keys, or a function that makes them), call ([verb, ...arguments]) or calls (a list of them, one turn), frame
 // (options of the turn), reply or replies, events (this node's own), published ([channel, event]),
-// alive (other nodes that listen), after (changes to `before`; null: gone; absent: as before).
+// alive (other nodes that listen), after (changes to `before`, or a function that makes them; null: gone; absent: as
+// before).
 async function runCase(shard, one) {
   const start = (typeof one.before === 'function' ? one.before() : one.before) ?? {};
   await shard.seed(start);
@@ -324,7 +325,7 @@ async function runCase(shard, one) {
     assertFits(replies, one.replies ?? [one.reply], 'replies');
     assertFits(events, one.events ?? [], 'own events');
     assertFits(await shard.ears.take(), one.published ?? [], 'published events');
-    const end = { ...start, ...one.after };
+    const end = { ...start, ...(typeof one.after === 'function' ? one.after() : one.after) };
     for (const name of Object.keys(end)) if (end[name] === null || end[name] === undefined) delete end[name];
     await shard.assertKeys(end);
   } finally {

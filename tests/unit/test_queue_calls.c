@@ -2,19 +2,9 @@
  * test_queue_calls.c - polls and questions of shared/queue that go while their verb is under way,
  * with a Redis that is stopped meanwhile: what the verb did is undone. */
 #include "shared/queue/question.h"
-#include "shared/redis/sync.h"
-#include "tests/unit/redis_fixture.h"
+#include "tests/unit/queue_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
-
-static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
-static struct metrics metrics;
-static struct queue *queue;
-static struct sync *redis;
 
 struct engine {
     struct poll poll;
@@ -84,50 +74,6 @@ static struct question *ask(void)
                                                .deadline_ms = 60000};
     asked_n = ended_n = 0;
     return question_start(queue, &settings, &events, NULL);
-}
-
-/* --- running ---------------------------------------------------------------------------------- */
-
-static void run_once(void)
-{
-    uint64_t wait_ms = deadlines_wait_ms(&loop.deadlines, clock_mono_ms(), 1000);
-    h2o_evloop_run(loop.h2o, (int32_t)wait_ms);
-    deadlines_run(&loop.deadlines, clock_mono_ms());
-    queue_before_flush(queue);
-    turn_flush(queue_turn(queue));
-}
-
-static void run_until_answered(void)
-{
-    turn_flush(queue_turn(queue));
-    while (turn_pending_n(queue_turn(queue)) > 0)
-        run_once();
-}
-
-static void on_other_event(void *arg, struct str kind, struct lines *rest)
-{
-}
-
-static void on_up(void *arg)
-{
-}
-
-static void create_queue(void)
-{
-    const struct queue_config config = {.redis = &redis_fixture.address,
-                                        .prefix = "parley:{0}:",
-                                        .node_id = "n1",
-                                        .lease_ms = 60000,
-                                        .delivery_ms = 60000,
-                                        .max_attempts = 3,
-                                        .queue_max = 1000,
-                                        .rescan_ms = 60000,
-                                        .on_other_event = on_other_event,
-                                        .on_up = on_up};
-    queue = queue_create(&loop, &config, &metrics);
-    while (!queue_is_up(queue))
-        run_once();
-    run_until_answered();
 }
 
 static uint64_t number(const char *command, const char *key)
@@ -258,29 +204,6 @@ static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
     assert_int_equal(ended_n, 1);
     free(stays);
     create_queue();
-}
-
-static int set_up(void **state)
-{
-    log_setup(LOG_ERROR, false);
-    loop_init(&loop);
-    metrics_register(&metrics);
-    if (!redis_fixture_init())
-        return -1;
-    redis = sync_create(&(struct sync_config){.address = &redis_fixture.address,
-                                              .prefix = "parley:{0}:",
-                                              .name = "test-queue",
-                                              .patience_ms = 20000});
-    create_queue();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    queue_destroy(queue);
-    sync_destroy(redis);
-    redis_fixture_fini();
-    return 0;
 }
 
 int main(void)

@@ -204,7 +204,7 @@ scripts('release', ({ cases }) => {
       before: held({ attempt: 3, more: { 'b:1': '20' } }),
       call: release({ retry: 'away' }),
       reply: 'ok',
-      after: { 't:t': topicOf(['F "tired"'], { 'w:1': '', 'b:1': 21 }), leases: null, failed: zset(failed(1)), [`stat:${minute()}`]: ttl(7200, { failed: 1 }) },
+      after: () => ({ 't:t': topicOf(['F "tired"'], { 'w:1': '', 'b:1': 21 }), leases: null, failed: zset(failed(1)), [`stat:${minute()}`]: ttl(7200, { failed: 1 }) }),
     },
     {
       name: 'waiting nodes look again',
@@ -221,12 +221,12 @@ scripts('release', ({ cases }) => {
       before: held({ attempt: 3 }),
       call: release(),
       reply: 'ok',
-      after: {
+      after: () => ({
         't:t': topicOf(['F "tired"'], { 'w:1': '' }),
         leases: null,
         failed: zset(failed(1)),
         [`stat:${minute()}`]: ttl(7200, { failed: 1 }),
-      },
+      }),
     },
     { name: 'a lease of an unknown topic is lost', call: release(), reply: 'lost' },
     { name: 'the lease of another engine is lost', before: held(), call: release({ holder: 'F' }), reply: 'lost' },
@@ -262,12 +262,12 @@ scripts('release', ({ cases }) => {
       call: release({ retry: 'fail' }),
       reply: 'ok',
       events: [lines('outcome', 't', 3, 'Failed', rowOf({ ms: 1002, query: 'Q3' }), '"tired"', '', '', '', '')],
-      after: {
+      after: () => ({
         't:t': topicOf(Array(3).fill('F "tired"'), { 'w:1': '', 'w:2': '', 'w:3': '' }),
         leases: null,
         failed: zset({ ...failed(1), ...failed(2), ...failed(3) }),
         [`stat:${minute()}`]: ttl(7200, { failed: 3 }),
-      },
+      }),
     },
   ]);
 });

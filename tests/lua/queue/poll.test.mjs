@@ -190,7 +190,7 @@ scripts('sync', ({ cases, test, shard }) => {
       before: () => ({ [`stat:${minute()}`]: { added: '1' } }),
       call: ['sync', '{}', 2, 3, 0],
       reply: '\n',
-      after: { ...here, [`stat:${minute()}`]: ttl(7200, { added: 3, done: 3 }) },
+      after: () => ({ ...here, [`stat:${minute()}`]: ttl(7200, { added: 3, done: 3 }) }),
     },
     {
       name: 'the nonces of today and yesterday get their lifetime once',

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * look: what a node's queue holds at the moment, for operators (services/node/show.h). It changes
+ * nothing. What is handed out is valid inside the call only. On the queue's thread.
+ */
+#ifndef PARLEY_QUEUE_LOOK_H
+#define PARLEY_QUEUE_LOOK_H
+
+#include "shared/queue/queue.h"
+
+/* Names are as in keys (buf_put_name); models are "*", or names joined by ','. */
+struct look_poll {
+    struct str account, models;
+    struct str engine; /* n == 0: it does not name itself */
+    bool is_parked;    /* else its claim is under way */
+    uint64_t waited_ms;
+};
+struct look_class {
+    struct str account, models;
+    unsigned parked_n, claiming_n;
+    bool is_drained;
+};
+struct look_claim {
+    struct str topic, lease;
+    bool is_early; /* handed over, while its poll does not know yet that it waits; else it has
+                      reached its engine, and Redis is told with the next turn */
+};
+/* Those who wait for one query. Of many queries in one bucket some may come in several parts. */
+struct look_watch {
+    struct str topic;
+    uint64_t seq;
+    unsigned n;
+};
+
+void look_at_polls(const struct queue *queue, void (*visit)(void *arg, const struct look_poll *),
+                   void *arg);
+void look_at_classes(const struct queue *queue, void (*visit)(void *arg, const struct look_class *),
+                     void *arg);
+void look_at_claims(const struct queue *queue, void (*visit)(void *arg, const struct look_claim *),
+                    void *arg);
+void look_at_watches(const struct queue *queue, void (*visit)(void *arg, const struct look_watch *),
+                     void *arg);
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+//
+// `parley show`: what the nodes have at the moment, asked through Redis. Two processes, one of two threads.
+import assert from 'node:assert/strict';
+import { assertOk, eventually, newTopic, runParley, suite } from '../support/harness.mjs';
+import { parked, stop } from './watch.mjs';
+
+const TABLES = ['nodes', 'polls', 'classes', 'claims', 'watches', 'connections', 'memory'];
+
+suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, cluster }) => {
+  const run = (what, ...args) => runParley(['show', ...[what].flat(), '--redis', cluster.redis.url, ...args]);
+  const rows = async (what, ...args) => {
+    const { code, stdout, stderr } = await run(what, '--json', ...args);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^(parley: node [\w, ]+: does not listen: [^\n]+\n)?$/); // those of tests before
+    return JSON.parse(stdout);
+  };
+  // The nodes are known to Redis from their first sync on.
+  const nodes = async (n) => eventually(async () => {
+    const found = await rows('nodes');
+    return found.length === n && found;
+  }, { what: `${n} nodes` });
+  let two;
+  const start = async () => {
+    two ??= await cluster.startNode({ threads: 2 });
+    return nodes(3);
+  };
+
+  test('every thread of every process is a node, and each table has their rows', async () => {
+    const found = await start();
+    assert.equal(new Set(found.map(({ node }) => node)).size, 3);
+    assert.equal(new Set(found.map(({ pid }) => pid)).size, 2);
+    for (const row of found) {
+      assert.equal(row.state, 'serving');
+      assert.ok([cluster.nodes[0].child.pid, two.child.pid].includes(row.pid));
+    }
+    for (const what of TABLES) assert.ok(Array.isArray(await rows(what)), what);
+    for (const { rss_bytes, scratch_bytes } of await rows('memory')) assert.ok(rss_bytes > 1 << 20 && scratch_bytes >= 0);
+  });
+
+  test('one node is asked alone, and one that is not there is refused', async () => {
+    const [{ node }] = await start();
+    assert.deepEqual((await rows('connections', '--node', node)).map((row) => row.node), [node]);
+    const { code, stdout, stderr } = await run('nodes', '--node', 'nowhere');
+    assert.deepEqual([code, stdout, stderr], [1, '', 'parley: there is no node of that id: see parley show nodes\n']);
+  });
+
+  test('parked polls and their classes are shown, drained ones as such', async () => {
+    await start();
+    const polls = [0, 0, 1].map((node) => cluster.claimOpen({ as: 'Inference_1', wait: 60, detail: true, engine: `gpu ${node}${Math.random()}`, models: 'llama3', node }));
+    const found = await eventually(async () => {
+      const all = await rows('polls');
+      return all.filter(({ state }) => state === 'parked').length === 3 && all;
+    });
+    for (const row of found) {
+      assert.equal(row.account, 'Inference_1');
+      assert.match(row.engine, /^gpu [01]/);
+      assert.equal(row.models, 'llama3');
+      assert.ok(row.waited_ms >= 0);
+    }
+    const sums = (all) => all.filter(({ models }) => models === 'llama3').reduce((n, { parked: one }) => n + one, 0);
+    assert.equal(sums(await rows('classes')), 3);
+    const drain = (Drain) => cluster.request('POST', '/api/drain-engine', { as: 'Operator_1', body: { User: 'Inference_1', Drain } });
+    assertOk(await drain(true));
+    await eventually(async () => (await rows('classes')).filter(({ account }) => account === 'Inference_1').every(({ drained }) => drained === 1));
+    assertOk(await drain(false));
+    for (const poll of polls) poll.abort();
+    await eventually(async () => (await rows('polls')).length === 0);
+    assert.equal(sums(await rows('classes')), 0);
+  });
+
+  test('a query that somebody waits for is shown once a node, with how many wait', async () => {
+    await start();
+    const { Topic, Seq } = await cluster.add({ Topic: newTopic('heron/') }); // a letter that names in keys do not have
+    const checks = [0, 0, 1].map((node) => cluster.checkOpen({ Topic, Seq, wait: 60, node }));
+    const found = await eventually(async () => {
+      const all = await rows('watches');
+      return all.reduce((n, { waiting }) => n + waiting, 0) === 3 && all;
+    });
+    assert.deepEqual([...new Set(found.map((row) => `${row.topic} ${row.seq}`))], [`${Topic} ${Seq}`]);
+    assert.deepEqual(found.map(({ waiting }) => waiting).sort(), [1, 2]);
+    for (const check of checks) check.abort();
+    await eventually(async () => (await rows('watches')).length === 0);
+  });
+
+  test('a claim on its way is shown until Redis knows that its engine has it', async () => {
+    await start();
+    const slow = await cluster.startNode({ args: ['--delivery-seconds', '60', '--rescan-seconds', '1'] });
+    await nodes(4);
+    const { Topic } = await cluster.add();
+    const { Lease } = await cluster.claim({ detail: true, node: slow });
+    const found = await eventually(async () => (await rows('claims')).find((row) => row.topic === Topic));
+    assert.deepEqual([found.lease, found.state], [Lease, 'delivered']);
+    await slow.stop();
+    cluster.nodes.splice(cluster.nodes.indexOf(slow), 1);
+    await nodes(3);
+  });
+
+  test('columns are aligned, and a name cannot steer the terminal or break the table', async () => {
+    await start();
+    const poll = cluster.claimOpen({ as: 'Inference_1', wait: 60, engine: 'gpu\u001b[31m\u202e\nß', node: 0 });
+    await parked(cluster, 0, 1);
+    const { code, stdout, stderr } = await run('polls');
+    assert.equal(code, 0, stderr);
+    const [head, line, ...rest] = stdout.split('\n');
+    assert.deepEqual(rest, ['']);
+    assert.match(head, /^node +account +engine +models +state +waited_ms$/);
+    assert.match(line, /^n[0-9a-f]+ +Inference_1 +gpu\[31mß +\* +parked +\d+$/);
+    for (const name of ['account', 'engine', 'models', 'state']) {
+      assert.match(line.slice(head.indexOf(name) - 2), /^ {2}\S/, name);
+    }
+    assert.equal([...head].length, [...line].length);
+    assert.doesNotMatch((await run('polls', '--json')).stdout, /\u001b|\u202e|\\u/);
+    poll.abort();
+  });
+
+  test('a node that was killed is named, and the others are shown', async () => {
+    await start();
+    const dead = await cluster.startNode();
+    const found = await nodes(4);
+    const [gone] = found.filter(({ pid }) => pid === dead.child.pid);
+    await dead.kill();
+    const { code, stdout, stderr } = await run('nodes', '--json');
+    assert.equal(code, 0);
+    assert.match(stderr, new RegExp(`^parley: node (\\w+, )*${gone.node}(, \\w+)*: does not listen: it has ended, or lost Redis\n$`));
+    assert.deepEqual(JSON.parse(stdout).map(({ node }) => node), found.map(({ node }) => node).filter((node) => node !== gone.node));
+    const alone = await run('nodes', '--node', gone.node);
+    assert.deepEqual([alone.code, alone.stdout], [1, '']);
+  });
+
+  test('a node that hangs is named after two seconds, and the others are shown', async () => {
+    await start();
+    const hanging = await cluster.startNode();
+    const found = (await nodes(4)).find(({ pid }) => pid === hanging.child.pid);
+    await stop(hanging);
+    const { code, stdout, stderr } = await run('nodes', '--json');
+    assert.equal(code, 0);
+    assert.ok(stderr.endsWith(`parley: node ${found.node}: no answer within 2 seconds: it hangs, or its version has no parley show\n`), stderr);
+    assert.equal(JSON.parse(stdout).length, 3);
+    hanging.signal('SIGCONT');
+    await nodes(4);
+    await hanging.kill();
+  });
+
+  test('without a node, without Redis and with a wrong word it ends with one line', async () => {
+    const none = await runParley(['show', 'nodes', '--redis', cluster.redis.url, '--key-prefix', 'other:{0}:']);
+    assert.deepEqual([none.code, none.stdout, none.stderr], [1, '', 'parley: no node of this --key-prefix runs on this Redis\n']);
+    const away = await runParley(['show', 'nodes', '--redis', 'redis://127.0.0.1:1/0']);
+    assert.deepEqual([away.code, away.stdout], [1, '']);
+    assert.match(away.stderr, /^parley: Redis: [^\n]+\n$/);
+    for (const [words, why] of [[[], /show what\?/], [['nothing\u001b'], /there is no 'nothing' to show/], [['nodes', 'polls'], /one word/]]) {
+      const wrong = await runParley(['show', ...words]);
+      assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+      assert.match(wrong.stderr, why);
+      assert.match(wrong.stderr, /^parley: [^\n]+\n$/);
+    }
+  });
+
+  test('more rows than a part takes are counted, not sent', async () => {
+    const { node } = (await start()).find(({ pid }) => pid === cluster.nodes[0].child.pid);
+    const most = 1000;
+    for (let i = 0; i <= most; i++) await cluster.claim({ models: `${'long'.repeat(8)}${i}`, node: 0 });
+    const { code, stdout, stderr } = await run('classes', '--json', '--node', node);
+    assert.equal(code, 0);
+    const left = /^parley: node (\w+) has (\d+) rows more, which are left out\n$/.exec(stderr);
+    assert.equal(left?.[1], node, stderr);
+    const found = JSON.parse(stdout);
+    assert.ok(found.length <= most && Number(left[2]) > 0);
+    assert.ok(Buffer.byteLength(stdout) < 140_000);
+  });
+});

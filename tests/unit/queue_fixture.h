@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * queue_fixture: a queue on a loop of the test's own, with a Redis of its own behind it
+ * (redis_fixture.h). The loop runs only inside run_once and run_until_answered.
+ */
+#ifndef PARLEY_TESTS_UNIT_QUEUE_FIXTURE_H
+#define PARLEY_TESTS_UNIT_QUEUE_FIXTURE_H
+
+#include "shared/queue/queue.h"
+#include "shared/redis/sync.h"
+#include "tests/unit/redis_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
+static struct metrics metrics;
+static struct queue *queue;
+static struct sync *redis; /* for looking, and for what a test writes itself */
+
+static inline void run_once(void)
+{
+    uint64_t wait_ms = deadlines_wait_ms(&loop.deadlines, clock_mono_ms(), 1000);
+    h2o_evloop_run(loop.h2o, (int32_t)wait_ms);
+    deadlines_run(&loop.deadlines, clock_mono_ms());
+    queue_before_flush(queue);
+    turn_flush(queue_turn(queue));
+}
+
+static inline void run_until_answered(void)
+{
+    turn_flush(queue_turn(queue));
+    while (turn_pending_n(queue_turn(queue)) > 0)
+        run_once();
+}
+
+static void queue_fixture_on_event(void *arg, struct str kind, struct lines *rest)
+{
+}
+
+static void queue_fixture_on_up(void *arg)
+{
+}
+
+static inline void create_queue(void)
+{
+    const struct queue_config config = {.redis = &redis_fixture.address,
+                                        .prefix = "parley:{0}:",
+                                        .node_id = "n1",
+                                        .lease_ms = 60000,
+                                        .delivery_ms = 60000,
+                                        .max_attempts = 3,
+                                        .queue_max = 1000,
+                                        .rescan_ms = 60000,
+                                        .on_other_event = queue_fixture_on_event,
+                                        .on_up = queue_fixture_on_up};
+    queue = queue_create(&loop, &config, &metrics);
+    while (!queue_is_up(queue))
+        run_once();
+    run_until_answered();
+}
+
+static inline int set_up(void **state)
+{
+    log_setup(LOG_ERROR, false);
+    loop_init(&loop);
+    metrics_register(&metrics);
+    if (!redis_fixture_init())
+        return -1;
+    redis = sync_create(&(struct sync_config){.address = &redis_fixture.address,
+                                              .prefix = "parley:{0}:",
+                                              .name = "test-queue",
+                                              .patience_ms = 20000});
+    create_queue();
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    queue_destroy(queue);
+    sync_destroy(redis);
+    redis_fixture_fini();
+    return 0;
+}
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT
+ * test_queue_follow.c - shared/queue/follow.h without a transport: what a reader is given of a
+ * query whose state the test itself writes to Redis, and when. How it looks as events is tested by
+ * tests/http/sse*.test.mjs. */
+#include "shared/queue/follow.h"
+#include "tests/unit/queue_fixture.h"
+
+enum { PIECES_PAGE = 256, TRANSCRIPT_MAX = 1 << 20 };
+
+#define TOPIC "topic-1"
+#define KEY "parley:{0}:t:" TOPIC
+#define PIECES "parley:{0}:partials:" TOPIC ":1"
+#define ROW "1742864523456\nFrontend_1 alice default 1\n\"alice\"\n\"default\"\n{}\n\n\"How long?\""
+#define STORED "\n[\"so\",\"I think\"]\n\"m\"\n1742864523456\nInference_1"
+
+/* --- a reader --------------------------------------------------------------------------------- */
+
+static struct reader {
+    struct follow follow;
+    struct buf transcript; /* "event id text|" */
+    unsigned piece_n, given_n, changed_n;
+    bool is_ready, is_over;
+} reader;
+
+static void say(const char *event, struct follow_id id, struct str text)
+{
+    char bytes[FOLLOW_ID_BYTES];
+    assert_false(reader.is_over);
+    buf_put(&reader.transcript, str_of(event));
+    buf_put_char(&reader.transcript, ' ');
+    buf_put(&reader.transcript, follow_id_put(id, bytes));
+    buf_put_char(&reader.transcript, ' ');
+    buf_put(&reader.transcript, text);
+    buf_put_char(&reader.transcript, '|');
+}
+
+static void on_piece(struct follow *follow, enum follow_kind kind, struct str text,
+                     struct follow_id id)
+{
+    static const char *const names[FOLLOW_NR] = {"think", "answer", "reset"};
+    assert_ptr_equal(follow, &reader.follow);
+    reader.piece_n++;
+    say(names[kind], id, text);
+}
+
+static void on_restart(struct follow *follow, struct follow_id id)
+{
+    say("restart", id, STR(""));
+}
+
+static void on_position(struct follow *follow, uint64_t position, struct str eta)
+{
+    say("position", (struct follow_id){position, 0}, eta);
+}
+
+static void on_given(struct follow *follow)
+{
+    reader.given_n++;
+}
+
+static void on_end(struct follow *follow, const struct outcome *outcome, struct follow_id id)
+{
+    say("end", id, outcome == NULL ? STR("missing") : outcome->status);
+    reader.is_over = true;
+    follow_fini(follow);
+}
+
+static bool is_ready(struct follow *follow)
+{
+    return reader.is_ready;
+}
+
+static void on_changed(struct follow *follow)
+{
+    reader.changed_n++;
+}
+
+/* A reader of the query, which follow_start begins to read. */
+static void open_reader(struct follow_id seen)
+{
+    static const struct follow_events events = {.on_piece = on_piece,
+                                                .on_restart = on_restart,
+                                                .on_position = on_position,
+                                                .on_given = on_given,
+                                                .on_end = on_end,
+                                                .is_ready = is_ready};
+    reader = (struct reader){.is_ready = true};
+    buf_init(&reader.transcript, TRANSCRIPT_MAX);
+    follow_init(&reader.follow, queue, &events, seen);
+    follow_watch(&reader.follow, STR(TOPIC), 1);
+}
+
+static void start(struct follow_id seen)
+{
+    open_reader(seen);
+    follow_start(&reader.follow);
+    run_until_answered();
+}
+
+static void stop(void)
+{
+    follow_fini(&reader.follow);
+    buf_fini(&reader.transcript);
+}
+
+/* Since it was last asked. */
+static void assert_given(const char *expected)
+{
+    buf_terminate(&reader.transcript);
+    assert_string_equal(reader.transcript.at, expected);
+    buf_clear(&reader.transcript);
+}
+
+/* --- a query ---------------------------------------------------------------------------------- */
+
+static void command(size_t n, const char *const *texts)
+{
+    struct str words[10];
+    struct sync_answer answer;
+    for (size_t i = 0; i < n; i++)
+        words[i] = str_of(texts[i]);
+    assert_int_equal(sync_command(redis, words, n, 0, &answer), ERR_OK);
+}
+
+#define COMMAND(...)                                                                               \
+    command(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *),                     \
+            (const char *const[]){__VA_ARGS__})
+
+/* `state`: "P <lease> <attempt> <account> <rows of that claim>". */
+static void set_attempt(const char *state)
+{
+    COMMAND("DEL", KEY, PIECES);
+    COMMAND("HSET", KEY, "q:1", ROW, "s:1", state);
+}
+
+static void add_piece(const char *id, const char *kind, const char *text)
+{
+    COMMAND("XADD", PIECES, id, "k", kind, "x", text, "o", "0");
+}
+
+static void add_pieces(unsigned n)
+{
+    char id[32];
+    for (unsigned i = 1; i <= n; i++) {
+        snprintf(id, sizeof id, "1-%u", i);
+        add_piece(id, "a", "x");
+    }
+}
+
+static void set_answer(const char *stored)
+{
+    COMMAND("HSET", KEY, "s:1", "D", "a:1", stored);
+}
+
+/* As the bus brings it. */
+static void tell_change(void)
+{
+    queue_on_event(queue, STR("changed\n" TOPIC "\n1"));
+    run_until_answered();
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static const struct follow_id nothing_seen;
+
+static void texts_are_given_once_and_add_up_to_the_stored_answer(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    add_piece("1-1", "t", "so");
+    add_piece("1-2", "a", "150 ");
+    start(nothing_seen);
+    assert_given("think 1-1 so|answer 1-2 150 |");
+    tell_change();
+    assert_given("");
+    add_piece("1-3", "a", "sec");
+    tell_change();
+    assert_given("answer 1-3 sec|");
+    assert_int_equal(reader.given_n, 3);
+    set_answer("[\"150 sec\",\"onds.\"]" STORED);
+    tell_change();
+    assert_given("answer 1-4 onds.|end 1-5 Done|");
+    stop();
+}
+
+static void an_outcome_that_comes_alone_is_given_with_its_thoughts(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    start(nothing_seen);
+    set_answer("[\"150\"]" STORED);
+    queue_on_event(queue, STR("outcome\n" TOPIC "\n1\nDone\n" ROW "\n[\"150\"]" STORED));
+    run_until_answered();
+    assert_given("think 1-1 soI think|answer 1-2 150|end 1-3 Done|");
+    stop();
+}
+
+static void a_stored_answer_that_begins_otherwise_is_given_whole(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    add_piece("1-1", "a", "200");
+    start(nothing_seen);
+    set_answer("[\"150\"]" STORED);
+    tell_change();
+    assert_given("answer 1-1 200|reset 1-2 150|end 1-3 Done|");
+    stop();
+}
+
+static void a_lost_attempt_is_told_before_the_texts_of_the_next_one(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    add_piece("1-1", "a", "200");
+    start(nothing_seen);
+    set_attempt("P 8 2 Inference_2 1");
+    tell_change();
+    add_piece("2-1", "a", "150");
+    tell_change();
+    assert_given("answer 1-1 200|restart 2-0 |answer 2-1 150|");
+    COMMAND("HSET", KEY, "s:1", "F \"no engine could\"");
+    tell_change();
+    assert_given("end 2-2 Failed|");
+    stop();
+}
+
+static void a_reader_that_comes_back_is_given_what_it_has_not(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    add_piece("1-1", "a", "15");
+    add_piece("1-2", "a", "0");
+    start((struct follow_id){1, 1});
+    assert_true(follow_is_resumed(&reader.follow));
+    assert_given("answer 1-2 0|");
+    set_answer("[\"150\"]" STORED);
+    tell_change();
+    assert_given("end 1-3 Done|");
+    stop();
+    /* Its pieces have gone: what it has of them nobody knows. Its ids go on. */
+    COMMAND("DEL", PIECES);
+    start((struct follow_id){3, 9});
+    assert_given("reset 3-10 150|end 3-11 Done|");
+    stop();
+}
+
+static void what_a_reader_has_of_another_query_is_forgotten(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    add_piece("1-1", "a", "150");
+    open_reader((struct follow_id){1, 5});
+    follow_forget_seen(&reader.follow);
+    follow_start(&reader.follow);
+    run_until_answered();
+    assert_given("answer 1-1 150|");
+    stop();
+}
+
+static void all_pieces_are_read_page_by_page(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    add_pieces(2 * PIECES_PAGE + 10);
+    start(nothing_seen);
+    assert_int_equal(reader.piece_n, 2 * PIECES_PAGE + 10);
+    assert_int_equal(reader.given_n, 3);
+    stop();
+}
+
+static void a_reader_that_is_not_ready_costs_one_page(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    add_pieces(2 * PIECES_PAGE + 10);
+    open_reader(nothing_seen);
+    follow_start(&reader.follow);
+    reader.is_ready = false;
+    run_until_answered();
+    assert_int_equal(reader.piece_n, PIECES_PAGE);
+    tell_change();
+    follow_resume(&reader.follow);
+    run_until_answered();
+    assert_int_equal(reader.piece_n, PIECES_PAGE);
+    reader.is_ready = true;
+    follow_resume(&reader.follow);
+    reader.is_ready = false;
+    run_until_answered();
+    assert_int_equal(reader.piece_n, 2 * PIECES_PAGE);
+    reader.is_ready = true;
+    follow_resume(&reader.follow);
+    run_until_answered();
+    assert_int_equal(reader.piece_n, 2 * PIECES_PAGE + 10);
+    follow_resume(&reader.follow); /* nothing waits for it any more */
+    assert_int_equal(turn_pending_n(queue_turn(queue)), 0);
+    stop();
+}
+
+static void a_query_that_is_deleted_ends_it(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    start(nothing_seen);
+    COMMAND("DEL", KEY);
+    tell_change();
+    assert_given("end 1-1 missing|");
+    tell_change(); /* reader.is_over: nothing may come */
+    stop();
+}
+
+static void a_follow_that_goes_while_it_looks_hears_nothing(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    start(nothing_seen);
+    add_piece("1-1", "a", "150");
+    redis_fixture_stop();
+    queue_on_event(queue, STR("changed\n" TOPIC "\n1"));
+    assert_int_equal(turn_pending_n(queue_turn(queue)), 1);
+    turn_flush(queue_turn(queue));
+    follow_fini(&reader.follow);
+    redis_fixture_go_on();
+    run_until_answered();
+    assert_given("");
+    stop();
+}
+
+static void one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word(void **state)
+{
+    char bytes[FOLLOW_ID_BYTES];
+    set_attempt("P 7 1 Inference_1 1");
+    add_piece("1-1", "a", "150");
+    start((struct follow_id){1, 4});
+    struct follow_id id = follow_stop(&reader.follow);
+    assert_true(str_eq(follow_id_put(id, bytes), STR("1-5")));
+    add_piece("1-9", "a", "seconds");
+    tell_change();
+    follow_look(&reader.follow);
+    follow_resume(&reader.follow);
+    assert_int_equal(turn_pending_n(queue_turn(queue)), 0);
+    assert_given("");
+    stop();
+}
+
+static void an_owner_may_decide_what_a_change_is_worth(void **state)
+{
+    static struct follow_events events;
+    set_attempt("P 7 1 Inference_1 1");
+    open_reader(nothing_seen);
+    events = *reader.follow.events;
+    events.on_changed = on_changed;
+    reader.follow.events = &events;
+    tell_change();
+    assert_int_equal(reader.changed_n, 0); /* it has not started */
+    follow_start(&reader.follow);
+    run_until_answered();
+    add_piece("1-1", "a", "150");
+    tell_change();
+    assert_int_equal(reader.changed_n, 1);
+    assert_given("");
+    follow_look(&reader.follow);
+    run_until_answered();
+    assert_given("answer 1-1 150|");
+    stop();
+}
+
+static void a_position_is_told_when_it_changes(void **state)
+{
+    COMMAND("DEL", KEY, PIECES);
+    COMMAND("HSET", KEY, "q:1", ROW, "open", "1 0 default alice Frontend_1 1;");
+    start(nothing_seen);
+    assert_given("position 0-0 null|");
+    tell_change();
+    assert_given("");
+    stop();
+}
+
+static void ids_are_two_numbers(void **state)
+{
+    static const char *const wrong[] = {"",      "1",    "1-",  "-1",
+                                        "1-2-3", "1- 2", "a-1", "1-99999999999999999999"};
+    struct follow_id id = {7, 7};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(follow_id_parse(str_of(wrong[i]), &id));
+    assert_false(follow_id_parse((struct str){NULL, 0}, &id));
+    assert_true(id.attempt == 7 && id.n == 7);
+    assert_true(follow_id_parse(STR("12-345"), &id));
+    assert_true(id.attempt == 12 && id.n == 345);
+}
+
+/* Also after one that fails, so that the next ones do not meet its follow. */
+static int close_reader(void **state)
+{
+    stop();
+    return 0;
+}
+
+#define READER_TEST(test) cmocka_unit_test_teardown(test, close_reader)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        READER_TEST(texts_are_given_once_and_add_up_to_the_stored_answer),
+        READER_TEST(an_outcome_that_comes_alone_is_given_with_its_thoughts),
+        READER_TEST(a_stored_answer_that_begins_otherwise_is_given_whole),
+        READER_TEST(a_lost_attempt_is_told_before_the_texts_of_the_next_one),
+        READER_TEST(a_reader_that_comes_back_is_given_what_it_has_not),
+        READER_TEST(what_a_reader_has_of_another_query_is_forgotten),
+        READER_TEST(all_pieces_are_read_page_by_page),
+        READER_TEST(a_reader_that_is_not_ready_costs_one_page),
+        READER_TEST(a_query_that_is_deleted_ends_it),
+        READER_TEST(a_follow_that_goes_while_it_looks_hears_nothing),
+        READER_TEST(one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word),
+        READER_TEST(an_owner_may_decide_what_a_change_is_worth),
+        READER_TEST(a_position_is_told_when_it_changes),
+        READER_TEST(ids_are_two_numbers),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
