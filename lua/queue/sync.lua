@@ -11,10 +11,10 @@
 --   info   json 1k
 --   added  digits   since the last sync
 --   done   digits   since the last sync
---   each class 128:
+--   each class 300:
 --     name    text 4k
 --     parked  number   polls
---   each engine 128:
+--   each engine 100:
 --     name  text 1k  "<account> <engine>", seen since the last sync
 --     info  json 1k
 -- Replies: <ms until the next lease ends or ''>/<drained accounts, ','>

@@ -11,6 +11,7 @@
  * step, so no outcome falls between. */
 #include "shared/queue/follow.h"
 
+#include "generated/verbs.h"
 #include "shared/base/json_scan.h"
 #include "shared/base/sm.h"
 

@@ -39,11 +39,13 @@ const HEADER = `-- toy: does something small.
 --   is_own  flag
 -- Replies: ok/n | replay | missing (is_own)
 `;
-const BODY = `verbs.toy = function(a)
+const BODY = `local function verb(turn, a)
     --- arguments
     if is_own then return 'missing' end
     return 'ok\\n' .. topic .. n
 end
+
+return {toy = verb}
 `;
 
 // What the generator says of this one verb, or of these files.
@@ -51,7 +53,8 @@ function faultsOf(files) {
   const tree = newTree();
   if (typeof files === 'string') files = { 'lua/toys/toy.lua': files };
   for (const [path, text] of Object.entries(files)) write(tree, path, text);
-  write(tree, 'lua/library.lua', ['local verbs = {}', '--- runs_when_full', ...Object.keys(files).map((path) => `--- include ${path}`), ''].join('\n'));
+  write(tree, 'lua/verbs.lua', '-- verbs: all.\nreturn {\n--- verbs\n}\n');
+  write(tree, 'lua/library.lua', "-- library: all.\nlocal verbs = require('verbs')\n--- runs_when_full\nprint(verbs, RUNS_WHEN_FULL)\n");
   const { status, stderr, stdout } = generate(tree, '--json');
   assert.equal(status, stderr ? 1 : 0, stderr);
   return stderr.split('\n')[0] || JSON.parse(stdout);
@@ -87,13 +90,13 @@ describe('the generator of calls', () => {
   refused('a lane that there is none of', header('Lane: add.', 'Lane: fast.'), at(5, "the header has no 'Lane: first | claim | add | read.'"));
   refused('a home without the argument that says where', header('--   topic   name\n', '').replace('topic ..', "''.."), at(5, 'Home: topic, but no argument is named topic or claim'));
   refused('a header without its bound', header('-- Bound: one toy.\n', ''), at(1, 'the header has no Bound:'));
-  refused('a header without its verb', HEADER, at(1, 'a header without its verb: where is verbs.NAME = function(a)?'));
+  refused('a header without its verb', HEADER, at(1, 'a header without its verb: where is local function verb(turn, a)?'));
   refused('a header of another name', header('-- toy:', '-- tool:'), at(1, "the header does not begin with '-- toy: what it does'"));
-  refused('a file with two verbs', HEADER + BODY + BODY, at(12, 'a file holds one verb'));
+  refused('a file that returns no verb', body('return {toy = verb}', 'return {}'), at(12, "the file does not end with 'return {NAME = verb}'"));
 
   it('refuses a verb without a header', () => assert.equal(faultsOf(BODY), at(1, "the header does not begin with '-- toy: what it does'")));
   refused('two verbs of one name', { 'lua/toys/toy.lua': HEADER + BODY, 'lua/toys/tool.lua': HEADER + BODY },
-    'lua/toys/tool.lua:12: there are two verbs named toy, the other one in lua/toys/toy.lua');
+    'lua/toys/toy.lua:12: there are two verbs named toy, the other one in lua/toys/tool.lua');
 
   it('keeps the numbers of lines', () => {
     const tree = newTree();
@@ -102,8 +105,10 @@ describe('the generator of calls', () => {
     assert.equal(status, 0, stderr);
     const text = readFileSync(join(ROOT, 'lua/queue/complete.lua'), 'utf8').split('\n');
     const lines = stdout.split('\n');
-    const first = lines.indexOf(text[0]);
-    text.forEach((line, i) => line.includes('--- arguments') || i === text.length - 1 || assert.equal(lines[first + i], line));
+    const first = lines.findIndex((line) => line.startsWith("make['queue/complete'] = "));
+    const same = text.filter((line, i) => line !== '' && lines[first + i] === line);
+    assert.ok(same.length > 30, `${same.length} of ${text.length} lines are where they were`);
+    assert.match(lines[first + text.indexOf('    --- arguments')], /^    local args = .*local topic, seq, lease/);
   });
 });
 
@@ -112,8 +117,6 @@ function treeWithToy(call) {
   const tree = newTree();
   cpSync(join(ROOT, 'lua'), join(tree, 'lua'), { recursive: true });
   write(tree, 'lua/operator/toy.lua', HEADER + BODY);
-  const library = readFileSync(join(tree, 'lua/library.lua'), 'utf8');
-  write(tree, 'lua/library.lua', library.replace('--- include lua/operator/drain.lua', '$&\n--- include lua/operator/toy.lua'));
   const { status, stderr } = generate(tree, 'generated');
   assert.equal(status, 0, stderr);
   write(tree, 'toy.c', `#include "generated/verbs.h"\n\nvoid play(struct call_start start);\nvoid play(struct call_start start)\n{\n    ${call};\n}\n`);
