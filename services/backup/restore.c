@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <openssl/rand.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -266,12 +265,9 @@ static bool read_run_id(struct restore *x, char ret_id[RUN_ID_BYTES])
 static bool begin(struct restore *x)
 {
     char lease[24];
-    unsigned char random[8];
     struct str reply;
     snprintf(lease, sizeof lease, "%" PRIu64, x->lease + LEASE_GAP);
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, x->id);
+    str_random_hex(8, x->id);
     struct str args[] = {str_of(lease), str_of(x->id)};
     if (!read_run_id(x, x->run_id))
         return false;

@@ -12,7 +12,6 @@
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
 
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -128,14 +127,6 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
 
 /* --- putting -------------------------------------------------------------------------------- */
 
-static void make_id(char id[DOC_ID_BYTES + 1])
-{
-    unsigned char random[DOC_ID_BYTES / 2];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, id);
-}
-
 /* The name as people see it: the last segment, as a JSON string. */
 static void put_filename(struct buf *json, const char *name)
 {
@@ -187,8 +178,8 @@ static enum err upload(struct collection *c, const struct file *file, struct str
     struct buf filename, name, url_json;
     struct str reply = STR("");
     enum extract_kind kind = extract_kind_of(str_of(file->name));
-    make_id(doc);
-    make_id(job);
+    str_random_hex(DOC_ID_BYTES / 2, doc);
+    str_random_hex(DOC_ID_BYTES / 2, job);
     snprintf(size, sizeof size, "%zu", bytes.n);
     snprintf(cap, sizeof cap, "%llu", (unsigned long long)c->pipeline->settings->space.max_bytes);
     buf_init(&filename, JSON_MAX_BYTES);
@@ -304,7 +295,7 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
                                     struct buf *reason)
 {
     char job[DOC_ID_BYTES + 1];
-    make_id(job);
+    str_random_hex(DOC_ID_BYTES / 2, job);
     struct str reply, args[] = {STR("0"), str_of(c->space), str_of(entry->doc), str_of(job)};
     enum err error = sync_verb(c->pipeline->sync, STR("doc_reindex"), args, 4, &reply);
     if (error == ERR_REDIS_LOST)

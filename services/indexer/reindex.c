@@ -16,7 +16,6 @@
 #include "shared/redis/start.h"
 #include "shared/redis/sync.h"
 
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,11 +103,8 @@ static struct str put_key(struct buf *key, const struct reindex *x, const char *
 
 static enum err queue(struct reindex *x, struct str space, struct str doc)
 {
-    unsigned char random[ID_BYTES / 2];
     char job[ID_BYTES + 1];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, job);
+    str_random_hex(ID_BYTES / 2, job);
     struct str reply, args[] = {STR("0"), space, doc, str_of(job)};
     enum err error = sync_verb(x->sync, STR("doc_reindex"), args, 4, &reply);
     if (error != ERR_OK)
