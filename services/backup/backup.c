@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/rand.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,7 +83,6 @@ struct place {
 static bool open_place(struct tool *tool, bool may_replace, struct place *ret_place)
 {
     struct stat found;
-    unsigned char random[8];
     char hex[17];
     if (strcmp(tool->path, "-") == 0) {
         ret_place->file = stdout;
@@ -95,9 +93,7 @@ static bool open_place(struct tool *tool, bool may_replace, struct place *ret_pl
         return tool_complain(tool, "%s exists%s", tool->path,
                              S_ISREG(found.st_mode) ? ": take another name, or --force"
                                                     : " and is no file");
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, hex);
+    str_random_hex(8, hex);
     if (asprintf(&ret_place->temporary, "%s.part-%s", tool->path, hex) < 0)
         abort();
     int fd = open(ret_place->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

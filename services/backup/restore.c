@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <openssl/rand.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -296,10 +295,7 @@ static bool read_run_id(struct restore *x, char ret_id[RUN_ID_BYTES])
 
 static bool begin(struct restore *x)
 {
-    unsigned char random[8];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, x->id);
+    str_random_hex(8, x->id);
     if (!read_run_id(x, x->run_id))
         return false;
     x->has_begun = true;

@@ -13,6 +13,7 @@
  * The watch is set before the check is sent, and the check registers this node in the same atomic
  * step in which it looks, so no outcome falls between. */
 #include "services/broker/handlers.h"
+#include "shared/http/stream.h"
 
 #include "generated/verbs.h"
 struct check {
@@ -153,8 +154,7 @@ void broker_check_query(struct request *r)
         return;
     }
     r->about.seq = seq;
-    struct str accept = request_header(r, "accept");
-    if (accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL) {
+    if (stream_is_wanted(r)) {
         check_stream_start(r, topic, seq);
         return;
     }

@@ -2,9 +2,6 @@
  * ids.c - ids of documents and jobs. */
 #include "services/documents/documents.h"
 
-#include <openssl/rand.h>
-#include <stdlib.h>
-
 static bool is_id(struct str id)
 {
     bool is_good = id.n == ID_BYTES;
@@ -26,11 +23,8 @@ bool ids_param(struct request *r, struct str *ret_id)
 
 struct str ids_new(struct request *r)
 {
-    unsigned char random[ID_BYTES / 2];
     char *id = request_alloc(r, ID_BYTES + 1);
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, id);
+    str_random_hex(ID_BYTES / 2, id);
     return (struct str){id, ID_BYTES};
 }
 

@@ -13,7 +13,6 @@
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
 
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -129,14 +128,6 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
 
 /* --- putting -------------------------------------------------------------------------------- */
 
-static void make_id(char id[DOC_ID_BYTES + 1])
-{
-    unsigned char random[DOC_ID_BYTES / 2];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, id);
-}
-
 /* The name as people see it: the last segment, as a JSON string. */
 static void put_filename(struct buf *json, const char *name)
 {
@@ -188,8 +179,8 @@ static enum err upload(struct collection *c, const struct file *file, struct str
     struct buf filename, name, url_json;
     struct sync_call call = {.sync = c->pipeline->sync, .reply = STR("")};
     enum extract_kind kind = extract_kind_of(str_of(file->name));
-    make_id(doc);
-    make_id(job);
+    str_random_hex(DOC_ID_BYTES / 2, doc);
+    str_random_hex(DOC_ID_BYTES / 2, job);
     buf_init(&filename, JSON_MAX_BYTES);
     buf_init(&name, FILE_NAME_MAX_BYTES * 3);
     buf_init(&url_json, JSON_MAX_BYTES);
@@ -293,7 +284,7 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
                                     struct buf *reason)
 {
     char job[DOC_ID_BYTES + 1];
-    make_id(job);
+    str_random_hex(DOC_ID_BYTES / 2, job);
     struct sync_call call = {.sync = c->pipeline->sync};
     call_doc_reindex(sync_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc),
                      .job = str_of(job));

@@ -23,7 +23,6 @@
 #include "shared/extract/extract.h"
 #include "shared/text/chunk.h"
 
-#include <openssl/rand.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,11 +181,8 @@ void pipeline_stop(struct pipeline *p)
 void pipeline_init(struct pipeline *p, const struct pipeline_settings *settings, const char *name,
                    uint64_t patience_ms)
 {
-    unsigned char random[8];
     char hex[17];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, hex);
+    str_random_hex(8, hex);
     *p = (struct pipeline){.settings = settings};
     snprintf(p->consumer, sizeof p->consumer, "i%s", hex);
     p->sync = sync_create(&(struct sync_config){.address = settings->redis,

@@ -17,7 +17,6 @@
 #include "shared/redis/start.h"
 #include "shared/redis/sync.h"
 
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -105,11 +104,8 @@ static struct str put_key(struct buf *key, const struct reindex *x, const char *
 
 static enum err queue(struct reindex *x, struct str space, struct str doc)
 {
-    unsigned char random[ID_BYTES / 2];
     char job[ID_BYTES + 1];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, job);
+    str_random_hex(ID_BYTES / 2, job);
     struct sync_call call = {.sync = x->sync};
     call_doc_reindex(sync_start(&call), .space = space, .doc = doc, .job = str_of(job));
     if (call.error != ERR_OK)

@@ -14,7 +14,6 @@
 #include "shared/http/rights.h"
 #include "shared/redis/start.h"
 
-#include <openssl/rand.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -108,11 +107,8 @@ static void init_server(struct node *node)
 
 static void init_node(struct node *node, unsigned index)
 {
-    unsigned char random[8];
     char hex[17];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, hex);
+    str_random_hex(8, hex);
     snprintf(node->id, sizeof node->id, "n%.12s%u", hex, index);
     loop_init(&node->loop);
     metrics_register(&node->metrics);

@@ -5,6 +5,7 @@
 static void end(struct presence *presence, bool has_left)
 {
     presence_stop(presence);
+    presence->r->h2o->http1_is_persistent = 0;
     presence->on_end(presence, has_left);
 }
 

@@ -23,7 +23,7 @@ struct presence {
     bool is_on;
     /* Once, and not before presence_start returns. `has_left`: the client is gone, or has lost its
      * right; otherwise the node drains. The request has to be answered, or its stream ended, all
-     * the same. */
+     * the same; its connection is not kept. */
     void (*on_end)(struct presence *presence, bool has_left);
 };
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <openssl/crypto.h>
+#include <openssl/rand.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -170,6 +171,15 @@ void str_hex(const unsigned char *bytes, size_t n, char *out)
         *out++ = digits[bytes[i] & 15];
     }
     *out = 0;
+}
+
+void str_random_hex(size_t n, char *out)
+{
+    unsigned char bytes[STR_RANDOM_MAX_BYTES];
+    if (n > sizeof bytes || RAND_bytes(bytes, (int)n) != 1)
+        abort();
+    str_hex(bytes, n, out);
+    OPENSSL_cleanse(bytes, n);
 }
 
 static int hex_value(char c)

@@ -65,6 +65,10 @@ bool str_is_utf8(struct str s);
 
 /* Hex digits, lower case; `out` gets 2 * n + 1 bytes, NUL included. */
 void str_hex(const unsigned char *bytes, size_t n, char *out);
+/* The same of `n` random bytes, at most STR_RANDOM_MAX_BYTES, that nobody can guess. Aborts where
+ * there are none. */
+enum { STR_RANDOM_MAX_BYTES = 64 };
+void str_random_hex(size_t n, char *out);
 /* Reads hex digits of either case into n / 2 bytes; false when `hex` is not hex of even length. */
 bool str_unhex(struct str hex, unsigned char *out) must_check;
 

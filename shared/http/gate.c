@@ -7,7 +7,6 @@
 #include "shared/http/oidc.h"
 #include "shared/http/server.h"
 
-#include <openssl/rand.h>
 #include <stdlib.h>
 
 static void on_key(struct call *call, enum err error, struct str reply)
@@ -20,11 +19,8 @@ static void on_key(struct call *call, enum err error, struct str reply)
 /* All nodes use the key that the first of them proposed; Redis keeps it. */
 void gate_on_up(struct gate *gate)
 {
-    unsigned char random[TOKEN_KEY_BYTES];
     char hex[TOKEN_KEY_BYTES * 2 + 1];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, hex);
+    str_random_hex(TOKEN_KEY_BYTES, hex);
     call_detach(&gate->key_call);
     call_key(turn_call(gate->turn, &gate->key_call, on_key), .proposal = str_of(hex));
 }

@@ -115,6 +115,12 @@ void stream_put_buf(struct stream *s, const char *event, struct str id, const st
                    "\"code\":\"internal\"}"));
 }
 
+bool stream_is_wanted(struct request *r)
+{
+    struct str accept = request_header(r, "accept");
+    return accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL;
+}
+
 void stream_init(struct stream *s, struct request *r, enum stream_form form, size_t max_bytes)
 {
     *s = (struct stream){.generator = {on_proceed, NULL},

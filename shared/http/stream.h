@@ -31,6 +31,9 @@ struct stream {
     bool is_started, is_sending, is_cut, is_ending, is_ended;
 };
 
+/* Does the request accept an event stream (the header Accept)? */
+bool stream_is_wanted(struct request *r);
+
 void stream_init(struct stream *stream, struct request *r, enum stream_form form, size_t max_bytes);
 /* Frees what it holds. Accepts a stream that was never started, or zeroed. */
 void stream_fini(struct stream *stream);

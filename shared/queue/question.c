@@ -26,7 +26,6 @@
 #include "shared/queue/queue_internal.h"
 #include "shared/queue/row.h"
 
-#include <openssl/rand.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -397,9 +396,8 @@ static void ask(struct question *q, const struct question_settings *s)
 struct question *question_start(struct queue *queue, const struct question_settings *settings,
                                 const struct question_events *events, void *context)
 {
-    unsigned char random[TOPIC_RANDOM_BYTES];
     struct question *q = calloc(1, sizeof *q);
-    if (q == NULL || RAND_bytes(random, sizeof random) != 1)
+    if (q == NULL)
         abort();
     *q = (struct question){.queue = queue,
                            .events = events,
@@ -410,7 +408,7 @@ struct question *question_start(struct queue *queue, const struct question_setti
                            .doubt = {.on_expire = on_doubt},
                            .is_followed = settings->is_followed};
     memcpy(q->topic, "ask.", 4);
-    str_hex(random, sizeof random, q->topic + 4);
+    str_random_hex(TOPIC_RANDOM_BYTES, q->topic + 4);
     q->watch.topic = (struct str){q->topic, TOPIC_BYTES};
     if (settings->scope.n > 0)
         put_digest(q->digest, settings);

@@ -264,12 +264,11 @@ const char *sync_error(const struct sync *sync)
 struct sync *sync_create(const struct sync_config *config)
 {
     struct sync *sync = calloc(1, sizeof *sync);
-    unsigned char random[8];
     char hex[17];
     struct buf text;
-    if (sync == NULL || RAND_bytes(random, sizeof random) != 1)
+    if (sync == NULL)
         abort();
-    str_hex(random, sizeof random, hex);
+    str_random_hex(8, hex);
     sync->config = *config;
     snprintf(sync->node_id, sizeof sync->node_id, "s%s", hex);
     sync->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -204,6 +204,18 @@ static void hex_goes_there_and_back(void **state)
     assert_true(str_unhex(STR(""), back));
 }
 
+static void random_hex_is_new_each_time_and_as_long_as_asked(void **state)
+{
+    char a[2 * STR_RANDOM_MAX_BYTES + 1], b[2 * STR_RANDOM_MAX_BYTES + 1];
+    str_random_hex(STR_RANDOM_MAX_BYTES, a);
+    str_random_hex(STR_RANDOM_MAX_BYTES, b);
+    assert_int_equal(strlen(a), 2 * STR_RANDOM_MAX_BYTES);
+    assert_int_equal(strspn(a, "0123456789abcdef"), 2 * STR_RANDOM_MAX_BYTES);
+    assert_string_not_equal(a, b);
+    str_random_hex(4, a);
+    assert_int_equal(strlen(a), 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +231,7 @@ int main(void)
         cmocka_unit_test(fractions_are_finite_and_fill_the_string),
         cmocka_unit_test(utf8_is_what_unicode_says_it_is),
         cmocka_unit_test(hex_goes_there_and_back),
+        cmocka_unit_test(random_hex_is_new_each_time_and_as_long_as_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,7 +254,6 @@ static void on_presence_end(struct presence *presence, bool has_left)
     struct refusal refusal;
     (void)has_left;
     drop_work(agent);
-    agent->r->h2o->http1_is_persistent = 0;
     llm_refusal_of_drain(&refusal);
     agent_refuse(agent, &refusal);
 }
@@ -278,7 +277,6 @@ static void on_first_found(struct retrieval *retrieval, void *context)
 void agent_start(struct agent *agent)
 {
     struct documents *documents = documents_of(agent->r);
-    uint64_t all_ms = documents->settings->agent_ms, elapsed_ms = ask_input_elapsed_ms(agent->r);
     struct retrieve_settings settings = {.space = agent->owner.space,
                                          .question = agent->question,
                                          .n = AGENT_SEARCH_N,
@@ -289,7 +287,7 @@ void agent_start(struct agent *agent)
     presence_start(&agent->presence, &documents_of(agent->r)->waiting, agent->r, on_presence_end);
     agent->deadline.on_expire = on_late;
     loop_set_deadline(agent->r->server->loop, &agent->deadline,
-                      all_ms > elapsed_ms ? all_ms - elapsed_ms : 1);
+                      ask_input_left_ms(agent->r, documents->settings->agent_ms));
     agent->first = retrieve_start(documents, &settings, on_first_found, agent);
 }
 

@@ -89,7 +89,6 @@ static void on_retrieved(struct retrieval *retrieval, void *context)
                                                   .put_sources = put_sources};
     struct request *r = context;
     struct ask *ask = r->state;
-    uint64_t all_ms = documents_of(r)->settings->ask_ms, elapsed_ms = ask_input_elapsed_ms(r);
     if (retrieval->error != ERR_OK) {
         retrieve_refuse(r, retrieval);
         return;
@@ -103,7 +102,7 @@ static void on_retrieved(struct retrieval *retrieval, void *context)
         .hits = ask->hits,
         .hit_n = (unsigned)retrieval->hit_n,
         .temperature = -1,
-        .deadline_ms = all_ms > elapsed_ms ? all_ms - elapsed_ms : 1,
+        .deadline_ms = ask_input_left_ms(r, documents_of(r)->settings->ask_ms),
     };
     grounded_start(&ask->grounded, r, &format, &settings);
 }

@@ -106,3 +106,9 @@ uint64_t ask_input_elapsed_ms(const struct request *r)
 {
     return (clock_mono_us() - r->start_us) / 1000;
 }
+
+uint64_t ask_input_left_ms(const struct request *r, uint64_t all_ms)
+{
+    uint64_t elapsed_ms = ask_input_elapsed_ms(r);
+    return all_ms > elapsed_ms ? all_ms - elapsed_ms : 1;
+}

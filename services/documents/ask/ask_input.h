@@ -29,5 +29,7 @@ void ask_input_put_address(struct buf *b, struct str address);
 struct str ask_input_limits(struct request *r, struct str owner);
 /* Milliseconds since the request came. */
 uint64_t ask_input_elapsed_ms(const struct request *r);
+/* What is left of `all_ms` since then; 1 at least, for a deadline that is over. */
+uint64_t ask_input_left_ms(const struct request *r, uint64_t all_ms);
 
 #endif

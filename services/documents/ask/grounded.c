@@ -17,12 +17,6 @@
 
 enum { RESULT_MAX = 16 << 20, ANSWER_MAX = 8 << 20, TITLES_MAX = 1 << 20 };
 
-bool grounded_wants_stream(struct request *r)
-{
-    struct str accept = request_header(r, "accept");
-    return accept.at != NULL && memmem(accept.at, accept.n, "text/event-stream", 17) != NULL;
-}
-
 void grounded_order(const struct grounded *g, const struct citations *citations,
                     unsigned *ret_order)
 {
@@ -196,7 +190,6 @@ static void on_presence_end(struct presence *presence, bool has_left)
     struct refusal refusal;
     question_cancel(g->question, has_left ? 0 : QUESTION_KEEP_MS);
     g->question = NULL;
-    g->r->h2o->http1_is_persistent = 0;
     if (g->is_streaming) {
         stream_end(&g->sse.stream); /* between two events: it may go on elsewhere */
         return;
@@ -235,7 +228,7 @@ void grounded_start(struct grounded *g, struct request *r, const struct grounded
                            .format = format,
                            .settings = *settings,
                            .start_us = clock_mono_us(),
-                           .is_stream = grounded_wants_stream(r)};
+                           .is_stream = stream_is_wanted(r)};
     if (g->is_stream)
         follow_sse_init(&g->sse, r, settings->asker.queue, &sse);
     if (settings->hit_n == 0) {

@@ -59,8 +59,6 @@ struct grounded {
     bool is_stream, is_streaming;
 };
 
-/* Does the request want a stream? */
-bool grounded_wants_stream(struct request *r);
 /* `g` and `settings` are overwritten. Answers the request, now or later. */
 void grounded_start(struct grounded *g, struct request *r, const struct grounded_format *format,
                     const struct grounded_settings *settings);

@@ -53,9 +53,7 @@ struct rag_ask {
 
 static uint64_t left_ms(const struct rag_ask *op)
 {
-    uint64_t all_ms = documents_of(op->r)->settings->ask_ms;
-    uint64_t elapsed_ms = ask_input_elapsed_ms(op->r);
-    return all_ms > elapsed_ms ? all_ms - elapsed_ms : 1;
+    return ask_input_left_ms(op->r, documents_of(op->r)->settings->ask_ms);
 }
 
 static uint64_t step_ms(const struct rag_ask *op)
@@ -140,7 +138,6 @@ static void on_presence_end(struct presence *presence, bool has_left)
     op->rewrite = NULL;
     op->second = NULL;
     op->rerank = NULL;
-    op->r->h2o->http1_is_persistent = 0;
     llm_refusal_of_drain(&refusal);
     refusal_respond(op->r, &refusal);
 }

@@ -100,7 +100,6 @@ static void on_presence_end(struct presence *presence, bool has_left)
     struct rewriting *op = r->state;
     rewrite_free(op->rewrite);
     op->rewrite = NULL;
-    r->h2o->http1_is_persistent = 0;
     answer(r, op->question, true);
 }
 
