@@ -253,7 +253,7 @@ sub check_body {
     my $code = '';
     for my $i (1 .. $#lines) {
         my $text = $lines[$i];
-        $text =~ s/--.*$//;
+        $text =~ s/('(?:\\.|[^'\\])*')|--.*$/$1 \/\/ ''/ge;
         $code .= "$text\n";
         $fault->($first_line + $i, 'an argument is read by its place, and not by its name')
             if $text =~ /\bargs\b/ and !@{$verb->{lists}};

@@ -387,7 +387,7 @@ const SPECIAL = {
   partials: { after: () => '0-0' },
   user_topics: { after: (bytes) => `1000.${'x'.repeat(bytes - 10)}` },
   sync: { name: (bytes, i) => `F${i} ${'x'.repeat(bytes - 10)}` },
-  restore_document: { field: (_bytes, i) => ['space', 'created', 'path', 'sha', 'generation', 'vectors', 'job', 'status'][i] ?? `f${i}`, value: (_bytes, i) => (i === 4 ? '0' : '7') },
+  restore_document: { field: (_bytes, i) => ['space', 'created', 'path', 'sha', 'generation', 'vectors', 'job', 'status', 'text_bytes', 'old_text_bytes', 'vectors_n', 'dimension', 'chunks'][i] ?? `f${i}`, value: (_bytes, i) => (i === 4 ? '0' : '7') },
 };
 
 function largestOf(name, arg, bytes, i) {
