@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * sync_verb.c - see sync.h: verbs of the function library, each as a turn of its own.
  *
- * A verb is written once, behind a gap in front of which nothing is: how many words the command
- * has, and which function it calls, is known later, and put into the gap. So what is tried again,
- * or sent to the function that runs while Redis is full (library.h), is not written again. A large
- * verb is not sent there: it stores, and would be refused, too. */
+ * A verb is written once, after a gap. How many words the command has and which function it calls
+ * is known later, and is put into the gap, right before the verb: so a verb that is tried again, or
+ * goes to the function that runs while Redis is full (library.h), is not written again. A large one
+ * does not go there: it stores, and would be refused, too. */
 #include "shared/redis/sync_internal.h"
 
 #include "shared/base/clock.h"
@@ -48,7 +48,7 @@ static void put_argc(struct sync *sync, unsigned argc)
         abort();
 }
 
-/* The whole command; what was put is in front of the verb. */
+/* The whole command. */
 static struct str finish(struct sync *sync, const char *function, unsigned argc)
 {
     struct buf head;
