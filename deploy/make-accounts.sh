@@ -14,7 +14,7 @@ mkdir "$new/secrets"
 for account in $accounts; do
     od -An -v -tx1 -N16 /dev/urandom | tr -d ' \n' >"$new/secrets/${account%:*}"
 done
-# All secrets at once, unless others are there; whoever did it, all write the same accounts.
+# All secrets at once, unless there are some already: then every process writes the same accounts.
 mv -T "$new/secrets" "$folder/secrets" 2>/dev/null || true
 echo 'accounts:' >"$new/accounts.yaml"
 for account in $accounts; do

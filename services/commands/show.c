@@ -269,7 +269,8 @@ const struct command show_command = {
         "usage: parley show WHAT [--node ID] [--json] [--redis URL]\n"
         "\n"
         "Asks the nodes of a cluster through Redis what they have at the moment, and prints a\n"
-        "table. Each thread of a process is a node. It takes no account: whoever may use this\n"
+        "table. Each thread of a process is a node. It takes no account: anyone with access to "
+        "this\n"
         "Redis may ask. A node shows 1000 rows at most, and says how many it left out.\n"
         "\n"
         "WHAT, and what a row is\n" SHOW_TABLE(WHAT) "\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * hash: FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): spreads keys over buckets and tells
- * texts apart. Fast for short keys; whoever chooses the keys can make them collide. Pure functions,
- * any thread, the same result on every machine.
+ * texts apart. Fast for short keys; a client that chooses the keys can make them collide. Pure
+ * functions, any thread, the same result on every machine.
  */
 #ifndef PARLEY_BASE_HASH_H
 #define PARLEY_BASE_HASH_H

@@ -4,7 +4,7 @@
  * the router until libh2o disposes of the request: after the answer was written, or when the client
  * left. A handler answers exactly once through respond.h, now or later. All on the loop's thread.
  *
- * Whoever keeps a pointer to a request across a turn of the loop hears of its end: the calls of
+ * If you keep a pointer to a request across a turn of the loop, you hear of its end: the calls of
  * request_call are detached by themselves, everybody else sets `on_gone`.
  */
 #ifndef PARLEY_HTTP_REQUEST_H

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * engines.c - what this node's engines are known by between their polls (queue_internal.h).
  *
- * A sync tells of those that polled since the last one. Between two polls an engine is known by
- * that alone, and lua/queue/ask.lua refuses what nobody is there for: so one that this node has not
- * told of lately is told at once, others within a second. */
+ * A sync reports the engines that polled since the last one. Between two polls that report is all
+ * that is known of an engine, and lua/queue/ask.lua refuses a question that no engine is there for.
+ * So an engine that this node has not reported lately is reported at once, others within a second.
+ */
 #include "shared/queue/queue_internal.h"
 
 #include "generated/verbs.h"
 #include <string.h>
 
 enum {
-    SYNC_ENGINES_MAX = 100, /* what one sync tells; the rest is the next one's */
+    SYNC_ENGINES_MAX = 100, /* reported by one sync; the next one reports the rest */
     LATELY_MS = 60000,
     NEWS_A_SECOND = 20, /* at most: names may be new with every poll */
 };
@@ -29,11 +30,12 @@ static size_t put_name(struct engine_seen *seen, struct str account, struct str 
     return n;
 }
 
-/* Two engines may share a place, and push each other out: they are told once more than needed. */
-static struct engine_told *told_of(struct queue *queue, const char *name, uint32_t *hash)
+/* Two engines may share a place and push each other out: they are reported more often than needed.
+ */
+static struct engine_reported *reported_place(struct queue *queue, const char *name, uint32_t *hash)
 {
     *hash = queue_hash(str_of(name), 0);
-    return &queue->told[*hash % ENGINES_TOLD_MAX];
+    return &queue->reported[*hash % ENGINES_REPORTED_MAX];
 }
 
 static struct engine_seen *find(struct queue *queue, const char *name)
@@ -44,7 +46,7 @@ static struct engine_seen *find(struct queue *queue, const char *name)
     return NULL;
 }
 
-static void tell_soon(struct queue *queue, uint64_t now_ms)
+static void report_soon(struct queue *queue, uint64_t now_ms)
 {
     if (now_ms >= queue->news_ms + 1000) {
         queue->news_ms = now_ms;
@@ -63,10 +65,10 @@ void engines_note(struct queue *queue, struct str account, struct str engine, st
     memcpy(seen.info, info.at, info.n);
     seen.info[info.n] = 0;
     queue->engines[queue->engine_n++] = seen;
-    const struct engine_told *told = told_of(queue, seen.name, &hash);
+    const struct engine_reported *reported = reported_place(queue, seen.name, &hash);
     uint64_t now_ms = clock_mono_ms();
-    if (told->hash != hash || told->at_ms == 0 || now_ms > told->at_ms + LATELY_MS)
-        tell_soon(queue, now_ms);
+    if (reported->hash != hash || reported->at_ms == 0 || now_ms > reported->at_ms + LATELY_MS)
+        report_soon(queue, now_ms);
 }
 
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine)
@@ -78,7 +80,8 @@ void queue_forget_engine(struct queue *queue, struct str account, struct str eng
     struct engine_seen *seen = find(queue, gone.name);
     if (seen != NULL)
         *seen = queue->engines[--queue->engine_n];
-    told_of(queue, gone.name, &hash)->at_ms = 0; /* when it is back, it is told at once */
+    reported_place(queue, gone.name, &hash)->at_ms =
+        0; /* when it is back, it is reported at once */
 }
 
 void engines_put(struct queue *queue, struct verb_writer *verb)
@@ -86,8 +89,8 @@ void engines_put(struct queue *queue, struct verb_writer *verb)
     unsigned n = queue->engine_n < SYNC_ENGINES_MAX ? queue->engine_n : SYNC_ENGINES_MAX;
     for (unsigned i = 0; i < n; i++) {
         uint32_t hash;
-        struct engine_told *told = told_of(queue, queue->engines[i].name, &hash);
-        *told = (struct engine_told){.hash = hash, .at_ms = clock_mono_ms()};
+        struct engine_reported *reported = reported_place(queue, queue->engines[i].name, &hash);
+        *reported = (struct engine_reported){.hash = hash, .at_ms = clock_mono_ms()};
         put_sync_engine(verb, .name = str_of(queue->engines[i].name),
                         .info = str_of(queue->engines[i].info));
     }

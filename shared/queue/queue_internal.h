@@ -13,7 +13,7 @@ enum {
     CLASS_BUCKET_N = 256,
     WATCH_BUCKET_N = 4096,
     ENGINES_MAX = 256,
-    ENGINES_TOLD_MAX = 1024,
+    ENGINES_REPORTED_MAX = 1024,
     DELIVERED_MAX = 256
 };
 
@@ -46,8 +46,8 @@ struct engine_seen {
     char info[600];
 };
 
-/* When a sync told of an engine of that name last. */
-struct engine_told {
+/* When a sync last reported an engine of that name. */
+struct engine_reported {
     uint32_t hash;
     uint64_t at_ms; /* 0: never, or it has left since */
 };
@@ -63,8 +63,8 @@ struct queue {
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
     unsigned engine_n;
-    struct engine_told told[ENGINES_TOLD_MAX];
-    uint64_t news_ms; /* the second in which syncs are counted that tell of new engines */
+    struct engine_reported reported[ENGINES_REPORTED_MAX];
+    uint64_t news_ms; /* the second in which syncs that report new engines are counted */
     unsigned news_n;
     unsigned sync_bucket;           /* of classes: where the next sync begins */
     char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */

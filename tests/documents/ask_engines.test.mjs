@@ -26,7 +26,7 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
   const response = (question, more) => ask(question, more).response;
   const idle = () => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'an engine waits' });
   const engines = async () => assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' })).Engines;
-  // A node tells of an engine a moment after its poll: one that leaves before that was never there.
+  // A node reports an engine a moment after its poll: one that leaves before that was never there.
   const known = () => eventually(async () => (await engines()).length > 0, { what: 'the cluster knows of it' });
 
   test('the last engine has left by SIGTERM, after it has answered: 503 at once, and it names the cause', () =>

@@ -14,7 +14,7 @@ import { ALICE, docId, docOf, jobId, jobOf, knowsVectorSets, packOf, shaOf } fro
 const TRIES = 2;
 const MOST_TRIES = 24; // on a machine that does other things, too
 const GROWTH = 3;
-const NOISE_US = 3000; // what is cheaper than that is no trouble, and its measure no proof
+const NOISE_US = 300; // what is cheaper than that is no trouble, and its measure no proof
 
 const QUERY = 256 << 10; // services/broker: QUERY_MAX_BYTES, and so on
 const MODIFIERS = (64 << 10) - 20;
