@@ -4,7 +4,7 @@
 #   trace.pl TOPIC [SEQ] FILE...
 # Prints the lines that name the topic, and those of the same requests, in the order of their times. A file may also
 # be that of another tool with something before each line, as `docker compose logs` writes. Ends with 1 when there are
-# none, and with 3 when none is of level debug, which is what tells the most.
+# none, and with 3 when none is of level debug, which has the most detail.
 use strict;
 use warnings;
 use JSON::PP;

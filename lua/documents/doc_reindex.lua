@@ -1,7 +1,7 @@
 -- doc_reindex: a new job for a document, from its stored text: after a change of the embedding model, or when
 -- indexing it failed. It stays searchable as it is until the job is done.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, jobs stream.
--- Wakes: whoever reads the stream.
+-- Wakes: the readers of the stream.
 -- Bound: one document.
 -- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
 -- Repeatable: yes, while the job is not done.

@@ -4,7 +4,7 @@
 --   it was until these are indexed; nothing is stored past the cap. What FAILED is stored again.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, docs:<space> zset, space:<space>, shas:<space>,
 --   paths:<space> hashes, jobs stream; auth/limiter.lua, documents/documents.lua.
--- Wakes: whoever reads the stream; watching nodes, if a job is cancelled.
+-- Wakes: the readers of the stream; watching nodes, if a job is cancelled.
 -- Bound: the bytes that it brings.
 -- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
 -- Repeatable: duplicate then.

@@ -1,6 +1,6 @@
 -- ask: puts a question that Parley asks itself (for /ask, an agent, a rewriting) into the queue, in a topic of
 -- its own, and writes this node down as waiting for its answer. Identical questions in flight, by their
--- digest, share one query: whoever comes later joins it.
+-- digest, share one query: later ones join it.
 -- Such a topic is nobody's: no user lists it, and retention does not know it. It goes with the last request
 -- that waits for it (ask_leave), or when its time is over: a node that died has not left.
 -- KEYS: t:<topic>, asked:<digest> string (topic), asks zset (topic -> drop when, ms), engines, leases, idle; as add.

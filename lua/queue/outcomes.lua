@@ -17,7 +17,7 @@ local byte, sub = string.byte, string.sub
 local floor = math.floor
 local STAT_S = rate.STAT_S
 
-local OUTCOME_INLINE_MAX = 65536 -- larger answers are fetched by whoever waits
+local OUTCOME_INLINE_MAX = 65536 -- nodes that wait fetch larger answers
 
 -- `before` and `after`, if any, are what it is to stand between: texts are joined once, since every string
 -- that is made costs a hash of all its bytes.

@@ -1,5 +1,5 @@
 -- delete: a user's tie to a topic goes, and with the last tie all of its data, its Open queries and
--- its claims. Whoever waits for one of them is told; an engine's answer to it finds nothing.
+-- its claims. Nodes that wait for one of them are notified; an engine's answer to it finds nothing.
 -- A topic with very many fields goes in several calls: first it is looked for other ties, then its newest rows
 -- go, some a call. In between it is a shorter topic like any other.
 -- KEYS: t:<topic>, topics:<user>, names:<user>, lookups:<topic>, partials:<topic>:<seq>, leases, failed,

@@ -2,7 +2,7 @@
 -- fair order). Read once a turn, written once when changed.
 local call, format, max = redis.call, string.format, math.max
 
--- {lease, depth, vt, is_dirty}: whoever changes one says so with is_dirty.
+-- {lease, depth, vt, is_dirty}: set is_dirty when you change one.
 local function load(turn)
     local meta = turn.meta
     if meta then return meta end

@@ -135,7 +135,7 @@ static void connect_socket(struct bench_conn *conn)
     watch(conn, EPOLL_CTL_ADD, true);
 }
 
-/* The connection is gone; whoever waits on it has to ask again. */
+/* The connection is gone; a caller that waits on it has to ask again. */
 static void lose(struct bench_conn *conn)
 {
     bool was_waiting = conn->is_waiting, has_answered = conn->has_answered;

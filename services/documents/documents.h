@@ -94,7 +94,8 @@ struct owner {
 /* Whom the request acts for by its query parameter OnBehalfOf. Answers 400 or 403 and returns false
  * otherwise. */
 bool owner_of_request(struct request *r, struct owner *ret_owner) must_check;
-/* The owner as one who asks engines: what they share are the questions over their documents. */
+/* The owner as the sender of questions to engines: identical questions over the owner's documents
+ * are shared. */
 struct asker owner_asker(struct request *r, const struct owner *owner);
 
 /* --- ids.c ------------------------------------------------------------------------------------ */

@@ -188,8 +188,8 @@ static bool listen_all(char *url, size_t url_size, struct listen_place *ret_plac
     return true;
 }
 
-/* Whoever reads the line may send a request at once: Redis gets a moment to answer first. Without
- * it the node serves all the same, with 503. */
+/* A client that reads the line may send a request at once: Redis gets a moment to answer first.
+ * Without it the node serves all the same, with 503. */
 static void wait_for_redis(void)
 {
     const struct timespec look = {.tv_nsec = 5000000};

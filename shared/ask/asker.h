@@ -25,7 +25,8 @@ struct asker {
 /* A user on whose behalf the request acts; its account's weight and bounds count. */
 struct asker asker_of(struct request *r, struct queue *queue, const struct on_behalf *whom,
                       struct str scope);
-/* Fills in who asks. Whether the question is shared is for the caller to say: `settings->scope`. */
+/* Fills in the user and account. Whether the question is shared is for the caller to say:
+ * `settings->scope`. */
 void asker_put(const struct asker *asker, struct question_settings *settings);
 
 #endif

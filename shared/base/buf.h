@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * buf: a growing run of bytes with a hard maximum. Whoever writes past the maximum sets
+ * buf: a growing run of bytes with a hard maximum. A write past the maximum sets
  * `is_over` and the rest is dropped: check it once, at the end. Owned by its holder (init and
  * fini), not shared between threads. Out of memory aborts.
  */

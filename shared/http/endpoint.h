@@ -4,7 +4,7 @@
  * http://host:11434/v1, a path behind it, and a bearer token. It says where requests go and who
  * sends them; calls, time limits and callbacks are those of the client (client.h).
  *
- * One per address that is called; owned by whoever calls. Read-only once it is set up, so any
+ * One per address that is called; owned by the caller. Read-only once it is set up, so any
  * number of threads may use one at the same time, each with its own client.
  */
 #ifndef PARLEY_HTTP_ENDPOINT_H

@@ -181,9 +181,9 @@ void request_use_nonce(struct request *r, request_reply_cb *on_reply);
 
 /* `listener` runs at most once, from the loop: when the client closes its side of the connection
  * while there is no answer yet, or no end of the stream, or when the account loses its right
- * (rights.h); not for what was before (`has_left`, `revoked`). Whoever waits for something answers
- * then: a client that only ended its sending side reads it, and writing to one that is gone makes
- * libh2o let go of the request, later. Not of HTTP/2, where `on_gone` comes at once. */
+ * (rights.h); not for what was before (`has_left`, `revoked`). A handler that waits for something
+ * answers then: a client that only ended its sending side reads it, and writing to one that is gone
+ * makes libh2o let go of the request, later. Not of HTTP/2, where `on_gone` comes at once. */
 void request_on_left(struct request *r, struct left_listener *listener);
 /* For owners that go before their request. Nothing happens when it does not listen any more. */
 void request_off_left(struct request *r, struct left_listener *listener);

@@ -7,7 +7,7 @@
  * A stream lives in its owner, in the request's memory; the owner's on_gone calls stream_fini. All
  * on the loop's thread. What is put is sent by stream_flush; while a write is under way it waits,
  * up to `max_bytes`, so a slow reader costs that much and never more: past it the stream is cut
- * off, and its reader comes back with its last event id. Whoever can wait puts more only when
+ * off, and its reader comes back with its last event id. A writer that can wait puts more only when
  * stream_is_idle, and hears of that by on_idle.
  */
 #ifndef PARLEY_HTTP_STREAM_H

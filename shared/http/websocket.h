@@ -47,8 +47,8 @@ struct websocket_events {
     /* One whole message, valid UTF-8; valid inside the call only. Not once the socket is closing.
      */
     void (*on_message)(struct websocket *websocket, void *arg, struct str text);
-    /* All that was sent is written: whoever has more than fits (websocket_send) goes on here. NULL
-     * for nothing. */
+    /* All that was sent is written: a sender that has more than fits (websocket_send) continues
+     * here. NULL for nothing. */
     void (*on_idle)(struct websocket *websocket, void *arg);
     /* It is gone; `code` says why. Exactly once for every socket that was accepted, and the last
      * that is heard of it: `websocket` is freed after the call. */

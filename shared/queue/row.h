@@ -18,7 +18,7 @@
 
 /* Whose query it is, as engines see it, and for which model; n == 0: "default". */
 void row_put_who(struct buf *b, struct str user, struct str model);
-/* The header `traceparent` of who asks. One that is absent, longer than 128 bytes or not UTF-8 is
+/* The client's header `traceparent`. One that is absent, longer than 128 bytes or not UTF-8 is
  * left out. */
 void row_put_trace(struct buf *b, struct str traceparent);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * bus: what other nodes tell this one: a connection subscribed to the node's own channel and to the
- * one for all nodes. Pub/sub is at most once: whoever relies on a message registers, then looks,
- * then waits; looks again now and then; and after `on_up`, since everything may have been missed
- * before it. One per loop, used on its thread only.
+ * one for all nodes. Pub/sub is at most once: a caller that relies on a message registers, then
+ * looks, then waits; looks again now and then; and after `on_up`, since everything may have been
+ * missed before it. One per loop, used on its thread only.
  */
 #ifndef PARLEY_REDIS_BUS_H
 #define PARLEY_REDIS_BUS_H

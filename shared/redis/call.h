@@ -46,7 +46,7 @@ struct call_start {
     struct turn *turn;
     struct call *call;       /* not under way; NULL: nobody needs the reply */
     call_reply_cb *on_reply; /* of `call` */
-    /* The nonce of whoever asks, used up by the first verb that takes one; NULL or unset: none. */
+    /* The client's nonce, used up by the first verb that takes one; NULL or unset: none. */
     struct nonce_id *nonce;
     struct sync_call *sync; /* in place of all these: a thread's own connection (sync.h) */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * pack: the search index of one document as one run of bytes: where its chunks are, a vector of
- * small integers for each, and its words. Whoever indexes a document makes it once, others keep
+ * small integers for each, and its words. The indexer of a document makes it once, others keep
  * it, pass it on and search it (see index.h). Not the document's text. Pure, any thread.
  *
  * All numbers are little-endian. The header and the chunk table have fixed sizes, so that the

@@ -5,7 +5,7 @@
  * One load at a time per space. It holds a copy of the list, asks for the packs that the index has
  * not, a part at a time, and puts each where it belongs as it comes; in the end it removes what is
  * not on the list and says which version this is. Until then the index keeps its old version, so
- * whoever comes in between is told by Redis that there is a newer one, and waits here too.
+ * a search that comes in between learns from Redis that there is a newer one, and waits here too.
  *
  * A pack that went between the list and the fetch comes empty: there is a newer version by then,
  * and the next search hears of it. */

@@ -257,7 +257,7 @@ scripts('release', ({ cases }) => {
     { name: 'a text that nobody holds is lost', before: held(), call: release({ lease: '', query: '"?"' }), reply: 'lost' },
     { name: 'a text that another engine holds is lost', before: held(), call: release({ lease: '', query: '"Q1"', holder: 'F' }), reply: 'lost' },
     {
-      name: 'not to be tried again: all three are Failed, and whoever waits is told once each',
+      name: 'not to be tried again: all three are Failed, and those that wait are notified once each',
       before: { ...heldThree(), 't:t': topicOf(Array(3).fill('P 7 1 E 3'), { 'l:7': '1 2 3', 'w:3': 'n1' }) },
       call: release({ retry: 'fail' }),
       reply: 'ok',
