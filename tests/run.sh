@@ -39,6 +39,9 @@ build() { ./dev build "$1" >"$OUT/build-$1.log" 2>&1 || {
     return 1
 }; }
 
+# What Node's tests run: what they try, and what ships, for those that measure memory.
+build_programs() { build dev && build release; }
+
 # Sums up the N of all lines in FILE that match the pattern, in which N is the first group.
 sum() { sed -nE "s/$2/\\1/p" "$1" | awk '{ n += $1 } END { print n + 0 }'; }
 
@@ -84,7 +87,7 @@ run_node() {
 
 run_node_group() {
     local files
-    build dev || return 0
+    build_programs || return 0
     # Not while tests run beside it. What is wrong, the test that needs it says.
     [ "$1" != cluster ] || tests/former.sh >/dev/null 2>&1 || true
     mapfile -t files < <(find "tests/$1" -name '*.test.mjs' 2>/dev/null | sort)
@@ -182,7 +185,7 @@ run_one() {
     servers) run_servers ;;
     tests/fuzz/fuzz_*.c | fuzz_*) run_fuzz $FUZZ_SECONDS "$(basename "$what" .c)" ;;
     tests/unit/test_*.c | test_*) run_unit "^$(basename "$what" .c)\$" ;;
-    *.mjs) build dev && run_node "$(basename "$what" .test.mjs)" "$what" ;;
+    *.mjs) build_programs && run_node "$(basename "$what" .test.mjs)" "$what" ;;
     *)
         if [ -d "tests/$what" ]; then
             run_node_group "$what"

@@ -39,6 +39,7 @@ static inline char *buf_reserve(struct buf *b, size_t n)
 
 static inline void buf_put(struct buf *b, struct str s)
 {
+    str_expect(s);
     char *at = s.n == 0 ? NULL : buf_reserve(b, s.n);
     if (at == NULL)
         return;

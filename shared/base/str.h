@@ -27,8 +27,16 @@ static inline struct str str_of(const char *text)
 {
     return (struct str){text, text == NULL ? 0 : strlen(text)};
 }
+/* What `at` promises, for compilers and analyzers; UBSan complains when it is broken. */
+static inline void str_expect(struct str s)
+{
+    if (s.at == NULL && s.n > 0)
+        __builtin_unreachable();
+}
 static inline bool str_eq(struct str a, struct str b)
 {
+    str_expect(a);
+    str_expect(b);
     return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
 }
 /* Below 0, 0 or above as `a` comes before `b`, byte by byte; a prefix comes first. */

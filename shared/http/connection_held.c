@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * connection_held.c - what is held for bodies, by the node and by address
  * (connection_internal.h). */
+#include "shared/base/clock.h"
 #include "shared/http/admit.h"
 #include "shared/http/connection_internal.h"
 
 #include <malloc.h>
 
-enum { UNPROVEN_SHARE = 8, ADDRESS_SHARE = 2, LEFT_BYTES = 2 << 20, TRIM_MS = 1000 };
+enum { UNPROVEN_SHARE = 8, ADDRESS_SHARE = 2 };
+
+/* When free pages go back to the system: soon after many were left, and once more later. A trim
+ * takes longer in a larger heap, so it rests TRIM_RESTS times as long as it took. */
+enum { LEFT_BYTES = 1 << 20, TRIM_SOON_MS = 100, TRIM_LATER_MS = 1000, TRIM_RESTS = 100 };
 
 static void show_held(const struct connections *all)
 {
@@ -73,22 +78,31 @@ void connection_make_room(h2o_buffer_t **buffer, size_t bytes)
 }
 
 /* What a crowd of strangers held is free, but scattered: the next crowd would not find room in it,
- * and the node would grow with each. */
+ * and the node would grow with each. A stream is freed once its answer is written, which may be
+ * after this trim: so there is one more. */
 static void on_trim(struct deadline *deadline)
 {
     struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, trim, deadline);
+    bool is_last = all->left_bytes == 0;
+    uint64_t begin_us = clock_mono_us();
     all->left_bytes = 0;
     malloc_trim(0);
+    uint64_t rest_ms = (clock_mono_us() - begin_us) * TRIM_RESTS / 1000;
+    all->trim_soon_ms = rest_ms > TRIM_SOON_MS ? rest_ms : TRIM_SOON_MS;
+    if (!is_last)
+        loop_set_deadline(all->server->loop, &all->trim, TRIM_LATER_MS + all->trim_soon_ms);
 }
 
 void connections_free_later(struct connections *all, size_t bytes)
 {
+    bool is_set = all->left_bytes >= LEFT_BYTES;
     all->left_bytes += bytes;
-    if (all->left_bytes >= LEFT_BYTES && !deadline_is_set(&all->trim))
-        loop_set_deadline(all->server->loop, &all->trim, TRIM_MS);
+    if (!is_set && all->left_bytes >= LEFT_BYTES)
+        loop_set_deadline(all->server->loop, &all->trim, all->trim_soon_ms);
 }
 
 void connections_init_held(struct connections *all)
 {
     all->trim.on_expire = on_trim;
+    all->trim_soon_ms = TRIM_SOON_MS;
 }

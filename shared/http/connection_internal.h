@@ -18,6 +18,9 @@ enum connection_state {
     CONNECTION_NR
 };
 
+/* The least that is read at a time. */
+enum { CONNECTION_READ_LEAST_BYTES = 1 << 10 };
+
 /* HTTP/2: answers that any connection of a stranger may leave unread. */
 enum { UNREAD_AT_LEAST = 4 };
 
@@ -44,8 +47,10 @@ struct connection {
     size_t charged;               /* bytes that are held for bodies still on their way */
     struct deadline many_streams; /* HTTP/2: how long they may stay */
     size_t stream_bytes;          /* HTTP/2: what its unproven streams cost */
+    size_t header_table_bytes;    /* HTTP/2: of answers, once its sender is proven */
     uint64_t accepted_ms;
     size_t room_bytes; /* HTTP/2: allocated for bodies, while they are judged */
+    size_t room_left;  /* HTTP/2: read no more than this, if it is not too little for a read */
     uint8_t cut[10];   /* HTTP/2: the header of what is to come of a DATA frame that was cut */
     unsigned cut_n;
     char *rest; /* what came after the request under way */
@@ -66,6 +71,7 @@ struct connections {
     size_t stream_bytes;               /* of all connections */
     size_t left_bytes;                 /* that strangers left in the heap since it was trimmed */
     struct deadline trim;
+    uint64_t trim_soon_ms;
     unsigned begun_n;  /* requests of HTTP/2 in this millisecond */
     unsigned unread_n; /* of all connections */
     bool is_full;      /* accepting waits for room */
@@ -112,7 +118,7 @@ void connection_pause(struct connection *c);
 /* HTTP/2: libh2o writes, or is about to. */
 bool streams_write(const struct connection *c) must_check;
 /* A stranger leaves `bytes` of the heap free: once these are many, free pages are given back to the
- * system, at most once a second. */
+ * system. */
 void connections_free_later(struct connections *all, size_t bytes);
 /* For connection.c: sets up `trim`. */
 void connections_init_held(struct connections *all);

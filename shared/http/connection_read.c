@@ -9,7 +9,6 @@ enum {
     READ_BYTES = 16 << 10,
     READ_STREAMS_BYTES = 6 << 10,
     READ_PROVEN_BYTES = 256 << 10,
-    READ_LEAST_BYTES = 1 << 10,
     GROWING_BYTES = 4 << 10, /* a larger body in chunks gets room for all that it may become */
 };
 
@@ -30,6 +29,14 @@ void connection_take_chunks(struct connection *c)
     (void)server_limit_bodies(all->server, usual);
 }
 
+/* A body that fills its room up to the last byte is too large, and known to be so. */
+static size_t streams_at_once(const struct connection *c)
+{
+    if (c->room_left >= READ_STREAMS_BYTES)
+        return READ_STREAMS_BYTES;
+    return c->room_left > CONNECTION_READ_LEAST_BYTES ? c->room_left : CONNECTION_READ_LEAST_BYTES;
+}
+
 static size_t most_at_once(const struct connection *c)
 {
     size_t most = c->is_body_proven ? READ_PROVEN_BYTES : READ_BYTES;
@@ -37,7 +44,7 @@ static size_t most_at_once(const struct connection *c)
     switch (c->state) {
     case CONNECTION_BODY: return c->most_n - size < most ? c->most_n - size : most;
     case CONNECTION_CHUNKS: return most;
-    case CONNECTION_HTTP2: return c->is_body_proven ? READ_PROVEN_BYTES : READ_STREAMS_BYTES;
+    case CONNECTION_HTTP2: return c->is_body_proven ? READ_PROVEN_BYTES : streams_at_once(c);
     default: return READ_BYTES;
     }
 }
@@ -47,9 +54,10 @@ bool connection_read(struct connection *c, const char **error)
     h2o_socket_t *socket = c->socket;
     size_t most = most_at_once(c);
     if (c->state == CONNECTION_CHUNKS && !c->is_body_proven && socket->input->size > GROWING_BYTES)
-        connection_make_room(&socket->input, c->most_n + READ_LEAST_BYTES);
+        connection_make_room(&socket->input, c->most_n + CONNECTION_READ_LEAST_BYTES);
     h2o_iovec_t room = h2o_buffer_reserve(
-        &socket->input, c->cut_n + (most < READ_LEAST_BYTES ? most : READ_LEAST_BYTES));
+        &socket->input,
+        c->cut_n + (most < CONNECTION_READ_LEAST_BYTES ? most : CONNECTION_READ_LEAST_BYTES));
     if (room.base == NULL) {
         *error = h2o_socket_error_out_of_memory;
         return true;

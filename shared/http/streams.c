@@ -28,12 +28,12 @@ enum {
     STREAM_BYTES = 5 << 10,
     BODY_BYTES = 8 << 10,
     MANY_STREAMS_MS = 250,
-    MANY_BYTES = 2 << 20,
-    TIGHT_BYTES = 24 << 10
+    MANY_BYTES = 512 << 10,
+    TIGHT_BYTES = 20 << 10
 };
 
 /* A body of unknown length gets room for all that it may become once it is larger than this. */
-enum { GROWING_BYTES = 4 << 10, ROOM_BYTES = UNPROVEN_BYTES + BODY_BYTES };
+enum { GROWING_BYTES = 4 << 10, ROOM_BYTES = ADMIT_PUBLIC_BYTES + CONNECTION_READ_LEAST_BYTES };
 
 /* Of one connection, with streams and room: one legal body fits. */
 enum { TIGHT_ALL_BYTES = ROOM_BYTES + STREAM_BYTES };
@@ -147,10 +147,12 @@ static void make_room(h2o_http2_stream_t *stream, size_t bytes)
         stream->req.entity.base = stream->_req_body->bytes;
 }
 
-/* For a body that nobody proved, as far as one connection may hold that much: room that
- * stays empty costs nothing at first, but is resident once the heap is used again. */
-static void make_unproven_room(struct connection *c, h2o_http2_stream_t *stream, size_t bytes)
+/* For a body that nobody proved, as far as one connection may hold that much, and for the read that
+ * shows that it is too large. Room that stays empty costs nothing at first, but is resident once
+ * the heap is used again. */
+static void make_unproven_room(struct connection *c, h2o_http2_stream_t *stream, size_t most)
 {
+    size_t bytes = most + CONNECTION_READ_LEAST_BYTES;
     const h2o_buffer_t *now = stream->_req_body;
     size_t has_n = now->bytes == NULL ? 0 : now->capacity;
     if (has_n >= bytes || c->room_bytes - has_n + bytes > ROOM_BYTES)
@@ -166,7 +168,7 @@ static void make_room_early(struct connection *c, h2o_http2_stream_t *stream)
     if (is_length_known(stream))
         make_unproven_room(c, stream, stream->_expected_content_length);
     else if (n > GROWING_BYTES && stream->_req_body->capacity <= BODY_BYTES)
-        make_unproven_room(c, stream, route_most(c, stream, false) + BODY_BYTES);
+        make_unproven_room(c, stream, route_most(c, stream, false));
 }
 
 /* Is it large enough to be judged by itself, and what then? True: it was refused. */
@@ -199,7 +201,7 @@ static bool judge_one(struct connection *c, h2o_http2_stream_t *stream, bool is_
         if (n <= admission.most && !is_forced) {
             make_unproven_room(c, stream,
                                is_length_known(stream) ? stream->_expected_content_length
-                                                       : admission.most + BODY_BYTES);
+                                                       : admission.most);
             return false;
         }
         bool is_too_large = n + input_n(c) > admission.most;
@@ -269,6 +271,20 @@ static size_t room_bytes(h2o_http2_conn_t *conn)
     return sum;
 }
 
+/* What may be read before the fullest of them is full, and libh2o doubles it. */
+static size_t room_left(h2o_http2_conn_t *conn)
+{
+    size_t least = SIZE_MAX;
+    h2o_http2_stream_t *stream;
+    for (khiter_t at = 0; (stream = next_receiving(conn, &at)) != NULL;) {
+        const h2o_buffer_t *body = stream->_req_body;
+        if (!is_proven(stream) && body->bytes != NULL && body->capacity > BODY_BYTES &&
+            body->capacity - body->size < least)
+            least = body->capacity - body->size;
+    }
+    return least;
+}
+
 /* What libh2o allocates besides. */
 static size_t stream_bytes(const struct connection *c)
 {
@@ -305,6 +321,7 @@ static size_t count_streams(struct connection *c)
 static void judge(struct connection *c)
 {
     h2o_http2_conn_t *conn = c->socket->data;
+    c->room_left = SIZE_MAX;
     if (conn->state != H2O_HTTP2_CONN_STATE_OPEN)
         return;
     /* libh2o keeps frames of one head up to 400 KiB, and cannot go on without all of them. */
@@ -327,6 +344,7 @@ static void judge(struct connection *c)
         if (count_streams(c) > 0 && c->stream_bytes > TIGHT_BYTES &&
             !deadline_is_set(&c->many_streams))
             loop_set_deadline(c->all->server->loop, &c->many_streams, MANY_STREAMS_MS);
+        c->room_left = room_left(conn);
     } else if (c->charged == 0 && c->stream_bytes == 0) {
         return;
     }
@@ -366,9 +384,24 @@ static bool has_unsent(const struct connection *c)
                                 (!c->is_proven && c->unread_n > UNREAD_AT_LEAST));
 }
 
+/* libh2o keeps fields of its answers so that later ones may name them by number: some 3 KiB in 30
+ * small pieces, scattered between streams. Strangers' answers spell them out. */
+static void set_header_table(struct connection *c)
+{
+    h2o_http2_conn_t *conn = c->socket->data;
+    size_t *capacity = &conn->_output_header_table.hpack_capacity;
+    if (!c->is_proven && *capacity > 0) {
+        c->header_table_bytes = *capacity;
+        *capacity = 0;
+    } else if (c->is_proven && *capacity == 0) {
+        *capacity = c->header_table_bytes;
+    }
+}
+
 void streams_advance(struct connection *c)
 {
     const h2o_http2_conn_t *conn = c->socket->data;
+    set_header_table(c);
     if (!c->is_proven)
         connection_put_aside(c, frames_end_of_heads(c, HEADS_AT_ONCE));
     if (!c->is_body_proven && c->rest == NULL)
@@ -389,4 +422,5 @@ void streams_advance(struct connection *c)
 void streams_init(struct connection *c)
 {
     c->many_streams.on_expire = on_many_streams;
+    c->room_left = SIZE_MAX;
 }

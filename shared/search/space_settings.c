@@ -27,7 +27,9 @@ const struct config_group space_options = {
 struct space_settings space_read_options(const struct config *config)
 {
     struct space_settings settings = {.max_bytes = config_number(config, "owner-max-mib") << 20};
-    while (strcmp(config_text(config, "vectors"), mode_names[settings.vectors]) != 0)
-        settings.vectors++; /* the row has the choices */
+    const char *mode = config_text(config, "vectors"); /* one of them, says the row */
+    for (unsigned i = 0; i < sizeof mode_names / sizeof *mode_names; i++)
+        if (strcmp(mode, mode_names[i]) == 0)
+            settings.vectors = i;
     return settings;
 }

@@ -131,6 +131,7 @@ export class Cluster {
       accounts: this.accountsFile,
       threads: this.options.threads,
       limits: this.options.limits,
+      bin: this.options.bin,
       args: [...this.options.args, ...args],
       env: { ...this.options.env, ...env },
       ...rest,

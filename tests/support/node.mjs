@@ -18,6 +18,9 @@ export const SANITIZER = /ERROR: (Address|Leak|Thread)Sanitizer|WARNING: ThreadS
 // The executable under test: PARLEY_BIN, or what `./dev build dev` leaves.
 export const BIN = process.env.PARLEY_BIN ? resolvePath(process.env.PARLEY_BIN) : join(ROOT, 'build/dev/parley');
 
+// What ships, for tests of what a node costs; PARLEY_BIN stands for both.
+export const RELEASE_BIN = process.env.PARLEY_BIN ? BIN : join(ROOT, 'build/release/parley');
+
 // Every account that tests use. Values other than secret and role go into the file as they are.
 export const ACCOUNTS = {
   Frontend_1: { secret: '04EMG47U62bjoyL3x', role: 'frontend' },

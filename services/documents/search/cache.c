@@ -279,6 +279,7 @@ static void read_marks(struct load *load)
 {
     struct str rest = buf_str(&load->list), line;
     size_t most = 0;
+    str_expect(rest);
     for (size_t i = 0; i < rest.n; i++)
         most += rest.at[i] == '\n';
     load->marks = new_marks(most + 1);
