@@ -259,8 +259,10 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
       const refused = await asked;
       assertProblem(refused, 503, 'draining');
       assert.ok(Number(refused.headers['retry-after']) >= 1);
+      const waiting = (n) => eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${engine.prompts[0].topic}`, 'asks')) === n, { what: `${n} waiting for it` });
+      await waiting('0');
       const again = ask({}, { node: 0 });
-      await eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${engine.prompts[0].topic}`, 'asks')) === '1', { what: 'the other node waits for it' });
+      await waiting('1');
       open();
       assertAnswer(assertOk(await again));
       assert.equal(engine.prompts.length, 1);
