@@ -11,7 +11,7 @@ local bounds = require('turn/bounds')
 local events = require('turn/events')
 local hashes = require('turn/hashes')
 local call = redis.call
-local match, sub = string.match, string.sub
+local format, match, sub = string.format, string.match, string.sub
 local concat, sort = table.concat, table.sort
 local floor, max, min = math.floor, math.max, math.min
 local LOOK_BACK = held.LOOK_BACK
@@ -81,12 +81,11 @@ local function claim_topic(turn, topic, entry, turn_of)
     local lease = leases.start(turn, topic)
     local n = #seqs
     if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
-    local set = {'open', concat(rest)}
+    local set, to = {'open', concat(rest)}, records.handed_to(turn, entry)
     local text = {entry.account .. '|' .. entry.models, topic, lease, attempt, #seqs}
     for i = 1, #seqs do
         set[#set + 1] = 's:' .. seqs[i]
-        set[#set + 1] = 'P ' .. lease .. ' ' .. states[i] .. ' ' .. entry.account .. ' ' .. n
-            .. records.handed_to(turn, entry)
+        set[#set + 1] = records.pending(lease, states[i], entry.account, n, to)
         text[#text + 1] = seqs[i]
         text[#text + 1] = rows[i]
     end
@@ -163,7 +162,7 @@ local function reopen(turn, topic, seqs, attempts)
         oldest[name][3] = min(oldest[name][3], tonumber(ms))
         models[model] = true
     end
-    for _, one in pairs(oldest) do fair.enqueue(turn, one[1], one[2], topic, one[3] * 1000, true) end
+    for _, one in pairs(oldest) do fair.enqueue(turn, one[1], one[2], topic, format('%d', one[3] * 1000), true) end
     sort(items, function(x, y) return x[1] < y[1] end)
     call('HSET', key, 'open', put_in_place(got[1] or '', items))
     call('HDEL', key, unpack(gone))

@@ -15,6 +15,7 @@ local max = math.max
 
 local USERS_MAX = 1000 -- of a model, in what operators look at
 local FRONT = -1 -- a turn before every virtual time: a query that came back is served next
+local FRONT_TEXT = tostring(FRONT)
 
 local function models_with_work(turn)
     local models = turn.models_with_work or call('SMEMBERS', turn.prefix .. 'models')
@@ -22,20 +23,25 @@ local function models_with_work(turn)
     return models
 end
 
+-- at_us: text, since when the topic waits.
 local function enqueue(turn, model, user, topic, at_us, is_front)
     local P = turn.prefix
     local queue, turns = P .. 'open:' .. model .. ':' .. user, P .. 'turns:' .. model
     -- A topic that has newer Open queries takes the age of what comes back to it.
     call('ZADD', queue, is_front and 'LT' or 'NX', at_us, topic)
+    local new_n
     if is_front then
-        call('ZADD', turns, FRONT, user)
+        new_n = call('ZADD', turns, FRONT_TEXT, user)
     else
-        local vt = (turn.meta or counters.load(turn)).vt
-        local ends = call('ZADD', turns, 'NX', vt, user) == 1 and tonumber(call('ZSCORE', P .. 'served', user))
-        if ends and ends > vt then call('ZADD', turns, ends, user) end
+        local meta = turn.meta or counters.load(turn)
+        new_n = call('ZADD', turns, 'NX', meta.vt_text, user)
+        local ends = new_n == 1 and call('ZSCORE', P .. 'served', user)
+        if ends and tonumber(ends) > meta.vt then call('ZADD', turns, ends, user) end
     end
-    call('SADD', P .. 'models', model)
-    turn.models_with_work = nil
+    if new_n == 1 then -- else the model has turns, and is one of those with work
+        call('SADD', P .. 'models', model)
+        turn.models_with_work = nil
+    end
 end
 
 -- Takes a topic out of a user's queue; a user without topics leaves the turns, a model without
@@ -84,8 +90,8 @@ local function charge(turn, model, user, vt, weight, has_more)
     local start, served = max(m.vt, vt), P .. 'served'
     local ends = format('%.6f', start + 1 / weight)
     if start ~= m.vt then
-        m.vt, m.is_dirty = start, true
-        call('ZREMRANGEBYSCORE', served, '-inf', start)
+        counters.set_vt(m, start)
+        call('ZREMRANGEBYSCORE', served, '-inf', m.vt_text)
     end
     if has_more then call('ZADD', P .. 'turns:' .. model, ends, user) end
     if m.depth == 0 then return end

@@ -4,13 +4,15 @@ local records = require('queue/records')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
-local byte, find, format, gmatch, sub = string.byte, string.find, string.format, string.gmatch, string.sub
+local byte, find, format, gmatch = string.byte, string.find, string.format, string.gmatch
+local match, reverse, sub = string.match, string.reverse, string.sub
 local max, min = math.max, math.min
 local LOOK_BYTES = bounds.LOOK_BYTES
 
 local LOOK_BACK = 100  -- a claim of one query older than that is listed: searching would take long
 local LIST_FROM = 1000 -- one that a node of an earlier version left unlisted is listed when it is found
 local STATES = 500     -- states read with one call
+local SEQ_MOST_BYTES = 20
 
 -- Lists the claim of one query that falls out of LOOK_BACK with a topic's new row `seq`: whatever is added to a topic,
 -- a claim is found without a search through all that came later.
@@ -18,8 +20,7 @@ local function list_passed(key, seq)
     local passed = format('%d', seq - LOOK_BACK - 1)
     local lease, attempt, by, n, to = records.parse_pending(call('HGET', key, 's:' .. passed))
     if n ~= 1 then return end
-    to = to ~= '' and ' ' .. to or ''
-    call('HSET', key, 'l:' .. lease, passed, 's:' .. passed, 'P ' .. lease .. ' ' .. attempt .. ' ' .. by .. ' 2' .. to)
+    call('HSET', key, 'l:' .. lease, passed, 's:' .. passed, records.pending(lease, attempt, by, 2, to))
 end
 
 -- Calls visit(seq, state) for these Seqs (text) of a topic's hash, until it returns true.
@@ -45,8 +46,7 @@ local function held_by(turn, topic, lease, holder)
     local function look(seq, state)
         local holding, attempt, by, n, to = records.parse_pending(state)
         if holding ~= lease then return end
-        to = to ~= '' and ' ' .. to or ''
-        found = {seq, 'P ' .. lease .. ' ' .. attempt .. ' ' .. by .. ' ' .. max(2, n) .. to}
+        found = {seq, attempt, by, n, to}
         if not holder or by == holder then
             seqs[#seqs + 1] = seq
             attempts[#attempts + 1] = attempt
@@ -67,9 +67,18 @@ local function held_by(turn, topic, lease, holder)
         last, step = last - step, min(step * 4, STATES)
     end
     if found and got[2] - found[1] > LIST_FROM then
-        call('HSET', key, 'l:' .. lease, found[1], 's:' .. found[1], found[2])
+        local seq, attempt, by, n, to = unpack(found)
+        call('HSET', key, 'l:' .. lease, seq, 's:' .. seq, records.pending(lease, attempt, by, max(2, n), to))
     end
     return seqs, attempts
+end
+
+-- Does a listed lease still hold the last one of its queries?
+local function holds_last(turn, topic, lease)
+    local key = turn.prefix .. 't:' .. topic
+    local list = call('HGET', key, 'l:' .. lease)
+    local last = list and reverse(match(reverse(sub(list, -SEQ_MOST_BYTES)), '^%d+'))
+    return last and records.parse_pending(call('HGET', key, 's:' .. last)) == lease
 end
 
 local TEXT_LOOK_BACK = 10000
@@ -110,6 +119,6 @@ local function find_held_text(turn, topic, holder, query, answer)
 end
 
 return {
-    LOOK_BACK = LOOK_BACK, list_passed = list_passed, held_by = held_by, ends_with = ends_with,
+    LOOK_BACK = LOOK_BACK, list_passed = list_passed, held_by = held_by, holds_last = holds_last, ends_with = ends_with,
     find_held_text = find_held_text,
 }

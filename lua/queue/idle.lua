@@ -6,7 +6,7 @@
 -- Credits are hints: a node states them again every few seconds (queue/sync.lua), a node without a
 -- subscriber is struck off, and what reaches a node without a poll is given back.
 local call = redis.call
-local find, match = string.find, string.match
+local find, format, match = string.find, string.format, string.match
 
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves what lies behind
 local LOOKS_MAX = 20000 -- at models and Open queries, for what a turn hands over unasked; the next sync goes on
@@ -21,7 +21,7 @@ end
 local function put_entry(entries, member, credits)
     local holder, account, models = match(member, '^(%S+) ([^|]+)|(%S+)$')
     local entry = {
-        member = member, node = holder, account = account, models = models, credits = credits, is_changed = false,
+        member = member, node = holder, account = account, models = models, credits = credits, stored = credits,
     }
     entries[#entries + 1], entries[member] = entry, entry
     return entry
@@ -46,7 +46,7 @@ local function load(turn)
 end
 
 local function set_credits(entry, credits)
-    entry.credits, entry.is_changed = credits, true
+    entry.credits = credits
 end
 
 local function add_credit(entry, delta)
@@ -118,10 +118,12 @@ local function flush(turn)
     local key = turn.prefix .. 'idle'
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.is_changed and entry.credits > 0 then
-            call('ZADD', key, entry.credits, entry.member)
-        elseif entry.is_changed then
-            call('ZREM', key, entry.member)
+        if entry.credits ~= entry.stored then
+            if entry.credits > 0 then
+                call('ZADD', key, format('%d', entry.credits), entry.member)
+            else
+                call('ZREM', key, entry.member)
+            end
         end
     end
 end

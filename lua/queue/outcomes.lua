@@ -36,9 +36,10 @@ local function as_event(topic, seq, row, state, answer)
     return as_text(row, state, answer, 'outcome\n' .. topic .. '\n' .. seq .. '\n')
 end
 
--- One query of a claim is no longer Pending: the lease ends with its last one.
+-- One query of a claim is no longer Pending: the lease ends with its last one. Engines answer in order, so the last Seq
+-- is looked at before all others.
 local function leave_lease(turn, topic, lease, n)
-    if n > 1 and #held.held_by(turn, topic, lease) > 0 then return end
+    if n > 1 and (held.holds_last(turn, topic, lease) or #held.held_by(turn, topic, lease) > 0) then return end
     leases.finish(turn, lease, topic)
     if n > 1 then call('HDEL', turn.prefix .. 't:' .. topic, 'l:' .. lease) end
 end

@@ -3,7 +3,7 @@
 --   q:<seq>      the row, 7 lines: created ms / "account user model weight" (names) / user /
 --                model / modifiers / traceparent / query (JSON, as clients get them)
 --   s:<seq>      its state; absent: Open. "P <lease> <attempt> <holder> <n>": Pending; n: 1, or more
---                when the claim is listed; behind it the node that it was handed to, unless it took
+--                when the claim is listed; after it the node that it was handed to, unless it took
 --                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
 --   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account
 --   w:<seq>      ids of the nodes that wait for it
@@ -57,12 +57,18 @@ local function parse_pending(state)
     return lease, tonumber(attempt), holder, tonumber(n), to
 end
 
--- The end of a Pending state: the node that a claim was handed to, if it is another one.
+-- A Pending state. `to`: the node that the claim was handed to, '' if it took it itself.
+local function pending(lease, attempt, holder, n, to)
+    local state = 'P ' .. lease .. ' ' .. attempt .. ' ' .. holder .. ' ' .. n
+    return to == '' and state or state .. ' ' .. to
+end
+
+-- `to` of a claim for one of the entries of queue/idle.lua.
 local function handed_to(turn, entry)
-    return entry.node == turn.node and '' or ' ' .. entry.node
+    return entry.node == turn.node and '' or entry.node
 end
 
 return {
     after_lines = after_lines, query_of = query_of, title_of = title_of, parse_pending = parse_pending,
-    handed_to = handed_to,
+    pending = pending, handed_to = handed_to,
 }

@@ -28,7 +28,7 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
     if waiter then
         local lease = leases.start(turn, topic)
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
-             'P ' .. lease .. ' 1 ' .. waiter.account .. ' 1' .. records.handed_to(turn, waiter), ...)
+             records.pending(lease, 1, waiter.account, 1, records.handed_to(turn, waiter)), ...)
         events.send(turn, waiter.node, 'claim\n' .. waiter.account .. '|' .. waiter.models .. '\n' .. topic
             .. '\n' .. lease .. '\n1\n1\n' .. seq .. '\n' .. row)
         return seq
@@ -47,7 +47,8 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
     call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',
          (open or '') .. open_list.item(seq, 0, model, user, account, weight), ...)
     shares.count(turn, account, user, model, 1)
-    fair.enqueue(turn, model, user, topic, turn.now_us, false)
+    turn.now_us_text = turn.now_us_text or format('%d', turn.now_us)
+    fair.enqueue(turn, model, user, topic, turn.now_us_text, false)
     if has_open then claims.offer(turn, model) end
     return seq
 end

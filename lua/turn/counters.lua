@@ -2,12 +2,16 @@
 -- fair order). Read once a turn, written once when changed.
 local call, format, max = redis.call, string.format, math.max
 
--- {lease, depth, vt, is_dirty}: set is_dirty when you change one.
+-- {lease, depth, vt, vt_text, is_dirty}: set is_dirty when you change one. vt_text is vt as it is stored: to write a
+-- double out costs more than most commands do.
 local function load(turn)
     local meta = turn.meta
     if meta then return meta end
     local got = call('HMGET', turn.prefix .. 'meta', 'lease', 'depth', 'vt')
-    meta = {lease = tonumber(got[1]) or 0, depth = tonumber(got[2]) or 0, vt = tonumber(got[3]) or 0, is_dirty = false}
+    local vt = got[3] or '0.000000'
+    meta = {
+        lease = tonumber(got[1]) or 0, depth = tonumber(got[2]) or 0, vt = tonumber(vt), vt_text = vt, is_dirty = false,
+    }
     turn.meta = meta
     return meta
 end
@@ -19,11 +23,15 @@ local function next_lease(turn)
     return format('%d', meta.lease)
 end
 
+local function set_vt(meta, vt)
+    meta.vt, meta.vt_text, meta.is_dirty = vt, format('%.6f', vt), true
+end
+
 local function flush(turn)
     local meta = turn.meta
     if not meta or not meta.is_dirty then return end
     call('HSET', turn.prefix .. 'meta', 'lease', format('%d', meta.lease), 'depth', format('%d', max(meta.depth, 0)),
-         'vt', format('%.6f', meta.vt))
+         'vt', meta.vt_text)
 end
 
-return {load = load, next_lease = next_lease, flush = flush}
+return {load = load, next_lease = next_lease, set_vt = set_vt, flush = flush}

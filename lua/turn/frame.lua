@@ -24,6 +24,7 @@
 --   waiting_deltas, share_deltas                            queue/shares.lua
 --   models_with_work                                        queue/fair.lua
 --   users_noted                                             queue/add.lua
+--   now_us_text                                             queue/store.lua
 --   limit_n                                                 auth/limiter.lua
 local verbs = require('verbs')
 local idle = require('queue/idle')

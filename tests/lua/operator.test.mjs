@@ -13,7 +13,7 @@ const waiting = {
   'turns:default': zset({ alice: 0 }),
   models: set('default'),
   waiting: { 'Frontend_1 alice': '1' },
-  meta: { lease: '7', depth: '1', vt: '0' },
+  meta: { lease: '7', depth: '1', vt: '0.000000' },
 };
 
 scripts('status', ({ cases }) => {

@@ -131,7 +131,7 @@ scripts('delete', ({ cases, test, shard }) => {
         'turns:big': zset({ bob: 0 }),
         models: set('default', 'big'),
         waiting: { 'Frontend_1 alice': '2', 'Frontend_1 bob': '1' },
-        meta: { lease: '8', depth: '3', vt: '0' },
+        meta: { lease: '8', depth: '3', vt: '0.000000' },
       },
       alive: ['n2'],
       call: remove(),
@@ -195,7 +195,7 @@ scripts('delete of a topic with very many rows', ({ test, shard }) => {
     for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
     await shard.seed({
       'topics:alice': zset({ t: 1 }), 'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }), models: set('default'),
-      waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '0', depth: '1', vt: '0' },
+      waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '0', depth: '1', vt: '0.000000' },
     });
   };
   const removeAll = async () => {
@@ -253,7 +253,7 @@ scripts('purge', ({ cases, test, shard }) => {
         leases: zset({ '7 t': LATER }),
         'open:default:alice': zset({ t: 1 }), 'turns:default': zset({ alice: 0 }), models: set('default'),
         waiting: { 'Frontend_1 alice': '1' },
-        meta: { lease: '7', depth: '1', vt: '0' },
+        meta: { lease: '7', depth: '1', vt: '0.000000' },
       },
       call: purge(),
       reply: '0',

@@ -32,7 +32,7 @@ const waiting1 = {
   waiting: { 'Frontend_1 alice': '1' },
   'topics:alice': zset({ t: 1000 }),
   users: set('alice'),
-  meta: { lease: '0', depth: '1', vt: '0' },
+  meta: { lease: '0', depth: '1', vt: '0.000000' },
 };
 const handedOver = (to = '') => ({
   't:t': { seq: 1, 'u:alice': 1, 'q:1': row(), 's:1': `P 1 1 E 1${to}` },
@@ -162,7 +162,7 @@ scripts('add', ({ cases, test, shard }) => {
     },
     {
       name: 'a full queue hands over all the same: nothing waits for that',
-      before: { meta: { lease: '0', depth: '1', vt: '0' }, idle: zset({ 'n2 E|*': 1 }) },
+      before: { meta: { lease: '0', depth: '1', vt: '0.000000' }, idle: zset({ 'n2 E|*': 1 }) },
       alive: ['n2'],
       call: add(),
       frame: { queueMax: 1 },

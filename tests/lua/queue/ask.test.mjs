@@ -25,10 +25,10 @@ const fieldsOf = (state, { n = 1, digest = 'd1', waiting = 'n1' } = {}) => ({
 });
 const asks = (ms = MAX_MS, topic = 'a1') => zset({ [topic]: Date.now() + ms });
 const ended = (state, more) => ({ 't:a1': fieldsOf(state, more), 'asked:d1': 'a1', asks: asks(), ...ENGINE });
-const pending = (more) => ({ ...ended('P 7 1 E 1', more), leases: zset({ '7 a1': 9e12 }), meta: { lease: '7', depth: '0', vt: '0' } });
+const pending = (more) => ({ ...ended('P 7 1 E 1', more), leases: zset({ '7 a1': 9e12 }), meta: { lease: '7', depth: '0', vt: '0.000000' } });
 const waiting = (more) => ({
   ...ended(undefined, more),
-  'open:default:alice': zset({ a1: 1_000_000 }), 'turns:default': zset({ alice: 0 }), models: set('default'), waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '0', depth: '1', vt: '0' },
+  'open:default:alice': zset({ a1: 1_000_000 }), 'turns:default': zset({ alice: 0 }), models: set('default'), waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '0', depth: '1', vt: '0.000000' },
 });
 const HELD = { asks: (found) => soon(MAX_MS)(found.a1) };
 const QUEUE_GONE = { 'open:default:alice': null, 'turns:default': null, models: null, waiting: null };
@@ -62,7 +62,7 @@ scripts('ask', ({ cases, test, shard }) => {
     { name: 'no engine ever', call: ask(), reply: 'no_engine' },
     { name: 'an engine at work is one', before: { leases: zset({ '7 other': 9e12 }) }, call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },
     { name: 'a question that is not shared leaves no digest', before: ENGINE, call: ask({ digest: '' }), reply: lines('ok', 'a1', 'maybe'), after: { ...made, ...queued, 't:a1': { ...made['t:a1'], digest: '' }, 'asked:d1': null } },
-    { name: 'a full queue refuses it, and leaves nothing', before: { ...ENGINE, meta: { lease: '0', depth: '5', vt: '0' } }, frame: { queueMax: 5 }, call: ask(), reply: lines('full', 5, '') },
+    { name: 'a full queue refuses it, and leaves nothing', before: { ...ENGINE, meta: { lease: '0', depth: '5', vt: '0.000000' } }, frame: { queueMax: 5 }, call: ask(), reply: lines('full', 5, '') },
     { name: 'so do too many of that user, if that is limited', before: { ...ENGINE, waiting: { 'Frontend_1 alice': '3' } }, call: ask({ max: 3 }), reply: lines('waiting', 3, '') },
     { name: 'sent again after a lost connection it is the same, and counts once', before: () => waiting(), call: ask(), reply: lines('ok', 'a1') },
     {

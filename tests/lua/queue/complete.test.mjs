@@ -25,7 +25,7 @@ const open = {
   'turns:default': zset({ alice: 0 }),
   models: set('default'),
   waiting: { 'Frontend_1 alice': '1' },
-  meta: { lease: '7', depth: '1', vt: '0' },
+  meta: { lease: '7', depth: '1', vt: '0.000000' },
 };
 const notOpen = {
   'open:default:alice': null,
@@ -83,7 +83,7 @@ scripts('complete', ({ cases }) => {
     },
     {
       name: 'race: the lease ended, another query of that user waits in the topic: it goes on waiting',
-      before: { ...open, 't:t': topicOf([undefined, undefined]), waiting: { 'Frontend_1 alice': '2' }, meta: { lease: '7', depth: '2', vt: '0' } },
+      before: { ...open, 't:t': topicOf([undefined, undefined]), waiting: { 'Frontend_1 alice': '2' }, meta: { lease: '7', depth: '2', vt: '0.000000' } },
       call: complete(),
       reply: ok(),
       after: {
@@ -135,7 +135,7 @@ scripts('complete', ({ cases }) => {
           ...open,
           't:t': topicOf([undefined, undefined, undefined], { query: () => 'Q', open: openOf([1, 0], [2, 1], [3, 1]) }),
           waiting: { 'Frontend_1 alice': '3' },
-          meta: { lease: '7', depth: '3', vt: '0' },
+          meta: { lease: '7', depth: '3', vt: '0.000000' },
         },
         call: complete({ seq: 9, query: 'Q', dialect }),
         reply: ok(2),

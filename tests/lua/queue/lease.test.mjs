@@ -16,13 +16,13 @@ const UNDELIVERED = 1;
 const held = ({ attempt = 1, until = LATER, more = {} } = {}) => ({
   't:t': topicOf([`P 7 ${attempt} E 1`], more),
   leases: zset({ '7 t': until }),
-  meta: { lease: '7', depth: '0', vt: '3' },
+  meta: { lease: '7', depth: '0', vt: '3.000000' },
 });
 // Topic t with three queries under lease 7, as one claim.
 const heldThree = ({ attempts = [1, 1, 1], until = LATER } = {}) => ({
   't:t': topicOf(attempts.map((attempt) => `P 7 ${attempt} E 3`), { 'l:7': '1 2 3' }),
   leases: zset({ '7 t': until }),
-  meta: { lease: '7', depth: '0', vt: '3' },
+  meta: { lease: '7', depth: '0', vt: '3.000000' },
 });
 // What is left of `n` queries of alice that are Open again.
 const back = (n, { attempts = Array(n).fill(1), more = {}, topic } = {}) => ({
@@ -143,7 +143,7 @@ scripts('give_back', ({ cases }) => {
         'turns:default': zset({ alice: 8 }),
         models: set('default'),
         waiting: { 'Frontend_1 alice': '1' },
-        meta: { lease: '7', depth: '1', vt: '3' },
+        meta: { lease: '7', depth: '1', vt: '3.000000' },
       },
       call: ['give_back', 't', '7'],
       reply: 'ok',

@@ -14,7 +14,7 @@ const waiting = (topic = 't', { user = 'alice', model = 'default', vt = 0 } = {}
   [`turns:${model}`]: zset({ [user]: vt }),
   models: set(model),
   waiting: { [`Frontend_1 ${user}`]: '1' },
-  meta: { lease: '0', depth: '1', vt: '0' },
+  meta: { lease: '0', depth: '1', vt: '0.000000' },
 });
 const nothingWaits = { 'open:default:alice': null, 'turns:default': null, models: null, waiting: null };
 const claimed = {
@@ -45,7 +45,7 @@ scripts('claim', ({ cases }) => {
         't:t': { ...topicOf(['D', undefined, 'P 1 1 F 1', undefined], { 'a:1': 'x' }), open: openOf([2, 2], [4, 0]) },
         waiting: { 'Frontend_1 alice': '2' },
         leases: zset({ '1 t': 9e12 }),
-        meta: { lease: '1', depth: '2', vt: '0' },
+        meta: { lease: '1', depth: '2', vt: '0.000000' },
       },
       call: ['claim', 0, 'E|*', '0'],
       reply: lines('claim', 'E|*', 't', 2, 3, 2, 2, rowOf({ ms: 1001, query: 'Q2' }), 4, rowOf({ ms: 1003, query: 'Q4' })),
@@ -65,7 +65,7 @@ scripts('claim', ({ cases }) => {
         'turns:big': zset({ alice: 0 }),
         models: set('default', 'big'),
         waiting: { 'Frontend_1 alice': '3' },
-        meta: { lease: '0', depth: '3', vt: '0' },
+        meta: { lease: '0', depth: '3', vt: '0.000000' },
       },
       call: ['claim', 0, 'E|small', '0'],
       reply: lines('claim', 'E|small', 't', 1, 1, 1, 2, rowOf({ ms: 1001, query: 'Q2' })),
