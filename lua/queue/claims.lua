@@ -48,33 +48,32 @@ local function claim_topic(turn, topic, entry, turn_of)
     local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
     local taken, left, states = {}, {}, {}
     local bytes = nil -- of the rows so far; one alone is taken whatever its size
-    local is_full = false
-    local function fits(seq)
-        if #seqs == 0 then return true end
-        bytes = (bytes or hashes.bytes_of(key, rows[1])) + hashes.bytes_of(key, 'q:' .. seq)
-        is_full = bytes > REPLY_BYTES
-        return not is_full
-    end
-    local at = 1
+    local at, is_full = 1, false
     while not is_full do
         local last, seq, attempts, model, user, account, w = open_list.item_at(open, at)
         if not last then break end
-        if idle.takes_model(entry.models, model) and fits(seq) then
+        local is_taken = idle.takes_model(entry.models, model)
+        if is_taken and #seqs > 0 then
+            bytes = (bytes or hashes.bytes_of(key, rows[1])) + hashes.bytes_of(key, 'q:' .. seq)
+            is_taken, is_full = bytes <= REPLY_BYTES, bytes > REPLY_BYTES
+        end
+        local name = model .. ' ' .. user
+        if is_taken then
             seqs[#seqs + 1] = seq
             rows[#rows + 1] = 'q:' .. seq
             states[#states + 1] = tonumber(attempts) + 1
             attempt = max(attempt, states[#states])
-            taken[model .. ' ' .. user] = {model, user}
+            taken[name] = taken[name] or {model, user}
             if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
             shares.count(turn, account, user, model, -1)
             is_full = #seqs == CLAIM_MAX
         else
             rest[#rest + 1] = sub(open, at, last)
-            left[model .. ' ' .. user] = true
+            left[name] = true
         end
         at = last + 1
     end
-    if #seqs > 0 then at = note_left(open, at, taken, left, rest) end
+    if #seqs > 0 and at <= #open then at = note_left(open, at, taken, left, rest) end
     turn.looks = turn.looks + floor(at / 24) -- about so many bytes is one
     if #seqs == 0 then return nil end
     rows = call('HMGET', key, unpack(rows))
@@ -82,7 +81,7 @@ local function claim_topic(turn, topic, entry, turn_of)
     local n = #seqs
     if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
     local set, to = {'open', concat(rest)}, records.handed_to(turn, entry)
-    local text = {entry.account .. '|' .. entry.models, topic, lease, attempt, #seqs}
+    local text = {entry.class, topic, lease, attempt, #seqs}
     for i = 1, #seqs do
         set[#set + 1] = 's:' .. seqs[i]
         set[#set + 1] = records.pending(lease, states[i], entry.account, n, to)

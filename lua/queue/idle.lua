@@ -19,9 +19,11 @@ local function entries_of(turn)
 end
 
 local function put_entry(entries, member, credits)
-    local holder, account, models = match(member, '^(%S+) ([^|]+)|(%S+)$')
+    local node, class = match(member, '^(%S+) (.+)$')
+    local account, models = match(class, '^([^|]+)|(%S+)$')
     local entry = {
-        member = member, node = holder, account = account, models = models, credits = credits, stored = credits,
+        member = member, node = node, class = class, account = account, models = models, credits = credits,
+        stored = credits,
     }
     entries[#entries + 1], entries[member] = entry, entry
     return entry

@@ -29,8 +29,8 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
         local lease = leases.start(turn, topic)
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
              records.pending(lease, 1, waiter.account, 1, records.handed_to(turn, waiter)), ...)
-        events.send(turn, waiter.node, 'claim\n' .. waiter.account .. '|' .. waiter.models .. '\n' .. topic
-            .. '\n' .. lease .. '\n1\n1\n' .. seq .. '\n' .. row)
+        events.send(turn, waiter.node, 'claim\n' .. waiter.class .. '\n' .. topic .. '\n' .. lease .. '\n1\n1\n' .. seq
+            .. '\n' .. row)
         return seq
     end
     local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)
