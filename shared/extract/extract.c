@@ -2,8 +2,8 @@
  * extract.c - see extract.h. Which kind a document is of, and who reads it:
  *
  *   TEXT         here: it is only copied
- *   HTML, DOCX   `parley extract --parse KIND` in a sandbox; its exit status is 0, or 64 and the
- * fault PDF          pdftotext in a sandbox
+ *   HTML, DOCX   `parley extract --parse KIND` in a sandbox; exits with 0, or with 64 + the fault
+ *   PDF          pdftotext in a sandbox
  *
  * What a child hands back is cleaned again: a child that was taken over can write anything. */
 #include "shared/extract/extract.h"

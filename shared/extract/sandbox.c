@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * sandbox.c - see sandbox.h.
  *
- *   memfd with the input, sealed ──▶ fork ──▶ descriptors, namespaces, limits, files, filter ──▶
- * execve │ pipe ◀─────────┘ read until its end, a limit, the wall clock or a stop
+ *   memfd with the input, sealed ──▶ fork ──▶ descriptors, namespaces, limits, files, filter
+ *                                                                                     │
+ *   read until its end, a limit, the wall clock or a stop ◀── pipe ◀── execve ◀───────┘
  *
  * Between fork and execve the child makes nothing but system calls: another thread may have held
  * the lock of malloc at the fork. Signals are blocked across the fork, so that no handler of ours

@@ -7,12 +7,12 @@
  * All numbers are little-endian. The header and the chunk table have fixed sizes, so that the
  * place of one chunk can be read without the rest:
  *
- *   32 bytes            "PPK1"  u32 chunk_n  u32 dimension  u32 term_n  u32 posting_n  u32 flags
- * (0) u64 word_total chunk_n x 24        u32 start_bytes  end_bytes  start_chars  end_chars  word_n
- * 0 chunk_n x 4         f32 scale                                    (only where dimension > 0)
- *   chunk_n x dimension int8: times scale the vector                 (only where dimension > 0)
- *   term_n x 16         u64 hash  u32 first posting  u32 posting count, by rising hash
- *   posting_n x 4       u32 chunk << 8 | min(count, 255), by rising chunk within a term
+ *   32 bytes         "PPK1", u32: chunk_n, dimension, term_n, posting_n, flags (0); u64 word_total
+ *   chunk_n x 24     u32: start_bytes, end_bytes, start_chars, end_chars, word_n, 0
+ *   chunk_n x 4      f32 scale                       (only where dimension > 0)
+ *   chunk_n x dim.   int8: times scale the vector    (only where dimension > 0)
+ *   term_n x 16      u64 hash, u32 first posting, u32 posting count; by rising hash
+ *   posting_n x 4    u32 chunk << 8 | min(count, 255), by rising chunk within a term
  */
 #ifndef PARLEY_SEARCH_PACK_H
 #define PARLEY_SEARCH_PACK_H
