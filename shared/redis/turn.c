@@ -193,8 +193,6 @@ static void on_batch_reply(void *arg, const redisReply *reply)
         fail_batch(turn, batch, ERR_REDIS_LOST);
     } else if (reply->type == REDIS_REPLY_ARRAY) {
         bool is_over = turn->trouble != REDIS_FINE && !batch->is_freeing;
-        if (turn->trouble == REDIS_NO_ROOM)
-            turn->trouble = REDIS_FULL;
         answer_batch(turn, batch, reply);
         if (is_over)
             turn_end_trouble(turn);

@@ -38,7 +38,7 @@ struct turn {
 void turn_load_library(struct turn *turn);
 /* Logs `text` with Redis's own words, once a minute. */
 void turn_say_trouble(struct turn *turn, const char *text, const char *error);
-/* A reply said what is wrong: keeps and logs it. */
+/* A reply said what is wrong: keeps and logs it. on_up runs when that ends an outage. */
 void turn_set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error);
 /* A turn has run. What came while nothing did is looked at again, as after a lost connection. */
 void turn_end_trouble(struct turn *turn);

@@ -19,21 +19,27 @@ void turn_say_trouble(struct turn *turn, const char *text, const char *error)
     log_write(LOG_WARN, text, LOG_S("error", error), LOG_U("times", times));
 }
 
+/* An outage may end in a Redis that is merely full, where what on_up asks for runs. */
+static void change_trouble(struct turn *turn, enum redis_trouble to)
+{
+    bool was_outage = redis_trouble_is_outage(turn->trouble);
+    turn->trouble = to;
+    if (was_outage && !redis_trouble_is_outage(to))
+        turn->config.on_up(turn->config.arg);
+}
+
 void turn_set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error)
 {
-    turn->trouble = trouble;
     turn_say_trouble(turn, redis_trouble_info(trouble)->text, error);
+    change_trouble(turn, trouble);
 }
 
 void turn_end_trouble(struct turn *turn)
 {
-    bool was_outage = redis_trouble_is_outage(turn->trouble);
-    turn->trouble = REDIS_FINE;
     if (turn->is_trouble_said)
         log_write(LOG_INFO, "redis takes everything again");
     turn->is_trouble_said = false;
-    if (was_outage)
-        turn->config.on_up(turn->config.arg);
+    change_trouble(turn, REDIS_FINE);
 }
 
 /* --- the library ---------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@ enum { CALL_N = 1000 }; /* several batches */
 static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
 static struct turn *turn;
 static bool is_up;
+static unsigned up_n; /* how often on_up ran */
 
 /* Somebody who calls verbs; in memory of its own, so that a use of it after its end is seen. */
 struct owner {
@@ -143,6 +144,7 @@ static void on_event(void *arg, struct str event)
 static void on_up(void *arg)
 {
     is_up = true;
+    up_n++;
 }
 
 static void on_lost(void *arg)
@@ -169,6 +171,7 @@ static void create(const struct redis_address *address)
                                               .on_sent = on_sent};
     told_n = 0;
     is_up = false;
+    up_n = 0;
     turn = turn_create(&loop, address, &config);
 }
 
@@ -373,16 +376,25 @@ static void a_turn_that_is_destroyed_while_verbs_run_tells_those_who_wait(void *
     free(collected);
 }
 
-static void flush_library(void)
+/* A command of an operator's; `words` are separated by spaces. */
+static void ask_redis(const char *text)
 {
     struct sync *sync = sync_create(&(struct sync_config){.address = &redis_fixture.address,
                                                           .prefix = "parley:{0}:",
                                                           .name = "test-turn",
                                                           .patience_ms = 20000});
-    struct str words[] = {STR("FUNCTION"), STR("FLUSH")};
+    struct str words[8], rest = str_of(text);
+    size_t n = 0;
+    while (rest.at != NULL)
+        words[n++] = str_cut(&rest, ' ');
     struct sync_answer answer;
-    assert_int_equal(sync_command(sync, words, 2, 0, &answer), ERR_OK);
+    assert_int_equal(sync_command(sync, words, n, 0, &answer), ERR_OK);
     sync_destroy(sync);
+}
+
+static void flush_library(void)
+{
+    ask_redis("FUNCTION FLUSH");
 }
 
 /* A Redis that lost the library refuses the batch, which waits for it to be loaded: the turn goes
@@ -400,6 +412,48 @@ static void a_turn_that_is_destroyed_while_the_library_is_loaded_tells_those_who
         assert_int_equal(owner->told_n, 1);
         free(owner);
     }
+}
+
+static enum err run_verb(void)
+{
+    struct owner *owner = begin_new();
+    run_until_answered();
+    enum err error = owner->error;
+    free(owner);
+    return error;
+}
+
+static void an_outage_for_want_of_room_for_the_library_ends_with_on_up(void **state)
+{
+    flush_library();
+    ask_redis("CONFIG SET maxmemory 1");
+    create_with_redis();
+    assert_int_equal(run_verb(), ERR_STORE_FULL);
+    assert_int_equal(turn_trouble(turn), REDIS_NO_ROOM);
+    assert_int_equal(up_n, 1);
+    ask_redis("CONFIG SET maxmemory 0");
+    assert_int_equal(run_verb(), ERR_OK);
+    assert_int_equal(turn_trouble(turn), REDIS_FINE);
+    assert_int_equal(up_n, 2);
+    turn_destroy(turn);
+}
+
+static void an_outage_that_passes_into_a_full_redis_ends_with_on_up_then(void **state)
+{
+    create_with_redis();
+    ask_redis("CONFIG SET min-replicas-to-write 1");
+    assert_int_equal(run_verb(), ERR_STORE_READONLY);
+    assert_int_equal(turn_trouble(turn), REDIS_NOREPLICAS);
+    assert_int_equal(up_n, 1);
+    ask_redis("CONFIG SET min-replicas-to-write 0 maxmemory 1");
+    (void)run_verb();
+    assert_int_equal(turn_trouble(turn), REDIS_FULL);
+    assert_int_equal(up_n, 2);
+    ask_redis("CONFIG SET maxmemory 0");
+    assert_int_equal(run_verb(), ERR_OK);
+    assert_int_equal(turn_trouble(turn), REDIS_FINE);
+    assert_int_equal(up_n, 2);
+    turn_destroy(turn);
 }
 
 static int set_up(void **state)
@@ -430,6 +484,8 @@ int main(void)
         cmocka_unit_test(owners_that_go_while_their_verbs_run_hear_nothing),
         cmocka_unit_test(a_turn_that_is_destroyed_while_verbs_run_tells_those_who_wait),
         cmocka_unit_test(a_turn_that_is_destroyed_while_the_library_is_loaded_tells_those_who_wait),
+        cmocka_unit_test(an_outage_for_want_of_room_for_the_library_ends_with_on_up),
+        cmocka_unit_test(an_outage_that_passes_into_a_full_redis_ends_with_on_up_then),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
