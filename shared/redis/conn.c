@@ -27,7 +27,12 @@ enum {
     CONNECT_MAX_MS = 3000,
     STEADY_MS = 1000,
     REASON_BYTES = 160,
-    WIRE_MAX = 64 << 20
+    WIRE_MAX = 64 << 20,
+    /* A host that goes away without a word, as by a power cut, is noticed within 30 s: the bus only
+     * listens, and would wait indefinitely. */
+    UNACKED_MAX_MS = 30000,
+    KEEPALIVE_IDLE_S = 15,
+    KEEPALIVE_INTERVAL_S = 5
 };
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_GREETING, CONN_UP };
 
@@ -218,6 +223,11 @@ static void greet(struct redis_conn *conn)
         redis_conn_flush(conn);
 }
 
+static void set_option(int fd, int level, int option, int value)
+{
+    setsockopt(fd, level, option, &value, sizeof value);
+}
+
 static void on_connected(const redisAsyncContext *ac, int status)
 {
     struct redis_conn *conn = ac->data;
@@ -228,8 +238,11 @@ static void on_connected(const redisAsyncContext *ac, int status)
         return;
     }
     if (conn->address->path[0] == 0) {
-        int one = 1;
-        setsockopt(ac->c.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        set_option(ac->c.fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        set_option(ac->c.fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+        set_option(ac->c.fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+        set_option(ac->c.fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+        set_option(ac->c.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKED_MAX_MS);
     }
     greet(conn);
 }

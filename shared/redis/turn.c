@@ -23,7 +23,6 @@
 
 enum {
     IN_FLIGHT_MAX = 8,
-    ANSWER_MAX_MS = 5000,
     BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
 };
 
@@ -223,7 +222,7 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
     uint64_t now_ms = clock_mono_ms();
     turn->moved_ms =
         (turn->moved_ms > now_ms ? turn->moved_ms : now_ms) + batch->wire.n / BYTES_A_MS;
-    loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + ANSWER_MAX_MS);
+    loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + TURN_ANSWER_MAX_MS);
 }
 
 static void send_collected(struct turn *turn)

@@ -66,6 +66,7 @@ static void on_loaded(void *arg, const redisReply *reply)
 {
     struct turn *turn = arg;
     turn->is_loading = false;
+    loop_cancel_deadline(turn->loop, &turn->load_late);
     if (reply == NULL)
         return;
     if (reply->type == REDIS_REPLY_ERROR && !redis_library_is_there(reply->str)) {
@@ -86,6 +87,14 @@ static void on_loaded(void *arg, const redisReply *reply)
     redis_conn_flush(turn->conn);
 }
 
+/* Without this a Redis that hangs now would never be given up: no batch is sent that could be late.
+ */
+static void on_load_late(struct deadline *deadline)
+{
+    struct turn *turn = H2O_STRUCT_FROM_MEMBER(struct turn, load_late, deadline);
+    redis_conn_reset(turn->conn, "no answer in time");
+}
+
 void turn_load_library(struct turn *turn)
 {
     struct str words[] = {STR("FUNCTION"), STR("LOAD"), buf_str(&turn->library)};
@@ -94,5 +103,7 @@ void turn_load_library(struct turn *turn)
     if (redis_conn_command(turn->conn, on_loaded, turn, words, 3) != ERR_OK)
         return; /* lost again: on_connect comes back here */
     turn->is_loading = true;
+    turn->load_late.on_expire = on_load_late;
+    loop_set_deadline(turn->loop, &turn->load_late, TURN_ANSWER_MAX_MS);
     redis_conn_flush(turn->conn);
 }
