@@ -276,6 +276,12 @@ void connection_begin(struct request *r)
     connection_hold(r, r->h2o->entity.len);
 }
 
+void connection_proves(struct request *r)
+{
+    if (r->connection != NULL)
+        connection_hold(r, r->held_bytes);
+}
+
 void connection_answered(struct request *r)
 {
     struct connection *c = r->connection;

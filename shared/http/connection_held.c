@@ -55,11 +55,14 @@ void connection_hold(struct request *r, size_t bytes)
 {
     struct connection *c = r->connection;
     size_t held = bytes > ADMIT_UNASKED_BYTES ? bytes : 0;
-    if (held == r->held_bytes)
+    size_t unproven = r->account == NULL ? held : 0;
+    if (held == r->held_bytes && unproven == r->unproven_bytes)
         return;
     c->all->held_bytes += held - r->held_bytes;
+    c->all->unproven_bytes += unproven - r->unproven_bytes;
     c->address->held_bytes += held - r->held_bytes;
     r->held_bytes = held;
+    r->unproven_bytes = unproven;
     show_held(c->all);
 }
 

@@ -109,7 +109,7 @@ void connection_make_room(h2o_buffer_t **buffer, size_t bytes);
 /* Makes `bytes` what is held for `c`, and returns false when that would be too much for the node or
  * the address. Less always succeeds. */
 bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_check;
-/* The same for a request's body, until its end. */
+/* The same for a request's body, until its end; it counts as a stranger's without an account. */
 void connection_hold(struct request *r, size_t bytes);
 
 /* HTTP/2: reads no more until all refused requests have their answers, and until that and all else
