@@ -12,6 +12,7 @@
 
 #include "shared/base/buf.h"
 #include "shared/base/sm.h"
+#include "shared/redis/backoff.h"
 #include "shared/redis/wire.h"
 
 #include <hiredis/async.h>
@@ -22,8 +23,6 @@
 #include <stdlib.h>
 
 enum {
-    BACKOFF_MIN_MS = 50,
-    BACKOFF_MAX_MS = 2000,
     CONNECT_MAX_MS = 3000,
     STEADY_MS = 1000,
     REASON_BYTES = 160,
@@ -108,10 +107,7 @@ static void lose(struct redis_conn *conn, const char *reason)
         return;
     if (was_up && clock_mono_ms() - conn->up_since_ms > STEADY_MS)
         conn->backoff_ms = 0;
-    conn->backoff_ms = conn->backoff_ms == 0 ? BACKOFF_MIN_MS : conn->backoff_ms * 2;
-    if (conn->backoff_ms > BACKOFF_MAX_MS)
-        conn->backoff_ms = BACKOFF_MAX_MS;
-    unsigned wait_ms = conn->backoff_ms / 2 + (unsigned)rand() % (conn->backoff_ms / 2 + 1);
+    unsigned wait_ms = redis_backoff_next_ms(&conn->backoff_ms);
     conn->trouble = redis_trouble_of(reason);
     if (conn->trouble == REDIS_FINE)
         conn->trouble = REDIS_AWAY;
@@ -417,7 +413,7 @@ void redis_conn_reset(struct redis_conn *conn, const char *reason)
     if (ac == NULL)
         return;
     conn->reset_reason = reason;
-    redisAsyncFree(ac); /* runs every callback with NULL, then on_disconnected or nothing */
+    redisAsyncFree(ac); /* runs every callback with NULL, now or after the one it is in */
     lose(conn, reason);
     conn->reset_reason = NULL;
 }
