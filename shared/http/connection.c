@@ -220,7 +220,9 @@ static void advance(struct connection *c)
     }
 }
 
-bool connection_is_too_early(const struct connection *c)
+/* HTTP/2: have enough requests begun in this millisecond? The memory of a stream is freed once its
+ * answer is written, at the end of the turn. */
+static bool is_too_early(const struct connection *c)
 {
     return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
 }
@@ -228,7 +230,7 @@ bool connection_is_too_early(const struct connection *c)
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct connection *c = socket->on_close.data;
-    if (c->look_link != NULL || connection_is_too_early(c))
+    if (c->look_link != NULL || is_too_early(c))
         return;
     if (error == NULL && !connection_read(c, &error))
         return;
@@ -333,7 +335,7 @@ void connection_end(struct request *r)
 static void look(struct connections *all)
 {
     struct connection *c;
-    while ((c = all->looks) != NULL && !connection_is_too_early(c)) {
+    while ((c = all->looks) != NULL && !is_too_early(c)) {
         stop_looking(c);
         adopt(c);
         if (c->rest != NULL && !c->is_paused && c->socket->_cb.read == on_readable) {

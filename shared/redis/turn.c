@@ -72,7 +72,7 @@ static void fail_batch(struct turn *turn, struct batch *batch, enum err error)
     recycle(turn, batch);
 }
 
-/* Verbs are still being begun: nobody hears of an error before turn_end has returned. */
+/* Verbs are still being begun: their owners hear of it in turn_flush. */
 static void fail_later(struct turn *turn, struct batch *batch, enum err error)
 {
     batch->error = error;
