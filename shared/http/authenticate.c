@@ -5,8 +5,9 @@
  * others: what is refused are further failures.
  *
  * A provider's token gets an account of its own making, for this request: role user, and `sub` for
- * a name. Names of configured accounts are taken, whoever the provider gives them to. A token under
- * a key that is not known yet waits for the keys, at most once; the request then goes on by itself.
+ * a name. Names of configured accounts are taken, to whomever the provider gives them. A token
+ * under a key that is not known yet waits for the keys, at most once; the request then goes on by
+ * itself.
  */
 #include "shared/http/authenticate.h"
 

@@ -85,7 +85,7 @@ struct server {
 };
 
 /* All is borrowed but `node_id`. `tables` ends with NULL, each table with a NULL path. The caller
- * sets `services` behind it. */
+ * sets `services` after it. */
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
                  struct turn *turn, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id);

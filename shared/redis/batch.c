@@ -19,7 +19,7 @@ enum {
     SOFT_BYTES = 256 << 10, /* of the lanes that may carry much */
     HARD_BYTES = 64 << 20,
     CALL_WORDS = 4,  /* FCALL, function, number of keys, key */
-    FRAME_WORDS = 6, /* what is told once for all verbs */
+    FRAME_WORDS = 6, /* what is sent once for all verbs */
 };
 
 struct batch *batch_create(struct turn *turn)

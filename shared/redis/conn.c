@@ -121,7 +121,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct link *link = socket->data;
     (void)error;
-    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched behind it */
+    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched after it */
 }
 
 static void on_writable(h2o_socket_t *socket, const char *error)
