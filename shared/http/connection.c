@@ -174,8 +174,10 @@ struct refusal connections_take_refusal(struct connections *all)
     return refusal;
 }
 
+/* One of HTTP/1 may still wait to be looked at, where connections of HTTP/2 are too early. */
 bool connection_close_idle(struct connection *c)
 {
+    adopt(c);
     if (c->state == CONNECTION_HTTP2 && streams_write(c)) /* libh2o would wait for its client */
         shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
     return c->socket->_cb.read == on_readable && !connection_pass(c, h2o_socket_error_closed);
