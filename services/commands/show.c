@@ -13,7 +13,6 @@
 #include "shared/redis/start.h"
 #include "shared/redis/sync.h"
 
-#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -170,10 +169,7 @@ static enum err wait_for_part(struct show *x, uint64_t left_ms, bool *ret_came)
 
 static enum err ask_all(struct show *x)
 {
-    unsigned char random[ASK_BYTES];
-    if (RAND_bytes(random, sizeof random) != 1)
-        abort();
-    str_hex(random, sizeof random, x->ask);
+    str_random_hex(ASK_BYTES, x->ask);
     enum err error = list_nodes(x);
     for (size_t i = 0; error == ERR_OK && i < x->node_n; i++)
         error = ask_node(x, &x->nodes[i]);

@@ -178,10 +178,10 @@ bool accounts_split_namespace(const struct accounts *accounts, struct str text,
 {
     if (text.n == 0 || memchr(text.at, NAMESPACE_MARK, text.n) == NULL)
         return false;
-    struct str rest = text, namespace = str_cut(&rest, NAMESPACE_MARK);
-    for (size_t i = 0; i<accounts->n &&namespace.n> 0; i++)
-        if (str_eq(accounts->entries[i].account.namespace, namespace)) {
-            *ret_namespace = namespace;
+    struct str rest = text, space = str_cut(&rest, NAMESPACE_MARK);
+    for (size_t i = 0; i < accounts->n && space.n > 0; i++)
+        if (str_eq(accounts->entries[i].account.namespace, space)) {
+            *ret_namespace = space;
             *ret_plain = rest;
             return true;
         }

@@ -11,7 +11,7 @@
 /* Never NULL. Room for `cap` accounts. The caller destroys it with accounts_destroy. */
 struct accounts *accounts_create(size_t cap);
 
-/* Copies `draft`, but for the texts that are made from others of it. Its name is new to
+/* Copies `draft`, except the texts that are made from others of it. Its name is new to
  * `accounts`, which is not full: both are asserted. */
 void accounts_add(struct accounts *accounts, const struct account *draft);
 

@@ -187,21 +187,21 @@ bool buf_put_url_decoded(struct buf *b, struct str s, bool plus_is_space)
 
 void buf_put_timestamp(struct buf *b, uint64_t epoch_s)
 {
-    static const uint64_t last_s = 253402300799; /* 9999-12-31T23:59:59: four digits of year */
-    /* Most of what is told happened in the second that was told last. */
+    static const uint64_t most_s = 253402300799; /* 9999-12-31T23:59:59: four digits of year */
+    /* Most timestamps are of the second that was written last. */
     static _Thread_local struct {
         uint64_t epoch_s;
         size_t n;
         char text[32];
-    } told;
-    if (epoch_s > last_s)
-        epoch_s = last_s;
-    if (told.n == 0 || told.epoch_s != epoch_s) {
+    } last;
+    if (epoch_s > most_s)
+        epoch_s = most_s;
+    if (last.n == 0 || last.epoch_s != epoch_s) {
         time_t when = (time_t)epoch_s;
         struct tm tm;
         gmtime_r(&when, &tm);
-        told.n = strftime(told.text, sizeof told.text, "%Y-%m-%dT%H:%M:%S", &tm);
-        told.epoch_s = epoch_s;
+        last.n = strftime(last.text, sizeof last.text, "%Y-%m-%dT%H:%M:%S", &tm);
+        last.epoch_s = epoch_s;
     }
-    buf_put(b, (struct str){told.text, told.n});
+    buf_put(b, (struct str){last.text, last.n});
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * err: every way a request can fail, in one table: name, HTTP status, wire code, log level, and
- * the text a client sees when the place that failed has nothing better to say. Functions return
+ * the text a client sees when the place that failed has nothing better to say. Warnings are
+ * logged once a minute and code, with how often. Functions return
  * `enum err`; ERR_OK is 0. What the store is to blame for is not logged per request: the
  * connection logs it, once a minute (LOG_INFO here).
  */

@@ -190,7 +190,7 @@ static bool scan_member(struct scan *s, struct json_member *member)
     return scan_value(s, &member->value);
 }
 
-/* Behind an item: true to go on, at the next one; false at the end, behind the bracket, or after a
+/* After an item: true to go on, at the next one; false at the end, behind the bracket, or after a
  * failure. */
 static bool scan_comma(struct scan *s, char close)
 {

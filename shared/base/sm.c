@@ -16,7 +16,7 @@ static const char *name_of(const struct sm *sm, unsigned state)
     return state < sm->state_n ? sm->states[state].name : "?";
 }
 
-void sm_tell(const struct sm *sm, uint64_t id, unsigned from, unsigned to)
+void sm_report(const struct sm *sm, uint64_t id, unsigned from, unsigned to)
 {
     bool is_allowed = from < sm->state_n && to < sm->state_n && sm->states[from].next >> to & 1;
     log_write(is_allowed ? LOG_DEBUG : LOG_ERROR,

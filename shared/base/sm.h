@@ -47,14 +47,14 @@ struct sm {
 uint64_t sm_number(void);
 
 /* The slow half of sm_move: logs, or aborts. */
-void sm_tell(const struct sm *sm, uint64_t id, unsigned from, unsigned to);
+void sm_report(const struct sm *sm, uint64_t id, unsigned from, unsigned to);
 
 /* Returns `to`. `id`: which one it is, for the log. */
 static inline unsigned sm_move(const struct sm *sm, uint64_t id, unsigned from, unsigned to)
 {
     bool is_allowed = from < sm->state_n && to < sm->state_n && sm->states[from].next >> to & 1;
     if (!is_allowed || log_is_on(LOG_DEBUG))
-        sm_tell(sm, id, from, to);
+        sm_report(sm, id, from, to);
     return to;
 }
 

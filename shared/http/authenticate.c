@@ -5,8 +5,9 @@
  * others: what is refused are further failures.
  *
  * A provider's token gets an account of its own making, for this request: role user, and `sub` for
- * a name. Names of configured accounts are taken, whoever the provider gives them to. A token under
- * a key that is not known yet waits for the keys, at most once; the request then goes on by itself.
+ * a name. Names of configured accounts are taken, to whomever the provider gives them. A token
+ * under a key that is not known yet waits for the keys, at most once; the request then goes on by
+ * itself.
  */
 #include "shared/http/authenticate.h"
 
@@ -98,15 +99,13 @@ static bool check_own_token(struct request *r, struct str token)
 
 /* --- tokens of a provider --------------------------------------------------------------------- */
 
-static void log_refusal(struct request *r, const char *reason)
+static void log_fault(struct request *r, enum jwt_fault fault)
 {
-    log_write(LOG_INFO, "token refused", LOG_STR("id", r->id), LOG_S("reason", reason));
-}
-
-static bool refuse_token(struct request *r, const char *reason)
-{
-    log_refusal(r, reason);
-    return fail_token(r);
+    const char *reason = jwt_fault_text(fault);
+    uint64_t times;
+    if (log_limit_passes(&r->server->refusals.tokens, reason, &times))
+        log_write(LOG_INFO, "token refused", LOG_STR("id", r->id), LOG_S("reason", reason),
+                  LOG_U("times", times));
 }
 
 static struct str take(struct request *r, struct buf *b)
@@ -144,8 +143,11 @@ static void become(struct request *r, const struct jwt_claims *claims)
 static bool accept_claims(struct request *r, const struct jwt_claims *claims)
 {
     const struct accounts *accounts = gate_accounts(&r->server->gate);
-    if (accounts_find(accounts, claims->sub) != NULL)
-        return refuse_token(r, "its sub is the name of a configured account");
+    if (accounts_find(accounts, claims->sub) != NULL) { /* no stranger: the provider signed it */
+        log_write(LOG_INFO, "token refused", LOG_STR("id", r->id),
+                  LOG_S("reason", "its sub is the name of a configured account"));
+        return fail_token(r);
+    }
     become(r, claims);
     return true;
 }
@@ -191,12 +193,12 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
         respond_error_more(r, ERR_PROVIDER_DOWN, NULL, NULL, oidc_retry_after_s(oidc));
         return false;
     }
+    log_fault(r, fault);
     if (fault == JWT_EXPIRED) { /* its signature was right: nobody guesses */
-        log_refusal(r, jwt_fault_text(fault));
         respond_error(r, ERR_TOKEN_EXPIRED, NULL);
         return false;
     }
-    return refuse_token(r, jwt_fault_text(fault));
+    return fail_token(r);
 }
 
 /* --- all together ----------------------------------------------------------------------------- */

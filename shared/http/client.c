@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * client.c - see client.h.
  *
- * libcurl tells which sockets it waits for and when it wants to be called again. The sockets go
+ * libcurl reports which sockets it waits for and when it wants to be called again. The sockets go
  * into an epoll instance of our own, the time into a timerfd inside it; an epoll descriptor can be
  * polled itself, and so the whole client is one descriptor to its loop.
  *

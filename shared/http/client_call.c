@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * client_call.c - one transfer of the HTTP client: what libcurl is told about it, where the body of
+ * client_call.c - one transfer of the HTTP client: how libcurl is set up for it, where the body of
  * its response goes, and what its end means to the caller (enum http_outcome). See client.c for the
  * states of a call. */
 #include "shared/http/client_internal.h"

@@ -46,7 +46,8 @@ void client_take_call(struct http_call *call);
 
 /* client_call.c */
 void call_free(struct http_call *call);
-/* libcurl is done with it: takes it off its list, tells its owner (not of a cancelled one), frees.
+/* libcurl is done with it: takes it off its list, notifies its owner (not of a cancelled one),
+ * frees.
  */
 void call_finish(struct http_call *call, CURLcode code);
 

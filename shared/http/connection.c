@@ -174,8 +174,10 @@ struct refusal connections_take_refusal(struct connections *all)
     return refusal;
 }
 
+/* One of HTTP/1 may still wait to be looked at, where connections of HTTP/2 are too early. */
 bool connection_close_idle(struct connection *c)
 {
+    adopt(c);
     if (c->state == CONNECTION_HTTP2 && streams_write(c)) /* libh2o would wait for its client */
         shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
     return c->socket->_cb.read == on_readable && !connection_pass(c, h2o_socket_error_closed);
@@ -220,7 +222,9 @@ static void advance(struct connection *c)
     }
 }
 
-bool connection_is_too_early(const struct connection *c)
+/* HTTP/2: have enough requests begun in this millisecond? The memory of a stream is freed once its
+ * answer is written, at the end of the turn. */
+static bool is_too_early(const struct connection *c)
 {
     return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
 }
@@ -228,7 +232,7 @@ bool connection_is_too_early(const struct connection *c)
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct connection *c = socket->on_close.data;
-    if (c->look_link != NULL || connection_is_too_early(c))
+    if (c->look_link != NULL || is_too_early(c))
         return;
     if (error == NULL && !connection_read(c, &error))
         return;
@@ -274,6 +278,12 @@ void connection_begin(struct request *r)
         loop_set_deadline(c->all->server->loop, &c->all->look_later, STREAMS_MS);
     }
     connection_hold(r, r->h2o->entity.len);
+}
+
+void connection_proves(struct request *r)
+{
+    if (r->connection != NULL)
+        connection_hold(r, r->held_bytes);
 }
 
 void connection_answered(struct request *r)
@@ -327,7 +337,7 @@ void connection_end(struct request *r)
 static void look(struct connections *all)
 {
     struct connection *c;
-    while ((c = all->looks) != NULL && !connection_is_too_early(c)) {
+    while ((c = all->looks) != NULL && !is_too_early(c)) {
         stop_looking(c);
         adopt(c);
         if (c->rest != NULL && !c->is_paused && c->socket->_cb.read == on_readable) {

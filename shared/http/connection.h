@@ -51,6 +51,8 @@ struct request *connection_request(const struct connection *connection);
  * ends: what was put aside is read once libh2o asks for more. */
 void connection_begin(struct request *r);
 void connection_end(struct request *r);
+/* It has an account: its body is no stranger's any more. */
+void connection_proves(struct request *r);
 /* It is answered: a connection of HTTP/2 whose request was refused is read again. */
 void connection_answered(struct request *r);
 

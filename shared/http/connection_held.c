@@ -11,7 +11,7 @@ enum { UNPROVEN_SHARE = 8, ADDRESS_SHARE = 2 };
 
 /* When free pages go back to the system: soon after many were left, and once more later. A trim
  * takes longer in a larger heap, so it rests TRIM_RESTS times as long as it took. */
-enum { LEFT_BYTES = 1 << 20, TRIM_SOON_MS = 100, TRIM_LATER_MS = 1000, TRIM_RESTS = 100 };
+enum { TRIM_FROM_BYTES = 1 << 20, TRIM_SOON_MS = 100, TRIM_LATER_MS = 1000, TRIM_RESTS = 100 };
 
 static void show_held(const struct connections *all)
 {
@@ -55,11 +55,14 @@ void connection_hold(struct request *r, size_t bytes)
 {
     struct connection *c = r->connection;
     size_t held = bytes > ADMIT_UNASKED_BYTES ? bytes : 0;
-    if (held == r->held_bytes)
+    size_t unproven = r->account == NULL ? held : 0;
+    if (held == r->held_bytes && unproven == r->unproven_bytes)
         return;
     c->all->held_bytes += held - r->held_bytes;
+    c->all->unproven_bytes += unproven - r->unproven_bytes;
     c->address->held_bytes += held - r->held_bytes;
     r->held_bytes = held;
+    r->unproven_bytes = unproven;
     show_held(c->all);
 }
 
@@ -95,9 +98,9 @@ static void on_trim(struct deadline *deadline)
 
 void connections_free_later(struct connections *all, size_t bytes)
 {
-    bool is_set = all->left_bytes >= LEFT_BYTES;
+    bool is_set = all->left_bytes >= TRIM_FROM_BYTES;
     all->left_bytes += bytes;
-    if (!is_set && all->left_bytes >= LEFT_BYTES)
+    if (!is_set && all->left_bytes >= TRIM_FROM_BYTES)
         loop_set_deadline(all->server->loop, &all->trim, all->trim_soon_ms);
 }
 

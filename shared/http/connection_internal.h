@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * connection_internal: what connection.c, connection_head.c, connection_held.c and streams.c share
- * of a connection. Private to shared/http; on the loop's thread.
+ * connection_internal: what connection.c, connection_head.c, connection_held.c, connection_read.c,
+ * connection_room.c, streams.c and frames.c share of a connection. Private to shared/http; on the
+ * loop's thread.
  */
 #ifndef PARLEY_HTTP_CONNECTION_INTERNAL_H
 #define PARLEY_HTTP_CONNECTION_INTERNAL_H
@@ -20,6 +21,8 @@ enum connection_state {
 
 /* The least that is read at a time. */
 enum { CONNECTION_READ_LEAST_BYTES = 1 << 10 };
+/* A body of unknown length gets room for all that it may become once it is larger than this. */
+enum { CONNECTION_GROWING_BYTES = 4 << 10 };
 
 /* HTTP/2: answers that any connection of a stranger may leave unread. */
 enum { UNREAD_AT_LEAST = 4 };
@@ -93,9 +96,6 @@ void connection_put_aside(struct connection *c, size_t end);
 void connection_look_again(struct connection *c);
 /* Ends an idle connection: at once (true), or soon. */
 bool connection_close_idle(struct connection *c);
-/* HTTP/2: have enough requests begun in this millisecond? The memory of a stream is freed once its
- * answer is written, at the end of the turn. */
-bool connection_is_too_early(const struct connection *c);
 /* Reads once, a bounded number of bytes. True: they came, or the end, which sets *error. */
 bool connection_read(struct connection *c, const char **error) must_check;
 /* HTTP/1: gives libh2o what came of a body in chunks. */
@@ -109,7 +109,7 @@ void connection_make_room(h2o_buffer_t **buffer, size_t bytes);
 /* Makes `bytes` what is held for `c`, and returns false when that would be too much for the node or
  * the address. Less always succeeds. */
 bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_check;
-/* The same for a request's body, until its end. */
+/* The same for a request's body, until its end; it counts as a stranger's without an account. */
 void connection_hold(struct request *r, size_t bytes);
 
 /* HTTP/2: reads no more until all refused requests have their answers, and until that and all else

@@ -9,7 +9,6 @@ enum {
     READ_BYTES = 16 << 10,
     READ_STREAMS_BYTES = 6 << 10,
     READ_PROVEN_BYTES = 256 << 10,
-    GROWING_BYTES = 4 << 10, /* a larger body in chunks gets room for all that it may become */
 };
 
 /* A body in chunks, whose length shows as it comes. Past its end libh2o is made to answer 413 by
@@ -53,7 +52,8 @@ bool connection_read(struct connection *c, const char **error)
 {
     h2o_socket_t *socket = c->socket;
     size_t most = most_at_once(c);
-    if (c->state == CONNECTION_CHUNKS && !c->is_body_proven && socket->input->size > GROWING_BYTES)
+    if (c->state == CONNECTION_CHUNKS && !c->is_body_proven &&
+        socket->input->size > CONNECTION_GROWING_BYTES)
         connection_make_room(&socket->input, c->most_n + CONNECTION_READ_LEAST_BYTES);
     h2o_iovec_t room = h2o_buffer_reserve(
         &socket->input,

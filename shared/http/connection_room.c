@@ -60,7 +60,7 @@ bool connections_make_room(struct connections *all)
         }
         connection_set_idle(c, false);
         metrics_add(server->metrics, METRIC_IDLE_CLOSED, 1);
-        (void)!connection_close_idle(c); /* HTTP/2 writes first, and ends by itself */
+        (void)!connection_close_idle(c); /* HTTP/2 may end a little later */
     }
     all->is_full = true;
     return false;

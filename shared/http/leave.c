@@ -54,10 +54,10 @@ static void on_readable(h2o_socket_t *socket, const char *error)
         return;
     r->has_left = true;
     r->h2o->http1_is_persistent = 0;
-    leave_tell(r);
+    leave_notify(r);
 }
 
-void leave_tell(struct request *r)
+void leave_notify(struct request *r)
 {
     struct left_listener *listener;
     while ((listener = r->left) != NULL) {

@@ -18,7 +18,7 @@
 void leave_watch(struct request *r);
 /* Calls the listeners, each of which listens no more, and may answer: what is answered inside is
  * disposed of later, from the loop. */
-void leave_tell(struct request *r);
+void leave_notify(struct request *r);
 /* Gives the socket back to libh2o, before it reads on. Also inside the disposal of the request. */
 void leave_unwatch(struct request *r);
 

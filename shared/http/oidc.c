@@ -6,7 +6,7 @@
  *
  * A refresh discovers again, so that a provider may move its keys; a fetch for an unknown key,
  * which somebody waits for, uses the address at hand. Whatever fails ends the fetch, and what was
- * there stays. Everybody who waits is told at the end, and looks for himself.
+ * there stays. At the end all waiters are notified, and look again.
  *
  * What strangers can cause is bounded: one fetch per `retry_ms` and thread once there are keys, one
  * per second while there are none; answers of a limited size; no redirects (the HTTP client follows
@@ -145,9 +145,9 @@ static void unlink_waiter(struct oidc *oidc, struct oidc_waiter *waiter)
     oidc->waiter_n--;
 }
 
-/* Those who come while the others are told wait for the next fetch: the list is taken over first.
+/* Those who come while others are notified wait for the next fetch: the list is taken over first.
  */
-static void tell_waiters(struct oidc *oidc)
+static void notify_waiters(struct oidc *oidc)
 {
     struct oidc_waiter *first = oidc->waiters, *waiter;
     oidc->waiters = NULL;
@@ -179,7 +179,7 @@ static void end_fetch(struct oidc *oidc, const char *reason)
     move(oidc, OIDC_IDLE);
     loop_set_deadline(oidc->loop, &oidc->again,
                       with_jitter(reason == NULL ? oidc->settings->refresh_ms : retry_ms));
-    tell_waiters(oidc);
+    notify_waiters(oidc);
 }
 
 /* NULL when there is a 200 with a body to be read; otherwise why not. */

@@ -45,7 +45,7 @@ struct oidc;
 /* Starts the first fetch. Counts fetches and keys in `metrics`, which is borrowed. */
 struct oidc *oidc_create(struct loop *loop, const struct oidc_settings *settings,
                          struct metrics *metrics) must_check;
-/* Drops a fetch under way; who waits is not told. Accepts NULL. Before the loop's end. */
+/* Drops a fetch under way; waiters are not notified. Accepts NULL. Before the loop's end. */
 void oidc_destroy(struct oidc *oidc);
 
 /* Verifies by the keys at hand, as jwt_verify. */

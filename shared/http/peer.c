@@ -83,7 +83,7 @@ bool peer_check_list(const char *list, char *reason, size_t reason_size)
     return true;
 }
 
-/* All X-Forwarded-For headers as one list: a proxy may add its entry as a header of its own, behind
+/* All X-Forwarded-For headers as one list: a proxy may add its entry as a header of its own, after
  * one that the client made up (RFC 9110, 5.3). */
 static struct str all_forwarded(struct request *r)
 {

@@ -4,16 +4,20 @@
 
 static const char content_type[] = "application/problem+json";
 
-void problem_put_members(struct buf *b, const struct problem *problem)
+void problem_put_facts(struct buf *b, const struct problem *problem)
 {
-    const struct err_info *info = problem->info;
-    buf_printf(b, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%d,\"detail\":",
-               err_reason(problem->status), problem->status);
+    buf_printf(b, "\"status\":%d,\"detail\":", problem->status);
     buf_put_json(b, str_of(problem->detail));
-    buf_printf(b, ",\"code\":\"%s\",\"instance\":", info->code);
+    buf_printf(b, ",\"code\":\"%s\",\"instance\":", problem->info->code);
     buf_put_json(b, problem->instance);
     if (problem->members != NULL)
         buf_printf(b, ",%s", problem->members);
+}
+
+void problem_put_members(struct buf *b, const struct problem *problem)
+{
+    buf_printf(b, "{\"type\":\"about:blank\",\"title\":\"%s\",", err_reason(problem->status));
+    problem_put_facts(b, problem);
 }
 
 const char *problem_put(struct buf *b, const struct problem *problem)

@@ -24,6 +24,8 @@ typedef const char *problem_writer(struct buf *b, const struct problem *problem)
 problem_writer problem_put;
 /* All of its members without the closing brace, for writers that add some. */
 void problem_put_members(struct buf *b, const struct problem *problem);
+/* The same without type, title and the opening brace: what an event has, too. */
+void problem_put_facts(struct buf *b, const struct problem *problem);
 
 /* Fills the empty `b` by `writer`, or by problem_put when that is NULL. What overflows, because of
  * a detail that a caller made far too long, becomes a problem without one. */

@@ -234,8 +234,10 @@ void request_start(struct server *server, h2o_req_t *h2o)
 
 void request_admit(struct request *r)
 {
-    if (r->account != NULL)
+    if (r->account != NULL) {
         rights_list(r);
+        connection_proves(r);
+    }
     if (r->objection != ERR_OK)
         respond_error(r, r->objection, r->objection_detail);
     else

@@ -104,7 +104,7 @@ struct request {
     struct held_answer *held; /* an answer that waits for the nonce (respond.c) */
     struct stream *stream;    /* once it has started */
     struct connection *connection;
-    size_t held_bytes; /* counted for its body (connection.h) */
+    size_t held_bytes, unproven_bytes; /* counted for its body (connection.h) */
     /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
      * of the request is still there inside it. */
     void (*on_gone)(struct request *r);

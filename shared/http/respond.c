@@ -257,6 +257,19 @@ void respond_error(struct request *r, enum err error, const char *detail)
     respond_error_more(r, error, detail, NULL, 0);
 }
 
+/* Errors are bugs of ours, each worth its line; the rest anybody can cause again and again. */
+static void log_failure(struct request *r, enum err error)
+{
+    const struct err_info *info = err_info(error);
+    uint64_t times = 1;
+    if (info->level <= LOG_INFO ||
+        (info->level < LOG_ERROR &&
+         !log_limit_passes(&r->server->refusals.answers[error], info->code, &times)))
+        return;
+    log_write(info->level, "request failed", LOG_STR("id", r->id), LOG_S("code", info->code),
+              LOG_S("route", r->route == NULL ? "none" : r->route->path), LOG_U("times", times));
+}
+
 void respond_error_more(struct request *r, enum err error, const char *detail, const char *members,
                         unsigned retry_after_s)
 {
@@ -279,9 +292,7 @@ void respond_error_more(struct request *r, enum err error, const char *detail, c
                                         .detail = detail == NULL ? info->text : detail,
                                         .members = members,
                                         .instance = r->id});
-    if (info->level > LOG_INFO)
-        log_write(info->level, "request failed", LOG_STR("id", r->id), LOG_S("code", info->code),
-                  LOG_S("route", r->route == NULL ? "none" : r->route->path));
+    log_failure(r, error);
     send_copy(r, info->status, type, buf_str(&body));
     buf_fini(&body);
 }

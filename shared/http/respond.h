@@ -21,7 +21,7 @@ void respond_json_fixed(struct request *r, int status, struct str body);
 void respond_empty(struct request *r, int status);
 
 /* Answers 200 with bytes that live as long as the process and are not copied. `etag`, in its
- * quotes, changes with them: a client that has them (If-None-Match) is told 304. Caches may keep
+ * quotes, changes with them: a client that has them (If-None-Match) gets 304. Caches may keep
  * them, and ask each time. */
 void respond_constant(struct request *r, const char *content_type, struct str body,
                       const char *etag);

@@ -41,7 +41,7 @@ void rights_end(struct request *r, enum err why)
         return;
     if (r->stream != NULL)
         stream_revoke(r->stream);
-    leave_tell(r);
+    leave_notify(r);
 }
 
 void rights_check(struct server *server)

@@ -47,6 +47,12 @@ struct server_websockets { /* websocket.c */
     struct websocket *first;
     size_t open_n;
 };
+/* Each code of respond.c's, and authenticate.c's tokens: strangers can cause both as often as they
+ * like. */
+struct server_refusals {
+    struct log_limit answers[ERR_NR];
+    struct log_limit tokens;
+};
 struct server_lingers { /* linger.c */
     unsigned open_n;    /* closed connections whose unread bytes are still taken */
 };
@@ -66,6 +72,7 @@ struct server {
     struct server_rights rights;
     struct server_websockets websockets;
     struct server_lingers lingers;
+    struct server_refusals refusals;
 
     /* The rest is server.c's. */
     struct router *router;
@@ -78,7 +85,7 @@ struct server {
 };
 
 /* All is borrowed but `node_id`. `tables` ends with NULL, each table with a NULL path. The caller
- * sets `services` behind it. */
+ * sets `services` after it. */
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
                  struct turn *turn, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id);

@@ -8,6 +8,7 @@
 
 #include "shared/base/log.h"
 #include "shared/http/connection.h"
+#include "shared/http/problem.h"
 #include "shared/http/rights.h"
 
 enum { COMMENT_EVERY_MS = 15000 };
@@ -136,16 +137,16 @@ void stream_put_error(struct buf *b, struct request *r, enum err error, const ch
                       const char *members, unsigned retry_after_s)
 {
     const struct err_info *info = err_info(error);
-    struct str text = str_of(detail == NULL ? info->text : detail);
-    buf_printf(b, "{\"status\":%d,\"code\":\"%s\",\"detail\":", info->status, info->code);
-    buf_put_json(b, text);
+    const char *text = detail == NULL ? info->text : detail;
+    buf_put_char(b, '{');
+    problem_put_facts(b, &(struct problem){.info = info,
+                                           .status = info->status,
+                                           .detail = text,
+                                           .members = members,
+                                           .instance = r->id});
     buf_lit(b, ",\"error\":");
-    buf_put_json(b, text);
-    buf_printf(b, ",\"retry_after\":%u,\"instance\":", retry_after_s);
-    buf_put_json(b, r->id);
-    if (members != NULL)
-        buf_printf(b, ",%s", members);
-    buf_put_char(b, '}');
+    buf_put_json(b, str_of(text));
+    buf_printf(b, ",\"retry_after\":%u}", retry_after_s);
 }
 
 void stream_revoke(struct stream *s)
@@ -154,7 +155,7 @@ void stream_revoke(struct stream *s)
     buf_init(&data, 1024);
     stream_put_error(&data, s->r, s->r->revoked, NULL, NULL, 0);
     if (!stream_is_over(s)) {
-        stream_put(s, "error", STR(""), buf_str(&data));
+        stream_put_buf(s, "error", STR(""), &data);
         stream_end(s);
     }
     buf_fini(&data);

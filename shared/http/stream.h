@@ -55,7 +55,7 @@ void stream_put_error(struct buf *b, struct request *r, enum err error, const ch
 void stream_flush(struct stream *stream);
 /* Says why the request's right has ended (rights.h) and ends. */
 void stream_revoke(struct stream *stream);
-/* Sends what was put and ends the answer behind it. */
+/* Sends what was put, then ends the answer. */
 void stream_end(struct stream *stream);
 
 static inline bool stream_is_idle(const struct stream *stream)

@@ -32,8 +32,8 @@ enum {
     TIGHT_BYTES = 20 << 10
 };
 
-/* A body of unknown length gets room for all that it may become once it is larger than this. */
-enum { GROWING_BYTES = 4 << 10, ROOM_BYTES = ADMIT_PUBLIC_BYTES + CONNECTION_READ_LEAST_BYTES };
+/* What a body of unknown length may become. */
+enum { ROOM_BYTES = ADMIT_PUBLIC_BYTES + CONNECTION_READ_LEAST_BYTES };
 
 /* Of one connection, with streams and room: one legal body fits. */
 enum { TIGHT_ALL_BYTES = ROOM_BYTES + STREAM_BYTES };
@@ -167,7 +167,7 @@ static void make_room_early(struct connection *c, h2o_http2_stream_t *stream)
     size_t n = body_n(stream);
     if (is_length_known(stream))
         make_unproven_room(c, stream, stream->_expected_content_length);
-    else if (n > GROWING_BYTES && stream->_req_body->capacity <= BODY_BYTES)
+    else if (n > CONNECTION_GROWING_BYTES && stream->_req_body->capacity <= BODY_BYTES)
         make_unproven_room(c, stream, route_most(c, stream, false));
 }
 

@@ -65,7 +65,7 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
  * much waits for its reader (1 MiB, or 1,024 messages), which closes it with WEBSOCKET_TRY_AGAIN.
  */
 bool websocket_send(struct websocket *websocket, struct str text);
-/* Closes it, behind the messages that were sent before; `reason` has at most WEBSOCKET_REASON_MAX
+/* Closes it, after the messages that were sent before; `reason` has at most WEBSOCKET_REASON_MAX
  * bytes. on_closed comes later. The first call counts. */
 void websocket_close(struct websocket *websocket, unsigned code, const char *reason);
 /* Closes those whose account does not keep its right, with WEBSOCKET_POLICY. */

@@ -13,7 +13,7 @@
 
 /* clang-format off */
 #define METRICS_TABLE(X)                                                                          \
-    X(REQUESTS_2XX,   "parley_requests_total{status=\"2xx\"}", "counter", "Requests by class of status") \
+    X(REQUESTS_2XX,   "parley_requests_total{status=\"2xx\"}", "counter", "Requests by class of status; 2xx: all below 400") \
     X(REQUESTS_4XX,   "parley_requests_total{status=\"4xx\"}", "counter", "")                     \
     X(REQUESTS_5XX,   "parley_requests_total{status=\"5xx\"}", "counter", "")                     \
     X(QUERIES_ADDED,  "parley_queries_added_total",    "counter", "Queries accepted by add-query") \

@@ -28,7 +28,7 @@ struct loop {
     bool is_done;
 };
 
-/* The hooks above are set behind it, before loop_run. Aborts without memory or descriptors. */
+/* The hooks above are set after it, before loop_run. Aborts without memory or descriptors. */
 void loop_init(struct loop *loop);
 /* Once nothing hangs on it any more. */
 void loop_fini(struct loop *loop);

@@ -19,7 +19,7 @@ enum {
     SOFT_BYTES = 256 << 10, /* of the lanes that may carry much */
     HARD_BYTES = 64 << 20,
     CALL_WORDS = 4,  /* FCALL, function, number of keys, key */
-    FRAME_WORDS = 6, /* what is told once for all verbs */
+    FRAME_WORDS = 6, /* what is sent once for all verbs */
 };
 
 struct batch *batch_create(struct turn *turn)
@@ -152,7 +152,10 @@ void batch_write(struct batch *batch, const char *function, const struct turn_co
     wire_put_u64(wire, batch->nonce_n);
     for (unsigned i = 0; i < batch->nonce_n; i++)
         wire_put(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});
-    for (int i = 0; i < LANE_NR; i++)
+    for (int i = 0; i < LANE_NR; i++) {
+        /* The number of words would not be right, and the next call be taken for the rest. */
+        wire->is_over |= batch->lanes[i].wire.is_over;
         buf_put(wire, buf_str(&batch->lanes[i].wire));
+    }
     buf_terminate(wire);
 }

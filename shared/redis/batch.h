@@ -66,7 +66,7 @@ void batch_end(struct batch *batch, unsigned argc);
 bool batch_is_full(const struct batch *batch);
 
 /* Writes `batch->wire`: a call of `function` with the turn's frame (lua/turn/frame.lua). Past 64
- * MiB the buf is over, and the batch must not be sent. */
+ * MiB, of the call or of a lane, the buf is over, and the batch must not be sent. */
 void batch_write(struct batch *batch, const char *function, const struct turn_config *config);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * bus: what other nodes tell this one: a connection subscribed to the node's own channel and to the
- * one for all nodes. Pub/sub is at most once: a caller that relies on a message registers, then
+ * bus: what other nodes send to this one: a connection subscribed to the node's own channel and to
+ * the one for all nodes. Pub/sub is at most once: a caller that relies on a message registers, then
  * looks, then waits; looks again now and then; and after `on_up`, since everything may have been
  * missed before it. One per loop, used on its thread only.
  */
@@ -31,7 +31,7 @@ bool bus_is_up(const struct bus *bus);
 /* REDIS_FINE while it is up, else why it is not. */
 enum redis_trouble bus_trouble(const struct bus *bus);
 
-/* Calls on_event for each event of a message, <length>:<bytes> one behind the other. False when the
+/* Calls on_event for each event of a message, <length>:<bytes> one after the other. False when the
  * message is of another form (what came before was delivered). Public for its fuzz target. */
 bool bus_read_message(struct str message, void (*on_event)(void *arg, struct str event), void *arg);
 

@@ -7,9 +7,9 @@
  *
  * A call ends in exactly one of three ways:
  *
- *     answered   its on_reply runs, once, never before turn_end has returned
+ *     answered   its on_reply runs, once, never inside the function that begins it
  *     detached   call_detach: nothing runs; the verb does what it does
- *     left       call_leave: somebody else is told, once, who looks after what the verb did
+ *     left       call_leave: another owner is notified once, and looks after what the verb did
  *
  * The handle is free again before any of these calls its owner, which may begin another verb with
  * it inside. Once a turn is destroyed no call of it is under way.
@@ -59,8 +59,9 @@ static inline bool call_is_under_way(const struct call *call)
 /* The owner hears no more of it. Nothing happens when it is not under way. */
 void call_detach(struct call *call);
 
-/* The owner goes, but the reply is needed: `on_orphan` runs with `context` in its place, even when
- * the turn is destroyed. Aborts when the call is not under way. */
+/* The owner goes, but the reply is needed: `on_orphan` runs with `context` in its place, also when
+ * the turn is destroyed; not for a call that was begun inside turn_destroy. Aborts when the call is
+ * not under way. */
 void call_leave(struct call *call, call_orphan_cb *on_orphan, void *context);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "shared/base/buf.h"
 #include "shared/base/sm.h"
+#include "shared/redis/backoff.h"
 #include "shared/redis/wire.h"
 
 #include <hiredis/async.h>
@@ -22,12 +23,15 @@
 #include <stdlib.h>
 
 enum {
-    BACKOFF_MIN_MS = 50,
-    BACKOFF_MAX_MS = 2000,
     CONNECT_MAX_MS = 3000,
     STEADY_MS = 1000,
     REASON_BYTES = 160,
-    WIRE_MAX = 64 << 20
+    WIRE_MAX = 64 << 20,
+    /* A host that goes away without a word, as by a power cut, is noticed within 30 s: the bus only
+     * listens, and would wait indefinitely. */
+    UNACKED_MAX_MS = 30000,
+    KEEPALIVE_IDLE_S = 15,
+    KEEPALIVE_INTERVAL_S = 5
 };
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_GREETING, CONN_UP };
 
@@ -103,10 +107,7 @@ static void lose(struct redis_conn *conn, const char *reason)
         return;
     if (was_up && clock_mono_ms() - conn->up_since_ms > STEADY_MS)
         conn->backoff_ms = 0;
-    conn->backoff_ms = conn->backoff_ms == 0 ? BACKOFF_MIN_MS : conn->backoff_ms * 2;
-    if (conn->backoff_ms > BACKOFF_MAX_MS)
-        conn->backoff_ms = BACKOFF_MAX_MS;
-    unsigned wait_ms = conn->backoff_ms / 2 + (unsigned)rand() % (conn->backoff_ms / 2 + 1);
+    unsigned wait_ms = redis_backoff_next_ms(&conn->backoff_ms);
     conn->trouble = redis_trouble_of(reason);
     if (conn->trouble == REDIS_FINE)
         conn->trouble = REDIS_AWAY;
@@ -120,7 +121,7 @@ static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct link *link = socket->data;
     (void)error;
-    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched behind it */
+    redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched after it */
 }
 
 static void on_writable(h2o_socket_t *socket, const char *error)
@@ -218,6 +219,11 @@ static void greet(struct redis_conn *conn)
         redis_conn_flush(conn);
 }
 
+static void set_option(int fd, int level, int option, int value)
+{
+    setsockopt(fd, level, option, &value, sizeof value);
+}
+
 static void on_connected(const redisAsyncContext *ac, int status)
 {
     struct redis_conn *conn = ac->data;
@@ -228,8 +234,11 @@ static void on_connected(const redisAsyncContext *ac, int status)
         return;
     }
     if (conn->address->path[0] == 0) {
-        int one = 1;
-        setsockopt(ac->c.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        set_option(ac->c.fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        set_option(ac->c.fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+        set_option(ac->c.fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+        set_option(ac->c.fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
+        set_option(ac->c.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKED_MAX_MS);
     }
     greet(conn);
 }
@@ -404,7 +413,7 @@ void redis_conn_reset(struct redis_conn *conn, const char *reason)
     if (ac == NULL)
         return;
     conn->reset_reason = reason;
-    redisAsyncFree(ac); /* runs every callback with NULL, then on_disconnected or nothing */
+    redisAsyncFree(ac); /* runs every callback with NULL, now or after the one it is in */
     lose(conn, reason);
     conn->reset_reason = NULL;
 }

@@ -18,7 +18,8 @@ struct redisReply;
 struct redis_events {
     /* The connection is made and authenticated. Commands may be sent from here on. */
     void (*on_connect)(void *arg);
-    /* It is gone; every command under way has had its callback with a NULL reply. */
+    /* It is gone; every command under way has had its callback with a NULL reply, or has it right
+     * after, where redis_conn_reset was called inside a reply's callback. */
     void (*on_lost)(void *arg);
     void *arg;
 };

@@ -8,15 +8,15 @@
  * connection ends it with CLIENT UNBLOCK, and its answer is read as always.
  *
  * A try is one exchange on a connection. Lost, late, or refused for a passing reason (Redis is
- * loading, read-only, ...): the next try follows after a pause that doubles from 50 ms to 2 s.
+ * loading, read-only, ...): the next try follows after a pause (backoff.h).
  * Verbs are in sync_verb.c. */
 #include "shared/redis/sync_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/redis/backoff.h"
 #include "shared/redis/wire.h"
 
 #include <errno.h>
-#include <openssl/rand.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,6 @@
 #include <unistd.h>
 
 enum {
-    BACKOFF_MIN_MS = 50,
-    BACKOFF_MAX_MS = 2000,
     ANSWER_MAX_MS = 15000, /* an upload of 25 MiB goes through a slow link too */
     STOPPING_MAX_MS = 2000,
 };
@@ -125,12 +123,7 @@ void sync_pause(struct sync *sync, unsigned ms)
 
 bool sync_pause_between(struct sync *sync, uint64_t since_ms)
 {
-    sync->backoff_ms = sync->backoff_ms == 0 ? BACKOFF_MIN_MS : sync->backoff_ms * 2;
-    if (sync->backoff_ms > BACKOFF_MAX_MS)
-        sync->backoff_ms = BACKOFF_MAX_MS;
-    uint32_t random = 0;
-    (void)RAND_bytes((unsigned char *)&random, sizeof random);
-    unsigned wait_ms = sync->backoff_ms / 2 + random % (sync->backoff_ms / 2 + 1);
+    unsigned wait_ms = redis_backoff_next_ms(&sync->backoff_ms);
     uint64_t patience_ms = sync->config.patience_ms;
     if (patience_ms > 0 && clock_mono_ms() + wait_ms - since_ms > patience_ms)
         return false;

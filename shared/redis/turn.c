@@ -23,7 +23,6 @@
 
 enum {
     IN_FLIGHT_MAX = 8,
-    ANSWER_MAX_MS = 5000,
     BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
 };
 
@@ -73,7 +72,7 @@ static void fail_batch(struct turn *turn, struct batch *batch, enum err error)
     recycle(turn, batch);
 }
 
-/* Verbs are still being begun: nobody hears of an error before turn_end has returned. */
+/* Verbs are still being begun: their owners hear of it in turn_flush. */
 static void fail_later(struct turn *turn, struct batch *batch, enum err error)
 {
     batch->error = error;
@@ -193,8 +192,6 @@ static void on_batch_reply(void *arg, const redisReply *reply)
         fail_batch(turn, batch, ERR_REDIS_LOST);
     } else if (reply->type == REDIS_REPLY_ARRAY) {
         bool is_over = turn->trouble != REDIS_FINE && !batch->is_freeing;
-        if (turn->trouble == REDIS_NO_ROOM)
-            turn->trouble = REDIS_FULL;
         answer_batch(turn, batch, reply);
         if (is_over)
             turn_end_trouble(turn);
@@ -225,7 +222,7 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
     uint64_t now_ms = clock_mono_ms();
     turn->moved_ms =
         (turn->moved_ms > now_ms ? turn->moved_ms : now_ms) + batch->wire.n / BYTES_A_MS;
-    loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + ANSWER_MAX_MS);
+    loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + TURN_ANSWER_MAX_MS);
 }
 
 static void send_collected(struct turn *turn)

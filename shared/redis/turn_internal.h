@@ -11,6 +11,9 @@
 #include "shared/redis/library.h"
 #include "shared/redis/verb.h"
 
+/* How long Redis may take for a batch or for the library, once they have reached it. */
+enum { TURN_ANSWER_MAX_MS = 5000 };
+
 struct turn {
     struct loop *loop;
     struct turn_config config;
@@ -22,7 +25,8 @@ struct turn {
     uint64_t took_us;  /* by the call that is being answered */
     uint64_t moved_ms; /* when what was sent so far should have reached Redis at the latest */
     bool is_up, is_loading;
-    struct batch *parked; /* found the library missing: sent again once it is loaded */
+    struct batch *parked;      /* found the library missing: sent again once it is loaded */
+    struct deadline load_late; /* while is_loading */
     struct buf library;
     struct redis_library_names functions;
     enum redis_trouble trouble; /* what the last reply said; while is_up */
@@ -34,11 +38,11 @@ struct turn {
 /* --- turn_library.c --- */
 
 /* Loads the library unless that is under way. Then parked batches are sent, and on_up runs if verbs
- * did not run before; or they fail, or the connection is given up. */
+ * did not run before; or they fail, or the connection is given up, as when no answer comes. */
 void turn_load_library(struct turn *turn);
 /* Logs `text` with Redis's own words, once a minute. */
 void turn_say_trouble(struct turn *turn, const char *text, const char *error);
-/* A reply said what is wrong: keeps and logs it. */
+/* A reply said what is wrong: keeps and logs it. on_up runs when that ends an outage. */
 void turn_set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error);
 /* A turn has run. What came while nothing did is looked at again, as after a lost connection. */
 void turn_end_trouble(struct turn *turn);

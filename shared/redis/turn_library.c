@@ -19,21 +19,27 @@ void turn_say_trouble(struct turn *turn, const char *text, const char *error)
     log_write(LOG_WARN, text, LOG_S("error", error), LOG_U("times", times));
 }
 
+/* An outage may end in a Redis that is merely full, where what on_up asks for runs. */
+static void change_trouble(struct turn *turn, enum redis_trouble to)
+{
+    bool was_outage = redis_trouble_is_outage(turn->trouble);
+    turn->trouble = to;
+    if (was_outage && !redis_trouble_is_outage(to))
+        turn->config.on_up(turn->config.arg);
+}
+
 void turn_set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error)
 {
-    turn->trouble = trouble;
     turn_say_trouble(turn, redis_trouble_info(trouble)->text, error);
+    change_trouble(turn, trouble);
 }
 
 void turn_end_trouble(struct turn *turn)
 {
-    bool was_outage = redis_trouble_is_outage(turn->trouble);
-    turn->trouble = REDIS_FINE;
     if (turn->is_trouble_said)
         log_write(LOG_INFO, "redis takes everything again");
     turn->is_trouble_said = false;
-    if (was_outage)
-        turn->config.on_up(turn->config.arg);
+    change_trouble(turn, REDIS_FINE);
 }
 
 /* --- the library ---------------------------------------------------------------------------- */
@@ -60,6 +66,7 @@ static void on_loaded(void *arg, const redisReply *reply)
 {
     struct turn *turn = arg;
     turn->is_loading = false;
+    loop_cancel_deadline(turn->loop, &turn->load_late);
     if (reply == NULL)
         return;
     if (reply->type == REDIS_REPLY_ERROR && !redis_library_is_there(reply->str)) {
@@ -80,6 +87,14 @@ static void on_loaded(void *arg, const redisReply *reply)
     redis_conn_flush(turn->conn);
 }
 
+/* Without this a Redis that hangs now would never be given up: no batch is sent that could be late.
+ */
+static void on_load_late(struct deadline *deadline)
+{
+    struct turn *turn = H2O_STRUCT_FROM_MEMBER(struct turn, load_late, deadline);
+    redis_conn_reset(turn->conn, "no answer in time");
+}
+
 void turn_load_library(struct turn *turn)
 {
     struct str words[] = {STR("FUNCTION"), STR("LOAD"), buf_str(&turn->library)};
@@ -88,5 +103,7 @@ void turn_load_library(struct turn *turn)
     if (redis_conn_command(turn->conn, on_loaded, turn, words, 3) != ERR_OK)
         return; /* lost again: on_connect comes back here */
     turn->is_loading = true;
+    turn->load_late.on_expire = on_load_late;
+    loop_set_deadline(turn->loop, &turn->load_late, TURN_ANSWER_MAX_MS);
     redis_conn_flush(turn->conn);
 }

@@ -190,6 +190,20 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
     });
   }
 
+  test('forged tokens write a line of log a minute, not one each', async () => {
+    const marks = cluster.marks();
+    const [head, , signature] = first.sign().split('.');
+    for (let i = 0; i < 30; i++) {
+      const claims = Buffer.from(JSON.stringify({ sub: `forged-${i}` })).toString('base64url');
+      assertRefused(await me(cluster, `${head}.${claims}.${signature}`, { node: i % 2 }));
+    }
+    for (const node of cluster.nodes) {
+      const said = node.log().slice(marks.get(node)).split('\n').filter((line) => /token refused/.test(line));
+      assert.ok(said.length <= 1, said.join('\n'));
+    }
+    assert.match(cluster.nodes[0].log(), /token refused.* times=\d+/);
+  });
+
   test('the audience may be one of several, or stand in azp', async () => {
     assertOk(await me(cluster, first.sign({ aud: ['somebody-else', 'parley'] })));
     assertOk(await me(cluster, first.sign({ aud: 'somebody-else', azp: 'parley' })));

@@ -31,6 +31,18 @@ suite('failed logins', { sweep: false }, ({ test, cluster }) => {
     }
   });
 
+  test('a stranger who goes on failing writes a line of log a minute, not one a request', async () => {
+    const localAddress = newAddress();
+    await shut({ localAddress });
+    const marks = cluster.marks();
+    for (let i = 0; i < 30; i++) assertProblem(await login({ ...wrongOf('User_1'), localAddress, node: i % 2 }), 429);
+    for (const node of cluster.nodes) {
+      const said = node.log().slice(marks.get(node)).split('\n').filter((line) => /too_many_failures/.test(line));
+      assert.ok(said.length <= 1, said.join('\n'));
+      assert.match(node.log(), /request failed.*code="too_many_failures".* times=\d+/);
+    }
+  });
+
   test('the failures of one account are no failures of its neighbour at the same address', async () => {
     const localAddress = newAddress();
     await shut({ localAddress });

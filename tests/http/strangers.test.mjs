@@ -312,3 +312,25 @@ suite('little memory for bodies', { nodes: 1, args: ['--body-memory-mib=30'] }, 
     second.socket.abort();
   });
 });
+
+// Strangers may hold an eighth of it, 128 KiB: two bodies.
+suite('very little memory for bodies', { nodes: 1, args: ['--body-memory-mib=1'] }, ({ test, cluster }) => {
+  test('what strangers have waiting counts as theirs until it is answered', async () => {
+    const ask = async (i) => {
+      const socket = await cluster.socket({ node: 0 });
+      const body = JSON.stringify({ question: `How long does lease ${i} last?`, padding: 'x'.repeat(45 * KIB) });
+      socket.write(`POST /ask HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+      return socket;
+    };
+    await cluster.redis.cmd('CLIENT', 'PAUSE', 4000, 'WRITE'); // calls of the library are writes
+    const waiting = [await ask(1), await ask(2)];
+    await eventually(async () => (await metric(cluster, 'parley_body_bytes')) > 90 * KIB, { what: 'two wait' });
+    const third = await (await ask(3)).response();
+    await cluster.redis.cmd('CLIENT', 'UNPAUSE');
+    assert.equal(third.status, 503, third.text);
+    assert.equal(problem(third).code, 'busy');
+    for (const socket of waiting) await socket.response();
+    await eventually(async () => (await metric(cluster, 'parley_body_bytes')) === 0);
+    assert.notEqual(problem(await (await ask(4)).response()).code, 'busy');
+  });
+});
