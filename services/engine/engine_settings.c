@@ -3,6 +3,7 @@
 #include "services/engine/engine_settings.h"
 
 #include "shared/auth/accounts.h"
+#include "shared/http/endpoint.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -20,11 +21,6 @@ const char *engine_settings_llm_url(const struct config *config)
 {
     const char *url = config_text(config, "llm");
     return url != NULL ? url : config_text(config, "llm-url");
-}
-
-static bool is_http_url(const char *url)
-{
-    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
 }
 
 static bool is_model_list(struct str models)
@@ -61,7 +57,7 @@ struct embedder *engine_settings_create_embedder(const struct config *config, co
 {
     const char *embeddings = config_text(config, "embeddings");
     const char *model = config_text(config, "embeddings-model");
-    if (!is_http_url(embeddings))
+    if (!http_is_base_url(str_of(embeddings)))
         return embed_create(embeddings, key, reason, reason_size);
     snprintf(reason, reason_size, "takes --embeddings-model beside a URL");
     struct embed_server_settings settings = {.base_url = embeddings, .model = model, .key = key};
@@ -94,8 +90,9 @@ bool engine_settings_check(const struct config *config)
         return complain("--user takes at most 128 bytes");
     if (config_text(config, "secret-file") == NULL)
         return complain("--secret-file is missing: the file with the account's secret");
-    if (llm != NULL && !is_http_url(llm))
-        return complain("--llm takes a URL such as http://127.0.0.1:11434/v1");
+    if (llm != NULL && !http_is_base_url(str_of(llm)))
+        return complain(
+            "--llm takes a URL such as http://127.0.0.1:11434/v1, without a user or a query");
     if (llm != NULL && config_text(config, "model") == NULL)
         return complain("--llm needs --model: what to ask the server for");
     if (!check_embeddings(config))
@@ -122,8 +119,8 @@ void engine_settings_print(const struct config *config, const char *engine_id)
            llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
     printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
            corpus == NULL ? "" : ", embedded by ",
-           corpus == NULL                    ? ""
-           : strcmp(embeddings, "hash") == 0 ? "built-in hashing"
-           : is_http_url(embeddings)         ? model
-                                             : strchr(embeddings, '#') + 1);
+           corpus == NULL                         ? ""
+           : strcmp(embeddings, "hash") == 0      ? "built-in hashing"
+           : http_is_base_url(str_of(embeddings)) ? model
+                                                  : strchr(embeddings, '#') + 1);
 }

@@ -147,6 +147,8 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       [['--url', 'http://x', ...account, '--user', 'u'.repeat(129)], /--user takes at most 128 bytes/],
       [['--url', 'http://x', '--user', 'u'], /--secret-file is missing/],
       [['--url', 'http://x', '--user', 'u', '--secret-file', 'x', '--llm', 'http://y'], /--llm needs --model/],
+      [['--url', 'http://x', ...account, '--model', 'm', '--llm', 'http://u:p@y/v1'], /--llm takes a URL (?!.*u:p)/],
+      [['--url', 'http://x', ...account, '--embeddings-model', 'm', '--embeddings', 'http://u:p@y'], /--embeddings takes (?!.*u:p)/],
       [['--url', 'http://x', '--slots', '0'], /--slots takes a whole number/],
       [['--bogus', '1'], /no such flag: --bogus/],
     ];
