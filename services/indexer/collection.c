@@ -16,13 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    WAIT_MIN_MS = 5,
-    WAIT_MAX_MS = 200,
-    KEY_MAX_BYTES = 512,
-    PATHS_MAX_BYTES = 64 << 20,
-    JSON_MAX_BYTES = 8192
-};
+enum { WAIT_MIN_MS = 5, WAIT_MAX_MS = 200, KEY_MAX_BYTES = 512, JSON_MAX_BYTES = 8192 };
 
 static struct str put_key(struct buf *key, const struct collection *c, const char *kind,
                           struct str of)
