@@ -69,8 +69,10 @@ static enum units_key copy_string(struct units *units, struct str name, struct s
     struct str words[] = {STR("GET"), buf_str(&key)};
     enum err error = sync_command(units->tool->sync, words, 2, 0, &answer);
     buf_fini(&key);
-    if (error != ERR_OK)
-        return tool_complain_redis(units->tool) ? UNITS_KEY_PUT : UNITS_KEY_FAILED;
+    if (error != ERR_OK) {
+        tool_complain_redis(units->tool);
+        return UNITS_KEY_FAILED;
+    }
     if (answer.n != 1 || answer.at[0].at == NULL)
         return UNITS_KEY_MISSING;
     struct str head[] = {STR("key"), name, STR("string"), str_of(until), answer.at[0]};

@@ -55,6 +55,8 @@ void names_put_topic(struct buf *b, struct request *r, struct str topic);
  * 400 and return false otherwise. *ret_name is the topic's name. */
 bool names_topic_param(struct request *r, struct str *ret_name) must_check;
 bool names_topic_member(struct request *r, struct str *ret_name) must_check;
+/* The parameter where there is one, else the member of a body, which is read for it. */
+bool names_topic_either(struct request *r, struct str *ret_name) must_check;
 
 /* --- params.c --------------------------------------------------------------------------------- */
 

@@ -31,6 +31,13 @@ struct check {
 
 static void ask(struct check *check);
 
+/* Nothing more is waited for. */
+static void end(struct check *check)
+{
+    queue_unwatch(broker_of(check->r)->queue, &check->watch);
+    loop_cancel_deadline(check->r->server->loop, &check->deadline);
+}
+
 static void answer(struct check *check, struct str text)
 {
     struct request *r = check->r;
@@ -48,8 +55,7 @@ static void answer(struct check *check, struct str text)
         buf_put(b, eta.n > 0 ? eta : STR("null"));
     }
     buf_put_char(b, '}');
-    queue_unwatch(broker_of(r)->queue, &check->watch);
-    loop_cancel_deadline(r->server->loop, &check->deadline);
+    end(check);
     respond_json(r, 200, b);
 }
 
@@ -80,8 +86,10 @@ static void on_checked(struct request *r, enum err error, struct str reply)
         }
         return;
     }
-    if (reply_refuse(r, error, tag, &lines))
+    if (reply_refuse(r, error, tag, &lines)) {
+        end(check);
         return;
+    }
     answer(check, reply);
 }
 
@@ -137,9 +145,7 @@ static void on_left(struct left_listener *listener)
 
 static void on_gone(struct request *r)
 {
-    struct check *check = r->state;
-    queue_unwatch(broker_of(r)->queue, &check->watch);
-    loop_cancel_deadline(r->server->loop, &check->deadline);
+    end(r->state);
 }
 
 void broker_check_query(struct request *r)

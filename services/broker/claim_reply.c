@@ -2,48 +2,51 @@
  * claim_reply.c - a claim as engines see it, and whether it got there. */
 #include "services/broker/broker.h"
 
-static void put_plain(struct buf *b, struct claim *claim, bool is_deployed)
+enum { ROWS_USUAL = 8 }; /* of a claim: so many are read without memory of their own */
+
+struct claim_row {
+    struct str seq;
+    struct query_row row;
+};
+
+static void put_plain(struct buf *b, const struct claim_row *rows, unsigned n, bool is_deployed)
 {
-    struct lines lines = claim->queries;
-    for (unsigned i = 0; i < claim->n; i++) {
-        struct str seq = lines_next(&lines);
-        struct query_row row = lines_next_row(&lines);
+    for (unsigned i = 0; i < n; i++) {
+        const struct query_row *row = &rows[i].row;
         buf_put(b, i == 0 ? STR("{\"") : STR(",{\""));
-        buf_put(b, seq);
+        buf_put(b, rows[i].seq);
         buf_lit(b, "\":");
         if (is_deployed)
             buf_put_char(b, '[');
-        buf_put(b, row.query);
+        buf_put(b, row->query);
         if (is_deployed) {
             buf_put_char(b, ',');
-            buf_put(b, row.user);
+            buf_put(b, row->user);
             buf_put_char(b, ',');
-            buf_put(b, row.model);
+            buf_put(b, row->model);
             buf_put_char(b, ']');
         }
         buf_put_char(b, '}');
     }
 }
 
-static void put_details(struct buf *b, struct claim *claim)
+static void put_details(struct buf *b, const struct claim_row *rows, unsigned n)
 {
-    struct lines lines = claim->queries;
-    for (unsigned i = 0; i < claim->n; i++) {
-        struct str seq = lines_next(&lines);
-        struct query_row row = lines_next_row(&lines);
+    for (unsigned i = 0; i < n; i++) {
+        const struct query_row *row = &rows[i].row;
         buf_put(b, i == 0 ? STR("\"") : STR(",\""));
-        buf_put(b, seq);
+        buf_put(b, rows[i].seq);
         buf_lit(b, "\":{\"User\":");
-        buf_put(b, row.user);
+        buf_put(b, row->user);
         buf_put_key(b, "Model");
-        buf_put(b, row.model);
+        buf_put(b, row->model);
         buf_put_key(b, "Modifiers");
-        buf_put(b, row.modifiers);
+        buf_put(b, row->modifiers);
         buf_put_key(b, "Timestamp");
-        buf_put_json_ms(b, row.created_ms);
+        buf_put_json_ms(b, row->created_ms);
         buf_put_key(b, "Traceparent");
-        buf_put(b, row.traceparent.n > 0 ? row.traceparent : STR("null"));
-        struct str namespace = lines_namespace_of(row.user_name);
+        buf_put(b, row->traceparent.n > 0 ? row->traceparent : STR("null"));
+        struct str namespace = lines_namespace_of(row->user_name);
         if (namespace.n > 0) {
             buf_put_key(b, "Namespace");
             buf_put_json(b, namespace);
@@ -55,17 +58,25 @@ static void put_details(struct buf *b, struct claim *claim)
 void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
                      const struct claim_view *view, struct delivery *delivery)
 {
+    struct claim_row usual[ROWS_USUAL];
+    struct claim_row *rows =
+        claim->n <= ROWS_USUAL ? usual : request_alloc(r, claim->n * sizeof *rows);
+    struct lines lines = claim->queries;
+    for (unsigned i = 0; i < claim->n; i++) {
+        rows[i].seq = lines_next(&lines);
+        rows[i].row = lines_next_row(&lines);
+    }
     delivery->topic = request_copy(r, claim->topic);
     delivery->lease = request_copy(r, claim->lease);
     if (r->about.topic.at == NULL) { /* not the answer that brought it */
-        struct lines lines = claim->queries;
+        lines = claim->queries;
         r->about = (struct request_subject){.topic = delivery->topic,
                                             .seq = claim->n == 1 ? lines_next_u64(&lines) : 0};
     }
     buf_lit(b, "{\"Topic\":");
     buf_put_json_of_name(b, claim->topic);
     buf_lit(b, ",\"Queries\":[");
-    put_plain(b, claim, view->is_deployed);
+    put_plain(b, rows, claim->n, view->is_deployed);
     buf_put_char(b, ']');
     if (!view->is_detail)
         return;
@@ -78,7 +89,7 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
     buf_put_key(b, "Attempt");
     buf_put_u64(b, claim->attempt);
     buf_lit(b, ",\"Details\":{");
-    put_details(b, claim);
+    put_details(b, rows, claim->n);
     buf_put_char(b, '}');
 }
 

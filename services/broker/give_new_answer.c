@@ -4,7 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-enum { ANSWER_TEXT_MAX = 4 << 20 };
+enum { ANSWER_MAX_BYTES = 8 << 20 }; /* as lua/queue/complete.lua takes it */
 
 struct give_new_answer {
     struct request *r;
@@ -161,17 +161,6 @@ static bool put_answer(struct buf *b, struct request *r)
     return true;
 }
 
-/* The member Query in its one form, as rows hold it. */
-static struct str query_json(struct request *r)
-{
-    struct buf text;
-    buf_init(&text, ANSWER_TEXT_MAX);
-    buf_put_span(&text, request_member(r, "Query"));
-    struct str copy = request_copy(r, buf_str(&text));
-    buf_fini(&text);
-    return copy;
-}
-
 /* The deployed engines give a claim back by posting Seq 0 with empty lists. */
 static bool is_deployed_release(struct request *r, uint64_t seq)
 {
@@ -196,8 +185,11 @@ void broker_give_new_answer(struct request *r)
         !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) || !params_seq(r, 0, &seq) ||
         !request_optional_text(r, "Lease", 20, &lease))
         return;
+    struct buf *b = &r->server->scratch;
     if (is_deployed_release(r, seq)) {
-        release(r, topic, query_json(r));
+        buf_clear(b);
+        buf_put_span(b, request_member(r, "Query"));
+        release(r, topic, buf_str(b));
         return;
     }
     struct give_new_answer *op = request_alloc(r, sizeof *op);
@@ -207,18 +199,23 @@ void broker_give_new_answer(struct request *r)
         .view = {.is_detail = request_param_is_true(r, "Detail"),
                  .is_deployed = r->account->is_deployed},
         .wants_next = request_param_is_true(r, "Next") && !r->server->is_draining};
-    /* Parameters are decoded in the scratch: before the answer is put there. */
+    /* Parameters are decoded in the scratch: before Query and the answer are put there. */
     if (!params_models(r, &op->models))
         return;
-    struct buf *answer = &r->server->scratch;
-    buf_clear(answer);
-    if (!put_answer(answer, r))
+    buf_clear(b);
+    buf_put_span(b, request_member(r, "Query"));
+    size_t query_n = b->n;
+    if (!put_answer(b, r))
         return;
+    if (b->is_over || b->n - query_n > ANSWER_MAX_BYTES) {
+        respond_error(r, ERR_TOO_LARGE, "Answer, Think and Model are larger than 8 MiB as JSON.");
+        return;
+    }
     r->state = op;
     r->on_gone = on_gone;
-    struct str query_text = query_json(r);
     call_complete(request_call(r, on_completed), .topic = topic, .seq = seq,
                   .lease = lease.at == NULL ? STR("") : lease, .holder = r->account->name_token,
-                  .query = query_text, .answer = buf_str(answer),
+                  .query = ((struct str){b->at, query_n}),
+                  .answer = ((struct str){b->at + query_n, b->n - query_n}),
                   .by_text = r->account->is_deployed);
 }

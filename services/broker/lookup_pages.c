@@ -118,12 +118,8 @@ void broker_get_lookups(struct request *r)
 {
     struct listing *listing = request_alloc(r, sizeof *listing);
     struct str topic;
-    if (request_param_plus(r, "Topic").at == NULL && r->h2o->entity.len > 0) {
-        if (!request_body(r) || !names_topic_member(r, &topic))
-            return;
-    } else if (!names_topic_param(r, &topic)) {
+    if (!names_topic_either(r, &topic))
         return;
-    }
     *listing = (struct listing){.topic = topic, .is_detail = request_param_is_true(r, "Detail")};
     if (!pages_init(&listing->pages, r, STR("0"), is_cursor))
         return;

@@ -5,7 +5,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
-enum { MATCHES_MAX = 100 };
+enum { MATCHES_MAX = 100, MATCHES_MAX_BYTES = 1 << 20 /* as lua/lookup/match.lua takes them */ };
 
 struct lookup_poll {
     struct lookup_poll *previous, *next; /* of the broker, while it is parked */
@@ -172,6 +172,10 @@ void broker_give_new_matches(struct request *r)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_put_span(b, matches);
+    if (b->is_over || b->n > MATCHES_MAX_BYTES) {
+        respond_error(r, ERR_TOO_LARGE, "Matches are larger than 1 MiB as JSON.");
+        return;
+    }
     struct str name = names_of(r, print);
     call_match(request_call(r, on_matched), .fingerprint = name, .matches = buf_str(b));
 }

@@ -7,9 +7,8 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 
-enum {
-    LOOKUPS_OF_USER = 1000
-}; /* open ones of an account of role user; a frontend has its share */
+/* Open ones of an account of role user; a frontend has its share. */
+enum { LOOKUPS_OF_USER = 1000 };
 
 /* The first 12 hex digits of SHA-1 of the fragment, with or without a newline behind it. */
 static void fingerprint(struct str fragment, bool has_newline, char out[13])

@@ -77,3 +77,10 @@ bool names_topic_member(struct request *r, struct str *ret_name)
 {
     return check_topic(r, request_member_text(r, "Topic"), ret_name);
 }
+
+bool names_topic_either(struct request *r, struct str *ret_name)
+{
+    if (request_param_plus(r, "Topic").at != NULL || r->h2o->entity.len == 0)
+        return names_topic_param(r, ret_name);
+    return request_body(r) && names_topic_member(r, ret_name);
+}

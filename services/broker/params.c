@@ -45,7 +45,9 @@ bool params_models(struct request *r, struct str *ret_models)
     *ret_models = request_copy(r, buf_str(&list));
     buf_fini(&list);
     if (ret_models->n > MODELS_MAX_BYTES) {
-        respond_error(r, ERR_BAD_REQUEST, "Models must be at most 256 bytes.");
+        respond_error(r, ERR_BAD_REQUEST,
+                      "Models must be at most 512 bytes with all but letters, digits, '-', '_' and "
+                      "'.' as %XX.");
         return false;
     }
     return true;

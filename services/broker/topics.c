@@ -32,8 +32,7 @@ static bool read_user_and_topic(struct request *r, struct str *ret_user, struct 
     if (!read_either(r, "OnBehalfOf", &given) || !on_behalf_of(r, given, &whom))
         return false;
     *ret_user = whom.user_name;
-    bool is_in_query = request_param_plus(r, "Topic").at != NULL || r->members == NULL;
-    return is_in_query ? names_topic_param(r, ret_topic) : names_topic_member(r, ret_topic);
+    return names_topic_either(r, ret_topic);
 }
 
 struct deletion {

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct documents *documents_create(struct server *server, struct queue *queue,
-                                   const struct documents_settings *settings)
+void *documents_create(struct server *server, struct queue *queue, const void *data)
 {
+    const struct documents_settings *settings = data;
     struct documents *documents = calloc(1, sizeof *documents);
     if (documents == NULL)
         abort();
@@ -29,8 +29,9 @@ struct documents *documents_create(struct server *server, struct queue *queue,
     return documents;
 }
 
-void documents_destroy(struct documents *documents)
+void documents_destroy(void *state)
 {
+    struct documents *documents = state;
     if (documents == NULL)
         return;
     retrieve_end_all(documents);
@@ -41,13 +42,16 @@ void documents_destroy(struct documents *documents)
     free(documents);
 }
 
-void documents_on_indexing(struct documents *documents, struct lines *rest)
+void documents_on_event(void *state, struct str kind, struct lines *rest)
 {
+    struct documents *documents = state;
+    (void)kind; /* there is one */
     indexing_on_event(documents->indexing, rest);
 }
 
-void documents_drain(struct documents *documents)
+void documents_drain(void *state)
 {
+    struct documents *documents = state;
     presences_drain(&documents->waiting);
 }
 
@@ -58,8 +62,9 @@ static void on_vectors(struct call *call, enum err error, struct str reply)
         documents->vectors = str_eq(reply, STR("set")) ? HEALTH_GOOD : HEALTH_BAD;
 }
 
-void documents_put_health(const struct documents *documents, struct health_report *report)
+void documents_put_health(void *state, struct health_report *report)
 {
+    const struct documents *documents = state;
     const struct documents_settings *settings = documents->settings;
     enum vectors_mode mode = settings->space.vectors;
     enum health embeddings = documents->embeddings, vectors = documents->vectors;
@@ -80,8 +85,9 @@ void documents_put_health(const struct documents *documents, struct health_repor
         health_put(report, "vectors", vectors, STR("Vector sets in Redis."));
 }
 
-void documents_on_up(struct documents *documents)
+void documents_on_up(void *state)
 {
+    struct documents *documents = state;
     struct turn *turn = documents->server->turn;
     if (!call_is_under_way(&documents->vectors_call)) {
         call_vectors(turn_call(turn, &documents->vectors_call, on_vectors));

@@ -70,19 +70,20 @@ static inline struct documents *documents_of(const struct request *r)
     return service_state(r, &documents_service);
 }
 
-/* `server` and `queue` are borrowed, and outlive it; `settings` too. */
-struct documents *documents_create(struct server *server, struct queue *queue,
-                                   const struct documents_settings *settings) must_check;
+/* --- documents.c: hooks of the service (services/node/service.h), whose state is struct documents
+ */
+
+/* `settings`: struct documents_settings. All is borrowed and outlives it. */
+void *documents_create(struct server *server, struct queue *queue, const void *settings) must_check;
 /* Accepts NULL. */
-void documents_destroy(struct documents *documents);
+void documents_destroy(void *state);
 /* What was indexed, or how far that is; `rest` as the scripts send it. */
-void documents_on_indexing(struct documents *documents, struct lines *rest);
-/* The node drains: requests that wait for an engine are answered. */
-void documents_drain(struct documents *documents);
-/* Scripts run (again): messages may have been missed. */
-void documents_on_up(struct documents *documents);
-/* Puts the members `embeddings` and `vectors` of /health. */
-void documents_put_health(const struct documents *documents, struct health_report *report);
+void documents_on_event(void *state, struct str kind, struct lines *rest);
+/* Requests that wait for an engine are answered. */
+void documents_drain(void *state);
+void documents_on_up(void *state);
+/* Puts the members `embeddings` and `vectors`. */
+void documents_put_health(void *state, struct health_report *report);
 
 /* --- owner.c ---------------------------------------------------------------------------------- */
 

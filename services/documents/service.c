@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * service.c - the document service as one of the node's services (services/node/service.h): its
- * options, and its hooks in the types that they are called with. */
+ * options, and its row. What it does in the life of a node is documents.c. */
 #include "services/documents/documents.h"
 
 #include "shared/embed/embed_options.h"
@@ -86,37 +86,6 @@ static void free_settings(void *settings)
     free(settings);
 }
 
-static void *create(struct server *server, struct queue *queue, const void *settings)
-{
-    return documents_create(server, queue, settings);
-}
-
-static void destroy(void *state)
-{
-    documents_destroy(state);
-}
-
-static void on_event(void *state, struct str kind, struct lines *rest)
-{
-    (void)kind;
-    documents_on_indexing(state, rest);
-}
-
-static void on_up(void *state)
-{
-    documents_on_up(state);
-}
-
-static void drain(void *state)
-{
-    documents_drain(state);
-}
-
-static void put_health(void *state, struct health_report *report)
-{
-    documents_put_health(state, report);
-}
-
 const struct service documents_service = {
     .name = "documents",
     .summary = "documents: upload, search, questions, the agent, /ask (brings web)",
@@ -125,10 +94,10 @@ const struct service documents_service = {
     .events = (const char *const[]){"indexing", NULL},
     .read = read_settings,
     .free_settings = free_settings,
-    .create = create,
-    .destroy = destroy,
-    .on_event = on_event,
-    .on_up = on_up,
-    .drain = drain,
-    .put_health = put_health,
+    .create = documents_create,
+    .destroy = documents_destroy,
+    .on_event = documents_on_event,
+    .on_up = documents_on_up,
+    .drain = documents_drain,
+    .put_health = documents_put_health,
 };

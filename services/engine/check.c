@@ -2,9 +2,9 @@
  * check.c - see check.h.
  *
  *   all at once: each node, the model's server --> good, or wrong: a line, the end
- *     ^                                         \-> away: again after a pause, while there is
- * patience
- *     '------------------------------------------'
+ *     ^                                         \-> away: again after a pause,
+ *     |                                             |     while there is patience
+ *     '---------------------------------------------'
  */
 #include "services/engine/check.h"
 

@@ -34,7 +34,7 @@ struct engine {
     struct backoff model_backoff; /* of answers that failed, for all slots together */
     struct rest rest;             /* of the back end, likewise */
     /* Claims are given back only when no poll of ours is left that could take them again. */
-    bool is_stopping, may_give_back;
+    bool may_give_back;
 };
 
 struct slot *slot_create(struct engine *engine, unsigned number) must_check;

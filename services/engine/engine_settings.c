@@ -2,10 +2,14 @@
  * engine_settings.c - see engine_settings.h. */
 #include "services/engine/engine_settings.h"
 
+#include "shared/auth/accounts.h"
+#include "shared/http/endpoint.h"
+
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { MODELS_MAX_BYTES = 512 };
+/* As nodes take them: as they are given, and as names. */
+enum { MODELS_MAX_BYTES = 256, MODELS_NAMES_MAX_BYTES = 512 };
 
 static bool complain(const char *line)
 {
@@ -19,9 +23,23 @@ const char *engine_settings_llm_url(const struct config *config)
     return url != NULL ? url : config_text(config, "llm-url");
 }
 
-static bool is_http_url(const char *url)
+static bool is_model_list(struct str models)
 {
-    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+    struct buf names;
+    if (models.n > MODELS_MAX_BYTES || !str_is_utf8(models))
+        return false;
+    buf_init(&names, MODELS_NAMES_MAX_BYTES);
+    while (models.at != NULL) {
+        struct str name = str_trim(str_cut(&models, ','));
+        if (name.n == 0)
+            continue;
+        if (names.n > 0)
+            buf_put_char(&names, ',');
+        buf_put_name(&names, name);
+    }
+    bool fits = !names.is_over;
+    buf_fini(&names);
+    return fits;
 }
 
 bool engine_settings_is_id(const char *text)
@@ -39,7 +57,7 @@ struct embedder *engine_settings_create_embedder(const struct config *config, co
 {
     const char *embeddings = config_text(config, "embeddings");
     const char *model = config_text(config, "embeddings-model");
-    if (!is_http_url(embeddings))
+    if (!http_is_base_url(str_of(embeddings)))
         return embed_create(embeddings, key, reason, reason_size);
     snprintf(reason, reason_size, "takes --embeddings-model beside a URL");
     struct embed_server_settings settings = {.base_url = embeddings, .model = model, .key = key};
@@ -68,20 +86,22 @@ bool engine_settings_check(const struct config *config)
         return complain("--url is missing: the nodes to pull from");
     if (config_text(config, "user") == NULL)
         return complain("--user is missing: the account that signs");
-    if (strlen(config_text(config, "user")) > 256)
-        return complain("--user is too long");
+    if (strlen(config_text(config, "user")) > ACCOUNT_NAME_MAX_BYTES)
+        return complain("--user takes at most 128 bytes");
     if (config_text(config, "secret-file") == NULL)
         return complain("--secret-file is missing: the file with the account's secret");
-    if (llm != NULL && !is_http_url(llm))
-        return complain("--llm takes a URL such as http://127.0.0.1:11434/v1");
+    if (llm != NULL && !http_is_base_url(str_of(llm)))
+        return complain(
+            "--llm takes a URL such as http://127.0.0.1:11434/v1, without a user or a query");
     if (llm != NULL && config_text(config, "model") == NULL)
         return complain("--llm needs --model: what to ask the server for");
     if (!check_embeddings(config))
         return false;
     if (id != NULL && !engine_settings_is_id(id))
-        return complain("--engine-id takes 1 to 64 letters, digits, '-', '_' and '.'");
-    if (models != NULL && (strlen(models) > MODELS_MAX_BYTES || !str_is_utf8(str_of(models))))
-        return complain("--models is too long, or not UTF-8");
+        return complain("--engine-id takes 1 to 60 letters, digits, '-', '_' and '.'");
+    if (models != NULL && !is_model_list(str_of(models)))
+        return complain("--models takes at most 256 bytes of UTF-8, and 512 with all but letters, "
+                        "digits, '-', '_' and '.' as %XX");
     if (corpus != NULL && (stat(corpus, &info) != 0 || !S_ISDIR(info.st_mode)))
         return complain("--corpus is no folder that can be read");
     return true;
@@ -99,8 +119,8 @@ void engine_settings_print(const struct config *config, const char *engine_id)
            llm == NULL ? "" : " at ", llm == NULL ? "" : llm);
     printf("corpus: %s%s%s\n", corpus == NULL ? "none" : corpus,
            corpus == NULL ? "" : ", embedded by ",
-           corpus == NULL                    ? ""
-           : strcmp(embeddings, "hash") == 0 ? "built-in hashing"
-           : is_http_url(embeddings)         ? model
-                                             : strchr(embeddings, '#') + 1);
+           corpus == NULL                         ? ""
+           : strcmp(embeddings, "hash") == 0      ? "built-in hashing"
+           : http_is_base_url(str_of(embeddings)) ? model
+                                                  : strchr(embeddings, '#') + 1);
 }

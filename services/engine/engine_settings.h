@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_settings: what the engine's flags mean together (help.h has each of them). Pure, except
+ * engine_settings: what the engine's flags mean together (help.c has each of them). Pure, except
  * for a look whether the corpus is a folder. Nothing is kept; texts are the config's.
  */
 #ifndef PARLEY_ENGINE_ENGINE_SETTINGS_H
@@ -9,7 +9,9 @@
 #include "shared/base/config.h"
 #include "shared/embed/embed.h"
 
-enum { ENGINE_ID_MAX_BYTES = 64 };
+/* Nodes take 64 bytes of Engine, which is this with a dash and the number of a slot, at most 256.
+ */
+enum { ENGINE_ID_MAX_BYTES = 60 };
 
 /* What the table of flags cannot check. False after a line on standard error. */
 bool engine_settings_check(const struct config *config) must_check;

@@ -51,16 +51,16 @@ static const struct config_group pull_options = {
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
          .help =
-             "The name of this engine for the nodes, 1 to 64 letters, digits, '-', '_' and '.'. "
-             "Two "
-             "engines of one account must not share a name: the newer one's requests end the older "
+             "The name of this engine for the nodes, 1 to 60 letters, digits, '-', '_' and '.'. "
+             "Two engines of one account must not share a name: the newer one's requests end the "
+             "older "
              "one's. Unset: the host's name and the process id."},
         {.name = "models",
          .kind = CONFIG_TEXT,
          .metavar = "A,B",
          .help =
              "Takes only queries that ask for one of these models, or for none; a query that names "
-             "one gets it. Unset: takes every query, and --model answers."},
+             "one gets it. At most 256 bytes. Unset: takes every query, and --model answers."},
         {0}}};
 
 static const struct config_group model_options = {

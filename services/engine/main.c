@@ -213,12 +213,11 @@ static void destroy_all(struct app *app)
 static void stop(struct app *app, uint32_t signal_number)
 {
     if (app->stop_at_ms != 0) {
-        log_write(LOG_WARN, "told again to stop: claims are left to their leases");
+        log_write(LOG_WARN, "second signal: claims are left to their leases");
         app->is_exiting = true;
         return;
     }
     log_write(LOG_INFO, "stopping", LOG_U("signal", signal_number));
-    app->engine.is_stopping = true;
     app->stop_at_ms = clock_mono_ms() + STOP_MS;
     lookup_destroy(app->lookup);
     app->lookup = NULL;

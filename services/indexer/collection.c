@@ -16,13 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    WAIT_MIN_MS = 5,
-    WAIT_MAX_MS = 200,
-    KEY_MAX_BYTES = 512,
-    PATHS_MAX_BYTES = 64 << 20,
-    JSON_MAX_BYTES = 8192
-};
+enum { WAIT_MIN_MS = 5, WAIT_MAX_MS = 200, KEY_MAX_BYTES = 512, JSON_MAX_BYTES = 8192 };
 
 static struct str put_key(struct buf *key, const struct collection *c, const char *kind,
                           struct str of)
@@ -139,24 +133,6 @@ static void put_filename(struct buf *json, const char *name)
     buf_fini(&clean);
 }
 
-static const char *content_type(struct str name)
-{
-    static const char *const types[][2] = {
-        {".md", "text/markdown"},
-        {".markdown", "text/markdown"},
-        {".html", "text/html"},
-        {".htm", "text/html"},
-        {".pdf", "application/pdf"},
-        {".xhtml", "application/xhtml+xml"},
-        {".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        size_t n = strlen(types[i][0]);
-        if (name.n > n && str_eq_nocase((struct str){name.at + name.n - n, n}, str_of(types[i][0])))
-            return types[i][1];
-    }
-    return "text/plain";
-}
-
 struct uploaded {
     char doc[DOC_ID_BYTES + 1], job[DOC_ID_BYTES + 1];
     bool is_full, is_many;
@@ -191,7 +167,7 @@ static enum err upload(struct collection *c, const struct file *file, struct str
         call.error = ERR_TOO_LARGE;
     call_upload(sync_start(&call), .space = str_of(c->space), .limits = STR(""), .doc = str_of(doc),
                 .job = str_of(job), .filename = buf_str(&filename),
-                .content_type = str_of(content_type(str_of(file->name))),
+                .content_type = str_of(extract_content_type(str_of(file->name))),
                 .kind = str_of(extract_kind_name(kind)), .size = bytes.n, .sha = sha,
                 .bytes = bytes, .cap = c->pipeline->settings->space.max_bytes,
                 .path = buf_str(&name), .url = buf_str(&url_json), .is_reindex = c->is_reindex);

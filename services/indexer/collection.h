@@ -9,7 +9,7 @@
 #include "services/indexer/files.h"
 #include "services/indexer/pipeline.h"
 
-enum { COLLECTION_NAME_MAX_BYTES = 64, DOC_ID_BYTES = 24, SHA_HEX_BYTES = 64 };
+enum { COLLECTION_NAME_MAX_BYTES = 64, DOC_ID_BYTES = 24 };
 
 struct collection_entry {
     char *name; /* of the file */
@@ -37,7 +37,7 @@ enum file_change {
 enum put_outcome {
     PUT_INDEXED,
     PUT_FAILED,  /* `reason` says why */
-    PUT_STOPPED, /* told to stop, or Redis was gone for too long */
+    PUT_STOPPED, /* asked to stop, or Redis was gone for too long */
     PUT_NR
 };
 

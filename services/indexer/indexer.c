@@ -20,7 +20,6 @@ enum {
     BLOCK_MS = 2000,
     LOOK_MAX_MS = 5000,
     SWEEP_N = 200,
-    NAME_BYTES = 24,
     PAUSE_MS = 200,
     DELAYED_PAUSE_MS = 1000,
     CONSUMER_IDLE_MS = 24 * 3600 * 1000,
@@ -29,7 +28,6 @@ enum {
 struct worker {
     pthread_t thread;
     struct pipeline pipeline;
-    char name[NAME_BYTES];
     uint64_t look_ms; /* when to look for jobs of the dead again */
 };
 
@@ -218,8 +216,7 @@ struct indexer *indexer_start(const struct pipeline_settings *settings, unsigned
         abort();
     for (unsigned i = 0; i < n; i++) {
         struct worker *w = &indexer->workers[i];
-        snprintf(w->name, sizeof w->name, "parley-indexer");
-        pipeline_init(&w->pipeline, &indexer->settings, w->name, 0);
+        pipeline_init(&w->pipeline, &indexer->settings, "parley-indexer", 0);
         if (pthread_create(&w->thread, NULL, work, w) != 0)
             abort();
     }

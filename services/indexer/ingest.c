@@ -16,6 +16,7 @@
 #include "shared/base/shown.h"
 #include "shared/embed/embed_options.h"
 #include "shared/extract/extract.h"
+#include "shared/http/endpoint.h"
 #include "shared/redis/start.h"
 
 #include <errno.h>
@@ -84,9 +85,10 @@ static bool check_settings(struct ingest *in)
     if (!is_all_seen(str_of(collection)))
         return complain("--collection holds a character that nobody sees, such as a control "
                         "character or a mark of direction: leave it out");
-    if (base != NULL && ((strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0) ||
-                         strlen(base) > 1024 || !str_is_utf8(str_of(base))))
-        return complain("--base-url takes a URL such as https://example.org/handbook");
+    if (base != NULL &&
+        (!http_is_base_url(str_of(base)) || strlen(base) > 1024 || !str_is_utf8(str_of(base))))
+        return complain("--base-url takes a URL such as https://example.org/handbook, without a "
+                        "user or a query");
     if (c->argument_n == 0)
         return complain("which files? PATH is missing");
     return true;

@@ -2,9 +2,9 @@
  * job.c - see job.h.
  *
  * Worker and renewer share one connection under `lock`. The renewer repeats what the worker last
- * told (job_progress renews the lease and moves the stream entry's idle time), every third of a
+ * reported (job_progress renews the lease and moves the stream entry's idle time), every third of a
  * lease and at least every 2 seconds: not for the lease's sake, but because that is how a deleted
- * document stops its indexing in the middle of a step. It never tells anything of its own, so what
+ * document stops its indexing in the middle of a step. It reports nothing of its own, so what
  * watchers see stays in order.
  *
  * While Redis is full the worker waits with the lock held, and renews the lease itself: else

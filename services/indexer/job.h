@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * job: the one job that an indexer holds: its calls to Redis, each fenced by the job's lease, and a
- * thread that renews that lease while the work goes on, however long a step of it takes. Whoever
- * loses the lease (another indexer has the job, or its document was deleted) finds `must_stop` set
- * within 2 seconds, even in the middle of a long step.
+ * thread that renews that lease while the work goes on, however long a step of it takes. A worker
+ * that loses the lease (another indexer has the job, or its document was deleted) finds `must_stop`
+ * set within 2 seconds, even in the middle of a long step.
  *
  * One struct per indexer, used for one job after the other. Its functions belong to the indexer's
  * thread, except for job_stop.
@@ -20,7 +20,7 @@
 enum job_stage { JOB_PARSE, JOB_CHUNK, JOB_EMBED, JOB_STORE, JOB_STAGE_NR };
 const char *job_stage_name(enum job_stage stage);
 
-/* What job_begin told; valid until the next one. */
+/* What job_begin found; valid until the next one. */
 struct job_facts {
     struct str id, lease, doc, space, stage, kind, filename_json;
     uint64_t attempt, size_bytes, chars, blocks;
@@ -30,7 +30,7 @@ struct job_facts {
 struct job {
     struct job_facts facts;
     /* The work on this job ends soon: it is lost, or the process stops. For steps that take long
-     * and may be told to stop. */
+     * and may be asked to stop. */
     atomic_bool must_stop;
     /* private */
     struct sync *sync;
@@ -62,7 +62,7 @@ void job_stop(struct job *job);
  * ERR_REDIS_LOST, ERR_INTERNAL. */
 enum err job_begin(struct job *job, struct str entry, struct str id,
                    struct str consumer) must_check;
-/* Stops renewing. What became of the job has been told by then, or its lease runs out. */
+/* Stops renewing. What became of the job has been reported by then, or its lease runs out. */
 void job_end(struct job *job);
 
 /* Begins a call of a verb of the job's, which locks the connection: to be ended by job_reply or

@@ -14,8 +14,8 @@
  *        ERR_REDIS_LOST  out of patience            --> (nothing)   --> CUT
  *        ERR_INTERNAL  a verb broke: our own bug    --> job_fail, if that works
  *
- * Each step is a function that returns one of these errors. What cannot be told to Redis is not
- * told: then the lease runs out, and another indexer takes the job with one attempt more. */
+ * Each step is a function that returns one of these errors. What cannot be reported to Redis is
+ * not: then the lease runs out, and another indexer takes the job with one attempt more. */
 #include "services/indexer/pipeline.h"
 
 #include "generated/verbs.h"
@@ -31,7 +31,7 @@ enum { REASON_MAX_BYTES = 2048, MESSAGE_BYTES = 160 };
 /* Where each stage begins, in percent of the whole. */
 static const unsigned stage_percent[JOB_STAGE_NR + 1] = {0, 25, 30, 95, 100};
 
-const char *pipeline_outcome_name(enum pipeline_outcome outcome)
+static const char *outcome_name(enum pipeline_outcome outcome)
 {
     static const char *const names[PIPELINE_NR] = {"done",   "failed",  "released", "cut",
                                                    "passed", "delayed", "lost",     "none"};
@@ -166,7 +166,7 @@ enum pipeline_outcome pipeline_run(struct pipeline *p, struct str entry, struct 
     bool has_reason =
         outcome == PIPELINE_FAILED || outcome == PIPELINE_PASSED || outcome == PIPELINE_DELAYED;
     log_write(has_reason ? LOG_WARN : LOG_INFO, "indexing ended", LOG_STR("job", id),
-              LOG_S("outcome", pipeline_outcome_name(outcome)),
+              LOG_S("outcome", outcome_name(outcome)),
               LOG_STR("reason", has_reason ? buf_str(&p->reason) : STR("")));
     return outcome;
 }

@@ -28,7 +28,7 @@ struct pipeline_settings {
     /* A file that cannot be read for want of a program is left to another indexer; else it fails.
      */
     bool may_pass;
-    /* How far a job is, as it is told to Redis too; may be NULL. On the pipeline's thread. */
+    /* How far a job is, as it is reported to Redis too; may be NULL. On the pipeline's thread. */
     void (*on_stage)(void *arg, enum job_stage stage, unsigned percent);
     void *arg;
 };
@@ -44,7 +44,6 @@ enum pipeline_outcome {
     PIPELINE_NONE,     /* there was nothing to do */
     PIPELINE_NR
 };
-const char *pipeline_outcome_name(enum pipeline_outcome outcome);
 
 struct pipeline {
     const struct pipeline_settings *settings;

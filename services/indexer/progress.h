@@ -21,8 +21,8 @@ void progress_init(struct progress *progress, size_t file_n, uint64_t bytes, boo
 /* The file at hand, and how far it is. Drawn a few times a second at most. */
 void progress_begin(struct progress *progress, const char *name);
 void progress_tell(struct progress *progress, const char *stage, unsigned percent);
-/* A file is finished: `what` ("indexed") is told for good, with a reason where there is one (may be
- * NULL). What is `quiet` is counted in the bar and told as JSON only. */
+/* A file is finished: `what` ("indexed") is reported for good, with a reason where there is one
+ * (may be NULL). What is `quiet` is counted in the bar and reported as JSON only. */
 void progress_end(struct progress *progress, const char *what, const char *name,
                   uint64_t size_bytes, const char *reason, bool is_quiet);
 /* Something that is no file at hand, such as a document that was removed. */

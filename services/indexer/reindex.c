@@ -204,7 +204,9 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
         struct str words[] = {STR("SCAN"),       str_of(cursor), STR("MATCH"),
                               buf_str(&pattern), STR("COUNT"),   STR("1000")};
         error = sync_command(x->sync, words, 6, 0, &answer);
-        if (error != ERR_OK || answer.n == 0 || answer.at[0].n >= sizeof cursor)
+        if (error == ERR_OK && (answer.n == 0 || answer.at[0].n >= sizeof cursor))
+            error = ERR_INTERNAL; /* no cursor: the rest was not seen */
+        if (error != ERR_OK)
             break;
         for (size_t i = 1; i < answer.n; i++) {
             struct str key = answer.at[i];
@@ -240,6 +242,8 @@ static enum err run_all(struct reindex *x)
         buf_put_char(&spaces, '\n');
     } else {
         error = list_spaces(x, &spaces);
+        if (error == ERR_OK && spaces.is_over)
+            error = ERR_INTERNAL;
     }
     struct str rest = buf_str(&spaces), space;
     while (error == ERR_OK && !redis_is_interrupted() && (space = str_cut(&rest, '\n')).n > 0)

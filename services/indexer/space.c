@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * space.c - see stages.h: what a space (an owner, or a collection) has settled already. All of it
- * is asked ahead, to save work; what counts is what job_store compares in its atom. */
+ * is asked ahead, to save work; what counts is what job_store compares in one atomic step. */
 #include "services/indexer/stages.h"
 
 enum { KEY_MAX_BYTES = 1024 };

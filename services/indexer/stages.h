@@ -35,7 +35,7 @@ enum err stage_refuse_model(struct pipeline *p, struct str model, uint64_t dimen
 /* Says how far the job is; also fails when it is to stop. */
 enum err stage_tell(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
                     const char *format, ...) __attribute__((format(printf, 4, 5))) must_check;
-/* A step that takes long was told to end, and what to make of that. */
+/* A step that takes long has to end, and what to make of that. */
 static inline bool stage_must_stop(struct pipeline *p)
 {
     return atomic_load(&p->job.must_stop);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * service: something that `parley serve` runs, as a row: what it is called and can be told, its
+ * service: something that `parley serve` runs, as a row: its name and options, its
  * routes, and what it does in the life of a process and of each node. table.c lists the rows;
  * whatever goes through them (services.h) names none. docs/add-a-service.md makes one.
  *

@@ -7,6 +7,7 @@
  * 1 + log(count), so that one repeated word does not drown the rest. */
 #include "shared/embed/embed.h"
 
+#include "shared/http/endpoint.h"
 #include "shared/text/text.h"
 
 #include <math.h>
@@ -167,12 +168,13 @@ static const char *judge_server(const char *server)
 {
     if (server == NULL)
         return "takes hash, openai:<URL>#<model> or ollama:<URL>#<model>";
-    const char *https = after(server, "https://"), *http = after(server, "http://");
-    const char *host = https != NULL ? https : http, *mark = strchr(server, '#');
-    if (host == NULL || host == mark)
-        return "takes a URL such as http://127.0.0.1:11434 behind the colon";
+    const char *mark = strchr(server, '#');
+    struct str url = {server, mark == NULL ? strlen(server) : (size_t)(mark - server)};
+    if (!http_is_base_url(url))
+        return "takes a URL such as http://127.0.0.1:11434 after the colon, without a user or a "
+               "query";
     if (mark == NULL || mark[1] == 0 || !str_is_utf8(str_of(mark)))
-        return "takes #<model> behind the URL";
+        return "takes #<model> after the URL";
     return NULL;
 }
 

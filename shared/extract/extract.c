@@ -56,21 +56,46 @@ static const char *const kind_names[EXTRACT_KIND_NR] = {
     [EXTRACT_DOCX] = "docx", [EXTRACT_PDF] = "pdf",
 };
 
-enum extract_kind extract_kind_of(struct str name)
+struct ending {
+    const char *text;
+    enum extract_kind kind;
+    const char *content_type;
+};
+
+static const struct ending endings[] = {
+    {".txt", EXTRACT_TEXT, "text/plain"},
+    {".text", EXTRACT_TEXT, "text/plain"},
+    {".md", EXTRACT_TEXT, "text/markdown"},
+    {".markdown", EXTRACT_TEXT, "text/markdown"},
+    {".html", EXTRACT_HTML, "text/html"},
+    {".htm", EXTRACT_HTML, "text/html"},
+    {".xhtml", EXTRACT_HTML, "text/html"},
+    {".docx", EXTRACT_DOCX,
+     "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+    {".pdf", EXTRACT_PDF, "application/pdf"},
+};
+
+static const struct ending *find_ending(struct str name)
 {
-    static const struct {
-        const char *ending;
-        enum extract_kind kind;
-    } kinds[] = {{".txt", EXTRACT_TEXT},      {".text", EXTRACT_TEXT}, {".md", EXTRACT_TEXT},
-                 {".markdown", EXTRACT_TEXT}, {".html", EXTRACT_HTML}, {".htm", EXTRACT_HTML},
-                 {".xhtml", EXTRACT_HTML},    {".docx", EXTRACT_DOCX}, {".pdf", EXTRACT_PDF}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct str ending = str_of(kinds[i].ending);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        struct str ending = str_of(endings[i].text);
         if (name.n > ending.n &&
             str_eq_nocase((struct str){name.at + name.n - ending.n, ending.n}, ending))
-            return kinds[i].kind;
+            return &endings[i];
     }
-    return EXTRACT_NONE;
+    return NULL;
+}
+
+enum extract_kind extract_kind_of(struct str name)
+{
+    const struct ending *ending = find_ending(name);
+    return ending == NULL ? EXTRACT_NONE : ending->kind;
+}
+
+const char *extract_content_type(struct str name)
+{
+    const struct ending *ending = find_ending(name);
+    return ending == NULL ? NULL : ending->content_type;
 }
 
 const char *extract_kind_name(enum extract_kind kind)

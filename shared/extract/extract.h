@@ -28,6 +28,8 @@ enum extract_kind {
 
 /* The kind by the name's ending, in any case; EXTRACT_NONE for all that is not read here. */
 enum extract_kind extract_kind_of(struct str name);
+/* The media type of such a file, by the same ending; NULL for all that is not read here. */
+const char *extract_content_type(struct str name);
 /* "text", "html", "docx", "pdf"; "none" for all else. */
 const char *extract_kind_name(enum extract_kind kind);
 /* The inverse; EXTRACT_NONE for an unknown word. */

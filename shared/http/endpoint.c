@@ -8,6 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+bool http_is_base_url(struct str url)
+{
+    struct str host = {NULL, 0};
+    if (str_has_prefix(url, STR("http://")))
+        host = (struct str){url.at + 7, url.n - 7};
+    else if (str_has_prefix(url, STR("https://")))
+        host = (struct str){url.at + 8, url.n - 8};
+    for (size_t i = 0; i < host.n; i++)
+        if (host.at[i] == '?' || host.at[i] == '#' || host.at[i] == ' ')
+            return false;
+    host = str_cut(&host, '/');
+    return host.n > 0 && memchr(host.at, '@', host.n) == NULL;
+}
+
 struct str http_base_url(struct str url)
 {
     while (url.n > 0 && url.at[url.n - 1] == '/')

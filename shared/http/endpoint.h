@@ -17,6 +17,9 @@ struct http_endpoint {
     char *authorization; /* a header; NULL without a key */
 };
 
+/* Whether paths can follow it: http or https, a host, and no user, query or fragment. A password in
+ * a URL would be in logs and in what settings print. */
+bool http_is_base_url(struct str url) must_check;
 /* Without the slashes at its end, so that a path can follow. Borrows from `url`. */
 struct str http_base_url(struct str url);
 

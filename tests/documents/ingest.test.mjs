@@ -310,6 +310,7 @@ describe('the command line of parley ingest', () => {
       [[...good, 'docs/image.png'], /image\.png: this kind of file is not read/],
       [[...without('--collection'), 'docs'], /--collection/],
       [[...good, '--base-url', 'ftp://host', 'docs'], /--base-url/],
+      [[...good, '--base-url', 'http://u:p@host', 'docs'], /--base-url takes (?!.*u:p)/],
       [[...good, '--collection', 'x'.repeat(65), 'docs'], /--collection/],
       [[...good, '--collection', 'a\u202Eb', 'docs'], /--collection/],
       [[...good, '--redis', 'http://x', 'docs'], /--redis/],

@@ -34,6 +34,7 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
   const kinds = [
     ['notes.txt', 'text/plain', 'Plain text about leases.'],
     ['NOTES.TXT', 'text/plain', 'Plain text about larger leases.'],
+    ['notes.text', 'text/plain', 'Plain text about the largest leases.'],
     ['notes.md', 'text/markdown', '# Leases\n\nThey end.'],
     ['page.html', 'text/html', '<!doctype html><h1>Leases</h1><p>They end after 150 seconds.</p>'],
     ['paper.pdf', 'application/pdf', makePdf(2)],

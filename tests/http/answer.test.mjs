@@ -260,3 +260,20 @@ suite('late answers', { args: ['--rescan-seconds', '1'] }, ({ test, cluster }) =
     assert.deepEqual((await cluster.check({ Topic })).Answer, ['in time']);
   });
 });
+
+// What is stored is not what was sent: "\b" is two bytes of a body, and six of a row.
+suite('give-new-answer, where bodies may be 64 MiB large', { args: ['--body-max-bytes', '67108864'] }, ({ test, cluster }) => {
+  test('an answer of more than 8 MiB as it is stored: 413, and the query stays claimed', async () => {
+    const { Topic } = await cluster.add({ Query: 'Why?' });
+    await cluster.claim();
+    const row = { Topic, Seq: 1, Query: 'Why?' };
+    for (const Answer of [['x'.repeat(33 << 20)], ['x'.repeat(8 << 20)], ['\b'.repeat(1_500_000)]]) {
+      assertProblem(await cluster.answerRaw({ ...row, Answer }), 413, 'too_large');
+    }
+    assertProblem(await cluster.answerRaw({ ...row, Think: ['x'.repeat(8 << 20)] }), 413, 'too_large');
+    assert.equal((await cluster.check({ Topic, detail: true })).Status, 'Pending');
+    const Answer = ['x'.repeat((8 << 20) - 100)];
+    assert.equal((await cluster.answer({ ...row, Answer })).Status, 'Done');
+    assert.deepEqual((await cluster.check({ Topic })).Answer, Answer);
+  });
+});

@@ -2,7 +2,8 @@
 //
 // Contract section 2: GET /api/check-query, the plain form. The stream is in sse.test.mjs.
 import assert from 'node:assert/strict';
-import { assertMembers, assertOk, assertProblem, assertTimestamp, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
+import { FRAME, get as getFrame, openFrames } from '../support/frames.mjs';
+import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
 
 const PLAIN = ['Query', 'Topic', 'Seq', 'Answer', 'Think'];
 
@@ -20,6 +21,17 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.deepEqual(await cluster.check({ Topic }), { Query: 'Why?', Topic, Seq: 1, Answer: null, Think: null });
     await cluster.claim();
     assert.deepEqual(await cluster.check({ Topic }), { Query: 'Why?', Topic, Seq: 1, Answer: null, Think: null });
+  });
+
+  test('a refused request waits for nothing more, while its client does not read the refusal', async () => {
+    const node = cluster.nodes[0];
+    const parked = async () => /^parley_checks_parked (\d+)/m.exec((await cluster.request('GET', '/metrics', { node })).text)[1];
+    assert.equal(await parked(), '0');
+    const client = openFrames(node.url, { window: 0 });
+    client.write(getFrame(1, cluster.path('/api/check-query', { as: 'Frontend_1', query: { Topic: newTopic(), Seq: 1, Wait: 30 } })));
+    await eventually(() => client.of(1, FRAME.headers).length === 1, { what: 'the head of the refusal' });
+    assert.equal(await parked(), '0');
+    client.socket.destroy();
   });
 
   test('an answer that is there is given at once', async () => {

@@ -66,6 +66,14 @@ describe('deploy', () => {
     }
   });
 
+  it('nginx writes no URL of a request into its error log, and passes on no address that a client made up', () => {
+    const server = /\n {4}server \{[^]*\n {4}\}\n/.exec(read('deploy/nginx.conf'))[0];
+    assert.match(server, /^ *error_log \/dev\/stderr emerg;/m);
+    assert.deepEqual(server.match(/^ *proxy_set_header X-Forwarded-For .*/gm).map((line) => line.trim()), [
+      'proxy_set_header X-Forwarded-For $remote_addr;',
+    ]);
+  });
+
   it('the image installs every library that the program links', () => {
     const packages = read('deploy/packages.txt').match(/^[a-z0-9][a-z0-9.+-]*/gm);
     const needed = execFileSync('readelf', ['-d', PARLEY], { encoding: 'utf8' }).match(/(?<=\(NEEDED\).*\[)[^\]]+/g);

@@ -141,8 +141,14 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       [['--url', 'http://x', '--user', 'u', '--secret-file', '/dev/null'], /secret file .*empty/],
       [['--url', 'http://x', ...account, '--corpus', '/nonexistent'], /--corpus is no folder/],
       [['--url', 'http://x', ...account, '--engine-id', 'a b'], /--engine-id takes/],
+      [['--url', 'http://x', ...account, '--engine-id', 'e'.repeat(61)], /--engine-id takes/],
+      [['--url', 'http://x', ...account, '--models', 'm'.repeat(257)], /--models takes at most 256 bytes/],
+      [['--url', 'http://x', ...account, '--models', '你'.repeat(85)], /--models takes at most 256 bytes/],
+      [['--url', 'http://x', ...account, '--user', 'u'.repeat(129)], /--user takes at most 128 bytes/],
       [['--url', 'http://x', '--user', 'u'], /--secret-file is missing/],
       [['--url', 'http://x', '--user', 'u', '--secret-file', 'x', '--llm', 'http://y'], /--llm needs --model/],
+      [['--url', 'http://x', ...account, '--model', 'm', '--llm', 'http://u:p@y/v1'], /--llm takes a URL (?!.*u:p)/],
+      [['--url', 'http://x', ...account, '--embeddings-model', 'm', '--embeddings', 'http://u:p@y'], /--embeddings takes (?!.*u:p)/],
       [['--url', 'http://x', '--slots', '0'], /--slots takes a whole number/],
       [['--bogus', '1'], /no such flag: --bogus/],
     ];
@@ -157,6 +163,16 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
     assert.equal(help.code, 0);
     for (const word of ['--url', '--corpus', 'SIGTERM', 'PARLEY_LLM_URL', 'Examples']) assert.ok(help.stdout.includes(word), word);
   });
+
+  test('the longest --engine-id, --models and --slots that it takes are taken by a node, too', () =>
+    withEngines(cluster, async ({ start }) => {
+      const [id, models] = ['e'.repeat(60), `${'你'.repeat(56)},${'m'.repeat(7)}`];
+      await start(['--engine-id', id, '--models', models, '--slots', 256]);
+      await eventually(async () => {
+        const status = assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' }));
+        return JSON.stringify(status).includes(`${id}-256`);
+      });
+    }));
 
   test('parked engines that are told to stop exit 0 at once', () =>
     withEngines(cluster, async ({ start }) => {

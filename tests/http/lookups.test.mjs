@@ -183,6 +183,19 @@ suite('lookups', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     await ask.drainLookups();
   });
 
+  test('matches of more than 1 MiB as they are stored: 413, and the lookup stays open', async () => {
+    const Topic = await ask.answered();
+    const Fragment = newNonce();
+    assertOk(await ask.addLookup({ Topic, Seq: 1, Fragment }));
+    const Fingerprint = fingerprintOf(Fragment);
+    // "\b" is two bytes of a body, and six of what is stored.
+    assertProblem(await ask.giveMatches({ Fingerprint, Matches: ['\b'.repeat(200_000)] }), 413, 'too_large');
+    assert.deepEqual(assertOk(await ask.getLookups({ Topic, Detail: 'true' })).Lookups[0].Pending, [Fingerprint]);
+    const Matches = ['\b'.repeat(170_000)];
+    assertOk(await ask.giveMatches({ Fingerprint, Matches }));
+    assert.deepEqual(assertOk(await ask.getLookups({ Topic })).Lookups[0].Fragments, [{ [Fragment]: Matches }]);
+  });
+
   test('a lookup that one engine took is not given to another', async () => {
     await ask.drainLookups();
     const Topic = await ask.answered();

@@ -160,6 +160,21 @@ suite('topics', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assertProblem(await remove(undefined, newTopic()), 400);
   });
 
+  test('OnBehalfOf, Topic and Description are read from the query or the body, each where it stands', async () => {
+    const User = newUser();
+    const { Topic } = await cluster.add({ User });
+    const ask = (method, path, query, body) => cluster.request(method, path, { as: 'Frontend_1', query, body });
+    const parts = { OnBehalfOf: User, Topic, Description: 'one' };
+    for (const member of Object.keys(parts)) {
+      const { [member]: value, ...rest } = parts;
+      assert.deepEqual(assertOk(await ask('PUT', '/api/rename-topic', rest, { [member]: value })), { status: 'OK' }, member);
+      assert.deepEqual(assertOk(await ask('PUT', '/api/rename-topic', { [member]: value }, rest)), { status: 'OK' }, member);
+    }
+    assert.deepEqual(assertOk(await ask('DELETE', '/api/topic', { OnBehalfOf: User }, { Topic })), { status: 'OK' });
+    await cluster.add({ User, Topic });
+    assert.deepEqual(assertOk(await ask('DELETE', '/api/topic', { Topic }, { OnBehalfOf: User })), { status: 'OK' });
+  });
+
   test('a name that was deleted starts again at Seq 1', async () => {
     const User = newUser();
     const { Topic } = await cluster.add({ User, Query: 'old' });

@@ -126,6 +126,8 @@ static void a_setting_names_an_embedder(void **state)
                                       "openai:http://127.0.0.1/v1#",
                                       "openai:127.0.0.1#model",
                                       "ollama:http://#model",
+                                      "openai:http://u:p@127.0.0.1/v1#model",
+                                      "openai:http://127.0.0.1/v1?key=k#model",
                                       "ollama:http://127.0.0.1#\xff",
                                       "llama:http://127.0.0.1#model"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

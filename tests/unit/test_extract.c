@@ -74,6 +74,10 @@ static void a_kind_is_known_by_the_ending_of_a_name(void **state)
                          kind);
     assert_int_equal(extract_kind_named(STR("none")), EXTRACT_NONE);
     assert_int_equal(extract_kind_named(STR("exe")), EXTRACT_NONE);
+    assert_string_equal(extract_content_type(STR("a.TEXT")), "text/plain");
+    assert_string_equal(extract_content_type(STR("a.markdown")), "text/markdown");
+    assert_string_equal(extract_content_type(STR("a.xhtml")), "text/html");
+    assert_null(extract_content_type(STR("a.doc")));
 }
 
 static void a_file_with_a_lying_ending_is_found_out(void **state)

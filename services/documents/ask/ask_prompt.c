@@ -13,7 +13,8 @@
 
 /* --- quoting ---------------------------------------------------------------------------------- */
 
-void ask_prompt_put_cut(struct buf *b, struct str text, size_t max_chars)
+/* Puts the first `max_chars` characters of a text, with an ellipsis where it goes on. */
+static void put_cut(struct buf *b, struct str text, size_t max_chars)
 {
     uint32_t code;
     size_t n = 0;
@@ -82,7 +83,7 @@ static void put_quoted(struct buf *b, struct str text, size_t max_chars)
 {
     struct buf cut;
     buf_init(&cut, ASK_PROMPT_MAX_BYTES);
-    ask_prompt_put_cut(&cut, str_trim(text), max_chars);
+    put_cut(&cut, str_trim(text), max_chars);
     struct str rest = buf_str(&cut);
     for (bool is_first = true; rest.at != NULL; is_first = false) {
         struct str line = str_cut(&rest, '\n');
@@ -100,7 +101,7 @@ static void put_on_line(struct buf *b, struct str text, size_t max_chars)
 {
     struct buf cut;
     buf_init(&cut, ASK_PROMPT_MAX_BYTES);
-    ask_prompt_put_cut(&cut, str_trim(text), max_chars);
+    put_cut(&cut, str_trim(text), max_chars);
     put_line(b, buf_str(&cut));
     buf_fini(&cut);
 }

@@ -47,7 +47,4 @@ struct ask_step {
 };
 void ask_prompt_put_step(struct buf *b, const struct ask_step *step);
 
-/* Puts the first `max_chars` characters of a text, with an ellipsis where it goes on. */
-void ask_prompt_put_cut(struct buf *b, struct str text, size_t max_chars);
-
 #endif

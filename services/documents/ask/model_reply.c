@@ -8,7 +8,8 @@
 
 enum { OBJECT_TRIES = 32, ID_LEAST_BYTES = 6, REPLY_MAX_BYTES = 64 << 10 };
 
-json_t *model_reply_object(struct str reply, const char *member)
+/* The first object in the text that has that member; the caller's, NULL when there is none. */
+static json_t *first_object(struct str reply, const char *member)
 {
     struct str rest = {reply.at, reply.n < REPLY_MAX_BYTES ? reply.n : REPLY_MAX_BYTES};
     for (unsigned i = 0; i < OBJECT_TRIES; i++) {
@@ -47,7 +48,7 @@ static bool has_word(struct str text)
 
 bool model_reply_rewrite(struct str reply, struct buf *query)
 {
-    json_t *object = model_reply_object(reply, "rewritten_query");
+    json_t *object = first_object(reply, "rewritten_query");
     struct str text = cut(json_member_str(object, "rewritten_query"), QUERY_MAX_CHARS);
     bool is_good = has_word(text);
     for (size_t i = 0; i < text.n && is_good; i++)
@@ -70,7 +71,7 @@ static uint64_t read_number(const json_t *value)
 
 bool model_reply_ranking(struct str reply, unsigned *order, unsigned n)
 {
-    json_t *object = model_reply_object(reply, "ranking"), *item;
+    json_t *object = first_object(reply, "ranking"), *item;
     unsigned named_n = 0;
     size_t i;
     json_array_foreach(json_object_get(object, "ranking"), i, item)
@@ -96,7 +97,7 @@ bool model_reply_ranking(struct str reply, unsigned *order, unsigned n)
 
 json_t *model_reply_plan(struct str reply)
 {
-    json_t *object = model_reply_object(reply, "steps"), *item, *steps = json_array();
+    json_t *object = first_object(reply, "steps"), *item, *steps = json_array();
     size_t i;
     json_array_foreach(json_object_get(object, "steps"), i, item)
     {
@@ -128,7 +129,7 @@ static enum agent_tool tool_of(struct str name)
 
 bool model_reply_step(struct str reply, struct agent_step *ret_step)
 {
-    struct agent_step step = {.root = model_reply_object(reply, "tool")};
+    struct agent_step step = {.root = first_object(reply, "tool")};
     step.name = cut(json_member_str(step.root, "tool"), AGENT_STEP_MAX_CHARS);
     if (step.name.n == 0) {
         json_decref(step.root);

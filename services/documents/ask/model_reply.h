@@ -17,9 +17,6 @@ enum {
     QUERY_MAX_CHARS = 1000, /* of a search that a model writes */
 };
 
-/* The first object in the text that has that member; the caller's, NULL when there is none. */
-json_t *model_reply_object(struct str reply, const char *member) must_check;
-
 /* {"rewritten_query"}: puts the query, trimmed, on one line. False when there is none worth a
  * search. */
 bool model_reply_rewrite(struct str reply, struct buf *query) must_check;

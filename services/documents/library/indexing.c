@@ -7,7 +7,7 @@
  *
  * A watcher stands in its space's list before Redis is asked, so no event falls between the state
  * and what follows it. The other way round, an event may have been under way while the state was
- * read and come after it: it is told only if it is not older than that job's state, or a document
+ * read and come after it: it is sent only if it is not older than that job's state, or a document
  * that is done would seem to be at work again.
  *
  * The node's place among a space's watchers runs out by itself; it is renewed for all spaces

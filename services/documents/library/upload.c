@@ -31,20 +31,6 @@ struct upload {
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static const char *type_of(enum extract_kind kind, struct str filename)
-{
-    size_t n = filename.n;
-    switch (kind) {
-    case EXTRACT_PDF: return "application/pdf";
-    case EXTRACT_HTML: return "text/html";
-    case EXTRACT_DOCX:
-        return "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
-    default: break;
-    }
-    bool is_plain = n >= 4 && str_eq_nocase((struct str){filename.at + n - 4, 4}, STR(".txt"));
-    return is_plain ? "text/plain" : "text/markdown";
-}
-
 static struct str sha256(struct request *r, struct str bytes)
 {
     unsigned char digest[SHA256_BYTES];
@@ -105,7 +91,7 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
     buf_clear(scratch);
     buf_put_json(scratch, filename);
     upload->filename_json = request_copy(r, buf_str(scratch));
-    upload->content_type = str_of(type_of(kind, filename));
+    upload->content_type = str_of(extract_content_type(filename));
     upload->kind = extract_kind_name(kind);
     upload->bytes = part->bytes;
     upload->sha = sha256(r, part->bytes);

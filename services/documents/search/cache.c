@@ -213,8 +213,8 @@ static void end_load(struct load *load, enum err error)
 
 static void ask_for_packs(struct load *load);
 
-/* Five parts a document, in the order that they were asked for, as many as fitted. */
-/* Takes one document off the reply; false when there is none left. */
+/* Takes one document off the reply, which has six parts of each, in the order that they were asked
+ * for, as many as fitted; false when there is none left. */
 static bool take_pack(struct load *load, struct lines *parts)
 {
     struct str generation, embedding;

@@ -43,7 +43,7 @@ struct cache_wait {
     uint64_t version;
 };
 
-/* Brings the index to `version`, whose documents `list` tells: lines "<doc> <generation>". True
+/* Brings the index to `version`, whose documents `list` names: lines "<doc> <generation>". True
  * when that took nothing to be fetched; otherwise `wait` hears of it. When the index is being
  * loaded already, waits for that. */
 bool cache_load(struct cache *cache, struct cache_space *space, uint64_t version, struct str list,

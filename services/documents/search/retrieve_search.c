@@ -6,10 +6,10 @@
  * by their words alone until they are reindexed: the index compares like with like, and the vector
  * set that is asked is that of the question's model.
  *
- * What is told as the score is how sure one may be that the passage is about the question, by both
+ * The score that is returned is how sure one may be that the passage is about the question, by both
  * measures: 1 - (1 - cosine) * (1 - coverage). The order is the index's, which is better than any
- * one number (reciprocal rank over both); a hit is told at least the score of those behind it, so
- * that scores fall with the order. Passages under LEAST_SCORE are not told: they share a
+ * one number (reciprocal rank over both); a hit gets at least the score of those after it, so
+ * that scores fall with the order. Passages under LEAST_SCORE are left out: they share a
  * letter or two with the question, and a question that only finds such has found nothing. */
 #include "services/documents/search/retrieve_op.h"
 

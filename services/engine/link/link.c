@@ -49,15 +49,8 @@ struct link_call {
 
 static bool put_node(struct link *link, struct str url)
 {
-    struct str host = {NULL, 0};
     url = http_base_url(str_trim(url));
-    if (str_has_prefix(url, STR("http://")))
-        host = (struct str){url.at + 7, url.n - 7};
-    else if (str_has_prefix(url, STR("https://")))
-        host = (struct str){url.at + 8, url.n - 8};
-    if (host.n == 0 || url.n > NODE_URL_MAX_BYTES || memchr(url.at, '@', url.n) != NULL ||
-        memchr(url.at, '?', url.n) != NULL || memchr(url.at, '#', url.n) != NULL ||
-        memchr(url.at, ' ', url.n) != NULL) {
+    if (!http_is_base_url(url) || url.n > NODE_URL_MAX_BYTES) {
         fprintf(stderr,
                 "parley: --url takes http://HOST[:PORT] or https://HOST[:PORT], without a user or "
                 "a query, not '%.*s'\n",

@@ -10,7 +10,7 @@
 
 #include "shared/text/text.h"
 
-enum { WORDS_MAX = 64, PHRASE_MAX_WORDS = 6, QUESTION_MAX_BYTES = 32 << 10 };
+enum { WORDS_MAX = 64, QUESTION_MAX_BYTES = 32 << 10 };
 
 /* ---- rewrite ---- */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * recommend.c - takes over what users recommended, at the start and then every half minute.
  *
- *   Promote Answer, Add Missing Info                      the fragment, and the comment on it
- *   Make Correction, Suggest Improvement, Clarify Phrasing  the comment: the fragment is what was
- * wrong Flag as Off Topic                                     passages with the fragment are left
- * out
+ *   Promote Answer, Add Missing Info    the fragment, and the comment on it
+ *   Make Correction, Suggest Improvement,
+ *   Clarify Phrasing                    the comment: the fragment is what was wrong
+ *   Flag as Off Topic                   passages with the fragment are left out
  *
  * A note begins with the question that it belongs to, so that the question finds it. Everything is
  * fetched again at each start: the nodes keep it. */
