@@ -16,7 +16,7 @@ use VerbsC;
 use VerbsPage;
 
 my ($what, $lua) = @ARGV;
-die "usage: verbs.pl --expand | --json | --page | DIR [LUA]\n" unless defined $what and @ARGV <= 2;
+die "usage: verbs.pl --expand | --json | --page | DIR [LUA]\n" unless defined $what and @ARGV <= 2 and $what =~ /^(?:--(?:expand|json|page)$|[^-])/;
 
 # A file that is the same already is left alone, so that nothing is built for it.
 sub write_file {

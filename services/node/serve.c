@@ -188,13 +188,22 @@ static bool listen_all(char *url, size_t url_size, struct listen_place *ret_plac
     return true;
 }
 
+/* Connected, and able to issue tokens and to check them. */
+static bool are_nodes_ready(void)
+{
+    for (unsigned i = 0; i < process.settings.node_n; i++)
+        if (!process.nodes[i].server.gate.has_token_key)
+            return false;
+    return metrics_sum(METRIC_CONNECTED) >= process.settings.node_n;
+}
+
 /* A client that reads the line may send a request at once: Redis gets a moment to answer first.
  * Without it the node serves all the same, with 503. */
 static void wait_for_redis(void)
 {
     const struct timespec look = {.tv_nsec = 5000000};
     uint64_t end_us = clock_mono_us() + REDIS_MOMENT_MS * 1000;
-    while (metrics_sum(METRIC_CONNECTED) < process.settings.node_n && clock_mono_us() < end_us)
+    while (!are_nodes_ready() && clock_mono_us() < end_us)
         nanosleep(&look, NULL);
 }
 

@@ -24,8 +24,8 @@ struct gate {
     struct oidc *oidc; /* NULL: no OpenID provider */
     struct failures *failures;
     struct token_key token_key;
-    bool has_token_key;   /* Redis has said it */
-    struct call key_call; /* that asks for it */
+    _Atomic bool has_token_key; /* Redis has said it; other threads may look */
+    struct call key_call;       /* that asks for it */
     struct turn *turn;
 };
 

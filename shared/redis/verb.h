@@ -105,7 +105,7 @@ static inline void writer_put_name(struct verb_writer *writer, struct str s, siz
 #define VERB_BY_NAME __attribute__((designated_init))
 #endif
 
-/* How many arguments a macro was given; no verb has more than 24. */
+/* How many arguments a macro was given, which is 1 for none; no verb has more than 24. */
 #define VERB_COUNT(...)                                                                            \
     VERB_COUNT_(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7,  \
                 6, 5, 4, 3, 2, 1, 0)
@@ -116,7 +116,7 @@ static inline void writer_put_name(struct verb_writer *writer, struct str s, siz
 /* The compilers' warnings, which are errors, refuse a member that is named twice. */
 #define VERB_CHECK(call, n, ...)                                                                   \
     (void)sizeof(struct {                                                                          \
-        _Static_assert(VERB_COUNT(__VA_ARGS__) == (n), #call                                       \
+        _Static_assert((sizeof #__VA_ARGS__ == 1 ? 0 : VERB_COUNT(__VA_ARGS__)) == (n), #call      \
                        " takes " #n " arguments, each by its name; a compound literal needs "      \
                        "parentheses");                                                             \
         int unused;                                                                                \

@@ -141,6 +141,7 @@ for (const compiler of ['gcc', 'clang']) {
     });
     compiles('is a Lua file and a call', 'call_toy(start, .n = 1, .topic = STR("t"), .is_own = true)');
     compiles('does not compile without an argument', 'call_toy(start, .n = 1, .topic = STR("t"))', /call_toy takes 3 arguments, each by its name/);
+    compiles('does not compile without its only argument', 'call_key(start)', /call_key takes 1 arguments, each by its name/);
     compiles('does not compile with an argument twice', 'call_toy(start, .n = 1, .topic = STR("t"), .n = 2)', /n = 2|initializer overrides|overwritten/);
     compiles('does not compile with one misspelt', 'call_toy(start, .n = 1, .topic = STR("t"), .is_mine = true)', /is_mine/);
     compiles('does not compile with a text for a number', 'call_toy(start, .n = STR("1"), .topic = STR("t"), .is_own = true)', /incompatible/);
