@@ -278,13 +278,13 @@ void queue_destroy(struct queue *queue)
 {
     if (queue == NULL)
         return;
+    turn_destroy(queue->turn);
+    bus_destroy(queue->bus);
+    /* The end of what was under way may have set them. */
     loop_cancel_deadline(queue->loop, &queue->sync_timer);
     loop_cancel_deadline(queue->loop, &queue->reap_timer);
+    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
     loop_cancel_deadline(queue->loop, &queue->purge_timer);
-    turn_destroy(queue->turn);
-    loop_cancel_deadline(queue->loop,
-                         &queue->delivered_timer); /* may be set by what was under way */
-    bus_destroy(queue->bus);
     for (unsigned i = 0; i < queue->delivered_n; i++)
         free(queue->delivered[i]);
     polls_fini(queue);

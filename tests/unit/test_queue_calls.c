@@ -2,6 +2,7 @@
  * test_queue_calls.c - polls and questions of shared/queue that go while their verb is under way,
  * with a Redis that is stopped meanwhile: what the verb did is undone. */
 #include "shared/queue/question.h"
+#include "shared/queue/queue_internal.h"
 #include "tests/unit/queue_fixture.h"
 
 #include <stdlib.h>
@@ -206,6 +207,21 @@ static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
     create_queue();
 }
 
+/* What ends sets a timer, which must not stay in the loop when the queue's memory is freed. */
+static void a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer(void **state)
+{
+    struct deadline other = {.on_expire = NULL};
+    queue_reap_by(queue, 0);
+    redis_fixture_stop();
+    run_once();
+    assert_int_equal(turn_pending_n(queue_turn(queue)), 1);
+    loop_set_deadline(&loop, &other, 60000);
+    queue_destroy(queue);
+    loop_cancel_deadline(&loop, &other);
+    redis_fixture_go_on();
+    create_queue();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +231,7 @@ int main(void)
         cmocka_unit_test(a_question_that_ends_while_it_is_asked_leaves_the_queue),
         cmocka_unit_test(a_question_that_ends_while_it_is_looked_for_hears_nothing),
         cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
+        cmocka_unit_test(a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
