@@ -351,17 +351,38 @@ void polls_on_drained(struct queue *queue, struct str names)
         queue_sync_soon(queue, 0); /* states the credits again */
 }
 
+/* Takes the class at `at` out of its list. */
+static void free_class(struct poll_class **at)
+{
+    struct poll_class *class = *at;
+    *at = class->next;
+    for (unsigned i = 0; i < class->early_n; i++)
+        buf_fini(&class->early[i]);
+    free(class->early);
+    free(class->name);
+    free(class);
+}
+
+static bool is_unused(const struct poll_class *class)
+{
+    return class->parked.n == 0 && class->claiming.n == 0 && class->left_n == 0 &&
+           class->early_n == 0 && !class->is_told;
+}
+
+void polls_forget_unused(struct queue *queue)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class **at = &queue->classes[i]; *at != NULL;)
+            if (is_unused(*at))
+                free_class(at);
+            else
+                at = &(*at)->next;
+}
+
 void polls_fini(struct queue *queue)
 {
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        while (queue->classes[i] != NULL) {
-            struct poll_class *class = queue->classes[i];
-            queue->classes[i] = class->next;
-            for (unsigned k = 0; k < class->early_n; k++)
-                buf_fini(&class->early[k]);
-            free(class->early);
-            free(class->name);
-            free(class);
-        }
+        while (queue->classes[i] != NULL)
+            free_class(&queue->classes[i]);
     free((char *)queue->drained.at);
 }

@@ -126,6 +126,7 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     struct str drained = lines_next(&lines);
     if (!str_eq(drained, queue->drained))
         polls_on_drained(queue, drained);
+    polls_forget_unused(queue);
 }
 
 static unsigned count_classes(const struct queue *queue)

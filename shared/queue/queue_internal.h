@@ -25,8 +25,8 @@ struct poll_list {
     unsigned n;
 };
 
-/* Polls that are alike to the scripts: one account, one list of models. Kept for the life of the
- * node: accounts and model lists are few. */
+/* Polls that are alike to the scripts: one account, one list of models. Engines choose their lists,
+ * so a class that nothing refers to any more is freed after the next sync. */
 struct poll_class {
     struct queue *queue;
     struct poll_class *next;
@@ -81,6 +81,8 @@ struct queue {
 uint32_t queue_hash(struct str s, uint64_t salt);
 
 /* poll.c */
+/* Frees the classes without a poll, a claim or a credit. Never inside a poll's callback. */
+void polls_forget_unused(struct queue *queue);
 void polls_on_claim_event(struct queue *queue, struct str claim_text);
 void polls_on_supersede(struct queue *queue, struct lines *rest);
 void polls_on_drained(struct queue *queue, struct str names);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_queue_calls.c - polls and questions of shared/queue that go while their verb is under way,
  * with a Redis that is stopped meanwhile: what the verb did is undone. */
+#include "shared/queue/look.h"
 #include "shared/queue/question.h"
 #include "shared/queue/queue_internal.h"
 #include "tests/unit/queue_fixture.h"
@@ -31,15 +32,20 @@ static void on_end(struct poll *poll, enum err error)
     engine->error = error;
 }
 
-static struct engine *start_poll(bool may_park)
+static struct engine *start_poll_for(struct str models, bool may_park)
 {
     struct engine *engine = calloc(1, sizeof *engine);
     assert_non_null(engine);
     engine->poll = (struct poll){.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end};
-    queue_poll_start(queue, &engine->poll, STR("engine"), STR("*"), NULL, may_park,
+    queue_poll_start(queue, &engine->poll, STR("engine"), models, NULL, may_park,
                      STR("{\"Models\":\"*\"}"));
     assert_int_equal(engine->poll.state, POLL_CLAIMING);
     return engine;
+}
+
+static struct engine *start_poll(bool may_park)
+{
+    return start_poll_for(STR("*"), may_park);
 }
 
 static void leave(struct engine *engine)
@@ -97,6 +103,25 @@ static void make_engine_known(void)
         free(engine);
         run_once();
     }
+}
+
+static void sync_now(void)
+{
+    queue_sync_soon(queue, 0);
+    run_once();
+    run_until_answered();
+}
+
+static void count_class(void *arg, const struct look_class *class)
+{
+    (*(unsigned *)arg)++;
+}
+
+static unsigned class_n(void)
+{
+    unsigned n = 0;
+    look_at_classes(queue, count_class, &n);
+    return n;
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -222,6 +247,33 @@ static void a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer(void **stat
     create_queue();
 }
 
+/* Engines choose their lists of models: a node would grow with each of them. */
+static void lists_of_models_that_nobody_polls_for_are_forgotten(void **state)
+{
+    char models[16];
+    sync_now();
+    unsigned before_n = class_n();
+    uint64_t credits_n = number("ZCARD", "parley:{0}:idle");
+    for (unsigned i = 0; i < 50; i++) {
+        snprintf(models, sizeof models, "model-%u", i);
+        struct engine *engine = start_poll_for(str_of(models), i == 0);
+        run_until_answered();
+        if (i == 0)
+            queue_poll_cancel(queue, &engine->poll);
+        free(engine);
+    }
+    struct engine *stays = start_poll_for(STR("x"), true);
+    sync_now();
+    assert_int_equal(class_n(), before_n + 1);
+    assert_int_equal(stays->poll.state, POLL_PARKED);
+    queue_poll_cancel(queue, &stays->poll); /* it was stated: the next sync states 0 */
+    free(stays);
+    sync_now();
+    sync_now();
+    assert_int_equal(class_n(), before_n);
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_question_that_ends_while_it_is_looked_for_hears_nothing),
         cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
         cmocka_unit_test(a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer),
+        cmocka_unit_test(lists_of_models_that_nobody_polls_for_are_forgotten),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
