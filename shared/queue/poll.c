@@ -351,6 +351,15 @@ void polls_on_drained(struct queue *queue, struct str names)
         queue_sync_soon(queue, 0); /* states the credits again */
 }
 
+/* A claim, a credit that was taken back or a sync may have been lost with it, whether it ran or
+ * not: the syncs that follow state every class once. */
+void polls_on_lost(struct queue *queue)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            class->is_told = true;
+}
+
 /* Takes the class at `at` out of its list. */
 static void free_class(struct poll_class **at)
 {

@@ -83,6 +83,7 @@ static void on_turn_lost(void *arg)
     if (queue->is_counted)
         metrics_add(queue->metrics, METRIC_CONNECTED, -1);
     queue->is_counted = false;
+    polls_on_lost(queue);
 }
 
 /* --- sync ------------------------------------------------------------------------------------- */

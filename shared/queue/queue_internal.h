@@ -35,7 +35,7 @@ struct poll_class {
     struct poll_list parked, claiming; /* oldest first */
     unsigned left_n;                   /* claims under way whose polls were cancelled meanwhile */
     bool is_drained;   /* the account gets no claims: its polls are held without credit */
-    bool is_told;      /* Redis knows of credits here: tell it when there are none */
+    bool is_told;      /* Redis may hold credits of it: they are stated when there are none, too */
     struct buf *early; /* hand-overs that came before the poll's own reply */
     unsigned early_n;
 };
@@ -81,6 +81,8 @@ struct queue {
 uint32_t queue_hash(struct str s, uint64_t salt);
 
 /* poll.c */
+/* The turn's connection is lost. */
+void polls_on_lost(struct queue *queue);
 /* Frees the classes without a poll, a claim or a credit. Never inside a poll's callback. */
 void polls_forget_unused(struct queue *queue);
 void polls_on_claim_event(struct queue *queue, struct str claim_text);

@@ -274,6 +274,32 @@ static void lists_of_models_that_nobody_polls_for_are_forgotten(void **state)
     assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n);
 }
 
+static void kill_connections(void)
+{
+    struct str words[] = {STR("CLIENT"), STR("KILL"), STR("TYPE"), STR("normal")};
+    struct sync_answer answer;
+    assert_int_equal(sync_command(redis, words, 4, 0, &answer), ERR_OK);
+    while (turn_is_up(queue_turn(queue)))
+        run_once();
+}
+
+/* No sync has stated that credit: the next one would pass over its class. */
+static void a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back(void **state)
+{
+    uint64_t credits_n = number("ZCARD", "parley:{0}:idle");
+    struct engine *engine = start_poll_for(STR("lost"), true);
+    run_until_answered();
+    assert_int_equal(engine->poll.state, POLL_PARKED);
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n + 1);
+    kill_connections();
+    leave(engine);
+    while (!queue_is_up(queue))
+        run_once();
+    run_until_answered();
+    sync_now();
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +311,7 @@ int main(void)
         cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
         cmocka_unit_test(a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer),
         cmocka_unit_test(lists_of_models_that_nobody_polls_for_are_forgotten),
+        cmocka_unit_test(a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
