@@ -8,6 +8,7 @@
 #include "shared/queue/queue_internal.h"
 
 #include "generated/verbs.h"
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -55,15 +56,19 @@ static void report_soon(struct queue *queue, uint64_t now_ms)
     queue_sync_soon(queue, queue->news_n++ < NEWS_A_SECOND ? 0 : queue->news_ms + 1000 - now_ms);
 }
 
-void engines_note(struct queue *queue, struct str account, struct str engine, struct str info)
+void engines_note(struct queue *queue, const struct poll *poll)
 {
+    const struct poll_class *class = poll->class;
+    struct str account = {class->name, class->account_n};
+    struct str models = {class->name + account.n + 1, class->name_n - account.n - 1};
     struct engine_seen seen;
     uint32_t hash;
-    if (put_name(&seen, account, engine) == 0 || info.n >= sizeof seen.info ||
-        find(queue, seen.name) != NULL || queue->engine_n == ENGINES_MAX)
+    if (put_name(&seen, account, poll->engine) == 0 || find(queue, seen.name) != NULL ||
+        queue->engine_n == ENGINES_MAX)
         return; /* one that found no room is noted with its next poll */
-    memcpy(seen.info, info.at, info.n);
-    seen.info[info.n] = 0;
+    int n = snprintf(seen.info, sizeof seen.info, "{\"Models\":\"%.*s\"}", STR_ARG(models));
+    if (n < 0 || (size_t)n >= sizeof seen.info)
+        return;
     queue->engines[queue->engine_n++] = seen;
     const struct engine_reported *reported = reported_place(queue, seen.name, &hash);
     uint64_t now_ms = clock_mono_ms();

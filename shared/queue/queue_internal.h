@@ -92,8 +92,8 @@ void polls_fini(struct queue *queue);
 
 /* engines.c */
 struct verb_writer;
-/* One that polls; `info` as of queue_poll_start. */
-void engines_note(struct queue *queue, struct str account, struct str engine, struct str info);
+/* One that polls, and whose nonce was good. */
+void engines_note(struct queue *queue, const struct poll *poll);
 /* Puts those that polled since the last sync into `verb`, the one that is being written. */
 void engines_put(struct queue *queue, struct verb_writer *verb);
 

@@ -37,8 +37,7 @@ static struct engine *start_poll_for(struct str models, bool may_park)
     struct engine *engine = calloc(1, sizeof *engine);
     assert_non_null(engine);
     engine->poll = (struct poll){.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end};
-    queue_poll_start(queue, &engine->poll, STR("engine"), models, NULL, may_park,
-                     STR("{\"Models\":\"*\"}"));
+    queue_poll_start(queue, &engine->poll, STR("engine"), models, NULL, may_park);
     assert_int_equal(engine->poll.state, POLL_CLAIMING);
     return engine;
 }
