@@ -186,8 +186,10 @@ static void on_looked(struct call *call, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     move(q, WAITING);
-    if (error != ERR_OK) { /* looked for again once the connection stands */
+    if (err_is_outage(error)) { /* looked for again once the connection stands */
         q->is_again = false;
+    } else if (error != ERR_OK) {
+        end_lost(q, error);
     } else if (str_eq(tag, STR("missing"))) {
         q->is_in_queue = false;
         struct question_end end = {.outcome = QUESTION_FAILED,
@@ -241,9 +243,13 @@ static void on_engines(struct call *call, enum err error, struct str reply)
 {
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
     struct lines lines = lines_of(reply);
-    if (error == ERR_OK && str_eq(lines_next(&lines), STR("no_engine")))
+    if (error == ERR_OK && str_eq(lines_next(&lines), STR("no_engine"))) {
         end_no_engine(q, &lines);
-    else if (q->is_again && !q->is_followed)
+        return;
+    }
+    if (error != ERR_OK)
+        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
+    if (q->is_again && !q->is_followed)
         look(q);
 }
 

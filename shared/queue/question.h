@@ -23,7 +23,8 @@ enum question_outcome {
     QUESTION_FULL,      /* the queue, or what one account may have waiting in it */
     QUESTION_TIMEOUT,
     QUESTION_FAILED, /* its engines gave up, or it was cancelled */
-    QUESTION_LOST,   /* Redis was lost, or refused it, before it was known to be in the queue */
+    QUESTION_LOST,   /* Redis was lost, or refused it, before it was known to be in the queue; or a
+                        look for its answer failed while Redis was there */
     QUESTION_NR
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_queue_calls.c - polls and questions of shared/queue that go while their verb is under way,
  * with a Redis that is stopped meanwhile: what the verb did is undone. */
+#include "generated/verbs.h"
 #include "shared/queue/look.h"
 #include "shared/queue/question.h"
 #include "shared/queue/queue_internal.h"
@@ -56,15 +57,19 @@ static void leave(struct engine *engine)
 }
 
 static unsigned asked_n, ended_n;
+static char asked_key[64]; /* of the last question's topic */
+static enum question_outcome ended_with;
 
 static void on_asked(void *context, struct str topic, bool is_new)
 {
     asked_n++;
+    snprintf(asked_key, sizeof asked_key, "parley:{0}:t:%.*s", STR_ARG(topic));
 }
 
 static void on_question_end(void *context, const struct question_end *end)
 {
     ended_n++;
+    ended_with = end->outcome;
 }
 
 static struct question *ask(void)
@@ -80,6 +85,13 @@ static struct question *ask(void)
                                                .deadline_ms = 60000};
     asked_n = ended_n = 0;
     return question_start(queue, &settings, &events, NULL);
+}
+
+static void command(const char *command, const char *key, const char *value)
+{
+    struct str words[] = {str_of(command), str_of(key), str_of(value)};
+    struct sync_answer answer;
+    assert_int_equal(sync_command(redis, words, 3, 0, &answer), ERR_OK);
 }
 
 static uint64_t number(const char *command, const char *key)
@@ -212,6 +224,39 @@ static void a_question_that_ends_while_it_is_looked_for_hears_nothing(void **sta
     assert_int_equal(number("ZCARD", "parley:{0}:asks"), 0);
 }
 
+/* Nothing looks again after an error that is no outage. */
+static void a_question_whose_look_breaks_ends(void **state)
+{
+    make_engine_known();
+    (void)ask();
+    run_until_answered();
+    assert_int_equal(asked_n, 1);
+    command("SET", asked_key, "no hash");
+    queue_each_watch(queue);
+    run_until_answered();
+    assert_int_equal(ended_n, 1);
+    assert_int_equal(ended_with, QUESTION_LOST);
+    number("DEL", asked_key);
+}
+
+static void a_question_is_in_doubt_until_it_is_known_whether_an_engine_is_there(void **state)
+{
+    const struct verb_counts *counts = &metrics.verbs[VERB_ENGINES];
+    make_engine_known();
+    (void)ask();
+    run_until_answered();
+    assert_int_equal(asked_n, 1);
+    command("SET", "parley:{0}:engines", "no hash");
+    int64_t errors = counts->errors;
+    while (counts->errors == errors)
+        run_once();
+    assert_int_equal(ended_n, 0);
+    number("DEL", "parley:{0}:engines");
+    while (ended_n == 0)
+        run_once();
+    assert_int_equal(ended_with, QUESTION_NO_ENGINE);
+}
+
 static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
 {
     make_engine_known();
@@ -307,6 +352,8 @@ int main(void)
         cmocka_unit_test(a_claim_of_a_poll_that_left_goes_to_one_that_waits),
         cmocka_unit_test(a_question_that_ends_while_it_is_asked_leaves_the_queue),
         cmocka_unit_test(a_question_that_ends_while_it_is_looked_for_hears_nothing),
+        cmocka_unit_test(a_question_whose_look_breaks_ends),
+        cmocka_unit_test(a_question_is_in_doubt_until_it_is_known_whether_an_engine_is_there),
         cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
         cmocka_unit_test(a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer),
         cmocka_unit_test(lists_of_models_that_nobody_polls_for_are_forgotten),
