@@ -262,7 +262,7 @@ static void on_doubt(struct deadline *deadline)
         loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
         return;
     }
-    call_engines(turn_call(turn, &q->call, on_engines));
+    call_engines(turn_call(turn, &q->call, on_engines), .topic = q->watch.topic);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
