@@ -14,11 +14,14 @@
 #include "generated/verbs.h"
 #include "shared/base/json_scan.h"
 #include "shared/base/sm.h"
+#include "shared/queue/queue_internal.h"
 
-#include "generated/verbs.h"
 #include <stdio.h>
 
-enum { PIECES_PAGE = 256 }; /* lua/queue/partials.lua */
+enum {
+    PIECES_PAGE = 256, /* lua/queue/partials.lua */
+    AGAIN_MS = 1000,
+};
 
 static const struct sm_state states[] = {
     [FOLLOW_FRESH] = {"FRESH", SM(FOLLOW_WAITING) | SM(FOLLOW_OVER)},
@@ -165,6 +168,7 @@ struct follow_id follow_stop(struct follow *f)
 {
     queue_unwatch(f->queue, &f->watch);
     call_detach(&f->look);
+    loop_cancel_deadline(f->queue->loop, &f->again);
     if (f->state != FOLLOW_OVER)
         move(f, FOLLOW_OVER);
     count_last_event(f);
@@ -213,10 +217,18 @@ static void on_looked(struct call *call, enum err error, struct str reply)
 {
     struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, look, call);
     move(f, FOLLOW_WAITING);
-    if (error != ERR_OK) /* looked at again once the connection stands */
-        f->is_again = false;
-    else
+    if (error == ERR_OK) {
         read_reply(f, reply);
+    } else {
+        f->is_again = false;
+        if (!err_is_outage(error)) /* else it is looked at again once the connection stands */
+            loop_set_deadline(f->queue->loop, &f->again, AGAIN_MS);
+    }
+}
+
+static void on_again(struct deadline *deadline)
+{
+    follow_look(H2O_STRUCT_FROM_MEMBER(struct follow, again, deadline));
 }
 
 void follow_look(struct follow *f)
@@ -270,6 +282,7 @@ void follow_init(struct follow *f, struct queue *queue, const struct follow_even
         .queue = queue,
         .number = sm_number(),
         .watch = {.on_outcome = on_outcome, .on_changed = on_changed},
+        .again = {.on_expire = on_again},
         .seen = seen,
         .answer = {.max = FOLLOW_TEXT_MAX_BYTES},
     };
@@ -300,8 +313,10 @@ void follow_forget_seen(struct follow *f)
 
 void follow_fini(struct follow *f)
 {
-    if (f->queue != NULL)
+    if (f->queue != NULL) {
         queue_unwatch(f->queue, &f->watch);
+        loop_cancel_deadline(f->queue->loop, &f->again);
+    }
     call_detach(&f->look);
     buf_fini(&f->answer);
 }

@@ -78,6 +78,7 @@ struct follow {
     struct queue *queue;
     struct watch watch;
     struct call look;
+    struct deadline again; /* after a look that failed while Redis was there */
     struct follow_id id;   /* of the last piece read */
     struct follow_id seen; /* what the reader has already */
     struct buf answer;     /* its text in this attempt so far */
