@@ -12,7 +12,6 @@
 #include "shared/queue/follow.h"
 
 #include "generated/verbs.h"
-#include "shared/base/json_scan.h"
 #include "shared/base/sm.h"
 #include "shared/queue/queue_internal.h"
 
@@ -113,23 +112,14 @@ static unsigned read_pieces(struct follow *f, struct lines pieces)
     return count;
 }
 
-static void join_texts(struct buf *b, struct str list)
-{
-    struct json_span text, whole = {.kind = JSON_SPAN_LIST, .raw = list};
-    struct str rest = list.n < 2 ? STR("") : json_list_inside(&whole);
-    while (json_next_item(&rest, &text))
-        if (text.kind == JSON_SPAN_TEXT)
-            buf_put_span_text(b, &text);
-}
-
 /* The texts put together must equal the stored answer. */
 static void complete_text(struct follow *f, const struct outcome *o)
 {
     struct buf whole, think;
     buf_init(&whole, FOLLOW_TEXT_MAX_BYTES);
     buf_init(&think, FOLLOW_TEXT_MAX_BYTES);
-    join_texts(&whole, o->answer);
-    join_texts(&think, o->think);
+    buf_put_json_texts(&whole, o->answer);
+    buf_put_json_texts(&think, o->think);
     struct str given = buf_str(&f->answer), all = buf_str(&whole);
     if (f->id.attempt == 0)
         f->id.attempt = 1;

@@ -21,7 +21,6 @@
 #include "shared/queue/question.h"
 
 #include "generated/verbs.h"
-#include "shared/base/json_scan.h"
 #include "shared/base/sm.h"
 #include "shared/queue/queue_internal.h"
 #include "shared/queue/row.h"
@@ -125,31 +124,6 @@ static void end_lost(struct question *q, enum err error)
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 
-void question_put_text(struct buf *b, struct str json)
-{
-    if (json.n < 2 || json.at[0] != '"')
-        return;
-    struct json_span text = {.kind = JSON_SPAN_TEXT,
-                             .has_escape = memchr(json.at, '\\', json.n) != NULL,
-                             .raw = {json.at + 1, json.n - 2}};
-    buf_put_span_text(b, &text);
-}
-
-void question_put_texts(struct buf *b, struct str list)
-{
-    struct json_span text, whole = {.kind = JSON_SPAN_LIST, .raw = list};
-    struct str rest = list.n < 2 || list.at[0] != '[' ? STR("") : json_list_inside(&whole);
-    bool is_first = true;
-    while (json_next_item(&rest, &text)) {
-        if (text.kind != JSON_SPAN_TEXT)
-            continue;
-        if (!is_first)
-            buf_put_char(b, '\n');
-        is_first = false;
-        buf_put_span_text(b, &text);
-    }
-}
-
 /* `text` may belong to the queue and is valid during the call. */
 static void end_with_outcome(struct question *q, struct str text)
 {
@@ -161,10 +135,10 @@ static void end_with_outcome(struct question *q, struct str text)
     buf_init(&think, TEXT_MAX);
     buf_init(&model, TEXT_MAX);
     buf_init(&reason, TEXT_MAX);
-    question_put_texts(&answer, o.answer);
-    question_put_texts(&think, o.think);
-    question_put_text(&model, o.model);
-    question_put_text(&reason, o.reason);
+    buf_put_json_texts(&answer, o.answer);
+    buf_put_json_texts(&think, o.think);
+    buf_put_json_text(&model, o.model);
+    buf_put_json_text(&reason, o.reason);
     end.answer = buf_str(&answer);
     end.think = buf_str(&think);
     end.model = buf_str(&model);

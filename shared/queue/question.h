@@ -76,9 +76,4 @@ struct question *question_start(struct queue *queue, const struct question_setti
  * Accepts NULL. */
 void question_cancel(struct question *question, uint64_t keep_ms);
 
-/* Puts the texts of a stored answer, a JSON list, one below the other. */
-void question_put_texts(struct buf *b, struct str list);
-/* The text that a JSON string says, put into `b`; nothing for other values. */
-void question_put_text(struct buf *b, struct str json);
-
 #endif

@@ -183,9 +183,9 @@ static void texts_are_given_once_and_add_up_to_the_stored_answer(void **state)
     tell_change();
     assert_given("answer 1-3 sec|");
     assert_int_equal(reader.given_n, 3);
-    set_answer("[\"150 sec\",\"onds.\"]" STORED);
+    set_answer("[\"150 sec\",\"or so.\"]" STORED);
     tell_change();
-    assert_given("answer 1-4 onds.|end 1-5 Done|");
+    assert_given("answer 1-4 \nor so.|end 1-5 Done|");
     stop();
 }
 
@@ -196,7 +196,7 @@ static void an_outcome_that_comes_alone_is_given_with_its_thoughts(void **state)
     set_answer("[\"150\"]" STORED);
     queue_on_event(queue, STR("outcome\n" TOPIC "\n1\nDone\n" ROW "\n[\"150\"]" STORED));
     run_until_answered();
-    assert_given("think 1-1 soI think|answer 1-2 150|end 1-3 Done|");
+    assert_given("think 1-1 so\nI think|answer 1-2 150|end 1-3 Done|");
     stop();
 }
 
