@@ -116,7 +116,7 @@ void queue_tell_delivered(struct queue *queue);
 void queue_watch(struct queue *queue, struct watch *watch);
 /* Nothing happens when it is not on. */
 void queue_unwatch(struct queue *queue, struct watch *watch);
-/* Calls on_changed of every watch, which must not answer inside it. */
+/* Calls on_changed of every watch. */
 void queue_each_watch(struct queue *queue);
 
 /* What may wait a moment goes along with what is about to be sent. Before each turn_flush. */

@@ -255,6 +255,7 @@ static void a_question_is_in_doubt_until_it_is_known_whether_an_engine_is_there(
     while (ended_n == 0)
         run_once();
     assert_int_equal(ended_with, QUESTION_NO_ENGINE);
+    queue_forget_engine(queue, STR("engine"), STR("")); /* its next poll is reported at once */
 }
 
 static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
@@ -318,6 +319,29 @@ static void lists_of_models_that_nobody_polls_for_are_forgotten(void **state)
     assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n);
 }
 
+static struct watch watches[3];
+static unsigned changed_n;
+
+static void on_changed_unwatch_all(struct watch *watch)
+{
+    changed_n++;
+    for (unsigned i = 0; i < 3; i++)
+        queue_unwatch(queue, &watches[i]);
+}
+
+static void a_watch_may_end_others_while_all_are_called(void **state)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        watches[i] =
+            (struct watch){.topic = STR("t"), .seq = 1, .on_changed = on_changed_unwatch_all};
+        queue_watch(queue, &watches[i]);
+    }
+    changed_n = 0;
+    queue_each_watch(queue);
+    queue_each_watch(queue);
+    assert_int_equal(changed_n, 1);
+}
+
 static void kill_connections(void)
 {
     struct str words[] = {STR("CLIENT"), STR("KILL"), STR("TYPE"), STR("normal")};
@@ -357,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
         cmocka_unit_test(a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer),
         cmocka_unit_test(lists_of_models_that_nobody_polls_for_are_forgotten),
+        cmocka_unit_test(a_watch_may_end_others_while_all_are_called),
         cmocka_unit_test(a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
