@@ -62,6 +62,7 @@ struct queue {
     struct watch *watches[WATCH_BUCKET_N];
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
+    uint32_t engine_hashes[ENGINES_MAX]; /* of their names */
     unsigned engine_n;
     struct engine_reported reported[ENGINES_REPORTED_MAX];
     uint64_t news_ms; /* the second in which syncs that report new engines are counted */
