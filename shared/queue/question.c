@@ -297,25 +297,24 @@ static void on_asked(struct call *call, enum err error, struct str reply)
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
     struct asked asked = read_asked(q->queue, reply);
     struct lines lines = asked.lines;
-    bool is_in_queue = asked.is_in_queue, is_made = asked.is_made, is_done = asked.is_done;
-    q->is_in_queue = is_in_queue;
-    if (is_in_queue && !take_topic(q, lines_next(&lines))) {
+    q->is_in_queue = asked.is_in_queue;
+    if (asked.is_in_queue && !take_topic(q, lines_next(&lines))) {
         q->is_in_queue = false;
         end_lost(q, ERR_REDIS_LOST);
-    } else if (is_done && is_in_queue && !q->is_followed) {
+    } else if (asked.is_done && !q->is_followed) {
         end_with_outcome(q, lines.rest);
-    } else if (is_in_queue) {
+    } else if (asked.is_in_queue) {
         move(q, WAITING);
         if (log_is_on(LOG_DEBUG))
             log_write(LOG_DEBUG, "a question was put into the queue, or found there",
                       LOG_STR("topic", q->watch.topic), LOG_U("seq", 1),
                       LOG_STR("found", asked.tag));
-        if (!is_done && str_eq(lines_next(&lines), STR("maybe")))
+        if (!asked.is_done && str_eq(lines_next(&lines), STR("maybe")))
             loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
         if ((q->is_again || asked.is_joined) && !q->is_followed)
             look(q);
         if (q->events->on_asked != NULL)
-            q->events->on_asked(q->context, q->watch.topic, is_made);
+            q->events->on_asked(q->context, q->watch.topic, asked.is_made);
     } else if (error != ERR_OK) {
         end_lost(q, error);
     } else if (str_eq(asked.tag, STR("no_engine"))) {
