@@ -18,7 +18,7 @@ local presence = require('queue/presence')
 local function verb(turn, a)
     --- arguments
     local entry = idle.own_entry(turn, class)
-    if engine ~= '' then presence.note_poll(turn, entry.account, engine, poll) end
+    if engine ~= '' and entry.account then presence.note_poll(turn, entry.account, engine, poll) end
     local looks_before = turn.looks
     local text = claims.next_claim(turn, entry)
     turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
