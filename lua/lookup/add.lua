@@ -5,8 +5,8 @@
 --   threshold, alias, refs, claimed, matches), lookup_alias hash (fingerprint without the newline -> fingerprint),
 --   lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in `lookups`
 --   that it opened), lookup_nodes set.
--- Wakes: one node with a parked lookup poll.
--- Bound: one lookup.
+-- Wakes: every node that may have a parked lookup poll.
+-- Bound: one lookup; the nodes.
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:
@@ -53,7 +53,7 @@ local function verb(turn, a)
         call('HSET', key, 'fragment', fragment, 'count', count, 'threshold', threshold, 'alias', alias)
         call('HSET', P .. 'lookup_alias', alias, fingerprint)
         lookups.open(turn, fingerprint, account)
-        lookups.wake_node(turn)
+        lookups.wake_nodes(turn)
     end
     return 'ok\n' .. turn.now_ms
 end

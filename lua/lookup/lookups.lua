@@ -34,16 +34,16 @@ local function forget(turn, fingerprint)
     call('DEL', key)
 end
 
--- Wakes one node that has a poll for lookups. The registration is used up by the wake.
-local function wake_node(turn)
-    while true do
-        local to = call('SPOP', turn.prefix .. 'lookup_nodes')
-        if not to then return end
-        if to == turn.node or idle.is_alive(turn, to) then
-            events.send(turn, to, 'lookup')
-            return
-        end
+-- Wakes the nodes that have polls for lookups, which uses their registrations up. All of them: a registration outlives
+-- its poll, so one node alone may have none left.
+local function wake_nodes(turn)
+    local key = turn.prefix .. 'lookup_nodes'
+    local nodes = call('SMEMBERS', key)
+    if #nodes == 0 then return end
+    for _, to in ipairs(nodes) do
+        if to == turn.node or idle.is_alive(turn, to) then events.send(turn, to, 'lookup') end
     end
+    call('DEL', key)
 end
 
-return {open = open, close = close, forget = forget, wake_node = wake_node}
+return {open = open, close = close, forget = forget, wake_nodes = wake_nodes}

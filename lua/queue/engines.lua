@@ -1,15 +1,20 @@
--- engines: is an engine there now? What `ask` answered with `maybe` is asked again a moment later: an engine that
--- was between two polls has come back by then, one that hung up has not.
--- KEYS: idle, leases, engines.
+-- engines: is an engine there now, for a question that `ask` answered with `maybe`? Asked a moment later: an engine
+-- that was between two polls has come back by then, one that hung up has not. A question that was claimed meanwhile, or
+-- has its outcome, had its engine, wherever that is now.
+-- KEYS: idle, leases, engines, t:<topic>.
 -- Wakes: nobody.
 -- Bound: ENGINES_MAX engines.
 -- Lane: read.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
--- Arguments: none.
+-- Arguments:
+--   topic  name?  of the question, whose Seq is 1
 -- Replies: there | no_engine[/seconds until the first one has rested]
 local presence = require('queue/presence')
+local call = redis.call
 
 local function verb(turn, a)
+    --- arguments
+    if topic ~= '' and call('HEXISTS', turn.prefix .. 't:' .. topic, 's:1') == 1 then return 'there' end
     local there, seconds = presence.engines_there(turn)
     return there == '' and 'there' or presence.no_engine(seconds)
 end

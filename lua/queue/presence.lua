@@ -8,6 +8,7 @@ local sort = table.sort
 local ceil, min = math.ceil, math.min
 
 local AWAY = 'away' -- what poll:<account>:<engine> holds of one that has left or rests
+local POLL_S = 300      -- no poll is parked longer
 local ENGINES_MAX, ENGINE_GONE_MS = 1000, 86400000
 local ENGINE_SEEN_MS = 600000  -- since its poll began, which may be parked or have brought a long claim since
 local REST_SHORT_MS = 15000     -- a question outlasts such a rest
@@ -44,6 +45,19 @@ local function end_poll(turn, poll, account, engine)
     events.send(turn, at, 'supersede\n' .. account .. '\n' .. engine .. '\n' .. number)
 end
 
+-- An engine that names itself has one poll: its newer one ends the older, on any node, this one too (the older one may
+-- be of another class). `poll`: '0' for one that does not wait; it ends nothing but the engine's rest.
+local function note_poll(turn, account, engine, poll)
+    local key = turn.prefix .. 'poll:' .. account .. ':' .. engine
+    if poll == '0' then
+        if call('GET', key) == AWAY then call('DEL', key) end
+        return
+    end
+    local newer = turn.node .. ' ' .. poll
+    local older = call('SET', key, newer, 'GET', 'EX', POLL_S)
+    if older ~= newer then end_poll(turn, older, account, engine) end
+end
+
 -- Engines choose their names: of those not seen for a day none is kept, of all others the newest. When they are
 -- too many, those of an account with more than half of them go first: none pushes out the engines of others.
 local function forget_engines(turn)
@@ -74,5 +88,5 @@ end
 
 return {
     AWAY = AWAY, engines_there = engines_there, no_engine = no_engine, end_poll = end_poll,
-    forget_engines = forget_engines,
+    note_poll = note_poll, forget_engines = forget_engines,
 }

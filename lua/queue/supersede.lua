@@ -1,30 +1,19 @@
--- supersede: an engine that names itself has one poll; its newer one ends the older, on any node.
+-- supersede: a poll of an engine that names itself and gets no claim: its account is drained. Else `claim` does this.
 -- KEYS: poll:<account>:<engine> string with TTL ("<node> <poll>").
--- Wakes: the node that holds the older poll, this one too (its older poll may be of another class).
+-- Wakes: the node that holds the engine's older poll, this one too.
 -- Bound: one poll.
--- Lane: first.  Home: every.  Nonce: no.  Full: refused.
--- Repeatable: yes.
+-- Lane: first.  Home: every.  Nonce: yes.  Full: refused.
+-- Repeatable: with a new nonce.
 -- Arguments:
 --   account  name
 --   engine   name
 --   poll     digits  0: one that does not wait; it ends nothing but the engine's rest
--- Replies: ok
+-- Replies: ok | replay
 local presence = require('queue/presence')
-local call = redis.call
-local AWAY = presence.AWAY
-
-local POLL_S = 300 -- no poll is parked longer
 
 local function verb(turn, a)
     --- arguments
-    local P = turn.prefix
-    if poll == '0' then
-        local key = P .. 'poll:' .. account .. ':' .. engine
-        if call('GET', key) == AWAY then call('DEL', key) end
-        return 'ok'
-    end
-    local older = call('SET', P .. 'poll:' .. account .. ':' .. engine, turn.node .. ' ' .. poll, 'GET', 'EX', POLL_S)
-    if older ~= turn.node .. ' ' .. poll then presence.end_poll(turn, older, account, engine) end
+    presence.note_poll(turn, account, engine, poll)
     return 'ok'
 end
 

@@ -72,8 +72,6 @@ bool params_wait(struct request *r, enum wait_for what, uint64_t *ret_s) must_ch
 /* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. Answers
  * 400 and returns false otherwise. */
 bool params_models(struct request *r, struct str *ret_models) must_check;
-/* What operators see of an engine that polls for `models`: `b` holds nothing else. */
-void params_put_engine_info(struct buf *b, struct str models);
 
 /* --- outcome.c -------------------------------------------------------------------------------- */
 

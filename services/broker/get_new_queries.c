@@ -148,15 +148,17 @@ void broker_drain(void *state)
 static void on_away(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!reply_refuse(r, error, lines_next(&lines), &lines))
-        respond_json_fixed(r, 200, STR("{" EMPTY_CLAIM "}"));
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    queue_forget_engine(broker_of(r)->queue, r->account->name_token,
+                        names_of(r, request_param(r, "Engine")));
+    respond_json_fixed(r, 200, STR("{" EMPTY_CLAIM "}"));
 }
 
 /* Leave=true, or Rest=SECONDS with a Reason for people. What it says of itself needs a name, or it
  * would speak for the others of its account. */
 static void take_away(struct request *r, struct str engine, struct str models)
 {
-    struct queue *queue = broker_of(r)->queue;
     struct str reason = request_param(r, "Reason");
     uint64_t rest_s = 0;
     if (engine.n == 0) {
@@ -178,7 +180,6 @@ static void take_away(struct request *r, struct str engine, struct str models)
     buf_lit(info, "\",\"Reason\":");
     buf_put_json(info, reason);
     buf_put_char(info, '}');
-    queue_forget_engine(queue, r->account->name_token, name);
     call_away(request_call(r, on_away), .account = r->account->name_token, .engine = name,
               .rest_ms = rest_s * 1000, .info = buf_str(info));
 }
@@ -213,12 +214,10 @@ void broker_get_new_queries(struct request *r)
     if (engine.n > 0)
         op->poll.engine = names_of(r, engine);
     bool may_park = wait_s > 0 && !r->server->is_draining;
-    struct buf *info = &r->server->scratch;
-    params_put_engine_info(info, models);
     if (may_park) {
         r->was_parked = true;
         loop_set_deadline(r->server->loop, &op->deadline, wait_s * 1000);
     }
     queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, models, &r->nonce,
-                     may_park, buf_str(info));
+                     may_park);
 }

@@ -65,12 +65,10 @@ static void take_next(struct request *r)
 {
     struct give_new_answer *op = r->state;
     struct str engine = request_param(r, "Engine");
-    struct buf *info = &r->server->scratch;
     if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
         op->poll.engine = names_of(r, engine);
-    params_put_engine_info(info, op->models);
     queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL,
-                     false, buf_str(info));
+                     false);
 }
 
 static void on_completed(struct request *r, enum err error, struct str reply)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * lookup_polls.c - engines that wait for fragments to look up, and what they found (lua/lookup).
- * Polls are parked here: one wake from Redis lets one of them look; with more than one claimable
- * each claim lets the next poll look. */
+ * Polls are parked here: a wake goes to each node that may have one, and lets one of its polls
+ * look; with more than one claimable each claim lets the next poll look. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"

@@ -52,11 +52,3 @@ bool params_models(struct request *r, struct str *ret_models)
     }
     return true;
 }
-
-void params_put_engine_info(struct buf *b, struct str models)
-{
-    buf_clear(b);
-    buf_lit(b, "{\"Models\":\"");
-    buf_put(b, models);
-    buf_lit(b, "\"}");
-}

@@ -8,11 +8,13 @@
 #include "shared/queue/queue_internal.h"
 
 #include "generated/verbs.h"
+#include <stdio.h>
 #include <string.h>
 
 enum {
     SYNC_ENGINES_MAX = 100, /* reported by one sync; the next one reports the rest */
     LATELY_MS = 60000,
+    NEWS_MS = 1000,
     NEWS_A_SECOND = 20, /* at most: names may be new with every poll */
 };
 
@@ -32,40 +34,47 @@ static size_t put_name(struct engine_seen *seen, struct str account, struct str 
 
 /* Two engines may share a place and push each other out: they are reported more often than needed.
  */
-static struct engine_reported *reported_place(struct queue *queue, const char *name, uint32_t *hash)
+static struct engine_reported *reported_place(struct queue *queue, uint32_t hash)
 {
-    *hash = queue_hash(str_of(name), 0);
-    return &queue->reported[*hash % ENGINES_REPORTED_MAX];
+    return &queue->reported[hash % ENGINES_REPORTED_MAX];
 }
 
-static struct engine_seen *find(struct queue *queue, const char *name)
+/* Each poll looks: the names lie far apart, and begin alike. */
+static struct engine_seen *find(struct queue *queue, const char *name, uint32_t hash)
 {
     for (unsigned i = 0; i < queue->engine_n; i++)
-        if (strcmp(queue->engines[i].name, name) == 0)
+        if (queue->engine_hashes[i] == hash && strcmp(queue->engines[i].name, name) == 0)
             return &queue->engines[i];
     return NULL;
 }
 
 static void report_soon(struct queue *queue, uint64_t now_ms)
 {
-    if (now_ms >= queue->news_ms + 1000) {
+    if (now_ms >= queue->news_ms + NEWS_MS) {
         queue->news_ms = now_ms;
         queue->news_n = 0;
     }
-    queue_sync_soon(queue, queue->news_n++ < NEWS_A_SECOND ? 0 : queue->news_ms + 1000 - now_ms);
+    queue_sync_soon(queue, queue->news_n++ < NEWS_A_SECOND ? 0 : queue->news_ms + NEWS_MS - now_ms);
 }
 
-void engines_note(struct queue *queue, struct str account, struct str engine, struct str info)
+void engines_note(struct queue *queue, const struct poll *poll)
 {
+    const struct poll_class *class = poll->class;
+    struct str account = {class->name, class->account_n};
+    struct str models = {class->name + account.n + 1, class->name_n - account.n - 1};
     struct engine_seen seen;
-    uint32_t hash;
-    if (put_name(&seen, account, engine) == 0 || info.n >= sizeof seen.info ||
-        find(queue, seen.name) != NULL || queue->engine_n == ENGINES_MAX)
-        return; /* one that found no room is noted with its next poll */
-    memcpy(seen.info, info.at, info.n);
-    seen.info[info.n] = 0;
+    if (queue->engine_n == ENGINES_MAX)
+        return; /* it is noted with its next poll */
+    size_t name_n = put_name(&seen, account, poll->engine);
+    uint32_t hash = queue_hash((struct str){seen.name, name_n}, 0);
+    if (name_n == 0 || find(queue, seen.name, hash) != NULL)
+        return;
+    int n = snprintf(seen.info, sizeof seen.info, "{\"Models\":\"%.*s\"}", STR_ARG(models));
+    if (n < 0 || (size_t)n >= sizeof seen.info)
+        return;
+    queue->engine_hashes[queue->engine_n] = hash;
     queue->engines[queue->engine_n++] = seen;
-    const struct engine_reported *reported = reported_place(queue, seen.name, &hash);
+    const struct engine_reported *reported = reported_place(queue, hash);
     uint64_t now_ms = clock_mono_ms();
     if (reported->hash != hash || reported->at_ms == 0 || now_ms > reported->at_ms + LATELY_MS)
         report_soon(queue, now_ms);
@@ -74,26 +83,30 @@ void engines_note(struct queue *queue, struct str account, struct str engine, st
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine)
 {
     struct engine_seen gone;
-    uint32_t hash;
-    if (put_name(&gone, account, engine) == 0)
+    size_t name_n = put_name(&gone, account, engine);
+    if (name_n == 0)
         return;
-    struct engine_seen *seen = find(queue, gone.name);
-    if (seen != NULL)
+    uint32_t hash = queue_hash((struct str){gone.name, name_n}, 0);
+    struct engine_seen *seen = find(queue, gone.name, hash);
+    if (seen != NULL) {
         *seen = queue->engines[--queue->engine_n];
-    reported_place(queue, gone.name, &hash)->at_ms =
-        0; /* when it is back, it is reported at once */
+        queue->engine_hashes[seen - queue->engines] = queue->engine_hashes[queue->engine_n];
+    }
+    reported_place(queue, hash)->at_ms = 0; /* when it is back, it is reported at once */
 }
 
 void engines_put(struct queue *queue, struct verb_writer *verb)
 {
     unsigned n = queue->engine_n < SYNC_ENGINES_MAX ? queue->engine_n : SYNC_ENGINES_MAX;
     for (unsigned i = 0; i < n; i++) {
-        uint32_t hash;
-        struct engine_reported *reported = reported_place(queue, queue->engines[i].name, &hash);
-        *reported = (struct engine_reported){.hash = hash, .at_ms = clock_mono_ms()};
+        uint32_t hash = queue->engine_hashes[i];
+        *reported_place(queue, hash) =
+            (struct engine_reported){.hash = hash, .at_ms = clock_mono_ms()};
         put_sync_engine(verb, .name = str_of(queue->engines[i].name),
                         .info = str_of(queue->engines[i].info));
     }
     queue->engine_n -= n;
     memmove(queue->engines, queue->engines + n, queue->engine_n * sizeof *queue->engines);
+    memmove(queue->engine_hashes, queue->engine_hashes + n,
+            queue->engine_n * sizeof *queue->engine_hashes);
 }

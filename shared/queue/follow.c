@@ -12,13 +12,15 @@
 #include "shared/queue/follow.h"
 
 #include "generated/verbs.h"
-#include "shared/base/json_scan.h"
 #include "shared/base/sm.h"
+#include "shared/queue/queue_internal.h"
 
-#include "generated/verbs.h"
 #include <stdio.h>
 
-enum { PIECES_PAGE = 256 }; /* lua/queue/partials.lua */
+enum {
+    PIECES_PAGE = 256, /* lua/queue/partials.lua */
+    AGAIN_MS = 1000,
+};
 
 static const struct sm_state states[] = {
     [FOLLOW_FRESH] = {"FRESH", SM(FOLLOW_WAITING) | SM(FOLLOW_OVER)},
@@ -110,23 +112,14 @@ static unsigned read_pieces(struct follow *f, struct lines pieces)
     return count;
 }
 
-static void join_texts(struct buf *b, struct str list)
-{
-    struct json_span text, whole = {.kind = JSON_SPAN_LIST, .raw = list};
-    struct str rest = list.n < 2 ? STR("") : json_list_inside(&whole);
-    while (json_next_item(&rest, &text))
-        if (text.kind == JSON_SPAN_TEXT)
-            buf_put_span_text(b, &text);
-}
-
 /* The texts put together must equal the stored answer. */
 static void complete_text(struct follow *f, const struct outcome *o)
 {
     struct buf whole, think;
     buf_init(&whole, FOLLOW_TEXT_MAX_BYTES);
     buf_init(&think, FOLLOW_TEXT_MAX_BYTES);
-    join_texts(&whole, o->answer);
-    join_texts(&think, o->think);
+    buf_put_json_texts(&whole, o->answer);
+    buf_put_json_texts(&think, o->think);
     struct str given = buf_str(&f->answer), all = buf_str(&whole);
     if (f->id.attempt == 0)
         f->id.attempt = 1;
@@ -165,6 +158,7 @@ struct follow_id follow_stop(struct follow *f)
 {
     queue_unwatch(f->queue, &f->watch);
     call_detach(&f->look);
+    loop_cancel_deadline(f->queue->loop, &f->again);
     if (f->state != FOLLOW_OVER)
         move(f, FOLLOW_OVER);
     count_last_event(f);
@@ -213,10 +207,18 @@ static void on_looked(struct call *call, enum err error, struct str reply)
 {
     struct follow *f = H2O_STRUCT_FROM_MEMBER(struct follow, look, call);
     move(f, FOLLOW_WAITING);
-    if (error != ERR_OK) /* looked at again once the connection stands */
-        f->is_again = false;
-    else
+    if (error == ERR_OK) {
         read_reply(f, reply);
+    } else {
+        f->is_again = false;
+        if (!err_is_outage(error)) /* else it is looked at again once the connection stands */
+            loop_set_deadline(f->queue->loop, &f->again, AGAIN_MS);
+    }
+}
+
+static void on_again(struct deadline *deadline)
+{
+    follow_look(H2O_STRUCT_FROM_MEMBER(struct follow, again, deadline));
 }
 
 void follow_look(struct follow *f)
@@ -270,6 +272,7 @@ void follow_init(struct follow *f, struct queue *queue, const struct follow_even
         .queue = queue,
         .number = sm_number(),
         .watch = {.on_outcome = on_outcome, .on_changed = on_changed},
+        .again = {.on_expire = on_again},
         .seen = seen,
         .answer = {.max = FOLLOW_TEXT_MAX_BYTES},
     };
@@ -300,8 +303,10 @@ void follow_forget_seen(struct follow *f)
 
 void follow_fini(struct follow *f)
 {
-    if (f->queue != NULL)
+    if (f->queue != NULL) {
         queue_unwatch(f->queue, &f->watch);
+        loop_cancel_deadline(f->queue->loop, &f->again);
+    }
     call_detach(&f->look);
     buf_fini(&f->answer);
 }

@@ -15,7 +15,7 @@
  * A reader that is slow costs nothing here: more is read only once it is ready (is_ready), one page
  * of pieces at a time. All that is given has an id, which only ever rises, and a reader that comes
  * back with one goes on behind it, on any node. The texts of FOLLOW_ANSWER put together, from the
- * last restart or reset on, are the stored answer.
+ * last restart or reset on, are the texts of the stored answer, one below the other.
  */
 #ifndef PARLEY_QUEUE_FOLLOW_H
 #define PARLEY_QUEUE_FOLLOW_H
@@ -78,6 +78,7 @@ struct follow {
     struct queue *queue;
     struct watch watch;
     struct call look;
+    struct deadline again; /* after a look that failed while Redis was there */
     struct follow_id id;   /* of the last piece read */
     struct follow_id seen; /* what the reader has already */
     struct buf answer;     /* its text in this attempt so far */

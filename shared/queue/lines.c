@@ -2,6 +2,8 @@
  * lines.c - see lines.h. */
 #include "shared/queue/lines.h"
 
+#include "shared/base/json_scan.h"
+
 enum { NAME_MAX_BYTES = 4096 };
 
 bool lines_next_part(struct lines *lines, struct str *ret_part)
@@ -46,6 +48,31 @@ struct outcome lines_next_outcome(struct lines *lines)
     o.answered_ms = lines_next_u64(lines);
     lines_next(lines); /* the account that answered */
     return o;
+}
+
+void buf_put_json_texts(struct buf *b, struct str list)
+{
+    struct json_span text, whole = {.kind = JSON_SPAN_LIST, .raw = list};
+    struct str rest = list.n < 2 || list.at[0] != '[' ? STR("") : json_list_inside(&whole);
+    bool is_first = true;
+    while (json_next_item(&rest, &text)) {
+        if (text.kind != JSON_SPAN_TEXT)
+            continue;
+        if (!is_first)
+            buf_put_char(b, '\n');
+        is_first = false;
+        buf_put_span_text(b, &text);
+    }
+}
+
+void buf_put_json_text(struct buf *b, struct str json)
+{
+    if (json.n < 2 || json.at[0] != '"')
+        return;
+    struct json_span text = {.kind = JSON_SPAN_TEXT,
+                             .has_escape = memchr(json.at, '\\', json.n) != NULL,
+                             .raw = {json.at + 1, json.n - 2}};
+    buf_put_span_text(b, &text);
 }
 
 struct claim lines_next_claim(struct lines *lines)

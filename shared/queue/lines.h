@@ -56,6 +56,11 @@ struct outcome {
 };
 struct outcome lines_next_outcome(struct lines *lines);
 
+/* Puts the texts of a stored answer, a JSON list, one below the other. */
+void buf_put_json_texts(struct buf *b, struct str list);
+/* The text that a JSON string says, put into `b`; nothing for other values. */
+void buf_put_json_text(struct buf *b, struct str json);
+
 /* A claim, see lua/queue/claims.lua. `queries` still holds its Seqs and rows. */
 struct claim {
     struct str class_name, topic, lease;

@@ -205,6 +205,8 @@ static void on_claim_reply(struct call *call, enum err error, struct str reply)
     bool is_claim = error == ERR_OK && str_eq(tag, STR("claim"));
     bool is_replay = error == ERR_OK && str_eq(tag, STR("replay"));
     take_off(&class->claiming, poll);
+    if (error == ERR_OK && !is_replay)
+        engines_note(queue, poll);
     if (error == ERR_OK && !is_claim && !is_replay && poll->may_park && !poll->is_superseded)
         park(queue, poll); /* parked, or "ok" of a drained account's nonce */
     else
@@ -244,15 +246,6 @@ static void on_orphan_reply(void *context, enum err error, struct str reply)
         retry_early(class->queue, class);
 }
 
-/* An engine that names itself has one poll: the newer one ends the older, here or on another node
- * (polls_on_supersede, by an event of the script). One that does not wait (0) only says that its
- * engine is back, if it had left or rested. */
-static void supersede(struct queue *queue, struct poll *newer, struct str account, bool may_park)
-{
-    call_supersede(turn_forget(queue->turn), .account = account, .engine = newer->engine,
-                   .poll = may_park ? newer->number : 0);
-}
-
 static struct poll *find_poll(const struct poll_list *list, uint64_t number, struct str engine)
 {
     struct poll *poll = list->first;
@@ -290,7 +283,7 @@ void polls_on_supersede(struct queue *queue, struct lines *rest)
 }
 
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
-                      struct nonce_id *nonce, bool may_park, struct str info)
+                      struct nonce_id *nonce, bool may_park)
 {
     poll->class = get_class(queue, account, models);
     poll->number = ++queue->poll_n;
@@ -299,15 +292,18 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     poll->may_park = may_park;
     poll->is_superseded = false;
     put_last(&poll->class->claiming, poll);
-    engines_note(queue, account, poll->engine, info);
-    if (poll->engine.n > 0)
-        supersede(queue, poll, account, may_park);
     struct call_start start = turn_call(queue->turn, &poll->call, on_claim_reply);
     start.nonce = nonce;
-    if (poll->class->is_drained) /* it only uses its nonce up, and is then held */
-        call_nonce(start);
+    /* An engine that names itself has one poll: the newer one ends the older, here or on another
+     * node (polls_on_supersede, by an event of the script). */
+    uint64_t number = may_park ? poll->number : 0;
+    if (!poll->class->is_drained)
+        call_claim(start, .class = class_name(poll->class), .is_parking = may_park,
+                   .engine = poll->engine.n > 0 ? poll->engine : STR(""), .poll = number);
+    else if (poll->engine.n > 0)
+        call_supersede(start, .account = account, .engine = poll->engine, .poll = number);
     else
-        call_claim(start, .class = class_name(poll->class), .is_parking = may_park);
+        call_nonce(start); /* it only uses its nonce up, and is then held */
 }
 
 void queue_poll_cancel(struct queue *queue, struct poll *poll)
@@ -351,17 +347,47 @@ void polls_on_drained(struct queue *queue, struct str names)
         queue_sync_soon(queue, 0); /* states the credits again */
 }
 
+/* A claim, a credit that was taken back or a sync may have been lost with it, whether it ran or
+ * not: the syncs that follow state every class once. */
+void polls_on_lost(struct queue *queue)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            class->is_told = true;
+}
+
+/* Takes the class at `at` out of its list. */
+static void free_class(struct poll_class **at)
+{
+    struct poll_class *class = *at;
+    *at = class->next;
+    for (unsigned i = 0; i < class->early_n; i++)
+        buf_fini(&class->early[i]);
+    free(class->early);
+    free(class->name);
+    free(class);
+}
+
+static bool is_unused(const struct poll_class *class)
+{
+    return class->parked.n == 0 && class->claiming.n == 0 && class->left_n == 0 &&
+           class->early_n == 0 && !class->is_told;
+}
+
+void polls_forget_unused(struct queue *queue)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class **at = &queue->classes[i]; *at != NULL;)
+            if (is_unused(*at))
+                free_class(at);
+            else
+                at = &(*at)->next;
+}
+
 void polls_fini(struct queue *queue)
 {
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        while (queue->classes[i] != NULL) {
-            struct poll_class *class = queue->classes[i];
-            queue->classes[i] = class->next;
-            for (unsigned k = 0; k < class->early_n; k++)
-                buf_fini(&class->early[k]);
-            free(class->early);
-            free(class->name);
-            free(class);
-        }
+        while (queue->classes[i] != NULL)
+            free_class(&queue->classes[i]);
     free((char *)queue->drained.at);
 }

@@ -21,7 +21,6 @@
 #include "shared/queue/question.h"
 
 #include "generated/verbs.h"
-#include "shared/base/json_scan.h"
 #include "shared/base/sm.h"
 #include "shared/queue/queue_internal.h"
 #include "shared/queue/row.h"
@@ -125,31 +124,6 @@ static void end_lost(struct question *q, enum err error)
 
 /* --- outcomes --------------------------------------------------------------------------------- */
 
-void question_put_text(struct buf *b, struct str json)
-{
-    if (json.n < 2 || json.at[0] != '"')
-        return;
-    struct json_span text = {.kind = JSON_SPAN_TEXT,
-                             .has_escape = memchr(json.at, '\\', json.n) != NULL,
-                             .raw = {json.at + 1, json.n - 2}};
-    buf_put_span_text(b, &text);
-}
-
-void question_put_texts(struct buf *b, struct str list)
-{
-    struct json_span text, whole = {.kind = JSON_SPAN_LIST, .raw = list};
-    struct str rest = list.n < 2 || list.at[0] != '[' ? STR("") : json_list_inside(&whole);
-    bool is_first = true;
-    while (json_next_item(&rest, &text)) {
-        if (text.kind != JSON_SPAN_TEXT)
-            continue;
-        if (!is_first)
-            buf_put_char(b, '\n');
-        is_first = false;
-        buf_put_span_text(b, &text);
-    }
-}
-
 /* `text` may belong to the queue and is valid during the call. */
 static void end_with_outcome(struct question *q, struct str text)
 {
@@ -161,10 +135,10 @@ static void end_with_outcome(struct question *q, struct str text)
     buf_init(&think, TEXT_MAX);
     buf_init(&model, TEXT_MAX);
     buf_init(&reason, TEXT_MAX);
-    question_put_texts(&answer, o.answer);
-    question_put_texts(&think, o.think);
-    question_put_text(&model, o.model);
-    question_put_text(&reason, o.reason);
+    buf_put_json_texts(&answer, o.answer);
+    buf_put_json_texts(&think, o.think);
+    buf_put_json_text(&model, o.model);
+    buf_put_json_text(&reason, o.reason);
     end.answer = buf_str(&answer);
     end.think = buf_str(&think);
     end.model = buf_str(&model);
@@ -186,8 +160,10 @@ static void on_looked(struct call *call, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     move(q, WAITING);
-    if (error != ERR_OK) { /* looked for again once the connection stands */
+    if (err_is_outage(error)) { /* looked for again once the connection stands */
         q->is_again = false;
+    } else if (error != ERR_OK) {
+        end_lost(q, error);
     } else if (str_eq(tag, STR("missing"))) {
         q->is_in_queue = false;
         struct question_end end = {.outcome = QUESTION_FAILED,
@@ -241,9 +217,13 @@ static void on_engines(struct call *call, enum err error, struct str reply)
 {
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
     struct lines lines = lines_of(reply);
-    if (error == ERR_OK && str_eq(lines_next(&lines), STR("no_engine")))
+    if (error == ERR_OK && str_eq(lines_next(&lines), STR("no_engine"))) {
         end_no_engine(q, &lines);
-    else if (q->is_again && !q->is_followed)
+        return;
+    }
+    if (error != ERR_OK)
+        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
+    if (q->is_again && !q->is_followed)
         look(q);
 }
 
@@ -256,7 +236,7 @@ static void on_doubt(struct deadline *deadline)
         loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
         return;
     }
-    call_engines(turn_call(turn, &q->call, on_engines));
+    call_engines(turn_call(turn, &q->call, on_engines), .topic = q->watch.topic);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -317,25 +297,24 @@ static void on_asked(struct call *call, enum err error, struct str reply)
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
     struct asked asked = read_asked(q->queue, reply);
     struct lines lines = asked.lines;
-    bool is_in_queue = asked.is_in_queue, is_made = asked.is_made, is_done = asked.is_done;
-    q->is_in_queue = is_in_queue;
-    if (is_in_queue && !take_topic(q, lines_next(&lines))) {
+    q->is_in_queue = asked.is_in_queue;
+    if (asked.is_in_queue && !take_topic(q, lines_next(&lines))) {
         q->is_in_queue = false;
         end_lost(q, ERR_REDIS_LOST);
-    } else if (is_done && is_in_queue && !q->is_followed) {
+    } else if (asked.is_done && !q->is_followed) {
         end_with_outcome(q, lines.rest);
-    } else if (is_in_queue) {
+    } else if (asked.is_in_queue) {
         move(q, WAITING);
         if (log_is_on(LOG_DEBUG))
             log_write(LOG_DEBUG, "a question was put into the queue, or found there",
                       LOG_STR("topic", q->watch.topic), LOG_U("seq", 1),
                       LOG_STR("found", asked.tag));
-        if (!is_done && str_eq(lines_next(&lines), STR("maybe")))
+        if (!asked.is_done && str_eq(lines_next(&lines), STR("maybe")))
             loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
         if ((q->is_again || asked.is_joined) && !q->is_followed)
             look(q);
         if (q->events->on_asked != NULL)
-            q->events->on_asked(q->context, q->watch.topic, is_made);
+            q->events->on_asked(q->context, q->watch.topic, asked.is_made);
     } else if (error != ERR_OK) {
         end_lost(q, error);
     } else if (str_eq(asked.tag, STR("no_engine"))) {

@@ -23,7 +23,8 @@ enum question_outcome {
     QUESTION_FULL,      /* the queue, or what one account may have waiting in it */
     QUESTION_TIMEOUT,
     QUESTION_FAILED, /* its engines gave up, or it was cancelled */
-    QUESTION_LOST,   /* Redis was lost, or refused it, before it was known to be in the queue */
+    QUESTION_LOST,   /* Redis was lost, or refused it, before it was known to be in the queue; or a
+                        look for its answer failed while Redis was there */
     QUESTION_NR
 };
 
@@ -74,10 +75,5 @@ struct question *question_start(struct queue *queue, const struct question_setti
  * taken out of the queue, and an engine's claim of it ends; a shared one stays for `keep_ms` first.
  * Accepts NULL. */
 void question_cancel(struct question *question, uint64_t keep_ms);
-
-/* Puts the texts of a stored answer, a JSON list, one below the other. */
-void question_put_texts(struct buf *b, struct str list);
-/* The text that a JSON string says, put into `b`; nothing for other values. */
-void question_put_text(struct buf *b, struct str json);
 
 #endif

@@ -83,6 +83,7 @@ static void on_turn_lost(void *arg)
     if (queue->is_counted)
         metrics_add(queue->metrics, METRIC_CONNECTED, -1);
     queue->is_counted = false;
+    polls_on_lost(queue);
 }
 
 /* --- sync ------------------------------------------------------------------------------------- */
@@ -126,6 +127,7 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     struct str drained = lines_next(&lines);
     if (!str_eq(drained, queue->drained))
         polls_on_drained(queue, drained);
+    polls_forget_unused(queue);
 }
 
 static unsigned count_classes(const struct queue *queue)
@@ -278,13 +280,13 @@ void queue_destroy(struct queue *queue)
 {
     if (queue == NULL)
         return;
+    turn_destroy(queue->turn);
+    bus_destroy(queue->bus);
+    /* The end of what was under way may have set them. */
     loop_cancel_deadline(queue->loop, &queue->sync_timer);
     loop_cancel_deadline(queue->loop, &queue->reap_timer);
+    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
     loop_cancel_deadline(queue->loop, &queue->purge_timer);
-    turn_destroy(queue->turn);
-    loop_cancel_deadline(queue->loop,
-                         &queue->delivered_timer); /* may be set by what was under way */
-    bus_destroy(queue->bus);
     for (unsigned i = 0; i < queue->delivered_n; i++)
         free(queue->delivered[i]);
     polls_fini(queue);

@@ -92,10 +92,10 @@ uint64_t queue_lease_ms(const struct queue *queue);
 
 /* Takes the next claim for an engine of that account (name), that serves `models` ("*", or names
  * joined by ','). Without `may_park` the poll ends at once when there is nothing. `nonce`: of who
- * polls, used up; NULL for none. `info`: what operators see of the engine (JSON). Its callbacks
- * never run before this returns. */
+ * polls, used up; NULL for none. With a used one nothing happens but on_end(ERR_NONCE_USED). Its
+ * callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
-                      struct nonce_id *nonce, bool may_park, struct str info);
+                      struct nonce_id *nonce, bool may_park);
 /* An engine (names) has said that it rests or leaves: that it polled before is not reported any
  * more. */
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine);
@@ -116,7 +116,7 @@ void queue_tell_delivered(struct queue *queue);
 void queue_watch(struct queue *queue, struct watch *watch);
 /* Nothing happens when it is not on. */
 void queue_unwatch(struct queue *queue, struct watch *watch);
-/* Calls on_changed of every watch, which must not answer inside it. */
+/* Calls on_changed of every watch. */
 void queue_each_watch(struct queue *queue);
 
 /* What may wait a moment goes along with what is about to be sent. Before each turn_flush. */

@@ -25,8 +25,8 @@ struct poll_list {
     unsigned n;
 };
 
-/* Polls that are alike to the scripts: one account, one list of models. Kept for the life of the
- * node: accounts and model lists are few. */
+/* Polls that are alike to the scripts: one account, one list of models. Engines choose their lists,
+ * so a class that nothing refers to any more is freed after the next sync. */
 struct poll_class {
     struct queue *queue;
     struct poll_class *next;
@@ -35,7 +35,7 @@ struct poll_class {
     struct poll_list parked, claiming; /* oldest first */
     unsigned left_n;                   /* claims under way whose polls were cancelled meanwhile */
     bool is_drained;   /* the account gets no claims: its polls are held without credit */
-    bool is_told;      /* Redis knows of credits here: tell it when there are none */
+    bool is_told;      /* Redis may hold credits of it: they are stated when there are none, too */
     struct buf *early; /* hand-overs that came before the poll's own reply */
     unsigned early_n;
 };
@@ -62,6 +62,7 @@ struct queue {
     struct watch *watches[WATCH_BUCKET_N];
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
+    uint32_t engine_hashes[ENGINES_MAX]; /* of their names */
     unsigned engine_n;
     struct engine_reported reported[ENGINES_REPORTED_MAX];
     uint64_t news_ms; /* the second in which syncs that report new engines are counted */
@@ -81,6 +82,10 @@ struct queue {
 uint32_t queue_hash(struct str s, uint64_t salt);
 
 /* poll.c */
+/* The turn's connection is lost. */
+void polls_on_lost(struct queue *queue);
+/* Frees the classes without a poll, a claim or a credit. Never inside a poll's callback. */
+void polls_forget_unused(struct queue *queue);
 void polls_on_claim_event(struct queue *queue, struct str claim_text);
 void polls_on_supersede(struct queue *queue, struct lines *rest);
 void polls_on_drained(struct queue *queue, struct str names);
@@ -88,8 +93,8 @@ void polls_fini(struct queue *queue);
 
 /* engines.c */
 struct verb_writer;
-/* One that polls; `info` as of queue_poll_start. */
-void engines_note(struct queue *queue, struct str account, struct str engine, struct str info);
+/* One that polls, and whose nonce was good. */
+void engines_note(struct queue *queue, const struct poll *poll);
 /* Puts those that polled since the last sync into `verb`, the one that is being written. */
 void engines_put(struct queue *queue, struct verb_writer *verb);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * watch.c - who waits for which outcome (queue.h): lists of watches, one for each hash of topic and
- * Seq. A callback may watch, and unwatch its own or any other watch; see each_watch. */
+ * Seq. A callback may watch, and unwatch its own or any other watch; see visit. */
 #include "shared/queue/queue_internal.h"
 
 #include "shared/base/log.h"
@@ -41,36 +41,37 @@ static bool is_for(const struct watch *watch, struct str topic, uint64_t seq)
     return watch->seq == seq && str_eq(watch->topic, topic);
 }
 
-/* Calls the watches of that query. While a callback runs, a place of our own stands in the list
- * after its watch: whatever the callback takes out, the watch after that place is the next one. A
- * place is of no query, so a round inside a callback passes over it. */
+/* Calls the watch and returns the one after it. While the callback runs, a place of our own stands
+ * in the list after its watch: whatever the callback takes out, the watch after that place is the
+ * next one. A place is of no query, and a round inside a callback passes over it. */
+static struct watch *visit(struct watch **bucket, struct watch *at, const struct str *outcome)
+{
+    struct watch *next = at->next;
+    struct watch place = {.previous = at, .next = next, .seq = UINT64_MAX};
+    at->next = &place;
+    if (next != NULL)
+        next->previous = &place;
+    if (outcome != NULL)
+        at->on_outcome(at, *outcome);
+    else
+        at->on_changed(at);
+    next = place.next;
+    if (place.previous != NULL)
+        place.previous->next = next;
+    else
+        *bucket = next;
+    if (next != NULL)
+        next->previous = place.previous;
+    return next;
+}
+
+/* Calls the watches of that query. */
 static void each_watch(struct queue *queue, struct str topic, uint64_t seq,
                        const struct str *outcome)
 {
     struct watch **bucket = bucket_of(queue, topic, seq), *at = *bucket;
-    while (at != NULL) {
-        struct watch *next = at->next;
-        struct watch place = {.previous = at, .next = next, .seq = UINT64_MAX};
-        if (!is_for(at, topic, seq)) {
-            at = next;
-            continue;
-        }
-        at->next = &place;
-        if (next != NULL)
-            next->previous = &place;
-        if (outcome != NULL)
-            at->on_outcome(at, *outcome);
-        else
-            at->on_changed(at);
-        next = place.next;
-        if (place.previous != NULL)
-            place.previous->next = next;
-        else
-            *bucket = next;
-        if (next != NULL)
-            next->previous = place.previous;
-        at = next;
-    }
+    while (at != NULL)
+        at = is_for(at, topic, seq) ? visit(bucket, at, outcome) : at->next;
 }
 
 void watches_on_outcome(struct queue *queue, struct lines *rest)
@@ -98,8 +99,6 @@ void watches_on_changed(struct queue *queue, struct lines *rest)
 void queue_each_watch(struct queue *queue)
 {
     for (unsigned i = 0; i < WATCH_BUCKET_N; i++)
-        for (struct watch *watch = queue->watches[i], *next; watch != NULL; watch = next) {
-            next = watch->next;
-            watch->on_changed(watch); /* begins a verb: answers later, never here */
-        }
+        for (struct watch *at = queue->watches[i]; at != NULL;)
+            at = at->is_on ? visit(&queue->watches[i], at, NULL) : at->next; /* off: a place */
 }

@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned i = 0; i < 2; i++) { /* claiming: hand-overs that come now are kept */
         polls[i] = (struct poll){
             .is_alive = is_alive, .on_claim = on_claim, .on_end = on_end, .engine = STR("box")};
-        queue_poll_start(queue, &polls[i], STR("E"), STR("*"), NULL, false, STR("{}"));
+        queue_poll_start(queue, &polls[i], STR("E"), STR("*"), NULL, false);
     }
     (void)bus_read_message((struct str){(const char *)data, size}, on_event, NULL);
     turn_flush(queue_turn(

@@ -233,6 +233,23 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     }
   });
 
+  test('a poll whose nonce was used before ends neither the poll of its engine nor its rest', async () => {
+    const signed = () => sign('Inference_1', cluster.accounts.Inference_1.secret);
+    const get = (query, node) => cluster.request('GET', '/api/get-new-queries', { query, node });
+    const Engine = `gpu-${newNonce()}`;
+    const query = { Engine, Wait: 30, ...signed() };
+    const poll = cluster.open('GET', '/api/get-new-queries', { query, node: 0, timeout: 60_000 });
+    assert.ok(await isHeld(poll.response));
+    for (const node of [0, 1]) assertProblem(await get(query, node), 401, 'nonce_used');
+    assert.ok(await isHeld(poll.response));
+    assertOk(await get({ Engine, Rest: 100, ...signed() }, 1));
+    assert.deepEqual(assertOk(await poll.response), EMPTY);
+    const rest = () => cluster.redis.cmd('GET', `parley:{0}:poll:Inference_1:${Engine}`);
+    assert.equal(await rest(), 'away');
+    for (const node of [0, 1]) assertProblem(await get(query, node), 401, 'nonce_used');
+    assert.equal(await rest(), 'away');
+  });
+
   test('polls of other Engines, of other accounts and without Engine stand side by side', async () => {
     const polls = [
       cluster.claimOpen({ wait: 30, engine: 'one' }),

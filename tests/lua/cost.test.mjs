@@ -205,9 +205,9 @@ const flows = {
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
     await m.call('unpark', 'E|*');
-    await m.call('supersede', 'E', 'e', 1);
+    await m.call('supersede', 0, 'E', 'e', 1);
     await m.call('away', 0, 'E', 'e', 1000, `,"Models":${m.json(256)}}`);
-    await m.call('engines');
+    await m.call('engines', 't');
     await m.call('drain', 0, 'E', '1');
     await m.call('show', 'a', m.text(128 << 10));
     await m.rows('f', 8, { state: () => `F ${m.json(1024)}` });

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * test_queue_calls.c - polls and questions of shared/queue that go while their verb is under way,
  * with a Redis that is stopped meanwhile: what the verb did is undone. */
+#include "generated/verbs.h"
+#include "shared/queue/look.h"
 #include "shared/queue/question.h"
+#include "shared/queue/queue_internal.h"
 #include "tests/unit/queue_fixture.h"
 
 #include <stdlib.h>
@@ -30,15 +33,19 @@ static void on_end(struct poll *poll, enum err error)
     engine->error = error;
 }
 
-static struct engine *start_poll(bool may_park)
+static struct engine *start_poll_for(struct str models, bool may_park)
 {
     struct engine *engine = calloc(1, sizeof *engine);
     assert_non_null(engine);
     engine->poll = (struct poll){.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end};
-    queue_poll_start(queue, &engine->poll, STR("engine"), STR("*"), NULL, may_park,
-                     STR("{\"Models\":\"*\"}"));
+    queue_poll_start(queue, &engine->poll, STR("engine"), models, NULL, may_park);
     assert_int_equal(engine->poll.state, POLL_CLAIMING);
     return engine;
+}
+
+static struct engine *start_poll(bool may_park)
+{
+    return start_poll_for(STR("*"), may_park);
 }
 
 static void leave(struct engine *engine)
@@ -50,15 +57,19 @@ static void leave(struct engine *engine)
 }
 
 static unsigned asked_n, ended_n;
+static char asked_key[64]; /* of the last question's topic */
+static enum question_outcome ended_with;
 
 static void on_asked(void *context, struct str topic, bool is_new)
 {
     asked_n++;
+    snprintf(asked_key, sizeof asked_key, "parley:{0}:t:%.*s", STR_ARG(topic));
 }
 
 static void on_question_end(void *context, const struct question_end *end)
 {
     ended_n++;
+    ended_with = end->outcome;
 }
 
 static struct question *ask(void)
@@ -74,6 +85,13 @@ static struct question *ask(void)
                                                .deadline_ms = 60000};
     asked_n = ended_n = 0;
     return question_start(queue, &settings, &events, NULL);
+}
+
+static void command(const char *command, const char *key, const char *value)
+{
+    struct str words[] = {str_of(command), str_of(key), str_of(value)};
+    struct sync_answer answer;
+    assert_int_equal(sync_command(redis, words, 3, 0, &answer), ERR_OK);
 }
 
 static uint64_t number(const char *command, const char *key)
@@ -96,6 +114,25 @@ static void make_engine_known(void)
         free(engine);
         run_once();
     }
+}
+
+static void sync_now(void)
+{
+    queue_sync_soon(queue, 0);
+    run_once();
+    run_until_answered();
+}
+
+static void count_class(void *arg, const struct look_class *class)
+{
+    (*(unsigned *)arg)++;
+}
+
+static unsigned class_n(void)
+{
+    unsigned n = 0;
+    look_at_classes(queue, count_class, &n);
+    return n;
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -187,6 +224,40 @@ static void a_question_that_ends_while_it_is_looked_for_hears_nothing(void **sta
     assert_int_equal(number("ZCARD", "parley:{0}:asks"), 0);
 }
 
+/* Nothing looks again after an error that is no outage. */
+static void a_question_whose_look_breaks_ends(void **state)
+{
+    make_engine_known();
+    (void)ask();
+    run_until_answered();
+    assert_int_equal(asked_n, 1);
+    command("SET", asked_key, "no hash");
+    queue_each_watch(queue);
+    run_until_answered();
+    assert_int_equal(ended_n, 1);
+    assert_int_equal(ended_with, QUESTION_LOST);
+    number("DEL", asked_key);
+}
+
+static void a_question_is_in_doubt_until_it_is_known_whether_an_engine_is_there(void **state)
+{
+    const struct verb_counts *counts = &metrics.verbs[VERB_ENGINES];
+    make_engine_known();
+    (void)ask();
+    run_until_answered();
+    assert_int_equal(asked_n, 1);
+    command("SET", "parley:{0}:engines", "no hash");
+    int64_t errors = counts->errors;
+    while (counts->errors == errors)
+        run_once();
+    assert_int_equal(ended_n, 0);
+    number("DEL", "parley:{0}:engines");
+    while (ended_n == 0)
+        run_once();
+    assert_int_equal(ended_with, QUESTION_NO_ENGINE);
+    queue_forget_engine(queue, STR("engine"), STR("")); /* its next poll is reported at once */
+}
+
 static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
 {
     make_engine_known();
@@ -206,6 +277,97 @@ static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
     create_queue();
 }
 
+/* What ends sets a timer, which must not stay in the loop when the queue's memory is freed. */
+static void a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer(void **state)
+{
+    struct deadline other = {.on_expire = NULL};
+    queue_reap_by(queue, 0);
+    redis_fixture_stop();
+    run_once();
+    assert_int_equal(turn_pending_n(queue_turn(queue)), 1);
+    loop_set_deadline(&loop, &other, 60000);
+    queue_destroy(queue);
+    loop_cancel_deadline(&loop, &other);
+    redis_fixture_go_on();
+    create_queue();
+}
+
+/* Engines choose their lists of models: a node would grow with each of them. */
+static void lists_of_models_that_nobody_polls_for_are_forgotten(void **state)
+{
+    char models[16];
+    sync_now();
+    unsigned before_n = class_n();
+    uint64_t credits_n = number("ZCARD", "parley:{0}:idle");
+    for (unsigned i = 0; i < 50; i++) {
+        snprintf(models, sizeof models, "model-%u", i);
+        struct engine *engine = start_poll_for(str_of(models), i == 0);
+        run_until_answered();
+        if (i == 0)
+            queue_poll_cancel(queue, &engine->poll);
+        free(engine);
+    }
+    struct engine *stays = start_poll_for(STR("x"), true);
+    sync_now();
+    assert_int_equal(class_n(), before_n + 1);
+    assert_int_equal(stays->poll.state, POLL_PARKED);
+    queue_poll_cancel(queue, &stays->poll); /* it was stated: the next sync states 0 */
+    free(stays);
+    sync_now();
+    sync_now();
+    assert_int_equal(class_n(), before_n);
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n);
+}
+
+static struct watch watches[3];
+static unsigned changed_n;
+
+static void on_changed_unwatch_all(struct watch *watch)
+{
+    changed_n++;
+    for (unsigned i = 0; i < 3; i++)
+        queue_unwatch(queue, &watches[i]);
+}
+
+static void a_watch_may_end_others_while_all_are_called(void **state)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        watches[i] =
+            (struct watch){.topic = STR("t"), .seq = 1, .on_changed = on_changed_unwatch_all};
+        queue_watch(queue, &watches[i]);
+    }
+    changed_n = 0;
+    queue_each_watch(queue);
+    queue_each_watch(queue);
+    assert_int_equal(changed_n, 1);
+}
+
+static void kill_connections(void)
+{
+    struct str words[] = {STR("CLIENT"), STR("KILL"), STR("TYPE"), STR("normal")};
+    struct sync_answer answer;
+    assert_int_equal(sync_command(redis, words, 4, 0, &answer), ERR_OK);
+    while (turn_is_up(queue_turn(queue)))
+        run_once();
+}
+
+/* No sync has stated that credit: the next one would pass over its class. */
+static void a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back(void **state)
+{
+    uint64_t credits_n = number("ZCARD", "parley:{0}:idle");
+    struct engine *engine = start_poll_for(STR("lost"), true);
+    run_until_answered();
+    assert_int_equal(engine->poll.state, POLL_PARKED);
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n + 1);
+    kill_connections();
+    leave(engine);
+    while (!queue_is_up(queue))
+        run_once();
+    run_until_answered();
+    sync_now();
+    assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,7 +376,13 @@ int main(void)
         cmocka_unit_test(a_claim_of_a_poll_that_left_goes_to_one_that_waits),
         cmocka_unit_test(a_question_that_ends_while_it_is_asked_leaves_the_queue),
         cmocka_unit_test(a_question_that_ends_while_it_is_looked_for_hears_nothing),
+        cmocka_unit_test(a_question_whose_look_breaks_ends),
+        cmocka_unit_test(a_question_is_in_doubt_until_it_is_known_whether_an_engine_is_there),
         cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
+        cmocka_unit_test(a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer),
+        cmocka_unit_test(lists_of_models_that_nobody_polls_for_are_forgotten),
+        cmocka_unit_test(a_watch_may_end_others_while_all_are_called),
+        cmocka_unit_test(a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -159,6 +159,13 @@ static void tell_change(void)
     run_until_answered();
 }
 
+static void run_until_given(void)
+{
+    uint64_t until_ms = clock_mono_ms() + 10000;
+    while (reader.transcript.n == 0 && clock_mono_ms() < until_ms)
+        run_once();
+}
+
 /* --- tests ------------------------------------------------------------------------------------ */
 
 static const struct follow_id nothing_seen;
@@ -176,9 +183,9 @@ static void texts_are_given_once_and_add_up_to_the_stored_answer(void **state)
     tell_change();
     assert_given("answer 1-3 sec|");
     assert_int_equal(reader.given_n, 3);
-    set_answer("[\"150 sec\",\"onds.\"]" STORED);
+    set_answer("[\"150 sec\",\"or so.\"]" STORED);
     tell_change();
-    assert_given("answer 1-4 onds.|end 1-5 Done|");
+    assert_given("answer 1-4 \nor so.|end 1-5 Done|");
     stop();
 }
 
@@ -189,7 +196,7 @@ static void an_outcome_that_comes_alone_is_given_with_its_thoughts(void **state)
     set_answer("[\"150\"]" STORED);
     queue_on_event(queue, STR("outcome\n" TOPIC "\n1\nDone\n" ROW "\n[\"150\"]" STORED));
     run_until_answered();
-    assert_given("think 1-1 soI think|answer 1-2 150|end 1-3 Done|");
+    assert_given("think 1-1 so\nI think|answer 1-2 150|end 1-3 Done|");
     stop();
 }
 
@@ -285,6 +292,21 @@ static void a_reader_that_is_not_ready_costs_one_page(void **state)
     assert_int_equal(reader.piece_n, 2 * PIECES_PAGE + 10);
     follow_resume(&reader.follow); /* nothing waits for it any more */
     assert_int_equal(turn_pending_n(queue_turn(queue)), 0);
+    stop();
+}
+
+/* No lost connection: nothing else makes it look again. */
+static void a_look_that_breaks_is_made_again(void **state)
+{
+    set_attempt("P 7 1 Inference_1 1");
+    start(nothing_seen);
+    COMMAND("SET", PIECES, "no stream");
+    tell_change();
+    assert_given("");
+    set_attempt("P 7 1 Inference_1 1");
+    add_piece("1-1", "a", "150");
+    run_until_given();
+    assert_given("answer 1-1 150|");
     stop();
 }
 
@@ -398,6 +420,7 @@ int main(void)
         READER_TEST(what_a_reader_has_of_another_query_is_forgotten),
         READER_TEST(all_pieces_are_read_page_by_page),
         READER_TEST(a_reader_that_is_not_ready_costs_one_page),
+        READER_TEST(a_look_that_breaks_is_made_again),
         READER_TEST(a_query_that_is_deleted_ends_it),
         READER_TEST(a_follow_that_goes_while_it_looks_hears_nothing),
         READER_TEST(one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word),

@@ -38,7 +38,7 @@ void grounded_passages_init(struct grounded_passages *passages,
     size_t ends[TOP_K_MAX], from = 0;
     buf_init(&passages->titles, TITLES_MAX);
     for (unsigned i = 0; i < n; i++) {
-        question_put_text(&passages->titles, hits[i]->title_json);
+        buf_put_json_text(&passages->titles, hits[i]->title_json);
         ends[i] = passages->titles.n;
     }
     for (unsigned i = 0; i < n; i++) {
@@ -119,8 +119,8 @@ static void put_done(struct follow_sse *sse, const struct outcome *outcome, stru
     struct buf answer, model;
     buf_init(&answer, ANSWER_MAX);
     buf_init(&model, ANSWER_MAX);
-    question_put_texts(&answer, outcome->answer);
-    question_put_text(&model, outcome->model);
+    buf_put_json_texts(&answer, outcome->answer);
+    buf_put_json_text(&model, outcome->model);
     put_result(g, buf_str(&answer), buf_str(&model), b);
     buf_fini(&answer);
     buf_fini(&model);

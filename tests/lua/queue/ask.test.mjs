@@ -133,6 +133,8 @@ scripts('engines', ({ cases }) => {
     { name: 'one at work', before: { leases: zset({ '7 a1': 9e12 }) }, call: ['engines'], reply: 'there' },
     { name: 'one that comes in the same turn', calls: [['claim', 0, 'E|*', 1], ['engines']], replies: ['parked', 'there'], after: { idle: zset({ 'n1 E|*': 1 }) } },
     { name: 'one that was seen lately and did not come back', before: ENGINE, call: ['engines'], reply: 'no_engine' },
+    { name: 'a question that was answered, or is being answered, had its engine', before: { ...ENGINE, 't:a': fieldsOf('P 1 1 E 1'), 't:b': fieldsOf('D') }, calls: [['engines', 'a'], ['engines', 'b']], replies: ['there', 'there'] },
+    { name: 'a question that still waits has none', before: { ...ENGINE, 't:a': fieldsOf() }, call: ['engines', 'a'], reply: 'no_engine' },
     { name: 'one that rests for long', before: () => RESTING([60_000]), call: ['engines'], reply: (found) => /^no_engine\n(5[0-9]|60)$/.test(found) },
     { name: 'one that rests only for a moment', before: () => RESTING([5_000]), call: ['engines'], reply: 'there' },
   ]);

@@ -105,6 +105,29 @@ scripts('claim', ({ cases }) => {
   ]);
 });
 
+scripts('claim by an engine that names itself', ({ cases, test }) => {
+  cases([
+    { name: 'its poll is known', call: ['claim', 0, 'E|*', 1, 'box', 7], reply: 'parked', after: { idle: zset({ 'n1 E|*': 1 }), 'poll:E:box': ttl(300, 'n1 7') } },
+    { name: 'it ends the older one, on another node', before: { 'poll:E:box': 'n2 7' }, alive: ['n2'], call: ['claim', 0, 'E|*', 1, 'box', 1], reply: 'parked', published: [['node:n2', 'supersede\nE\nbox\n7']], after: { idle: zset({ 'n1 E|*': 1 }), 'poll:E:box': ttl(300, 'n1 1') } },
+    { name: 'one that does not wait ends the rest of its engine', before: { 'poll:E:box': 'away' }, call: ['claim', 0, 'E|*', 0, 'box', 0], reply: 'empty', after: { 'poll:E:box': null } },
+    { name: 'one that does not wait ends none that does', before: { 'poll:E:box': 'n2 7' }, alive: ['n2'], call: ['claim', 0, 'E|*', 0, 'box', 0], reply: 'empty' },
+  ]);
+
+  test('with a used nonce it ends no poll and no rest', async (shard) => {
+    const nonce = Buffer.from('0123456789abcdef');
+    await shard.turn([['nonce', 1]], { nonces: [nonce] });
+    for (const [name, held] of [['box', 'n2 7'], ['bag', 'away']]) {
+      await shard.cmd('SET', shard.key(`poll:E:${name}`), held);
+      for (const verb of [['claim', 1, 'E|*', 1, name, 8], ['claim', 1, 'E|*', 0, name, 0], ['supersede', 1, 'E', name, 8]]) {
+        const { replies, events } = await shard.turn([verb], { nonces: [nonce] });
+        assert.deepEqual([replies, events], [['replay'], []]);
+      }
+      assert.equal(await shard.cmd('GET', shard.key(`poll:E:${name}`)), held);
+    }
+    assert.equal(await shard.cmd('EXISTS', shard.key('idle')), 0);
+  });
+});
+
 scripts('unpark', ({ cases }) => {
   cases([
     { name: 'takes one credit of the class', before: { idle: zset({ 'n1 E|*': 2, 'n2 E|*': 2 }) }, call: ['unpark', 'E|*'], reply: 'ok', after: { idle: zset({ 'n1 E|*': 1, 'n2 E|*': 2 }) } },
@@ -116,14 +139,14 @@ scripts('unpark', ({ cases }) => {
 
 scripts('supersede', ({ cases }) => {
   cases([
-    { name: 'a poll that does not wait says that its engine is back', before: { 'poll:E:box': 'away' }, call: ['supersede', 'E', 'box', 0], reply: 'ok', after: { 'poll:E:box': null } },
-    { name: 'a poll that does not wait ends none that does', before: { 'poll:E:box': 'n2 7' }, call: ['supersede', 'E', 'box', 0], reply: 'ok' },
-    { name: 'the first poll of a named engine', call: ['supersede', 'E', 'box', 7], reply: 'ok', after: { 'poll:E:box': ttl(300, 'n1 7') } },
+    { name: 'a poll that does not wait says that its engine is back', before: { 'poll:E:box': 'away' }, call: ['supersede', 0, 'E', 'box', 0], reply: 'ok', after: { 'poll:E:box': null } },
+    { name: 'a poll that does not wait ends none that does', before: { 'poll:E:box': 'n2 7' }, call: ['supersede', 0, 'E', 'box', 0], reply: 'ok' },
+    { name: 'the first poll of a named engine', call: ['supersede', 0, 'E', 'box', 7], reply: 'ok', after: { 'poll:E:box': ttl(300, 'n1 7') } },
     {
       name: 'a newer one on another node ends it there',
       before: { 'poll:E:box': 'n2 7' },
       alive: ['n2'],
-      call: ['supersede', 'E', 'box', 1],
+      call: ['supersede', 0, 'E', 'box', 1],
       reply: 'ok',
       published: [['node:n2', 'supersede\nE\nbox\n7']],
       after: { 'poll:E:box': ttl(300, 'n1 1') },
@@ -131,13 +154,13 @@ scripts('supersede', ({ cases }) => {
     {
       name: 'a newer one on the same node ends it too, whatever models it asked for',
       before: { 'poll:E:box': 'n1 7' },
-      call: ['supersede', 'E', 'box', 8],
+      call: ['supersede', 0, 'E', 'box', 8],
       reply: 'ok',
       events: ['supersede\nE\nbox\n7'],
       after: { 'poll:E:box': ttl(300, 'n1 8') },
     },
-    { name: 'said twice, it ends nothing', before: { 'poll:E:box': 'n1 7' }, call: ['supersede', 'E', 'box', 7], reply: 'ok', after: { 'poll:E:box': ttl(300, 'n1 7') } },
-    { name: 'engines of other accounts and names are others', before: { 'poll:E:box': 'n1 7', 'poll:F:bag': 'n1 8' }, call: ['supersede', 'F', 'box', 9], reply: 'ok', after: { 'poll:F:box': ttl(300, 'n1 9') } },
+    { name: 'said twice, it ends nothing', before: { 'poll:E:box': 'n1 7' }, call: ['supersede', 0, 'E', 'box', 7], reply: 'ok', after: { 'poll:E:box': ttl(300, 'n1 7') } },
+    { name: 'engines of other accounts and names are others', before: { 'poll:E:box': 'n1 7', 'poll:F:bag': 'n1 8' }, call: ['supersede', 0, 'F', 'box', 9], reply: 'ok', after: { 'poll:F:box': ttl(300, 'n1 9') } },
   ]);
 });
 
@@ -174,7 +197,7 @@ scripts('away', ({ cases }) => {
     {
       name: 'it polls again, and is listed again',
       before: { 'poll:E:box': 'away' },
-      calls: [['supersede', 'E', 'box', 9], ['sync', '{}', 0, 0, 0, 'E box', '{}']],
+      calls: [['supersede', 0, 'E', 'box', 9], ['sync', '{}', 0, 0, 0, 'E box', '{}']],
       replies: ['ok', '\n'],
       after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, engines: { 'E box': seenNow }, 'poll:E:box': ttl(300, 'n1 9') },
     },
