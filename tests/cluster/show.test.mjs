@@ -170,8 +170,10 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
   test('more rows than a part takes are counted, not sent', async () => {
     const { node } = (await start()).find(({ pid }) => pid === cluster.nodes[0].child.pid);
     const most = 1000;
-    for (let i = 0; i <= most; i++) await cluster.claim({ models: `${'long'.repeat(8)}${i}`, node: 0 });
+    const polls = Array.from({ length: most + 1 }, (_, i) => cluster.claimOpen({ models: `${'long'.repeat(8)}${i}`, wait: 60, node: 0 }));
+    await parked(cluster, 0, polls.length);
     const { code, stdout, stderr } = await run('classes', '--json', '--node', node);
+    for (const poll of polls) poll.abort();
     assert.equal(code, 0);
     const left = /^parley: node (\w+) has (\d+) rows more, which are left out\n$/.exec(stderr);
     assert.equal(left?.[1], node, stderr);
