@@ -1,6 +1,6 @@
--- doc_delete: a document goes at once with all that is stored for it, and its job is cancelled.
--- Stops this race: an indexer works on it. Its next verb is told `lost`, and what it has stored so far
---   goes here: it can store nothing after.
+-- doc_delete: deletes a document and everything stored for it, and cancels its job.
+-- Stops this race: an indexer is working on it. What it has stored so far is deleted here; its next verb
+--   replies `lost`, so it can store nothing afterwards.
 -- KEYS: doc:<doc>, job:<job>, upload:<doc>, text:<doc>:<n>, pack:<doc>:<generation>, docs:<space>, space:<space>,
 --   shas:<space>, paths:<space>, packs:<space>, recent_jobs:<space>, jobs, trash.
 -- Wakes: watching nodes, if it was being indexed.

@@ -1,5 +1,5 @@
--- packs: the packs that a node has not got yet. As many as fit, from the first on: the caller asks again for
--- the rest. What is gone is told with an empty pack.
+-- packs: returns the packs that a node does not have yet: as many as fit, in order; the caller asks again for
+-- the rest. A document that is gone has an empty pack.
 -- KEYS: doc:<doc> hashes, pack:<doc>:<generation> strings.
 -- Wakes: nobody.
 -- Bound: PACKS_BYTES, but one pack at least.

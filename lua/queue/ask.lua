@@ -1,8 +1,7 @@
--- ask: puts a question that Parley asks itself (for /ask, an agent, a rewriting) into the queue, in a topic of
--- its own, and writes this node down as waiting for its answer. Identical questions in flight, by their
--- digest, share one query: later ones join it.
--- Such a topic is nobody's: no user lists it, and retention does not know it. It goes with the last request
--- that waits for it (ask_leave), or when its time is over: a node that died has not left.
+-- ask: queues a question from Parley itself (for /ask, an agent, or query rewriting) in a new topic and registers
+-- this node as waiting for the answer. Identical questions in flight, by digest, share one query.
+-- No user owns the topic: it appears in no list, and retention ignores it. It is deleted when the last request
+-- that waits for it leaves (ask_leave), or when its time limit passes, since a node that died never leaves.
 -- KEYS: t:<topic>, asked:<digest> string (topic), asks zset (topic -> drop when, ms), engines, leases, idle; as add.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query; SWEEP_BY_ASK others; ENGINES_MAX engines looked at.

@@ -1,7 +1,7 @@
--- reap: claims whose lease has ended are Open again, at the front, or Failed when their attempts
--- are used up. A claim that never reached an engine has used none up, and the node that let it lie is
--- handed nothing more until it speaks again: a hanging node with many polls would otherwise get the same
--- query each time it comes back. Any node, any time: what is not due is not touched.
+-- reap: returns claims whose lease has ended to Open, at the front of the queue, or marks them Failed when their
+-- attempts are used up. A claim that never reached an engine uses no attempt, and its node gets no more hand-overs
+-- until it is heard from again: otherwise a hung node with many polls would get the same query each time.
+-- Any node may call it at any time; leases that have not ended are left alone.
 -- KEYS: leases zset, t:<topic>.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
 -- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them. What comes back to

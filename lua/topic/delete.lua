@@ -1,7 +1,7 @@
--- delete: a user's tie to a topic goes, and with the last tie all of its data, its Open queries and
--- its claims. Nodes that wait for one of them are notified; an engine's answer to it finds nothing.
--- A topic with very many fields goes in several calls: first it is looked for other ties, then its newest rows
--- go, some a call. In between it is a shorter topic like any other.
+-- delete: removes a user's tie to a topic, and with the last tie all of its data, Open queries and
+-- claims. Nodes waiting for one of its queries are notified; an engine's late answer finds nothing.
+-- A topic with very many fields takes several calls: first they look for other ties, then each deletes some of the
+-- newest rows. Between calls it is an ordinary, shorter topic.
 -- KEYS: t:<topic>, topics:<user>, names:<user>, lookups:<topic>, partials:<topic>:<seq>, leases, failed,
 --   queue/fair.lua.
 -- Wakes: waiting nodes.
