@@ -11,9 +11,10 @@
 --   info   json 1k
 --   added  digits   since the last sync
 --   done   digits   since the last sync
---   each class 300:
---     name    text 4k
---     parked  number   polls
+--   each class 250:
+--     name      text 4k
+--     parked    number   polls
+--     claiming  number   polls whose claims may have run already: each may be a credit too
 --   each engine 100:
 --     name  text 1k  "<account> <engine>", seen since the last sync
 --     info  json 1k
@@ -28,7 +29,7 @@ local events = require('turn/events')
 local call = redis.call
 local format, gsub, sub = string.format, string.gsub, string.sub
 local concat = table.concat
-local floor, max = math.floor, math.max
+local floor, max, min = math.floor, math.max, math.min
 local LOOKS_MAX = idle.LOOKS_MAX
 local AWAY = presence.AWAY
 local STAT_S = rate.STAT_S
@@ -53,9 +54,9 @@ end
 
 -- States this node's credits of one class again and takes what is claimable for them. Returns how many claims,
 -- and bytes of them, are left to the next class.
-local function serve_class(turn, class, credits, claims_left, bytes_left)
+local function serve_class(turn, class, parked, claiming, claims_left, bytes_left)
     local entry = idle.own_entry(turn, class)
-    idle.set_credits(entry, credits)
+    idle.set_credits(entry, max(parked, min(entry.credits, parked + claiming)))
     while entry.credits > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
         local text = claims.next_claim(turn, entry)
         if not text then break end
@@ -100,8 +101,9 @@ local function verb(turn, a)
     call('EXPIRE', P .. 'nonces:' .. day, NONCE_S, 'NX')
     call('EXPIRE', P .. 'nonces:' .. (day - 1), NONCE_S, 'NX') -- of a cluster that stopped in between
     local claims_left, bytes_left = SYNC_CLAIMS_MAX, LOOK_BYTES
-    for i = class_from, class_to, 2 do
-        claims_left, bytes_left = serve_class(turn, args[i], tonumber(args[i + 1]), claims_left, bytes_left)
+    for i = class_from, class_to, 3 do
+        claims_left, bytes_left =
+            serve_class(turn, args[i], tonumber(args[i + 1]), tonumber(args[i + 2]), claims_left, bytes_left)
     end
     note_engines(turn, engine_from, engine_to)
     leases.flush(turn)

@@ -20,7 +20,7 @@ enum {
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
     /* What one sync states; what is left is the next one's. */
-    SYNC_CLASSES_MAX = 300,
+    SYNC_CLASSES_MAX = 250,
 };
 
 uint32_t queue_hash(struct str s, uint64_t salt)
@@ -147,9 +147,11 @@ static void put_classes(struct queue *queue, struct verb_writer *verb, unsigned 
         for (; class != NULL && n > 0; class = class->next) {
             if (class->parked.n == 0 && !class->is_told)
                 continue;
+            unsigned claiming_n = class->claiming.n + class->left_n;
             put_sync_class(verb, .name = ((struct str){class->name, class->name_n}),
-                           .parked = class->is_drained ? 0 : class->parked.n);
-            class->is_told = class->parked.n > 0;
+                           .parked = class->is_drained ? 0 : class->parked.n,
+                           .claiming = class->is_drained ? 0 : claiming_n);
+            class->is_told = class->parked.n + claiming_n > 0;
             n--;
         }
         if (class == NULL)

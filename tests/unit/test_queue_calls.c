@@ -292,6 +292,30 @@ static void a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer(void **stat
     create_queue();
 }
 
+/* Its claim runs before the sync, its reply is not there yet when the sync is written. */
+static void a_sync_leaves_the_credit_of_a_poll_that_is_claiming(void **state)
+{
+    struct engine *parked = start_poll(true);
+    run_until_answered();
+    redis_fixture_stop();
+    struct engine *claiming = start_poll(true);
+    turn_flush(queue_turn(queue));
+    queue_sync_soon(queue, 0);
+    run_once();
+    redis_fixture_go_on();
+    run_until_answered();
+    assert_int_equal(claiming->poll.state, POLL_PARKED);
+    struct str two_credits[] = {STR("ZCOUNT"), STR("parley:{0}:idle"), STR("2"), STR("2")};
+    struct sync_answer answer;
+    assert_int_equal(sync_command(redis, two_credits, 4, 0, &answer), ERR_OK);
+    assert_true(answer.n == 1 && str_eq(answer.at[0], STR("1")));
+    queue_poll_cancel(queue, &parked->poll);
+    queue_poll_cancel(queue, &claiming->poll);
+    free(parked);
+    free(claiming);
+    run_until_answered();
+}
+
 /* Engines choose their lists of models: a node would grow with each of them. */
 static void lists_of_models_that_nobody_polls_for_are_forgotten(void **state)
 {
@@ -380,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_question_is_in_doubt_until_it_is_known_whether_an_engine_is_there),
         cmocka_unit_test(a_queue_that_is_destroyed_ends_what_is_under_way),
         cmocka_unit_test(a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer),
+        cmocka_unit_test(a_sync_leaves_the_credit_of_a_poll_that_is_claiming),
         cmocka_unit_test(lists_of_models_that_nobody_polls_for_are_forgotten),
         cmocka_unit_test(a_watch_may_end_others_while_all_are_called),
         cmocka_unit_test(a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back),
