@@ -105,6 +105,17 @@ sub put_of {
     return "writer_put_text($writer, $value, $least, $arg->{max});";
 }
 
+# Where a verb runs, as far as its arguments say it: else its caller does.
+sub start_of {
+    my ($verb, @args) = @_;
+    my %is_there = map {$_->{name} => $_} @args;
+    my $home = $verb->{fields}{Home};
+    return "start_at_$home(start)" if $home eq 'cluster' or $home eq 'nonce';
+    return 'start_at(start, in->digest.n > 0 ? in->digest : in->topic)' if $home eq 'digest' and $is_there{digest};
+    my $by = {topic => 'topic', digest => 'topic', space => 'space'}->{$home};
+    return $by && $is_there{$by} ? "start_at(start, in->$by)" : 'start';
+}
+
 sub body_of {
     my ($verb) = @_;
     my ($name, @args) = ($verb->{name}, fixed_args($verb));
@@ -115,7 +126,7 @@ sub body_of {
             . join('', map {"    {\"$_\", @{[length]}},\n"} @{$arg->{words}}) . "};\n\n";
     }
     my $in = @args ? ", const struct verb_$name *in" : '';
-    my $begin = "    struct verb_writer writer = writer_begin(start, &verb_infos[VERB_@{[uc $name]}]);\n";
+    my $begin = "    struct verb_writer writer = writer_begin(@{[start_of($verb, @args)]}, &verb_infos[VERB_@{[uc $name]}]);\n";
     my $puts = join('', map {'    ' . put_of($verb, $_, '&writer') . "\n"} @args);
     if (@{$verb->{lists}}) {
         $text .= "struct verb_writer verb_begin_$name(struct call_start start$in)\n{\n$begin$puts    return writer;\n}\n\n";
@@ -142,7 +153,7 @@ sub header {
 
 sub source {
     my ($verbs) = @_;
-    my $text = $MADE . "#include \"generated/verbs.h\"\n\n_Static_assert((unsigned)VERB_NR <= METRICS_VERBS_MAX, \"shared/metrics/metrics.h\");\n"
+    my $text = $MADE . "#include \"generated/verbs.h\"\n#include \"shared/redis/shards.h\"\n\n_Static_assert((unsigned)VERB_NR <= METRICS_VERBS_MAX, \"shared/metrics/metrics.h\");\n"
         . "const unsigned verb_infos_n = VERB_NR;\nconst struct verb_info verb_infos[VERB_NR] = {\n";
     for my $verb (@$verbs) {
         my $name = $verb->{name};

@@ -41,15 +41,14 @@ bool tool_complain_redis(const struct tool *tool)
 static bool read_settings(struct tool *tool)
 {
     const struct config *c = tool->config;
-    const char *prefix;
     if (c->argument_n != 1)
         return tool_complain(tool, "%s (see parley %s --help)",
                              c->argument_n == 0 ? "which file?" : "one file at a time",
                              tool->command);
-    if (!redis_read_options(c, &tool->redis, &prefix))
+    if (!redis_read_options(c, &tool->map))
         return false;
     log_read_options(c);
-    tool->prefix = str_of(prefix);
+    tool->prefix = str_of(tool->map.prefixes[0]);
     tool->path = c->arguments[0];
     tool->is_json = config_number(c, "json");
     return true;
@@ -60,13 +59,12 @@ int tool_start(struct tool *tool, const char *command, const struct config *conf
     *tool = (struct tool){.command = command, .config = config};
     if (!read_settings(tool))
         return 2;
-    const char *prefix = tool->prefix.at;
     bool is_backup = strcmp(command, "backup") == 0; /* it reads: from a replica, too */
-    if (!(is_backup ? redis_check_login : redis_check_start)(&tool->redis, prefix))
+    if (!(is_backup ? redis_check_login : redis_check_start)(&tool->map))
         return 1;
     tool->sync =
-        sync_create(&(struct sync_config){.address = &tool->redis,
-                                          .prefix = prefix,
+        sync_create(&(struct sync_config){.address = shard_server(&tool->map, 0),
+                                          .prefix = tool->prefix.at,
                                           .name = is_backup ? "parley-backup" : "parley-restore",
                                           .patience_ms = PATIENCE_MS});
     redis_stop_on_signals(tool->sync);

@@ -7,12 +7,13 @@
 #define PARLEY_SERVICES_BACKUP_TOOL_H
 
 #include "shared/base/config.h"
+#include "shared/redis/shard_map.h"
 #include "shared/redis/sync.h"
 
 struct tool {
     const char *command; /* "backup" */
     const struct config *config;
-    struct redis_address redis;
+    struct shard_map map;
     struct sync *sync;
     struct str prefix;
     const char *path; /* FILE */

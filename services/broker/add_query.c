@@ -37,7 +37,7 @@ static void on_added(struct request *r, enum err error, struct str reply)
     buf_put_key(b, "Timestamp");
     buf_put_json_ms(b, lines_next_u64(&lines));
     buf_put_char(b, '}');
-    queue_count_added(broker_of(r)->queue);
+    queue_count_added(broker_of(r)->queue, r->about.topic);
     respond_json(r, 200, b);
 }
 

@@ -83,7 +83,7 @@ static void on_completed(struct request *r, enum err error, struct str reply)
     op->seq = r->about.seq = lines_next_u64(&lines);
     op->answered_ms = lines_next_u64(&lines);
     if (str_eq(tag, STR("ok")))
-        queue_count_done(broker_of(r)->queue);
+        queue_count_done(broker_of(r)->queue, r->about.topic);
     if (op->wants_next) {
         take_next(r);
         return;

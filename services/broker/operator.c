@@ -113,7 +113,7 @@ static void on_status(struct request *r, enum err error, struct str reply)
         put_node(b, &lines);
     }
     buf_printf(b, "],\"Redis\":{\"Status\":\"connected\",\"RoundTripUs\":%llu}}",
-               (unsigned long long)turn_took_us(r->server->turn));
+               (unsigned long long)turn_took_us(shards_cluster(r->server->shards)));
     respond_json(r, 200, b);
 }
 

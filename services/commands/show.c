@@ -47,8 +47,8 @@ struct asked_node {
 
 struct show {
     const struct config *config;
-    struct redis_address redis;
-    const char *prefix, *what;
+    struct shard_map map;
+    const char *what;
     struct sync *sync;
     char ask[2 * ASK_BYTES + 1];
     struct asked_node *nodes;
@@ -76,7 +76,7 @@ static bool read_settings(struct show *x)
         buf_fini(&shown);
         return false;
     }
-    if (!redis_read_options(c, &x->redis, &x->prefix))
+    if (!redis_read_options(c, &x->map))
         return false;
     log_read_options(c);
     return true;
@@ -94,7 +94,7 @@ static enum err list_nodes(struct show *x)
     char key[KEY_MAX_BYTES];
     const char *only = config_text(x->config, "node");
     struct sync_answer answer;
-    snprintf(key, sizeof key, "%snodes", x->prefix);
+    snprintf(key, sizeof key, "%snodes", x->map.prefixes[0]);
     struct str words[] = {STR("ZRANGE"), str_of(key), STR("0"), STR("-1")};
     enum err error = sync_command(x->sync, words, 4, 0, &answer);
     if (error != ERR_OK)
@@ -117,7 +117,7 @@ static enum err ask_node(struct show *x, struct asked_node *node)
 {
     char channel[KEY_MAX_BYTES], event[KEY_MAX_BYTES], message[KEY_MAX_BYTES + 16];
     struct sync_answer answer;
-    snprintf(channel, sizeof channel, "%snode:%s", x->prefix, node->id);
+    snprintf(channel, sizeof channel, "%snode:%s", x->map.prefixes[0], node->id);
     int n = snprintf(event, sizeof event, "show\n%s\n%s", x->what, x->ask);
     snprintf(message, sizeof message, "%d:%s", n, event);
     struct str words[] = {STR("PUBLISH"), str_of(channel), str_of(message)};
@@ -156,7 +156,7 @@ static enum err wait_for_part(struct show *x, uint64_t left_ms, bool *ret_came)
 {
     char key[KEY_MAX_BYTES], seconds[32];
     struct sync_answer answer;
-    snprintf(key, sizeof key, "%sshown:%s", x->prefix, x->ask);
+    snprintf(key, sizeof key, "%sshown:%s", x->map.prefixes[0], x->ask);
     snprintf(seconds, sizeof seconds, "%llu.%03llu", (unsigned long long)left_ms / 1000,
              (unsigned long long)left_ms % 1000);
     struct str words[] = {STR("BLPOP"), str_of(key), str_of(seconds)};
@@ -225,8 +225,8 @@ static void print_rows(const struct show *x)
 
 static int run(struct show *x)
 {
-    x->sync = sync_create(&(struct sync_config){.address = &x->redis,
-                                                .prefix = x->prefix,
+    x->sync = sync_create(&(struct sync_config){.address = shard_server(&x->map, 0),
+                                                .prefix = x->map.prefixes[0],
                                                 .name = "parley-show",
                                                 .patience_ms = PATIENCE_MS,
                                                 .is_quiet = true});
@@ -254,7 +254,7 @@ static int run_show(const struct config *config)
     struct show x = {.config = config};
     if (!read_settings(&x))
         return EXIT_USAGE;
-    return redis_check_login(&x.redis, x.prefix) ? run(&x) : EXIT_FAILED;
+    return redis_check_login(&x.map) ? run(&x) : EXIT_FAILED;
 }
 
 #define WHAT(name, text) "  " #name "\n      " text ".\n"

@@ -20,7 +20,7 @@ void *documents_create(struct server *server, struct queue *queue, const void *d
     if (documents == NULL)
         abort();
     *documents = (struct documents){.server = server, .queue = queue, .settings = settings};
-    documents->cache = cache_create(server->turn, server->metrics, settings->cache_max_bytes);
+    documents->cache = cache_create(server->shards, server->metrics, settings->cache_max_bytes);
     documents->indexing = indexing_create(documents);
     if (!settings->embedder->is_quick) {
         documents->client = http_client_create(NULL);
@@ -88,7 +88,7 @@ void documents_put_health(void *state, struct health_report *report)
 void documents_on_up(void *state)
 {
     struct documents *documents = state;
-    struct turn *turn = documents->server->turn;
+    struct turn *turn = shards_cluster(documents->server->shards);
     if (!call_is_under_way(&documents->vectors_call)) {
         call_vectors(turn_call(turn, &documents->vectors_call, on_vectors));
     }

@@ -36,7 +36,7 @@ static const char *const tally_names[TALLY_NR] = {"indexed", "unchanged", "faile
 struct ingest {
     const struct config *config;
     struct files files;
-    struct redis_address redis;
+    struct shard_map map;
     struct pipeline_settings settings;
     struct pipeline pipeline;
     struct collection collection;
@@ -119,13 +119,14 @@ static void on_stage(void *arg, enum job_stage stage, unsigned percent)
 static bool read_settings(struct ingest *in)
 {
     const struct config *c = in->config;
-    if (!check_settings(in) || !redis_read_options(c, &in->redis, &in->settings.prefix))
+    if (!check_settings(in) || !redis_read_options(c, &in->map))
         return false;
     log_read_options(c);
     in->settings.embedder = embed_read_options(c);
     if (in->settings.embedder == NULL)
         return false;
-    in->settings.redis = &in->redis;
+    in->settings.redis = shard_server(&in->map, 0);
+    in->settings.prefix = in->map.prefixes[0];
     in->settings.lease_ms = job_read_lease_ms(c);
     in->settings.space = space_read_options(c);
     in->settings.on_stage = on_stage;
@@ -308,7 +309,8 @@ static void sum_up(struct ingest *in, bool is_whole)
         fputs("parley: interrupted; run it again to go on\n", stderr);
     else if (!is_whole)
         fprintf(stderr, "parley: Redis at %s: %s; run it again to go on\n",
-                in->redis.path[0] != 0 ? in->redis.path : in->redis.host,
+                in->settings.redis->path[0] != 0 ? in->settings.redis->path
+                                                 : in->settings.redis->host,
                 sync_error(in->pipeline.sync));
 }
 
@@ -339,7 +341,7 @@ int ingest_run(const struct config *config)
     struct ingest in = {.config = config};
     int code = 2;
     if (read_settings(&in))
-        code = redis_check_start(&in.redis, in.settings.prefix) ? run(&in) : 1;
+        code = redis_check_start(&in.map) ? run(&in) : 1;
     embed_destroy(in.settings.embedder);
     files_fini(&in.files);
     return code;

@@ -47,10 +47,9 @@ static const struct config_group reindex_options = {
 
 struct reindex {
     const struct config *config;
-    struct redis_address redis;
+    struct shard_map map;
     struct embedder *embedder;
     struct sync *sync;
-    const char *prefix;
     uint32_t dimension;
     bool is_dry;
     size_t seen_n, old_n, queued_n, gone_n, busy_n;
@@ -69,7 +68,7 @@ static bool read_settings(struct reindex *x)
         return complain("it takes flags only");
     if (config_text(c, "namespace") != NULL && config_text(c, "owner") == NULL)
         return complain("--namespace goes with --owner");
-    if (!redis_read_options(c, &x->redis, &x->prefix))
+    if (!redis_read_options(c, &x->map))
         return false;
     log_read_options(c);
     x->is_dry = config_number(c, "dry-run");
@@ -96,7 +95,7 @@ static struct str put_key(struct buf *key, const struct reindex *x, const char *
                           struct str name)
 {
     buf_init(key, KEY_MAX_BYTES);
-    buf_put(key, str_of(x->prefix));
+    buf_put(key, str_of(x->map.prefixes[0]));
     buf_put(key, str_of(kind));
     buf_put(key, name);
     return buf_str(key);
@@ -198,7 +197,7 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
     char cursor[24] = "0";
     enum err error;
     buf_init(&pattern, KEY_MAX_BYTES);
-    put_pattern(&pattern, str_of(x->prefix));
+    put_pattern(&pattern, str_of(x->map.prefixes[0]));
     struct str head = put_key(&start, x, "docs:", STR(""));
     do {
         struct str words[] = {STR("SCAN"),       str_of(cursor), STR("MATCH"),
@@ -254,8 +253,8 @@ static enum err run_all(struct reindex *x)
 
 static int run(struct reindex *x)
 {
-    x->sync = sync_create(&(struct sync_config){.address = &x->redis,
-                                                .prefix = x->prefix,
+    x->sync = sync_create(&(struct sync_config){.address = shard_server(&x->map, 0),
+                                                .prefix = x->map.prefixes[0],
                                                 .name = "parley-reindex",
                                                 .patience_ms = PATIENCE_MS});
     redis_stop_on_signals(x->sync);
@@ -281,7 +280,7 @@ static int run_reindex(const struct config *config)
     struct reindex x = {.config = config};
     int code = 2;
     if (read_settings(&x))
-        code = redis_check_start(&x.redis, x.prefix) && look_at_model(&x) ? run(&x) : 1;
+        code = redis_check_start(&x.map) && look_at_model(&x) ? run(&x) : 1;
     embed_destroy(x.embedder);
     return code;
 }

@@ -41,8 +41,8 @@ static bool read_settings(const struct service_process *process, void **ret_sett
         abort();
     settings->n = (unsigned)config_number(c, "indexers");
     settings->pipeline = (struct pipeline_settings){
-        .redis = process->redis,
-        .prefix = process->prefix,
+        .redis = shard_server(process->map, 0),
+        .prefix = process->map->prefixes[0],
         .embedder = embedder,
         .space = space_read_options(c),
         .lease_ms = job_read_lease_ms(c),

@@ -37,7 +37,7 @@ static void put_redis(struct health_report *report, struct queue *queue, enum re
     buf_printf(&details, "%s",
                trouble == REDIS_FINE ? "Both connections stand."
                                      : redis_trouble_info(trouble)->text);
-    durability_put(&details, turn_warnings(queue_turn(queue)));
+    durability_put(&details, shards_warnings(queue_shards(queue)));
     health_put(report, "redis", trouble == REDIS_FINE ? HEALTH_GOOD : HEALTH_BAD,
                buf_str(&details));
 }

@@ -54,7 +54,7 @@ static void on_turn_end(void *arg)
     struct node *node = arg;
     server_turn_end(&node->server);
     queue_before_flush(node->queue);
-    turn_flush(node->server.turn);
+    shards_flush(node->server.shards);
 }
 
 static void on_other_event(void *arg, struct str kind, struct lines *rest)
@@ -78,7 +78,7 @@ static void on_drain_look(struct deadline *deadline)
 {
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
     services_drain(&node->services);
-    bool is_done = server_is_idle(&node->server) && turn_pending_n(node->server.turn) == 0;
+    bool is_done = server_is_idle(&node->server) && shards_pending_n(node->server.shards) == 0;
     if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else
@@ -101,7 +101,7 @@ static void init_server(struct node *node)
 {
     const struct route *tables[SERVICES_MAX + 2] = {probe_routes};
     services_list_routes(&process.settings.services, tables + 1);
-    server_init(&node->server, &node->loop, &process.settings.server, queue_turn(node->queue),
+    server_init(&node->server, &node->loop, &process.settings.server, queue_shards(node->queue),
                 &node->metrics, tables, node->id);
 }
 
@@ -253,8 +253,7 @@ static int run(void)
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     srand((unsigned)clock_mono_us() ^ (unsigned)getpid());
-    if (!redis_check_start(&process.settings.redis, process.settings.queue.prefix) ||
-        !listen_all(url, sizeof url, &place))
+    if (!redis_check_start(&process.settings.map) || !listen_all(url, sizeof url, &place))
         return 1;
     for (unsigned i = 0; i < node_n; i++)
         init_node(&process.nodes[i], i);

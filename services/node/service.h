@@ -18,8 +18,7 @@
 /* What a process has for all of its services; outlives them. */
 struct service_process {
     const struct config *config;
-    const struct redis_address *redis;
-    const char *prefix; /* of keys and channels in Redis */
+    const struct shard_map *map;
 };
 
 struct service {

@@ -48,12 +48,10 @@ static bool read_accounts(struct settings *s)
 static bool read_queue(struct settings *s)
 {
     const struct config *c = s->config;
-    const char *prefix;
-    if (!redis_read_options(c, &s->redis, &prefix))
+    if (!redis_read_options(c, &s->map))
         return false;
     s->queue = (struct queue_config){
-        .redis = &s->redis,
-        .prefix = prefix,
+        .map = &s->map,
         .lease_ms = config_number(c, "lease-seconds") * 1000,
         .delivery_ms = config_number(c, "delivery-seconds") * 1000,
         .max_attempts = config_number(c, "max-attempts"),
@@ -87,7 +85,7 @@ static bool read_server(struct settings *s)
 
 static bool read_services(struct settings *s)
 {
-    const struct service_process process = {s->config, &s->redis, s->queue.prefix};
+    const struct service_process process = {s->config, &s->map};
     return services_read(&s->services, config_text(s->config, "target"), &process);
 }
 
@@ -130,7 +128,8 @@ void settings_print(const struct settings *settings)
     for (size_t i = 0; config->options[i] != NULL; i++) {
         const char *name = config->options[i]->name;
         const struct config_value *value = &config->values[i];
-        bool may_hold_secret = strcmp(name, "redis") == 0 && settings->redis.password[0] != 0 &&
+        bool may_hold_secret = strcmp(name, "redis") == 0 &&
+                               settings->map.servers[0].password[0] != 0 &&
                                config_text(config, "redis-password-file") == NULL;
         if (value->text != NULL)
             printf("%-20s %s (%s)\n", name, may_hold_secret ? "redis://***" : value->text,

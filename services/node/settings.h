@@ -19,7 +19,7 @@ struct settings {
     const char *listen;
     uint64_t drain_ms;
     struct account_book accounts;
-    struct redis_address redis;
+    struct shard_map map;
     struct queue_config queue; /* except for what is each node's own: id and callbacks */
     struct server_config server;
     struct oidc_settings oidc;

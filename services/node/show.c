@@ -89,7 +89,7 @@ static void show_nodes(struct show *show)
     put_number(show, "polls", metric_of(show, METRIC_POLLS_PARKED));
     put_number(show, "watches", metric_of(show, METRIC_CHECKS_PARKED));
     put_number(show, "websockets", show->server->websockets.open_n);
-    put_number(show, "calls", turn_pending_n(show->server->turn));
+    put_number(show, "calls", shards_pending_n(show->server->shards));
     end_row(show);
 }
 
@@ -247,7 +247,7 @@ void show_on_event(struct server *server, struct lines *rest)
     struct str ask = lines_next(rest);
     struct show show = {.server = server, .queue = server->services->queue};
     struct buf part;
-    if (!turn_is_up(server->turn))
+    if (!turn_is_up(shards_cluster(server->shards)))
         return;
     buf_init(&show.rows, SHOW_PART_MAX_BYTES - HEAD_MAX_BYTES);
     buf_init(&part, SHOW_PART_MAX_BYTES);
@@ -260,7 +260,7 @@ void show_on_event(struct server *server, struct lines *rest)
         buf_put_u64(&part, show.left_n);
     buf_put_char(&part, '\n');
     buf_put(&part, buf_str(&show.rows));
-    call_show(turn_forget(server->turn), .ask = ask, .part = buf_str(&part));
+    call_show(shards_forget(server->shards), .ask = ask, .part = buf_str(&part));
     buf_fini(&part);
     buf_fini(&show.rows);
 }

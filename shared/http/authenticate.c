@@ -257,9 +257,9 @@ bool authenticate_is_tried(struct request *r)
            (r->route->takes_token_param && request_param(r, "token").at != NULL);
 }
 
-static void forget_nonce(struct turn *turn, struct nonce_id *nonce)
+static void forget_nonce(struct shards *shards, struct nonce_id *nonce)
 {
-    struct call_start start = turn_forget(turn);
+    struct call_start start = shards_forget(shards);
     start.nonce = nonce;
     call_nonce(start);
 }
@@ -268,7 +268,7 @@ void authenticate_use_up(struct server *server, struct str query)
 {
     struct nonce_id nonce = {.is_set = false};
     if (proof_of_query(server, query, &nonce) != NULL)
-        forget_nonce(server->turn, &nonce);
+        forget_nonce(server->shards, &nonce);
 }
 
 bool authenticate(struct request *r)

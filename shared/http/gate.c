@@ -22,16 +22,16 @@ void gate_on_up(struct gate *gate)
     char hex[TOKEN_KEY_BYTES * 2 + 1];
     str_random_hex(TOKEN_KEY_BYTES, hex);
     call_detach(&gate->key_call);
-    call_key(turn_call(gate->turn, &gate->key_call, on_key), .proposal = str_of(hex));
+    call_key(shards_call(gate->shards, &gate->key_call, on_key), .proposal = str_of(hex));
 }
 
 void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,
-               struct turn *turn, struct metrics *metrics)
+               struct shards *shards, struct metrics *metrics)
 {
     *gate = (struct gate){.accounts = config->accounts,
                           .is_sha1_allowed = config->is_sha1_allowed,
                           .failures = failures_create(),
-                          .turn = turn};
+                          .shards = shards};
     if (config->oidc != NULL && oidc_is_wanted(config->oidc))
         gate->oidc = oidc_create(loop, config->oidc, metrics);
 }

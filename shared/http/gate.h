@@ -16,7 +16,7 @@ struct loop;
 struct metrics;
 struct oidc;
 struct server_config;
-struct turn;
+struct shards;
 
 struct gate {
     struct account_book *accounts; /* NULL: there are none */
@@ -26,12 +26,12 @@ struct gate {
     struct token_key token_key;
     _Atomic bool has_token_key; /* Redis has said it; other threads may look */
     struct call key_call;       /* that asks for it */
-    struct turn *turn;
+    struct shards *shards;
 };
 
 /* All is borrowed. */
 void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,
-               struct turn *turn, struct metrics *metrics);
+               struct shards *shards, struct metrics *metrics);
 /* Before the loop's end; no request waits any more. */
 void gate_fini(struct gate *gate);
 /* Scripts run (again): asks for the key of the cluster's tokens. */

@@ -377,7 +377,7 @@ struct call_start request_call(struct request *r, request_reply_cb *on_reply)
         r->calls = call;
     }
     call->on_reply = on_reply;
-    struct call_start start = turn_call(r->server->turn, &call->call, on_call_reply);
+    struct call_start start = shards_call(r->server->shards, &call->call, on_call_reply);
     start.nonce = &r->nonce;
     return start;
 }

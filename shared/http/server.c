@@ -223,13 +223,13 @@ static size_t largest_body(const struct server *server, const struct route *cons
 }
 
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
-                 struct turn *turn, struct metrics *metrics, const struct route *const *tables,
+                 struct shards *shards, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id)
 {
-    *server = (struct server){.loop = loop, .config = config, .turn = turn, .metrics = metrics};
+    *server = (struct server){.loop = loop, .config = config, .shards = shards, .metrics = metrics};
     snprintf(server->node_id, sizeof server->node_id, "%s", node_id);
     server->router = router_create(tables);
-    gate_init(&server->gate, loop, config, turn, metrics);
+    gate_init(&server->gate, loop, config, shards, metrics);
     rights_init(server);
     server->accept_again.on_expire = on_accept_again;
     buf_init(&server->scratch, SCRATCH_MAX);

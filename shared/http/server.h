@@ -10,7 +10,7 @@
 #include "shared/http/gate.h"
 #include "shared/metrics/metrics.h"
 #include "shared/op/loop.h"
-#include "shared/redis/turn.h"
+#include "shared/redis/shards.h"
 
 struct connections;
 struct request;
@@ -60,7 +60,7 @@ struct server_lingers { /* linger.c */
 struct server {
     struct loop *loop;
     const struct server_config *config;
-    struct turn *turn;
+    struct shards *shards;
     struct metrics *metrics;
     struct services *services; /* what handlers work on, borrowed (services/node/services.h) */
     char node_id[24];
@@ -87,7 +87,7 @@ struct server {
 /* All is borrowed but `node_id`. `tables` ends with NULL, each table with a NULL path. The caller
  * sets `services` after it. */
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
-                 struct turn *turn, struct metrics *metrics, const struct route *const *tables,
+                 struct shards *shards, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id);
 /* Starts accepting; takes over `fd`. */
 void server_start(struct server *server, int fd);

@@ -232,8 +232,7 @@ void follow_look(struct follow *f)
     }
     f->is_again = false;
     move(f, FOLLOW_READING);
-    struct turn *turn = queue_turn(f->queue);
-    call_partials(turn_call(turn, &f->look, on_looked), .topic = f->watch.topic,
+    call_partials(shards_call(queue_shards(f->queue), &f->look, on_looked), .topic = f->watch.topic,
                   .seq = f->watch.seq, .after = follow_id_put(f->id, after));
 }
 

@@ -66,9 +66,12 @@ void look_at_claims(const struct queue *queue, void (*visit)(void *arg, const st
                 struct claim claim = lines_next_claim(&lines);
                 visit(arg, &(struct look_claim){claim.topic, claim.lease, true});
             }
-    for (unsigned i = 0; i < queue->delivered_n; i++) {
-        struct str topic = str_of(queue->delivered[i]), lease = str_cut(&topic, ' ');
-        visit(arg, &(struct look_claim){topic, lease, false});
+    for (unsigned s = 0; s < queue->shards.n; s++) {
+        const struct queue_shard *part = &queue->parts[s];
+        for (unsigned i = 0; i < part->delivered_n; i++) {
+            struct str topic = str_of(part->delivered[i]), lease = str_cut(&topic, ' ');
+            visit(arg, &(struct look_claim){topic, lease, false});
+        }
     }
 }
 

@@ -108,9 +108,10 @@ static void unlink_parked(struct queue *queue, struct poll *poll)
 
 static void take_credit_back(struct queue *queue, struct poll_class *class)
 {
-    if (class->is_drained || !turn_is_up(queue->turn))
+    struct turn *turn = queue->parts[0].turn;
+    if (class->is_drained || !turn_is_up(turn))
         return;
-    call_unpark(turn_forget(queue->turn), .class = class_name(class));
+    call_unpark(turn_forget(turn), .class = class_name(class));
 }
 
 /* --- claims ----------------------------------------------------------------------------------- */
@@ -292,7 +293,7 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     poll->may_park = may_park;
     poll->is_superseded = false;
     put_last(&poll->class->claiming, poll);
-    struct call_start start = turn_call(queue->turn, &poll->call, on_claim_reply);
+    struct call_start start = turn_call(queue->parts[0].turn, &poll->call, on_claim_reply);
     start.nonce = nonce;
     /* An engine that names itself has one poll: the newer one ends the older, here or on another
      * node (polls_on_supersede, by an event of the script). */

@@ -73,7 +73,7 @@ static void move(struct question *q, enum state to)
 
 static void leave(struct queue *queue, struct str topic, uint64_t keep_ms)
 {
-    struct turn *turn = queue_turn(queue);
+    struct turn *turn = shards_turn(queue_shards(queue), topic);
     if (!turn_is_up(turn))
         return; /* what a node leaves behind is swept (lua/queue/sweep_asks.lua) */
     call_ask_leave(turn_forget(turn), .topic = topic, .keep_ms = keep_ms);
@@ -178,11 +178,10 @@ static void on_looked(struct call *call, enum err error, struct str reply)
 
 static void look(struct question *q)
 {
-    struct turn *turn = queue_turn(q->queue);
     move(q, LOOKING);
     q->is_again = false;
-    call_check(turn_call(turn, &q->call, on_looked), .topic = q->watch.topic, .seq = 1,
-               .user = STR(""), .look = CHECK_WAIT);
+    call_check(shards_call(queue_shards(q->queue), &q->call, on_looked), .topic = q->watch.topic,
+               .seq = 1, .user = STR(""), .look = CHECK_WAIT);
 }
 
 static void on_outcome(struct watch *watch, struct str outcome)
@@ -231,7 +230,7 @@ static void on_engines(struct call *call, enum err error, struct str reply)
 static void on_doubt(struct deadline *deadline)
 {
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, doubt, deadline);
-    struct turn *turn = queue_turn(q->queue);
+    struct turn *turn = shards_turn(queue_shards(q->queue), q->watch.topic);
     if (call_is_under_way(&q->call) || !turn_is_up(turn)) {
         loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
         return;
@@ -270,7 +269,7 @@ struct asked {
     bool is_in_queue; /* by any of these */
 };
 
-static struct asked read_asked(struct queue *queue, struct str reply)
+static struct asked read_asked(const struct question *q, struct str reply)
 {
     struct asked asked = {.lines = lines_of(reply)};
     asked.tag = lines_next(&asked.lines);
@@ -279,14 +278,14 @@ static struct asked read_asked(struct queue *queue, struct str reply)
     asked.is_joined = str_eq(asked.tag, STR("joined"));
     asked.is_in_queue = asked.is_made || asked.is_done || asked.is_joined;
     if (asked.is_made)
-        queue_count_added(queue);
+        queue_count_added(q->queue, str_of(q->topic));
     return asked;
 }
 
 static void on_asked_in_vain(void *context, enum err error, struct str reply)
 {
     struct question *q = context;
-    struct asked asked = read_asked(q->queue, reply);
+    struct asked asked = read_asked(q, reply);
     if (asked.is_in_queue)
         leave(q->queue, lines_next(&asked.lines), q->keep_ms);
     free(q);
@@ -295,7 +294,7 @@ static void on_asked_in_vain(void *context, enum err error, struct str reply)
 static void on_asked(struct call *call, enum err error, struct str reply)
 {
     struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
-    struct asked asked = read_asked(q->queue, reply);
+    struct asked asked = read_asked(q, reply);
     struct lines lines = asked.lines;
     q->is_in_queue = asked.is_in_queue;
     if (asked.is_in_queue && !take_topic(q, lines_next(&lines))) {
@@ -362,14 +361,24 @@ static void ask(struct question *q, const struct question_settings *s)
     buf_init(&model, 1024);
     put_tail(&tail, s);
     buf_put_name(&model, s->model.n > 0 ? s->model : STR("default"));
-    struct turn *turn = queue_turn(q->queue);
-    call_ask(turn_call(turn, &q->call, on_asked), .digest = str_of(q->digest),
+    call_ask(shards_call(queue_shards(q->queue), &q->call, on_asked), .digest = str_of(q->digest),
              .topic = q->watch.topic, .user = s->user_name, .account = s->account,
              .model = buf_str(&model), .weight = s->weight.n > 0 ? s->weight : STR("1"),
              .tail = buf_str(&tail),
              .max_waiting = s->max_waiting > 0 ? s->max_waiting : NO_NUMBER);
     buf_fini(&tail);
     buf_fini(&model);
+}
+
+/* A random one, of the digest's shard: who asks the same looks for it there. */
+static void choose_topic(struct question *q)
+{
+    unsigned n = queue_shards(q->queue)->n;
+    memcpy(q->topic, "ask.", 4);
+    q->watch.topic = (struct str){q->topic, TOPIC_BYTES};
+    do
+        str_random_hex(TOPIC_RANDOM_BYTES, q->topic + 4);
+    while (q->digest[0] != 0 && shard_of(q->watch.topic, n) != shard_of(str_of(q->digest), n));
 }
 
 struct question *question_start(struct queue *queue, const struct question_settings *settings,
@@ -386,11 +395,9 @@ struct question *question_start(struct queue *queue, const struct question_setti
                            .deadline = {.on_expire = on_deadline},
                            .doubt = {.on_expire = on_doubt},
                            .is_followed = settings->is_followed};
-    memcpy(q->topic, "ask.", 4);
-    str_random_hex(TOPIC_RANDOM_BYTES, q->topic + 4);
-    q->watch.topic = (struct str){q->topic, TOPIC_BYTES};
     if (settings->scope.n > 0)
         put_digest(q->digest, settings);
+    choose_topic(q);
     if (!q->is_followed)
         queue_watch(queue, &q->watch);
     loop_set_deadline(queue->loop, &q->deadline, settings->deadline_ms);

@@ -23,6 +23,8 @@ enum {
     SYNC_CLASSES_MAX = 250,
 };
 
+static void part_sync_by(struct queue_shard *part, uint64_t after_ms);
+
 uint32_t queue_hash(struct str s, uint64_t salt)
 {
     uint32_t hash = hash_fnv32(s, (uint32_t)salt * 2654435761u);
@@ -51,79 +53,93 @@ void queue_on_event(struct queue *queue, struct str event)
 
 static void on_event(void *arg, struct str event)
 {
-    queue_on_event(arg, event);
+    struct queue_shard *part = arg;
+    queue_on_event(part->queue, event);
+}
+
+static bool is_up(const struct queue_shard *part)
+{
+    return part->turn != NULL && part->bus != NULL && turn_is_up(part->turn) &&
+           bus_is_up(part->bus);
 }
 
 /* Everything may have been missed: waiting requests look again, credits are stated again. */
 static void on_up(void *arg)
 {
-    struct queue *queue = arg;
-    if (!queue_is_up(queue))
+    struct queue_shard *part = arg;
+    struct queue *queue = part->queue;
+    if (!is_up(part))
         return;
-    if (!queue->is_counted)
+    if (!part->is_counted)
         metrics_add(queue->metrics, METRIC_CONNECTED, 1);
-    queue->is_counted = true;
-    queue_sync_soon(queue, 0);
-    queue_tell_delivered(queue);
+    part->is_counted = true;
+    part_sync_by(part, 0);
+    delivered_tell(part);
     queue_each_watch(queue);
     queue->config.on_up(queue->config.arg);
 }
 
 static void on_turn_sent(void *arg, unsigned verb_n)
 {
-    struct queue *queue = arg;
-    metrics_add(queue->metrics, METRIC_TURNS, 1);
-    metrics_add(queue->metrics, METRIC_TURN_VERBS, verb_n);
+    struct queue_shard *part = arg;
+    metrics_add(part->queue->metrics, METRIC_TURNS, 1);
+    metrics_add(part->queue->metrics, METRIC_TURN_VERBS, verb_n);
 }
 
 static void on_turn_lost(void *arg)
 {
-    struct queue *queue = arg;
-    metrics_add(queue->metrics, METRIC_REDIS_LOST, 1);
-    if (queue->is_counted)
-        metrics_add(queue->metrics, METRIC_CONNECTED, -1);
-    queue->is_counted = false;
-    polls_on_lost(queue);
+    struct queue_shard *part = arg;
+    metrics_add(part->queue->metrics, METRIC_REDIS_LOST, 1);
+    if (part->is_counted)
+        metrics_add(part->queue->metrics, METRIC_CONNECTED, -1);
+    part->is_counted = false;
+    polls_on_lost(part->queue);
 }
 
 /* --- sync ------------------------------------------------------------------------------------- */
 
-void queue_sync_soon(struct queue *queue, uint64_t after_ms)
+static void part_sync_by(struct queue_shard *part, uint64_t after_ms)
 {
-    if (!deadline_is_set(&queue->sync_timer) ||
-        queue->sync_timer.at_ms > clock_mono_ms() + after_ms)
-        loop_set_deadline(queue->loop, &queue->sync_timer, after_ms);
+    if (!deadline_is_set(&part->sync_timer) || part->sync_timer.at_ms > clock_mono_ms() + after_ms)
+        loop_set_deadline(part->queue->loop, &part->sync_timer, after_ms);
 }
 
-void queue_reap_by(struct queue *queue, uint64_t after_ms)
+void queue_sync_soon(struct queue *queue, uint64_t after_ms)
 {
-    if (!deadline_is_set(&queue->reap_timer) ||
-        queue->reap_timer.at_ms > clock_mono_ms() + after_ms)
-        loop_set_deadline(queue->loop, &queue->reap_timer, after_ms);
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        part_sync_by(&queue->parts[i], after_ms);
+}
+
+void part_reap_by(struct queue_shard *part, uint64_t after_ms)
+{
+    if (!deadline_is_set(&part->reap_timer) || part->reap_timer.at_ms > clock_mono_ms() + after_ms)
+        loop_set_deadline(part->queue->loop, &part->reap_timer, after_ms);
 }
 
 /* The next lease of all ends in that time. One that ends very soon has others who look after it:
  * the node that added, while it is on its way; the node of its engine. If they are gone, it is
  * found overdue by the next sync of any node. With all nodes after each lease, each would cost a
  * call of all nodes. */
-static void follow_lease(struct queue *queue, uint64_t next_ms)
+static void follow_lease(struct queue_shard *part, uint64_t next_ms)
 {
-    uint64_t soon_ms = queue->config.lease_ms / 2;
-    if (soon_ms > queue->config.delivery_ms)
-        soon_ms = queue->config.delivery_ms;
+    const struct queue_config *config = &part->queue->config;
+    uint64_t soon_ms = config->lease_ms / 2;
+    if (soon_ms > config->delivery_ms)
+        soon_ms = config->delivery_ms;
     if (next_ms == 0 || next_ms > soon_ms)
-        queue_reap_by(queue, next_ms + 2);
+        part_reap_by(part, next_ms + 2);
 }
 
 static void on_synced(struct call *call, enum err error, struct str reply)
 {
-    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_call, call);
+    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_call, call);
+    struct queue *queue = part->queue;
     uint64_t next_ms;
     if (error != ERR_OK)
         return;
     struct lines lines = lines_of(reply);
     if (str_parse_u64(lines_next(&lines), &next_ms))
-        follow_lease(queue, next_ms);
+        follow_lease(part, next_ms);
     struct str drained = lines_next(&lines);
     if (!str_eq(drained, queue->drained))
         polls_on_drained(queue, drained);
@@ -140,10 +156,11 @@ static unsigned count_classes(const struct queue *queue)
 }
 
 /* From where the last sync ended: each class has its turn, however many there are. */
-static void put_classes(struct queue *queue, struct verb_writer *verb, unsigned n)
+static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsigned n)
 {
+    struct queue *queue = part->queue;
     for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++) {
-        struct poll_class *class = queue->classes[queue->sync_bucket];
+        struct poll_class *class = queue->classes[part->sync_bucket];
         for (; class != NULL && n > 0; class = class->next) {
             if (class->parked.n == 0 && !class->is_told)
                 continue;
@@ -155,93 +172,131 @@ static void put_classes(struct queue *queue, struct verb_writer *verb, unsigned 
             n--;
         }
         if (class == NULL)
-            queue->sync_bucket = (queue->sync_bucket + 1) % CLASS_BUCKET_N;
+            part->sync_bucket = (part->sync_bucket + 1) % CLASS_BUCKET_N;
     }
 }
 
 static void on_sync_timer(struct deadline *deadline)
 {
-    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, sync_timer, deadline);
+    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_timer, deadline);
+    struct queue *queue = part->queue;
     /* Who wants one during another has news that came after that one was sent. */
-    loop_set_deadline(queue->loop, &queue->sync_timer,
-                      call_is_under_way(&queue->sync_call) ? SYNC_RETRY_MS
-                                                           : queue->config.rescan_ms);
-    if (!queue_is_up(queue) || call_is_under_way(&queue->sync_call))
+    loop_set_deadline(queue->loop, &part->sync_timer,
+                      call_is_under_way(&part->sync_call) ? SYNC_RETRY_MS
+                                                          : queue->config.rescan_ms);
+    if (!is_up(part) || call_is_under_way(&part->sync_call))
         return;
-    queue->synced_ms = clock_mono_ms();
+    part->synced_ms = clock_mono_ms();
     char info[160];
     int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
     unsigned class_n = count_classes(queue);
-    struct verb_writer verb =
-        begin_sync(turn_call(queue->turn, &queue->sync_call, on_synced),
-                   .info = ((struct str){info, (size_t)n}), .added = queue->added_n,
-                   .done = queue->done_n, .class_n = class_n);
-    put_classes(queue, &verb, class_n);
+    struct verb_writer verb = begin_sync(
+        turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
+        .added = part->added_n, .done = part->done_n, .class_n = class_n);
+    put_classes(part, &verb, class_n);
     engines_put(queue, &verb);
     end_verb(&verb);
-    queue->added_n = queue->done_n = 0;
+    part->added_n = part->done_n = 0;
 }
 
 /* --- reap, purge --------------------------------------------------------------------- */
 
 static void on_reaped(struct call *call, enum err error, struct str reply)
 {
-    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, reap_call, call);
+    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, reap_call, call);
     uint64_t next_ms;
     if (error != ERR_OK)
-        queue_reap_by(queue, REAP_RETRY_MS);
+        part_reap_by(part, REAP_RETRY_MS);
     else if (str_parse_u64(reply, &next_ms))
-        follow_lease(queue, next_ms);
+        follow_lease(part, next_ms);
 }
 
 static void on_reap_timer(struct deadline *deadline)
 {
-    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, reap_timer, deadline);
-    if (call_is_under_way(&queue->reap_call))
+    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, reap_timer, deadline);
+    if (call_is_under_way(&part->reap_call))
         return;
-    if (!turn_is_up(queue->turn)) {
-        queue_reap_by(queue, REAP_RETRY_MS);
+    if (!turn_is_up(part->turn)) {
+        part_reap_by(part, REAP_RETRY_MS);
         return;
     }
-    call_reap(turn_call(queue->turn, &queue->reap_call, on_reaped));
+    call_reap(turn_call(part->turn, &part->reap_call, on_reaped));
+}
+
+static void before_flush(struct queue_shard *part)
+{
+    uint64_t now_ms = clock_mono_ms();
+    if (!turn_is_collecting(part->turn) || !is_up(part))
+        return;
+    delivered_before_flush(part);
+    bool has_news = part->added_n > 0 || part->done_n > 0 || part->queue->engine_n > 0;
+    if (has_news && now_ms >= part->synced_ms + NEWS_EVERY_MS)
+        on_sync_timer(&part->sync_timer);
 }
 
 void queue_before_flush(struct queue *queue)
 {
-    uint64_t now_ms = clock_mono_ms();
-    if (!turn_is_collecting(queue->turn) || !queue_is_up(queue))
-        return;
-    delivered_before_flush(queue);
-    bool has_news = queue->added_n > 0 || queue->done_n > 0 || queue->engine_n > 0;
-    if (has_news && now_ms >= queue->synced_ms + NEWS_EVERY_MS)
-        on_sync_timer(&queue->sync_timer);
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        before_flush(&queue->parts[i]);
 }
 
 static void on_purged(struct call *call, enum err error, struct str reply)
 {
-    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, purge_call, call);
-    if (error != ERR_OK || reply.n == 0 || reply.n >= sizeof queue->purge_cursor)
+    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, purge_call, call);
+    if (error != ERR_OK || reply.n == 0 || reply.n >= sizeof part->purge_cursor)
         return;
-    memcpy(queue->purge_cursor, reply.at, reply.n);
-    queue->purge_cursor[reply.n] = 0;
-    if (strcmp(queue->purge_cursor, "0") != 0)
-        loop_set_deadline(queue->loop, &queue->purge_timer, PURGE_NEXT_MS);
+    memcpy(part->purge_cursor, reply.at, reply.n);
+    part->purge_cursor[reply.n] = 0;
+    if (strcmp(part->purge_cursor, "0") != 0)
+        loop_set_deadline(part->queue->loop, &part->purge_timer, PURGE_NEXT_MS);
 }
 
 static void on_purge_timer(struct deadline *deadline)
 {
-    struct queue *queue = H2O_STRUCT_FROM_MEMBER(struct queue, purge_timer, deadline);
-    loop_set_deadline(queue->loop, &queue->purge_timer, PURGE_EVERY_MS);
-    if (!turn_is_up(queue->turn) || call_is_under_way(&queue->purge_call))
+    struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, purge_timer, deadline);
+    struct queue *queue = part->queue;
+    loop_set_deadline(queue->loop, &part->purge_timer, PURGE_EVERY_MS);
+    if (!turn_is_up(part->turn) || call_is_under_way(&part->purge_call))
         return;
-    call_sweep_asks(turn_forget(queue->turn));
+    call_sweep_asks(turn_forget(part->turn));
     if (queue->config.retention_s == 0)
         return;
-    call_purge(turn_call(queue->turn, &queue->purge_call, on_purged),
-               .max_age_s = queue->config.retention_s, .cursor = str_of(queue->purge_cursor));
+    call_purge(turn_call(part->turn, &part->purge_call, on_purged),
+               .max_age_s = queue->config.retention_s, .cursor = str_of(part->purge_cursor));
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
+
+static void init_part(struct queue *queue, unsigned number)
+{
+    struct queue_shard *part = &queue->parts[number];
+    const struct queue_config *config = &queue->config;
+    const struct redis_address *address = shard_server(config->map, number);
+    const char *prefix = config->map->prefixes[number];
+    part->queue = queue;
+    part->sync_timer.on_expire = on_sync_timer;
+    part->reap_timer.on_expire = on_reap_timer;
+    part->delivered_timer.on_expire = delivered_on_timer;
+    part->purge_timer.on_expire = on_purge_timer;
+    strcpy(part->purge_cursor, "0");
+    struct turn_config turn = {.prefix = prefix,
+                               .node_id = config->node_id,
+                               .lease_ms = config->lease_ms,
+                               .delivery_ms = config->delivery_ms,
+                               .max_attempts = config->max_attempts,
+                               .queue_max = config->queue_max,
+                               .on_event = on_event,
+                               .on_up = on_up,
+                               .on_lost = on_turn_lost,
+                               .on_sent = on_turn_sent,
+                               .metrics = queue->metrics,
+                               .arg = part};
+    part->turn = queue->shards.turns[number] = turn_create(queue->loop, address, &turn);
+    part->bus = bus_create(queue->loop, address, prefix, config->node_id,
+                           (struct bus_events){.on_event = on_event, .on_up = on_up, .arg = part});
+    part_sync_by(part, config->rescan_ms);
+    loop_set_deadline(queue->loop, &part->purge_timer, PURGE_EVERY_MS);
+}
 
 struct queue *queue_create(struct loop *loop, const struct queue_config *config,
                            struct metrics *metrics)
@@ -252,68 +307,78 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
     queue->loop = loop;
     queue->config = *config;
     queue->metrics = metrics;
-    queue->sync_timer.on_expire = on_sync_timer;
-    queue->reap_timer.on_expire = on_reap_timer;
-    queue->delivered_timer.on_expire = delivered_on_timer;
-    queue->purge_timer.on_expire = on_purge_timer;
-    strcpy(queue->purge_cursor, "0");
-    struct turn_config turn = {.prefix = config->prefix,
-                               .node_id = config->node_id,
-                               .lease_ms = config->lease_ms,
-                               .delivery_ms = config->delivery_ms,
-                               .max_attempts = config->max_attempts,
-                               .queue_max = config->queue_max,
-                               .on_event = on_event,
-                               .on_up = on_up,
-                               .on_lost = on_turn_lost,
-                               .on_sent = on_turn_sent,
-                               .metrics = metrics,
-                               .arg = queue};
-    queue->turn = turn_create(loop, config->redis, &turn);
-    queue->bus =
-        bus_create(loop, config->redis, config->prefix, config->node_id,
-                   (struct bus_events){.on_event = on_event, .on_up = on_up, .arg = queue});
-    queue_sync_soon(queue, config->rescan_ms);
-    loop_set_deadline(loop, &queue->purge_timer, PURGE_EVERY_MS);
+    queue->shards.n = config->map->n;
+    queue->parts = calloc(queue->shards.n, sizeof *queue->parts);
+    if (queue->parts == NULL)
+        abort();
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        init_part(queue, i);
     return queue;
+}
+
+static void fini_part(struct queue_shard *part)
+{
+    struct loop *loop = part->queue->loop;
+    loop_cancel_deadline(loop, &part->sync_timer);
+    loop_cancel_deadline(loop, &part->reap_timer);
+    loop_cancel_deadline(loop, &part->delivered_timer);
+    loop_cancel_deadline(loop, &part->purge_timer);
+    for (unsigned i = 0; i < part->delivered_n; i++)
+        free(part->delivered[i]);
 }
 
 void queue_destroy(struct queue *queue)
 {
     if (queue == NULL)
         return;
-    turn_destroy(queue->turn);
-    bus_destroy(queue->bus);
-    /* The end of what was under way may have set them. */
-    loop_cancel_deadline(queue->loop, &queue->sync_timer);
-    loop_cancel_deadline(queue->loop, &queue->reap_timer);
-    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
-    loop_cancel_deadline(queue->loop, &queue->purge_timer);
-    for (unsigned i = 0; i < queue->delivered_n; i++)
-        free(queue->delivered[i]);
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        turn_stop(queue->parts[i].turn);
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        turn_destroy(queue->parts[i].turn);
+        bus_destroy(queue->parts[i].bus);
+    }
+    /* The end of what was under way may have set their timers. */
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        fini_part(&queue->parts[i]);
     polls_fini(queue);
+    free(queue->parts);
     free(queue);
 }
 
-struct turn *queue_turn(struct queue *queue)
+struct shards *queue_shards(struct queue *queue)
 {
-    return queue->turn;
+    return &queue->shards;
+}
+
+struct queue_shard *queue_part(struct queue *queue, struct str topic)
+{
+    return &queue->parts[queue->shards.n == 1 ? 0 : shard_of(topic, queue->shards.n)];
 }
 
 bool queue_is_up(const struct queue *queue)
 {
-    return queue->turn != NULL && queue->bus != NULL && turn_is_up(queue->turn) &&
-           bus_is_up(queue->bus);
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        if (!is_up(&queue->parts[i]))
+            return false;
+    return true;
+}
+
+static enum redis_trouble part_trouble(const struct queue_shard *part)
+{
+    if (part->turn == NULL || part->bus == NULL)
+        return REDIS_AWAY;
+    enum redis_trouble trouble = turn_trouble(part->turn);
+    return trouble == REDIS_FINE || trouble == REDIS_FULL
+               ? bus_is_up(part->bus) ? trouble : bus_trouble(part->bus)
+               : trouble;
 }
 
 enum redis_trouble queue_trouble(const struct queue *queue)
 {
-    if (queue->turn == NULL || queue->bus == NULL)
-        return REDIS_AWAY;
-    enum redis_trouble trouble = turn_trouble(queue->turn);
-    return trouble == REDIS_FINE || trouble == REDIS_FULL
-               ? bus_is_up(queue->bus) ? trouble : bus_trouble(queue->bus)
-               : trouble;
+    enum redis_trouble trouble = REDIS_FINE;
+    for (unsigned i = 0; i < queue->shards.n && trouble == REDIS_FINE; i++)
+        trouble = part_trouble(&queue->parts[i]);
+    return trouble;
 }
 
 uint64_t queue_lease_ms(const struct queue *queue)
@@ -321,16 +386,17 @@ uint64_t queue_lease_ms(const struct queue *queue)
     return queue->config.lease_ms;
 }
 
-void queue_count_added(struct queue *queue)
+void queue_count_added(struct queue *queue, struct str topic)
 {
-    queue->added_n++;
+    struct queue_shard *part = queue_part(queue, topic);
+    part->added_n++;
     /* It may have been handed to a dying node. */
-    queue_reap_by(queue, queue->config.delivery_ms + QUEUE_REAP_AFTER_MS);
+    part_reap_by(part, queue->config.delivery_ms + QUEUE_REAP_AFTER_MS);
     metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
 }
 
-void queue_count_done(struct queue *queue)
+void queue_count_done(struct queue *queue, struct str topic)
 {
-    queue->done_n++;
+    queue_part(queue, topic)->done_n++;
     metrics_add(queue->metrics, METRIC_ANSWERS, 1);
 }

@@ -20,7 +20,7 @@
 #include "shared/metrics/metrics.h"
 #include "shared/queue/lines.h"
 #include "shared/redis/bus.h"
-#include "shared/redis/turn.h"
+#include "shared/redis/shards.h"
 
 struct queue;
 struct poll_class;
@@ -62,8 +62,8 @@ struct watch {
 };
 
 struct queue_config {
-    const struct redis_address *redis;
-    const char *prefix, *node_id;
+    const struct shard_map *map;
+    const char *node_id;
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
     uint64_t retention_s; /* 0: forever */
     /* An event that is not the queue's: its first line, and the lines behind it. */
@@ -82,10 +82,11 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
  * watches hear nothing. Accepts NULL. */
 void queue_destroy(struct queue *queue);
 /* For verbs that are not the queue's; owned by the queue. */
-struct turn *queue_turn(struct queue *queue);
-/* True while both connections stand. Whether verbs run, queue_trouble says. */
+struct shards *queue_shards(struct queue *queue);
+/* True while both connections to each shard stand. Whether verbs run, queue_trouble says. */
 bool queue_is_up(const struct queue *queue);
-/* What is wrong with Redis, as this node last heard; REDIS_FINE while all works. */
+/* What is wrong with Redis, as this node last heard, of the first shard where something is;
+ * REDIS_FINE while all works. */
 enum redis_trouble queue_trouble(const struct queue *queue);
 /* How long a claim lasts without a sign of life. */
 uint64_t queue_lease_ms(const struct queue *queue);
@@ -122,9 +123,9 @@ void queue_each_watch(struct queue *queue);
 /* What may wait a moment goes along with what is about to be sent. Before each turn_flush. */
 void queue_before_flush(struct queue *queue);
 
-/* Counts for rates and ETAs, which are the cluster's: told to Redis with the next sync. */
-void queue_count_added(struct queue *queue);
-void queue_count_done(struct queue *queue);
+/* Counts for rates and ETAs of that topic's shard: stated to Redis with the next sync. */
+void queue_count_added(struct queue *queue, struct str topic);
+void queue_count_done(struct queue *queue, struct str topic);
 
 /* Hands one event to whom it concerns, as the bus and turns do. Public for its fuzz target. */
 void queue_on_event(struct queue *queue, struct str event);

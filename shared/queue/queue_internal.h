@@ -52,12 +52,28 @@ struct engine_reported {
     uint64_t at_ms; /* 0: never, or it has left since */
 };
 
+/* What a node has for each shard. */
+struct queue_shard {
+    struct queue *queue;
+    struct turn *turn;
+    struct bus *bus;
+    unsigned sync_bucket;           /* of classes: where the next sync begins */
+    char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
+    unsigned delivered_n;
+    uint64_t added_n, done_n;
+    uint64_t synced_ms; /* when the last sync was sent */
+    struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
+    struct call sync_call, reap_call, purge_call;
+    bool is_counted; /* in METRIC_CONNECTED */
+    char purge_cursor[32];
+};
+
 struct queue {
     struct loop *loop;
     struct queue_config config;
     struct metrics *metrics;
-    struct turn *turn;
-    struct bus *bus;
+    struct shards shards;      /* the turns of `parts` */
+    struct queue_shard *parts; /* one per shard */
     struct poll_class *classes[CLASS_BUCKET_N];
     struct watch *watches[WATCH_BUCKET_N];
     uint64_t poll_n;
@@ -67,16 +83,7 @@ struct queue {
     struct engine_reported reported[ENGINES_REPORTED_MAX];
     uint64_t news_ms; /* the second in which syncs that report new engines are counted */
     unsigned news_n;
-    unsigned sync_bucket;           /* of classes: where the next sync begins */
-    char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
-    unsigned delivered_n;
     struct str drained; /* names, ','; own memory */
-    uint64_t added_n, done_n;
-    uint64_t synced_ms; /* when the last sync was sent */
-    struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
-    struct call sync_call, reap_call, purge_call;
-    bool is_counted; /* in METRIC_CONNECTED */
-    char purge_cursor[32];
 };
 
 uint32_t queue_hash(struct str s, uint64_t salt);
@@ -101,12 +108,16 @@ void engines_put(struct queue *queue, struct verb_writer *verb);
 /* deliver.c */
 void delivered_on_timer(struct deadline *deadline);
 /* Confirms with the turn that is about to be sent, where it is time. */
-void delivered_before_flush(struct queue *queue);
+void delivered_before_flush(struct queue_shard *part);
+/* Confirms what was delivered of that shard. */
+void delivered_tell(struct queue_shard *part);
 
 /* queue.c */
-/* No later than in that time: say that we are there, and reap. */
+/* The part that a topic (name) is of. */
+struct queue_shard *queue_part(struct queue *queue, struct str topic);
+/* No later than in that time: say that we are there (on every shard), and reap. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
-void queue_reap_by(struct queue *queue, uint64_t after_ms);
+void part_reap_by(struct queue_shard *part, uint64_t after_ms);
 
 /* watch.c */
 void watches_on_outcome(struct queue *queue, struct lines *rest);

@@ -27,6 +27,7 @@
 struct call_slot;
 struct sync_call;
 struct nonce_id;
+struct shards;
 struct turn;
 
 /* Zeroed to begin with. It must not move while it is under way. */
@@ -40,9 +41,10 @@ struct call {
 typedef void call_reply_cb(struct call *call, enum err error, struct str reply);
 typedef void call_orphan_cb(void *context, enum err error, struct str reply);
 
-/* What a verb runs on, and who hears of its reply; for one verb. Made by turn_call, turn_forget,
- * request_call or sync_start, and taken by value. */
+/* What a verb runs on, and who hears of its reply; for one verb. Made by shards_call,
+ * shards_forget, turn_call, turn_forget, request_call or sync_start, and taken by value. */
 struct call_start {
+    struct shards *shards; /* the verb's arguments say on which of them; or */
     struct turn *turn;
     struct call *call;       /* not under way; NULL: nobody needs the reply */
     call_reply_cb *on_reply; /* of `call` */

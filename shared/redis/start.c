@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REASON_BYTES = 256, CHANNEL_BYTES = 128, KEY_BYTES = 128, PREFIX_MAX_BYTES = 64 };
+enum { REASON_BYTES = 256, CHANNEL_BYTES = 128, KEY_BYTES = 128 };
 
 const struct config_group redis_options = {
     "Redis",
@@ -46,18 +46,17 @@ static bool read_password(const char *file, struct redis_address *address)
     return is_good;
 }
 
-bool redis_read_options(const struct config *config, struct redis_address *ret_address,
-                        const char **ret_prefix)
+bool redis_read_options(const struct config *config, struct shard_map *ret_map)
 {
     char reason[REASON_BYTES];
-    const char *file = config_text(config, "redis-password-file");
-    const char *prefix = config_text(config, "key-prefix");
-    if (!redis_parse_url(str_of(config_text(config, "redis")), ret_address, reason, sizeof reason))
+    const char *file = config_text(config, "redis-password-file"), *fault;
+    struct redis_address *server = &ret_map->servers[0];
+    ret_map->server_n = 1;
+    if (!redis_parse_url(str_of(config_text(config, "redis")), server, reason, sizeof reason))
         return config_wrong("redis", reason);
-    if (strlen(prefix) > PREFIX_MAX_BYTES)
-        return config_wrong("key-prefix", "takes at most 64 bytes");
-    *ret_prefix = prefix;
-    return file == NULL || read_password(file, ret_address);
+    if (!shard_map_name(ret_map, str_of(config_text(config, "key-prefix")), 1, &fault))
+        return config_wrong("key-prefix", fault);
+    return file == NULL || read_password(file, server);
 }
 
 /* Any verb that changes nothing, then the channel that every node listens to. What went wrong,
@@ -115,14 +114,14 @@ static bool check(const struct redis_address *address, const char *prefix, bool 
     return is_good;
 }
 
-bool redis_check_login(const struct redis_address *address, const char *prefix)
+bool redis_check_login(const struct shard_map *map)
 {
-    return check(address, prefix, true);
+    return check(shard_server(map, 0), map->prefixes[0], true);
 }
 
-bool redis_check_start(const struct redis_address *address, const char *prefix)
+bool redis_check_start(const struct shard_map *map)
 {
-    return check(address, prefix, false);
+    return check(shard_server(map, 0), map->prefixes[0], false);
 }
 
 /* --- signals -------------------------------------------------------------------------------- */

@@ -8,27 +8,25 @@
 #define PARLEY_REDIS_START_H
 
 #include "shared/base/config.h"
-#include "shared/redis/address.h"
+#include "shared/redis/shard_map.h"
 #include "shared/redis/sync.h"
 
 /* --redis, --redis-password-file and --key-prefix. */
 extern const struct config_group redis_options;
 
-/* Reads them. `*ret_prefix` lives as long as `config`. False: one line was written to standard
- * error. */
-bool redis_read_options(const struct config *config, struct redis_address *ret_address,
-                        const char **ret_prefix) must_check;
+/* Reads them. False: one line was written to standard error. */
+bool redis_read_options(const struct config *config, struct shard_map *ret_map) must_check;
 
 /* Logs in and looks whether a restore into this Redis has begun and has not ended, which is all
  * that a command needs that only reads. False, with one line on standard error: the login is
  * refused, or there is such a restore. Else as redis_check_start. */
-bool redis_check_login(const struct redis_address *address, const char *prefix) must_check;
+bool redis_check_login(const struct shard_map *map) must_check;
 
 /* The same, and calls the function library once, without any effect. False, with one line on
  * standard error, also if its rights do not suffice, or the server is too old. True in all
  * other cases, also when Redis is away, hangs (up to 3 seconds) or refuses for a reason that
- * passes. `prefix`: what keys begin with. SIGPIPE is ignored from then on. */
-bool redis_check_start(const struct redis_address *address, const char *prefix) must_check;
+ * passes. SIGPIPE is ignored from then on. */
+bool redis_check_start(const struct shard_map *map) must_check;
 
 /* For tools of one connection: SIGINT and SIGTERM stop `sync` (sync_stop) from here on, and are
  * noted. Once per process. */

@@ -326,16 +326,23 @@ static void destroy_batches(struct batch *batch)
     }
 }
 
-void turn_destroy(struct turn *turn)
+void turn_stop(struct turn *turn)
 {
-    if (turn == NULL)
-        return;
     turn->is_up = false;
     redis_conn_destroy(turn->conn); /* what is sent hears ERR_REDIS_LOST */
+    turn->conn = NULL;
     turn_fail_parked(turn, ERR_REDIS_LOST);
     if (turn->collecting->call_n > 0)
         send_collected(turn); /* in vain */
     fail_doomed(turn);
+}
+
+void turn_destroy(struct turn *turn)
+{
+    if (turn == NULL)
+        return;
+    if (turn->conn != NULL)
+        turn_stop(turn);
     destroy_batches(turn->doomed);
     destroy_batches(turn->collecting);
     destroy_batches(turn->free);
@@ -350,6 +357,8 @@ bool turn_is_up(const struct turn *turn)
 
 enum redis_trouble turn_trouble(const struct turn *turn)
 {
+    if (turn->conn == NULL)
+        return REDIS_AWAY;
     return turn->is_up ? turn->trouble : redis_conn_trouble(turn->conn);
 }
 

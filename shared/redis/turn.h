@@ -51,8 +51,12 @@ struct turn_config {
  * borrowed. What is in it runs on the loop's thread, never before turn_create returns. */
 struct turn *turn_create(struct loop *loop, const struct redis_address *address,
                          const struct turn_config *config) must_check;
-/* Calls under way get ERR_REDIS_LOST first. Those that are begun inside these callbacks may end
- * detached. Accepts NULL. */
+/* Calls under way get ERR_REDIS_LOST, and nothing is sent any more. Calls that are begun inside
+ * these callbacks, or later, are detached when the turn is destroyed, if they have not ended. Of
+ * several turns, all are stopped before one is destroyed: a callback may begin a call on another.
+ */
+void turn_stop(struct turn *turn);
+/* Stops it if need be. Accepts NULL. */
 void turn_destroy(struct turn *turn);
 /* The connection stands. Whether verbs run, turn_trouble says. */
 bool turn_is_up(const struct turn *turn);

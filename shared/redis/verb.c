@@ -8,22 +8,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct verb_writer writer_begin(struct call_start start, const struct verb_info *verb)
-{
-    struct verb_writer writer = {.turn = start.turn, .sync = start.sync, .verb = verb};
-    if (start.sync != NULL)
-        writer.wire = sync_verb_begin(start.sync, verb);
-    else
-        writer.wire = turn_begin_verb(start, verb);
-    return writer;
-}
-
 /* The header, or its caller, is wrong. */
 static void give_up(const struct verb_writer *writer, const char *what, size_t n)
 {
     fprintf(stderr, "parley: verb %.*s, after %u arguments: %zu %s\n", STR_ARG(writer->verb->name),
             writer->argc, n, what);
     abort();
+}
+
+struct verb_writer writer_begin(struct call_start start, const struct verb_info *verb)
+{
+    struct verb_writer writer = {.turn = start.turn, .sync = start.sync, .verb = verb};
+    if (start.turn == NULL && start.sync == NULL)
+        give_up(&writer, "turns were given, where its caller has to choose one", 0);
+    if (start.sync != NULL)
+        writer.wire = sync_verb_begin(start.sync, verb);
+    else
+        writer.wire = turn_begin_verb(start, verb);
+    return writer;
 }
 
 void end_verb(struct verb_writer *writer)

@@ -60,9 +60,11 @@ static void on_event(void *arg, struct str event)
 
 static void start(void)
 {
-    static struct redis_address nowhere = {.host = "127.0.0.1", .port = 1};
-    struct queue_config config = {.redis = &nowhere,
-                                  .prefix = "parley:{0}:",
+    static struct shard_map map = {.server_n = 1, .servers = {{.host = "127.0.0.1", .port = 1}}};
+    const char *reason;
+    if (!shard_map_name(&map, STR("parley:"), 1, &reason))
+        abort();
+    struct queue_config config = {.map = &map,
                                   .node_id = "n1",
                                   .lease_ms = 1000,
                                   .delivery_ms = 100,
@@ -88,12 +90,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         queue_poll_start(queue, &polls[i], STR("E"), STR("*"), NULL, false);
     }
     (void)bus_read_message((struct str){(const char *)data, size}, on_event, NULL);
-    turn_flush(queue_turn(
-        queue)); /* the polls hear that Redis is not there, and what was kept goes back */
-    turn_flush(queue_turn(queue));
+    /* The polls hear that Redis is not there, and what was kept goes back. */
+    shards_flush(queue_shards(queue));
+    shards_flush(queue_shards(queue));
     if (polls[0].state != POLL_IDLE || polls[1].state != POLL_IDLE || !watch.is_on)
         abort();
     queue_on_event(queue, (struct str){(const char *)data, size});
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
     return 0;
 }

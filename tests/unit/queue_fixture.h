@@ -26,13 +26,13 @@ static inline void run_once(void)
     h2o_evloop_run(loop.h2o, (int32_t)wait_ms);
     deadlines_run(&loop.deadlines, clock_mono_ms());
     queue_before_flush(queue);
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
 }
 
 static inline void run_until_answered(void)
 {
-    turn_flush(queue_turn(queue));
-    while (turn_pending_n(queue_turn(queue)) > 0)
+    shards_flush(queue_shards(queue));
+    while (shards_pending_n(queue_shards(queue)) > 0)
         run_once();
 }
 
@@ -46,8 +46,12 @@ static void queue_fixture_on_up(void *arg)
 
 static inline void create_queue(void)
 {
-    const struct queue_config config = {.redis = &redis_fixture.address,
-                                        .prefix = "parley:{0}:",
+    static struct shard_map map;
+    const char *reason;
+    map.server_n = 1;
+    map.servers[0] = redis_fixture.address;
+    assert_true(shard_map_name(&map, STR("parley:"), 1, &reason));
+    const struct queue_config config = {.map = &map,
                                         .node_id = "n1",
                                         .lease_ms = 60000,
                                         .delivery_ms = 60000,

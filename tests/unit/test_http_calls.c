@@ -282,7 +282,9 @@ static void create_turn(void *arg)
                                               .on_lost = on_turn_lost,
                                               .on_sent = on_sent};
     turn = turn_create(&fixture.loop, &redis_fixture.address, &config);
-    fixture.server.turn = turn;
+    static struct shards shards;
+    shards = (struct shards){.n = 1, .turns = {turn}};
+    fixture.server.shards = &shards;
     fixture.loop.on_turn_end = on_turn_end;
 }
 

@@ -145,7 +145,7 @@ static void a_poll_that_leaves_while_it_claims_gives_its_credit_back(void **stat
     assert_int_equal(number("ZCARD", "parley:{0}:idle"), 1);
     redis_fixture_stop();
     struct engine *gone = start_poll(true);
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
     leave(gone);
     queue_poll_cancel(queue, &stays->poll);
     free(stays);
@@ -162,7 +162,7 @@ static void a_poll_that_leaves_while_it_claims_gives_its_claim_back(void **state
     assert_int_equal(asked_n, 1);
     redis_fixture_stop();
     struct engine *gone = start_poll(true);
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
     leave(gone);
     redis_fixture_go_on();
     run_until_answered();
@@ -183,9 +183,9 @@ static void a_claim_of_a_poll_that_left_goes_to_one_that_waits(void **state)
     run_until_answered();
     redis_fixture_stop();
     struct engine *gone = start_poll(true);
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
     struct engine *stays = start_poll(true);
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
     leave(gone);
     redis_fixture_go_on();
     run_until_answered();
@@ -200,7 +200,7 @@ static void a_question_that_ends_while_it_is_asked_leaves_the_queue(void **state
     make_engine_known();
     redis_fixture_stop();
     struct question *question = ask();
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
     question_cancel(question, 0);
     redis_fixture_go_on();
     run_until_answered();
@@ -215,8 +215,8 @@ static void a_question_that_ends_while_it_is_looked_for_hears_nothing(void **sta
     run_until_answered();
     redis_fixture_stop();
     queue_each_watch(queue); /* looks */
-    assert_int_equal(turn_pending_n(queue_turn(queue)), 1);
-    turn_flush(queue_turn(queue));
+    assert_int_equal(shards_pending_n(queue_shards(queue)), 1);
+    shards_flush(queue_shards(queue));
     question_cancel(question, 0);
     redis_fixture_go_on();
     run_until_answered();
@@ -264,7 +264,7 @@ static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
     redis_fixture_stop();
     struct engine *gone = start_poll(true), *stays = start_poll(true);
     struct question *question = ask();
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
     leave(gone);
     question_cancel(question, 0);
     question = ask();
@@ -281,10 +281,10 @@ static void a_queue_that_is_destroyed_ends_what_is_under_way(void **state)
 static void a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer(void **state)
 {
     struct deadline other = {.on_expire = NULL};
-    queue_reap_by(queue, 0);
+    part_reap_by(queue_part(queue, STR("")), 0);
     redis_fixture_stop();
     run_once();
-    assert_int_equal(turn_pending_n(queue_turn(queue)), 1);
+    assert_int_equal(shards_pending_n(queue_shards(queue)), 1);
     loop_set_deadline(&loop, &other, 60000);
     queue_destroy(queue);
     loop_cancel_deadline(&loop, &other);
@@ -299,7 +299,7 @@ static void a_sync_leaves_the_credit_of_a_poll_that_is_claiming(void **state)
     run_until_answered();
     redis_fixture_stop();
     struct engine *claiming = start_poll(true);
-    turn_flush(queue_turn(queue));
+    shards_flush(queue_shards(queue));
     queue_sync_soon(queue, 0);
     run_once();
     redis_fixture_go_on();
@@ -371,7 +371,7 @@ static void kill_connections(void)
     struct str words[] = {STR("CLIENT"), STR("KILL"), STR("TYPE"), STR("normal")};
     struct sync_answer answer;
     assert_int_equal(sync_command(redis, words, 4, 0, &answer), ERR_OK);
-    while (turn_is_up(queue_turn(queue)))
+    while (turn_is_up(shards_cluster(queue_shards(queue))))
         run_once();
 }
 

@@ -291,7 +291,7 @@ static void a_reader_that_is_not_ready_costs_one_page(void **state)
     run_until_answered();
     assert_int_equal(reader.piece_n, 2 * PIECES_PAGE + 10);
     follow_resume(&reader.follow); /* nothing waits for it any more */
-    assert_int_equal(turn_pending_n(queue_turn(queue)), 0);
+    assert_int_equal(shards_pending_n(queue_shards(queue)), 0);
     stop();
 }
 
@@ -328,8 +328,8 @@ static void a_follow_that_goes_while_it_looks_hears_nothing(void **state)
     add_piece("1-1", "a", "150");
     redis_fixture_stop();
     queue_on_event(queue, STR("changed\n" TOPIC "\n1"));
-    assert_int_equal(turn_pending_n(queue_turn(queue)), 1);
-    turn_flush(queue_turn(queue));
+    assert_int_equal(shards_pending_n(queue_shards(queue)), 1);
+    shards_flush(queue_shards(queue));
     follow_fini(&reader.follow);
     redis_fixture_go_on();
     run_until_answered();
@@ -349,7 +349,7 @@ static void one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word(v
     tell_change();
     follow_look(&reader.follow);
     follow_resume(&reader.follow);
-    assert_int_equal(turn_pending_n(queue_turn(queue)), 0);
+    assert_int_equal(shards_pending_n(queue_shards(queue)), 0);
     assert_given("");
     stop();
 }

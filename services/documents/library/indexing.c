@@ -100,7 +100,7 @@ static void on_renew(struct deadline *deadline)
 {
     struct indexing *indexing = H2O_STRUCT_FROM_MEMBER(struct indexing, renew, deadline);
     for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
-        call_watch_indexing_again(turn_forget(indexing->documents->server->turn),
+        call_watch_indexing_again(shards_forget(indexing->documents->server->shards),
                                   .space = space->name);
     if (indexing->spaces != NULL)
         loop_set_deadline(indexing->documents->server->loop, &indexing->renew, RENEW_MS);
@@ -143,7 +143,7 @@ static void leave(struct watcher *watcher)
     if (watcher->next != NULL)
         watcher->next->previous = watcher->previous;
     if (--space->watcher_n == 0) {
-        call_unwatch_indexing(turn_forget(watcher->indexing->documents->server->turn),
+        call_unwatch_indexing(shards_forget(watcher->indexing->documents->server->shards),
                               .space = space->name);
         drop_space(watcher->indexing, space);
     }
@@ -260,12 +260,13 @@ static void on_looked(struct call *call, enum err error, struct str reply)
 
 void indexing_on_up(struct indexing *indexing)
 {
-    struct turn *turn = indexing->documents->server->turn;
+    struct shards *shards = indexing->documents->server->shards;
     for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
         for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
             if (watcher->websocket == NULL || call_is_under_way(&watcher->call))
                 continue; /* is asked by its request, or was just now */
-            call_watch_indexing(turn_call(turn, &watcher->call, on_looked), .space = space->name);
+            call_watch_indexing(shards_call(shards, &watcher->call, on_looked),
+                                .space = space->name);
         }
 }
 

@@ -47,7 +47,7 @@ struct cache_space {
 };
 
 struct cache {
-    struct turn *turn;
+    struct shards *shards;
     struct metrics *metrics;
     struct cache_space *buckets[BUCKET_N];
     struct cache_space *newest, *oldest;
@@ -109,12 +109,12 @@ static void drop_old(struct cache *cache)
     }
 }
 
-struct cache *cache_create(struct turn *turn, struct metrics *metrics, uint64_t max_bytes)
+struct cache *cache_create(struct shards *shards, struct metrics *metrics, uint64_t max_bytes)
 {
     struct cache *cache = calloc(1, sizeof *cache);
     if (cache == NULL)
         abort();
-    cache->turn = turn;
+    cache->shards = shards;
     cache->metrics = metrics;
     cache->max_bytes = max_bytes;
     return cache;
@@ -259,7 +259,7 @@ static void ask_for_packs(struct load *load)
         end_load(load, ERR_OK);
         return;
     }
-    struct call_start start = turn_call(load->cache->turn, &load->call, on_packs);
+    struct call_start start = shards_call(load->cache->shards, &load->call, on_packs);
     struct verb_writer verb = begin_packs(start, .space = load->space->name);
     for (size_t i = 0; i < load->asked_n; i++)
         put_packs_pack(&verb, .doc = load->missing[load->next + i].doc,

@@ -12,14 +12,14 @@
 #define PARLEY_SERVICES_DOCUMENTS_SEARCH_CACHE_H
 
 #include "shared/metrics/metrics.h"
-#include "shared/redis/turn.h"
+#include "shared/redis/shards.h"
 #include "shared/search/index.h"
 
 struct cache;
 struct cache_space;
 
-/* `turn` and `metrics` are borrowed. */
-struct cache *cache_create(struct turn *turn, struct metrics *metrics,
+/* `shards` and `metrics` are borrowed. */
+struct cache *cache_create(struct shards *shards, struct metrics *metrics,
                            uint64_t max_bytes) must_check;
 /* No space may be in use or loading. Accepts NULL. */
 void cache_destroy(struct cache *cache);

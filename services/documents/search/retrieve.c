@@ -110,7 +110,7 @@ static void on_late(struct deadline *deadline)
 
 struct call_start retrieve_call(struct retrieve_op *op, call_reply_cb *on_reply)
 {
-    struct call_start start = turn_call(op->documents->server->turn, &op->call, on_reply);
+    struct call_start start = shards_call(op->documents->server->shards, &op->call, on_reply);
     start.nonce = &op->nonce;
     return start;
 }
