@@ -12,6 +12,7 @@
 #include "shared/base/log.h"
 #include "shared/http/listen.h"
 #include "shared/http/rights.h"
+#include "shared/redis/agreement.h"
 #include "shared/redis/start.h"
 
 #include <pthread.h>
@@ -43,7 +44,7 @@ struct node {
 static struct process {
     struct settings settings;
     struct node *nodes;
-    atomic_bool is_draining;
+    atomic_bool is_draining, is_refused;
     sem_t ended; /* posted by each node that has */
 } process;
 
@@ -222,6 +223,45 @@ static void reload_accounts(void)
               LOG_U("accounts", accounts_count(account_book_current(book))));
 }
 
+/* Redis could not be asked when the process started. Nodes do not use it before their number of
+ * shards is known to be right. */
+static void *agree_later(void *arg)
+{
+    struct shard_map *map = &process.settings.map;
+    const struct timespec pause = {.tv_sec = 1};
+    char reason[REASON_MAX];
+    enum agreed agreed = AGREED_NOT_YET;
+    (void)arg;
+    while (agreed == AGREED_NOT_YET) {
+        nanosleep(&pause, NULL);
+        struct shard_map now = *map;
+        agreed = agreement_make(&now, true, reason, sizeof reason);
+        if (agreed == AGREED && now.n != map->n) {
+            agreed = AGREED_REFUSED;
+            snprintf(reason, sizeof reason, "the cluster has %u shards, not %u: start again", now.n,
+                     map->n);
+        }
+        memcpy(map->id, now.id, sizeof map->id);
+    }
+    atomic_store(&map->is_agreed, agreed == AGREED);
+    if (agreed == AGREED)
+        return NULL;
+    log_write(LOG_ERROR, "redis holds another cluster", LOG_S("reason", reason));
+    atomic_store(&process.is_refused, true);
+    kill(getpid(), SIGTERM);
+    return NULL;
+}
+
+static void start_agreeing(void)
+{
+    pthread_t thread;
+    if (process.settings.map.is_agreed)
+        return;
+    if (pthread_create(&thread, NULL, agree_later, NULL) != 0)
+        abort();
+    pthread_detach(thread);
+}
+
 static void wait_for_signals(const sigset_t *signals)
 {
     for (;;) {
@@ -261,6 +301,7 @@ static int run(void)
         if (pthread_create(&process.nodes[i].thread, NULL, run_node, &process.nodes[i]) != 0)
             abort();
     services_start(&process.settings.services);
+    start_agreeing();
     wait_for_redis();
     printf("parley: listening on %s\n", url);
     fflush(stdout);
@@ -277,7 +318,7 @@ static int run(void)
             ;
     services_finish(&process.settings.services);
     log_write(LOG_INFO, "stopped");
-    return 0;
+    return atomic_load(&process.is_refused) ? 1 : 0;
 }
 
 int serve_run(const struct config *config)

@@ -232,6 +232,16 @@ void request_start(struct server *server, h2o_req_t *h2o)
         request_admit(r);
 }
 
+/* Of several shards the nonce has one and the request's verb has another, most likely. */
+static void on_nonce_used_first(struct request *r, enum err error, struct str reply)
+{
+    (void)reply; /* "ok": a replay has been answered with that */
+    if (error == ERR_OK)
+        r->route->handle(r);
+    else
+        respond_error(r, error, NULL);
+}
+
 void request_admit(struct request *r)
 {
     if (r->account != NULL) {
@@ -240,6 +250,8 @@ void request_admit(struct request *r)
     }
     if (r->objection != ERR_OK)
         respond_error(r, r->objection, r->objection_detail);
+    else if (r->nonce.is_set && r->server->shards->n > 1)
+        request_use_nonce(r, on_nonce_used_first);
     else
         r->route->handle(r);
 }

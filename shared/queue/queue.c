@@ -280,6 +280,8 @@ static void init_part(struct queue *queue, unsigned number)
     part->purge_timer.on_expire = on_purge_timer;
     strcpy(part->purge_cursor, "0");
     struct turn_config turn = {.prefix = prefix,
+                               .map = config->map,
+                               .shard = number,
                                .node_id = config->node_id,
                                .lease_ms = config->lease_ms,
                                .delivery_ms = config->delivery_ms,

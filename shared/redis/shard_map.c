@@ -10,7 +10,7 @@
  * 50 slots of slot("0") + 16384 * r / 64, where r is the number of the shard with its six bits
  * reversed: so the first n of them are spread evenly over the slots for every n that is a power of
  * two (tests/unit/test_shard_map.c). Never to be changed: keys are named by them. */
-static const char tags[SHARDS_MAX][5] = {
+static const char *const tags[SHARDS_MAX] = {
     "0",    "1nb",  "2ig",  "3ew",  "4qg",  "5bo",  "6us",  "7iz",  "8ql",  "9bd",  "10ni",
     "11by", "12li", "13nb", "14sf", "15oo", "16po", "17cg", "18ha", "19th", "20u",  "21mu",
     "22tp", "23gx", "24qz", "25j",  "26zo", "27ff", "28du", "29he", "30ar", "31rz", "32dd",
@@ -41,6 +41,10 @@ bool shard_map_name(struct shard_map *map, struct str base, unsigned n, const ch
     if (*ret_reason != NULL)
         return false;
     map->n = n;
+    char text[SHARD_BASE_MAX_BYTES + 1];
+    snprintf(text, sizeof text, "%.*s", STR_ARG(base)); /* which may be map->base */
+    memcpy(map->base, text, sizeof text);
+    base = (struct str){map->base, base.n};
     if (has_tag && base.n > first.n &&
         str_eq((struct str){base.at + base.n - first.n, first.n}, first)) {
         base.n -= first.n;

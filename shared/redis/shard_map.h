@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * shard_map: where a cluster's keys are: how many shards it has, what the keys of each begin with,
- * which server holds them, and which shard a name belongs to (docs/adr/0024-shards.md). Plain data
- * and pure functions, any thread; the same on every node and in every version.
+ * which server holds them, and which shard a name belongs to (docs/adr/0024-shards.md). Plain data,
+ * which changes until `is_agreed` and not afterwards, and pure functions: any thread. A name's
+ * shard is the same on every node and in every version.
  */
 #ifndef PARLEY_REDIS_SHARD_MAP_H
 #define PARLEY_REDIS_SHARD_MAP_H
@@ -11,10 +12,17 @@
 
 enum { SHARDS_MAX = 64, SHARD_BASE_MAX_BYTES = 64, SHARD_PREFIX_BYTES = SHARD_BASE_MAX_BYTES + 8 };
 
+enum { CLUSTER_ID_BYTES = 16 };
+
 struct shard_map {
-    unsigned n;        /* shards: a power of two, up to SHARDS_MAX */
-    unsigned server_n; /* no more than shards */
+    unsigned n;                    /* shards: a power of two, up to SHARDS_MAX */
+    bool is_n_given;               /* with --shards: the cluster must have that number */
+    unsigned server_n;             /* no more than shards */
+    char id[CLUSTER_ID_BYTES + 1]; /* the cluster's, once it is agreed on */
+    /* With the servers (agreement.h): connections may be used. */
+    _Atomic bool is_agreed;
     struct redis_address servers[SHARDS_MAX];
+    char base[SHARD_BASE_MAX_BYTES + 1];           /* as it was given: "parley:" */
     char prefixes[SHARDS_MAX][SHARD_PREFIX_BYTES]; /* "parley:{0}:", ends with a NUL */
 };
 

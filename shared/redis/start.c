@@ -3,6 +3,7 @@
 #include "shared/redis/start.h"
 
 #include "generated/verbs.h"
+#include "shared/redis/agreement.h"
 #include "shared/redis/trouble.h"
 
 #include <errno.h>
@@ -31,7 +32,17 @@ const struct config_group redis_options = {
          .metavar = "TEXT",
          .fallback = "parley:{0}:",
          .help = "What keys and channels in Redis begin with, at most 64 bytes: the same for all "
-                 "nodes and tools of a cluster. The part in braces keeps them in one slot."},
+                 "nodes and tools of a cluster. The part in braces keeps those of one shard in one "
+                 "slot; without one, each shard gets its own."},
+        {.name = "shards",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .min = 1,
+         .max = SHARDS_MAX,
+         .help =
+             "How many shards the queue is spread over: a power of two up to 64. It is set when "
+             "a cluster first starts (1 without this flag); later starts take the number that "
+             "is stored, and refuse another one."},
         {0}}};
 
 static bool read_password(const char *file, struct redis_address *address)
@@ -46,17 +57,62 @@ static bool read_password(const char *file, struct redis_address *address)
     return is_good;
 }
 
-bool redis_read_options(const struct config *config, struct shard_map *ret_map)
+static unsigned least_power(unsigned n)
+{
+    unsigned power = 1;
+    while (power < n)
+        power *= 2;
+    return power;
+}
+
+/* Cuts the first URL off a list: a comma is a part of it unless another URL follows. */
+static struct str cut_url(struct str *list)
+{
+    struct str url = *list;
+    for (size_t i = 1; i < url.n; i++) {
+        struct str rest = {url.at + i, url.n - i};
+        bool is_next = str_has_prefix(rest, STR("redis://")) || str_has_prefix(rest, STR("unix:"));
+        if (is_next && url.at[i - 1] == ',') {
+            *list = rest;
+            return (struct str){url.at, i - 1};
+        }
+    }
+    *list = (struct str){NULL, 0};
+    return url;
+}
+
+static bool read_servers(const struct config *config, struct shard_map *map)
 {
     char reason[REASON_BYTES];
-    const char *file = config_text(config, "redis-password-file"), *fault;
-    struct redis_address *server = &ret_map->servers[0];
-    ret_map->server_n = 1;
-    if (!redis_parse_url(str_of(config_text(config, "redis")), server, reason, sizeof reason))
-        return config_wrong("redis", reason);
-    if (!shard_map_name(ret_map, str_of(config_text(config, "key-prefix")), 1, &fault))
-        return config_wrong("key-prefix", fault);
-    return file == NULL || read_password(file, server);
+    const char *file = config_text(config, "redis-password-file");
+    struct str list = str_of(config_text(config, "redis"));
+    for (map->server_n = 0; list.at != NULL; map->server_n++) {
+        if (map->server_n == SHARDS_MAX)
+            return config_wrong("redis", "takes at most 64 servers");
+        struct redis_address *server = &map->servers[map->server_n];
+        if (!redis_parse_url(cut_url(&list), server, reason, sizeof reason))
+            return config_wrong("redis", reason);
+        if (file != NULL && !read_password(file, server))
+            return false;
+    }
+    return true;
+}
+
+bool redis_read_options(const struct config *config, struct shard_map *ret_map)
+{
+    const char *fault;
+    unsigned n = (unsigned)config_number(config, "shards");
+    if (!read_servers(config, ret_map))
+        return false;
+    ret_map->is_n_given = n > 0;
+    if (n == 0)
+        n = least_power(ret_map->server_n);
+    if (n < ret_map->server_n)
+        return config_wrong("shards",
+                            "is less than the servers in --redis: each holds one at least");
+    if (shard_map_name(ret_map, str_of(config_text(config, "key-prefix")), n, &fault))
+        return true;
+    return config_wrong((n & (n - 1)) != 0 ? "shards" : "key-prefix", fault);
 }
 
 /* Any verb that changes nothing, then the channel that every node listens to. What went wrong,
@@ -114,14 +170,26 @@ static bool check(const struct redis_address *address, const char *prefix, bool 
     return is_good;
 }
 
-bool redis_check_login(const struct shard_map *map)
+static bool check_all(struct shard_map *map, bool is_reading)
 {
-    return check(shard_server(map, 0), map->prefixes[0], true);
+    char reason[REASON_BYTES];
+    for (unsigned i = 0; i < map->server_n; i++)
+        if (!check(&map->servers[i], map->prefixes[i], is_reading))
+            return false;
+    if (agreement_make(map, !is_reading, reason, sizeof reason) != AGREED_REFUSED)
+        return true;
+    fprintf(stderr, "parley: %s\n", reason);
+    return false;
 }
 
-bool redis_check_start(const struct shard_map *map)
+bool redis_check_login(struct shard_map *map)
 {
-    return check(shard_server(map, 0), map->prefixes[0], false);
+    return check_all(map, true);
+}
+
+bool redis_check_start(struct shard_map *map)
+{
+    return check_all(map, false);
 }
 
 /* --- signals -------------------------------------------------------------------------------- */

@@ -11,22 +11,23 @@
 #include "shared/redis/shard_map.h"
 #include "shared/redis/sync.h"
 
-/* --redis, --redis-password-file and --key-prefix. */
+/* --redis, --redis-password-file, --key-prefix and --shards. */
 extern const struct config_group redis_options;
 
 /* Reads them. False: one line was written to standard error. */
 bool redis_read_options(const struct config *config, struct shard_map *ret_map) must_check;
 
-/* Logs in and looks whether a restore into this Redis has begun and has not ended, which is all
- * that a command needs that only reads. False, with one line on standard error: the login is
- * refused, or there is such a restore. Else as redis_check_start. */
-bool redis_check_login(const struct shard_map *map) must_check;
+/* Logs in to each server, agrees with them on the number of shards (agreement.h) and looks whether
+ * a restore into this Redis has begun and has not ended, which is all that a command needs that
+ * only reads. False, with one line on standard error: the login is refused, or there is such a
+ * restore. Else as redis_check_start. */
+bool redis_check_login(struct shard_map *map) must_check;
 
 /* The same, and calls the function library once, without any effect. False, with one line on
  * standard error, also if its rights do not suffice, or the server is too old. True in all
  * other cases, also when Redis is away, hangs (up to 3 seconds) or refuses for a reason that
  * passes. SIGPIPE is ignored from then on. */
-bool redis_check_start(const struct shard_map *map) must_check;
+bool redis_check_start(struct shard_map *map) must_check;
 
 /* For tools of one connection: SIGINT and SIGTERM stop `sync` (sync_stop) from here on, and are
  * noted. Once per process. */

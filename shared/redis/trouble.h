@@ -21,6 +21,8 @@ enum redis_trouble {
     REDIS_BUSY, /* a script runs for too long */
     REDIS_MASTERDOWN,
     REDIS_CLUSTER,   /* a cluster that is down or moves keys */
+    REDIS_EMPTIED,   /* one server of several that has lost what the others agreed on */
+    REDIS_FOREIGN,   /* it holds another cluster, or another number of shards */
     REDIS_WRONGPASS, /* from here on: waiting alone mends nothing */
     REDIS_NOAUTH,
     REDIS_NOPERM,

@@ -274,7 +274,7 @@ void turn_end_verb(struct turn *turn, unsigned argc)
 static void on_connect(void *arg)
 {
     struct turn *turn = arg;
-    turn_load_library(turn);
+    turn_check_server(turn);
     durability_ask(turn->conn, &turn->durability);
 }
 

@@ -14,6 +14,7 @@
 
 #include "shared/redis/call.h"
 #include "shared/redis/conn.h"
+#include "shared/redis/shard_map.h"
 #include "shared/redis/trouble.h"
 
 struct turn;
@@ -32,7 +33,10 @@ struct nonce_id {
 struct metrics;
 
 struct turn_config {
-    const char *prefix;  /* KEYS[1], "parley:{0}:" */
+    const char *prefix; /* KEYS[1], "parley:{0}:" */
+    /* What the server has to have agreed on before it is used; NULL: nothing. */
+    const struct shard_map *map;
+    unsigned shard;
     const char *node_id; /* letters and digits */
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max;
     /* An event for this node (see lua/turn/frame.lua); `event` is valid inside the call only. */

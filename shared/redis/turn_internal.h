@@ -35,6 +35,12 @@ struct turn {
     struct durability durability;
 };
 
+/* --- turn_agreement.c --- */
+
+/* Looks whether the server is the one that the cluster agreed on; then loads the library, or gives
+ * the connection up. */
+void turn_check_server(struct turn *turn);
+
 /* --- turn_library.c --- */
 
 /* Loads the library unless that is under way. Then parked batches are sent, and on_up runs if verbs

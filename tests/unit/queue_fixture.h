@@ -51,6 +51,8 @@ static inline void create_queue(void)
     map.server_n = 1;
     map.servers[0] = redis_fixture.address;
     assert_true(shard_map_name(&map, STR("parley:"), 1, &reason));
+    memcpy(map.id, "0123456789abcdef", sizeof map.id);
+    map.is_agreed = true;
     const struct queue_config config = {.map = &map,
                                         .node_id = "n1",
                                         .lease_ms = 60000,

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * turn_agreement.c - is this still the server that the cluster agreed on (agreement.h)? Looked at
+ * with each connection, before anything of the node reaches it.
+ *
+ * The only server of a cluster gets its record again when it has none: it has lost its data, as it
+ * may, and all nodes agree on what it was. One of several does not: what it has lost, the others
+ * refer to. */
+#include "shared/redis/turn_internal.h"
+
+#include "shared/redis/agreement.h"
+
+#include <hiredis/hiredis.h>
+#include <stdatomic.h>
+
+static bool is_same(const struct shard_map *map, unsigned server, const struct agreement *record)
+{
+    return strcmp(record->id, map->id) == 0 && record->server == server &&
+           record->server_n == map->server_n && record->shard_n == map->n;
+}
+
+static void on_record(void *arg, const redisReply *reply)
+{
+    struct turn *turn = arg;
+    const struct shard_map *map = turn->config.map;
+    struct agreement record;
+    if (reply == NULL)
+        return;
+    bool is_text = reply->type == REDIS_REPLY_STRING;
+    if (reply->type == REDIS_REPLY_NIL && map->server_n > 1)
+        redis_conn_reset(turn->conn, "EMPTIED: it has no record of the cluster");
+    else if (is_text && (!agreement_parse((struct str){reply->str, (size_t)reply->len}, &record) ||
+                         !is_same(map, turn->config.shard % map->server_n, &record)))
+        redis_conn_reset(turn->conn, "FOREIGN: its record is of another cluster");
+    else
+        turn_load_library(turn); /* which says what is wrong where the record was refused */
+}
+
+void turn_check_server(struct turn *turn)
+{
+    const struct shard_map *map = turn->config.map;
+    char key[AGREEMENT_KEY_BYTES], text[AGREEMENT_TEXT_BYTES];
+    if (map == NULL) {
+        turn_load_library(turn);
+        return;
+    }
+    if (!atomic_load(&map->is_agreed)) {
+        redis_conn_reset(turn->conn, "its number of shards is not known yet");
+        return;
+    }
+    unsigned server = turn->config.shard % map->server_n;
+    struct agreement record = {
+        .server = server, .server_n = map->server_n, .shard_n = map->n, .is_whole = true};
+    memcpy(record.id, map->id, sizeof record.id);
+    struct str name = agreement_key(map, server, key);
+    struct str get[] = {STR("GET"), name};
+    struct str set[] = {STR("SET"), name, agreement_put(&record, text), STR("NX"), STR("GET")};
+    bool may_write = map->server_n == 1;
+    if (redis_conn_command(turn->conn, on_record, turn, may_write ? set : get, may_write ? 5 : 2) ==
+        ERR_OK)
+        redis_conn_flush(turn->conn); /* else lost again: on_connect comes back here */
+}
