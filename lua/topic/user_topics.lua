@@ -9,7 +9,8 @@
 --   after     text? 512  cursor; from the oldest on without
 --   limit     number?    topics at most; TOPICS_PAGE without
 --   is_whole  flag       names whole, else cut to TITLE_CHARS
--- Replies: replay | ok/cursor of the next page ('' when there is none), then per topic its name and its text (JSON)
+-- Replies: replay | ok/cursor of the next page ('' when there is none), then per topic its place (a cursor), its name
+--   and its text (JSON)
 local records = require('queue/records')
 local bounds = require('turn/bounds')
 local call = redis.call
@@ -19,13 +20,18 @@ local min = math.min
 local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
 
 local TOPICS_PAGE = 1000
+local SAME_MS_MAX = 1000 -- of topics of one user that were begun in the same millisecond, those that are looked at
 
--- The place after a cursor, "<score>.<topic>". One whose topic is gone by now goes on at its score.
+-- The place after a cursor, "<score>.<topic>". Its topic may be gone by now, or be another shard's.
 local function rank_after(mine, cursor)
     if cursor == '' then return 0 end
     local score, topic = match(cursor, '^(%d+)%.(.*)$')
-    local rank = call('ZRANK', mine, topic)
-    return rank and rank + 1 or call('ZCOUNT', mine, '-inf', '(' .. score)
+    local rank = call('ZCOUNT', mine, '-inf', '(' .. score)
+    for _, other in ipairs(call('ZRANGE', mine, score, score, 'BYSCORE', 'LIMIT', 0, SAME_MS_MAX)) do
+        if other > topic then break end
+        rank = rank + 1
+    end
+    return rank
 end
 
 -- A topic's name as the user sees it, and how many bytes were read for it.
@@ -56,6 +62,7 @@ local function verb(turn, a)
         local name, read = name_of(turn, page[i], renamed and call('HGET', names, page[i]), is_whole)
         looked = looked + read
         if name then
+            text[#text + 1] = format('%.0f', page[i + 1]) .. '.' .. page[i]
             text[#text + 1] = page[i]
             text[#text + 1] = name
             bytes = bytes + #page[i] + #name

@@ -4,10 +4,11 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/http/gather.h"
 
 #include <stdio.h>
 
-enum { PAGE = 100, ACCOUNT_MAX_BYTES = 128 };
+enum { PAGE = 100, ACCOUNT_MAX_BYTES = 128, ENGINE_LINES = 4 };
 
 static void put_number_or_null(struct buf *b, struct str digits, double divisor)
 {
@@ -60,58 +61,115 @@ static void put_engine(struct buf *b, struct lines *lines)
     buf_put(b, str_eq(lines_next(lines), STR("1")) ? STR("true}") : STR("false}"));
 }
 
-static void put_node(struct buf *b, struct lines *lines)
+/* What the shards count, added up. */
+struct status {
+    uint64_t depth, oldest_ms, in_flight, lookups, parked, added, done, failed, span_s;
+    bool has_oldest;
+    struct lines engines[SHARDS_MAX], nodes[SHARDS_MAX]; /* the first lines of each list */
+    uint64_t engine_n[SHARDS_MAX];
+};
+
+static void read_status(struct status *status, unsigned shard, struct str reply)
 {
-    buf_lit(b, "{\"Node\":");
-    buf_put_json_of_name(b, lines_next(lines));
-    buf_lit(b, ",\"SeenSecondsAgo\":");
-    put_number_or_null(b, lines_next(lines), 1000);
-    buf_lit(b, ",\"Info\":");
-    buf_put(b, lines_next(lines));
-    buf_put_char(b, '}');
+    struct lines lines = lines_of(reply);
+    uint64_t oldest_ms;
+    (void)lines_next(&lines); /* "ok" */
+    status->depth += lines_next_u64(&lines);
+    if (str_parse_u64(lines_next(&lines), &oldest_ms)) {
+        status->has_oldest = true;
+        status->oldest_ms = oldest_ms > status->oldest_ms ? oldest_ms : status->oldest_ms;
+    }
+    status->in_flight += lines_next_u64(&lines);
+    status->lookups += lines_next_u64(&lines);
+    status->parked += lines_next_u64(&lines);
+    status->added += lines_next_u64(&lines);
+    status->done += lines_next_u64(&lines);
+    status->failed += lines_next_u64(&lines);
+    status->span_s = lines_next_u64(&lines);
+    status->engine_n[shard] = lines_next_u64(&lines);
+    status->engines[shard] = lines;
+    for (uint64_t i = 0; i < status->engine_n[shard] * ENGINE_LINES; i++)
+        (void)lines_next(&lines);
+    status->nodes[shard] = lines;
 }
 
-static void on_status(struct request *r, enum err error, struct str reply)
+/* Each engine is known to one shard. */
+static void put_engines(struct buf *b, struct status *status, unsigned shard_n)
 {
-    static const char *const counts[] = {"Added", "Done", "Failed"};
-    struct lines lines = lines_of(reply);
-    if (reply_refuse(r, error, lines_next(&lines), &lines))
-        return;
-    struct buf *b = &r->server->scratch;
+    bool is_first = true;
+    for (unsigned shard = 0; shard < shard_n; shard++)
+        for (uint64_t i = 0; i < status->engine_n[shard]; i++) {
+            buf_put(b, is_first ? STR("") : STR(","));
+            put_engine(b, &status->engines[shard]);
+            is_first = false;
+        }
+}
+
+/* A node is known to all shards: shown is what the first of them has of it. */
+static bool is_known(const struct status *status, unsigned before, struct str id)
+{
+    for (unsigned shard = 0; shard < before; shard++)
+        for (struct lines lines = status->nodes[shard]; lines_are_left(&lines);) {
+            if (str_eq(lines_next(&lines), id))
+                return true;
+            (void)lines_next(&lines);
+            (void)lines_next(&lines);
+        }
+    return false;
+}
+
+static void put_nodes(struct buf *b, const struct status *status, unsigned shard_n)
+{
+    bool is_first = true;
+    for (unsigned shard = 0; shard < shard_n; shard++)
+        for (struct lines lines = status->nodes[shard]; lines_are_left(&lines);) {
+            struct str id = lines_next(&lines), age = lines_next(&lines), info = lines_next(&lines);
+            if (is_known(status, shard, id))
+                continue;
+            buf_put(b, is_first ? STR("{\"Node\":") : STR(",{\"Node\":"));
+            buf_put_json_of_name(b, id);
+            buf_lit(b, ",\"SeenSecondsAgo\":");
+            put_number_or_null(b, age, 1000);
+            buf_lit(b, ",\"Info\":");
+            buf_put(b, info);
+            buf_put_char(b, '}');
+            is_first = false;
+        }
+}
+
+static void put_status(struct buf *b, const struct status *status)
+{
     buf_clear(b);
-    buf_lit(b, "{\"Depth\":");
-    put_number_or_null(b, lines_next(&lines), 1);
-    buf_put_key(b, "OldestSeconds");
-    put_number_or_null(b, lines_next(&lines), 1000);
-    buf_put_key(b, "InFlight");
-    put_number_or_null(b, lines_next(&lines), 1);
-    buf_put_key(b, "OpenLookups");
-    put_number_or_null(b, lines_next(&lines), 1);
-    buf_put_key(b, "ParkedPolls");
-    put_number_or_null(b, lines_next(&lines), 1);
-    uint64_t numbers[3];
-    for (size_t i = 0; i < 3; i++)
-        numbers[i] = lines_next_u64(&lines);
-    uint64_t span_s = lines_next_u64(&lines);
-    buf_lit(b, ",\"Recent\":{\"Seconds\":");
-    buf_put_u64(b, span_s);
-    for (size_t i = 0; i < 3; i++)
-        buf_printf(b, ",\"%s\":%llu", counts[i], (unsigned long long)numbers[i]);
+    buf_printf(b, "{\"Depth\":%llu,\"OldestSeconds\":", (unsigned long long)status->depth);
+    if (status->has_oldest)
+        buf_printf(b, "%.3f", (double)status->oldest_ms / 1000);
+    else
+        buf_lit(b, "null");
+    buf_printf(b, ",\"InFlight\":%llu,\"OpenLookups\":%llu,\"ParkedPolls\":%llu",
+               (unsigned long long)status->in_flight, (unsigned long long)status->lookups,
+               (unsigned long long)status->parked);
+    buf_printf(b, ",\"Recent\":{\"Seconds\":%llu,\"Added\":%llu,\"Done\":%llu,\"Failed\":%llu",
+               (unsigned long long)status->span_s, (unsigned long long)status->added,
+               (unsigned long long)status->done, (unsigned long long)status->failed);
     buf_printf(b, ",\"DonePerSecond\":%.3f}",
-               span_s == 0 ? 0.0 : (double)numbers[1] / (double)span_s);
-    uint64_t engine_n = lines_next_u64(&lines);
+               status->span_s == 0 ? 0.0 : (double)status->done / (double)status->span_s);
+}
+
+static void on_status(struct request *r, enum err error, const struct gather *all)
+{
+    struct lines none = lines_of(STR(""));
+    struct status *status = request_alloc(r, sizeof *status);
+    if (reply_refuse(r, error, STR("ok"), &none))
+        return;
+    *status = (struct status){.depth = 0};
+    for (unsigned i = 0; i < all->n; i++)
+        read_status(status, i, all->replies[i]);
+    struct buf *b = &r->server->scratch;
+    put_status(b, status);
     buf_lit(b, ",\"Engines\":[");
-    for (uint64_t i = 0; i < engine_n && lines_are_left(&lines); i++) {
-        if (i > 0)
-            buf_put_char(b, ',');
-        put_engine(b, &lines);
-    }
+    put_engines(b, status, all->n);
     buf_lit(b, "],\"Nodes\":[");
-    for (bool is_first = true; lines_are_left(&lines); is_first = false) {
-        if (!is_first)
-            buf_put_char(b, ',');
-        put_node(b, &lines);
-    }
+    put_nodes(b, status, all->n);
     buf_printf(b, "],\"Redis\":{\"Status\":\"connected\",\"RoundTripUs\":%llu}}",
                (unsigned long long)turn_took_us(shards_cluster(r->server->shards)));
     respond_json(r, 200, b);
@@ -119,7 +177,31 @@ static void on_status(struct request *r, enum err error, struct str reply)
 
 void broker_status(struct request *r)
 {
-    call_status(request_call(r, on_status));
+    struct gather *all = gather_begin(r, on_status);
+    for (unsigned i = 0; i < all->n; i++)
+        call_status(gather_call(r, i));
+}
+
+/* --- the queue -------------------------------------------------------------------------------- */
+
+/* Shards are listed one after the other. Where a page begins is one number for clients: how many
+ * queries were looked at, times the shards, and the shard. */
+struct listing {
+    enum verb_list_state state;
+    struct str user;
+    unsigned shard;
+    uint64_t looked_n;
+};
+
+static void list(struct request *r);
+
+/* Where the next page begins; false when there is none. */
+static bool move_on(struct listing *listing, unsigned shard_n, struct str next)
+{
+    if (str_parse_u64(next, &listing->looked_n))
+        return true;
+    listing->looked_n = 0;
+    return ++listing->shard < shard_n;
 }
 
 static void on_list(struct request *r, enum err error, struct str reply)
@@ -127,7 +209,13 @@ static void on_list(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
-    struct str next = lines_next(&lines);
+    struct listing *listing = r->state;
+    unsigned shard_n = r->server->shards->n;
+    bool has_next = move_on(listing, shard_n, lines_next(&lines));
+    if (has_next && !lines_are_left(&lines) && listing->looked_n == 0) {
+        list(r); /* that shard has none, or no more */
+        return;
+    }
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Queries\":[");
@@ -153,9 +241,19 @@ static void on_list(struct request *r, enum err error, struct str reply)
         }
         buf_put_char(b, '}');
     }
-    buf_printf(b, "],\"Next\":%s%.*s%s}", next.n > 0 ? "\"" : "null", STR_ARG(next),
-               next.n > 0 ? "\"" : "");
+    uint64_t next = listing->looked_n * shard_n + listing->shard;
+    if (has_next)
+        buf_printf(b, "],\"Next\":\"%llu\"}", (unsigned long long)next);
+    else
+        buf_lit(b, "],\"Next\":null}");
     respond_json(r, 200, b);
+}
+
+static void list(struct request *r)
+{
+    struct listing *listing = r->state;
+    call_list(request_call_at(r, listing->shard, on_list), .state = listing->state,
+              .user = listing->user, .skip = listing->looked_n, .page = PAGE);
 }
 
 /* Open by default. */
@@ -194,8 +292,13 @@ void broker_queue(struct request *r)
     }
     if (!request_param_u64(r, "After", 0, UINT32_MAX, 0, &after))
         return;
-    struct str name = wanted.n == 0 ? STR("") : names_any_user(r, wanted);
-    call_list(request_call(r, on_list), .state = state, .user = name, .skip = after, .page = PAGE);
+    unsigned shard_n = r->server->shards->n;
+    struct listing *listing = r->state = request_alloc(r, sizeof *listing);
+    *listing = (struct listing){.state = state,
+                                .user = wanted.n == 0 ? STR("") : names_any_user(r, wanted),
+                                .shard = (unsigned)(after % shard_n),
+                                .looked_n = after / shard_n};
+    list(r);
 }
 
 static void on_retried(struct request *r, enum err error, struct str reply)
@@ -214,10 +317,11 @@ void broker_retry_query(struct request *r)
     call_retry(request_call(r, on_retried), .topic = topic, .seq = seq);
 }
 
-static void on_drained(struct request *r, enum err error, struct str reply)
+static void on_drained(struct request *r, enum err error, const struct gather *all)
 {
-    struct lines lines = lines_of(reply);
-    if (reply_refuse(r, error, lines_next(&lines), &lines))
+    struct lines none = lines_of(STR(""));
+    (void)all;
+    if (reply_refuse(r, error, STR("ok"), &none))
         return;
     const struct json_span *drain = request_member(r, "Drain");
     bool is_off = drain != NULL && drain->raw.at[0] == 'f';
@@ -236,6 +340,7 @@ void broker_drain_engine(struct request *r)
         respond_error(r, ERR_NOT_FOUND, "There is no engine account of that name.");
         return;
     }
-    call_drain(request_call(r, on_drained), .account = engine->name_token,
-               .is_drained = is_drained);
+    struct gather *all = gather_begin(r, on_drained);
+    for (unsigned i = 0; i < all->n; i++)
+        call_drain(gather_call(r, i), .account = engine->name_token, .is_drained = is_drained);
 }

@@ -23,6 +23,7 @@ struct request_call {
     struct call call;
     struct request *request;
     request_reply_cb *on_reply;
+    unsigned shard;            /* of request_call_at */
     struct request_call *next; /* of all of the request */
 };
 
@@ -375,10 +376,11 @@ static void on_call_reply(struct call *handle, enum err error, struct str reply)
             respond_instead(r, ERR_NONCE_USED);
         return;
     }
+    r->replied_shard = call->shard;
     call->on_reply(r, error, reply);
 }
 
-struct call_start request_call(struct request *r, request_reply_cb *on_reply)
+static struct request_call *free_call(struct request *r)
 {
     struct request_call *call = r->calls;
     while (call != NULL && call_is_under_way(&call->call))
@@ -388,8 +390,25 @@ struct call_start request_call(struct request *r, request_reply_cb *on_reply)
         *call = (struct request_call){.request = r, .next = r->calls};
         r->calls = call;
     }
+    return call;
+}
+
+struct call_start request_call(struct request *r, request_reply_cb *on_reply)
+{
+    struct request_call *call = free_call(r);
     call->on_reply = on_reply;
     struct call_start start = shards_call(r->server->shards, &call->call, on_call_reply);
+    start.nonce = &r->nonce;
+    return start;
+}
+
+struct call_start request_call_at(struct request *r, unsigned shard, request_reply_cb *on_reply)
+{
+    struct request_call *call = free_call(r);
+    call->on_reply = on_reply;
+    call->shard = shard;
+    struct call_start start =
+        turn_call(r->server->shards->turns[shard], &call->call, on_call_reply);
     start.nonce = &r->nonce;
     return start;
 }

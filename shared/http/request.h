@@ -46,6 +46,7 @@ struct identity {
 
 struct connection;
 struct held_answer;
+struct gather;
 struct request_call;
 struct stream;
 
@@ -100,6 +101,8 @@ struct request {
     struct json_member *members; /* of the body, once request_body has read it; NULL before */
     size_t member_n;
     struct request_call *calls; /* all that it ever needed at once, under way or free */
+    unsigned replied_shard;     /* inside a reply: of request_call_at */
+    struct gather *gather;      /* gather.h; NULL: nothing was gathered */
     struct left_listener *left;
     struct held_answer *held; /* an answer that waits for the nonce (respond.c) */
     struct stream *stream;    /* once it has started */
@@ -176,6 +179,8 @@ bool request_optional_bool(struct request *r, const char *name, bool fallback,
  * any more. `error` and `reply` are those of call.h. */
 typedef void request_reply_cb(struct request *r, enum err error, struct str reply);
 struct call_start request_call(struct request *r, request_reply_cb *on_reply);
+/* The same on one shard, for verbs of home `every`; inside `on_reply` it is `r->replied_shard`. */
+struct call_start request_call_at(struct request *r, unsigned shard, request_reply_cb *on_reply);
 /* Uses up the nonce and nothing else; calls under way are detached, as if the client had left. */
 void request_use_nonce(struct request *r, request_reply_cb *on_reply);
 

@@ -78,15 +78,16 @@ scripts('user_topics', ({ cases }) => {
         'names:alice': { a: '"My topic"' },
       },
       call: topics(),
-      reply: lines('ok', '', 'b', '"Why?"', 'a', '"My topic"'),
+      reply: lines('ok', '', '5.b', 'b', '"Why?"', '9.a', 'a', '"My topic"'),
     },
-    { name: 'names of other users are theirs', before: { ...done(), 'names:bob': { t: '"B"' } }, call: topics(), reply: lines('ok', '', 't', '"Q1"') },
+    { name: 'names of other users are theirs', before: { ...done(), 'names:bob': { t: '"B"' } }, call: topics(), reply: lines('ok', '', '1000.t', 't', '"Q1"') },
     { name: 'a topic that is gone is left out', before: { 'topics:alice': zset({ gone: 1 }) }, call: topics(), reply: lines('ok', '') },
-    { name: 'a page, and where the next one goes on', before: () => two(), call: topics({ n: 1 }), reply: lines('ok', '5.b', 'b', '"Q1"') },
-    { name: 'the next page', before: () => two(), call: topics({ after: '5.b', n: 1 }), reply: lines('ok', '', 'c', '"Q1"') },
-    { name: 'after a topic that is gone by now', before: () => two(), call: topics({ after: '5.bb', n: 2 }), reply: lines('ok', '', 'b', '"Q1"', 'c', '"Q1"') },
-    { name: 'a title is what a list shows, the query is whole where that is asked for', before: { ...done(), 't:t': topicOf(['D'], { title: '"T"' }) }, calls: [topics(), topics({ whole: '1' })], replies: [lines('ok', '', 't', '"T"'), lines('ok', '', 't', '"Q1"')] },
-    { name: 'a first query without a title is cut', before: { ...done(), 't:t': topicOf(['D'], { query: () => 'é'.repeat(900) }) }, call: topics(), reply: lines('ok', '', 't', `"${'é'.repeat(200)}"`) },
+    { name: 'a page, and where the next one goes on', before: () => two(), call: topics({ n: 1 }), reply: lines('ok', '5.b', '5.b', 'b', '"Q1"') },
+    { name: 'the next page', before: () => two(), call: topics({ after: '5.b', n: 1 }), reply: lines('ok', '', '5.c', 'c', '"Q1"') },
+    { name: 'after a topic that is gone by now, or of another shard', before: () => two(), call: topics({ after: '5.bb', n: 2 }), reply: lines('ok', '', '5.c', 'c', '"Q1"') },
+    { name: 'after one that is older than all', before: () => two(), call: topics({ after: '4.z', n: 2 }), reply: lines('ok', '', '5.b', 'b', '"Q1"', '5.c', 'c', '"Q1"') },
+    { name: 'a title is what a list shows, the query is whole where that is asked for', before: { ...done(), 't:t': topicOf(['D'], { title: '"T"' }) }, calls: [topics(), topics({ whole: '1' })], replies: [lines('ok', '', '1000.t', 't', '"T"'), lines('ok', '', '1000.t', 't', '"Q1"')] },
+    { name: 'a first query without a title is cut', before: { ...done(), 't:t': topicOf(['D'], { query: () => 'é'.repeat(900) }) }, call: topics(), reply: lines('ok', '', '1000.t', 't', `"${'é'.repeat(200)}"`) },
   ]);
 });
 

@@ -68,9 +68,10 @@ export function writeAccounts(accounts = ACCOUNTS) {
   return { path: write(accounts), write, remove: folder.remove };
 }
 
-// The test's environment without anybody's PARLEY_* settings.
+// The test's environment without anybody's PARLEY_* settings. With PARLEY_TEST_SHARDS clusters have so many shards.
 export function cleanEnvironment(extra) {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PARLEY_')));
+  if (process.env.PARLEY_TEST_SHARDS) env.PARLEY_SHARDS = process.env.PARLEY_TEST_SHARDS;
   env.ASAN_OPTIONS ??= 'exitcode=99';
   env.UBSAN_OPTIONS ??= 'print_stacktrace=1';
   return { ...env, ...extra };
