@@ -32,7 +32,7 @@ local function end_due(turn, lease, topic, is_undelivered)
     if is_undelivered and #seqs > 0 then
         for k = 1, #attempts do attempts[k] = attempts[k] - 1 end
         local _, _, _, _, to = records.parse_pending(call('HGET', key, 's:' .. seqs[1]))
-        idle.strike_off(turn, to)
+        idle.strike_off(turn, idle.QUERIES, to)
     end
     leases.finish(turn, lease, topic)
     call('HDEL', key, 'l:' .. lease)

@@ -60,7 +60,7 @@ local function serve_class(turn, class, parked, claiming, claims_left, bytes_lef
     while entry.credits > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
         local text = claims.next_claim(turn, entry)
         if not text then break end
-        idle.add_credit(entry, -1)
+        idle.take(entry)
         claims_left, bytes_left = claims_left - 1, bytes_left - #text
         events.send(turn, turn.node, 'claim\n' .. text)
     end

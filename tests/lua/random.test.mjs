@@ -334,8 +334,10 @@ function checkRest(world, keys, open) {
     for (const q of queries) if (q.state === 'Pending') leases.add(`${q.lease} ${topic}`);
   }
   assert.deepEqual(Object.keys(keys.get('leases') ?? {}).sort(), [...leases].sort(), 'leases');
-  for (const [member, credits] of Object.entries(keys.get('idle') ?? {})) {
-    assert.ok(Number(credits) >= 1 && Number.isInteger(Number(credits)), `${member}: ${credits} credits`);
+  for (const [member, score] of Object.entries(keys.get('idle') ?? {})) {
+    const credits = Math.floor(score);
+    const due = Math.round((score - credits) * 1e6);
+    assert.ok(credits >= 1 && due <= credits, `${member}: ${score} credits`);
     const [node, cls] = member.split(' ');
     const missed = world.alive.has(node) && open.find(({ model }) => takes(cls, model));
     assert.ok(!missed, `${member} waits while ${missed?.topic} is Open`);
