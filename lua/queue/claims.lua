@@ -2,6 +2,7 @@
 -- A claim as text: class / topic / lease / attempt / n, then per query its Seq and 7 row lines.
 local fair = require('queue/fair')
 local held = require('queue/held')
+local hints = require('queue/hints')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local open_list = require('queue/open_list')
@@ -119,7 +120,10 @@ end
 local function offer(turn, model)
     while turn.offered_bytes < LOOK_BYTES and turn.looks < LOOKS_MAX do
         local entry = idle.take_waiter(turn, QUERIES, model)
-        if not entry then return end
+        if not entry then
+            hints.call_for(turn, model, '', 0)
+            return
+        end
         local text = next_claim(turn, entry)
         if not text then
             idle.put_back(entry)

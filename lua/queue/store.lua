@@ -2,6 +2,7 @@
 local claims = require('queue/claims')
 local fair = require('queue/fair')
 local held = require('queue/held')
+local hints = require('queue/hints')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local rate = require('queue/rate')
@@ -49,7 +50,11 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
     shares.count(turn, account, user, model, 1)
     turn.now_us_text = turn.now_us_text or format('%d', turn.now_us)
     fair.enqueue(turn, model, user, topic, turn.now_us_text, false)
-    if has_open then claims.offer(turn, model) end
+    if has_open then
+        claims.offer(turn, model)
+    elseif turn.is_sharded then
+        hints.call_for(turn, model, '', 0)
+    end
     return seq
 end
 

@@ -11,15 +11,17 @@
 --   info   json 1k
 --   added  digits   since the last sync
 --   done   digits   since the last sync
---   each class 250:
---     name      text 4k
---     parked    number   polls
---     claiming  number   polls whose claims may have run already: each may be a credit too
+--   each class 200:
+--     name       text 4k
+--     parked     number   polls with a credit here
+--     claiming   number   polls whose claims here may have run already: each may be a credit too
+--     elsewhere  number   polls with a credit on another shard
 --   each engine 100:
 --     name  text 1k  "<account> <engine>", seen since the last sync
 --     info  json 1k
 -- Replies: <ms until the next lease ends or ''>/<drained accounts, ','>
 local claims = require('queue/claims')
+local hints = require('queue/hints')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local presence = require('queue/presence')
@@ -46,6 +48,7 @@ local function forget_nodes(turn)
     for _, id in ipairs(gone) do
         call('ZREM', P .. 'nodes', id)
         call('HDEL', P .. 'node_info', id)
+        if turn.is_sharded then hints.strike_off(turn, id) end
         for _, member in ipairs(members) do
             if sub(member, 1, #id + 1) == id .. ' ' then call('ZREM', P .. 'idle', member) end
         end
@@ -54,15 +57,21 @@ end
 
 -- States this node's credits of one class again and takes what is claimable for them. Returns how many claims,
 -- and bytes of them, are left to the next class.
-local function serve_class(turn, class, parked, claiming, claims_left, bytes_left)
+local function serve_class(turn, class, parked, claiming, elsewhere, claims_left, bytes_left)
     local entry = idle.own_entry(turn, class)
     idle.set_credits(entry, max(parked, min(entry.credits, parked + claiming)))
-    while entry.credits > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
+    if turn.is_sharded and parked + claiming + elsewhere > 0 then hints.state(turn, class) end
+    while entry.credits + elsewhere > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
         local text = claims.next_claim(turn, entry)
         if not text then break end
-        idle.take(entry)
         claims_left, bytes_left = claims_left - 1, bytes_left - #text
-        events.send(turn, turn.node, 'claim\n' .. text)
+        if entry.credits > 0 then
+            idle.take(entry)
+            events.send(turn, turn.node, 'claim\n' .. text)
+        else
+            elsewhere = elsewhere - 1
+            events.send(turn, turn.node, 'taken\n' .. text)
+        end
     end
     return claims_left, bytes_left
 end
@@ -101,9 +110,9 @@ local function verb(turn, a)
     call('EXPIRE', P .. 'nonces:' .. day, NONCE_S, 'NX')
     call('EXPIRE', P .. 'nonces:' .. (day - 1), NONCE_S, 'NX') -- of a cluster that stopped in between
     local claims_left, bytes_left = SYNC_CLAIMS_MAX, LOOK_BYTES
-    for i = class_from, class_to, 3 do
-        claims_left, bytes_left =
-            serve_class(turn, args[i], tonumber(args[i + 1]), tonumber(args[i + 2]), claims_left, bytes_left)
+    for i = class_from, class_to, 4 do
+        claims_left, bytes_left = serve_class(turn, args[i], tonumber(args[i + 1]), tonumber(args[i + 2]),
+                                              tonumber(args[i + 3]), claims_left, bytes_left)
     end
     note_engines(turn, engine_from, engine_to)
     leases.flush(turn)

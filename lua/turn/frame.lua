@@ -6,7 +6,8 @@
 -- KEYS[1]  prefix of this shard's keys, with its hash tag: parley:{0}:
 --          Keys are built from it: which topic a claim touches is known only here. All share the tag.
 -- ARGV[1]  node: this node's id            ARGV[2] lease_ms     ARGV[3] delivery_ms
--- ARGV[4]  max_attempts                    ARGV[5] queue_max    ARGV[6] nonce_n
+-- ARGV[4]  max_attempts                    ARGV[5] queue_max    ARGV[6] shard_n: shards of the cluster; 0: not said
+-- ARGV[7]  nonce_n
 -- then nonce_n ids of nonces (16 bytes each), then per verb: its name, its number of arguments,
 -- its arguments.
 -- Returns  one string per verb, then this node's own events (strings; see queue/outcomes.lua
@@ -44,11 +45,11 @@ local function begin(prefix, argv)
     return {
         prefix = prefix, args = argv, node = argv[1],
         lease_ms = argv[2], delivery_ms = argv[3], -- as text: only to be added to a number
-        max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]),
+        max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]), is_sharded = argv[6] ~= '1' and argv[6] ~= '0',
         now_us = now_us, now_ms = now_ms, now_s = now_s,
         -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),
-        is_replayed_at = nonces.use(prefix, argv, 7, tonumber(argv[6]), now_ms),
+        is_replayed_at = nonces.use(prefix, argv, 8, tonumber(argv[7]), now_ms),
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
         -- With more than 16 fields named here, Lua makes room for 32 at once.
@@ -67,13 +68,14 @@ end
 
 -- run_one: what runs one verb instead of run_verb; turn/full.lua has another one.
 local function run(keys, argv, run_one)
-    local turn, nonce_n = begin(keys[1], argv), tonumber(argv[6])
-    local replies, i = {}, 7 + nonce_n
+    local turn, nonce_n = begin(keys[1], argv), tonumber(argv[7])
+    local replies, i = {}, 8 + nonce_n
     run_one = run_one or run_verb
     while argv[i] do
         replies[#replies + 1] = run_one(turn, argv[i], i + 2)
         i = i + 2 + argv[i + 1]
     end
+    if turn.is_sharded then events.send(turn, turn.node, 'open\n' .. format('%d', counters.load(turn).depth)) end
     leases.flush(turn)
     idle.flush(turn)
     shares.flush(turn)

@@ -62,7 +62,7 @@ void look_at_claims(const struct queue *queue, void (*visit)(void *arg, const st
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
             for (unsigned k = 0; k < class->early_n; k++) {
-                struct lines lines = lines_of(buf_str(&class->early[k]));
+                struct lines lines = lines_of(buf_str(&class->early[k].text));
                 struct claim claim = lines_next_claim(&lines);
                 visit(arg, &(struct look_claim){claim.topic, claim.lease, true});
             }

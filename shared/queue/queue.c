@@ -20,7 +20,7 @@ enum {
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
     /* What one sync states; what is left is the next one's. */
-    SYNC_CLASSES_MAX = 250,
+    SYNC_CLASSES_MAX = 200,
 };
 
 static void part_sync_by(struct queue_shard *part, uint64_t after_ms);
@@ -33,12 +33,18 @@ uint32_t queue_hash(struct str s, uint64_t salt)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-void queue_on_event(struct queue *queue, struct str event)
+void queue_on_event(struct queue *queue, unsigned shard, struct str event)
 {
     struct lines lines = lines_of(event);
     struct str kind = lines_next(&lines);
     if (str_eq(kind, STR("claim")))
-        polls_on_claim_event(queue, lines.rest);
+        polls_on_claim_event(queue, (struct origin){shard, true}, lines.rest);
+    else if (str_eq(kind, STR("taken")))
+        polls_on_claim_event(queue, (struct origin){shard, false}, lines.rest);
+    else if (str_eq(kind, STR("work")))
+        polls_on_work(queue, shard, &lines);
+    else if (str_eq(kind, STR("open")))
+        queue->parts[shard].open_n = lines_next_u64(&lines);
     else if (str_eq(kind, STR("outcome")))
         watches_on_outcome(queue, &lines);
     else if (str_eq(kind, STR("changed")))
@@ -54,7 +60,7 @@ void queue_on_event(struct queue *queue, struct str event)
 static void on_event(void *arg, struct str event)
 {
     struct queue_shard *part = arg;
-    queue_on_event(part->queue, event);
+    queue_on_event(part->queue, part_shard(part), event);
 }
 
 static bool is_up(const struct queue_shard *part)
@@ -93,7 +99,7 @@ static void on_turn_lost(void *arg)
     if (part->is_counted)
         metrics_add(part->queue->metrics, METRIC_CONNECTED, -1);
     part->is_counted = false;
-    polls_on_lost(part->queue);
+    polls_on_lost(part->queue, part_shard(part));
 }
 
 /* --- sync ------------------------------------------------------------------------------------- */
@@ -146,29 +152,60 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     polls_forget_unused(queue);
 }
 
-static unsigned count_classes(const struct queue *queue)
+/* Has the class something to state to that shard? */
+static bool is_stated(const struct poll_class *class, unsigned shard)
 {
+    return class->parked.n > 0 || (class->told & shard_bit(shard)) != 0;
+}
+
+static unsigned count_classes(const struct queue_shard *part)
+{
+    const struct queue *queue = part->queue;
     unsigned n = 0;
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            n += class->parked.n > 0 || class->is_told;
+            n += is_stated(class, part_shard(part));
     return n < SYNC_CLASSES_MAX ? n : SYNC_CLASSES_MAX;
 }
 
 /* From where the last sync ended: each class has its turn, however many there are. */
+static unsigned claiming_at(const struct poll_class *class, unsigned shard)
+{
+    unsigned n = class->left_n;
+    for (const struct poll *poll = class->claiming.first; poll != NULL; poll = poll->next)
+        n += poll->shard == shard;
+    return n;
+}
+
+static void put_class(const struct poll_class *class, unsigned shard, struct verb_writer *verb)
+{
+    struct str name = {class->name, class->name_n};
+    if (class->is_drained)
+        put_sync_class(verb, .name = name, .parked = 0, .claiming = 0, .elsewhere = 0);
+    else
+        put_sync_class(verb, .name = name, .parked = class->credits[shard],
+                       .claiming = claiming_at(class, shard),
+                       .elsewhere = class->parked.n - class->moving_n > class->credits[shard]
+                                        ? class->parked.n - class->moving_n - class->credits[shard]
+                                        : 0);
+}
+
 static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsigned n)
 {
+    unsigned shard = part_shard(part);
     struct queue *queue = part->queue;
     for (unsigned i = 0; i < CLASS_BUCKET_N && n > 0; i++) {
         struct poll_class *class = queue->classes[part->sync_bucket];
         for (; class != NULL && n > 0; class = class->next) {
-            if (class->parked.n == 0 && !class->is_told)
+            if (!is_stated(class, shard))
                 continue;
-            unsigned claiming_n = class->claiming.n + class->left_n;
-            put_sync_class(verb, .name = ((struct str){class->name, class->name_n}),
-                           .parked = class->is_drained ? 0 : class->parked.n,
-                           .claiming = class->is_drained ? 0 : claiming_n);
-            class->is_told = class->parked.n + claiming_n > 0;
+            polls_grant_missing(class);
+            put_class(class, shard, verb);
+            class->hinted |= shard_bit(shard);
+            if (class->credits[shard] + class->claiming.n + class->left_n > 0)
+                class->told |= shard_bit(shard);
+            else
+                class->told &= ~shard_bit(shard);
             n--;
         }
         if (class == NULL)
@@ -189,7 +226,7 @@ static void on_sync_timer(struct deadline *deadline)
     part->synced_ms = clock_mono_ms();
     char info[160];
     int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
-    unsigned class_n = count_classes(queue);
+    unsigned class_n = count_classes(part);
     struct verb_writer verb = begin_sync(
         turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
         .added = part->added_n, .done = part->done_n, .class_n = class_n);

@@ -31,7 +31,9 @@ enum poll_state { POLL_IDLE, POLL_CLAIMING, POLL_PARKED, POLL_NR };
 struct poll {
     enum poll_state state;
     bool may_park;
-    bool is_superseded; /* a newer poll of its engine came first: it is not to be parked */
+    bool is_superseded;          /* a newer poll of its engine came first: it is not to be parked */
+    unsigned first_shard, shard; /* where it began to look, and looks now */
+    uint64_t looked;             /* at these shards, a bit each */
     struct poll_class *class;
     struct poll *previous, *next; /* of its class, oldest first */
     struct call call;             /* while it is claiming */
@@ -127,7 +129,8 @@ void queue_before_flush(struct queue *queue);
 void queue_count_added(struct queue *queue, struct str topic);
 void queue_count_done(struct queue *queue, struct str topic);
 
-/* Hands one event to whom it concerns, as the bus and turns do. Public for its fuzz target. */
-void queue_on_event(struct queue *queue, struct str event);
+/* Hands one event of that shard to whom it concerns, as the bus and turns do. Public for its fuzz
+ * target. */
+void queue_on_event(struct queue *queue, unsigned shard, struct str event);
 
 #endif

@@ -25,6 +25,17 @@ struct poll_list {
     unsigned n;
 };
 
+/* Where a claim comes from, and whether it used up a credit there: else one is taken back. */
+struct origin {
+    unsigned shard;
+    bool used_credit;
+};
+
+struct early {
+    struct origin origin;
+    struct buf text;
+};
+
 /* Polls that are alike to the scripts: one account, one list of models. Engines choose their lists,
  * so a class that nothing refers to any more is freed after the next sync. */
 struct poll_class {
@@ -34,10 +45,15 @@ struct poll_class {
     size_t name_n, account_n;
     struct poll_list parked, claiming; /* oldest first */
     unsigned left_n;                   /* claims under way whose polls were cancelled meanwhile */
-    bool is_drained;   /* the account gets no claims: its polls are held without credit */
-    bool is_told;      /* Redis may hold credits of it: they are stated when there are none, too */
-    struct buf *early; /* hand-overs that came before the poll's own reply */
+    bool is_drained;     /* the account gets no claims: its polls are held without credit */
+    struct early *early; /* hand-overs that came before the poll's own reply */
     unsigned early_n;
+    uint64_t told;     /* shards that may hold credits of it, a bit each: none are stated, too */
+    uint64_t hinted;   /* shards that hold its hint */
+    unsigned moving_n; /* parked polls for which another shard is asked */
+    unsigned rotor;    /* where the next poll begins to look */
+    unsigned credit_n; /* of all shards; of a class that is not drained as many as are parked */
+    unsigned *credits; /* by shard: what each may hand over */
 };
 
 /* An engine that polled since the last sync. */
@@ -65,6 +81,7 @@ struct queue_shard {
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
     struct call sync_call, reap_call, purge_call;
     bool is_counted; /* in METRIC_CONNECTED */
+    uint64_t open_n; /* queries that are Open there, as far as is known; of several shards only */
     char purge_cursor[32];
 };
 
@@ -89,11 +106,15 @@ struct queue {
 uint32_t queue_hash(struct str s, uint64_t salt);
 
 /* poll.c */
-/* The turn's connection is lost. */
-void polls_on_lost(struct queue *queue);
+/* The connection of that shard's turn is lost. */
+void polls_on_lost(struct queue *queue, unsigned shard);
+/* Grants the credits that the class lacks: the next sync of their shards states them. */
+void polls_grant_missing(struct poll_class *class);
 /* Frees the classes without a poll, a claim or a credit. Never inside a poll's callback. */
 void polls_forget_unused(struct queue *queue);
-void polls_on_claim_event(struct queue *queue, struct str claim_text);
+void polls_on_claim_event(struct queue *queue, struct origin origin, struct str claim_text);
+/* A query for a model waits on that shard: one of our polls may take it. */
+void polls_on_work(struct queue *queue, unsigned shard, struct lines *rest);
 void polls_on_supersede(struct queue *queue, struct lines *rest);
 void polls_on_drained(struct queue *queue, struct str names);
 void polls_fini(struct queue *queue);
@@ -113,6 +134,14 @@ void delivered_before_flush(struct queue_shard *part);
 void delivered_tell(struct queue_shard *part);
 
 /* queue.c */
+static inline uint64_t shard_bit(unsigned shard)
+{
+    return UINT64_C(1) << shard;
+}
+static inline unsigned part_shard(const struct queue_shard *part)
+{
+    return (unsigned)(part - part->queue->parts);
+}
 /* The part that a topic (name) is of. */
 struct queue_shard *queue_part(struct queue *queue, struct str topic);
 /* No later than in that time: say that we are there (on every shard), and reap. */

@@ -55,7 +55,7 @@ static void on_up(void *arg)
 
 static void on_event(void *arg, struct str event)
 {
-    queue_on_event(queue, event);
+    queue_on_event(queue, 0, event);
 }
 
 static void start(void)
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     shards_flush(queue_shards(queue));
     if (polls[0].state != POLL_IDLE || polls[1].state != POLL_IDLE || !watch.is_on)
         abort();
-    queue_on_event(queue, (struct str){(const char *)data, size});
+    queue_on_event(queue, 0, (struct str){(const char *)data, size});
     shards_flush(queue_shards(queue));
     return 0;
 }

@@ -170,14 +170,14 @@ const flows = {
     await m.call('claim', 0, 'E|*', '0');
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*"}']).flat());
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0, ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*"}']).flat());
     await m.call('status', 0);
     await m.call('delete', 0, name('u', 1), 't', '');
   },
 
   async 'claims of one query each, all of one topic, whose engine is gone'(m) {
     for (let i = 0; i < m.n(2000); i += 100) {
-      await m.shard.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0);
+      await m.shard.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0);
       await m.shard.turn(Array.from({ length: 100 }, () => ['add', 0, 't', 'alice', 'F', 'default', 1, 1e6, tailOf(), '', '', '']));
     }
     const leases = (await m.cmd('ZRANGE', m.key('leases'), 0, -1)).sort((x, y) => parseInt(x) - parseInt(y)).slice(0, m.n(100));
@@ -191,7 +191,7 @@ const flows = {
     for (let k = 0; k < 3; k++)
       await m.shard.turn(models.map((model, i) => ['add', 0, `t${k}-${model}`, `u${i}`, `F${i % 10}`, model, 1, 1e6, tailOf(), '', '', '']));
     await m.expect(/^claim/, 'claim', 0, 'E|*', '0');
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', m.n(1000), 0);
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', m.n(1000), 0, 0);
     await m.call('status', 0);
   },
 
@@ -201,10 +201,13 @@ const flows = {
     await m.call('list', 0, 'Open', '', 0, 100);
     await m.call('claim', 0, 'E|*', '0');
     await m.call('list', 0, 'Pending', 'nobody', 0, 100);
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0);
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0);
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
     await m.call('unpark', 'E|*');
+    await m.cmd('ZADD', m.key('hints'), ...Array.from({ length: m.n(1000) }, (_, i) => [i, `n${i} E|*`]).flat());
+    await m.call('hint', 'E|*');
+    await m.call('work', 'default', '', 0);
     await m.call('supersede', 0, 'E', 'e', 1);
     await m.call('away', 0, 'E', 'e', 1000, `,"Models":${m.json(256)}}`);
     await m.call('engines', 't');
@@ -388,6 +391,9 @@ const FORMS = {
   seen: () => '{}',
   parked: () => '1',
   claiming: () => '0',
+  elsewhere: () => '0',
+  hops: () => '9',
+  tried: () => ',',
 };
 const SPECIAL = {
   list_lookups: { after: () => '0' },

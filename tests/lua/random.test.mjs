@@ -238,7 +238,7 @@ class World {
   }
 
   async sync(node) {
-    const args = CLASSES.flatMap((cls) => [cls, this.below(2), this.below(2)]);
+    const args = CLASSES.flatMap((cls) => [cls, this.below(2), this.below(2), 0]);
     await this.run(node, 'sync', '{}', 0, 0, CLASSES.length, ...args);
   }
 

@@ -155,7 +155,7 @@ static void set_answer(const char *stored)
 /* As the bus brings it. */
 static void tell_change(void)
 {
-    queue_on_event(queue, STR("changed\n" TOPIC "\n1"));
+    queue_on_event(queue, 0, STR("changed\n" TOPIC "\n1"));
     run_until_answered();
 }
 
@@ -194,7 +194,7 @@ static void an_outcome_that_comes_alone_is_given_with_its_thoughts(void **state)
     set_attempt("P 7 1 Inference_1 1");
     start(nothing_seen);
     set_answer("[\"150\"]" STORED);
-    queue_on_event(queue, STR("outcome\n" TOPIC "\n1\nDone\n" ROW "\n[\"150\"]" STORED));
+    queue_on_event(queue, 0, STR("outcome\n" TOPIC "\n1\nDone\n" ROW "\n[\"150\"]" STORED));
     run_until_answered();
     assert_given("think 1-1 so\nI think|answer 1-2 150|end 1-3 Done|");
     stop();
@@ -327,7 +327,7 @@ static void a_follow_that_goes_while_it_looks_hears_nothing(void **state)
     start(nothing_seen);
     add_piece("1-1", "a", "150");
     redis_fixture_stop();
-    queue_on_event(queue, STR("changed\n" TOPIC "\n1"));
+    queue_on_event(queue, 0, STR("changed\n" TOPIC "\n1"));
     assert_int_equal(shards_pending_n(queue_shards(queue)), 1);
     shards_flush(queue_shards(queue));
     follow_fini(&reader.follow);

@@ -1,0 +1,23 @@
+-- hint: a node has a poll of a class, whose credit is on another shard. What is Open here already is claimed for it.
+-- KEYS: hints zset, queue/claims.lua.
+-- Wakes: nobody.
+-- Bound: one claim.
+-- Lane: claim.  Home: every.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   class  text 4k
+-- Replies: claim/<claim as text> | empty
+local claims = require('queue/claims')
+local hints = require('queue/hints')
+local idle = require('queue/idle')
+
+local function verb(turn, a)
+    --- arguments
+    hints.state(turn, class)
+    local looks_before = turn.looks
+    local text = claims.next_claim(turn, idle.own_entry(turn, class))
+    turn.looks = looks_before -- it was asked for
+    return text and 'claim\n' .. text or 'empty'
+end
+
+return {hint = verb}

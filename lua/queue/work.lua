@@ -1,0 +1,20 @@
+-- work: a node that was called to a query has no poll left for it: another one is called.
+-- KEYS: hints zset, quiet string with TTL.
+-- Wakes: one node.
+-- Bound: HINTS_MAX hints.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   model  name
+--   tried  text 1k  nodes that had none, with this one: ",a,b,"
+--   hops   number   how often it was passed on, with this time
+-- Replies: ok
+local hints = require('queue/hints')
+
+local function verb(turn, a)
+    --- arguments
+    hints.call_for(turn, model, tried, hops)
+    return 'ok'
+end
+
+return {work = verb}
