@@ -18,7 +18,7 @@ const BOTH = [
 const parked = (cluster) => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'a poll is parked' });
 
 async function withBoth(body) {
-  const cluster = new Cluster({ nodes: 0, args: ['--lease-seconds', '2'] });
+  const cluster = new Cluster({ nodes: 0 });
   await cluster.start();
   try {
     await cluster.startNode({ bin: FORMER });
@@ -60,7 +60,7 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         assertOk(
           await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', node: first, body: { Topic, Seq: 1, Lease, Retry: true } }),
         );
-        const again = await cluster.claim({ node: first, wait: 5, detail: true });
+        const again = await cluster.claim({ node: first, wait: 20, detail: true });
         assert.equal(again.Topic, Topic);
         await cluster.answer({ node: first, Topic, Seq: 1, Query: 'Handed over?', Lease: again.Lease, Answer: ['Yes.'] });
       }));
@@ -96,6 +96,7 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         const { Topic } = await cluster.add({ node: first, Query: 'Who takes over?' });
         const lost = await cluster.claim({ node: first, detail: true });
         assert.equal(lost.Topic, Topic);
+        await cluster.endLease(Topic);
         await cluster.nodes[first].kill();
         const found = await cluster.claim({ as: 'Inference_2', node: second, wait: 20, detail: true });
         assert.equal(found.Topic, Topic);
