@@ -18,8 +18,8 @@ const LATIN = { encoding: 'latin1' };
 const ANSWER = lines('["yes"]', 'null', 'null');
 const ANY_BYTES = String.fromCharCode(...Array(256).keys());
 
-const backup = (redis, file, ...more) => runParley(['backup', '--redis', redis.url, ...more, file], { timeout: 120_000 });
-const restore = (redis, file, ...more) => runParley(['restore', '--redis', redis.url, ...more, file], { timeout: 120_000 });
+const backup = (redis, file, ...more) => runParley(['backup', '--redis', redis.url, ...more, file], { timeout: 300_000 });
+const restore = (redis, file, ...more) => runParley(['restore', '--redis', redis.url, ...more, file], { timeout: 300_000 });
 
 async function done(promise) {
   const { code, stdout, stderr } = await promise;
@@ -147,7 +147,7 @@ describe('a backup of a quiet cluster', () => {
     folder.remove();
   });
 
-  it('loses a key, a field, an expiry or a state of one that every kind of key is in', { timeout: 120_000 }, async () => {
+  it('loses a key, a field, an expiry or a state of one that every kind of key is in', { timeout: 300_000 }, async () => {
     const file = join(folder.dir, 'quiet');
     await uploadIndexed(cluster, { name: 'leases.md', bytes: '# Leases\n\nA lease lasts 150 seconds.' });
     await cluster.nodes[0].stop();
@@ -173,7 +173,7 @@ describe('a backup of a quiet cluster', () => {
     source.redis.close();
   });
 
-  it('leaves a restored cluster that does not answer, claim, search or refuse a used nonce', { timeout: 120_000 }, async () => {
+  it('leaves a restored cluster that does not answer, claim, search or refuse a used nonce', { timeout: 300_000 }, async () => {
     const first = cluster.redis;
     cluster.redis = target;
     after(() => first.stop());
@@ -201,7 +201,7 @@ describe('a backup of a quiet cluster', () => {
     const { Seq } = await cluster.add({ Topic: 'done', User: 'alice', node });
     assert.equal(Seq, 2);
     for (const n of [6, 8, 9, 10, 11, 12]) {
-      await eventually(async () => (await shard.cmd('HGET', shard.key(`doc:${docId(n)}`), 'status')) === 'INDEXED', { ms: 30_000, what: `document ${n} is indexed` });
+      await eventually(async () => (await shard.cmd('HGET', shard.key(`doc:${docId(n)}`), 'status')) === 'INDEXED', { ms: 60_000, what: `document ${n} is indexed` });
     }
   });
 });
@@ -314,7 +314,7 @@ describe('a backup under load', () => {
     for (let i = 0; i < 60; i++) await upload(shard, { n: i, space: i % 2 ? ALICE : BOB, cap: 1e9 });
     for (let round = 0; round < 2; round++) {
       const loads = await Promise.all([1, 2, 3].map((k) => startVerbs(source, seed + 10 * round + k, [...topics, 'long'])));
-      await eventually(() => loads.every((load) => load.count() > 200), { ms: 60_000 });
+      await eventually(() => loads.every((load) => load.count() > 200), { ms: 180_000 });
       const rows = acknowledged(await snapshot(source));
       const file = join(folder.dir, `load-${round}`);
       const first = loads.map((load) => load.count());
@@ -376,7 +376,7 @@ describe('a backup under load', () => {
     },
   };
   for (const [what, change] of Object.entries(CHANGES))
-    it(`mixes the rows of a topic that ${what} between two of its pieces`, { timeout: 120_000 }, async () => {
+    it(`mixes the rows of a topic that ${what} between two of its pieces`, { timeout: 300_000 }, async () => {
       const shard = await openShard(source);
       const proxy = await startProxy(source);
       try {
@@ -398,7 +398,7 @@ describe('a backup under load', () => {
       }
     });
 
-  it('mixes the rows of a topic that is deleted and made again all the time', { timeout: 120_000 }, async () => {
+  it('mixes the rows of a topic that is deleted and made again all the time', { timeout: 300_000 }, async () => {
     const shard = await openShard(source);
     await source.cmd('FLUSHDB');
     await makeLong(shard, USERS[0]);

@@ -11,7 +11,7 @@ import { startLlm } from '../support/llm_stub.mjs';
 
 const BUILT_IN = 'parley-extractive';
 const QUESTION = 'How long does a lease last?';
-const TIMEOUT = { timeout: 120_000 };
+const TIMEOUT = { timeout: 300_000 };
 
 function assertDone({ code, stdout, stderr }) {
   assert.equal(code, 0, `${stdout}${stderr}`);
@@ -66,7 +66,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
 
   const request = async (method, path, query = {}, body = undefined) => {
     const proof = sign('User_1', checkout.secret('User_1'));
-    return assertOk(await openRequest(checkout.url('node1'), method, withQuery(path, { ...query, ...proof }), { body, timeout: 60_000 }).response);
+    return assertOk(await openRequest(checkout.url('node1'), method, withQuery(path, { ...query, ...proof }), { body, timeout: 300_000 }).response);
   };
   const add = (Query = QUESTION) => request('POST', '/api/add-query', {}, { Topic: newTopic(), User: 'User_1', Query });
   const check = ({ Topic, Seq }, Wait = 30) => request('GET', '/api/check-query', { Topic, Seq, Wait, Detail: true });
@@ -101,7 +101,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     const first = llm.requests.length;
     assert.deepEqual(await ask(40), ['stub']);
     assert.equal(llm.requests.length - first, 40);
-    const { answer } = assertOk(await openRequest(checkout.url('node1'), 'POST', '/ask', { body: { question: QUESTION }, timeout: 60_000 }).response);
+    const { answer } = assertOk(await openRequest(checkout.url('node1'), 'POST', '/ask', { body: { question: QUESTION }, timeout: 300_000 }).response);
     assert.match(answer, /^Stub says hello\./);
   });
 
@@ -168,7 +168,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     await eventually(() => !checkout.pid('engine'));
     const question = await add();
     await eventually(async () => {
-      const { status, json } = await openRequest(checkout.url('node1'), 'POST', '/ask', { body: { question: QUESTION }, timeout: 60_000 }).response;
+      const { status, json } = await openRequest(checkout.url('node1'), 'POST', '/ask', { body: { question: QUESTION }, timeout: 300_000 }).response;
       return status === 503 && json.code === 'no_engine';
     });
     assert.equal((await check(question, 0)).Status, 'Open');

@@ -49,7 +49,7 @@ class Book {
 
   // Runs it to its end, with --json: {code, stderr, outcomes: {path: outcome}, files: [...], summary}.
   async run(...more) {
-    const { code, stdout, stderr } = await runParley(this.args('--json', ...more), { cwd: this.cwd, timeout: 60_000 });
+    const { code, stdout, stderr } = await runParley(this.args('--json', ...more), { cwd: this.cwd, timeout: 120_000 });
     const lines = stdout.trim().split('\n').map((line) => JSON.parse(line));
     const summary = lines.pop();
     return { code, stderr, files: lines, summary, outcomes: Object.fromEntries(lines.map(({ path, outcome }) => [path, outcome])) };

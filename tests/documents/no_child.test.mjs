@@ -40,7 +40,7 @@ suite('without descriptors', { nodes: 0, sweep: false, args: ['--job-lease-secon
     const text = await desk.upload({ name: 'b.txt', bytes: 'Nothing is started for a text.', space: 'o:bob' });
     assert.equal((await desk.ended(text.job)).status, 'DONE');
     // After five tries, where three attempts would have failed it, it still waits.
-    await eventually(() => node.log().match(/outcome="delayed"/g).length >= 5, { what: 'it is tried again and again', ms: 30_000 });
+    await eventually(() => node.log().match(/outcome="delayed"/g).length >= 5, { what: 'it is tried again and again', ms: 60_000 });
     assert.ok(['QUEUED', 'RUNNING'].includes((await desk.job(page.job)).status));
     descriptors(node, 1000);
     const ended = await desk.ended(page.job);

@@ -30,7 +30,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
   test('with Wait=0 and nothing to do: the null pair at once', async () => {
     const began = Date.now();
     assert.deepEqual(await cluster.claim(), EMPTY);
-    assert.ok(Date.now() - began < 10_000);
+    assert.ok(Date.now() - began < 20_000);
   });
 
   test('at the end of the wait: the null pair', async () => {
@@ -51,7 +51,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
       const began = Date.now();
       const { Topic } = await cluster.add({ Query: 'Wake up', node: adder });
       assert.deepEqual(assertOk(await poll.response), { Topic, Queries: [{ 1: 'Wake up' }] });
-      assert.ok(Date.now() - began < 10_000, 'it was woken');
+      assert.ok(Date.now() - began < 20_000, 'it was woken');
       await cluster.answer({ Topic, Seq: 1, Query: 'Wake up' });
     }
   });
@@ -95,7 +95,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
       const began = Date.now();
       const { Topic } = await cluster.add();
       assert.equal(assertOk(await staying.response).Topic, Topic);
-      assert.ok(Date.now() - began < 10_000, 'no lease had to run out');
+      assert.ok(Date.now() - began < 20_000, 'no lease had to run out');
       await cluster.answer({ Topic, Seq: 1 });
     }
   });
@@ -227,7 +227,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
       const began = Date.now();
       const second = cluster.claimOpen({ wait: 30, engine, node: newer });
       assert.deepEqual(assertOk(await first.response), EMPTY);
-      assert.ok(Date.now() - began < 10_000);
+      assert.ok(Date.now() - began < 20_000);
       const { Topic } = await cluster.add();
       assert.equal(assertOk(await second.response).Topic, Topic);
     }

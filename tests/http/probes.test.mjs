@@ -125,7 +125,7 @@ suite('while Redis is away', {}, ({ test, cluster }) => {
       for (const node of [0, 1]) {
         await eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === 200, {
           what: 'ready again',
-          ms: 20_000,
+          ms: 60_000,
         });
       }
       const poll = cluster.claimOpen({ wait: 30, node: 0 });
@@ -143,7 +143,7 @@ suite('while Redis is away', {}, ({ test, cluster }) => {
     await cluster.redis.restart();
     await eventually(async () => (await cluster.request('GET', '/readyz', { node: 1 })).status === 200, {
       what: 'ready again',
-      ms: 20_000,
+      ms: 60_000,
     });
     const { Topic } = await eventually(
       async () => {
@@ -165,6 +165,6 @@ suite('while Redis is away', {}, ({ test, cluster }) => {
     } finally {
       cluster.redis.resume();
     }
-    await eventually(async () => (await cluster.addRaw()).status === 200, { what: 'it works again', ms: 20_000 });
+    await eventually(async () => (await cluster.addRaw()).status === 200, { what: 'it works again', ms: 60_000 });
   });
 });

@@ -340,7 +340,7 @@ export function scripts(name, define, options) {
     before(() => shard.start());
     after(() => shard.stop());
     beforeEach(() => shard.cmd('FLUSHALL'));
-    const test = (title, body) => it(title, { timeout: 120_000 }, (t) => body(shard, t));
+    const test = (title, body) => it(title, { timeout: 300_000 }, (t) => body(shard, t));
     const cases = (list) => {
       for (const one of list) test(one.name, () => runCase(shard, one));
     };

@@ -9,7 +9,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const STARTUP_MS = 10_000;
+const STARTUP_MS = 30_000;
 const live = new Set();
 
 // A test process that ends in any way takes its servers along.
@@ -218,7 +218,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
     if (child.exitCode === null && child.signalCode === null) {
       child.kill('SIGCONT');
       child.kill(signal);
-      await exited(child, 10_000, 'redis-server');
+      await exited(child, STARTUP_MS, 'redis-server');
     }
   }
 
