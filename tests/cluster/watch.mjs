@@ -32,6 +32,11 @@ export function waiting(cluster, node, n) {
   });
 }
 
+// How often a node has called a verb: of what waits for nothing that is counted.
+export function verbCalls(cluster, node, verb) {
+  return metric(cluster, node, `parley_verb_calls_total{verb="${verb}"}`);
+}
+
 export function ready(cluster, node, isReady = true) {
   return eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === (isReady ? 200 : 503), {
     ms: 60_000,

@@ -64,7 +64,7 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
 
   test('a request without Wait is held as well', async () => {
     const { Topic } = await cluster.add();
-    const response = get({ Topic, Seq: 1 }, { timeout: 20_000 });
+    const response = get({ Topic, Seq: 1 }, { timeout: 60_000 });
     await cluster.claim();
     await assertHeld(response, 1500);
     await cluster.answer({ Topic, Seq: 1 });

@@ -4,6 +4,8 @@
 // that is just large enough to read what a script left behind. One per test file; nothing survives
 // stop(). The data folder is kept across kill() and restart(), so an append-only file is read again.
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -27,16 +29,18 @@ export function adopt(child) {
   return child;
 }
 
-// A port that was free a moment ago; the caller retries when somebody was quicker.
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
+// A port that was free a moment ago; the caller retries when somebody was quicker. It is none that the system gives to
+// others by itself, so that a server that was killed finds its port free.
+export async function freePort() {
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    const server = net.createServer().listen(port, '127.0.0.1');
+    const isFree = await new Promise((resolve) => server.once('listening', () => resolve(true)).once('error', () => resolve(false)));
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 // Resolves with {code, signal} once the child is gone, or rejects after `ms`.
@@ -138,10 +142,11 @@ export class RedisClient {
   }
 }
 
-async function ping(port) {
+// Does that process answer there, and no other one that was quicker to take the port?
+async function answers(port, { pid }) {
   const client = new RedisClient(port);
   try {
-    return (await client.cmd('PING')) === 'PONG';
+    return (await client.cmd('PING')) === 'PONG' && (await client.cmd('INFO', 'server')).includes(`process_id:${pid}\r\n`);
   } catch {
     return false;
   } finally {
@@ -206,7 +211,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
     const deadline = Date.now() + STARTUP_MS;
     while (Date.now() < deadline) {
       if (child.exitCode !== null) return false;
-      if (await ping(port)) return true;
+      if (await answers(port, child)) return true;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     throw new Error(`redis-server does not answer:\n${log}`);
