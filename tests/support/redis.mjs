@@ -94,10 +94,25 @@ export function parseReply(buffer, at, encoding = 'utf8') {
   }
 }
 
+// Where the reply that begins at `at` ends. Negative: it is not whole, nor worth another look before so many bytes are
+// there; so a large one is not put together again with each piece of it.
+function endOf(buffer, at) {
+  const eol = buffer.indexOf('\r\n', at);
+  if (eol < 0) return -(buffer.length + 1);
+  let end = eol + 2;
+  const kind = String.fromCharCode(buffer[at]);
+  const n = Number(buffer.toString('latin1', at + 1, eol));
+  if (kind === '$' && n >= 0) end += n + 2;
+  if (kind === '*') for (let i = 0; i < n && end > 0; i++) end = endOf(buffer, end);
+  return end <= buffer.length ? end : -end;
+}
+
 // One connection. cmd(...words) resolves with a string, number, null, or array; an error reply rejects.
 export class RedisClient {
   #socket;
-  #buffer = Buffer.alloc(0);
+  #chunks = [];
+  #size = 0;
+  #need = 0;
   #waiting = [];
   #encoding;
 
@@ -126,15 +141,21 @@ export class RedisClient {
   }
 
   #read(chunk) {
-    this.#buffer = this.#buffer.length ? Buffer.concat([this.#buffer, chunk]) : chunk;
-    for (;;) {
-      const reply = this.#buffer.length ? parseReply(this.#buffer, 0, this.#encoding) : null;
-      if (!reply) return;
-      this.#buffer = this.#buffer.subarray(reply[1]);
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size < this.#need) return;
+    const buffer = Buffer.concat(this.#chunks);
+    let at = 0;
+    let end = 0;
+    for (; at < buffer.length && (end = endOf(buffer, at)) > 0; at = end) {
+      const [reply] = parseReply(buffer, at, this.#encoding);
       const { resolve, reject } = this.#waiting.shift();
-      if (reply[0] instanceof Error) reject(reply[0]);
-      else resolve(reply[0]);
+      if (reply instanceof Error) reject(reply);
+      else resolve(reply);
     }
+    this.#chunks = [buffer.subarray(at)];
+    this.#size = buffer.length - at;
+    this.#need = end < 0 ? -end - at : 0;
   }
 
   #fail(error) {
