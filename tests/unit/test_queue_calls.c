@@ -284,7 +284,7 @@ static void a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer(void **stat
     queue_reap_by(queue, 0);
     redis_fixture_stop();
     run_once();
-    assert_int_equal(turn_pending_n(queue_turn(queue)), 1);
+    assert_true(turn_pending_n(queue_turn(queue)) >= 1); /* a sync may be due, too */
     loop_set_deadline(&loop, &other, 60000);
     queue_destroy(queue);
     loop_cancel_deadline(&loop, &other);
