@@ -71,7 +71,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       const engine = await start(['--corpus', corpus]);
       folder.file('corpus/new.md', 'The mascot of Parley is a heron with a red hat.');
       engine.child.kill('SIGHUP');
-      await waitForOutput(engine, ({ stderr }) => /the library changed.*documents=4/.test(stderr), 10_000, 'the folder with a file more');
+      await waitForOutput(engine, ({ stderr }) => /the library changed.*documents=4/.test(stderr), 60_000, 'the folder with a file more');
       assert.match((await ask('What is the mascot of Parley?')).Answer[0], /a heron with a red hat\. \[1\]/);
     }));
 

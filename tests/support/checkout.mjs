@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { adopt, exited } from './redis.mjs';
 import { BIN, cleanEnvironment, makeFolder, ROOT, SANITIZER } from './node.mjs';
 
-const DEV_MS = 120_000;
+const DEV_MS = 250_000;
 
 export function makeCheckout() {
   const folder = makeFolder();
