@@ -15,6 +15,7 @@ const USERS = ['alice', 'bob', 'carol'];
 const MODELS = ['default', 'big', 'small'];
 const TOPICS = ['t1', 't2', 't3', 't4', 't5', 't6'];
 const REASON = '"tired"';
+const NO_LEASE = '999999';
 
 const takes = (cls, model) => {
   const models = cls.split('|')[1];
@@ -127,7 +128,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, seq, q } = found;
-    const lease = this.pick([q.lease ?? '1', '', '999999']);
+    const lease = this.pick([q.lease ?? '1', '', NO_LEASE]);
     const holder = this.pick([q.holder ?? 'E', 'Z']);
     const answer = lines(`["${this.below(2)}"]`, 'null', 'null');
     const reply = (await this.run(node, 'complete', 0, topic, seq, lease, holder, JSON.stringify(q.query), answer, '')).split('\n')[0];
@@ -152,7 +153,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, q } = found;
-    const lease = q.lease ?? '5';
+    const lease = q.lease ?? NO_LEASE;
     const retries = this.below(3) > 0;
     const held = this.held(topic, lease);
     const reply = await this.run(node, 'release', 0, topic, lease, q.holder ?? 'E', '', REASON, retries ? 'retry' : 'fail');
@@ -175,7 +176,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const held = this.held(found.topic, found.q.lease);
-    assert.equal(await this.run(node, 'give_back', found.topic, found.q.lease ?? '5'), 'ok');
+    assert.equal(await this.run(node, 'give_back', found.topic, found.q.lease ?? NO_LEASE), 'ok');
     this.giveBack(held, { counts: false });
   }
 
@@ -183,8 +184,8 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, q } = found;
-    const reply = (await this.run(node, 'extend', 0, topic, q.lease ?? '999999', q.holder ?? 'E')).split('\n')[0];
-    if (this.held(topic, q.lease ?? '999999').length) assert.equal(reply, 'ok');
+    const reply = (await this.run(node, 'extend', 0, topic, q.lease ?? NO_LEASE, q.holder ?? 'E')).split('\n')[0];
+    if (this.held(topic, q.lease ?? NO_LEASE).length) assert.equal(reply, 'ok');
     else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it hears of a cancel
   }
 
@@ -228,7 +229,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, seq, q } = found;
-    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? '999999', 0, '', 'text', 1000, q.holder ?? 'E');
+    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? NO_LEASE, 0, '', 'text', 1000, q.holder ?? 'E');
     if (q.state === 'Pending') assert.equal(reply, 'ok\n4');
     else assert.ok(reply === 'lost' || reply === 'cancelled\n4', reply);
   }
