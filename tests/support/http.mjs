@@ -9,7 +9,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { assertResponse, eventCheck, noteResponse } from './openapi.mjs';
 
-export const REQUEST_MS = 30_000;
+export const REQUEST_MS = 60_000;
 
 // A nonce that nobody used before.
 export function newNonce() {
