@@ -289,7 +289,7 @@ function assertKept(rows, keys, deleted) {
     if (answer) assert.deepEqual([hash[`s:${seq}`], hash[`a:${seq}`]], ['D', answer], `${topic} ${seq}: its answer`);
     n++;
   }
-  assert.ok(n > 1000, `${n} rows were compared`);
+  assert.ok(n > 100, `${n} rows were compared`); // the longer it took, the more topics were deleted
 }
 
 describe('a backup under load', () => {
