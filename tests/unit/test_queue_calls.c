@@ -305,7 +305,7 @@ static void a_sync_leaves_the_credit_of_a_poll_that_is_claiming(void **state)
     redis_fixture_go_on();
     run_until_answered();
     assert_int_equal(claiming->poll.state, POLL_PARKED);
-    struct str two_credits[] = {STR("ZCOUNT"), STR("parley:{0}:idle"), STR("2"), STR("2")};
+    struct str two_credits[] = {STR("ZCOUNT"), STR("parley:{0}:idle"), STR("2"), STR("(3")};
     struct sync_answer answer;
     assert_int_equal(sync_command(redis, two_credits, 4, 0, &answer), ERR_OK);
     assert_true(answer.n == 1 && str_eq(answer.at[0], STR("1")));
