@@ -34,7 +34,7 @@ local function verb(turn, a)
     end
     local parked, counts = 0, {added = 0, done = 0, failed = 0}
     local credits = call('ZRANGE', P .. 'idle', 0, -1, 'WITHSCORES')
-    for i = 2, #credits, 2 do parked = parked + credits[i] end
+    for i = 2, #credits, 2 do parked = parked + floor(credits[i]) end
     local minute = floor(turn.now_s / 60)
     for _, at in ipairs({minute, minute - 1}) do
         for name in pairs(counts) do

@@ -24,7 +24,7 @@ local function verb(turn, a)
     turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
     if text then return 'claim\n' .. text end
     if not is_parking then return 'empty' end
-    idle.add_credit(entry, 1)
+    idle.grant(entry)
     return 'parked'
 end
 

@@ -15,7 +15,7 @@ local format, match, sub = string.format, string.match, string.sub
 local concat, sort = table.concat, table.sort
 local floor, max, min = math.floor, math.max, math.min
 local LOOK_BACK = held.LOOK_BACK
-local LOOKS_MAX = idle.LOOKS_MAX
+local LOOKS_MAX, QUERIES = idle.LOOKS_MAX, idle.QUERIES
 local LOOK_BYTES, REPLY_BYTES = bounds.LOOK_BYTES, bounds.REPLY_BYTES
 
 local CLAIM_MAX = 1000 -- queries of a claim, of REPLY_BYTES but one at least; the rest is the next claim's
@@ -118,11 +118,11 @@ end
 -- LOOK_BYTES or LOOKS_MAX a turn, the nodes' next sync hands over.
 local function offer(turn, model)
     while turn.offered_bytes < LOOK_BYTES and turn.looks < LOOKS_MAX do
-        local entry = idle.take_waiter(turn, model)
+        local entry = idle.take_waiter(turn, QUERIES, model)
         if not entry then return end
         local text = next_claim(turn, entry)
         if not text then
-            idle.add_credit(entry, 1)
+            idle.put_back(entry)
             return
         end
         turn.offered_bytes = turn.offered_bytes + #text

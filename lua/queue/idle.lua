@@ -1,29 +1,43 @@
 -- idle: which nodes hold parked polls. Every parked poll is a credit of its node and class in
--- the zset `idle` ("<node> <class>" -> credits). Parking grants one, a hand-over uses one up, a
--- poll that ends takes its own back, so a hand-over goes to one node only and finds a poll there.
--- A class is "<account>|<models>", models "*" or "a,b": the engine's account is known at
+-- the zset `idle` ("<node> <class>" -> credits), in `idle_lookups` when it waits for a lookup. Parking grants
+-- one, a hand-over uses one up, a poll that ends takes its own back, so a hand-over goes to one node only and finds a
+-- poll there.
+-- A class is "<account>|<models>", models "*" or "a,b", "?" for lookups: the engine's account is known at
 -- hand-over, so it can be written down as the holder of the lease.
+-- Engines take turns, in rounds: credits that were there when a round began are due, and are used up before any
+-- other. One that is granted during a round is due in the next. A score holds those that are due behind its point, in
+-- millionths: 3.000002 says three credits, two of them due. Nodes give to the poll that has waited longest, so those
+-- that are due are their oldest.
 -- Credits are hints: a node states them again every few seconds (queue/sync.lua), a node without a
 -- subscriber is struck off, and what reaches a node without a poll is given back.
 local call = redis.call
-local find, format, match = string.find, string.format, string.match
+local byte, find, format, match = string.byte, string.find, string.format, string.match
+local floor, min = math.floor, math.min
 
+local QUERIES, LOOKUPS = 'idle', 'idle_lookups' -- keys, and what the turn has read of each
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves what lies behind
 local LOOKS_MAX = 20000 -- at models and Open queries, for what a turn hands over unasked; the next sync goes on
+local DUE_UNIT, DUE_MAX = 1000000, 999999
+
+local function is_for_lookups(class)
+    return byte(class, -1) == 63 -- '?', which no name of a model holds
+end
 
 -- The entries that the turn has read so far: a list, which also has them by member.
-local function entries_of(turn)
-    local entries = turn.idle or {}
-    turn.idle = entries
+local function entries_of(turn, key)
+    local entries = turn[key] or {}
+    turn[key] = entries
     return entries
 end
 
-local function put_entry(entries, member, credits)
+local function put_entry(entries, member, score)
     local node, class = match(member, '^(%S+) (.+)$')
     local account, models = match(class, '^([^|]+)|(%S+)$')
+    local credits = floor(score)
+    local due = score == credits and 0 or floor((score - credits) * DUE_UNIT + 0.5)
     local entry = {
         member = member, node = node, class = class, account = account, models = models, credits = credits,
-        stored = credits,
+        due = due, stored = credits, stored_due = due,
     }
     entries[#entries + 1], entries[member] = entry, entry
     return entry
@@ -31,16 +45,17 @@ end
 
 -- The entry of this node's class, read on its own: the common turn needs no other.
 local function own_entry(turn, class)
-    local entries, member = entries_of(turn), turn.node .. ' ' .. class
-    return entries[member] or put_entry(entries, member, tonumber(call('ZSCORE', turn.prefix .. 'idle', member)) or 0)
+    local key = is_for_lookups(class) and LOOKUPS or QUERIES
+    local entries, member = entries_of(turn, key), turn.node .. ' ' .. class
+    return entries[member] or put_entry(entries, member, tonumber(call('ZSCORE', turn.prefix .. key, member)) or 0)
 end
 
 -- Reads all entries. Returns them.
-local function load(turn)
-    local entries = entries_of(turn)
-    if turn.is_idle_read then return entries end
-    turn.is_idle_read = true
-    local got = call('ZREVRANGE', turn.prefix .. 'idle', 0, IDLE_MAX - 1, 'WITHSCORES')
+local function load(turn, key)
+    local entries = entries_of(turn, key)
+    if entries.is_read then return entries end
+    entries.is_read = true
+    local got = call('ZREVRANGE', turn.prefix .. key, 0, IDLE_MAX - 1, 'WITHSCORES')
     for i = 1, #got, 2 do
         if not entries[got[i]] then put_entry(entries, got[i], tonumber(got[i + 1])) end
     end
@@ -48,16 +63,28 @@ local function load(turn)
 end
 
 local function set_credits(entry, credits)
-    entry.credits = credits
+    entry.credits, entry.due = credits, min(entry.due, credits)
 end
 
-local function add_credit(entry, delta)
-    set_credits(entry, entry.credits + delta)
+-- A poll was parked.
+local function grant(entry)
+    entry.credits = entry.credits + 1
 end
 
--- Does a class have a parked poll, as far as the turn knows without looking?
+-- A poll gets something: one that is due, as it is the oldest.
+local function take(entry)
+    entry.credits = entry.credits - 1
+    if entry.due > 0 then entry.due = entry.due - 1 end
+end
+
+-- What was taken for a hand-over that there is nothing for.
+local function put_back(entry)
+    entry.credits, entry.due = entry.credits + 1, entry.due + 1
+end
+
+-- Does a class have a parked poll for queries, as far as the turn knows without looking?
 local function has_credit(turn)
-    local entries = entries_of(turn)
+    local entries = entries_of(turn, QUERIES)
     for i = 1, #entries do
         if entries[i].credits > 0 then return true end
     end
@@ -81,57 +108,93 @@ local function is_alive(turn, other)
     return alive
 end
 
--- Takes one credit for a query of `model`; this node's own polls first, they cost no message.
--- Returns the entry, nil when nobody waits.
-local function take_waiter(turn, model)
-    local entries, node = turn.idle, turn.node
-    for i = 1, entries and #entries or 0 do
-        local entry = entries[i]
-        if entry.credits > 0 and entry.node == node and takes_model(entry.models, model) then
-            add_credit(entry, -1)
-            return entry
-        end
-    end
-    if not turn.is_idle_read then entries = load(turn) end
+-- One with a credit that is due: this node's own first, which cost no message.
+local function find_own_due(turn, entries, model)
+    local node = turn.node
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.credits > 0 and takes_model(entry.models, model) then
-            if entry.node == node or is_alive(turn, entry.node) then
-                add_credit(entry, -1)
-                return entry
-            end
+        if entry.due > 0 and entry.node == node and takes_model(entry.models, model) then return entry end
+    end
+    return nil
+end
+
+local function find_due(turn, entries, model)
+    local own = find_own_due(turn, entries, model)
+    if own then return own end
+    for i = 1, #entries do
+        local entry = entries[i]
+        if entry.due > 0 and takes_model(entry.models, model) then
+            if entry.node == turn.node or is_alive(turn, entry.node) then return entry end
             set_credits(entry, 0)
         end
     end
     return nil
 end
 
+-- All that wait for such a query are due now.
+local function begin_round(entries, model)
+    for i = 1, #entries do
+        local entry = entries[i]
+        if entry.due ~= entry.credits and takes_model(entry.models, model) then entry.due = entry.credits end
+    end
+end
+
+-- Takes the credit whose turn it is, for a query of `model`, or from LOOKUPS ('?'). Returns its entry, nil when nobody
+-- waits.
+local function take_waiter(turn, key, model)
+    local entries = entries_of(turn, key)
+    local entry = find_own_due(turn, entries, model)
+    if not entry then
+        load(turn, key)
+        entry = find_due(turn, entries, model)
+        if not entry then
+            begin_round(entries, model)
+            entry = find_due(turn, entries, model)
+        end
+    end
+    if entry then take(entry) end
+    return entry
+end
+
 -- No more hand-overs to a node until it states its credits again.
-local function strike_off(turn, other)
-    local entries = load(turn)
+local function strike_off(turn, key, other)
+    local entries = load(turn, key)
     for i = 1, #entries do
         if entries[i].node == other then set_credits(entries[i], 0) end
     end
 end
 
-local function flush(turn)
-    local entries = turn.idle
+local function score_of(entry)
+    if entry.due == 0 then return format('%d', entry.credits) end
+    return format('%d.%06d', entry.credits, min(entry.due, DUE_MAX))
+end
+
+local function flush_of(turn, key)
+    local entries = turn[key]
     if not entries then return end
-    local key = turn.prefix .. 'idle'
+    local put, gone = {}, {}
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.credits ~= entry.stored then
+        if entry.credits ~= entry.stored or entry.due ~= entry.stored_due then
             if entry.credits > 0 then
-                call('ZADD', key, format('%d', entry.credits), entry.member)
+                local n = #put
+                put[n + 1], put[n + 2] = score_of(entry), entry.member
             else
-                call('ZREM', key, entry.member)
+                gone[#gone + 1] = entry.member
             end
         end
     end
+    if #put > 0 then call('ZADD', turn.prefix .. key, unpack(put)) end
+    if #gone > 0 then call('ZREM', turn.prefix .. key, unpack(gone)) end
+end
+
+local function flush(turn)
+    flush_of(turn, QUERIES)
+    flush_of(turn, LOOKUPS)
 end
 
 return {
-    LOOKS_MAX = LOOKS_MAX, own_entry = own_entry, set_credits = set_credits, add_credit = add_credit,
-    has_credit = has_credit, takes_model = takes_model, is_alive = is_alive, take_waiter = take_waiter,
-    strike_off = strike_off, flush = flush,
+    QUERIES = QUERIES, LOOKUPS = LOOKUPS, LOOKS_MAX = LOOKS_MAX, is_for_lookups = is_for_lookups, own_entry = own_entry,
+    set_credits = set_credits, grant = grant, take = take, put_back = put_back, has_credit = has_credit,
+    takes_model = takes_model, is_alive = is_alive, take_waiter = take_waiter, strike_off = strike_off, flush = flush,
 }

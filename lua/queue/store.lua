@@ -24,7 +24,7 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
     local row = turn.now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
     local has_open = open and open ~= ''
     if last and tonumber(last) > LOOK_BACK then held.list_passed(key, seq) end
-    local waiter = not has_open and idle.take_waiter(turn, model)
+    local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)
     if waiter then
         local lease = leases.start(turn, topic)
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,

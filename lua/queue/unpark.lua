@@ -13,7 +13,7 @@ local idle = require('queue/idle')
 local function verb(turn, a)
     --- arguments
     local entry = idle.own_entry(turn, class)
-    if entry.credits > 0 then idle.add_credit(entry, -1) end
+    if entry.credits > 0 then idle.set_credits(entry, entry.credits - 1) end
     return 'ok'
 end
 

@@ -66,6 +66,7 @@ static const struct {
     {"leases", KIND_PASSING},
     {"partials", KIND_PASSING},
     {"idle", KIND_PASSING},
+    {"idle_lookups", KIND_PASSING},
     {"poll", KIND_PASSING},
     {"nodes", KIND_PASSING},
     {"node_info", KIND_PASSING},

@@ -19,9 +19,4 @@ handler broker_status, broker_queue, broker_retry_query, broker_drain_engine;
 /* check_stream.c: check-query as server-sent events, once the query is known to be there. */
 void check_stream_start(struct request *r, struct str topic, uint64_t seq);
 
-/* lookup_polls.c: there is a lookup to claim; one parked poll looks. */
-void lookups_on_wake(struct broker *broker);
-/* Answers every parked poll that there is none: the node shuts down. */
-void lookups_drain(struct broker *broker);
-
 #endif

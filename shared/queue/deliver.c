@@ -23,58 +23,80 @@ static uint64_t late_ms(const struct queue *queue)
     return queue->config.delivery_ms * 3 / 5;
 }
 
-/* Claims that are being confirmed. What a lost connection swallows is told again: their engines are
- * at work, and would lose them with the delivery lease. */
+/* Claims of one kind that are being confirmed. What a lost connection swallows is told again: their
+ * engines are at work, and would lose them with the delivery lease. */
 struct delivered_call {
     struct call call;
     struct queue *queue;
     unsigned n;
-    char *claims[DELIVERED_MAX];
+    struct delivered claims[DELIVERED_MAX];
 };
 
 static void on_told(struct call *handle, enum err error, struct str reply)
 {
     struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, handle);
     struct queue *queue = call->queue;
+    enum work work = call->claims[0].work;
     (void)reply;
     for (unsigned i = 0; i < call->n; i++)
         if (err_is_outage(error) && queue->delivered_n + 1 < DELIVERED_MAX)
             queue->delivered[queue->delivered_n++] = call->claims[i];
         else
-            free(call->claims[i]);
-    if (error == ERR_OK)
+            free(call->claims[i].claim);
+    if (error == ERR_OK && work == WORK_LOOKUPS)
+        queue_look_after(queue, queue->config.lease_ms);
+    else if (error == ERR_OK)
         queue_reap_by(queue, queue->config.lease_ms + QUEUE_REAP_AFTER_MS);
     else if (queue->delivered_n > 0 && !deadline_is_set(&queue->delivered_timer))
         loop_set_deadline(queue->loop, &queue->delivered_timer, soon_ms(queue));
     free(call);
 }
 
-void queue_tell_delivered(struct queue *queue)
+/* Those of one kind of `all`, which are the call's from then on. */
+static void tell(struct queue *queue, enum work work, const struct delivered *all, unsigned all_n)
 {
-    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
-    if (queue->delivered_n == 0)
+    unsigned first = 0;
+    while (first < all_n && all[first].work != work)
+        first++;
+    if (first == all_n)
         return;
     struct delivered_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         abort();
-    *call = (struct delivered_call){.queue = queue, .n = queue->delivered_n};
-    struct verb_writer verb = begin_delivered(turn_call(queue->turn, &call->call, on_told));
-    for (unsigned i = 0; i < queue->delivered_n; i++) {
-        put_delivered_claim(&verb, .lease = str_of(queue->delivered[i]));
-        call->claims[i] = queue->delivered[i];
-    }
+    call->queue = queue;
+    for (unsigned i = first; i < all_n; i++)
+        if (all[i].work == work)
+            call->claims[call->n++] = all[i];
+    struct call_start start = turn_call(queue->turn, &call->call, on_told);
+    struct verb_writer verb =
+        work == WORK_LOOKUPS ? begin_delivered_lookups(start) : begin_delivered(start);
+    for (unsigned i = 0; i < call->n; i++)
+        if (work == WORK_LOOKUPS)
+            put_delivered_lookups_claim(&verb, .lease = str_of(call->claims[i].claim));
+        else
+            put_delivered_claim(&verb, .lease = str_of(call->claims[i].claim));
     end_verb(&verb);
-    queue->delivered_n = 0;
 }
 
-void queue_delivered(struct queue *queue, struct str topic, struct str lease)
+void queue_tell_delivered(struct queue *queue)
 {
+    unsigned n = queue->delivered_n;
+    loop_cancel_deadline(queue->loop, &queue->delivered_timer);
+    queue->delivered_n = 0;
+    for (enum work work = 0; n > 0 && work < WORK_NR; work++)
+        tell(queue, work, queue->delivered, n);
+}
+
+void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease)
+{
+    struct delivered *delivered = &queue->delivered[queue->delivered_n];
     if (log_is_on(LOG_DEBUG))
         log_write(LOG_DEBUG, "a claim has reached its engine", LOG_STR("topic", topic),
                   LOG_STR("lease", lease));
-    metrics_add(queue->metrics, METRIC_CLAIMS, 1);
-    if (asprintf(&queue->delivered[queue->delivered_n], "%.*s %.*s", STR_ARG(lease),
-                 STR_ARG(topic)) < 0)
+    if (work == WORK_QUERIES)
+        metrics_add(queue->metrics, METRIC_CLAIMS, 1);
+    delivered->work = work;
+    if (asprintf(&delivered->claim, "%.*s %.*s", STR_ARG(lease), STR_ARG(topic)) < 0)
         abort();
     if (++queue->delivered_n == DELIVERED_MAX)
         queue_tell_delivered(queue);
@@ -94,11 +116,15 @@ void delivered_before_flush(struct queue *queue)
         queue_tell_delivered(queue);
 }
 
-void queue_give_back(struct queue *queue, struct str topic, struct str lease)
+void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease)
 {
     if (log_is_on(LOG_DEBUG))
         log_write(LOG_DEBUG, "a claim did not reach its engine: it goes back",
                   LOG_STR("topic", topic), LOG_STR("lease", lease));
+    if (work == WORK_LOOKUPS) {
+        call_give_back_lookup(turn_forget(queue->turn), .fingerprint = topic, .lease = lease);
+        return;
+    }
     metrics_add(queue->metrics, METRIC_CLAIMS_BACK, 1);
     call_give_back(turn_forget(queue->turn), .topic = topic, .lease = lease);
 }

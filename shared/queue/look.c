@@ -67,7 +67,7 @@ void look_at_claims(const struct queue *queue, void (*visit)(void *arg, const st
                 visit(arg, &(struct look_claim){claim.topic, claim.lease, true});
             }
     for (unsigned i = 0; i < queue->delivered_n; i++) {
-        struct str topic = str_of(queue->delivered[i]), lease = str_cut(&topic, ' ');
+        struct str topic = str_of(queue->delivered[i].claim), lease = str_cut(&topic, ' ');
         visit(arg, &(struct look_claim){topic, lease, false});
     }
 }

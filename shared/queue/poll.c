@@ -42,6 +42,11 @@ static void take_off(struct poll_list *list, struct poll *poll)
 
 /* --- classes ---------------------------------------------------------------------------------- */
 
+static struct str class_name(const struct poll_class *class)
+{
+    return (struct str){class->name, class->name_n};
+}
+
 static struct poll_class *find_class(struct queue *queue, struct str name)
 {
     struct poll_class *class = queue->classes[queue_hash(name, 0) % CLASS_BUCKET_N];
@@ -79,15 +84,11 @@ static struct poll_class *get_class(struct queue *queue, struct str account, str
     class->name = str_copy((struct str){name, n});
     class->name_n = n;
     class->account_n = account.n;
+    class->work = lines_work_of(class_name(class));
     class->is_drained = str_is_listed(queue->drained, account);
     class->next = *bucket;
     *bucket = class;
     return class;
-}
-
-static struct str class_name(const struct poll_class *class)
-{
-    return (struct str){class->name, class->name_n};
 }
 
 /* --- parking ---------------------------------------------------------------------------------- */
@@ -168,7 +169,7 @@ static void take_claim(struct queue *queue, struct poll_class *class, struct str
     if (class != NULL && class->claiming.n + class->left_n > 0)
         keep_early(class, claim_text);
     else
-        queue_give_back(queue, claim.topic, claim.lease);
+        queue_give_back(queue, claim.work, claim.topic, claim.lease);
 }
 
 /* One claiming poll of the class knows its fate: hand-overs that came too early are tried again. */
@@ -195,6 +196,15 @@ void polls_on_claim_event(struct queue *queue, struct str claim_text)
     take_claim(queue, find_class(queue, lines_next(&lines)), claim_text);
 }
 
+/* A lease of a lookup ends in that time, if `ms` says one: the poll that was parked waits for it.
+ * Of queries the node knows by its syncs. */
+static void follow_lookup_leases(struct queue *queue, struct str ms)
+{
+    uint64_t next_ms;
+    if (str_parse_u64(ms, &next_ms))
+        queue_look_after(queue, next_ms);
+}
+
 static void on_claim_reply(struct call *call, enum err error, struct str reply)
 {
     struct poll *poll = H2O_STRUCT_FROM_MEMBER(struct poll, call, call);
@@ -205,8 +215,10 @@ static void on_claim_reply(struct call *call, enum err error, struct str reply)
     bool is_claim = error == ERR_OK && str_eq(tag, STR("claim"));
     bool is_replay = error == ERR_OK && str_eq(tag, STR("replay"));
     take_off(&class->claiming, poll);
-    if (error == ERR_OK && !is_replay)
+    if (error == ERR_OK && !is_replay && class->work == WORK_QUERIES)
         engines_note(queue, poll);
+    if (error == ERR_OK && str_eq(tag, STR("parked")))
+        follow_lookup_leases(queue, lines_next(&lines));
     if (error == ERR_OK && !is_claim && !is_replay && poll->may_park && !poll->is_superseded)
         park(queue, poll); /* parked, or "ok" of a drained account's nonce */
     else
@@ -254,14 +266,20 @@ static struct poll *find_poll(const struct poll_list *list, uint64_t number, str
     return poll;
 }
 
+static void end_parked(struct poll *poll)
+{
+    struct poll_class *class = poll->class;
+    unlink_parked(class->queue, poll);
+    take_credit_back(class->queue, class);
+    poll->on_end(poll, ERR_OK);
+}
+
 /* True when that poll was one of the class's. */
 static bool supersede_in(struct poll_class *class, uint64_t number, struct str engine)
 {
     struct poll *poll = find_poll(&class->parked, number, engine);
     if (poll != NULL) {
-        unlink_parked(class->queue, poll);
-        take_credit_back(class->queue, class);
-        poll->on_end(poll, ERR_OK);
+        end_parked(poll);
         return true;
     }
     /* The event travels by the bus and may overtake the reply that parks the older poll. */
@@ -297,7 +315,9 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     /* An engine that names itself has one poll: the newer one ends the older, here or on another
      * node (polls_on_supersede, by an event of the script). */
     uint64_t number = may_park ? poll->number : 0;
-    if (!poll->class->is_drained)
+    if (!poll->class->is_drained && poll->class->work == WORK_LOOKUPS)
+        call_claim_lookup(start, .class = class_name(poll->class), .is_parking = may_park);
+    else if (!poll->class->is_drained)
         call_claim(start, .class = class_name(poll->class), .is_parking = may_park,
                    .engine = poll->engine.n > 0 ? poll->engine : STR(""), .poll = number);
     else if (poll->engine.n > 0)
@@ -319,12 +339,12 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll)
     }
 }
 
-void queue_each_parked(struct queue *queue, void (*end)(struct poll *poll))
+void queue_end_parked(struct queue *queue)
 {
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
             while (class->parked.first != NULL)
-                end(class->parked.first);
+                end_parked(class->parked.first);
 }
 
 void polls_on_drained(struct queue *queue, struct str names)

@@ -95,6 +95,19 @@ void queue_sync_soon(struct queue *queue, uint64_t after_ms)
         loop_set_deadline(queue->loop, &queue->sync_timer, after_ms);
 }
 
+void queue_look_after(struct queue *queue, uint64_t after_ms)
+{
+    uint64_t until_ms = clock_mono_ms() + after_ms + QUEUE_REAP_AFTER_MS;
+    if (queue->look_after_until_ms < until_ms)
+        queue->look_after_until_ms = until_ms;
+    queue_reap_by(queue, after_ms + QUEUE_REAP_AFTER_MS);
+}
+
+void queue_look_after_delivery(struct queue *queue)
+{
+    queue_look_after(queue, queue->config.delivery_ms);
+}
+
 void queue_reap_by(struct queue *queue, uint64_t after_ms)
 {
     if (!deadline_is_set(&queue->reap_timer) ||
@@ -103,15 +116,16 @@ void queue_reap_by(struct queue *queue, uint64_t after_ms)
 }
 
 /* The next lease of all ends in that time. One that ends very soon has others who look after it:
- * the node that added, while it is on its way; the node of its engine. If they are gone, it is
- * found overdue by the next sync of any node. With all nodes after each lease, each would cost a
- * call of all nodes. */
+ * the node that added, while it is on its way (queue_look_after: its timer may have been set for
+ * another one, earlier); the node of its engine. If they are gone, it is found overdue by the next
+ * sync of any node. With all nodes after each lease, each would cost a call of all nodes. */
 static void follow_lease(struct queue *queue, uint64_t next_ms)
 {
     uint64_t soon_ms = queue->config.lease_ms / 2;
     if (soon_ms > queue->config.delivery_ms)
         soon_ms = queue->config.delivery_ms;
-    if (next_ms == 0 || next_ms > soon_ms)
+    bool is_ours = clock_mono_ms() + next_ms <= queue->look_after_until_ms;
+    if (next_ms == 0 || next_ms > soon_ms || is_ours)
         queue_reap_by(queue, next_ms + 2);
 }
 
@@ -290,7 +304,7 @@ void queue_destroy(struct queue *queue)
     loop_cancel_deadline(queue->loop, &queue->delivered_timer);
     loop_cancel_deadline(queue->loop, &queue->purge_timer);
     for (unsigned i = 0; i < queue->delivered_n; i++)
-        free(queue->delivered[i]);
+        free(queue->delivered[i].claim);
     polls_fini(queue);
     free(queue);
 }
@@ -324,8 +338,7 @@ uint64_t queue_lease_ms(const struct queue *queue)
 void queue_count_added(struct queue *queue)
 {
     queue->added_n++;
-    /* It may have been handed to a dying node. */
-    queue_reap_by(queue, queue->config.delivery_ms + QUEUE_REAP_AFTER_MS);
+    queue_look_after_delivery(queue);
     metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
 }
 

@@ -30,10 +30,11 @@ struct poll_list {
 struct poll_class {
     struct queue *queue;
     struct poll_class *next;
-    char *name; /* "<account>|<models>" */
+    char *name; /* "<account>|<models>"; "<account>|?" of polls for lookups */
     size_t name_n, account_n;
     struct poll_list parked, claiming; /* oldest first */
     unsigned left_n;                   /* claims under way whose polls were cancelled meanwhile */
+    enum work work;
     bool is_drained;   /* the account gets no claims: its polls are held without credit */
     bool is_told;      /* Redis may hold credits of it: they are stated when there are none, too */
     struct buf *early; /* hand-overs that came before the poll's own reply */
@@ -52,6 +53,12 @@ struct engine_reported {
     uint64_t at_ms; /* 0: never, or it has left since */
 };
 
+/* A claim that reached its engine. */
+struct delivered {
+    enum work work;
+    char *claim; /* "<lease> <topic>" or "<lease> <fingerprint>" */
+};
+
 struct queue {
     struct loop *loop;
     struct queue_config config;
@@ -67,12 +74,13 @@ struct queue {
     struct engine_reported reported[ENGINES_REPORTED_MAX];
     uint64_t news_ms; /* the second in which syncs that report new engines are counted */
     unsigned news_n;
-    unsigned sync_bucket;           /* of classes: where the next sync begins */
-    char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
+    unsigned sync_bucket;                      /* of classes: where the next sync begins */
+    struct delivered delivered[DELIVERED_MAX]; /* to be told together */
     unsigned delivered_n;
     struct str drained; /* names, ','; own memory */
     uint64_t added_n, done_n;
-    uint64_t synced_ms; /* when the last sync was sent */
+    uint64_t synced_ms;           /* when the last sync was sent */
+    uint64_t look_after_until_ms; /* leases that end before are looked after, however soon */
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
     struct call sync_call, reap_call, purge_call;
     bool is_counted; /* in METRIC_CONNECTED */
@@ -107,6 +115,8 @@ void delivered_before_flush(struct queue *queue);
 /* No later than in that time: say that we are there, and reap. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void queue_reap_by(struct queue *queue, uint64_t after_ms);
+/* A lease ends in that time which nobody else may look after. */
+void queue_look_after(struct queue *queue, uint64_t after_ms);
 
 /* watch.c */
 void watches_on_outcome(struct queue *queue, struct lines *rest);

@@ -29,7 +29,7 @@ async function done(promise) {
 }
 
 // Of these kinds none is there: vectors and their trash need Redis 8 (backup_refused.test.mjs), others a node, `restoring` a restore.
-const ABSENT = ['idle', 'lookup_nodes', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
+const ABSENT = ['idle', 'idle_lookups', 'lookup_nodes', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
 
 // --- what a cluster knows ------------------------------------------------------------------------
 
@@ -88,9 +88,9 @@ async function fillRest(shard) {
     const fingerprint = createHash('sha1').update(String(n)).digest('hex');
     assert.match(await shard.call('add_lookup', 0, topic, 1, '', fingerprint, `${fingerprint.slice(1)}0`, `"fragment ${n}"`, 5, 0.5, n === 2 ? 'acme~F' : 'Frontend_1', 1000), /^ok/);
   }
-  const got = (await shard.call('claim_lookup', 0, '0')).split('\n');
-  assert.equal(await shard.call('match', 0, got[1], '[{"text":"found"}]'), 'ok');
-  await shard.call('claim_lookup', 0, '0');
+  const got = (await shard.call('claim_lookup', 0, 'E|?', '0')).split('\n');
+  assert.equal(await shard.call('match', 0, got[2], '[{"text":"found"}]'), 'ok');
+  await shard.call('claim_lookup', 0, 'E|?', '0');
   await shard.cmd('XADD', shard.key('recommendations'), '*', 'r', '{"n":"of an earlier version"}');
   for (let i = 0; i < 300; i++) assert.match(await shard.call('recommend', 0, 'open', 'alice', `{"n":${i}}`, i % 3 ? 'Frontend_1' : 'acme~F', i % 2 ? 'alice' : 'acme~bob'), /^ok/);
   await shard.call('drain', 0, 'Inference_2', '1');
@@ -233,8 +233,8 @@ async function startVerbs(redis, seed, topics) {
     } else if (verb === 7) {
       const f = createHash('sha1').update(String(below(200))).digest('hex');
       await shard.call('add_lookup', 0, topic, 1, '', f, `${f.slice(1)}0`, '"f"', 5 + below(3), 0.5, pick(['A', 'B']), 1000);
-      const got = below(2) ? (await shard.call('claim_lookup', 0, '0')).split('\n') : [];
-      if (got[1] && below(2)) await shard.call('match', 0, got[1], '[]');
+      const got = below(2) ? (await shard.call('claim_lookup', 0, 'E|?', '0')).split('\n') : [];
+      if (got[2] && below(2)) await shard.call('match', 0, got[2], '[]');
       await shard.call('recommend', 0, topic, '', `{"n":${n}}`, pick(['A', 'B']), pick(['alice', 'bob']));
     } else if (verb === 8) {
       const k = 1000 * seed + below(30);

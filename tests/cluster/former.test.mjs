@@ -15,6 +15,9 @@ const BOTH = [
   [1, 0, 'this node writes, the former one goes on'],
 ];
 
+// Where a poll for a lookup is known, by node.
+const FORMER_KEYS = ['parley:{0}:lookup_nodes', 'parley:{0}:idle_lookups'];
+
 const parked = (cluster) => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'a poll is parked' });
 
 async function withBoth(body) {
@@ -63,6 +66,35 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         const again = await cluster.claim({ node: first, wait: 20, detail: true });
         assert.equal(again.Topic, Topic);
         await cluster.answer({ node: first, Topic, Seq: 1, Query: 'Handed over?', Lease: again.Lease, Answer: ['Yes.'] });
+      }));
+
+    it(`a lookup: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const { Topic } = await cluster.add({ node: first });
+        await cluster.claim({ node: second });
+        await cluster.answer({ node: first, Topic, Seq: 1 });
+        const lookups = (node, wait, as = 'Inference_1') =>
+          cluster.open('GET', '/api/get-new-lookup', { as, node, query: { Wait: wait }, timeout: wait * 1000 + 15_000 });
+        const waits = lookups(second, 60);
+        const key = FORMER_KEYS[second];
+        await eventually(async () => (await cluster.redis.cmd('EXISTS', key)) === 1, { what: 'its poll is known' });
+        const body = { Topic, Seq: 1, Fragment: 'a passage' };
+        assertOk(await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', node: first, body }));
+        const { Fingerprint } = assertOk(await waits.response);
+        // Its engine never answers: the other node's gets it when the lease is over.
+        const again = await eventually(
+          async () => {
+            const response = await lookups(first, 0, 'Inference_2').response;
+            return response.status === 200 && response.json;
+          },
+          { what: 'the lease of the lookup ends' },
+        );
+        assert.equal(again.Fingerprint, Fingerprint);
+        const found = { Fingerprint, Matches: ['m'] };
+        assertOk(await cluster.request('POST', '/api/give-new-matches', { as: 'Inference_2', node: second, body: found }));
+        const { Lookups } = assertOk(await cluster.request('GET', '/api/get-lookups', { as: 'Frontend_1', node: first, query: { Topic } }));
+        assert.deepEqual(Lookups[0].Fragments, [{ 'a passage': ['m'] }]);
+        assert.equal(await cluster.redis.cmd('EXISTS', 'parley:{0}:lookups', 'parley:{0}:lookups_of'), 0);
       }));
 
     it(`documents and questions over them: ${title}`, () =>

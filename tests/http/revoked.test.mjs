@@ -27,7 +27,7 @@ suite('an account that lost its right', { threads: 2, sweep: false }, ({ test, c
 
   beforeEach(() => reload(ACCOUNTS));
 
-  const parked = async () => (await cluster.redis.cmd('ZRANGE', 'parley:{0}:idle', 0, -1, 'WITHSCORES')).filter((_, i) => i % 2).reduce((sum, n) => sum + Number(n), 0);
+  const parked = async () => (await cluster.redis.cmd('ZRANGE', 'parley:{0}:idle', 0, -1, 'WITHSCORES')).filter((_, i) => i % 2).reduce((sum, n) => sum + Math.floor(n), 0);
 
   async function reload(accounts) {
     cluster.writeAccounts(accounts);

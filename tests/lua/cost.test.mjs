@@ -231,7 +231,9 @@ const flows = {
     await m.rows('t', 1, { tail: tailOf() });
     const add = (i) => ['add_lookup', 0, 't', 1, '', `f${i.toString(16)}`, `a${i.toString(16)}`, m.json(FRAGMENT), 5, 1, 'F', 1000];
     await m.expect(/^ok/, ...add(0));
-    await m.expect(/^lookup/, 'claim_lookup', 0, '0');
+    const [, , , lease] = (await m.expect(/^claim/, 'claim_lookup', 0, 'E|?', '0')).split('\n');
+    await m.call('delivered_lookups', `${lease} f0`);
+    await m.call('give_back_lookup', 'f0', lease);
     await m.expect(/^ok/, 'match', 0, 'f0', `[${m.json(ANSWER)}]`);
     for (let i = 1; i < 40; i++) await m.shard.call(...add(i));
     await m.call('list_lookups', 0, 't', '', '0', '');

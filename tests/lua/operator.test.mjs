@@ -2,7 +2,7 @@
 //
 // status, list, retry, drain: what operators see and do. failure, key: logins and the tokens' key.
 import assert from 'node:assert/strict';
-import { lines, list, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../support/lua.mjs';
+import { credits, lines, list, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../support/lua.mjs';
 
 const NONE = lines('', '', '', '', '');
 const LATER = 9e12;
@@ -35,7 +35,7 @@ scripts('status', ({ cases }) => {
         models: set('default', 'big'),
         leases: zset({ '1 x': LATER, '2 x': LATER }),
         lookups: zset({ aa: 1 }),
-        idle: zset({ 'n1 E|*': 3, 'n2 F|big': 2 }),
+        idle: zset({ 'n1 E|*': '3.000002', 'n2 F|big': 2 }),
         [`stat:${minute()}`]: { added: '4', done: '2' },
         [`stat:${minute() - 1}`]: { done: '1', failed: '1' },
         [`stat:${minute() - 2}`]: { done: '99' },
@@ -47,6 +47,7 @@ scripts('status', ({ cases }) => {
       call: ['status', 0],
       reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 1, 'E box', near(7000), '{"a":1}', 1,
         'n2', near(2000), '{"version":"1"}', 'n1', near(1000), '{}']),
+      after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },
     },
   ]);
 });

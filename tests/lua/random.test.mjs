@@ -16,6 +16,8 @@ const MODELS = ['default', 'big', 'small'];
 const TOPICS = ['t1', 't2', 't3', 't4', 't5', 't6'];
 const REASON = '"tired"';
 const NO_LEASE = '999999';
+const FRAGMENTS = ['aa', 'bb', 'cc']; // their fingerprints
+const LOOKUP_CLASSES = ['E|?', 'F|?'];
 
 const takes = (cls, model) => {
   const models = cls.split('|')[1];
@@ -29,6 +31,8 @@ class World {
     this.below = random(seed);
     this.topics = new Map();
     this.users = new Map(); // topic -> users with a part in it
+    // Fingerprint -> {needs: topics and Seqs, count, claimed, isOpen, lease, isOver: its lease has ended}.
+    this.lookups = new Map();
     this.alive = new Set(NODES);
     this.leases = new Set(); // all that ever were
   }
@@ -62,7 +66,11 @@ class World {
 
   // Notes the claims that came as events, after the verb's own effect was noted.
   settle() {
-    const claimed = this.later.map((event) => this.noteClaim(event));
+    const claimed = [];
+    for (const event of this.later) {
+      if (event.split('\n')[1].endsWith('|?')) this.noteLookup(event);
+      else claimed.push(this.noteClaim(event));
+    }
     this.later = [];
     // A reap hands over claim by claim: what comes back later in the same topic is not there yet. Claims of
     // one verb for several nodes come in no order: all are noted before it is looked what is left.
@@ -92,6 +100,21 @@ class World {
     }
     assert.equal(Number(attempt), most);
     return { queries, cls };
+  }
+
+  isClaimable(lookup) {
+    return lookup.isOpen && (!lookup.lease || lookup.isOver);
+  }
+
+  noteLookup(text) {
+    const [tag, cls, print, lease, , , fragment, count] = text.split('\n');
+    assert.ok(tag === 'claim' && LOOKUP_CLASSES.includes(cls), text);
+    assert.ok(!this.leases.has(lease), 'a lease is new');
+    this.leases.add(lease);
+    const lookup = this.lookups.get(print);
+    assert.ok(lookup && this.isClaimable(lookup), `${print} may be claimed`);
+    assert.deepEqual([fragment, Number(count)], [`"${print}"`, lookup.count]);
+    Object.assign(lookup, { lease, isOver: false, claimed: lookup.count });
   }
 
   giveBack(queries, { counts = true } = {}) {
@@ -197,6 +220,11 @@ class World {
     }
     const counts = this.below(3) > 0; // an odd deadline says that no engine ever had it
     for (const member of due) await this.shard.cmd('ZADD', `${PREFIX}leases`, 'XX', counts ? 2 : 1, member);
+    const over = [...this.lookups].filter(([, lookup]) => lookup.isOpen && lookup.lease && !lookup.isOver && !this.below(3));
+    for (const [print, lookup] of over) {
+      lookup.isOver = true;
+      await this.shard.cmd('ZADD', `${PREFIX}lookups`, 'XX', counts ? 2 : 1, print);
+    }
     await this.run(node, 'reap');
     for (const member of due) {
       const [lease, topic] = member.split(' ');
@@ -223,6 +251,61 @@ class World {
     if (!users?.delete(user) || users.size) return;
     this.users.delete(topic);
     this.topics.delete(topic);
+    for (const [print, { needs }] of [...this.lookups]) {
+      for (const need of [...needs]) if (need.startsWith(`${topic} `)) needs.delete(need);
+      if (!needs.size) this.lookups.delete(print);
+    }
+  }
+
+  // --- lookups ------------------------------------------------------------------------------------
+
+  async addLookup(node) {
+    const found = this.any(this.pick(['Done', 'Open']));
+    if (!found) return;
+    const [print, count] = [this.pick(FRAGMENTS), 1 + this.below(100)];
+    const reply = await this.run(node, 'add_lookup', 0, found.topic, found.seq, '', print, `${print}0`, `"${print}"`, count, 1, this.pick(['A', 'B']), 1000);
+    assert.match(reply, /^ok\n/);
+    const lookup = this.lookups.get(print) ?? { needs: new Set(), count: 0, isOpen: false };
+    this.lookups.set(print, lookup);
+    lookup.needs.add(`${found.topic} ${found.seq}`);
+    if (count > lookup.count) Object.assign(lookup, { count, isOpen: true, lease: undefined });
+  }
+
+  async claimLookup(node) {
+    const parks = this.below(2);
+    const waits = [...this.lookups.values()].some((lookup) => this.isClaimable(lookup));
+    const reply = await this.run(node, 'claim_lookup', 0, this.pick(LOOKUP_CLASSES), String(parks));
+    if (waits) this.noteLookup(reply);
+    else assert.match(reply, parks ? /^parked\n\d*$/ : /^empty$/);
+  }
+
+  // One that was claimed; and its lease, or another.
+  anyLookup() {
+    const all = [...this.lookups].filter(([, lookup]) => lookup.lease && !lookup.isOver);
+    if (!all.length) return undefined;
+    const [print, lookup] = this.pick(all);
+    const isIts = this.below(3) > 0;
+    return { print, lookup, isIts, lease: isIts ? lookup.lease : '999999' };
+  }
+
+  async giveLookupBack(node) {
+    const found = this.anyLookup();
+    if (!found) return;
+    assert.equal(await this.run(node, 'give_back_lookup', found.print, found.lease), 'ok');
+    if (found.isIts) found.lookup.lease = undefined;
+  }
+
+  async lookupDelivered(node) {
+    const found = this.anyLookup();
+    if (found) assert.equal(await this.run(node, 'delivered_lookups', `${found.lease} ${found.print}`), 'ok');
+  }
+
+  async match(node) {
+    const print = this.pick(FRAGMENTS);
+    const lookup = this.lookups.get(print);
+    const reply = await this.run(node, 'match', 0, print, '["m"]');
+    assert.equal(reply, lookup ? 'ok' : 'missing');
+    if (lookup && (lookup.claimed === undefined || lookup.claimed === lookup.count)) Object.assign(lookup, { isOpen: false, lease: undefined });
   }
 
   async partial(node) {
@@ -235,12 +318,12 @@ class World {
   }
 
   async unpark(node) {
-    assert.equal(await this.run(node, 'unpark', this.pick(CLASSES)), 'ok');
+    assert.equal(await this.run(node, 'unpark', this.pick([...CLASSES, ...LOOKUP_CLASSES])), 'ok');
   }
 
   async sync(node) {
-    const args = CLASSES.flatMap((cls) => [cls, this.below(2), this.below(2)]);
-    await this.run(node, 'sync', '{}', 0, 0, CLASSES.length, ...args);
+    const args = [...CLASSES, ...LOOKUP_CLASSES].flatMap((cls) => [cls, this.below(2), this.below(2)]);
+    await this.run(node, 'sync', '{}', 0, 0, args.length / 3, ...args);
   }
 
   // The last node dies without a word, or comes back.
@@ -255,7 +338,8 @@ class World {
 
   async step() {
     const verbs = ['add', 'add', 'add', 'add', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
-      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'unpark', 'sync', 'crash'];
+      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'unpark', 'sync', 'crash',
+      'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
     const verb = this.pick(verbs);
     const node = this.pick([...this.alive]);
     this.later = [];
@@ -335,8 +419,10 @@ function checkRest(world, keys, open) {
     for (const q of queries) if (q.state === 'Pending') leases.add(`${q.lease} ${topic}`);
   }
   assert.deepEqual(Object.keys(keys.get('leases') ?? {}).sort(), [...leases].sort(), 'leases');
-  for (const [member, credits] of Object.entries(keys.get('idle') ?? {})) {
-    assert.ok(Number(credits) >= 1 && Number.isInteger(Number(credits)), `${member}: ${credits} credits`);
+  for (const [member, score] of Object.entries(keys.get('idle') ?? {})) {
+    const credits = Math.floor(score);
+    const due = Math.round((score - credits) * 1e6);
+    assert.ok(credits >= 1 && due <= credits, `${member}: ${score} credits`);
     const [node, cls] = member.split(' ');
     const missed = world.alive.has(node) && open.find(({ model }) => takes(cls, model));
     assert.ok(!missed, `${member} waits while ${missed?.topic} is Open`);
@@ -349,17 +435,42 @@ function checkRest(world, keys, open) {
   }
 }
 
+// Each lookup is to be done or not, and given out while somebody waits for it.
+function checkLookups(world, keys) {
+  const now = Date.now();
+  const scores = keys.get('lookups') ?? {};
+  const refs = {};
+  for (const [print, { needs }] of world.lookups) refs[print] = String(needs.size);
+  const found = [...keys].filter(([name]) => name.startsWith('lookup:')).map(([name, { refs: n }]) => [name.slice(7), n]);
+  assert.deepEqual(Object.fromEntries(found), refs, 'lookups and how many need them');
+  const open = [...world.lookups].filter(([, { isOpen }]) => isOpen);
+  assert.deepEqual(Object.keys(scores).sort(), open.map(([print]) => print).sort(), 'lookups');
+  for (const [print, lookup] of open) {
+    assert.equal(Number(scores[print]) <= now, world.isClaimable(lookup), `${print}: its lease`);
+    if (!world.isClaimable(lookup)) assert.match(keys.get(`lookup:${print}`).lease, new RegExp(`^${lookup.lease} n\\d$`));
+  }
+  const waits = open.some(([, lookup]) => world.isClaimable(lookup));
+  for (const [member, score] of Object.entries(keys.get('idle_lookups') ?? {})) {
+    const credits = Math.floor(score);
+    assert.ok(credits >= 1 && Math.round((score - credits) * 1e6) <= credits, `${member}: ${score} credits`);
+    assert.ok(!waits || !world.alive.has(member.split(' ')[0]), `${member} waits while a lookup may be claimed`);
+  }
+  const sum = Object.values(keys.get('lookups_of') ?? {}).reduce((n, one) => n + Number(one), 0);
+  assert.equal(sum, open.length, 'lookups_of');
+}
+
 async function checkAll(world, shard) {
   const keys = await snapshot(shard);
   const open = checkTopics(world, keys);
   checkOrder(keys, open);
   checkRest(world, keys, open);
+  checkLookups(world, keys);
 }
 
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|nodes|node_info|users|stat:\d+)$/;
+  const allowed = /^(meta|idle|idle_lookups|nodes|node_info|users|stat:\d+)$/;
   const left = (await shard.names()).filter((name) => !allowed.test(name));
   assert.deepEqual(left, [], 'left behind');
   assert.equal((await shard.get('meta')).depth, '0');

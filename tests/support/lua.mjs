@@ -69,6 +69,8 @@ export const ago = (ms = 0) => (found) => Math.abs(Number(found) - (Date.now() -
 // On a slow machine it was found long after it was written.
 export const soon = (ms) => (found) => Number(found) < Date.now() + ms + 2_000 && Number(found) > Date.now() + ms - CLOCK_SLACK_MS;
 export const agoUs = (found) => ago()(Number(found) / 1000);
+// A score of the zset `idle`: parked polls, and how many of them are due in this round.
+export const credits = (n, due) => (found) => Math.round(Number(found) * 1e6) === n * 1e6 + due;
 export const lines = (...parts) => parts.join('\n');
 
 // Numbers from 0 to below - 1, the same for the same seed.

@@ -23,7 +23,7 @@ static bool is_alive(struct poll *poll)
 static void on_claim(struct poll *poll, struct claim *claim)
 {
     H2O_STRUCT_FROM_MEMBER(struct engine, poll, poll)->claim_n++;
-    queue_give_back(queue, claim->topic, claim->lease);
+    queue_give_back(queue, claim->work, claim->topic, claim->lease);
 }
 
 static void on_end(struct poll *poll, enum err error)
@@ -305,7 +305,7 @@ static void a_sync_leaves_the_credit_of_a_poll_that_is_claiming(void **state)
     redis_fixture_go_on();
     run_until_answered();
     assert_int_equal(claiming->poll.state, POLL_PARKED);
-    struct str two_credits[] = {STR("ZCOUNT"), STR("parley:{0}:idle"), STR("2"), STR("2")};
+    struct str two_credits[] = {STR("ZCOUNT"), STR("parley:{0}:idle"), STR("2"), STR("(3")};
     struct sync_answer answer;
     assert_int_equal(sync_command(redis, two_credits, 4, 0, &answer), ERR_OK);
     assert_true(answer.n == 1 && str_eq(answer.at[0], STR("1")));

@@ -2,7 +2,7 @@
 //
 // add: what a question leaves in an empty, a waiting and a full queue, and with engines parked.
 import assert from 'node:assert/strict';
-import { ago, agoUs, anything, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
+import { ago, agoUs, anything, credits, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
 
 const DIGEST = 'ab12';
 const add = ({ topic = 't', user = 'alice', model = 'default', account = 'Frontend_1', weight = 1, max = 100, idem = '', digest = DIGEST, own = '', query = 'Q1' } = {}) =>
@@ -87,7 +87,7 @@ scripts('add', ({ cases, test, shard }) => {
       calls: [['claim', 0, 'E|*', '1'], add()],
       replies: ['parked', ok(1)],
       events: [handOver],
-      after: handedOver(),
+      after: { ...handedOver(), idle: zset({ 'n2 E|*': credits(9, 9) }) },
     },
     {
       name: 'an engine parked on another node: handed over by one message to that node alone',
@@ -97,7 +97,7 @@ scripts('add', ({ cases, test, shard }) => {
       call: add(),
       reply: ok(1),
       published: [['node:n3', handOver]],
-      after: { ...handedOver(' n3'), idle: zset({ 'n2 E|*': 1 }) },
+      after: { ...handedOver(' n3'), idle: zset({ 'n2 E|*': credits(1, 1) }) },
     },
     {
       name: 'race: the node whose credit is taken has died: it is struck off, the next one is asked',

@@ -2,7 +2,7 @@
 //
 // delivered, extend, give_back, release, reap: what keeps a lease, and what ends it. Races by name.
 import assert from 'node:assert/strict';
-import { ago, anything, lines, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../../support/lua.mjs';
+import { ago, anything, credits, lines, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../../support/lua.mjs';
 
 const LEASE_OVER = '"No answer came before the lease ended, in any attempt."';
 const minute = () => Math.floor(Date.now() / 60_000);
@@ -336,7 +336,7 @@ scripts('reap', ({ cases, test, shard }) => {
       after: {
         't:t': { ...topicOf(['P 8 2 F 1']), open: '' },
         leases: zset({ '8 t': soon(2000) }),
-        idle: zset({ 'n1 F|*': 2 }),
+        idle: zset({ 'n1 F|*': credits(2, 2) }),
         meta: { lease: 8, depth: 0, vt: '3.000000' },
       },
     },
