@@ -26,9 +26,10 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
     if last and tonumber(last) > LOOK_BACK then held.list_passed(key, seq) end
     local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)
     if waiter then
-        local lease = leases.start(turn, topic)
+        -- '1' as text: to write a number out costs more than most commands do.
+        local lease = leases.start(turn, topic, waiter.account, '1', waiter.node, seq)
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
-             records.pending(lease, 1, waiter.account, 1, records.handed_to(turn, waiter)), ...)
+             records.pending(lease, '1', waiter.account, '1', records.handed_to(turn, waiter)), ...)
         events.send(turn, waiter.node, 'claim\n' .. waiter.class .. '\n' .. topic .. '\n' .. lease .. '\n1\n1\n' .. seq
             .. '\n' .. row)
         return seq

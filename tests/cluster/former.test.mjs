@@ -20,8 +20,8 @@ const FORMER_KEYS = ['parley:{0}:lookup_nodes', 'parley:{0}:idle_lookups'];
 
 const parked = (cluster) => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'a poll is parked' });
 
-async function withBoth(body) {
-  const cluster = new Cluster({ nodes: 0 });
+async function withBoth(body, { leaseSeconds = 2 } = {}) {
+  const cluster = new Cluster({ nodes: 0, args: ['--lease-seconds', String(leaseSeconds)] });
   await cluster.start();
   try {
     await cluster.startNode({ bin: FORMER });
@@ -96,6 +96,22 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         assert.deepEqual(Lookups[0].Fragments, [{ 'a passage': ['m'] }]);
         assert.equal(await cluster.redis.cmd('EXISTS', 'parley:{0}:lookups', 'parley:{0}:lookups_of'), 0);
       }));
+    it(`a claim goes on, though only one of them knows keys of leases: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const keys = () => cluster.redis.cmd('KEYS', 'parley:{0}:lease:*');
+        const { Topic } = await cluster.add({ node: first, Query: 'Who holds it?' });
+        const { Lease } = await cluster.claim({ node: first, detail: true });
+        assert.equal((await keys()).length, first, 'the former one writes none');
+        const extend = (node) => cluster.request('POST', '/api/extend-claim', { as: 'Inference_1', node, body: { Topic, Lease } });
+        assertOk(await extend(second));
+        assert.equal((await keys()).length, 1, 'this one wrote it, or writes it with the first sign of life');
+        assertOk(await extend(first));
+        await cluster.answer({ node: second, Topic, Seq: 1, Query: 'Who holds it?', Lease, Answer: ['I.'] });
+        const left = await keys();
+        assert.equal(left.length, second ? 0 : 1, 'the former one leaves it');
+        for (const key of left) assert.ok((await cluster.redis.cmd('TTL', key)) > 0, 'to its TTL');
+        assertProblem(await extend(1), 409, 'lease_lost');
+      }, { leaseSeconds: 150 }));
 
     it(`documents and questions over them: ${title}`, () =>
       withBoth(async (cluster) => {

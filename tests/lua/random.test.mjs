@@ -35,6 +35,7 @@ class World {
     this.lookups = new Map();
     this.alive = new Set(NODES);
     this.leases = new Set(); // all that ever were
+    this.keys = new Map(); // of leases that have their key -> what it says
   }
 
   pick(list) {
@@ -57,19 +58,19 @@ class World {
   async run(node, verb, ...args) {
     const { replies, events } = await this.shard.turn([[verb, ...args]], { node, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
     if (replies[0] instanceof Error) throw replies[0];
-    this.later = [...events, ...(await this.shard.ears.take()).map(([channel, event]) => {
+    this.later = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
       assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
-      return event;
-    })].filter((event) => event.startsWith('claim\n'));
+      return [event, channel.slice(5)];
+    })].filter(([event]) => event.startsWith('claim\n'));
     return replies[0];
   }
 
   // Notes the claims that came as events, after the verb's own effect was noted.
   settle() {
     const claimed = [];
-    for (const event of this.later) {
+    for (const [event, node] of this.later) {
       if (event.split('\n')[1].endsWith('|?')) this.noteLookup(event);
-      else claimed.push(this.noteClaim(event));
+      else claimed.push(this.noteClaim(event, node));
     }
     this.later = [];
     // A reap hands over claim by claim: what comes back later in the same topic is not there yet. Claims of
@@ -83,7 +84,7 @@ class World {
     assert.equal(left.length, 0, 'all that are Open go together');
   }
 
-  noteClaim(text) {
+  noteClaim(text, node) {
     const [tag, cls, topic, lease, attempt, n, ...rest] = text.split('\n');
     assert.equal(tag, 'claim');
     assert.ok(!this.leases.has(lease), 'a lease is new');
@@ -99,6 +100,8 @@ class World {
       most = Math.max(most, q.used);
     }
     assert.equal(Number(attempt), most);
+    const seqs = rest.filter((_, i) => i % 8 === 0).join(' ');
+    this.keys.set(lease, `${cls.split('|')[0]} ${topic} ${attempt} ${node} ${seqs}`);
     return { queries, cls };
   }
 
@@ -143,7 +146,7 @@ class World {
     const parks = this.below(2);
     const waits = [...this.topics.values()].flat().some((q) => q.state === 'Open' && takes(cls, q.model));
     const reply = await this.run(node, 'claim', 0, cls, String(parks));
-    if (waits) this.assertNoneLeft(this.noteClaim(reply));
+    if (waits) this.assertNoneLeft(this.noteClaim(reply, node));
     else assert.equal(reply, parks ? 'parked' : 'empty');
   }
 
@@ -208,8 +211,30 @@ class World {
     if (!found) return;
     const { topic, q } = found;
     const reply = (await this.run(node, 'extend', 0, topic, q.lease ?? NO_LEASE, q.holder ?? 'E')).split('\n')[0];
-    if (this.held(topic, q.lease ?? NO_LEASE).length) assert.equal(reply, 'ok');
-    else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it hears of a cancel
+    if (this.held(topic, q.lease ?? NO_LEASE).length) {
+      assert.equal(reply, 'ok');
+      await this.noteSignOfLife(topic, q.lease);
+    } else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it hears of a cancel
+  }
+
+  // A key that is gone is written again, with what the claim holds by then. Its node: one that can be known.
+  async noteSignOfLife(topic, lease) {
+    if (this.keys.has(lease)) return;
+    const [first] = this.held(topic, lease);
+    const seqs = this.topics.get(topic).flatMap((q, i) => (q.state === 'Pending' && q.lease === lease ? [i + 1] : []));
+    const found = (await this.shard.cmd('GET', `${PREFIX}lease:${lease}`)) ?? 'nothing';
+    const most = Math.max(...this.held(topic, lease).map((q) => q.used));
+    assert.match(found, new RegExp(`^${first.holder} ${topic} ${most} n\\d ${seqs.join(' ')}$`));
+    this.keys.set(lease, found);
+  }
+
+  // The keys of some leases expire before their claims end, or Redis needs the room.
+  async forget() {
+    for (const lease of [...this.keys.keys()]) {
+      if (this.below(3)) continue;
+      this.keys.delete(lease);
+      await this.shard.cmd('DEL', `${PREFIX}lease:${lease}`);
+    }
   }
 
   // The leases of some claims run out, and one node notices.
@@ -313,8 +338,10 @@ class World {
     if (!found) return;
     const { topic, seq, q } = found;
     const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? NO_LEASE, 0, '', 'text', 1000, q.holder ?? 'E');
-    if (q.state === 'Pending') assert.equal(reply, 'ok\n4');
-    else assert.ok(reply === 'lost' || reply === 'cancelled\n4', reply);
+    if (q.state === 'Pending') {
+      assert.equal(reply, 'ok\n4');
+      await this.noteSignOfLife(topic, q.lease);
+    } else assert.ok(reply === 'lost' || reply === 'cancelled\n4', reply);
   }
 
   async unpark(node) {
@@ -338,7 +365,7 @@ class World {
 
   async step() {
     const verbs = ['add', 'add', 'add', 'add', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
-      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'unpark', 'sync', 'crash',
+      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'forget', 'unpark', 'sync', 'crash',
       'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
     const verb = this.pick(verbs);
     const node = this.pick([...this.alive]);
@@ -419,6 +446,10 @@ function checkRest(world, keys, open) {
     for (const q of queries) if (q.state === 'Pending') leases.add(`${q.lease} ${topic}`);
   }
   assert.deepEqual(Object.keys(keys.get('leases') ?? {}).sort(), [...leases].sort(), 'leases');
+  const running = new Set([...leases].map((member) => member.split(' ')[0]));
+  for (const lease of world.keys.keys()) if (!running.has(lease)) world.keys.delete(lease);
+  const said = [...keys].flatMap(([name, value]) => (name.startsWith('lease:') ? [[name.slice(6), value]] : []));
+  assert.deepEqual(said.sort(), [...world.keys].sort(), 'lease:*');
   for (const [member, score] of Object.entries(keys.get('idle') ?? {})) {
     const credits = Math.floor(score);
     const due = Math.round((score - credits) * 1e6);
@@ -461,6 +492,9 @@ function checkLookups(world, keys) {
 
 async function checkAll(world, shard) {
   const keys = await snapshot(shard);
+  for (const name of keys.keys()) {
+    if (name.startsWith('lease:')) assert.ok((await shard.cmd('TTL', PREFIX + name)) > 0, `${name} does not expire`);
+  }
   const open = checkTopics(world, keys);
   checkOrder(keys, open);
   checkRest(world, keys, open);

@@ -79,6 +79,13 @@ function checkQueue(keys) {
   const topics = Object.fromEntries(of(keys, 't').map(([topic, hash]) => [`t:${topic}`, hash]));
   assert.deepEqual({ ...valueOf(keys, 'shares') }, sharesOf(topics), 'shares');
   assert.deepEqual(members(valueOf(keys, 'leases')), [...sums.leases].sort(), 'leases');
+  for (const [lease, text] of of(keys, 'lease')) {
+    const [holder, topic, , , ...seqs] = text.split(' ');
+    assert.ok(sums.leases.has(`${lease} ${topic}`), `lease:${lease} belongs to a claim`);
+    assert.ok(keys.get(`lease:${lease}`).expires > 0, `lease:${lease} does not expire`);
+    const held = Object.entries(valueOf(keys, `t:${topic}`)).filter(([, state]) => state.startsWith(`P ${lease} `));
+    for (const [field, state] of held) assert.ok(state.split(' ')[3] === holder && seqs.includes(field.slice(2)), `lease:${lease}: ${field}`);
+  }
   if (sums.failed.length < 1000) assert.deepEqual(members(valueOf(keys, 'failed')), sums.failed.sort(), 'failed');
   for (const [user, value] of of(keys, 'topics')) for (const topic of Object.keys(value)) {
     assert.ok(`u:${user}` in valueOf(keys, `t:${topic}`), `${user} has a part in ${topic}`);
