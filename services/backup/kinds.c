@@ -78,6 +78,7 @@ static const struct {
     {"failures", KIND_PASSING},
     {"restoring", KIND_PASSING},
     {"shown", KIND_PASSING},
+    {"pushed", KIND_PASSING}, /* of uploads that nobody has acknowledged */
 };
 
 enum kind kind_of(struct str name)

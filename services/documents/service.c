@@ -67,6 +67,8 @@ static bool read_settings(const struct service_process *process, void **ret_sett
     if (settings == NULL)
         abort();
     *settings = (struct documents_settings){
+        .redis = process->redis,
+        .prefix = process->prefix,
         .embedder = embedder,
         .upload_max_bytes = config_number(c, "upload-max-mib") << 20,
         .cache_max_bytes = config_number(c, "documents-cache-mib") << 20,

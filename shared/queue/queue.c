@@ -183,8 +183,11 @@ static void on_sync_timer(struct deadline *deadline)
     if (!queue_is_up(queue) || call_is_under_way(&queue->sync_call))
         return;
     queue->synced_ms = clock_mono_ms();
+    /* Uploads: an indexer of a node whose record does not say so reads a string
+     * (lua/documents/uploads.lua). */
     char info[160];
-    int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
+    int n =
+        snprintf(info, sizeof info, "{\"version\":\"%s\",\"uploads\":\"blocks\"}", PARLEY_VERSION);
     unsigned class_n = count_classes(queue);
     struct verb_writer verb =
         begin_sync(turn_call(queue->turn, &queue->sync_call, on_synced),

@@ -98,7 +98,7 @@ async function fillRest(shard) {
   assert.match(await shard.call('failure', 10, 65_546, 60), /^1\n/);
   await shard.call('supersede', 0, 'Inference_1', 'gpu', '7');
   assert.equal(await shard.call('away', 0, 'Inference_1', 'rests', 60_000, ',"Models":"*"}'), 'ok');
-  await shard.call('sync', '{}', 3, 4, 1, 'Inference_1|*', 0, 0, 'Inference_1 gpu', '{}');
+  await shard.call('sync', '{"uploads":"blocks"}', 3, 4, 1, 'Inference_1|*', 0, 0, 'Inference_1 gpu', '{}');
   await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16), ANY_BYTES.slice(16, 32)] });
   const days = await shard.cmd('KEYS', shard.key('nonces:*'));
   for (const key of days) await shard.cmd('EXPIRE', key, 172_800);
@@ -109,7 +109,7 @@ async function fillDocuments(shard, { vectors = 'exact' } = {}) {
   const indexer = new Indexer(shard);
   const limits = 'upload:bob:100:3600';
   const put = async (n, space = BOB, path = '', bytes = `bytes ${n} ${ANY_BYTES}`) =>
-    assert.match(await shard.call('upload', 0, space, limits, docId(n), jobId(n), `"f${n}.txt"`, 'text/plain', 'text', 9, shaOf(n), bytes, 1e7, path, ''), /^ok/);
+    assert.match(await upload(shard, { n, space, limits, bytes, cap: 1e7, path }), /^ok/);
   await indexer.group();
   await put(1);
   await indexer.index({ blocks: ['block', ANY_BYTES], vectors, digest: 'abc', chunks: 3, pack: packOf([0, 10], [10, 20], [20, 30]) });
@@ -126,8 +126,10 @@ async function fillDocuments(shard, { vectors = 'exact' } = {}) {
   assert.equal(await shard.call('job_release', ...Object.values((({ job, lease }) => ({ job, lease }))(await indexer.take())), 3_600_000, '"Later."'), 'ok');
   await put(6, 'o:carol', '', 'It was queued when the backup was made.');
   for (const n of [8, 9, 11]) await put(n, 'o:carol', '', `It waited for the turn of its space, as number ${n}.`);
+  await put(13, 'o:erin', '', 'It is queued, and larger than a block. '.repeat(70_000));
+  assert.equal(await shard.call('upload_begin', 0, 'o:erin', '', docId(14), '"f"', 1, shaOf(14), 1e7, '', ''), 'ok', 'and its blocks never come');
   await put(12, 'o:acme~carol', '', 'It is of an account with a namespace.');
-  await shard.call('upload', 0, 'c:book', '', docId(7), jobId(7), '"a.md"', 'text/markdown', 'text', 9, shaOf(7), 'other bytes', 1e7, 'guide%2Fa.md', '');
+  await upload(shard, { n: 7, space: 'c:book', filename: '"a.md"', type: 'text/markdown', bytes: 'other bytes', cap: 1e7, path: 'guide%2Fa.md' });
 }
 
 // --- quiet ---------------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ describe('a backup of a quiet cluster', () => {
     assert.ok(seen.size >= 6, `${seen.size} claims`);
     const { Seq } = await cluster.add({ Topic: 'done', User: 'alice', node });
     assert.equal(Seq, 2);
-    for (const n of [6, 8, 9, 10, 11, 12]) {
+    for (const n of [6, 8, 9, 10, 11, 12, 13]) {
       await eventually(async () => (await shard.cmd('HGET', shard.key(`doc:${docId(n)}`), 'status')) === 'INDEXED', { ms: 60_000, what: `document ${n} is indexed` });
     }
   });
@@ -239,7 +241,7 @@ async function startVerbs(redis, seed, topics) {
     } else if (verb === 8) {
       const k = 1000 * seed + below(30);
       const id = `${seed}${n}`.padStart(24, 'e');
-      await shard.call('upload', 0, pick([ALICE, BOB]), '', id, id.replaceAll('e', 'b'), '"f.txt"', 'text/plain', 'text', 9, shaOf(`${k}${below(2)}`), 'x'.repeat(1 + below(5000)), 1e9, below(2) ? `p${k}` : '', '');
+      await upload(shard, { doc: id, job: id.replaceAll('e', 'b'), space: pick([ALICE, BOB]), filename: '"f.txt"', sha: shaOf(`${k}${below(2)}`), bytes: 'x'.repeat(1 + below(5000)), cap: 1e9, path: below(2) ? `p${k}` : '' });
       const run = await indexer.take();
       if (run?.lease && below(6) === 0) {
         await shard.call('job_release', run.job, run.lease, ...(below(2) ? [1 + below(2000), '"Later."'] : []));

@@ -75,7 +75,7 @@ describe('a backup or restore that must be refused', () => {
     }
     writeFileSync(bad, Buffer.concat([bytes, Buffer.from('x')]));
     await refused(run('restore', target, bad), /something follows its end/);
-    writeFileSync(bad, Buffer.from(bytes.toString('latin1').replace('parley backup 1', 'parley backup 2'), 'latin1'));
+    writeFileSync(bad, Buffer.from(bytes.toString('latin1').replace('parley backup 2', 'parley backup 3'), 'latin1'));
     await refused(run('restore', target, bad), /another version than 1/);
     await nothing();
   });

@@ -4,9 +4,12 @@
 // the former one. Each of them takes up what the other has written, hands over to the other's engines and wakes its waiters.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { settled, upload } from '../support/documents.mjs';
 import { Cluster, assertOk, assertProblem, eventually } from '../support/harness.mjs';
 import { openLibrary } from '../support/asking.mjs';
+import { BIN, makeFolder } from '../support/node.mjs';
 
 const { status, stdout, stderr } = spawnSync('tests/former.sh', { encoding: 'utf8' });
 const FORMER = stdout.trim();
@@ -18,14 +21,23 @@ const BOTH = [
 // Where a poll for a lookup is known, by node.
 const FORMER_KEYS = ['parley:{0}:lookup_nodes', 'parley:{0}:idle_lookups'];
 
+// Those whose record does not say that they read blocks.
+async function formerNodes(cluster) {
+  const flat = await cluster.redis.cmd('HGETALL', 'parley:{0}:node_info');
+  return flat.filter((_, i) => i % 2 === 0 && !flat[i + 1].includes('blocks'));
+}
+
 const parked = (cluster) => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'a poll is parked' });
 
-async function withBoth(body, { leaseSeconds = 2 } = {}) {
+// What follows `leaseSeconds`: arguments of node 0 or 1.
+async function withBoth(body, { leaseSeconds = 2, ...args } = {}) {
   const cluster = new Cluster({ nodes: 0, args: ['--lease-seconds', String(leaseSeconds)] });
   await cluster.start();
   try {
-    await cluster.startNode({ bin: FORMER });
-    await cluster.startNode();
+    await cluster.startNode({ bin: FORMER, args: args[0] });
+    await cluster.startNode({ args: args[1] });
+    const known = async () => (await cluster.redis.cmd('HLEN', 'parley:{0}:node_info')) === 2;
+    await eventually(known, { what: 'both are known' });
     await body(cluster);
   } catch (error) {
     cluster.printLogs(new Map());
@@ -139,6 +151,18 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         assertOk(await cluster.request('GET', '/api/user-topics', { node: second, query: { User: 'User_1' }, headers: { Authorization: `Bearer ${Token}` } }));
       }));
 
+    it(`an upload, whose indexer is the other node's: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const bytes = `<p>The ferry sails at nine.<!-- ${'words '.repeat(500_000)} -->`;
+        const { documentId } = assertOk(await upload(cluster, { name: 'ferry.html', bytes, node: first }), 201);
+        const doc = await settled(cluster, 'User_1', documentId);
+        assert.equal(doc.status, 'INDEXED', JSON.stringify(doc));
+        const { citations } = assertOk(await cluster.request('POST', '/api/rag/retrieve', { as: 'User_1', node: first, body: { query: 'When does the ferry sail?' } }));
+        assert.match(citations[0].snippet, /nine/);
+        assertOk(await cluster.request('DELETE', `/api/docs/${documentId}`, { as: 'User_1', node: second }));
+        assert.deepEqual(await cluster.redis.cmd('KEYS', `*${documentId}*`), []);
+      }, { [first]: ['--indexers', '0'] }));
+
     it(`a node dies, and the other gives its claim to another engine: ${title}`, () =>
       withBoth(async (cluster) => {
         const { Topic } = await cluster.add({ node: first, Query: 'Who takes over?' });
@@ -152,4 +176,40 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         await cluster.answer({ as: 'Inference_2', node: second, Topic, Seq: 1, Query: 'Who takes over?', Lease: found.Lease, Answer: ['I do.'] });
       }));
   }
+
+  it('a document that was uploaded here as blocks is deleted by a former node, and nothing of it is left', () =>
+    withBoth(async (cluster) => {
+      await cluster.nodes[0].stop();
+      await cluster.redis.cmd('HDEL', 'parley:{0}:node_info', ...(await formerNodes(cluster)));
+      const { documentId } = assertOk(await upload(cluster, { name: 'a.txt', bytes: 'The gate is green.', node: 1 }), 201);
+      assert.equal(await cluster.redis.cmd('TYPE', `parley:{0}:upload:${documentId}`), 'list');
+      await cluster.startNode({ bin: FORMER, args: ['--indexers', '0'] });
+      assertOk(await cluster.request('DELETE', `/api/docs/${documentId}`, { as: 'User_1', node: 2 }));
+      assert.deepEqual(await cluster.redis.cmd('KEYS', `*:${documentId}*`), []);
+    }, { 0: ['--indexers', '0'], 1: ['--indexers', '0'] }));
+
+  it('a backup that the last release made of an upload nobody has read yet is restored, and indexed', async () => {
+    const folder = makeFolder();
+    const file = join(folder.dir, 'backup');
+    const bytes = `<p>The ferry sails at nine.<!-- ${'words '.repeat(500_000)} -->`;
+    let documentId;
+    try {
+      await withBoth(async (cluster) => {
+        documentId = assertOk(await upload(cluster, { name: 'ferry.html', bytes, node: 0 }), 201).documentId;
+        assert.equal(await cluster.redis.cmd('TYPE', `parley:{0}:upload:${documentId}`), 'string');
+        const made = spawnSync(FORMER, ['backup', '--redis', cluster.redis.url, file], { encoding: 'utf8' });
+        assert.equal(made.status, 0, made.stderr);
+        await Promise.all(cluster.nodes.map((node) => node.stop()));
+        await cluster.redis.cmd('FLUSHALL');
+        const restored = spawnSync(BIN, ['restore', '--redis', cluster.redis.url, file], { encoding: 'utf8' });
+        assert.equal(restored.status, 0, restored.stderr);
+        assert.deepEqual(await cluster.redis.cmd('LLEN', `parley:{0}:upload:${documentId}`), Math.ceil(bytes.length / (1 << 20)));
+        cluster.nodes.length = 0;
+        await cluster.startNode();
+        assert.equal((await settled(cluster, 'User_1', documentId)).status, 'INDEXED');
+      }, { 0: ['--indexers', '0'], 1: ['--indexers', '0'] });
+    } finally {
+      folder.remove();
+    }
+  });
 });

@@ -157,7 +157,8 @@ function checkJobQueue(keys) {
   }
 }
 
-const lengthOf = (keys, name) => valueOf(keys, name, '').length;
+// Of a string, or of the blocks of a list.
+const lengthOf = (keys, name) => [valueOf(keys, name, '')].flat().join('').length;
 
 function checkDocuments(keys) {
   const spaces = {};
@@ -204,7 +205,7 @@ export function assertWhole(keys) {
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring)(:|$)/;
+const PASSING = /^(served|leases|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed)(:|$)/;
 
 const DERIVED = ['open', 'turns', 'models', 'waiting', 'shares', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs'];
 
