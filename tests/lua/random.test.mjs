@@ -30,6 +30,9 @@ class World {
     this.users = new Map(); // topic -> users with a part in it
     this.alive = new Set(NODES);
     this.leases = new Set(); // all that ever were
+    this.ties = new Map(); // `<topic> <user>` -> its signed adds, while the user has a part in the topic
+    this.sent = []; // all signed adds: what each of them said, and whether its tie has gone since
+    this.nonces = 0;
   }
 
   pick(list) {
@@ -50,7 +53,11 @@ class World {
 
   // One verb in a turn of `node`; then what was handed over to anybody is noted.
   async run(node, verb, ...args) {
-    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
+    return this.runSigned(node, [], verb, ...args);
+  }
+
+  async runSigned(node, nonces, verb, ...args) {
+    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
     if (replies[0] instanceof Error) throw replies[0];
     this.later = [...events, ...(await this.shard.ears.take()).map(([channel, event]) => {
       assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
@@ -106,12 +113,36 @@ class World {
     const [topic, user, model] = [this.pick(TOPICS), this.pick(USERS), this.pick(MODELS)];
     const queries = this.topics.get(topic) ?? [];
     const query = `${topic} ${queries.length + 1}`;
-    const reply = await this.run(node, 'add', 0, topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '');
+    const sent = { nonce: `nonce-${String(this.nonces++).padStart(10, '0')}`, mark: String(this.nonces).padStart(12, 'a'), topic, user, seq: queries.length + 1 };
+    const isSigned = this.below(2), waits = this.below(2) ? '1' : '';
+    sent.args = [topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '', isSigned ? sent.mark : '', waits];
+    const reply = isSigned ? await this.runSigned(node, [sent.nonce], 'add', 1, ...sent.args) : await this.run(node, 'add', 0, ...sent.args);
     assert.match(reply, new RegExp(`^ok\n${queries.length + 1}\n`));
+    if (isSigned) {
+      const tie = this.ties.get(`${topic} ${user}`) ?? [];
+      tie.push(sent);
+      this.ties.set(`${topic} ${user}`, tie);
+      this.sent.push(sent);
+    }
     queries.push({ state: 'Open', user, model, used: 0, query });
     this.topics.set(topic, queries);
     if (!this.users.has(topic)) this.users.set(topic, new Set());
     this.users.get(topic).add(user);
+  }
+
+  // Its first answer while the topic knows it, at any rate if it is one of the last eight; nothing is stored, ever.
+  async resend(node) {
+    if (!this.sent.length) return;
+    const sent = this.below(2) ? this.sent.at(-1 - this.below(Math.min(5, this.sent.length))) : this.pick(this.sent);
+    const args = [...sent.args];
+    const isOther = !this.below(4);
+    if (isOther) args[this.below(2)] = 'other';
+    const reply = await this.runSigned(node, [sent.nonce], 'add', 1, ...args);
+    const tie = this.ties.get(`${sent.topic} ${sent.user}`) ?? [];
+    const isKnown = !isOther && tie.includes(sent);
+    if (!isKnown || reply === 'replay') assert.equal(reply, 'replay');
+    else assert.match(reply, new RegExp(`^again\n${sent.seq}\n\\d{13}$`));
+    if (isKnown && tie.indexOf(sent) >= tie.length - 8) assert.notEqual(reply, 'replay', 'one of the last eight');
   }
 
   async claim(node) {
@@ -219,6 +250,7 @@ class World {
     const users = this.users.get(topic);
     const reply = await this.run(node, 'delete', 0, user, topic);
     assert.equal(reply, users?.has(user) ? 'ok' : 'forbidden');
+    this.ties.delete(`${topic} ${user}`);
     if (!users?.delete(user) || users.size) return;
     this.users.delete(topic);
     this.topics.delete(topic);
@@ -253,7 +285,7 @@ class World {
   }
 
   async step() {
-    const verbs = ['add', 'add', 'add', 'add', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
+    const verbs = ['add', 'add', 'add', 'add', 'resend', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
       'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'unpark', 'sync', 'crash'];
     const verb = this.pick(verbs);
     const node = this.pick([...this.alive]);
@@ -358,7 +390,7 @@ async function checkAll(world, shard) {
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|nodes|node_info|users|stat:\d+)$/;
+  const allowed = /^(meta|idle|nodes|node_info|users|stat:\d+|nonces:\d+)$/;
   const left = (await shard.names()).filter((name) => !allowed.test(name));
   assert.deepEqual(left, [], 'left behind');
   assert.equal((await shard.get('meta')).depth, '0');
