@@ -49,11 +49,13 @@ struct poll {
     void (*on_end)(struct poll *poll, enum err error);
 };
 
-/* Waits for the outcome of one query. Lives in its owner. */
+/* Waits for the outcome of one query. Lives in its owner. One of a query that is being added has
+ * the Seq 0: it hears on_changed for whatever happens to its topic's queries, since that may be its
+ * own; once its Seq is known it is taken off and put on again. */
 struct watch {
     struct watch *previous, *next;
     struct str topic; /* name; borrowed from the owner */
-    uint64_t seq;
+    uint64_t seq;     /* 0: not known yet */
     bool is_on;
     /* The outcome as text, valid inside the call only. The watch stays on. */
     void (*on_outcome)(struct watch *watch, struct str outcome);

@@ -67,6 +67,7 @@ struct queue {
     struct bus *bus;
     struct poll_class *classes[CLASS_BUCKET_N];
     struct watch *watches[WATCH_BUCKET_N];
+    unsigned adding_n; /* watches whose Seq is not known yet */
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
     uint32_t engine_hashes[ENGINES_MAX]; /* of their names */

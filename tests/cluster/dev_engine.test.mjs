@@ -51,11 +51,11 @@ describe('./dev engine before ./dev up', TIMEOUT, () => {
 
 describe('./dev engine after ./dev up', TIMEOUT, () => {
   const checkout = makeCheckout();
-  let llm, model;
+  let llm, model, said;
   before(async () => {
     llm = await startLlm();
     model = ['--llm', llm.url, '--model', 'stub'];
-    const said = assertDone(await checkout.dev('up'));
+    said = assertDone(await checkout.dev('up'));
     assert.match(said, /^started engine: built-in, extractive, over the documents in docs\/handbook$/m);
     assert.match(said, /^\.\/dev engine --llm URL --model NAME answers with a model of yours instead/m);
   });
@@ -78,6 +78,13 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
   };
   const ask = async (n) => answeredBy(await Promise.all(Array.from({ length: n }, () => add())));
   const engine = async (...args) => assertDone(await checkout.dev('engine', ...args));
+
+  it('the first line to paste asks a question and prints its answer', () => {
+    const [line] = /^ {2}curl .*add-query.*\\\n.*$/m.exec(said);
+    const { Query, Seq, Answer } = JSON.parse(checkout.paste(line));
+    assert.deepEqual([Query, Seq], [QUESTION, 1]);
+    assert.match(Answer[0], /150 seconds/);
+  });
 
   it('the model that is asked for gives all answers, and the replaced one none', async () => {
     await engine();

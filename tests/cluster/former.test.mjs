@@ -163,6 +163,34 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         assert.deepEqual(await cluster.redis.cmd('KEYS', `*${documentId}*`), []);
       }, { [first]: ['--indexers', '0'] }));
 
+    it(`a question that is asked and waited for in one request: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const asked = cluster.open('POST', '/api/add-query', {
+          as: 'Frontend_1', node: 1, query: { Wait: 20 }, body: { Topic: 'waited', User: 'alice', Query: 'Who is there?' }, timeout: 30_000,
+        });
+        const { Topic, Lease } = await eventually(async () => {
+          const claim = await cluster.claim({ node: second, detail: true });
+          return claim.Topic && claim;
+        });
+        await cluster.answer({ node: first, Topic, Seq: 1, Query: 'Who is there?', Lease, Answer: ['Both.'] });
+        assert.deepEqual(assertOk(await asked.response).Answer, ['Both.']);
+      }));
+
+    it(`a question that is sent again: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const path = cluster.path('/api/add-query', { as: 'Frontend_1' });
+        const body = { Topic: 'resent', User: 'alice', Query: 'Who is there?' };
+        assert.equal(assertOk(await cluster.request('POST', path, { body, node: first })).Seq, 1);
+        // The former one refuses whatever was used, and leaves nothing by which this one would know it again.
+        const again = await cluster.request('POST', path, { body, node: second });
+        assertProblem(again, 401, 'nonce_used');
+        assert.equal((await cluster.add({ Topic: 'resent', node: second })).Seq, 2);
+        assert.equal((await cluster.add({ Topic: 'resent', node: first })).Seq, 3);
+        assert.equal(assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', node: second, query: { Topic: 'resent' } })).length, 3);
+        assertOk(await cluster.request('DELETE', '/api/topic', { as: 'Frontend_1', node: first, query: { OnBehalfOf: 'alice', Topic: 'resent' } }));
+        assertProblem(await cluster.checkRaw({ Topic: 'resent', node: second }), 404);
+      }));
+
     it(`a node dies, and the other gives its claim to another engine: ${title}`, () =>
       withBoth(async (cluster) => {
         const { Topic } = await cluster.add({ node: first, Query: 'Who takes over?' });

@@ -421,7 +421,7 @@ function largestOf(name, arg, bytes, i) {
 
 // The arguments of a call, each as long as its header allows, times `factor`, and so many in its lists.
 function largest(name, verb, factor) {
-  const args = verb.nonce === 'yes' ? ['0'] : [];
+  const args = verb.nonce !== 'no' ? ['0'] : [];
   args.push(...verb.args.map((arg) => largestOf(name, arg, Math.floor(arg.max * factor), 0)));
   const counts = verb.lists.map((list) => Math.max(1, Math.floor(list.max * factor)));
   args.push(...counts.slice(0, -1));

@@ -36,6 +36,9 @@ class World {
     this.alive = new Set(NODES);
     this.leases = new Set(); // all that ever were
     this.keys = new Map(); // of leases that have their key -> what it says
+    this.ties = new Map(); // `<topic> <user>` -> its signed adds, while the user has a part in the topic
+    this.sent = []; // all signed adds: what each of them said, and whether its tie has gone since
+    this.nonces = 0;
   }
 
   pick(list) {
@@ -56,7 +59,11 @@ class World {
 
   // One verb in a turn of `node`; then what was handed over to anybody is noted.
   async run(node, verb, ...args) {
-    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
+    return this.runSigned(node, [], verb, ...args);
+  }
+
+  async runSigned(node, nonces, verb, ...args) {
+    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
     if (replies[0] instanceof Error) throw replies[0];
     this.later = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
       assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
@@ -133,12 +140,36 @@ class World {
     const [topic, user, model] = [this.pick(TOPICS), this.pick(USERS), this.pick(MODELS)];
     const queries = this.topics.get(topic) ?? [];
     const query = `${topic} ${queries.length + 1}`;
-    const reply = await this.run(node, 'add', 0, topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '');
+    const sent = { nonce: `nonce-${String(this.nonces++).padStart(10, '0')}`, mark: String(this.nonces).padStart(12, 'a'), topic, user, seq: queries.length + 1 };
+    const isSigned = this.below(2), waits = this.below(2) ? '1' : '';
+    sent.args = [topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '', isSigned ? sent.mark : '', waits];
+    const reply = isSigned ? await this.runSigned(node, [sent.nonce], 'add', 1, ...sent.args) : await this.run(node, 'add', 0, ...sent.args);
     assert.match(reply, new RegExp(`^ok\n${queries.length + 1}\n`));
+    if (isSigned) {
+      const tie = this.ties.get(`${topic} ${user}`) ?? [];
+      tie.push(sent);
+      this.ties.set(`${topic} ${user}`, tie);
+      this.sent.push(sent);
+    }
     queries.push({ state: 'Open', user, model, used: 0, query });
     this.topics.set(topic, queries);
     if (!this.users.has(topic)) this.users.set(topic, new Set());
     this.users.get(topic).add(user);
+  }
+
+  // Its first answer while the topic knows it, at any rate if it is one of the last eight; nothing is stored, ever.
+  async resend(node) {
+    if (!this.sent.length) return;
+    const sent = this.below(2) ? this.sent.at(-1 - this.below(Math.min(5, this.sent.length))) : this.pick(this.sent);
+    const args = [...sent.args];
+    const isOther = !this.below(4);
+    if (isOther) args[this.below(2)] = 'other';
+    const reply = await this.runSigned(node, [sent.nonce], 'add', 1, ...args);
+    const tie = this.ties.get(`${sent.topic} ${sent.user}`) ?? [];
+    const isKnown = !isOther && tie.includes(sent);
+    if (!isKnown || reply === 'replay') assert.equal(reply, 'replay');
+    else assert.match(reply, new RegExp(`^again\n${sent.seq}\n\\d{13}$`));
+    if (isKnown && tie.indexOf(sent) >= tie.length - 8) assert.notEqual(reply, 'replay', 'one of the last eight');
   }
 
   async claim(node) {
@@ -273,6 +304,7 @@ class World {
     const users = this.users.get(topic);
     const reply = await this.run(node, 'delete', 0, user, topic);
     assert.equal(reply, users?.has(user) ? 'ok' : 'forbidden');
+    this.ties.delete(`${topic} ${user}`);
     if (!users?.delete(user) || users.size) return;
     this.users.delete(topic);
     this.topics.delete(topic);
@@ -364,7 +396,7 @@ class World {
   }
 
   async step() {
-    const verbs = ['add', 'add', 'add', 'add', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
+    const verbs = ['add', 'add', 'add', 'add', 'resend', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
       'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'forget', 'unpark', 'sync', 'crash',
       'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
     const verb = this.pick(verbs);
@@ -504,7 +536,7 @@ async function checkAll(world, shard) {
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|idle_lookups|nodes|node_info|users|stat:\d+)$/;
+  const allowed = /^(meta|idle|idle_lookups|nodes|node_info|users|stat:\d+|nonces:\d+)$/;
   const left = (await shard.names()).filter((name) => !allowed.test(name));
   assert.deepEqual(left, [], 'left behind');
   assert.equal((await shard.get('meta')).depth, '0');

@@ -41,7 +41,7 @@ function argumentsOf(name, given) {
   const verb = VERBS[name];
   if (!verb) return given;
   const args = [...given];
-  const fixed = verb.args.length + (verb.nonce === 'yes' ? 1 : 0) + Math.max(0, verb.lists.length - 1);
+  const fixed = verb.args.length + (verb.nonce !== 'no' ? 1 : 0) + Math.max(0, verb.lists.length - 1);
   const left = verb.args.slice(args.length - fixed);
   if (args.length < fixed && left.every((arg) => arg.is_optional || arg.kind === 'flag')) args.push(...left.map(() => ''));
   const width = verb.lists.at(-1)?.args.length;
