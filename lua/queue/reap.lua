@@ -4,7 +4,8 @@
 -- Any node may call it at any time; leases that have not ended are left alone.
 -- KEYS: leases zset, lease:<id>, t:<topic>.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
--- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them. What comes back to
+-- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them; for each that has no
+--   key and no list any more the states of LOOK_BACK rows. What comes back to
 --   one topic comes back at once: its field `open` is written once, whatever the number of claims.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
