@@ -5,8 +5,8 @@
 --   reply (same).
 -- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq>.
 -- Wakes: every node that waits for the query, with the answer.
--- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; TEXT_LOOK_BACK states and
---   twice LOOK_BYTES of rows, when the text decides.
+-- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
+--   (REPLY_BYTES), TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:

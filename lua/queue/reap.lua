@@ -5,7 +5,8 @@
 -- Lookups whose lease has ended need no return: they are handed to polls that are parked.
 -- KEYS: leases zset, lease:<id>, t:<topic>, lookup/lookups.lua.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
--- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them. What comes back to
+-- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them; for each that has no
+--   key and no list any more the states of LOOK_BACK rows. What comes back to
 --   one topic comes back at once: its field `open` is written once, whatever the number of claims.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
