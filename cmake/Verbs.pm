@@ -22,7 +22,7 @@ my %FIXED_MAX = (name => 512, number => 20, digits => 20, flag => 1);
 my %WORD_OF = (
     Lane => [qw(first claim add read)],
     Home => [qw(topic digest space session room bot nonce key cluster every)],
-    Nonce => [qw(yes no)],
+    Nonce => [qw(yes again no)],
     Full => [qw(runs refused)],
 );
 # A verb with that home has one of these arguments, from which its shard is known.
@@ -35,8 +35,13 @@ my %RESERVED = map {$_ => 1} qw(
     and break do else elseif end false for function if in local nil not or repeat return then true until while
     auto case char const continue default double enum extern float goto inline int long register restrict short
     signed sizeof static struct switch typedef union unsigned void volatile
-    a P args turn call verb require tonumber tostring floor max min ceil match gmatch gsub sub byte find
+    a P args is_replay turn call verb require tonumber tostring floor max min ceil match gmatch gsub sub byte find
     format concat sort pairs ipairs next unpack pcall type error redis);
+
+sub takes_nonce {
+    my ($verb) = @_;
+    return ($verb->{fields}{Nonce} // 'no') =~ /^(?:yes|again)$/ ? 1 : 0;
+}
 
 sub slurp {
     my ($path) = @_;
@@ -180,7 +185,7 @@ sub read_header {
     }
     my $has_replay = $verb->{replies}{replay} // 0;
     $fault->($lines{Replies}, "a verb with a nonce may reply replay, and no other one")
-        if $lines{Replies} and $has_replay != ($fields->{Nonce} eq 'yes');
+        if $lines{Replies} and $has_replay != takes_nonce($verb);
 }
 
 # --- the body ----------------------------------------------------------------------------------------
@@ -203,8 +208,9 @@ sub arguments_text {
     my ($verb) = @_;
     my ($n, @names, @values) = (0);
     my $text = 'local args = turn.args ';
-    if ($verb->{fields}{Nonce} eq 'yes') {
-        $text .= "if turn.is_replayed_at[args[a]] then return 'replay' end ";
+    if (takes_nonce($verb)) {
+        $text .= $verb->{fields}{Nonce} eq 'again' ? 'local is_replay = turn.is_replayed_at[args[a]] '
+            : "if turn.is_replayed_at[args[a]] then return 'replay' end ";
         $n = 1;
     }
     for my $arg (@{$verb->{args}}) {
@@ -246,7 +252,7 @@ sub constants {
 sub check_body {
     my ($verb, $body, $first_line, $fault) = @_;
     my @lines = split(/\n/, $body);
-    my $needs = $verb->{fields}{Nonce} eq 'yes' || @{$verb->{args}} || @{$verb->{lists}};
+    my $needs = takes_nonce($verb) || @{$verb->{args}} || @{$verb->{lists}};
     my $has = @lines > 1 && $lines[1] =~ /^    --- arguments$/;
     $fault->($first_line, "the function's first line is not '    --- arguments'") if $needs and !$has;
     $fault->($first_line + 1, "there is no argument to name") if $has and !$needs;

@@ -157,7 +157,7 @@ sub source {
         . "const unsigned verb_infos_n = VERB_NR;\nconst struct verb_info verb_infos[VERB_NR] = {\n";
     for my $verb (@$verbs) {
         my $name = $verb->{name};
-        my $nonce = $verb->{fields}{Nonce} eq 'yes' ? 'true' : 'false';
+        my $nonce = Verbs::takes_nonce($verb) ? 'true' : 'false';
         my @fixed = fixed_args($verb);
         my $min = @fixed;
         my $max = $min;

@@ -25,7 +25,8 @@ sub section {
     my ($verb) = @_;
     my $f = $verb->{fields};
     my $text = "### $verb->{name}\n\n" . ucfirst(cell($verb->{about})) . " [$verb->{path}](../$verb->{path})\n\n";
-    $text .= "Lane $f->{Lane}, home $f->{Home}" . ($f->{Nonce} eq 'yes' ? ', takes a nonce' : '')
+    $text .= "Lane $f->{Lane}, home $f->{Home}" . (Verbs::takes_nonce($verb) ? ', takes a nonce' : '')
+        . ($f->{Nonce} eq 'again' ? ' and knows an equal request again' : '')
         . ", $f->{Full} while Redis is full. Repeatable: " . cell($f->{Repeatable}) . "\n\n";
     my @rows = map {["`$_->{name}`", $_]} @{$verb->{args}};
     for my $list (@{$verb->{lists}}) {

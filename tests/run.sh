@@ -15,7 +15,7 @@ readonly GROUPS_ALL="lint unit lua http documents cluster servers fuzz"
 readonly ON_SERVERS="lua documents"
 readonly FUZZ_SECONDS=10
 # No group may hang: past this many seconds it is interrupted and counts as failed.
-readonly GROUP_SECONDS=600
+readonly GROUP_SECONDS=1800
 readonly OUT=build/test
 CORES=$(nproc)
 passed=0 failed=0 skipped=0

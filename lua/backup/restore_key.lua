@@ -43,6 +43,11 @@ local function verb(turn, a)
         if piece_from <= piece_to then call('SADD', key, unpack(args, piece_from, piece_to)) end
     elseif of == 'zset' then
         for i = piece_from, piece_to, 2 do call('ZADD', key, args[i + 1], args[i]) end
+    elseif of == 'list' then
+        -- The first piece is the place of the next one: sent again after a lost reply, they are there.
+        if call('LLEN', key) == tonumber(args[piece_from]) then
+            call('RPUSH', key, unpack(args, piece_from + 1, piece_to))
+        end
     elseif of == 'stream' then
         restore_stream(turn, key, piece_from, piece_to, name == 'recommendations' and recommended.list or nil)
     else

@@ -26,7 +26,7 @@ local function verb(turn, a)
     local d = documents.read(turn, j.space, j.doc)
     local size, used = 0, storage.space_bytes(turn, j.space)
     for i = block_from, block_to do size = size + #args[i] end
-    if used - call('STRLEN', P .. 'upload:' .. j.doc) - storage.loose_text_bytes(d) + size > cap then
+    if used - storage.upload_bytes(turn, j.doc) - storage.loose_text_bytes(d) + size > cap then
         return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap)
     end
     storage.shelve_text(turn, j.doc, d)

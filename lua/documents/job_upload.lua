@@ -1,23 +1,22 @@
--- job_upload: the bytes that a job is to parse.
+-- job_upload: where the bytes are that a job is to parse. The indexer reads them itself, block by block: a script
+-- would copy each of them twice. When the job is lost meanwhile they are another's, or gone; what it makes of them is
+-- refused then.
 -- KEYS: job:<job>, upload:<doc>.
 -- Wakes: nobody.
--- Bound: the bytes of one upload, which may be no larger than --upload-max-mib says.
+-- Bound: one job.
 -- Lane: first.  Home: space.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   job    name
 --   lease  text 20
--- Replies: lost | the bytes as a part; nothing when they are parsed already
+-- Replies: lost | list | string (of the former version) | none (they are parsed already)
 local jobs = require('documents/jobs')
-local storage = require('documents/storage')
 local call = redis.call
 
 local function verb(turn, a)
     --- arguments
     local j = jobs.read_held(turn, job, lease)
-    if not j then return 'lost' end
-    local bytes = call('GET', turn.prefix .. 'upload:' .. j.doc)
-    return bytes and storage.part(bytes) or ''
+    return j and call('TYPE', turn.prefix .. 'upload:' .. j.doc).ok or 'lost'
 end
 
 return {job_upload = verb}

@@ -1,38 +1,37 @@
--- upload: stores a document's bytes, and the job that indexes them.
+-- upload: makes a document of the blocks that were pushed, and the job that indexes them.
 -- Guarantees: the same bytes are stored once in a space, and under one id; a document that has a path (a file
 --   of a collection) is known by it instead, keeps its id when it gets other bytes, and stays searchable as
---   it was until these are indexed; nothing is stored past the cap. What FAILED is stored again.
--- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, docs:<space> zset, space:<space>, shas:<space>,
---   paths:<space> hashes, jobs stream; auth/limiter.lua, documents/documents.lua.
+--   it was until these are indexed; nothing is stored past the cap. What FAILED is stored again. What is refused
+--   leaves no blocks.
+-- Stops this race: two uploads of the same bytes, or two that fit one by one, were both begun: it looks again.
+-- KEYS: doc:<doc>, job:<job> hashes, pushed:<doc>, upload:<doc> lists, docs:<space> zset, space:<space>, shas:<space>,
+--   paths:<space>, node_info hashes, jobs stream; documents/documents.lua.
 -- Wakes: the readers of the stream; watching nodes, if a job is cancelled.
--- Bound: the bytes that it brings.
--- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
+-- Bound: one document, none of its bytes; the records of all nodes. While a node of the former version is there, the
+--   bytes of one upload.
+-- Lane: add.  Home: space.  Nonce: no.  Full: refused.
 -- Repeatable: duplicate then.
 -- Arguments:
 --   space         name
---   limits        text? 4k
---   doc           name       a new id
+--   doc           name       as upload_begin was given it
 --   job           name       a new id
 --   filename      json 8k
 --   content_type  text 1k
 --   kind          name
---   size          digits
+--   size          number     bytes
+--   blocks        number     that were pushed
 --   sha           name       hex
---   bytes         bytes? 32m
 --   cap           number     bytes
 --   path          text? 4k   of a file of a collection
 --   url           json? 8k
 --   is_reindex    flag       it may bring another model into the space
--- Replies: ok/doc/job | duplicate/doc/job/status | limited/retry ms/limit/window s | full/used/cap | many (documents)
---   | replay
-local limiter = require('auth/limiter')
-local documents = require('documents/documents')
+-- Replies: ok/doc/job | duplicate/doc/job/status | full/used/cap | many (documents) | gone (not all blocks are there)
 local jobs = require('documents/jobs')
 local storage = require('documents/storage')
+local uploads = require('documents/uploads')
 local call = redis.call
 local format = string.format
 local max = math.max
-local DOCS_MAX = documents.DOCS_MAX
 
 -- Ids are in the order of this number, so that no page of them misses one.
 local function creation_ms(turn, space)
@@ -57,37 +56,23 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local refused = limiter.admit(turn, limits)
-    if refused then return refused end
-    local earlier
-    if path ~= '' then
-        earlier = call('HGET', P .. 'paths:' .. space, path)
-    else
-        earlier = call('HGET', P .. 'shas:' .. space, sha)
+    local refused, earlier, had = uploads.judge(turn, space, path, sha, filename, url, size, cap)
+    if not refused and not uploads.is_whole(turn, space, doc, blocks) then refused = 'gone' end
+    if refused then
+        uploads.drop(turn, doc)
+        return refused
     end
-    local used, going, had = storage.space_bytes(turn, space), 0, nil
-    if earlier then
-        doc, had = earlier, documents.read(turn, space, earlier)
-        local is_same = had.sha == sha and (path == '' or (had.filename == filename and had.url == url))
-        if is_same and had.status ~= 'FAILED' then
-            return 'duplicate\n' .. doc .. '\n' .. had.job .. '\n' .. had.status
-        end
-        going = call('STRLEN', P .. 'upload:' .. doc) + storage.loose_text_bytes(had)
-    elseif call('ZCARD', P .. 'docs:' .. space) >= DOCS_MAX then
-        return 'many'
-    end
-    if used - going + #bytes > cap then
-        return 'full\n' .. format('%d', used) .. '\n' .. format('%d', cap)
-    end
+    local pushed = doc
     if had then
+        doc = earlier
         jobs.retire(turn, had.job, '"The document was uploaded again."')
         storage.shelve_text(turn, doc, had)
     else
         create_document(turn, space, doc, sha, path)
     end
-    call('SET', P .. 'upload:' .. doc, bytes)
+    uploads.take(turn, pushed, doc)
     call('HSET', P .. 'doc:' .. doc, 'filename', filename, 'type', content_type, 'kind', kind,
-         'size', size, 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', turn.now_text, 'job', job,
+         'size', format('%d', size), 'sha', sha, 'url', url, 'status', 'QUEUED', 'updated', turn.now_text, 'job', job,
          'chars', 0, 'blocks', 0)
     storage.count_bytes(turn, doc, space)
     jobs.start(turn, space, doc, job, 'PARSE', is_reindex)

@@ -2,11 +2,11 @@
 -- fingerprint: the same fragment is looked up once, again only for a larger Count or another
 -- Threshold.
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash (fragment, count,
---   threshold, alias, refs, claimed, matches), lookup_alias hash (fingerprint without the newline -> fingerprint),
---   lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in `lookups`
---   that it opened), lookup_nodes set.
--- Wakes: every node that may have a parked lookup poll.
--- Bound: one lookup; the nodes.
+--   threshold, alias, refs, claimed, lease, matches), lookup_alias hash (fingerprint without the newline ->
+--   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in
+--   `lookups` that it opened), meta, queue/idle.lua, lookup_nodes set (of the former release).
+-- Wakes: one parked poll, by hand-over.
+-- Bound: one lookup, and what lookups.offer hands over; nodes of the former release.
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:
@@ -53,7 +53,6 @@ local function verb(turn, a)
         call('HSET', key, 'fragment', fragment, 'count', count, 'threshold', threshold, 'alias', alias)
         call('HSET', P .. 'lookup_alias', alias, fingerprint)
         lookups.open(turn, fingerprint, account)
-        lookups.wake_nodes(turn)
     end
     return 'ok\n' .. turn.now_ms
 end

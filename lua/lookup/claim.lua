@@ -1,30 +1,26 @@
--- claim_lookup: the oldest lookup that nobody works on, leased: it may be claimed again once the
--- lease has passed, which is all that reverting takes.
--- KEYS: lookups zset, lookup:<fingerprint>, lookup_nodes set.
+-- claim_lookup: the lookup that may be claimed since the longest time, for an engine's poll, or its poll is parked as a
+-- credit. It may be claimed again once its lease has passed: a short one, until it is delivered.
+-- KEYS: lookups zset, lookup:<fingerprint>, meta, queue/idle.lua.
 -- Wakes: nobody.
 -- Bound: one lookup.
 -- Lane: claim.  Home: cluster.  Nonce: yes.  Full: refused.
 -- Repeatable: with a new nonce.
 -- Arguments:
---   is_parking  flag
--- Replies: lookup/fingerprint/fragment/count/threshold | parked | empty | replay
-local call = redis.call
-local concat = table.concat
+--   class       text 4k  "<account>|?"
+--   is_parking  flag     grant a credit when there is none
+-- Replies: claim/<claim as text> | parked/ms until the next lease of a lookup ends or '' | empty | replay
+local lookups = require('lookup/lookups')
+local idle = require('queue/idle')
 
 local function verb(turn, a)
     --- arguments
-    local P = turn.prefix
-    local fingerprint = call('ZRANGEBYSCORE', P .. 'lookups', '-inf', turn.now_ms, 'LIMIT', 0, 1)[1]
-    if fingerprint then
-        call('ZADD', P .. 'lookups', turn.now_ms + turn.lease_ms, fingerprint)
-        local key = P .. 'lookup:' .. fingerprint
-        local got = call('HMGET', key, 'fragment', 'count', 'threshold')
-        call('HSET', key, 'claimed', got[2] .. ' ' .. got[3]) -- what its matches will answer
-        return 'lookup\n' .. fingerprint .. '\n' .. concat(got, '\n')
-    end
+    local entry, looks_before = idle.own_entry(turn, class), turn.looks
+    local text = lookups.next_claim(turn, entry)
+    turn.looks = looks_before -- it was asked for
+    if text then return 'claim\n' .. text end
     if not is_parking then return 'empty' end
-    call('SADD', P .. 'lookup_nodes', turn.node)
-    return 'parked'
+    idle.grant(entry)
+    return 'parked\n' .. lookups.next_end(turn)
 end
 
 return {claim_lookup = verb}

@@ -1,15 +1,123 @@
--- lookups: the life of a lookup: opened for an account, closed when it is done, forgotten with the last topic that
--- needs it.
+-- lookups: the life of a lookup: opened for an account, claimed and given back, closed when it is done, forgotten with
+-- the last topic that needs it.
+-- The zset `lookups` says from when on each may be claimed: a time to come is a lease, so one that ends needs nobody.
+-- As of queries' leases (queue/leases.lua) an odd one is a delivery lease: no engine has it yet. `lease` of the hash
+-- lookup:<fingerprint> is "<lease> <node>", the claim's fencing number and the node that it was given to.
+-- A claim as text is like one of queries (queue/claims.lua): class / fingerprint / lease / 1 / 1 / fragment / count /
+-- threshold.
 local idle = require('queue/idle')
+local bounds = require('turn/bounds')
+local counters = require('turn/counters')
 local events = require('turn/events')
 local call = redis.call
+local format, match = string.format, string.match
+local concat = table.concat
+local max, min = math.max, math.min
+local LOOKS_MAX, LOOKUPS = idle.LOOKS_MAX, idle.LOOKUPS
+local LOOK_BYTES = bounds.LOOK_BYTES
 
--- A lookup is to be done, because of that account.
+local LOOKS_EACH = 20 -- what handing one over counts among the turn's looks: 1,000 a turn
+
+-- A time in ms as text; odd for a delivery lease, even for all else.
+local function time_text(at, is_delivery)
+    return format('%d', at - at % 2 + (is_delivery and 1 or 0))
+end
+
+-- The lookup that may be claimed since the longest time; nil when there is none. If its last claim reached no engine,
+-- the node that it was given to gets no more until it is heard from: else a hung one would get it each time.
+local function next_due(turn)
+    local P = turn.prefix
+    local got = call('ZRANGEBYSCORE', P .. 'lookups', '-inf', turn.now_text, 'WITHSCORES', 'LIMIT', 0, 1)
+    local fingerprint = got[1]
+    if fingerprint and got[2] % 2 == 1 then
+        local key = P .. 'lookup:' .. fingerprint
+        local node = match(call('HGET', key, 'lease') or '', '^%d+ (%S+)$')
+        if node and node ~= turn.node then idle.strike_off(turn, LOOKUPS, node) end
+        call('HDEL', key, 'lease')
+    end
+    return fingerprint
+end
+
+-- The claim that is next, for a poll of that entry of queue/idle.lua; nil when there is no lookup.
+local function next_claim(turn, entry)
+    local P = turn.prefix
+    local fingerprint = next_due(turn)
+    if not fingerprint then return nil end
+    local key, lease = P .. 'lookup:' .. fingerprint, counters.next_lease(turn)
+    local got = call('HMGET', key, 'fragment', 'count', 'threshold')
+    call('HSET', key, 'claimed', got[2] .. ' ' .. got[3], -- what its matches will answer
+         'lease', lease .. ' ' .. entry.node)
+    call('ZADD', P .. 'lookups', time_text(turn.now_ms + turn.delivery_ms, true), fingerprint)
+    turn.looks = turn.looks + LOOKS_EACH
+    return concat({entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
+end
+
+-- Hands lookups to parked polls while there are both. Called after a verb made one claimable. Returns true when some
+-- are left.
+local function offer(turn)
+    while next_due(turn) do
+        local is_over = turn.offered_bytes >= LOOK_BYTES or turn.looks >= LOOKS_MAX
+        local entry = not is_over and idle.take_waiter(turn, LOOKUPS, '?')
+        if not entry then return true end
+        local text = next_claim(turn, entry)
+        turn.offered_bytes = turn.offered_bytes + #text
+        events.send(turn, entry.node, 'claim\n' .. text)
+    end
+    return false
+end
+
+-- ms until the next lease ends, of lookups and, if `other` names one, of claims; '' when there is none.
+local function next_end(turn, other)
+    local first = call('ZRANGEBYSCORE', turn.prefix .. 'lookups', '(' .. turn.now_text, '+inf', 'WITHSCORES',
+                       'LIMIT', 0, 1)[2] or other
+    if not first then return '' end
+    return format('%d', max(0, min(first, other or first) - turn.now_ms))
+end
+
+-- Nodes of the former release have no credits for lookups. They are written down where a poll was parked, and all of
+-- them look when there is a lookup that nobody else waits for.
+local function wake_former(turn)
+    local key = turn.prefix .. 'lookup_nodes'
+    local nodes = call('SMEMBERS', key)
+    if #nodes == 0 then return end
+    for _, to in ipairs(nodes) do
+        if idle.is_alive(turn, to) then events.send(turn, to, 'lookup') end
+    end
+    call('DEL', key)
+end
+
+-- A lookup is to be done, because of that account. What an engine may have of it already is not what is wanted now.
 local function open(turn, fingerprint, account)
     local P = turn.prefix
-    if call('ZADD', P .. 'lookups', turn.now_ms, fingerprint) == 0 then return end
-    call('HSET', P .. 'lookup:' .. fingerprint, 'by', account)
-    call('HINCRBY', P .. 'lookups_of', account, 1)
+    local key = P .. 'lookup:' .. fingerprint
+    if call('ZADD', P .. 'lookups', time_text(turn.now_ms), fingerprint) == 1 then
+        call('HSET', key, 'by', account)
+        call('HINCRBY', P .. 'lookups_of', account, 1)
+    else
+        call('HDEL', key, 'lease')
+    end
+    if offer(turn) then wake_former(turn) end
+end
+
+-- Is that still the claim of that lookup?
+local function is_held(turn, fingerprint, lease)
+    local held = call('HGET', turn.prefix .. 'lookup:' .. fingerprint, 'lease')
+    return held and match(held, '^%d+') == lease
+end
+
+-- Its claim has reached its engine: the delivery lease becomes a whole one.
+local function keep(turn, fingerprint, lease)
+    if not is_held(turn, fingerprint, lease) then return end
+    call('ZADD', turn.prefix .. 'lookups', 'XX', time_text(turn.now_ms + turn.lease_ms), fingerprint)
+end
+
+-- Its claim has reached nobody: it is the next one to be claimed.
+local function reopen(turn, fingerprint, lease)
+    local P = turn.prefix
+    if not is_held(turn, fingerprint, lease) then return end
+    call('HDEL', P .. 'lookup:' .. fingerprint, 'lease')
+    call('ZADD', P .. 'lookups', 'XX', '0', fingerprint)
+    offer(turn)
 end
 
 -- It is done, or nobody needs it any more.
@@ -18,8 +126,8 @@ local function close(turn, fingerprint)
     if call('ZREM', P .. 'lookups', fingerprint) == 0 then return end
     local key = P .. 'lookup:' .. fingerprint
     local account = call('HGET', key, 'by')
+    call('HDEL', key, 'by', 'lease')
     if not account then return end
-    call('HDEL', key, 'by')
     if call('HINCRBY', P .. 'lookups_of', account, -1) <= 0 then call('HDEL', P .. 'lookups_of', account) end
 end
 
@@ -34,16 +142,7 @@ local function forget(turn, fingerprint)
     call('DEL', key)
 end
 
--- Wakes the nodes that have polls for lookups, which uses their registrations up. All of them: a registration outlives
--- its poll, so one node alone may have none left.
-local function wake_nodes(turn)
-    local key = turn.prefix .. 'lookup_nodes'
-    local nodes = call('SMEMBERS', key)
-    if #nodes == 0 then return end
-    for _, to in ipairs(nodes) do
-        if to == turn.node or idle.is_alive(turn, to) then events.send(turn, to, 'lookup') end
-    end
-    call('DEL', key)
-end
-
-return {open = open, close = close, forget = forget, wake_nodes = wake_nodes}
+return {
+    next_claim = next_claim, offer = offer, next_end = next_end, open = open, keep = keep, reopen = reopen,
+    close = close, forget = forget,
+}

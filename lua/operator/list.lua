@@ -1,5 +1,5 @@
 -- list: a page of queries in one state, for operators.
--- KEYS: models, turns:<model>, open:<model>:<user>, leases, failed, t:<topic>.
+-- KEYS: models, turns:<model>, open:<model>:<user>, leases, lease:<id>, failed, t:<topic>.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query at least; LOOK_BYTES of rows, LIST_SCAN_MAX queries looked at.
 -- Lane: read.  Home: every.  Nonce: yes.  Full: runs.

@@ -1,14 +1,14 @@
 -- add: stores one query in its topic and makes it claimable.
--- Guarantees: Seq counts 1, 2, 3 in a topic; the same Idempotency-Key stores nothing twice; a full
---   queue (TOPIC_OPEN_MAX Open queries of a topic, MODELS_MAX models waited for, max_waiting of a user, an
---   account's share, queue_max in all) stores nothing. With an engine parked somewhere the query is handed over
---   at once and never enters the queue.
+-- Guarantees: Seq counts 1, 2, 3 in a topic; the same Idempotency-Key stores nothing twice, and neither does the same
+--   nonce with the same body within ten minutes (queue/resent.lua); a full queue (TOPIC_OPEN_MAX Open queries of a
+--   topic, MODELS_MAX models waited for, max_waiting of a user, an account's share, queue_max in all) stores nothing.
+--   With an engine parked somewhere the query is handed over at once and never enters the queue.
 -- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key> string with TTL;
 --   queue/shares.lua, queue/fair.lua, queue/idle.lua, meta.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
--- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
--- Repeatable: with an idempotency key.
+-- Lane: add.  Home: topic.  Nonce: again.  Full: refused.
+-- Repeatable: with an idempotency key, or with its nonce and mark.
 -- Arguments:
 --   topic        name     made if it does not exist
 --   user         name
@@ -20,8 +20,12 @@
 --   key          name?    the idempotency key
 --   digest       name?    of the body (hex); with a key only
 --   is_own       flag     the user must have a part in the topic, if it exists
--- Replies: ok/seq/ms | replay | missing | mismatch | waiting/depth/eta | full/depth/eta
+--   mark         name?    of account, nonce and body (12 hex digits); of a signed request only
+--   is_waiting   flag     this node waits for its outcome
+-- Replies: ok/seq/ms | again/seq/ms (it was there already; nobody is registered) | replay | missing | mismatch
+--   | waiting/depth/eta | full/depth/eta
 local records = require('queue/records')
+local resent = require('queue/resent')
 local store = require('queue/store')
 local call = redis.call
 local match = string.match
@@ -29,31 +33,48 @@ local match = string.match
 local IDEMPOTENCY_S = 86400
 local TITLE_FROM = 1024  -- bytes of a first row from which its topic gets a title: lists read that instead
 
+-- A used nonce: its own add sent again, or a replay.
+local function answer_again(turn, key, tie, mark)
+    local seq = mark ~= '' and resent.seq_of(turn, tie, mark)
+    local row = seq and call('HGET', key, 'q:' .. seq)
+    return row and 'again\n' .. seq .. '\n' .. match(row, '^%d+') or 'replay'
+end
+
 local function verb(turn, a)
     --- arguments
     local P, now_text = turn.prefix, turn.now_text
+    local topic_key, tie_field = P .. 't:' .. topic, 'u:' .. user
+    local got = call('HMGET', topic_key, 'seq', tie_field, 'open')
+    local last, tie = got[1], got[2]
+    if is_replay then return answer_again(turn, topic_key, tie, mark) end
     local idem_key
     if key ~= '' then
         idem_key = P .. 'idem:' .. account .. ':' .. key
         local earlier = call('GET', idem_key)
         if earlier then
-            local with, answer = match(earlier, '^(%x+) (.*)$')
+            local with, seq, ms = match(earlier, '^(%x+) ok\n(%d+)\n(%d+)$')
             if with ~= digest then return 'mismatch' end
-            return answer
+            if tie and mark ~= '' then call('HSET', topic_key, tie_field, resent.with_mark(turn, tie, mark, seq)) end
+            return 'again\n' .. seq .. '\n' .. ms
         end
     end
-    local got = call('HMGET', P .. 't:' .. topic, 'seq', 'u:' .. user, 'open')
-    if is_own and got[1] and not got[2] then return 'missing' end
-    local seq, refusal
-    if not got[1] and #tail > TITLE_FROM then
-        seq, refusal = store.put(turn, topic, nil, nil, user, account, model, weight, max_waiting, tail,
-                                 'u:' .. user, '1', 'title', records.title_of(records.after_lines(tail, 4)))
+    if is_own and last and not tie then return 'missing' end
+    local seq = store.next_seq(last)
+    local new_tie = mark == '' and (tie or '1') or resent.with_mark(turn, tie, mark, seq)
+    local has_title, refusal = not last and #tail > TITLE_FROM, nil
+    if has_title or is_waiting then
+        local more = {tie_field, new_tie}
+        if has_title then
+            more[3], more[4] = 'title', records.title_of(records.after_lines(tail, 4))
+        end
+        if is_waiting then more[#more + 1], more[#more + 2] = 'w:' .. seq, turn.node end
+        refusal = store.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, tail, unpack(more))
     else
-        seq, refusal = store.put(turn, topic, got[1], got[3], user, account, model, weight, max_waiting, tail,
-                                 'u:' .. user, '1')
+        refusal = store.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, tail,
+                            tie_field, new_tie)
     end
-    if not seq then return refusal end
-    if not got[2] then
+    if refusal then return refusal end
+    if not tie then
         local noted = turn.users_noted or {}
         if call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 and not noted[user] then
             noted[user], turn.users_noted = true, noted

@@ -61,9 +61,9 @@ local function verb(turn, a)
     if reply then return reply end
     local there, seconds = presence.engines_there(turn)
     if not there then return presence.no_engine(seconds) end
-    local seq, refusal = store.put(turn, topic, nil, nil, user, account, model, weight, max_waiting or HUGE, tail,
-                                   'w:1', turn.node, 'digest', digest)
-    if not seq then return refusal end
+    local refusal = store.put(turn, topic, '1', nil, user, account, model, weight, max_waiting or HUGE, tail,
+                              'w:1', turn.node, 'digest', digest)
+    if refusal then return refusal end
     asks.hold(turn, topic)
     if digest ~= '' then call('SET', P .. 'asked:' .. digest, topic) end
     return with_doubt('ok\n' .. topic, there)

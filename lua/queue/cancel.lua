@@ -1,6 +1,6 @@
 -- cancel: stops a query for good. Repeatable; refused once Done. Its engine hears of it with its next
 -- partial or heartbeat, and its answer is refused.
--- KEYS: t:<topic>, leases, failed.
+-- KEYS: t:<topic>, leases, lease:<id>, failed.
 -- Wakes: every node that waits for the query.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.

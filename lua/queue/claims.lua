@@ -78,8 +78,8 @@ local function claim_topic(turn, topic, entry, turn_of)
     turn.looks = turn.looks + floor(at / 24) -- about so many bytes is one
     if #seqs == 0 then return nil end
     rows = call('HMGET', key, unpack(rows))
-    local lease = leases.start(turn, topic)
-    local n = #seqs
+    local n, list = #seqs, concat(seqs, ' ')
+    local lease = leases.start(turn, topic, entry.account, attempt, entry.node, list)
     if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
     local set, to = {'open', concat(rest)}, records.handed_to(turn, entry)
     local text = {entry.class, topic, lease, attempt, #seqs}
@@ -91,7 +91,7 @@ local function claim_topic(turn, topic, entry, turn_of)
     end
     if n > 1 then
         set[#set + 1] = 'l:' .. lease
-        set[#set + 1] = concat(seqs, ' ')
+        set[#set + 1] = list
     end
     call('HSET', key, unpack(set))
     local payer = turn_of[1] .. ' ' .. turn_of[2]

@@ -3,10 +3,10 @@
 --   after its lease ended and another has claimed the row (lost: the holder or the fencing id
 --   differs) or nobody has (taken, also by its text alone), the same answer sent twice after a lost
 --   reply (same).
--- KEYS: t:<topic>, leases, partials:<topic>:<seq>.
+-- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq>.
 -- Wakes: every node that waits for the query, with the answer.
--- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; TEXT_LOOK_BACK states and
---   twice LOOK_BYTES of rows, when the text decides.
+-- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
+--   (REPLY_BYTES), TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -55,7 +55,8 @@ local function verb(turn, a)
     local key = turn.prefix .. 't:' .. topic
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
     if by_text or not got[2] or not held.ends_with(got[2], query) then
-        local found = held.find_held_text(turn, topic, holder, query, answer) or find_open_text(turn, topic, query)
+        local found = held.find_held_text(turn, topic, lease, holder, query, answer)
+            or find_open_text(turn, topic, query)
         if found then
             seq = found
             got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)

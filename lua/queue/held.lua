@@ -1,4 +1,5 @@
--- held: which queries a lease holds, and which one of them has a given text.
+-- held: which queries a lease holds, and which one of them has a given text. The state s:<seq> alone decides; the
+-- lease's key, the topic's list of the claim and the order of rows say where to look.
 local leases = require('queue/leases')
 local records = require('queue/records')
 local bounds = require('turn/bounds')
@@ -6,21 +7,36 @@ local hashes = require('turn/hashes')
 local call = redis.call
 local byte, find, format, gmatch = string.byte, string.find, string.format, string.gmatch
 local match, reverse, sub = string.match, string.reverse, string.sub
+local concat = table.concat
 local max, min = math.max, math.min
 local LOOK_BYTES = bounds.LOOK_BYTES
 
-local LOOK_BACK = 100  -- a claim of one query older than that is listed: searching would take long
-local LIST_FROM = 1000 -- one that a node of an earlier version left unlisted is listed when it is found
+local LOOK_BACK = 100  -- a claim of one query older than that is listed in its topic
+local NEWEST = 8       -- rows where one that is not listed is looked for first
 local STATES = 500     -- states read with one call
 local SEQ_MOST_BYTES = 20
 
 -- Lists the claim of one query that falls out of LOOK_BACK with a topic's new row `seq`: whatever is added to a topic,
--- a claim is found without a search through all that came later.
+-- a claim is found without its key, and without a search through all that came later.
 local function list_passed(key, seq)
     local passed = format('%d', seq - LOOK_BACK - 1)
     local lease, attempt, by, n, to = records.parse_pending(call('HGET', key, 's:' .. passed))
     if n ~= 1 then return end
     call('HSET', key, 'l:' .. lease, passed, 's:' .. passed, records.pending(lease, attempt, by, 2, to))
+end
+
+-- Seqs, of a text by ' '.
+local function listed(text)
+    local list = {}
+    for seq in gmatch(text, '%d+') do list[#list + 1] = seq end
+    return list
+end
+
+-- The newest n Seqs of a topic whose last one is `last`, the lowest first.
+local function newest(last, n)
+    local list = {}
+    for seq = max(1, last - n + 1), last do list[#list + 1] = format('%d', seq) end
+    return list
 end
 
 -- Calls visit(seq, state) for these Seqs (text) of a topic's hash, until it returns true.
@@ -35,42 +51,42 @@ local function each_state(key, seqs, visit)
     end
 end
 
--- The Seqs that a lease still holds in a topic, with their attempts. A claim that is not listed holds
--- one of the newest rows (LOOK_BACK): searched from the newest backwards, and only while the lease lives. With
--- `holder` only what that account holds under it: numbers can be guessed, so a lease alone proves nothing.
+-- The Seqs that a lease still holds in a topic, with their attempts, and the node that the claim was handed to. With
+-- `holder` only what that account holds under it: numbers can be guessed, so a lease alone proves nothing. Without its
+-- key (it expired first, Redis needed the room, or a node of an earlier version made the claim) it is looked for in the
+-- topic's list; one that is not listed is one of the newest rows, which are read while the lease lives.
 local function held_by(turn, topic, lease, holder)
-    local P = turn.prefix
-    local key = P .. 't:' .. topic
+    local key = turn.prefix .. 't:' .. topic
+    local seqs, attempts, node = {}, {}, nil
+    local function look(list)
+        each_state(key, list, function(seq, state)
+            local holding, attempt, by, _, to = records.parse_pending(state)
+            if holding ~= lease or (holder and by ~= holder) then return end
+            seqs[#seqs + 1], attempts[#attempts + 1], node = seq, attempt, to
+        end)
+    end
+    local by, taken = leases.read_key(turn, lease)
+    if by and holder and by ~= holder then return seqs, attempts end
+    if by then look(listed(taken)) end
+    if #seqs > 0 then return seqs, attempts, node end
     local got = call('HMGET', key, 'l:' .. lease, 'seq')
-    local seqs, attempts, list, found = {}, {}, {}, nil
-    local function look(seq, state)
-        local holding, attempt, by, n, to = records.parse_pending(state)
-        if holding ~= lease then return end
-        found = {seq, attempt, by, n, to}
-        if not holder or by == holder then
-            seqs[#seqs + 1] = seq
-            attempts[#attempts + 1] = attempt
+    if got[1] then
+        look(listed(got[1]))
+    elseif got[2] and leases.lives(turn, lease, topic) then
+        for _, n in ipairs({NEWEST, LOOK_BACK + 1}) do
+            if #seqs == 0 then look(newest(tonumber(got[2]), n)) end
         end
     end
-    if got[1] then
-        for seq in gmatch(got[1], '%d+') do list[#list + 1] = seq end
-        each_state(key, list, look)
-        return seqs, attempts
-    end
-    local lives = leases.known(turn, lease)
-    if lives == nil then lives = call('ZSCORE', P .. 'leases', lease .. ' ' .. topic) end
-    local last, step = lives and tonumber(got[2]) or 0, 8
-    while last > 0 and not found do
-        list = {}
-        for seq = last, max(1, last - step + 1), -1 do list[#list + 1] = format('%d', seq) end
-        each_state(key, list, look)
-        last, step = last - step, min(step * 4, STATES)
-    end
-    if found and got[2] - found[1] > LIST_FROM then
-        local seq, attempt, by, n, to = unpack(found)
-        call('HSET', key, 'l:' .. lease, seq, 's:' .. seq, records.pending(lease, attempt, by, max(2, n), to))
-    end
-    return seqs, attempts
+    return seqs, attempts, node
+end
+
+-- A sign of life from the engine that holds a lease: the lease starts again, with its key.
+local function renew(turn, topic, lease, holder)
+    if leases.renew(turn, lease, topic) then return end
+    local seqs, attempts, node = held_by(turn, topic, lease, holder)
+    if #seqs == 0 then return end -- a row is Pending under a lease that the index has lost: it gets no key either
+    node = node == '' and turn.node or node
+    leases.write_key(turn, lease, topic, holder, max(unpack(attempts)), node, concat(seqs, ' '))
 end
 
 -- Does a listed lease still hold the last one of its queries?
@@ -89,12 +105,15 @@ local function ends_with(row, query)
     return at > 1 and byte(row, at - 1) == 10 and find(row, query, at, true) ~= nil
 end
 
--- The lowest Seq that `holder` holds with that very text, among the newest rows. Without one, and with
--- an answer given, the Seq with that text that has this very answer already.
-local function find_held_text(turn, topic, holder, query, answer)
+-- The lowest Seq that `holder` holds with that very text: under `lease`, if one is named, then among the newest rows.
+-- Without one, and with an answer given, the Seq with that text that has this very answer already.
+local function find_held_text(turn, topic, lease, holder, query, answer)
     local key = turn.prefix .. 't:' .. topic
+    for _, seq in ipairs(lease == '' and {} or held_by(turn, topic, lease, holder)) do -- a claim's bytes are bounded
+        if ends_with(call('HGET', key, 'q:' .. seq), query) then return seq end
+    end
     local last = tonumber(call('HGET', key, 'seq')) or 0
-    local list, found, answered = {}, nil, nil
+    local found, answered = nil, nil
     local left = {held = LOOK_BYTES, done = LOOK_BYTES} -- to be read, of rows that it holds and of ended ones
     local function has_text(seq, kind)
         left[kind] = left[kind] - hashes.bytes_of(key, 'q:' .. seq)
@@ -104,8 +123,7 @@ local function find_held_text(turn, topic, holder, query, answer)
         left.done = left.done - hashes.bytes_of(key, 'a:' .. seq)
         return left.done >= 0 and sub(call('HGET', key, 'a:' .. seq), 1, #answer + 1) == answer .. '\n'
     end
-    for seq = max(1, last - TEXT_LOOK_BACK + 1), last do list[#list + 1] = format('%d', seq) end
-    each_state(key, list, function(seq, state)
+    each_state(key, newest(last, TEXT_LOOK_BACK), function(seq, state)
         local _, _, by = records.parse_pending(state)
         if by == holder and has_text(seq, 'held') then
             found = seq
@@ -119,6 +137,6 @@ local function find_held_text(turn, topic, holder, query, answer)
 end
 
 return {
-    LOOK_BACK = LOOK_BACK, list_passed = list_passed, held_by = held_by, holds_last = holds_last, ends_with = ends_with,
-    find_held_text = find_held_text,
+    LOOK_BACK = LOOK_BACK, list_passed = list_passed, held_by = held_by, renew = renew, holds_last = holds_last,
+    ends_with = ends_with, find_held_text = find_held_text,
 }

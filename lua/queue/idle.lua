@@ -1,7 +1,8 @@
 -- idle: which nodes hold parked polls. Every parked poll is a credit of its node and class in
--- the zset `idle` ("<node> <class>" -> credits). Parking grants one, a hand-over uses one up, a
--- poll that ends takes its own back, so a hand-over goes to one node only and finds a poll there.
--- A class is "<account>|<models>", models "*" or "a,b": the engine's account is known at
+-- the zset `idle` ("<node> <class>" -> credits), in `idle_lookups` when it waits for a lookup. Parking grants
+-- one, a hand-over uses one up, a poll that ends takes its own back, so a hand-over goes to one node only and finds a
+-- poll there.
+-- A class is "<account>|<models>", models "*" or "a,b", "?" for lookups: the engine's account is known at
 -- hand-over, so it can be written down as the holder of the lease.
 -- Engines take turns, in rounds: credits that were there when a round began are due, and are used up before any
 -- other. One that is granted during a round is due in the next. A score holds those that are due behind its point, in
@@ -10,13 +11,17 @@
 -- Credits are hints: a node states them again every few seconds (queue/sync.lua), a node without a
 -- subscriber is struck off, and what reaches a node without a poll is given back.
 local call = redis.call
-local find, format, match = string.find, string.format, string.match
+local byte, find, format, match = string.byte, string.find, string.format, string.match
 local floor, min = math.floor, math.min
 
-local QUERIES = 'idle' -- the key, and what the turn has read of it
+local QUERIES, LOOKUPS = 'idle', 'idle_lookups' -- keys, and what the turn has read of each
 local IDLE_MAX = 128 -- entries looked at a turn; the slow rescan serves what lies behind
 local LOOKS_MAX = 20000 -- at models and Open queries, for what a turn hands over unasked; the next sync goes on
 local DUE_UNIT, DUE_MAX = 1000000, 999999
+
+local function is_for_lookups(class)
+    return byte(class, -1) == 63 -- '?', which no name of a model holds
+end
 
 -- The entries that the turn has read so far: a list, which also has them by member.
 local function entries_of(turn, key)
@@ -40,8 +45,9 @@ end
 
 -- The entry of this node's class, read on its own: the common turn needs no other.
 local function own_entry(turn, class)
-    local entries, member = entries_of(turn, QUERIES), turn.node .. ' ' .. class
-    return entries[member] or put_entry(entries, member, tonumber(call('ZSCORE', turn.prefix .. QUERIES, member)) or 0)
+    local key = is_for_lookups(class) and LOOKUPS or QUERIES
+    local entries, member = entries_of(turn, key), turn.node .. ' ' .. class
+    return entries[member] or put_entry(entries, member, tonumber(call('ZSCORE', turn.prefix .. key, member)) or 0)
 end
 
 -- Reads all entries. Returns them.
@@ -133,7 +139,8 @@ local function begin_round(entries, model)
     end
 end
 
--- Takes the credit whose turn it is for a query of `model`. Returns its entry, nil when nobody waits.
+-- Takes the credit whose turn it is, for a query of `model`, or from LOOKUPS ('?'). Returns its entry, nil when nobody
+-- waits.
 local function take_waiter(turn, key, model)
     local entries = entries_of(turn, key)
     local entry = find_own_due(turn, entries, model)
@@ -183,10 +190,11 @@ end
 
 local function flush(turn)
     flush_of(turn, QUERIES)
+    flush_of(turn, LOOKUPS)
 end
 
 return {
-    QUERIES = QUERIES, LOOKS_MAX = LOOKS_MAX, own_entry = own_entry, set_credits = set_credits, grant = grant,
-    take = take, put_back = put_back, has_credit = has_credit, takes_model = takes_model, is_alive = is_alive,
-    take_waiter = take_waiter, strike_off = strike_off, flush = flush,
+    QUERIES = QUERIES, LOOKUPS = LOOKUPS, LOOKS_MAX = LOOKS_MAX, is_for_lookups = is_for_lookups, own_entry = own_entry,
+    set_credits = set_credits, grant = grant, take = take, put_back = put_back, has_credit = has_credit,
+    takes_model = takes_model, is_alive = is_alive, take_waiter = take_waiter, strike_off = strike_off, flush = flush,
 }

@@ -1,13 +1,23 @@
--- leases: the zset leases ("<lease> <topic>" -> deadline ms) is the index of running claims. What a turn begins, renews
--- and ends of them is written once: at its end, or before a verb looks at the index.
+-- leases: what is held, by whom and for how long. The zset leases ("<lease> <topic>" -> deadline ms) is the index of
+-- running claims, and decides: what a turn begins, renews and ends of them is written once, at its end or before a
+-- verb looks at the index. The key lease:<id> ("<holder> <topic> <attempt> <node> <Seqs>", with a TTL) says what the
+-- claim took: to operators, and to verbs that would search for it. It may be gone before its claim: nothing depends
+-- on it.
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
-local call, format = redis.call, string.format
+local call = redis.call
+local format, match = string.format, string.match
 
--- What became of a lease in this turn: begun (true), ended (false), nothing (nil).
-local function known(turn, lease)
-    local known_at = turn.lease_known_at
-    return known_at and known_at[lease]
+-- Did a lease end in this turn?
+local function has_ended(turn, lease)
+    local ended_at = turn.lease_ended_at
+    return ended_at and ended_at[lease]
+end
+
+-- Does a lease run?
+local function lives(turn, lease, topic)
+    if has_ended(turn, lease) then return false end
+    return call('ZSCORE', turn.prefix .. 'leases', lease .. ' ' .. topic) ~= false
 end
 
 -- The deadline of a lease that begins now, and of a delivery lease, as text. The latter's is odd, a lease's is even.
@@ -23,16 +33,28 @@ local function delivery_end(turn)
     return turn.delivery_end_text
 end
 
+-- Writes the key of a lease, for its full time. Seqs: by ' '.
+local function write_key(turn, lease, topic, holder, attempt, node, seqs)
+    call('SET', turn.prefix .. 'lease:' .. lease,
+         holder .. ' ' .. topic .. ' ' .. attempt .. ' ' .. node .. ' ' .. seqs,
+         'PXAT', turn.lease_end_text or lease_end(turn))
+end
+
+-- Who holds a lease, and the Seqs that it took (by ' '), as its key says; nil without it.
+local function read_key(turn, lease)
+    return match(call('GET', turn.prefix .. 'lease:' .. lease) or '', '^(%S+) %S+ %d+ %S+ (.+)$')
+end
+
 -- Starts a lease. It begins as a delivery lease: the node that writes the claim to
 -- its engine extends it (queue/delivered.lua), so a claim that dies on the way costs 2 s, not
--- a whole lease, and no attempt: its odd deadline tells reap that no engine had it.
-local function start(turn, topic)
-    local lease = counters.next_lease(turn)
-    local begun, known_at = turn.leases_begun or {}, turn.lease_known_at or {}
-    turn.leases_begun, turn.lease_known_at = begun, known_at
+-- a whole lease, and no attempt: its odd deadline tells reap that no engine had it. Its key is written once, for the
+-- whole time.
+local function start(turn, topic, holder, attempt, node, seqs)
+    local lease, begun = counters.next_lease(turn), turn.leases_begun or {}
+    turn.leases_begun = begun
     begun[#begun + 1] = turn.delivery_end_text or delivery_end(turn)
     begun[#begun + 1] = lease .. ' ' .. topic
-    known_at[lease] = true
+    write_key(turn, lease, topic, holder, attempt, node, seqs)
     return lease
 end
 
@@ -44,11 +66,18 @@ local function keep(turn, member)
     kept[#kept + 1] = member
 end
 
+-- A sign of life: it starts again. Returns false when its key is gone, which is then to be written again.
+local function renew(turn, lease, topic)
+    keep(turn, lease .. ' ' .. topic)
+    return call('PEXPIREAT', turn.prefix .. 'lease:' .. lease, turn.lease_end_text) == 1
+end
+
 local function finish(turn, lease, topic)
-    local ended, known_at = turn.leases_ended or {}, turn.lease_known_at or {}
-    turn.leases_ended, turn.lease_known_at = ended, known_at
+    local ended, keys, ended_at = turn.leases_ended or {}, turn.lease_keys_ended or {}, turn.lease_ended_at or {}
+    turn.leases_ended, turn.lease_keys_ended, turn.lease_ended_at = ended, keys, ended_at
     ended[#ended + 1] = lease .. ' ' .. topic
-    known_at[lease] = false
+    keys[#keys + 1] = turn.prefix .. 'lease:' .. lease
+    ended_at[lease] = true
 end
 
 -- Writes what was collected so far.
@@ -57,8 +86,14 @@ local function flush(turn)
     local key = turn.prefix .. 'leases'
     if begun then bounds.in_parts(begun, function(...) call('ZADD', key, ...) end) end
     if kept then bounds.in_parts(kept, function(...) call('ZADD', key, 'XX', ...) end) end
-    if ended then bounds.in_parts(ended, function(...) call('ZREM', key, ...) end) end
-    turn.leases_begun, turn.leases_kept, turn.leases_ended = nil, nil, nil
+    if ended then
+        bounds.in_parts(ended, function(...) call('ZREM', key, ...) end)
+        bounds.in_parts(turn.lease_keys_ended, function(...) call('DEL', ...) end)
+    end
+    turn.leases_begun, turn.leases_kept, turn.leases_ended, turn.lease_keys_ended = nil, nil, nil, nil
 end
 
-return {known = known, start = start, keep = keep, finish = finish, flush = flush}
+return {
+    has_ended = has_ended, lives = lives, write_key = write_key, read_key = read_key, start = start, keep = keep,
+    renew = renew, finish = finish, flush = flush,
+}

@@ -2,7 +2,7 @@
 -- The stream partials:<topic>:<seq> has one entry per piece, id "<attempt>-<n>" (what SSE clients
 -- see as event id), fields k ("t" think, "a" answer), x (text), o (bytes of all text up to its end).
 -- Overlap with what is stored is ignored, a gap refused. A new attempt starts at offset 0.
--- KEYS: t:<topic>, leases, partials:<topic>:<seq> stream.
+-- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq> stream.
 -- Wakes: every node that waits for the query.
 -- Bound: the text that it brings.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.
@@ -17,7 +17,7 @@
 --   max_bytes  number
 --   holder     name     account
 -- Replies: ok/next offset | cancelled/next | gap/expected | lost | large | replay
-local leases = require('queue/leases')
+local held = require('queue/held')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
 local call = redis.call
@@ -67,7 +67,7 @@ local function verb(turn, a)
         call('EXPIRE', stream, PARTIALS_S)
         waiters.tell(turn, topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
     end
-    leases.keep(turn, lease .. ' ' .. topic)
+    held.renew(turn, topic, lease, holder)
     return 'ok\n' .. have
 end
 

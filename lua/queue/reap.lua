@@ -2,24 +2,25 @@
 -- attempts are used up. A claim that never reached an engine uses no attempt, and its node gets no more hand-overs
 -- until it is heard from again: otherwise a hung node with many polls would get the same query each time.
 -- Any node may call it at any time; leases that have not ended are left alone.
--- KEYS: leases zset, t:<topic>.
+-- Lookups whose lease has ended need no return: they are handed to polls that are parked.
+-- KEYS: leases zset, lease:<id>, t:<topic>, lookup/lookups.lua.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
--- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them. What comes back to
+-- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them; for each that has no
+--   key and no list any more the states of LOOK_BACK rows. What comes back to
 --   one topic comes back at once: its field `open` is written once, whatever the number of claims.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: ms until the next lease ends (0: more are due), '' when there is none
+local lookups = require('lookup/lookups')
 local held = require('queue/held')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local outcomes = require('queue/outcomes')
-local records = require('queue/records')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
-local format, match = string.format, string.match
-local max = math.max
+local match = string.match
 local LOOK_BYTES = bounds.LOOK_BYTES
 
 local REAP_MAX, REAP_ROWS = 100, 1000
@@ -27,12 +28,11 @@ local REAP_MAX, REAP_ROWS = 100, 1000
 -- Ends a lease that is due. Returns what it held, and how many bytes of rows.
 local function end_due(turn, lease, topic, is_undelivered)
     local key, bytes = turn.prefix .. 't:' .. topic, 0
-    local seqs, attempts = held.held_by(turn, topic, lease)
+    local seqs, attempts, node = held.held_by(turn, topic, lease)
     for k = 1, #seqs do bytes = bytes + hashes.bytes_of(key, 'q:' .. seqs[k]) end
     if is_undelivered and #seqs > 0 then
         for k = 1, #attempts do attempts[k] = attempts[k] - 1 end
-        local _, _, _, _, to = records.parse_pending(call('HGET', key, 's:' .. seqs[1]))
-        idle.strike_off(turn, idle.QUERIES, to)
+        idle.strike_off(turn, idle.QUERIES, node)
     end
     leases.finish(turn, lease, topic)
     call('HDEL', key, 'l:' .. lease)
@@ -64,9 +64,9 @@ local function verb(turn, a)
         outcomes.return_rows(turn, topic, back.seqs, back.attempts,
                              '"No answer came before the lease ended, in any attempt."')
     end
+    lookups.offer(turn)
     leases.flush(turn)
-    local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
-    return first and format('%d', max(0, first - turn.now_ms)) or ''
+    return lookups.next_end(turn, call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2])
 end
 
 return {reap = verb}

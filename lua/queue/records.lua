@@ -7,7 +7,7 @@
 --                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
 --   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account
 --   w:<seq>      ids of the nodes that wait for it
---   l:<lease>    the Seqs of a claim that took more than one, or one far behind the newest, ' '
+--   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOK_BACK rows came after, ' '
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   open         the Open queries by Seq (queue/open_list.lua)

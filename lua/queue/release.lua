@@ -1,5 +1,5 @@
 -- release: an engine gives a claim back, to be tried again or to fail.
--- KEYS: t:<topic>, leases.
+-- KEYS: t:<topic>, leases, lease:<id>.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
 -- Bound: one claim (CLAIM_MAX queries, REPLY_BYTES); of one found by its text LOOK_BYTES are read.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
@@ -34,7 +34,7 @@ local function verb(turn, a)
     if call('EXISTS', key) == 0 then return 'lost' end
     local seqs, attempts, attempt, n, _
     if lease == '' then
-        local seq = held.find_held_text(turn, topic, holder, query)
+        local seq = held.find_held_text(turn, topic, '', holder, query)
         if not seq then return 'lost' end
         lease, attempt, _, n = records.parse_pending(call('HGET', key, 's:' .. seq))
         seqs, attempts = {seq}, {attempt}

@@ -17,33 +17,38 @@ local LOOK_BACK = held.LOOK_BACK
 
 local TOPIC_OPEN_MAX, TOPIC_OPEN_BYTES = 1000, 262144
 
--- Stores a query as the next one of its topic, whose fields `seq` and `open` the caller has read, and makes
--- it claimable. What follows are more fields of the topic. Returns its Seq, or nil and what refuses it.
-local function put(turn, topic, last, open, user, account, model, weight, max_waiting, tail, ...)
+-- The Seq after `last`, the field `seq` of a topic.
+local function next_seq(last)
+    return last and format('%d', last + 1) or '1'
+end
+
+-- Stores a query as the next one of its topic, whose fields `seq` (see next_seq) and `open` the caller has read, and
+-- makes it claimable. What follows are more fields of the topic. Returns nil, or what refuses it.
+local function put(turn, topic, seq, open, user, account, model, weight, max_waiting, tail, ...)
     local key = turn.prefix .. 't:' .. topic
-    local seq = format('%d', (tonumber(last) or 0) + 1)
     local row = turn.now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
     local has_open = open and open ~= ''
-    if last and tonumber(last) > LOOK_BACK then held.list_passed(key, seq) end
+    if #seq > 2 and tonumber(seq) > LOOK_BACK + 1 then held.list_passed(key, seq) end
     local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)
     if waiter then
-        local lease = leases.start(turn, topic)
+        -- '1' as text: to write a number out costs more than most commands do.
+        local lease = leases.start(turn, topic, waiter.account, '1', waiter.node, seq)
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
-             records.pending(lease, 1, waiter.account, 1, records.handed_to(turn, waiter)), ...)
+             records.pending(lease, '1', waiter.account, '1', records.handed_to(turn, waiter)), ...)
         events.send(turn, waiter.node, 'claim\n' .. waiter.class .. '\n' .. topic .. '\n' .. lease .. '\n1\n1\n' .. seq
             .. '\n' .. row)
-        return seq
+        return nil
     end
     local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)
-    if mine >= max_waiting then return nil, 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end
+    if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end
     local taken = shares.share_taken(turn, account, model, depth)
-    if taken then return nil, 'waiting\n' .. taken .. '\n' .. rate.eta_seconds(turn, taken) end
+    if taken then return 'waiting\n' .. taken .. '\n' .. rate.eta_seconds(turn, taken) end
     if has_open and (#open >= TOPIC_OPEN_BYTES
         or open_list.count(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
-        return nil, 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
+        return 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
     end
     if depth >= turn.queue_max or not shares.is_room_for(turn, model, depth) then
-        return nil, 'full\n' .. depth .. '\n' .. rate.eta_seconds(turn, depth)
+        return 'full\n' .. depth .. '\n' .. rate.eta_seconds(turn, depth)
     end
     call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',
          (open or '') .. open_list.item(seq, 0, model, user, account, weight), ...)
@@ -55,7 +60,7 @@ local function put(turn, topic, last, open, user, account, model, weight, max_wa
     elseif turn.is_sharded then
         hints.call_for(turn, model, '', 0)
     end
-    return seq
+    return nil
 end
 
-return {put = put}
+return {put = put, next_seq = next_seq}

@@ -1,7 +1,7 @@
 -- sync: the slow rescan. A node says that it is there, states its credits again, and takes what is
 -- claimable for polls that missed their hand-over (a lost message, a struck-off node).
--- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, engines hash, poll:<account>:<engine>, drained set,
---   stat:<minute> hash, nonces:<day> set, models set, queue/claims.lua.
+-- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, idle_lookups, engines hash, poll:<account>:<engine>,
+--   drained set, stat:<minute> hash, nonces:<day> set, models set, queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
 --   those named.
@@ -20,6 +20,7 @@
 --     name  text 1k  "<account> <engine>", seen since the last sync
 --     info  json 1k
 -- Replies: <ms until the next lease ends or ''>/<drained accounts, ','>
+local lookups = require('lookup/lookups')
 local claims = require('queue/claims')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
@@ -29,7 +30,7 @@ local rate = require('queue/rate')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
 local call = redis.call
-local format, gsub, sub = string.format, string.gsub, string.sub
+local gsub, sub = string.gsub, string.sub
 local concat = table.concat
 local floor, max, min = math.floor, math.max, math.min
 local LOOKS_MAX = idle.LOOKS_MAX
@@ -44,13 +45,16 @@ local function forget_nodes(turn)
     local P = turn.prefix
     local gone = call('ZRANGEBYSCORE', P .. 'nodes', '-inf', turn.now_ms - NODE_GONE_MS)
     if #gone == 0 then return end
-    local members = call('ZRANGE', P .. 'idle', 0, -1)
     for _, id in ipairs(gone) do
         call('ZREM', P .. 'nodes', id)
         call('HDEL', P .. 'node_info', id)
         if turn.is_sharded then hints.strike_off(turn, id) end
-        for _, member in ipairs(members) do
-            if sub(member, 1, #id + 1) == id .. ' ' then call('ZREM', P .. 'idle', member) end
+    end
+    for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do
+        for _, member in ipairs(call('ZRANGE', key, 0, -1)) do
+            for _, id in ipairs(gone) do
+                if sub(member, 1, #id + 1) == id .. ' ' then call('ZREM', key, member) end
+            end
         end
     end
 end
@@ -58,11 +62,11 @@ end
 -- States this node's credits of one class again and takes what is claimable for them. Returns how many claims,
 -- and bytes of them, are left to the next class.
 local function serve_class(turn, class, parked, claiming, elsewhere, claims_left, bytes_left)
-    local entry = idle.own_entry(turn, class)
+    local entry, kind = idle.own_entry(turn, class), idle.is_for_lookups(class) and lookups or claims
     idle.set_credits(entry, max(parked, min(entry.credits, parked + claiming)))
-    if turn.is_sharded and parked + claiming + elsewhere > 0 then hints.state(turn, class) end
+    if turn.is_sharded and kind == claims and parked + claiming + elsewhere > 0 then hints.state(turn, class) end
     while entry.credits + elsewhere > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
-        local text = claims.next_claim(turn, entry)
+        local text = kind.next_claim(turn, entry)
         if not text then break end
         claims_left, bytes_left = claims_left - 1, bytes_left - #text
         if entry.credits > 0 then
@@ -117,8 +121,7 @@ local function verb(turn, a)
     note_engines(turn, engine_from, engine_to)
     leases.flush(turn)
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
-    return (first and format('%d', max(0, first - turn.now_ms)) or '') .. '\n'
-        .. concat(call('SMEMBERS', P .. 'drained'), ',')
+    return lookups.next_end(turn, first) .. '\n' .. concat(call('SMEMBERS', P .. 'drained'), ',')
 end
 
 return {sync = verb}

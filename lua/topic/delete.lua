@@ -2,7 +2,7 @@
 -- claims. Nodes waiting for one of its queries are notified; an engine's late answer finds nothing.
 -- A topic with very many fields takes several calls: first they look for other ties, then each deletes some of the
 -- newest rows. Between calls it is an ordinary, shorter topic.
--- KEYS: t:<topic>, topics:<user>, names:<user>, lookups:<topic>, partials:<topic>:<seq>, leases, failed,
+-- KEYS: t:<topic>, topics:<user>, names:<user>, lookups:<topic>, partials:<topic>:<seq>, leases, lease:<id>, failed,
 --   queue/fair.lua.
 -- Wakes: waiting nodes.
 -- Bound: DROP_ROWS rows, DROP_FIELDS fields looked at; LOOKUPS_PER_TOPIC lookups.

@@ -25,7 +25,7 @@ local function drop_rows(turn, topic, from, to)
     for seq = from, to do
         local state, waiting = got[(seq - from) * 2 + 1], got[(seq - from) * 2 + 2]
         local lease = records.parse_pending(state)
-        if lease and leases.known(turn, lease) ~= false then leases.finish(turn, lease, topic) end
+        if lease and not leases.has_ended(turn, lease) then leases.finish(turn, lease, topic) end
         if state and byte(state) == 70 then call('ZREM', P .. 'failed', topic .. ' ' .. seq) end
         waiters.tell(turn, topic, seq, waiting, 'changed\n' .. topic .. '\n' .. seq)
     end

@@ -20,8 +20,9 @@
 -- it is needed:
 --   meta                                                    turn/counters.lua
 --   events                                                  turn/events.lua
---   leases_begun, leases_kept, leases_ended, lease_known_at, lease_end_text, delivery_end_text    queue/leases.lua
---   idle, is_alive_at                         queue/idle.lua
+--   leases_begun, leases_kept, leases_ended, lease_keys_ended, lease_ended_at, lease_end_text, delivery_end_text
+--                                                           queue/leases.lua
+--   idle, idle_lookups, is_alive_at                         queue/idle.lua
 --   waiting_deltas, share_deltas                            queue/shares.lua
 --   models_with_work                                        queue/fair.lua
 --   users_noted                                             queue/add.lua

@@ -6,7 +6,8 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
-static const char first_line[] = "parley backup 1\n";
+/* Version 1 knew no lists: an upload was one string. */
+static const char first_line[] = "parley backup 2\n", former_line[] = "parley backup 1\n";
 enum { FIRST_BYTES = 16, FAMILY_BYTES = 14, STEP_BYTES = 1 << 20, END_PARTS = 4 };
 
 void archive_init(struct archive *archive, FILE *file)
@@ -117,8 +118,8 @@ bool archive_open(struct archive *archive)
     if (fread(line, 1, sizeof line, archive->file) != sizeof line ||
         memcmp(line, first_line, FAMILY_BYTES) != 0)
         return refuse(archive, "it is no backup of Parley");
-    if (memcmp(line, first_line, sizeof line) != 0)
-        return refuse(archive, "its format is of another version than 1: use the Parley that "
+    if (memcmp(line, first_line, sizeof line) != 0 && memcmp(line, former_line, sizeof line) != 0)
+        return refuse(archive, "its format is of another version than 1 and 2: use the Parley that "
                                "wrote it, or a later one");
     add_to_sum(archive, line, sizeof line);
     return true;

@@ -3,7 +3,8 @@
  * archive: the file of a backup, written and read front to back. Knows records and parts, not what
  * they mean (kinds.h). One thread, owned by its holder; the FILE is the caller's.
  *
- *   "parley backup 1\n"              16 bytes; the number is the version of the format
+ *   "parley backup 2\n"              16 bytes; the number is the version of the format: 1 is read
+ *                                    too, in which no key is a list
  *   record, record, ...              each: u32 bytes of its parts; then per part u32 length, bytes
  *   the end                          a record: "end", lease, how many records before it, SHA-256
  *                                    (32 bytes) of all bytes of the file before it

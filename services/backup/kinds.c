@@ -64,8 +64,10 @@ static const struct {
     /* not there after a restore */
     {"served", KIND_PASSING},
     {"leases", KIND_PASSING},
+    {"lease", KIND_PASSING},
     {"partials", KIND_PASSING},
     {"idle", KIND_PASSING},
+    {"idle_lookups", KIND_PASSING},
     {"poll", KIND_PASSING},
     {"nodes", KIND_PASSING},
     {"node_info", KIND_PASSING},
@@ -76,6 +78,7 @@ static const struct {
     {"failures", KIND_PASSING},
     {"restoring", KIND_PASSING},
     {"shown", KIND_PASSING},
+    {"pushed", KIND_PASSING}, /* of uploads that nobody has acknowledged */
 };
 
 enum kind kind_of(struct str name)

@@ -3,11 +3,12 @@
 -- read: one bounded step of a backup, as a script that only reads: it also runs where Redis is full.
 -- KEYS: the prefix.  ARGV: what, name, then by what:
 --   key     cursor ('0' at first): a piece of any key. Returns type, expiry (ms since 1970 or ''), next cursor ('0':
---           that was all), values. Of a string longer than STRING_MAX there is none: the caller reads it itself.
+--           that was all), values. Of a string longer than STRING_MAX there is none: the caller reads it itself. Those of
+--           a list begin with the place of the first one.
 --   topic   cursor, last Seq, identity (the latter two '' at first). Returns ok, next cursor, last Seq, identity,
 --           then pairs; or gone; or changed: it is another topic by now.
 --   lookup  Returns ok, due ('' when it is not to be claimed), then its fields; or gone.
---   doc     Returns ok, then what names its blobs: space, upload's bytes, text, old text, generation, digest of its
+--   doc     Returns ok, then what names its blobs: space, 1 if there is an upload, text, old text, generation, digest of its
 --           vector set, number of elements, a text that changes with any of them; then pairs; or gone.
 --   vectors digest, generation, first, n: elements of a vector set. Returns ok, then vectors (float32); or gone.
 -- A topic comes as its fields, but not those that say who waits or works (w:, l:, c:, open) and no Pending
@@ -59,6 +60,18 @@ local function read_stream(key, after, out)
     return after
 end
 
+-- Items of a list from a place on, which is put before them.
+local function read_list(key, from, out)
+    local n, at, bytes = call('LLEN', key), tonumber(from), 0
+    out[#out + 1] = from
+    while at < n and bytes < STEP_BYTES and at - from < STEP_FIELDS do
+        local item = call('LINDEX', key, at)
+        out[#out + 1] = item
+        at, bytes = at + 1, bytes + #item
+    end
+    return at < n and string.format('%d', at) or '0'
+end
+
 local function read_key()
     local key, cursor = P .. name, ARGV[3]
     local of = call('TYPE', key)
@@ -73,6 +86,7 @@ local function read_key()
     elseif of == 'set' then out[3] = scan('SSCAN', key, cursor, MANY, take)
     elseif of == 'zset' then out[3] = scan('ZSCAN', key, cursor, MANY, take)
     elseif of == 'stream' then out[3] = read_stream(key, cursor, out)
+    elseif of == 'list' then out[3] = read_list(key, cursor, out)
     end
     return out
 end
@@ -159,7 +173,7 @@ local function read_doc()
     local got = call('HMGET', key, 'space', 'text', 'old_text', 'generation', 'vectors', 'vectors_n', 'sha', 'job')
     local space = got[1]
     if not space then return {'gone'} end
-    local upload = tostring(call('STRLEN', P .. 'upload:' .. name))
+    local upload = tostring(call('EXISTS', P .. 'upload:' .. name))
     local out = {'ok', space, upload, got[2], got[3], got[4], got[5], got[6], ''}
     out[9] = table.concat(out, ' ') .. ' ' .. got[7]
     local function put_hash(of, mark)

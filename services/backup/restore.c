@@ -14,6 +14,7 @@
 #include "services/backup/archive.h"
 #include "services/backup/tool.h"
 #include "shared/base/log_options.h"
+#include "shared/redis/blocks.h"
 #include "shared/redis/start.h"
 
 #include <errno.h>
@@ -86,11 +87,35 @@ static bool ask_key(struct restore *x, const char *command, const char *kind, st
     return true;
 }
 
+/* An upload of a backup of version 1 was one string; it is blocks now (lua/documents/uploads.lua).
+ */
+static bool put_upload_string(struct restore *x, struct str name, struct str rest)
+{
+    bool is_good = true;
+    for (uint64_t i = 0, n = blocks_of(rest.n); is_good && i < n; i++) {
+        char place[24];
+        struct sync_call call = call_of(x);
+        struct str block = {rest.at, rest.n < BLOCK_BYTES ? rest.n : BLOCK_BYTES};
+        snprintf(place, sizeof place, "%llu", (unsigned long long)i);
+        struct verb_writer verb = begin_restore_key(sync_start(&call), .name = name,
+                                                    .of = STR("list"), .expires = STR(""));
+        put_restore_key_piece(&verb, .value = str_of(place));
+        put_restore_key_piece(&verb, .value = block);
+        end_verb(&verb);
+        is_good = has_reply(x, &call);
+        rest = (struct str){rest.at + block.n, rest.n - block.n};
+    }
+    x->tool.key_n++;
+    return is_good;
+}
+
 static bool put_key_record(struct restore *x, const struct str *parts, size_t n)
 {
     struct sync_call call = call_of(x);
     if (x->is_skipping)
         return true;
+    if (n == 5 && str_eq(parts[2], STR("string")) && str_has_prefix(parts[1], STR("upload:")))
+        return put_upload_string(x, parts[1], parts[4]);
     struct verb_writer verb =
         begin_restore_key(sync_start(&call), .name = parts[1], .of = parts[2], .expires = parts[3]);
     for (size_t i = 4; i < n; i++)

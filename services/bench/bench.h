@@ -15,6 +15,7 @@
 enum bench_mode {
     BENCH_SPLIT,
     BENCH_INLINE,
+    BENCH_COMPACT,
     BENCH_WAKE,
     BENCH_WAKECHECK,
     BENCH_IDLE,
@@ -66,7 +67,7 @@ struct bench_idle_result {
 
 struct bench_results {
     bool has[BENCH_MODE_NR];
-    struct bench_cycle_result cycles[2]; /* [BENCH_SPLIT], [BENCH_INLINE] */
+    struct bench_cycle_result cycles[3]; /* [BENCH_SPLIT], [BENCH_INLINE], [BENCH_COMPACT] */
     struct bench_wake_result wakes[2];   /* [BENCH_WAKE - BENCH_WAKE], [BENCH_WAKECHECK - ..] */
     struct bench_idle_result idle;
 };

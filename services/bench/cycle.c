@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * cycle.c - full cycles per second: add, claim, answer, check, each a signed request.
+ * cycle.c - full cycles per second: add, claim, answer, check, all of them signed requests.
  *
  *   split    a frontend connection:  add -> check (held until there is an answer) -> add ...
  *            an engine connection:   claim (held until there is work) -> answer -> claim ...
  *   inline   one connection does it all: add -> claim -> answer -> check what it claimed; there is
  *            always work and always an answer, so nothing is held
+ *   compact  a frontend connection:  add and wait in one request -> the next one ...
+ *            an engine connection:   answer, whose response has the next claim -> answer ...
+ *            with half as many engines as frontends, so that there mostly is one: two requests
  *
  * `conns` cycles are under way at any time. The first second warms up; then counters are taken at
  * both ends of the measured time; then no cycle is begun any more and those under way are finished,
  * so that a run leaves no open query behind. A cycle counts when its answer arrives within the
  * measured time. Topics are new for every cycle.
  */
+#include "services/bench/report.h"
 #include "services/bench/worker.h"
 
 #include "shared/base/clock.h"
@@ -35,6 +39,11 @@ struct cycle_run {
 static bool is_engine(const struct cycle_run *run, const struct bench_worker *worker)
 {
     return (size_t)(worker - run->workers) >= run->bench->conns;
+}
+
+static size_t count_engines(const struct bench *bench, enum bench_mode mode)
+{
+    return mode == BENCH_SPLIT ? bench->conns : mode == BENCH_COMPACT ? (bench->conns + 1) / 2 : 0;
 }
 
 /* Begins the next cycle, or rests when the time is up. */
@@ -88,6 +97,23 @@ static void on_answered(struct cycle_run *run, struct bench_worker *worker, stru
         bench_worker_claim(worker);
 }
 
+/* It waited for its answer, too, in mode compact; when that has not come in time it is checked for.
+ */
+static void on_added(struct cycle_run *run, struct bench_worker *worker, struct str body)
+{
+    if (run->mode == BENCH_COMPACT && bench_body_has_answer(body)) {
+        finish_cycle(run, worker);
+    } else if (!bench_worker_take_added(worker, body)) {
+        run->result->faults.errors++;
+        start_over(run, worker);
+    } else if (run->mode == BENCH_INLINE) {
+        bench_worker_claim(worker);
+    } else {
+        run->result->faults.empties += run->mode == BENCH_COMPACT;
+        bench_worker_check(worker);
+    }
+}
+
 static void on_response(struct bench_conn *conn, const struct bench_response *response)
 {
     struct bench_worker *worker = (struct bench_worker *)conn;
@@ -99,16 +125,7 @@ static void on_response(struct bench_conn *conn, const struct bench_response *re
     case BENCH_FATAL: return;
     }
     switch (worker->step) {
-    case BENCH_STEP_ADD:
-        if (!bench_worker_take_added(worker, response->body)) {
-            run->result->faults.errors++;
-            start_over(run, worker);
-        } else if (run->mode == BENCH_INLINE) {
-            bench_worker_claim(worker);
-        } else {
-            bench_worker_check(worker);
-        }
-        break;
+    case BENCH_STEP_ADD: on_added(run, worker, response->body); break;
     case BENCH_STEP_CLAIM: on_claimed(run, worker, response->body); break;
     case BENCH_STEP_ANSWER: on_answered(run, worker, response->body); break;
     case BENCH_STEP_CHECK:
@@ -131,14 +148,13 @@ static const struct bench_conn_handler handler = {.on_response = on_response, .o
 
 static void run_for(struct cycle_run *run, uint64_t duration_us, const char *what)
 {
-    static const char *const names[] = {[BENCH_SPLIT] = "split", [BENCH_INLINE] = "inline"};
     uint64_t start_us = clock_mono_us(), end_us = start_us + duration_us, now_us = start_us;
     while (now_us < end_us && !run->loop.is_stopped) {
         uint64_t slice_us = now_us + SLICE_US;
         bench_conn_loop_run(&run->loop, slice_us < end_us ? slice_us : end_us);
         now_us = clock_mono_us();
-        bench_show_progress(run->bench, "%s: %s, %llu cycles, %llu errors", names[run->mode], what,
-                            (unsigned long long)run->cycles,
+        bench_show_progress(run->bench, "%s: %s, %llu cycles, %llu errors",
+                            bench_mode_name(run->mode), what, (unsigned long long)run->cycles,
                             (unsigned long long)run->result->faults.errors);
     }
 }
@@ -152,7 +168,9 @@ static void start_workers(struct cycle_run *run)
         bench_worker_init(worker, bench, run, &run->loop, &bench->targets[i % bench->target_n],
                           &handler);
         worker->user = (unsigned)(i % bench->users);
-        worker->wants_next = bench->is_next && is_engine(run, worker);
+        worker->waits_for_answer = run->mode == BENCH_COMPACT;
+        worker->wants_next =
+            is_engine(run, worker) && (bench->is_next || run->mode == BENCH_COMPACT);
     }
     /* Engines first, so that they wait before there is work. */
     for (size_t i = run->worker_n; i-- > 0;) {
@@ -191,7 +209,7 @@ bool bench_cycle_run(const struct bench *bench, enum bench_mode mode,
 {
     *ret_result = (struct bench_cycle_result){0};
     struct cycle_run run = {.bench = bench, .mode = mode, .result = ret_result};
-    run.worker_n = bench->conns * (mode == BENCH_SPLIT ? 2 : 1);
+    run.worker_n = bench->conns + count_engines(bench, mode);
     if (!bench_conn_loop_init(&run.loop)) {
         fprintf(stderr, "parley: cannot create an event loop: %s\n", strerror(errno));
         return false;

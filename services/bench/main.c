@@ -34,7 +34,7 @@ static const struct config_group bench_options = {
              "first of role engine (without a dialect) claims and answers. Required."},
         {.name = "mode",
          .kind = CONFIG_TEXT,
-         .choices = "split|inline|wake|wakecheck|idle|all",
+         .choices = "split|inline|compact|wake|wakecheck|idle|all",
          .fallback = "split",
          .help = "What to measure; see Modes above."},
         {.name = "seconds",
@@ -43,9 +43,9 @@ static const struct config_group bench_options = {
          .fallback = "5",
          .min = 1,
          .max = 3600,
-         .help =
-             "How long split and inline measure, and how long idle watches the parked polls. One "
-             "second of warm-up comes first."},
+         .help = "How long split, inline and compact measure, and how long idle watches the parked "
+                 "polls. One "
+                 "second of warm-up comes first."},
         {.name = "conns",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -53,8 +53,8 @@ static const struct config_group bench_options = {
          .min = 1,
          .max = 8192,
          .help =
-             "Cycles under way at a time: connections in inline; frontend connections, and as many "
-             "engine connections again, in split."},
+             "Cycles under way at a time: connections in inline; frontend connections in split and "
+             "compact, with as many engine connections in split and half as many in compact."},
         {.name = "users",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -212,7 +212,7 @@ static bool is_clean(enum bench_mode mode, const struct bench_results *results)
 {
     const struct bench_faults *faults;
     bool has_measured;
-    if (mode <= BENCH_INLINE) {
+    if (mode <= BENCH_COMPACT) {
         faults = &results->cycles[mode].faults;
         has_measured = results->cycles[mode].cycles > 0 && results->cycles[mode].unfinished == 0;
     } else if (mode <= BENCH_WAKECHECK) {
@@ -236,8 +236,8 @@ static int run(const struct bench *bench, const char *mode_text, bool is_json)
 {
     struct bench_results results = {0};
     /* Memory first, while the nodes have not served load yet, and load last. */
-    static const enum bench_mode order[] = {BENCH_IDLE, BENCH_WAKE, BENCH_WAKECHECK, BENCH_INLINE,
-                                            BENCH_SPLIT};
+    static const enum bench_mode order[] = {BENCH_IDLE,   BENCH_WAKE,    BENCH_WAKECHECK,
+                                            BENCH_INLINE, BENCH_COMPACT, BENCH_SPLIT};
     bool is_all = strcmp(mode_text, "all") == 0, is_ok = true;
     for (size_t i = 0; i < BENCH_MODE_NR; i++) {
         enum bench_mode mode = order[i];
@@ -246,8 +246,9 @@ static int run(const struct bench *bench, const char *mode_text, bool is_json)
     }
     is_ok = (is_json ? bench_report_json(bench, &results) : bench_report_table(bench, &results)) &&
             is_ok;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof results.cycles / sizeof results.cycles[0]; i++)
         bench_samples_fini(&results.cycles[i].latency);
+    for (size_t i = 0; i < sizeof results.wakes / sizeof results.wakes[0]; i++) {
         bench_samples_fini(&results.wakes[i].since_sent);
         bench_samples_fini(&results.wakes[i].since_returned);
     }
@@ -325,6 +326,8 @@ const struct command bench_command = {
         "             there is work. Cycles per second, time of a cycle, CPU per 10,000 cycles.\n"
         "  inline     The same four requests one after the other on each connection, so that\n"
         "             none has to block.\n"
+        "  compact    The same cycle in two requests: frontends add and wait in one\n"
+        "             (add-query?Wait=), engines answer and claim in one (Next=true).\n"
         "  wake       An engine is blocked, a frontend adds: how long until the engine has it,\n"
         "             since the add was sent and since the frontend had its response.\n"
         "  wakecheck  A frontend is blocked in check-query, an engine answers: likewise.\n"

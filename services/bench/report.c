@@ -11,8 +11,8 @@ enum { REPORT_MAX_BYTES = 65536 };
 
 const char *bench_mode_name(enum bench_mode mode)
 {
-    static const char *const names[BENCH_MODE_NR] = {"split", "inline", "wake", "wakecheck",
-                                                     "idle"};
+    static const char *const names[BENCH_MODE_NR] = {"split", "inline",    "compact",
+                                                     "wake",  "wakecheck", "idle"};
     return names[mode];
 }
 
@@ -81,7 +81,7 @@ static void put_cycle_rows(struct buf *out, const struct bench *bench,
                "", "", "re-", "CPU s per 10,000 cycles");
     buf_printf(out, "%-10s %9s %8s %8s %8s %7s %8s %5s | %6s %6s %6s\n", "cycles", "per s", "ms",
                "ms", "ms", "errors", "empties", "conn.", "node", "Redis", "client");
-    for (enum bench_mode mode = BENCH_SPLIT; mode <= BENCH_INLINE; mode++) {
+    for (enum bench_mode mode = BENCH_SPLIT; mode <= BENCH_COMPACT; mode++) {
         const struct bench_cycle_result *r = &results->cycles[mode];
         if (!results->has[mode])
             continue;
@@ -165,7 +165,7 @@ bool bench_report_table(const struct bench *bench, const struct bench_results *r
                    bench->targets[i].prefix);
     buf_printf(&out, "\n%u-byte queries, %u-byte answers\n", bench->query_bytes,
                bench->answer_bytes);
-    if (results->has[BENCH_SPLIT] || results->has[BENCH_INLINE])
+    if (results->has[BENCH_SPLIT] || results->has[BENCH_INLINE] || results->has[BENCH_COMPACT])
         put_cycle_rows(&out, bench, results);
     if (results->has[BENCH_WAKE] || results->has[BENCH_WAKECHECK])
         put_wake_rows(&out, results);
@@ -301,7 +301,7 @@ bool bench_report_json(const struct bench *bench, const struct bench_results *re
         if (!results->has[mode])
             continue;
         buf_printf(&out, ",\"%s\":", bench_mode_name(mode));
-        if (mode <= BENCH_INLINE)
+        if (mode <= BENCH_COMPACT)
             put_cycle_json(&out, bench, &results->cycles[mode]);
         else if (mode <= BENCH_WAKECHECK)
             put_wake_json(&out, &results->wakes[mode - BENCH_WAKE]);

@@ -92,7 +92,8 @@ static void send_add(struct bench_worker *worker)
     buf_lit(body, "\",\"Query\":");
     buf_put(body, worker->bench->query_json);
     buf_lit(body, ",\"Modifiers\":{},\"Model\":\"default\"}");
-    send_post(worker, worker->bench->frontend, STR("add-query"), STR(""), buf_str(body));
+    send_post(worker, worker->bench->frontend, STR("add-query"),
+              worker->waits_for_answer ? STR("&Wait=60") : STR(""), buf_str(body));
 }
 
 void bench_worker_add(struct bench_worker *worker)

@@ -26,7 +26,6 @@ enum {
 struct broker {
     struct server *server;
     struct queue *queue;
-    struct lookup_poll *oldest_lookup, *newest_lookup; /* parked polls for lookups */
 };
 
 extern const struct service broker_service;
@@ -84,6 +83,7 @@ void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t se
 /* A claim on its way to an engine: written, and then confirmed or given back. In the owner's
  * memory. */
 struct delivery {
+    enum work work;
     struct str topic, lease; /* copies in the request's pool; at == NULL: no claim */
 };
 
@@ -96,6 +96,8 @@ struct claim_view {
  * `delivery`. */
 void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
                      const struct claim_view *view, struct delivery *delivery);
+/* Notes the claim that is about to be answered. */
+void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim);
 /* When the request is gone: the bytes reached the client's socket, or the claim goes back. */
 void delivery_settle(struct delivery *delivery, struct request *r);
 

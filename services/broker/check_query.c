@@ -6,23 +6,29 @@
  *                          | wait                                               |
  *                          v                 outcome pushed                     |
  *                        PARKED ------------------------------------------------+
- *                          |  | changed: check again (after a lost connection)   |
+ *                          ^  | changed: check again (after a lost connection)   |
  *                          |  +--------------------------------------------------+
- *                          v deadline: look once more without waiting, answer with nulls
+ *                          |  v deadline: look once more without waiting, answer with nulls
+ *   add-query?Wait= --add--+
  *
- * The watch is set before the check is sent, and the check registers this node in the same atomic
- * step in which it looks, so no outcome falls between. */
+ * The watch is set before the verb is sent, and the verb registers this node in the same atomic
+ * step in which it looks or adds, so no outcome falls between. Of a query that is being added the
+ * watch does not know the Seq: what it hears before the verb's reply makes it look again. */
 #include "services/broker/handlers.h"
 #include "shared/http/stream.h"
 
 #include "generated/verbs.h"
+
+enum { ROW_MAX = 3 << 20 };
+
 struct check {
     struct request *r;
     struct watch watch;
     struct deadline deadline;
     struct left_listener left;
     struct str topic;
-    uint64_t seq;
+    uint64_t seq;          /* 0: it is being added */
+    uint64_t added_ms;     /* when this request has added it, or an equal one before; 0: it looks */
     struct nonce_id nonce; /* for a look that has to be sent again */
     bool is_detail, is_last, is_again, is_looking;
     bool is_proven; /* a look has come back: the nonce was not used before */
@@ -59,6 +65,21 @@ static void answer(struct check *check, struct str text)
     respond_json(r, 200, b);
 }
 
+/* Redis is away at the end of the wait. The query is stored, so its client must not read that it
+ * was refused, and send it again: it gets what is known here. */
+static void answer_as_added(struct check *check)
+{
+    struct buf b;
+    buf_init(&b, ROW_MAX);
+    buf_lit(&b, "Open\n");
+    buf_put_u64(&b, check->added_ms);
+    buf_lit(&b, "\n\n");
+    added_put_tail(&b, check->r);
+    buf_lit(&b, "\n\n\n\n\n\n\n");
+    answer(check, buf_str(&b));
+    buf_fini(&b);
+}
+
 static void on_checked(struct request *r, enum err error, struct str reply)
 {
     struct check *check = r->state;
@@ -77,13 +98,15 @@ static void on_checked(struct request *r, enum err error, struct str reply)
         r->was_parked = true;
         return;
     }
+    if (err_is_outage(error) && check->added_ms != 0) {
+        answer_as_added(check);
+        return;
+    }
     check->is_proven |= error == ERR_OK;
     if (error == ERR_OK && str_eq(tag, STR("wait"))) {
         r->was_parked = true;
-        if (check->is_again || check->is_last) {
-            check->is_again = false;
+        if (check->is_again || check->is_last)
             ask(check);
-        }
         return;
     }
     if (reply_refuse(r, error, tag, &lines)) {
@@ -96,6 +119,7 @@ static void on_checked(struct request *r, enum err error, struct str reply)
 static void ask(struct check *check)
 {
     struct request *r = check->r;
+    check->is_again = false;
     check->is_looking = true;
     call_check(request_call(r, on_checked), .topic = check->topic, .seq = check->seq,
                .user = names_viewer(r),
@@ -148,6 +172,58 @@ static void on_gone(struct request *r)
     end(r->state);
 }
 
+static struct check *create(struct request *r, struct str topic, uint64_t seq, uint64_t wait_s)
+{
+    struct queue *queue = broker_of(r)->queue;
+    struct check *check = request_alloc(r, sizeof *check);
+    *check = (struct check){.r = r,
+                            .topic = topic,
+                            .seq = seq,
+                            .nonce = r->nonce,
+                            .was_up = !redis_trouble_is_outage(queue_trouble(queue)),
+                            .is_detail = request_param_is_true(r, "Detail"),
+                            .is_last = wait_s == 0 || r->server->is_draining};
+    r->state = check;
+    r->on_gone = on_gone;
+    if (check->is_last)
+        return check;
+    check->watch = (struct watch){
+        .topic = topic, .seq = seq, .on_outcome = on_outcome, .on_changed = on_changed};
+    queue_watch(queue, &check->watch);
+    check->deadline.on_expire = on_deadline;
+    loop_set_deadline(r->server->loop, &check->deadline, wait_s * 1000);
+    check->left.on_left = on_left;
+    request_on_left(r, &check->left);
+    return check;
+}
+
+void check_begin_add(struct request *r, struct str topic, uint64_t wait_s)
+{
+    create(r, topic, 0, wait_s)->is_looking = true;
+}
+
+void check_on_added(struct request *r, enum err error, struct str reply)
+{
+    struct check *check = r->state;
+    struct queue *queue = broker_of(r)->queue;
+    struct added added;
+    check->is_looking = false;
+    if (!added_read(r, error, reply, &added)) {
+        end(check);
+        return;
+    }
+    r->was_parked = check->is_proven = true;
+    check->seq = added.seq;
+    check->added_ms = added.ms;
+    if (check->watch.is_on) {
+        queue_unwatch(queue, &check->watch);
+        check->watch.seq = added.seq;
+        queue_watch(queue, &check->watch);
+    }
+    if (added.is_again || check->is_again || check->is_last)
+        ask(check);
+}
+
 void broker_check_query(struct request *r)
 {
     struct str topic;
@@ -164,24 +240,5 @@ void broker_check_query(struct request *r)
         check_stream_start(r, topic, seq);
         return;
     }
-    struct check *check = request_alloc(r, sizeof *check);
-    *check = (struct check){.r = r,
-                            .topic = topic,
-                            .seq = seq,
-                            .nonce = r->nonce,
-                            .was_up = !redis_trouble_is_outage(queue_trouble(broker_of(r)->queue)),
-                            .is_detail = request_param_is_true(r, "Detail"),
-                            .is_last = wait_s == 0 || r->server->is_draining};
-    r->state = check;
-    r->on_gone = on_gone;
-    if (!check->is_last) {
-        check->watch = (struct watch){
-            .topic = topic, .seq = seq, .on_outcome = on_outcome, .on_changed = on_changed};
-        queue_watch(broker_of(r)->queue, &check->watch);
-        check->deadline.on_expire = on_deadline;
-        loop_set_deadline(r->server->loop, &check->deadline, wait_s * 1000);
-        check->left.on_left = on_left;
-        request_on_left(r, &check->left);
-    }
-    ask(check);
+    ask(create(r, topic, seq, wait_s));
 }

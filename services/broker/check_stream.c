@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * check_stream.c - check-query as server-sent events (shared/answer/follow_sse.h).
+ * check_stream.c - check-query, and add-query with Wait, as server-sent events
+ * (shared/answer/follow_sse.h).
  *
  * The watch is set before the check is sent, which registers this node in the same atomic step in
- * which it looks; once it says that the query is there, the stream starts. */
+ * which it looks; once it says that the query is there, the stream starts. A query that was added
+ * is there: the follow registers with its first look. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
@@ -37,7 +39,7 @@ static void on_gone(struct request *r)
     follow_sse_fini(r->state);
 }
 
-void check_stream_start(struct request *r, struct str topic, uint64_t seq)
+static struct follow_sse *create(struct request *r)
 {
     static const struct follow_sse_format format = {.put_done = put_outcome,
                                                     .put_error = put_outcome};
@@ -45,7 +47,38 @@ void check_stream_start(struct request *r, struct str topic, uint64_t seq)
     follow_sse_init(s, r, broker_of(r)->queue, &format);
     r->state = s;
     r->on_gone = on_gone;
+    return s;
+}
+
+void check_stream_start(struct request *r, struct str topic, uint64_t seq)
+{
+    struct follow_sse *s = create(r);
     follow_watch(&s->follow, topic, seq);
     call_check(request_call(r, on_checked), .topic = topic, .seq = seq, .user = names_viewer(r),
                .look = CHECK_WAIT);
+}
+
+void check_stream_begin_add(struct request *r, struct str topic)
+{
+    create(r)->follow.watch.topic = topic;
+}
+
+/* Its client learns of the Seq first: that, or the same request again, leads back here when the
+ * stream breaks. */
+void check_stream_on_added(struct request *r, enum err error, struct str reply)
+{
+    struct follow_sse *s = r->state;
+    struct added added;
+    struct buf *b = &r->server->scratch;
+    if (!added_read(r, error, reply, &added))
+        return;
+    if (!added.is_again)
+        follow_forget_seen(&s->follow);
+    r->was_parked = true;
+    buf_clear(b);
+    added_put(b, r, &added);
+    follow_watch(&s->follow, s->follow.watch.topic, added.seq);
+    stream_start(&s->stream);
+    stream_put_buf(&s->stream, "added", STR(""), b);
+    follow_sse_start(s);
 }

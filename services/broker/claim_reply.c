@@ -66,8 +66,7 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
         rows[i].seq = lines_next(&lines);
         rows[i].row = lines_next_row(&lines);
     }
-    delivery->topic = request_copy(r, claim->topic);
-    delivery->lease = request_copy(r, claim->lease);
+    delivery_note(delivery, r, claim);
     if (r->about.topic.at == NULL) { /* not the answer that brought it */
         lines = claim->queries;
         r->about = (struct request_subject){.topic = delivery->topic,
@@ -93,14 +92,21 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
     buf_put_char(b, '}');
 }
 
+void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim)
+{
+    *delivery = (struct delivery){.work = claim->work,
+                                  .topic = request_copy(r, claim->topic),
+                                  .lease = request_copy(r, claim->lease)};
+}
+
 void delivery_settle(struct delivery *delivery, struct request *r)
 {
     if (delivery->topic.at == NULL)
         return;
     struct queue *queue = broker_of(r)->queue;
     if (r->is_answered && r->revoked == ERR_OK && !request_write_failed(r))
-        queue_delivered(queue, delivery->topic, delivery->lease);
+        queue_delivered(queue, delivery->work, delivery->topic, delivery->lease);
     else
-        queue_give_back(queue, delivery->topic, delivery->lease);
+        queue_give_back(queue, delivery->work, delivery->topic, delivery->lease);
     delivery->topic.at = NULL;
 }

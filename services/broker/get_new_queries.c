@@ -127,19 +127,11 @@ static void on_gone(struct request *r)
     buf_fini(&op->text);
 }
 
-static void end_for_drain(struct poll *poll)
-{
-    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, poll, poll);
-    queue_poll_cancel(broker_of(op->r)->queue, poll);
-    answer_empty(op->r);
-}
-
 void broker_drain(void *state)
 {
     struct broker *broker = state;
-    queue_each_parked(broker->queue, end_for_drain);
+    queue_end_parked(broker->queue);
     queue_tell_delivered(broker->queue);
-    lookups_drain(broker);
     queue_each_watch(broker->queue); /* these see the drain and look for the last time */
 }
 

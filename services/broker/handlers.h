@@ -19,9 +19,24 @@ handler broker_status, broker_queue, broker_retry_query, broker_drain_engine;
 /* check_stream.c: check-query as server-sent events, once the query is known to be there. */
 void check_stream_start(struct request *r, struct str topic, uint64_t seq);
 
-/* lookup_polls.c: there is a lookup to claim; one parked poll looks. */
-void lookups_on_wake(struct broker *broker);
-/* Answers every parked poll that there is none: the node shuts down. */
-void lookups_drain(struct broker *broker);
+/* add_query.c: a query that is stored. */
+struct added {
+    uint64_t seq, ms;
+    bool is_again; /* an earlier request has stored it: this node is not registered */
+};
+
+/* Reads the reply of the verb. Answers what refuses it and returns false otherwise. */
+bool added_read(struct request *r, enum err error, struct str reply,
+                struct added *ret_added) must_check;
+/* Puts what add-query answers. */
+void added_put(struct buf *b, struct request *r, const struct added *added);
+/* Puts lines 3 to 7 of its row, as they were stored; the request was found good before. */
+void added_put_tail(struct buf *b, struct request *r);
+
+/* check_query.c and check_stream.c: add-query?Wait=, which goes on as check-query does. Before the
+ * verb, and with its reply. */
+void check_begin_add(struct request *r, struct str topic, uint64_t wait_s);
+void check_stream_begin_add(struct request *r, struct str topic);
+request_reply_cb check_on_added, check_stream_on_added;
 
 #endif

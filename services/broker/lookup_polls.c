@@ -1,110 +1,88 @@
 /* SPDX-License-Identifier: MIT
- * lookup_polls.c - engines that wait for fragments to look up, and what they found (lua/lookup).
- * Polls are parked here: a wake goes to each node that may have one, and lets one of its polls
- * look; with more than one claimable each claim lets the next poll look. */
+ * lookup_polls.c - engines that wait for fragments to look up, and what they found (lua/lookup). A
+ * poll is one of the queue's, as get_new_queries.c has them. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
 enum { MATCHES_MAX = 100, MATCHES_MAX_BYTES = 1 << 20 /* as lua/lookup/match.lua takes them */ };
 
-struct lookup_poll {
-    struct lookup_poll *previous, *next; /* of the broker, while it is parked */
+struct get_new_lookup {
     struct request *r;
+    struct poll poll;
     struct deadline deadline;
     struct left_listener left;
-    bool is_parked, is_waiting;
+    struct delivery delivery;
 };
 
-static void unpark(struct lookup_poll *poll)
+static void answer_none(struct get_new_lookup *op)
 {
-    struct broker *broker = broker_of(poll->r);
-    if (!poll->is_parked)
-        return;
-    *(poll->previous == NULL ? &broker->oldest_lookup : &poll->previous->next) = poll->next;
-    *(poll->next == NULL ? &broker->newest_lookup : &poll->next->previous) = poll->previous;
-    poll->is_parked = false;
+    loop_cancel_deadline(op->r->server->loop, &op->deadline);
+    respond_error(op->r, ERR_NOT_FOUND, "There is no lookup to do.");
 }
 
-static void park(struct lookup_poll *poll)
+static void on_claim(struct poll *poll, struct claim *claim)
 {
-    struct broker *broker = broker_of(poll->r);
-    struct lookup_poll *newest = broker->newest_lookup;
-    poll->next = NULL;
-    poll->previous = newest;
-    *(newest == NULL ? &broker->oldest_lookup : &newest->next) = poll;
-    broker->newest_lookup = poll;
-    poll->is_parked = true;
-}
-
-static void answer_none(struct lookup_poll *poll)
-{
-    unpark(poll);
-    loop_cancel_deadline(poll->r->server->loop, &poll->deadline);
-    respond_error(poll->r, ERR_NOT_FOUND, "There is no lookup to do.");
-}
-
-static void on_lookup_claimed(struct request *r, enum err error, struct str reply);
-
-static void ask(struct lookup_poll *poll)
-{
-    call_claim_lookup(request_call(poll->r, on_lookup_claimed), .is_parking = poll->is_waiting);
-}
-
-static void on_lookup_claimed(struct request *r, enum err error, struct str reply)
-{
-    struct lookup_poll *poll = r->state;
-    struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines);
-    if (error == ERR_OK && str_eq(tag, STR("parked"))) {
-        if (r->server->is_draining || !poll->is_waiting)
-            answer_none(poll);
-        else
-            park(poll);
-        return;
-    }
-    if (error == ERR_OK && str_eq(tag, STR("empty"))) {
-        answer_none(poll);
-        return;
-    }
-    loop_cancel_deadline(r->server->loop, &poll->deadline);
-    if (reply_refuse(r, error, tag, &lines))
-        return;
-    struct buf *b = &r->server->scratch;
+    struct get_new_lookup *op = H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, poll, poll);
+    struct buf *b = &op->r->server->scratch;
+    struct lines lines = claim->queries;
+    loop_cancel_deadline(op->r->server->loop, &op->deadline);
+    delivery_note(&op->delivery, op->r, claim);
     buf_clear(b);
-    struct str print = lines_next(&lines);
     buf_lit(b, "{\"Fragment\":");
     buf_put(b, lines_next(&lines));
-    buf_printf(b, ",\"Fingerprint\":\"%.*s\",\"Count\":", STR_ARG(print));
+    buf_printf(b, ",\"Fingerprint\":\"%.*s\",\"Count\":", STR_ARG(claim->topic));
     buf_put(b, lines_next(&lines));
     buf_put_key(b, "Threshold");
     buf_put(b, lines_next(&lines));
     buf_put_char(b, '}');
-    struct broker *broker = broker_of(r);
-    respond_json(r, 200, b);
-    lookups_on_wake(broker); /* there may be more */
+    respond_json(op->r, 200, b);
 }
 
-static void on_poll_deadline(struct deadline *deadline)
+static void on_end(struct poll *poll, enum err error)
 {
-    struct lookup_poll *poll = H2O_STRUCT_FROM_MEMBER(struct lookup_poll, deadline, deadline);
-    if (poll->is_parked)
-        answer_none(poll);
-    else
-        poll->is_waiting = false; /* its look is under way and is the last one */
+    struct get_new_lookup *op = H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, poll, poll);
+    if (error == ERR_OK) {
+        answer_none(op);
+        return;
+    }
+    loop_cancel_deadline(op->r->server->loop, &op->deadline);
+    if (error == ERR_NOT_FOUND) { /* the client has left: this makes libh2o notice */
+        op->r->h2o->http1_is_persistent = 0;
+        error = ERR_DRAINING;
+    }
+    respond_error(op->r, error, NULL);
 }
 
-static void on_poll_left(struct left_listener *listener)
+static bool is_alive(struct poll *poll)
 {
-    struct lookup_poll *poll = H2O_STRUCT_FROM_MEMBER(struct lookup_poll, left, listener);
-    loop_cancel_deadline(poll->r->server->loop, &poll->deadline);
-    on_poll_deadline(&poll->deadline);
+    return !request_client_left(H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, poll, poll)->r);
 }
 
-static void on_poll_gone(struct request *r)
+static void end_poll(struct get_new_lookup *op)
 {
-    struct lookup_poll *poll = r->state;
-    unpark(poll);
-    loop_cancel_deadline(r->server->loop, &poll->deadline);
+    queue_poll_cancel(broker_of(op->r)->queue, &op->poll);
+    answer_none(op);
+}
+
+static void on_deadline(struct deadline *deadline)
+{
+    end_poll(H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, deadline, deadline));
+}
+
+/* A claim that it has already goes its way: nobody takes its bytes, and it is given back. */
+static void on_left(struct left_listener *listener)
+{
+    struct get_new_lookup *op = H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, left, listener);
+    if (op->poll.state != POLL_IDLE)
+        end_poll(op);
+}
+
+static void on_gone(struct request *r)
+{
+    struct get_new_lookup *op = r->state;
+    queue_poll_cancel(broker_of(r)->queue, &op->poll);
+    loop_cancel_deadline(r->server->loop, &op->deadline);
+    delivery_settle(&op->delivery, r);
 }
 
 void broker_get_new_lookup(struct request *r)
@@ -112,39 +90,22 @@ void broker_get_new_lookup(struct request *r)
     uint64_t wait_s;
     if (!params_wait(r, WAIT_FOR_LOOKUP, &wait_s))
         return;
-    struct lookup_poll *poll = request_alloc(r, sizeof *poll);
-    *poll = (struct lookup_poll){.r = r,
-                                 .deadline = {.on_expire = on_poll_deadline},
-                                 .left = {.on_left = on_poll_left},
-                                 .is_waiting = wait_s > 0 && !r->server->is_draining};
-    r->state = poll;
-    r->on_gone = on_poll_gone;
-    r->was_parked = poll->is_waiting;
-    if (poll->is_waiting) {
-        loop_set_deadline(r->server->loop, &poll->deadline, wait_s * 1000);
-        request_on_left(r, &poll->left);
+    struct get_new_lookup *op = request_alloc(r, sizeof *op);
+    *op = (struct get_new_lookup){
+        .r = r,
+        .poll = {.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end},
+        .deadline = {.on_expire = on_deadline},
+        .left = {.on_left = on_left}};
+    r->state = op;
+    r->on_gone = on_gone;
+    request_on_left(r, &op->left);
+    bool may_park = wait_s > 0 && !r->server->is_draining;
+    if (may_park) {
+        r->was_parked = true;
+        loop_set_deadline(r->server->loop, &op->deadline, wait_s * 1000);
     }
-    ask(poll);
-}
-
-void lookups_on_wake(struct broker *broker)
-{
-    struct lookup_poll *poll;
-    while ((poll = broker->oldest_lookup) != NULL) {
-        unpark(poll);
-        if (!request_client_left(poll->r)) {
-            ask(poll);
-            return;
-        }
-        poll->r->h2o->http1_is_persistent = 0;
-        answer_none(poll);
-    }
-}
-
-void lookups_drain(struct broker *broker)
-{
-    while (broker->oldest_lookup != NULL)
-        answer_none(broker->oldest_lookup);
+    queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, LOOKUPS_OF_ALL,
+                     &r->nonce, may_park);
 }
 
 static void on_matched(struct request *r, enum err error, struct str reply)

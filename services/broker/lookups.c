@@ -34,6 +34,7 @@ static void on_lookup_added(struct request *r, enum err error, struct str reply)
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     fingerprint(request_member_text(r, "Fragment"), true, print);
+    queue_look_after_delivery(broker_of(r)->queue);
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_printf(b, "{\"Fingerprint\":\"%s\",\"Timestamp\":", print);

@@ -13,18 +13,11 @@ static void *create(struct server *server, struct queue *queue, const void *sett
     return broker;
 }
 
-static void on_event(void *state, struct str kind, struct lines *rest)
-{
-    lookups_on_wake(state);
-}
-
 const struct service broker_service = {
     .name = "broker",
     .summary = "the queue: topics, queries, claims, answers",
     .routes = broker_routes,
-    .events = (const char *const[]){"lookup", NULL},
     .create = create,
     .destroy = free,
-    .on_event = on_event,
     .drain = broker_drain,
 };

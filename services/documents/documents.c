@@ -22,6 +22,7 @@ void *documents_create(struct server *server, struct queue *queue, const void *d
     *documents = (struct documents){.server = server, .queue = queue, .settings = settings};
     documents->cache = cache_create(server->shards, server->metrics, settings->cache_max_bytes);
     documents->indexing = indexing_create(documents);
+    documents->blocks = blocks_create(server->loop, settings->redis);
     if (!settings->embedder->is_quick) {
         documents->client = http_client_create(NULL);
         http_client_attach(documents->client, server->loop->h2o);
@@ -35,6 +36,7 @@ void documents_destroy(void *state)
     if (documents == NULL)
         return;
     retrieve_end_all(documents);
+    blocks_destroy(documents->blocks);
     call_detach(&documents->vectors_call);
     indexing_destroy(documents->indexing);
     http_client_destroy(documents->client);

@@ -16,6 +16,7 @@
 #include "shared/embed/embed.h"
 #include "shared/http/respond.h"
 #include "shared/queue/queue.h"
+#include "shared/redis/blocks.h"
 #include "shared/search/space_settings.h"
 
 enum {
@@ -32,6 +33,8 @@ enum {
 
 /* What all threads share; does not change while they run. */
 struct documents_settings {
+    const struct redis_address *redis;
+    const char *prefix; /* of keys */
     struct embedder *embedder;
     uint64_t upload_max_bytes; /* of one document */
     uint64_t cache_max_bytes;  /* of search indexes, per thread */
@@ -42,19 +45,13 @@ struct documents_settings {
     uint64_t agent_ms;           /* how long a run of the agent may take */
 };
 
-/* Uploads of this thread, in the order that they are stored. */
-struct uploads {
-    struct upload *first, *last;
-    unsigned n;
-};
-
 struct documents {
     struct server *server;
     struct queue *queue;
     const struct documents_settings *settings;
     struct http_client *client; /* for the embedding model's server; NULL where it needs none */
     struct cache *cache;
-    struct uploads uploads;
+    struct blocks *blocks; /* the way of uploads to Redis */
     struct indexing *indexing;
     struct retrieve_op *retrievals; /* under way */
     struct presences waiting;       /* for engines */

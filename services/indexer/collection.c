@@ -5,21 +5,19 @@
  * verbs decide counts all the same: two ingests at once, or one that was interrupted, end up with
  * one document per file. A document whose job was not finished has it finished here; when a node's
  * indexer holds it, we look now and then how far it is. */
-#include "services/indexer/collection.h"
+#include "services/indexer/collection_internal.h"
 
 #include "generated/verbs.h"
 #include "shared/base/json.h"
-#include "shared/base/shown.h"
-#include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WAIT_MIN_MS = 5, WAIT_MAX_MS = 200, KEY_MAX_BYTES = 512, JSON_MAX_BYTES = 8192 };
+enum { WAIT_MIN_MS = 5, WAIT_MAX_MS = 200, KEY_MAX_BYTES = 512 };
 
-static struct str put_key(struct buf *key, const struct collection *c, const char *kind,
-                          struct str of)
+struct str collection_put_key(struct buf *key, const struct collection *c, const char *kind,
+                              struct str of)
 {
     buf_init(key, KEY_MAX_BYTES);
     buf_put(key, str_of(c->pipeline->settings->prefix));
@@ -59,7 +57,7 @@ enum err collection_load(struct collection *c)
 {
     struct buf key;
     struct sync_answer answer;
-    struct str words[] = {STR("HGETALL"), put_key(&key, c, "paths:", str_of(c->space))};
+    struct str words[] = {STR("HGETALL"), collection_put_key(&key, c, "paths:", str_of(c->space))};
     enum err error = sync_command(c->pipeline->sync, words, 2, 0, &answer);
     if (error == ERR_OK) {
         c->entries = calloc(answer.n / 2 + 1, sizeof *c->entries);
@@ -80,13 +78,6 @@ const struct collection_entry *collection_find(const struct collection *c, const
     return c->n == 0 ? NULL : bsearch(&wanted, c->entries, c->n, sizeof wanted, compare);
 }
 
-/* As it is stored: JSON, or nothing where there is no page. */
-static void put_url(struct buf *json, struct str url)
-{
-    if (url.n > 0)
-        buf_put_json(json, url);
-}
-
 static bool is_of_model(const struct collection *c, struct str model, struct str dimension)
 {
     uint64_t number = 0;
@@ -99,13 +90,13 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
 {
     struct buf key, url_json;
     struct sync_answer answer;
-    struct str words[] = {STR("HMGET"),    put_key(&key, c, "doc:", str_of(entry->doc)),
+    struct str words[] = {STR("HMGET"),    collection_put_key(&key, c, "doc:", str_of(entry->doc)),
                           STR("sha"),      STR("status"),
                           STR("url"),      STR("model"),
                           STR("dimension")};
     enum err error = sync_command(c->pipeline->sync, words, 7, 0, &answer);
-    buf_init(&url_json, JSON_MAX_BYTES);
-    put_url(&url_json, url);
+    buf_init(&url_json, COLLECTION_JSON_MAX_BYTES);
+    collection_put_url(&url_json, url);
     if (error == ERR_OK && answer.n == 5) {
         if (answer.at[0].at == NULL)
             *ret_change = FILE_NEW;
@@ -122,78 +113,14 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
 
 /* --- putting -------------------------------------------------------------------------------- */
 
-/* The name as people see it: the last segment, as a JSON string. */
-static void put_filename(struct buf *json, const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    struct buf clean;
-    buf_init(&clean, FILE_NAME_MAX_BYTES * 3);
-    buf_put_shown(&clean, str_of(slash == NULL ? name : slash + 1));
-    buf_put_json(json, buf_str(&clean));
-    buf_fini(&clean);
-}
-
-struct uploaded {
-    char doc[DOC_ID_BYTES + 1], job[DOC_ID_BYTES + 1];
-    bool is_full, is_many;
-};
-
-static bool read_id(struct lines *lines, char id[DOC_ID_BYTES + 1])
-{
-    struct str line = lines_next(lines);
-    if (line.n > DOC_ID_BYTES)
-        return false;
-    memcpy(id, line.at, line.n);
-    id[line.n] = 0;
-    return true;
-}
-
-static enum err upload(struct collection *c, const struct file *file, struct str bytes,
-                       struct str sha, struct str url, struct uploaded *ret_uploaded)
-{
-    char doc[DOC_ID_BYTES + 1], job[DOC_ID_BYTES + 1];
-    struct buf filename, name, url_json;
-    struct sync_call call = {.sync = c->pipeline->sync, .reply = STR("")};
-    enum extract_kind kind = extract_kind_of(str_of(file->name));
-    str_random_hex(DOC_ID_BYTES / 2, doc);
-    str_random_hex(DOC_ID_BYTES / 2, job);
-    buf_init(&filename, JSON_MAX_BYTES);
-    buf_init(&name, FILE_NAME_MAX_BYTES * 3);
-    buf_init(&url_json, JSON_MAX_BYTES);
-    put_filename(&filename, file->name);
-    buf_put_name(&name, str_of(file->name));
-    put_url(&url_json, url);
-    if (filename.is_over || name.is_over || url_json.is_over)
-        call.error = ERR_TOO_LARGE;
-    call_upload(sync_start(&call), .space = str_of(c->space), .limits = STR(""), .doc = str_of(doc),
-                .job = str_of(job), .filename = buf_str(&filename),
-                .content_type = str_of(extract_content_type(str_of(file->name))),
-                .kind = str_of(extract_kind_name(kind)), .size = bytes.n, .sha = sha,
-                .bytes = bytes, .cap = c->pipeline->settings->space.max_bytes,
-                .path = buf_str(&name), .url = buf_str(&url_json), .is_reindex = c->is_reindex);
-    enum err error = call.error;
-    struct lines lines = lines_of(call.reply);
-    struct str word = lines_next(&lines);
-    bool is_there = str_eq(word, STR("ok")) || str_eq(word, STR("duplicate"));
-    *ret_uploaded = (struct uploaded){.is_full = str_eq(word, STR("full")),
-                                      .is_many = str_eq(word, STR("many"))};
-    if (error == ERR_OK && !ret_uploaded->is_full && !ret_uploaded->is_many &&
-        !(is_there && read_id(&lines, ret_uploaded->doc) && read_id(&lines, ret_uploaded->job)))
-        error = ERR_INTERNAL;
-    buf_fini(&filename);
-    buf_fini(&name);
-    buf_fini(&url_json);
-    return error;
-}
-
 /* A job that is not ours to run: how far is it? */
 static enum put_outcome look_at_job(struct collection *c, const char *job, struct buf *reason)
 {
     struct buf key;
     struct sync_answer answer;
     enum put_outcome outcome = PUT_NR; /* not ended yet */
-    struct str words[] = {STR("HMGET"), put_key(&key, c, "job:", str_of(job)), STR("status"),
-                          STR("error")};
+    struct str words[] = {STR("HMGET"), collection_put_key(&key, c, "job:", str_of(job)),
+                          STR("status"), STR("error")};
     enum err error = sync_command(c->pipeline->sync, words, 4, 0, &answer);
     if (error != ERR_OK || answer.n != 2) {
         outcome = PUT_STOPPED;
@@ -237,8 +164,8 @@ static enum put_outcome run_job(struct collection *c, const char *job, struct bu
 enum put_outcome collection_put(struct collection *c, const struct file *file, struct str bytes,
                                 struct str sha, struct str url, struct buf *reason)
 {
-    struct uploaded uploaded;
-    enum err error = upload(c, file, bytes, sha, url, &uploaded);
+    struct collection_uploaded uploaded;
+    enum err error = collection_upload(c, file, bytes, sha, url, &uploaded);
     if (error == ERR_REDIS_LOST)
         return PUT_STOPPED;
     if (error != ERR_OK || uploaded.is_full || uploaded.is_many) {
@@ -267,7 +194,7 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
     if (call.error == ERR_REDIS_LOST)
         return PUT_STOPPED;
     struct lines lines = lines_of(call.error == ERR_OK ? call.reply : STR(""));
-    if (!str_eq(lines_next(&lines), STR("ok")) || !read_id(&lines, job)) {
+    if (!str_eq(lines_next(&lines), STR("ok")) || !collection_read_id(&lines, job)) {
         buf_lit(reason, "Its document is gone, or has no text: run this again.");
         return PUT_FAILED;
     }

@@ -158,15 +158,37 @@ enum err job_reply(struct job *job, struct str *ret_reply)
     return error;
 }
 
-enum err job_ask(struct job *job, const struct str *words, size_t n, struct str *ret_first)
+static enum err locked_ask(struct job *job, const struct str *words, size_t n,
+                           struct str *ret_first)
 {
     struct sync_answer answer;
-    pthread_mutex_lock(&job->lock);
     enum err error = sync_command(job->sync, words, n, 0, &answer);
-    if (error == ERR_OK && (answer.n == 0 || answer.at[0].at == NULL))
-        *ret_first = (struct str){NULL, 0};
+    if (error == ERR_OK)
+        *ret_first = answer.n == 0 ? (struct str){NULL, 0} : answer.at[0];
+    return error;
+}
+
+enum err job_ask(struct job *job, const struct str *words, size_t n, struct str *ret_first)
+{
+    struct str first;
+    pthread_mutex_lock(&job->lock);
+    enum err error = locked_ask(job, words, n, &first);
+    if (error == ERR_OK && first.at == NULL)
+        *ret_first = first;
     else if (error == ERR_OK)
-        error = locked_copy(job, answer.at[0], ret_first);
+        error = locked_copy(job, first, ret_first);
+    pthread_mutex_unlock(&job->lock);
+    return error;
+}
+
+enum err job_read(struct job *job, const struct str *words, size_t n,
+                  enum err (*take)(void *arg, struct str first), void *arg)
+{
+    struct str first;
+    pthread_mutex_lock(&job->lock);
+    enum err error = locked_ask(job, words, n, &first);
+    if (error == ERR_OK)
+        error = take(arg, first);
     pthread_mutex_unlock(&job->lock);
     return error;
 }

@@ -81,6 +81,9 @@ enum err job_done(struct job *job) must_check;
  * with at == NULL where that is nil or nothing. Errors as of sync_command. */
 enum err job_ask(struct job *job, const struct str *words, size_t n,
                  struct str *ret_first) must_check;
+/* The same for a long answer, which is not copied: `take` gets it, with the connection locked. */
+enum err job_read(struct job *job, const struct str *words, size_t n,
+                  enum err (*take)(void *arg, struct str first), void *arg) must_check;
 
 /* Says how far the work is: `percent` of the whole, `message` for people (UTF-8). Sent at once when
  * the stage is a new one, else a few times a second at most. Errors as of job_reply. */

@@ -9,6 +9,7 @@
 #include "generated/verbs.h"
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
+#include "shared/redis/blocks.h"
 #include "shared/search/pack.h"
 #include "shared/text/chunk.h"
 #include "shared/text/text.h"
@@ -21,6 +22,7 @@ enum {
     EMBED_BATCH = 64,
     VECTOR_BATCH = 8,
     PACK_MAX_BYTES = 256 << 20,
+    KEY_MAX_BYTES = 512,
     MIB = 1 << 20,
 };
 
@@ -48,25 +50,86 @@ static enum err store_text(struct pipeline *p, uint64_t chars)
     return str_eq(reply, STR("ok")) ? ERR_OK : ERR_INTERNAL;
 }
 
+/* No descriptor, memory or process: the document can be read later, or elsewhere. */
+static enum err put_off(struct pipeline *p)
+{
+    (void)stage_refuse(p, "%s", extract_fault_text(EXTRACT_FAULT_NO_CHILD));
+    return ERR_BUSY;
+}
+
+static enum err put_block(void *arg, struct str block)
+{
+    return block.at == NULL || memory_file_put(arg, block) ? ERR_OK : ERR_BUSY;
+}
+
+/* One block of the list `key`; of the string, which it is of the former version. */
+static enum err read_block(struct pipeline *p, struct str key, bool is_string, uint64_t block,
+                           struct memory_file *file)
+{
+    char from[24], to[24];
+    snprintf(from, sizeof from, "%llu", (unsigned long long)block * (is_string ? BLOCK_BYTES : 1));
+    snprintf(to, sizeof to, "%llu", (unsigned long long)(block + 1) * BLOCK_BYTES - 1);
+    struct str words[] = {is_string ? STR("GETRANGE") : STR("LINDEX"), key, str_of(from),
+                          str_of(to)};
+    return job_read(&p->job, words, is_string ? 4 : 3, put_block, file);
+}
+
+/* Puts the upload's blocks together. Those of another upload, which has taken this one's place
+ * meanwhile, do no harm: the job is lost then, and nothing of it is stored. */
+static enum err read_blocks(struct pipeline *p, struct memory_file *file)
+{
+    struct buf key;
+    struct str reply;
+    call_job_upload(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease);
+    enum err error = job_reply(&p->job, &reply);
+    bool is_string = error == ERR_OK && str_eq(reply, STR("string"));
+    buf_init(&key, KEY_MAX_BYTES);
+    buf_put(&key, str_of(p->settings->prefix));
+    buf_lit(&key, "upload:");
+    buf_put(&key, p->job.facts.doc);
+    for (uint64_t block = 0; error == ERR_OK && file->n < p->job.facts.size_bytes; block++) {
+        size_t before = file->n;
+        error = read_block(p, buf_str(&key), is_string, block, file);
+        if (error == ERR_OK && file->n == before)
+            break;
+    }
+    buf_fini(&key);
+    if (error == ERR_CONFLICT || (error == ERR_OK && file->n != p->job.facts.size_bytes))
+        return stage_refuse(p, "The file's bytes are not there any more: upload it again.");
+    if (error == ERR_OK && !memory_file_seal(file))
+        error = ERR_BUSY;
+    return error == ERR_BUSY ? put_off(p) : error;
+}
+
 /* The renewer keeps the lease while the child works: all there is to tell the child is to stop. */
-static enum err extract(struct pipeline *p, struct str bytes)
+static enum err extract(struct pipeline *p, const struct memory_file *file)
 {
     enum extract_kind kind = extract_kind_named(p->job.facts.kind);
-    enum extract_fault fault = extract_sniff(kind, bytes);
+    enum extract_fault fault = extract_sniff(kind, file->bytes);
     if (fault == EXTRACT_FAULT_NONE)
-        fault = extract_text(kind, bytes, &p->job.must_stop, &p->text);
+        fault = extract_file_text(kind, file, &p->job.must_stop, &p->text);
     if (fault == EXTRACT_FAULT_NONE)
         return ERR_OK;
     if (stage_must_stop(p))
         return stage_stopped(p);
-    (void)stage_refuse(p, "%s", extract_fault_text(fault));
-    return fault == EXTRACT_FAULT_NO_CHILD ? ERR_BUSY : ERR_FAILED;
+    if (fault == EXTRACT_FAULT_NO_CHILD)
+        return put_off(p);
+    return stage_refuse(p, "%s", extract_fault_text(fault));
+}
+
+static enum err read_upload(struct pipeline *p)
+{
+    struct memory_file file;
+    memory_file_init(&file);
+    enum err error = read_blocks(p, &file);
+    if (error == ERR_OK)
+        error = extract(p, &file);
+    memory_file_fini(&file);
+    return error;
 }
 
 enum err stage_parse(struct pipeline *p)
 {
-    struct str bytes;
-    struct lines reply;
     if (p->settings->may_pass && !extract_can_read_pdf() &&
         extract_kind_named(p->job.facts.kind) == EXTRACT_PDF) {
         (void)stage_refuse(p, "Waiting for an indexer that reads PDF: this one has no pdftotext "
@@ -74,15 +137,8 @@ enum err stage_parse(struct pipeline *p)
         return ERR_FILE_TYPE;
     }
     enum err error = stage_tell(p, JOB_PARSE, 0, "Reading the file");
-    if (error != ERR_OK)
-        return error;
-    call_job_upload(job_call(&p->job), .job = p->job.facts.id, .lease = p->job.facts.lease);
-    error = job_reply(&p->job, &reply.rest);
-    if (error != ERR_OK)
-        return error;
-    if (!lines_next_part(&reply, &bytes))
-        return stage_refuse(p, "The file's bytes are not there any more: upload it again.");
-    error = extract(p, bytes);
+    if (error == ERR_OK)
+        error = read_upload(p);
     if (error != ERR_OK)
         return error;
     uint64_t chars = text_length(buf_str(&p->text));

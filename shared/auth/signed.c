@@ -127,6 +127,18 @@ void signed_nonce_id(struct str user, struct str nonce, unsigned char out[SIGNED
     memcpy(out, hash, SIGNED_NONCE_ID_BYTES);
 }
 
+void signed_mark(const unsigned char nonce_id[SIGNED_NONCE_ID_BYTES], struct str body,
+                 char hex[SIGNED_MARK_SIZE])
+{
+    unsigned char hash[SHA256_DIGEST_LENGTH];
+    SHA256_CTX c;
+    SHA256_Init(&c);
+    SHA256_Update(&c, nonce_id, SIGNED_NONCE_ID_BYTES);
+    SHA256_Update(&c, body.at, body.n);
+    SHA256_Final(hash, &c);
+    str_hex(hash, SIGNED_MARK_SIZE / 2, hex);
+}
+
 void signed_hash(struct str user, struct str nonce, struct str secret, char hex[SIGNED_HASH_SIZE])
 {
     unsigned char hash[SHA256_DIGEST_LENGTH];

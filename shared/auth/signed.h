@@ -16,7 +16,8 @@
 enum {
     SIGNED_NONCE_MAX_BYTES = 128,
     SIGNED_NONCE_ID_BYTES = 16,
-    SIGNED_HASH_SIZE = 65 /* 64 hex digits and a NUL */
+    SIGNED_MARK_SIZE = 13, /* 12 hex digits and a NUL */
+    SIGNED_HASH_SIZE = 65  /* 64 hex digits and a NUL */
 };
 
 /* --user and --secret-file: of commands that sign requests. */
@@ -32,6 +33,10 @@ enum err signed_verify(const struct account *account, struct str user, struct st
 
 /* What is stored of a used nonce: the first 16 bytes of SHA-256 over user, NUL, nonce. */
 void signed_nonce_id(struct str user, struct str nonce, unsigned char out[SIGNED_NONCE_ID_BYTES]);
+/* What is stored to recognise a request that was sent before: the first 6 bytes of SHA-256 over the
+ * id of its nonce and its body, as hex. */
+void signed_mark(const unsigned char nonce_id[SIGNED_NONCE_ID_BYTES], struct str body,
+                 char hex[SIGNED_MARK_SIZE]);
 
 /* The Hash to send: SHA-256 without the newline, lower-case hex and a NUL. */
 void signed_hash(struct str user, struct str nonce, struct str secret, char hex[SIGNED_HASH_SIZE]);

@@ -302,13 +302,13 @@ static unsigned cpu_seconds(enum extract_kind kind, size_t bytes)
     return seconds < CPU_MAX_S ? seconds : CPU_MAX_S;
 }
 
-static enum extract_fault parse_in_child(enum extract_kind kind, struct str bytes,
+static enum extract_fault parse_in_child(enum extract_kind kind, const struct memory_file *file,
                                          const atomic_bool *is_stopping, struct buf *text)
 {
     const char *const argv[] = {own_program, "extract", "--parse", extract_kind_name(kind), NULL};
     struct sandbox_job job = {.argv = argv,
-                              .input = bytes,
-                              .cpu_s = cpu_seconds(kind, bytes.n),
+                              .input = file->fd,
+                              .cpu_s = cpu_seconds(kind, file->n),
                               .wall_ms = WALL_MS,
                               .memory_bytes = own_memory_bytes,
                               .is_stopping = is_stopping};
@@ -328,16 +328,16 @@ bool extract_can_read_pdf(void)
     return program != NULL;
 }
 
-static enum extract_fault extract_pdf(struct str bytes, const atomic_bool *is_stopping,
-                                      struct buf *text)
+static enum extract_fault extract_pdf(const struct memory_file *file,
+                                      const atomic_bool *is_stopping, struct buf *text)
 {
     char *program = sandbox_find_program("pdftotext");
     if (program == NULL)
         return EXTRACT_FAULT_NO_PDFTOTEXT;
     const char *const argv[] = {program, "-q", "-enc", "UTF-8", "-", "-", NULL};
     struct sandbox_job job = {.argv = argv,
-                              .input = bytes,
-                              .cpu_s = cpu_seconds(EXTRACT_PDF, bytes.n),
+                              .input = file->fd,
+                              .cpu_s = cpu_seconds(EXTRACT_PDF, file->n),
                               .wall_ms = WALL_MS,
                               .memory_bytes = pdf_memory_bytes,
                               .is_stopping = is_stopping};
@@ -348,7 +348,7 @@ static enum extract_fault extract_pdf(struct str bytes, const atomic_bool *is_st
         return fault;
     /* It says the same of a wrong password and of a broken file; only one of them is encrypted. */
     if (status != 0)
-        return status == PDFTOTEXT_NOT_ALLOWED || holds(bytes, STR("/Encrypt"))
+        return status == PDFTOTEXT_NOT_ALLOWED || holds(file->bytes, STR("/Encrypt"))
                    ? EXTRACT_FAULT_PDF_ENCRYPTED
                    : EXTRACT_FAULT_PDF_BROKEN;
     return is_blank(text) ? EXTRACT_FAULT_SCANNED : EXTRACT_FAULT_NONE;
@@ -370,16 +370,35 @@ enum extract_fault extract_parse(enum extract_kind kind, struct str bytes, struc
     return fault == EXTRACT_FAULT_NONE && is_blank(text) ? EXTRACT_FAULT_NO_TEXT : fault;
 }
 
+static bool needs_child(enum extract_kind kind)
+{
+    return kind == EXTRACT_PDF ||
+           (own_program != NULL && (kind == EXTRACT_HTML || kind == EXTRACT_DOCX));
+}
+
+enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,
+                                     const atomic_bool *is_stopping, struct buf *text)
+{
+    if (kind != EXTRACT_NONE && file->n == 0)
+        return EXTRACT_FAULT_EMPTY;
+    if (!needs_child(kind))
+        return extract_parse(kind, file->bytes, text);
+    return kind == EXTRACT_PDF ? extract_pdf(file, is_stopping, text)
+                               : parse_in_child(kind, file, is_stopping, text);
+}
+
 enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
                                 const atomic_bool *is_stopping, struct buf *text)
 {
+    struct memory_file file;
     if (kind != EXTRACT_NONE && bytes.n == 0)
         return EXTRACT_FAULT_EMPTY;
-    if (kind == EXTRACT_PDF)
-        return extract_pdf(bytes, is_stopping, text);
-    if (kind == EXTRACT_TEXT || own_program == NULL)
+    if (!needs_child(kind))
         return extract_parse(kind, bytes, text);
-    if (kind == EXTRACT_HTML || kind == EXTRACT_DOCX)
-        return parse_in_child(kind, bytes, is_stopping, text);
-    return EXTRACT_FAULT_KIND;
+    memory_file_init(&file);
+    bool is_there = memory_file_put(&file, bytes) && memory_file_seal(&file);
+    enum extract_fault fault =
+        is_there ? extract_file_text(kind, &file, is_stopping, text) : EXTRACT_FAULT_NO_CHILD;
+    memory_file_fini(&file);
+    return fault;
 }

@@ -11,6 +11,7 @@
 #define PARLEY_EXTRACT_EXTRACT_H
 
 #include "shared/base/buf.h"
+#include "shared/extract/memory_file.h"
 
 #include <stdatomic.h>
 
@@ -83,6 +84,10 @@ enum extract_fault extract_sniff(enum extract_kind kind, struct str bytes) must_
  * be NULL) ends it early. */
 enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
                                 const atomic_bool *is_stopping, struct buf *text) must_check;
+
+/* The same of a document that is in a sealed file already, which a child is given as it is. */
+enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,
+                                     const atomic_bool *is_stopping, struct buf *text) must_check;
 
 /* Is the program there that reads PDF (pdftotext of poppler-utils, on PATH)? Looks again each time.
  */

@@ -122,25 +122,10 @@ static int lift(int fd)
     return lifted;
 }
 
-/* A file without a name that holds the bytes, to be read from its start. -1: it cannot be had. */
-static int hold_bytes(struct str bytes)
+/* The child's own descriptor of the input, at its start. -1: it cannot be had. */
+static int open_input(const struct sandbox_job *job)
 {
-    int fd = lift(memfd_create("document", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    while (fd >= 0 && bytes.n > 0) {
-        ssize_t n = write(fd, bytes.at, bytes.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            close(fd);
-            return -1;
-        }
-        bytes = (struct str){bytes.at + n, bytes.n - (size_t)n};
-    }
-    if (fd >= 0) {
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
-        lseek(fd, 0, SEEK_SET);
-    }
-    return fd;
+    return lseek(job->input, 0, SEEK_SET) < 0 ? -1 : fcntl(job->input, F_DUPFD_CLOEXEC, FIRST_FD);
 }
 
 static pid_t start(const struct sandbox_job *job, int *ret_output)
@@ -148,7 +133,7 @@ static pid_t start(const struct sandbox_job *job, int *ret_output)
     int pipes[2] = {-1, -1};
     sigset_t all, before;
     struct bounds bounds = {sandbox_filter(), sandbox_files_are_confinable()};
-    int in = hold_bytes(job->input);
+    int in = open_input(job);
     int null = lift(open("/dev/null", O_RDWR | O_CLOEXEC));
     pid_t child = -1;
     if (pipe2(pipes, O_CLOEXEC) == 0) {

@@ -16,7 +16,8 @@
 
 struct sandbox_job {
     const char *const *argv; /* ends with NULL; argv[0] is a path */
-    struct str input;        /* the child reads it from standard input, which can be sought in */
+    int input; /* a file, which the child reads from its start as standard input; borrowed.
+                * -1: there is none, and no child (SANDBOX_UNBORN) */
     unsigned cpu_s, wall_ms;
     uint64_t memory_bytes;          /* of address space; 0: no limit */
     const atomic_bool *is_stopping; /* ends it within a quarter of a second; may be NULL */

@@ -266,6 +266,7 @@ void connection_begin(struct request *r)
     if (c == NULL)
         return;
     connection_set_idle(c, false);
+    c->has_asked = true;
     c->busy_n++;
     if (c->state != CONNECTION_HTTP2) {
         (void)!connection_charge(c, 0, c->is_body_proven);

@@ -82,11 +82,12 @@ void connection_make_room(h2o_buffer_t **buffer, size_t bytes)
 
 /* What a crowd of strangers held is free, but scattered: the next crowd would not find room in it,
  * and the node would grow with each. A stream is freed once its answer is written, which may be
- * after this trim: so there is one more. */
+ * after this trim: so there is one more, and one more again while answers wait for their clients.
+ */
 static void on_trim(struct deadline *deadline)
 {
     struct connections *all = H2O_STRUCT_FROM_MEMBER(struct connections, trim, deadline);
-    bool is_last = all->left_bytes == 0;
+    bool is_last = all->left_bytes == 0 && all->unread_n == 0;
     uint64_t begin_us = clock_mono_us();
     all->left_bytes = 0;
     malloc_trim(0);

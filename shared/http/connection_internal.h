@@ -38,6 +38,7 @@ struct connection {
     unsigned busy_n;                           /* requests under way */
     unsigned scan_n;                           /* of the unfinished head */
     enum connection_state state;
+    bool has_asked;        /* a request of it has begun */
     bool is_proven;        /* its last request was */
     bool is_body_proven;   /* the body that is read now is */
     bool is_suspect;       /* HTTP/2: it has kept many unproven streams open */
@@ -75,9 +76,10 @@ struct connections {
     size_t left_bytes;                 /* that strangers left in the heap since it was trimmed */
     struct deadline trim;
     uint64_t trim_soon_ms;
-    unsigned begun_n;  /* requests of HTTP/2 in this millisecond */
-    unsigned unread_n; /* of all connections */
-    bool is_full;      /* accepting waits for room */
+    unsigned begun_n;   /* requests of HTTP/2 in this millisecond */
+    unsigned unread_n;  /* of all connections */
+    bool is_full;       /* accepting waits for room */
+    uint64_t silent_ms; /* so long one that has not asked yet is left alone */
 };
 
 /* Named in the log by its descriptor. */

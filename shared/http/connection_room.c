@@ -5,11 +5,14 @@
 #include "shared/base/clock.h"
 #include "shared/http/connection_internal.h"
 
+#include <poll.h>
+
 enum {
     EVICT_TRIES = 4,
     NEWCOMERS_SHARE = 8, /* of the connections: strangers' that proven ones leave them */
     NEWCOMERS_LEAST = 8,
-    UNREAD_MS = 20 /* so long those that come are left alone: they were not read yet */
+    SILENT_MOST_MS = 1000,
+    SILENT_LEAST_MS = 20
 };
 
 void connections_have_room(struct connections *all)
@@ -44,9 +47,28 @@ static size_t newcomers_n(const struct connections *all)
     return share > least ? share : least;
 }
 
+/* Is its first request still on its way, or not read yet, because its client or this node is slow?
+ * Those that come are left alone for a while. A crowd that asks nothing would keep others out, so
+ * each one that is closed without a request halves that time, until there is room for many. */
+static bool is_awaited(const struct connection *c)
+{
+    struct pollfd unread = {.fd = h2o_socket_get_fd(c->socket), .events = POLLIN};
+    uint64_t age_ms = clock_mono_ms() - c->accepted_ms;
+    if (c->has_asked || age_ms >= SILENT_MOST_MS)
+        return false;
+    return age_ms < c->all->silent_ms || poll(&unread, 1, 0) > 0;
+}
+
+static void note_silent(struct connections *all)
+{
+    all->silent_ms = all->silent_ms / 2 > SILENT_LEAST_MS ? all->silent_ms / 2 : SILENT_LEAST_MS;
+}
+
 bool connections_make_room(struct connections *all)
 {
     const struct server *server = all->server;
+    if (all->connection_n + newcomers_n(all) < server->config->connections_max)
+        all->silent_ms = SILENT_MOST_MS;
     for (unsigned tries = 0; tries <= EVICT_TRIES; tries++) {
         if (!connections_are_at_most(all))
             return true;
@@ -54,10 +76,12 @@ bool connections_make_room(struct connections *all)
         if (oldest == NULL || tries == EVICT_TRIES)
             break;
         struct connection *c = H2O_STRUCT_FROM_MEMBER(struct connection, idle, oldest);
-        if (clock_mono_ms() < c->accepted_ms + UNREAD_MS) {
-            server_accept_later(all->server, UNREAD_MS);
+        if (is_awaited(c)) {
+            server_accept_later(all->server, SILENT_LEAST_MS);
             break;
         }
+        if (!c->has_asked)
+            note_silent(all);
         connection_set_idle(c, false);
         metrics_add(server->metrics, METRIC_IDLE_CLOSED, 1);
         (void)!connection_close_idle(c); /* HTTP/2 may end a little later */

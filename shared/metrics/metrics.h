@@ -17,8 +17,8 @@
     X(REQUESTS_4XX,   "parley_requests_total{status=\"4xx\"}", "counter", "")                     \
     X(REQUESTS_5XX,   "parley_requests_total{status=\"5xx\"}", "counter", "")                     \
     X(QUERIES_ADDED,  "parley_queries_added_total",    "counter", "Queries accepted by add-query") \
-    X(CLAIMS,         "parley_claims_total",           "counter", "Claims written to engines")    \
-    X(CLAIMS_BACK,    "parley_claims_given_back_total", "counter", "Claims given back before an engine had them") \
+    X(CLAIMS,         "parley_claims_total",           "counter", "Claims of queries written to engines") \
+    X(CLAIMS_BACK,    "parley_claims_given_back_total", "counter", "Claims of queries given back before an engine had them") \
     X(ANSWERS,        "parley_answers_total",          "counter", "Answers stored")               \
     X(ANSWERS_REFUSED, "parley_answers_refused_total", "counter", "Answers refused (done, lost, cancelled)") \
     X(LOGIN_FAILURES, "parley_login_failures_total",   "counter", "Requests with wrong credentials") \

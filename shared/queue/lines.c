@@ -75,9 +75,16 @@ void buf_put_json_text(struct buf *b, struct str json)
     buf_put_span_text(b, &text);
 }
 
+enum work lines_work_of(struct str class_name)
+{
+    bool is_lookups = class_name.n > 0 && class_name.at[class_name.n - 1] == '?';
+    return is_lookups ? WORK_LOOKUPS : WORK_QUERIES;
+}
+
 struct claim lines_next_claim(struct lines *lines)
 {
     struct claim claim = {.class_name = lines_next(lines)};
+    claim.work = lines_work_of(claim.class_name);
     claim.topic = lines_next(lines);
     claim.lease = lines_next(lines);
     claim.attempt = lines_next_u64(lines);

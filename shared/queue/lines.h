@@ -61,13 +61,22 @@ void buf_put_json_texts(struct buf *b, struct str list);
 /* The text that a JSON string says, put into `b`; nothing for other values. */
 void buf_put_json_text(struct buf *b, struct str json);
 
-/* A claim, see lua/queue/claims.lua. `queries` still holds its Seqs and rows. */
+/* What engines poll for. */
+enum work { WORK_QUERIES, WORK_LOOKUPS, WORK_NR };
+
+/* A claim, see lua/queue/claims.lua and lua/lookup/lookups.lua. `queries` still holds its Seqs and
+ * rows; of a lookup its fragment (JSON), count and threshold. */
 struct claim {
-    struct str class_name, topic, lease;
+    enum work work;
+    struct str class_name;
+    struct str topic; /* of a lookup its fingerprint */
+    struct str lease;
     uint64_t attempt;
     unsigned n;
     struct lines queries;
 };
+/* What polls of a class are for: "<account>|?" are those for lookups. */
+enum work lines_work_of(struct str class_name);
 struct claim lines_next_claim(struct lines *lines);
 
 /* Puts a name (buf_put_name) as the JSON string of what it names, with its namespace in front if it

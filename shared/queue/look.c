@@ -69,7 +69,7 @@ void look_at_claims(const struct queue *queue, void (*visit)(void *arg, const st
     for (unsigned s = 0; s < queue->shards.n; s++) {
         const struct queue_shard *part = &queue->parts[s];
         for (unsigned i = 0; i < part->delivered_n; i++) {
-            struct str topic = str_of(part->delivered[i]), lease = str_cut(&topic, ' ');
+            struct str topic = str_of(part->delivered[i].claim), lease = str_cut(&topic, ' ');
             visit(arg, &(struct look_claim){topic, lease, false});
         }
     }

@@ -90,6 +90,7 @@ static struct poll_class *get_class(struct queue *queue, struct str account, str
     class->credits = calloc(queue->shards.n, sizeof *class->credits);
     if (class->credits == NULL)
         abort();
+    class->work = lines_work_of(class_name(class));
     class->is_drained = str_is_listed(queue->drained, account);
     class->next = *bucket;
     *bucket = class;
@@ -121,8 +122,11 @@ static unsigned shard_with_most(const struct poll_class *class)
     return most;
 }
 
+/* Lookups are all on the cluster's shard. */
 static unsigned shard_with_least(const struct poll_class *class)
 {
+    if (class->work == WORK_LOOKUPS)
+        return 0;
     unsigned n = class->queue->shards.n, least = class->rotor % n;
     for (unsigned i = 1; i < n; i++)
         if (class->credits[(class->rotor + i) % n] < class->credits[least])
@@ -228,7 +232,7 @@ static void take_claim(struct queue *queue, struct poll_class *class, struct ori
     if (class != NULL && class->claiming.n + class->left_n > 0)
         keep_early(class, origin, claim_text);
     else
-        queue_give_back(queue, claim.topic, claim.lease);
+        queue_give_back(queue, claim.work, claim.topic, claim.lease);
 }
 
 /* One claiming poll of the class knows its fate: hand-overs that came too early are tried again. */
@@ -253,6 +257,15 @@ void polls_on_claim_event(struct queue *queue, struct origin origin, struct str 
         log_claim("a claim was handed over to this node", NULL, &claim);
     }
     take_claim(queue, find_class(queue, lines_next(&lines)), origin, claim_text);
+}
+
+/* A lease of a lookup ends in that time, if `ms` says one: the poll that was parked waits for it.
+ * Of queries the node knows by its syncs. */
+static void follow_lookup_leases(struct queue *queue, struct str ms)
+{
+    uint64_t next_ms;
+    if (str_parse_u64(ms, &next_ms))
+        part_look_after(&queue->parts[0], next_ms);
 }
 
 /* What a class asks of a shard for itself, or for a poll that was cancelled meanwhile. */
@@ -323,6 +336,8 @@ static void state_hints(struct poll_class *class, unsigned but)
 static bool next_look(const struct poll *poll, unsigned *ret_shard)
 {
     const struct queue *queue = poll->class->queue;
+    if (poll->class->work == WORK_LOOKUPS)
+        return false;
     unsigned n = queue->shards.n;
     for (unsigned i = 0; i < n; i++) {
         unsigned shard = (poll->first_shard + i) % n;
@@ -345,6 +360,10 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
     start.nonce = nonce;
     poll->shard = shard;
     poll->looked |= shard_bit(shard);
+    if (poll->class->work == WORK_LOOKUPS) {
+        call_claim_lookup(start, .class = class_name(poll->class), .is_parking = is_parking);
+        return;
+    }
     call_claim(start, .class = class_name(poll->class), .is_parking = is_parking,
                .engine = is_only && poll->engine.n > 0 ? poll->engine : STR(""),
                .poll = poll->may_park ? poll->number : 0);
@@ -364,7 +383,7 @@ static bool claim_next(struct poll *poll, struct nonce_id *nonce)
         return false;
     shard = shard_with_least(class);
     claim_at(poll, shard, poll->may_park, nonce);
-    if (class->queue->shards.n > 1 && poll->may_park)
+    if (class->queue->shards.n > 1 && poll->may_park && class->work == WORK_QUERIES)
         state_hints(class, shard);
     return true;
 }
@@ -376,10 +395,12 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
     bool is_claim = error == ERR_OK && str_eq(tag, STR("claim"));
     bool is_replay = error == ERR_OK && str_eq(tag, STR("replay"));
     take_off(&class->claiming, poll);
-    if (error == ERR_OK && !is_replay)
+    if (error == ERR_OK && !is_replay && class->work == WORK_QUERIES)
         engines_note(queue, poll);
-    if (str_eq(tag, STR("parked")))
+    if (str_eq(tag, STR("parked"))) {
         note_credit(class, poll->shard);
+        follow_lookup_leases(queue, lines_next(lines));
+    }
     if (error == ERR_OK && !is_claim && !is_replay && poll->may_park && !poll->is_superseded)
         park(queue, poll); /* parked, or "ok" of a drained account's nonce */
     else
@@ -430,8 +451,8 @@ static struct poll_class *find_idle_class(struct queue *queue, struct str model)
     struct poll_class *found = NULL;
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            if (!class->is_drained && class->parked.n > class->moving_n &&
-                takes_model(class, model) &&
+            if (class->work == WORK_QUERIES && !class->is_drained &&
+                class->parked.n > class->moving_n && takes_model(class, model) &&
                 (found == NULL || class->parked.first->since_ms < found->parked.first->since_ms))
                 found = class;
     return found;
@@ -473,14 +494,20 @@ static struct poll *find_poll(const struct poll_list *list, uint64_t number, str
     return poll;
 }
 
+static void end_parked(struct poll *poll)
+{
+    struct poll_class *class = poll->class;
+    unlink_parked(class->queue, poll);
+    settle_credits(class);
+    poll->on_end(poll, ERR_OK);
+}
+
 /* True when that poll was one of the class's. */
 static bool supersede_in(struct poll_class *class, uint64_t number, struct str engine)
 {
     struct poll *poll = find_poll(&class->parked, number, engine);
     if (poll != NULL) {
-        unlink_parked(class->queue, poll);
-        settle_credits(class);
-        poll->on_end(poll, ERR_OK);
+        end_parked(poll);
         return true;
     }
     /* The event travels by the bus and may overtake the reply that parks the older poll. */
@@ -556,12 +583,12 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll)
     }
 }
 
-void queue_each_parked(struct queue *queue, void (*end)(struct poll *poll))
+void queue_end_parked(struct queue *queue)
 {
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
             while (class->parked.first != NULL)
-                end(class->parked.first);
+                end_parked(class->parked.first);
 }
 
 void polls_on_drained(struct queue *queue, struct str names)

@@ -110,6 +110,19 @@ static void part_sync_by(struct queue_shard *part, uint64_t after_ms)
         loop_set_deadline(part->queue->loop, &part->sync_timer, after_ms);
 }
 
+void part_look_after(struct queue_shard *part, uint64_t after_ms)
+{
+    uint64_t until_ms = clock_mono_ms() + after_ms + QUEUE_REAP_AFTER_MS;
+    if (part->look_after_until_ms < until_ms)
+        part->look_after_until_ms = until_ms;
+    part_reap_by(part, after_ms + QUEUE_REAP_AFTER_MS);
+}
+
+void queue_look_after_delivery(struct queue *queue)
+{
+    part_look_after(&queue->parts[0], queue->config.delivery_ms);
+}
+
 void queue_sync_soon(struct queue *queue, uint64_t after_ms)
 {
     for (unsigned i = 0; i < queue->shards.n; i++)
@@ -123,16 +136,17 @@ void part_reap_by(struct queue_shard *part, uint64_t after_ms)
 }
 
 /* The next lease of all ends in that time. One that ends very soon has others who look after it:
- * the node that added, while it is on its way; the node of its engine. If they are gone, it is
- * found overdue by the next sync of any node. With all nodes after each lease, each would cost a
- * call of all nodes. */
+ * the node that added, while it is on its way (part_look_after: its timer may have been set for
+ * another one, earlier); the node of its engine. If they are gone, it is found overdue by the next
+ * sync of any node. With all nodes after each lease, each would cost a call of all nodes. */
 static void follow_lease(struct queue_shard *part, uint64_t next_ms)
 {
     const struct queue_config *config = &part->queue->config;
     uint64_t soon_ms = config->lease_ms / 2;
     if (soon_ms > config->delivery_ms)
         soon_ms = config->delivery_ms;
-    if (next_ms == 0 || next_ms > soon_ms)
+    bool is_ours = clock_mono_ms() + next_ms <= part->look_after_until_ms;
+    if (next_ms == 0 || next_ms > soon_ms || is_ours)
         part_reap_by(part, next_ms + 2);
 }
 
@@ -224,8 +238,11 @@ static void on_sync_timer(struct deadline *deadline)
     if (!is_up(part) || call_is_under_way(&part->sync_call))
         return;
     part->synced_ms = clock_mono_ms();
+    /* Uploads: an indexer of a node whose record does not say so reads a string
+     * (lua/documents/uploads.lua). */
     char info[160];
-    int n = snprintf(info, sizeof info, "{\"version\":\"%s\"}", PARLEY_VERSION);
+    int n =
+        snprintf(info, sizeof info, "{\"version\":\"%s\",\"uploads\":\"blocks\"}", PARLEY_VERSION);
     unsigned class_n = count_classes(part);
     struct verb_writer verb = begin_sync(
         turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
@@ -363,7 +380,7 @@ static void fini_part(struct queue_shard *part)
     loop_cancel_deadline(loop, &part->delivered_timer);
     loop_cancel_deadline(loop, &part->purge_timer);
     for (unsigned i = 0; i < part->delivered_n; i++)
-        free(part->delivered[i]);
+        free(part->delivered[i].claim);
 }
 
 void queue_destroy(struct queue *queue)
@@ -429,8 +446,7 @@ void queue_count_added(struct queue *queue, struct str topic)
 {
     struct queue_shard *part = queue_part(queue, topic);
     part->added_n++;
-    /* It may have been handed to a dying node. */
-    part_reap_by(part, queue->config.delivery_ms + QUEUE_REAP_AFTER_MS);
+    part_look_after(part, queue->config.delivery_ms);
     metrics_add(queue->metrics, METRIC_QUERIES_ADDED, 1);
 }
 

@@ -51,11 +51,13 @@ struct poll {
     void (*on_end)(struct poll *poll, enum err error);
 };
 
-/* Waits for the outcome of one query. Lives in its owner. */
+/* Waits for the outcome of one query. Lives in its owner. One of a query that is being added has
+ * the Seq 0: it hears on_changed for whatever happens to its topic's queries, since that may be its
+ * own; once its Seq is known it is taken off and put on again. */
 struct watch {
     struct watch *previous, *next;
     struct str topic; /* name; borrowed from the owner */
-    uint64_t seq;
+    uint64_t seq;     /* 0: not known yet */
     bool is_on;
     /* The outcome as text, valid inside the call only. The watch stays on. */
     void (*on_outcome)(struct watch *watch, struct str outcome);
@@ -93,10 +95,13 @@ enum redis_trouble queue_trouble(const struct queue *queue);
 /* How long a claim lasts without a sign of life. */
 uint64_t queue_lease_ms(const struct queue *queue);
 
+/* Of a poll that is for lookups, in place of models: no name holds it. */
+#define LOOKUPS_OF_ALL STR("?")
+
 /* Takes the next claim for an engine of that account (name), that serves `models` ("*", or names
- * joined by ','). Without `may_park` the poll ends at once when there is nothing. `nonce`: of who
- * polls, used up; NULL for none. With a used one nothing happens but on_end(ERR_NONCE_USED). Its
- * callbacks never run before this returns. */
+ * joined by ','), or the next lookup (LOOKUPS_OF_ALL). Without `may_park` the poll ends at once
+ * when there is nothing. `nonce`: of who polls, used up; NULL for none. With a used one nothing
+ * happens but on_end(ERR_NONCE_USED). Its callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
                       struct nonce_id *nonce, bool may_park);
 /* An engine (names) has said that it rests or leaves: that it polled before is not reported any
@@ -104,13 +109,14 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine);
 /* Ends the poll without a callback. */
 void queue_poll_cancel(struct queue *queue, struct poll *poll);
-/* Calls `end` for every poll that is parked; it must cancel it. */
-void queue_each_parked(struct queue *queue, void (*end)(struct poll *poll));
+/* Ends every poll that is parked, with on_end(ERR_OK). */
+void queue_end_parked(struct queue *queue);
 
-/* The claim reached its engine: its lease becomes a whole one. */
-void queue_delivered(struct queue *queue, struct str topic, struct str lease);
-/* It did not: its queries are Open again at once. */
-void queue_give_back(struct queue *queue, struct str topic, struct str lease);
+/* The claim reached its engine: its lease becomes a whole one. `topic`: of a lookup its
+ * fingerprint. */
+void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease);
+/* It did not: its queries are Open again at once, its lookup may be claimed. */
+void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease);
 /* Tells Redis at once what queue_delivered collects for a moment: the node shuts down. */
 void queue_tell_delivered(struct queue *queue);
 
@@ -124,6 +130,10 @@ void queue_each_watch(struct queue *queue);
 
 /* What may wait a moment goes along with what is about to be sent. Before each turn_flush. */
 void queue_before_flush(struct queue *queue);
+
+/* A lookup was just added, and may have been handed over to a node that dies: what becomes of it is
+ * looked after. Of queries that is done with their count. */
+void queue_look_after_delivery(struct queue *queue);
 
 /* Counts for rates and ETAs of that topic's shard: stated to Redis with the next sync. */
 void queue_count_added(struct queue *queue, struct str topic);

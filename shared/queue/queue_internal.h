@@ -41,10 +41,11 @@ struct early {
 struct poll_class {
     struct queue *queue;
     struct poll_class *next;
-    char *name; /* "<account>|<models>" */
+    char *name; /* "<account>|<models>"; "<account>|?" of polls for lookups */
     size_t name_n, account_n;
     struct poll_list parked, claiming; /* oldest first */
     unsigned left_n;                   /* claims under way whose polls were cancelled meanwhile */
+    enum work work;
     bool is_drained;     /* the account gets no claims: its polls are held without credit */
     struct early *early; /* hand-overs that came before the poll's own reply */
     unsigned early_n;
@@ -68,16 +69,23 @@ struct engine_reported {
     uint64_t at_ms; /* 0: never, or it has left since */
 };
 
+/* A claim that reached its engine. */
+struct delivered {
+    enum work work;
+    char *claim; /* "<lease> <topic>" or "<lease> <fingerprint>" */
+};
+
 /* What a node has for each shard. */
 struct queue_shard {
     struct queue *queue;
     struct turn *turn;
     struct bus *bus;
-    unsigned sync_bucket;           /* of classes: where the next sync begins */
-    char *delivered[DELIVERED_MAX]; /* "<lease> <topic>", to be told together */
+    unsigned sync_bucket;                      /* of classes: where the next sync begins */
+    struct delivered delivered[DELIVERED_MAX]; /* to be told together */
     unsigned delivered_n;
     uint64_t added_n, done_n;
-    uint64_t synced_ms; /* when the last sync was sent */
+    uint64_t synced_ms;           /* when the last sync was sent */
+    uint64_t look_after_until_ms; /* leases that end before are looked after, however soon */
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
     struct call sync_call, reap_call, purge_call;
     bool is_counted; /* in METRIC_CONNECTED */
@@ -93,6 +101,7 @@ struct queue {
     struct queue_shard *parts; /* one per shard */
     struct poll_class *classes[CLASS_BUCKET_N];
     struct watch *watches[WATCH_BUCKET_N];
+    unsigned adding_n; /* watches whose Seq is not known yet */
     uint64_t poll_n;
     struct engine_seen engines[ENGINES_MAX];
     uint32_t engine_hashes[ENGINES_MAX]; /* of their names */
@@ -147,6 +156,8 @@ struct queue_shard *queue_part(struct queue *queue, struct str topic);
 /* No later than in that time: say that we are there (on every shard), and reap. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
+/* A lease ends in that time which nobody else may look after. */
+void part_look_after(struct queue_shard *part, uint64_t after_ms);
 
 /* watch.c */
 void watches_on_outcome(struct queue *queue, struct lines *rest);

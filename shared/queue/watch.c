@@ -19,6 +19,7 @@ void queue_watch(struct queue *queue, struct watch *watch)
         (*bucket)->previous = watch;
     *bucket = watch;
     watch->is_on = true;
+    queue->adding_n += watch->seq == 0;
     metrics_add(queue->metrics, METRIC_CHECKS_PARKED, 1);
 }
 
@@ -33,6 +34,7 @@ void queue_unwatch(struct queue *queue, struct watch *watch)
     if (watch->next != NULL)
         watch->next->previous = watch->previous;
     watch->is_on = false;
+    queue->adding_n -= watch->seq == 0;
     metrics_add(queue->metrics, METRIC_CHECKS_PARKED, -1);
 }
 
@@ -65,13 +67,22 @@ static struct watch *visit(struct watch **bucket, struct watch *at, const struct
     return next;
 }
 
-/* Calls the watches of that query. */
-static void each_watch(struct queue *queue, struct str topic, uint64_t seq,
-                       const struct str *outcome)
+static void visit_all(struct queue *queue, struct str topic, uint64_t seq,
+                      const struct str *outcome)
 {
     struct watch **bucket = bucket_of(queue, topic, seq), *at = *bucket;
     while (at != NULL)
         at = is_for(at, topic, seq) ? visit(bucket, at, outcome) : at->next;
+}
+
+/* Calls the watches of that query. The bus may be faster than the reply to the verb that added it:
+ * then it concerns one whose Seq is not known here yet. */
+static void each_watch(struct queue *queue, struct str topic, uint64_t seq,
+                       const struct str *outcome)
+{
+    visit_all(queue, topic, seq, outcome);
+    if (queue->adding_n > 0)
+        visit_all(queue, topic, 0, NULL);
 }
 
 void watches_on_outcome(struct queue *queue, struct lines *rest)

@@ -372,6 +372,19 @@ enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_c
     return send_wire(conn, wire, on_reply, arg, false);
 }
 
+/* hiredis reads of a command its first word only, and sends what is appended to it. */
+enum err redis_conn_send_long(struct redis_conn *conn, struct str head, struct str word,
+                              redis_reply_cb *on_reply, void *arg)
+{
+    enum err error = send_wire(conn, head, on_reply, arg, false);
+    if (error != ERR_OK)
+        return error;
+    if (redisAppendFormattedCommand(&conn->ac->c, word.at, word.n) != REDIS_OK ||
+        redisAppendFormattedCommand(&conn->ac->c, "\r\n", 2) != REDIS_OK)
+        abort(); /* out of memory */
+    return ERR_OK;
+}
+
 static struct str write_words(struct redis_conn *conn, const struct str *words, size_t n)
 {
     buf_clear(&conn->words);

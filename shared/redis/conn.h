@@ -40,6 +40,11 @@ typedef void redis_reply_cb(void *arg, const struct redisReply *reply);
  * redis_conn_flush at the latest. */
 enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_cb *on_reply,
                          void *arg) must_check;
+/* The same of a command whose last word is long, and is not copied into a wire first: `head` is the
+ * command up to and with that word's length (wire_put_head). Both are borrowed inside the call
+ * only. */
+enum err redis_conn_send_long(struct redis_conn *conn, struct str head, struct str word,
+                              redis_reply_cb *on_reply, void *arg) must_check;
 /* The same from words. */
 enum err redis_conn_command(struct redis_conn *conn, redis_reply_cb *on_reply, void *arg,
                             const struct str *words, size_t n) must_check;

@@ -27,6 +27,13 @@ void wire_put(struct buf *wire, struct str word)
     wire->n += head_n + word.n + 2;
 }
 
+void wire_put_head(struct buf *wire, size_t word_bytes)
+{
+    buf_put_char(wire, '$');
+    buf_put_u64(wire, word_bytes);
+    buf_lit(wire, "\r\n");
+}
+
 void wire_put_u64(struct buf *wire, uint64_t word)
 {
     char digits[STR_U64_MAX];

@@ -12,6 +12,8 @@
 /* Begins a command of `word_n` words; exactly so many wire_put must follow. */
 void wire_begin(struct buf *wire, size_t word_n);
 void wire_put(struct buf *wire, struct str word);
+/* The length of a last word that is sent by itself (redis_conn_send_long). */
+void wire_put_head(struct buf *wire, size_t word_bytes);
 /* A word in decimal digits. */
 void wire_put_u64(struct buf *wire, uint64_t word);
 /* A whole command. */

@@ -11,7 +11,7 @@ import { startLlm } from '../support/llm_stub.mjs';
 
 const BUILT_IN = 'parley-extractive';
 const QUESTION = 'How long does a lease last?';
-const TIMEOUT = { timeout: 120_000 };
+const TIMEOUT = { timeout: 300_000 };
 
 function assertDone({ code, stdout, stderr }) {
   assert.equal(code, 0, `${stdout}${stderr}`);
@@ -51,11 +51,11 @@ describe('./dev engine before ./dev up', TIMEOUT, () => {
 
 describe('./dev engine after ./dev up', TIMEOUT, () => {
   const checkout = makeCheckout();
-  let llm, model;
+  let llm, model, said;
   before(async () => {
     llm = await startLlm();
     model = ['--llm', llm.url, '--model', 'stub'];
-    const said = assertDone(await checkout.dev('up'));
+    said = assertDone(await checkout.dev('up'));
     assert.match(said, /^started engine: built-in, extractive, over the documents in docs\/handbook$/m);
     assert.match(said, /^\.\/dev engine --llm URL --model NAME answers with a model of yours instead/m);
   });
@@ -66,7 +66,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
 
   const request = async (method, path, query = {}, body = undefined) => {
     const proof = sign('User_1', checkout.secret('User_1'));
-    return assertOk(await openRequest(checkout.url('node1'), method, withQuery(path, { ...query, ...proof }), { body, timeout: 60_000 }).response);
+    return assertOk(await openRequest(checkout.url('node1'), method, withQuery(path, { ...query, ...proof }), { body, timeout: 300_000 }).response);
   };
   const add = (Query = QUESTION) => request('POST', '/api/add-query', {}, { Topic: newTopic(), User: 'User_1', Query });
   const check = ({ Topic, Seq }, Wait = 30) => request('GET', '/api/check-query', { Topic, Seq, Wait, Detail: true });
@@ -78,6 +78,13 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
   };
   const ask = async (n) => answeredBy(await Promise.all(Array.from({ length: n }, () => add())));
   const engine = async (...args) => assertDone(await checkout.dev('engine', ...args));
+
+  it('the first line to paste asks a question and prints its answer', () => {
+    const [line] = /^ {2}curl .*add-query.*\\\n.*$/m.exec(said);
+    const { Query, Seq, Answer } = JSON.parse(checkout.paste(line));
+    assert.deepEqual([Query, Seq], [QUESTION, 1]);
+    assert.match(Answer[0], /150 seconds/);
+  });
 
   it('the model that is asked for gives all answers, and the replaced one none', async () => {
     await engine();
@@ -101,7 +108,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     const first = llm.requests.length;
     assert.deepEqual(await ask(40), ['stub']);
     assert.equal(llm.requests.length - first, 40);
-    const { answer } = assertOk(await openRequest(checkout.url('node1'), 'POST', '/ask', { body: { question: QUESTION }, timeout: 60_000 }).response);
+    const { answer } = assertOk(await openRequest(checkout.url('node1'), 'POST', '/ask', { body: { question: QUESTION }, timeout: 300_000 }).response);
     assert.match(answer, /^Stub says hello\./);
   });
 
@@ -168,7 +175,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     await eventually(() => !checkout.pid('engine'));
     const question = await add();
     await eventually(async () => {
-      const { status, json } = await openRequest(checkout.url('node1'), 'POST', '/ask', { body: { question: QUESTION }, timeout: 60_000 }).response;
+      const { status, json } = await openRequest(checkout.url('node1'), 'POST', '/ask', { body: { question: QUESTION }, timeout: 300_000 }).response;
       return status === 503 && json.code === 'no_engine';
     });
     assert.equal((await check(question, 0)).Status, 'Open');

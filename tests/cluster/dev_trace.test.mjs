@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { makeCheckout } from '../support/checkout.mjs';
 import { assertOk, eventually, newTopic, openRequest, sign, withQuery } from '../support/harness.mjs';
 
-const TIMEOUT = { timeout: 180_000 };
+const TIMEOUT = { timeout: 300_000 };
 const QUERY = 'How long does a lease last, said the heron?';
 const HINT = /PARLEY_LOG_LEVEL=debug \.\/dev up/;
 

@@ -12,7 +12,7 @@ import { becomes, holdScripts, parked, status, waiting } from './watch.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const OFTEN = ['--rescan-seconds', '1'];
-const SHORT = [...OFTEN, '--lease-seconds', '1'];
+const SHORT = [...OFTEN, '--lease-seconds', '1', '--delivery-seconds', '60'];
 
 // Resolves with what the engine process prints, and the process.
 async function startEngine(cluster, node) {

@@ -55,7 +55,6 @@ suite('fair', { nodes: 2, accounts: ACCOUNTS_HERE, args: ['--rescan-seconds', '3
       }
       await empty();
     },
-    { ms: 90_000 },
   );
 
   test('the same with two models, for an engine that serves both and for one that serves either', async () => {

@@ -4,9 +4,12 @@
 // the former one. Each of them takes up what the other has written, hands over to the other's engines and wakes its waiters.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { settled, upload } from '../support/documents.mjs';
 import { Cluster, assertOk, assertProblem, eventually } from '../support/harness.mjs';
 import { openLibrary } from '../support/asking.mjs';
+import { BIN, makeFolder } from '../support/node.mjs';
 
 const { status, stdout, stderr } = spawnSync('tests/former.sh', { encoding: 'utf8' });
 const FORMER = stdout.trim();
@@ -15,14 +18,26 @@ const BOTH = [
   [1, 0, 'this node writes, the former one goes on'],
 ];
 
+// Where a poll for a lookup is known, by node.
+const FORMER_KEYS = ['parley:{0}:lookup_nodes', 'parley:{0}:idle_lookups'];
+
+// Those whose record does not say that they read blocks.
+async function formerNodes(cluster) {
+  const flat = await cluster.redis.cmd('HGETALL', 'parley:{0}:node_info');
+  return flat.filter((_, i) => i % 2 === 0 && !flat[i + 1].includes('blocks'));
+}
+
 const parked = (cluster) => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'a poll is parked' });
 
-async function withBoth(body) {
-  const cluster = new Cluster({ nodes: 0, args: ['--lease-seconds', '2'] });
+// What follows `leaseSeconds`: arguments of node 0 or 1.
+async function withBoth(body, { leaseSeconds = 2, ...args } = {}) {
+  const cluster = new Cluster({ nodes: 0, args: ['--lease-seconds', String(leaseSeconds)] });
   await cluster.start();
   try {
-    await cluster.startNode({ bin: FORMER });
-    await cluster.startNode();
+    await cluster.startNode({ bin: FORMER, args: args[0] });
+    await cluster.startNode({ args: args[1] });
+    const known = async () => (await cluster.redis.cmd('HLEN', 'parley:{0}:node_info')) === 2;
+    await eventually(known, { what: 'both are known' });
     await body(cluster);
   } catch (error) {
     cluster.printLogs(new Map());
@@ -60,10 +75,55 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         assertOk(
           await cluster.request('POST', '/api/release-claim', { as: 'Inference_1', node: first, body: { Topic, Seq: 1, Lease, Retry: true } }),
         );
-        const again = await cluster.claim({ node: first, wait: 5, detail: true });
+        const again = await cluster.claim({ node: first, wait: 20, detail: true });
         assert.equal(again.Topic, Topic);
         await cluster.answer({ node: first, Topic, Seq: 1, Query: 'Handed over?', Lease: again.Lease, Answer: ['Yes.'] });
       }));
+
+    it(`a lookup: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const { Topic } = await cluster.add({ node: first });
+        await cluster.claim({ node: second });
+        await cluster.answer({ node: first, Topic, Seq: 1 });
+        const lookups = (node, wait, as = 'Inference_1') =>
+          cluster.open('GET', '/api/get-new-lookup', { as, node, query: { Wait: wait }, timeout: wait * 1000 + 15_000 });
+        const waits = lookups(second, 60);
+        const key = FORMER_KEYS[second];
+        await eventually(async () => (await cluster.redis.cmd('EXISTS', key)) === 1, { what: 'its poll is known' });
+        const body = { Topic, Seq: 1, Fragment: 'a passage' };
+        assertOk(await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', node: first, body }));
+        const { Fingerprint } = assertOk(await waits.response);
+        // Its engine never answers: the other node's gets it when the lease is over.
+        const again = await eventually(
+          async () => {
+            const response = await lookups(first, 0, 'Inference_2').response;
+            return response.status === 200 && response.json;
+          },
+          { what: 'the lease of the lookup ends' },
+        );
+        assert.equal(again.Fingerprint, Fingerprint);
+        const found = { Fingerprint, Matches: ['m'] };
+        assertOk(await cluster.request('POST', '/api/give-new-matches', { as: 'Inference_2', node: second, body: found }));
+        const { Lookups } = assertOk(await cluster.request('GET', '/api/get-lookups', { as: 'Frontend_1', node: first, query: { Topic } }));
+        assert.deepEqual(Lookups[0].Fragments, [{ 'a passage': ['m'] }]);
+        assert.equal(await cluster.redis.cmd('EXISTS', 'parley:{0}:lookups', 'parley:{0}:lookups_of'), 0);
+      }));
+    it(`a claim goes on, though only one of them knows keys of leases: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const keys = () => cluster.redis.cmd('KEYS', 'parley:{0}:lease:*');
+        const { Topic } = await cluster.add({ node: first, Query: 'Who holds it?' });
+        const { Lease } = await cluster.claim({ node: first, detail: true });
+        assert.equal((await keys()).length, first, 'the former one writes none');
+        const extend = (node) => cluster.request('POST', '/api/extend-claim', { as: 'Inference_1', node, body: { Topic, Lease } });
+        assertOk(await extend(second));
+        assert.equal((await keys()).length, 1, 'this one wrote it, or writes it with the first sign of life');
+        assertOk(await extend(first));
+        await cluster.answer({ node: second, Topic, Seq: 1, Query: 'Who holds it?', Lease, Answer: ['I.'] });
+        const left = await keys();
+        assert.equal(left.length, second ? 0 : 1, 'the former one leaves it');
+        for (const key of left) assert.ok((await cluster.redis.cmd('TTL', key)) > 0, 'to its TTL');
+        assertProblem(await extend(1), 409, 'lease_lost');
+      }, { leaseSeconds: 150 }));
 
     it(`documents and questions over them: ${title}`, () =>
       withBoth(async (cluster) => {
@@ -91,11 +151,52 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         assertOk(await cluster.request('GET', '/api/user-topics', { node: second, query: { User: 'User_1' }, headers: { Authorization: `Bearer ${Token}` } }));
       }));
 
+    it(`an upload, whose indexer is the other node's: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const bytes = `<p>The ferry sails at nine.<!-- ${'words '.repeat(500_000)} -->`;
+        const { documentId } = assertOk(await upload(cluster, { name: 'ferry.html', bytes, node: first }), 201);
+        const doc = await settled(cluster, 'User_1', documentId);
+        assert.equal(doc.status, 'INDEXED', JSON.stringify(doc));
+        const { citations } = assertOk(await cluster.request('POST', '/api/rag/retrieve', { as: 'User_1', node: first, body: { query: 'When does the ferry sail?' } }));
+        assert.match(citations[0].snippet, /nine/);
+        assertOk(await cluster.request('DELETE', `/api/docs/${documentId}`, { as: 'User_1', node: second }));
+        assert.deepEqual(await cluster.redis.cmd('KEYS', `*${documentId}*`), []);
+      }, { [first]: ['--indexers', '0'] }));
+
+    it(`a question that is asked and waited for in one request: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const asked = cluster.open('POST', '/api/add-query', {
+          as: 'Frontend_1', node: 1, query: { Wait: 20 }, body: { Topic: 'waited', User: 'alice', Query: 'Who is there?' }, timeout: 30_000,
+        });
+        const { Topic, Lease } = await eventually(async () => {
+          const claim = await cluster.claim({ node: second, detail: true });
+          return claim.Topic && claim;
+        });
+        await cluster.answer({ node: first, Topic, Seq: 1, Query: 'Who is there?', Lease, Answer: ['Both.'] });
+        assert.deepEqual(assertOk(await asked.response).Answer, ['Both.']);
+      }));
+
+    it(`a question that is sent again: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const path = cluster.path('/api/add-query', { as: 'Frontend_1' });
+        const body = { Topic: 'resent', User: 'alice', Query: 'Who is there?' };
+        assert.equal(assertOk(await cluster.request('POST', path, { body, node: first })).Seq, 1);
+        // The former one refuses whatever was used, and leaves nothing by which this one would know it again.
+        const again = await cluster.request('POST', path, { body, node: second });
+        assertProblem(again, 401, 'nonce_used');
+        assert.equal((await cluster.add({ Topic: 'resent', node: second })).Seq, 2);
+        assert.equal((await cluster.add({ Topic: 'resent', node: first })).Seq, 3);
+        assert.equal(assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', node: second, query: { Topic: 'resent' } })).length, 3);
+        assertOk(await cluster.request('DELETE', '/api/topic', { as: 'Frontend_1', node: first, query: { OnBehalfOf: 'alice', Topic: 'resent' } }));
+        assertProblem(await cluster.checkRaw({ Topic: 'resent', node: second }), 404);
+      }));
+
     it(`a node dies, and the other gives its claim to another engine: ${title}`, () =>
       withBoth(async (cluster) => {
         const { Topic } = await cluster.add({ node: first, Query: 'Who takes over?' });
         const lost = await cluster.claim({ node: first, detail: true });
         assert.equal(lost.Topic, Topic);
+        await cluster.endLease(Topic);
         await cluster.nodes[first].kill();
         const found = await cluster.claim({ as: 'Inference_2', node: second, wait: 20, detail: true });
         assert.equal(found.Topic, Topic);
@@ -103,4 +204,40 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         await cluster.answer({ as: 'Inference_2', node: second, Topic, Seq: 1, Query: 'Who takes over?', Lease: found.Lease, Answer: ['I do.'] });
       }));
   }
+
+  it('a document that was uploaded here as blocks is deleted by a former node, and nothing of it is left', () =>
+    withBoth(async (cluster) => {
+      await cluster.nodes[0].stop();
+      await cluster.redis.cmd('HDEL', 'parley:{0}:node_info', ...(await formerNodes(cluster)));
+      const { documentId } = assertOk(await upload(cluster, { name: 'a.txt', bytes: 'The gate is green.', node: 1 }), 201);
+      assert.equal(await cluster.redis.cmd('TYPE', `parley:{0}:upload:${documentId}`), 'list');
+      await cluster.startNode({ bin: FORMER, args: ['--indexers', '0'] });
+      assertOk(await cluster.request('DELETE', `/api/docs/${documentId}`, { as: 'User_1', node: 2 }));
+      assert.deepEqual(await cluster.redis.cmd('KEYS', `*:${documentId}*`), []);
+    }, { 0: ['--indexers', '0'], 1: ['--indexers', '0'] }));
+
+  it('a backup that the last release made of an upload nobody has read yet is restored, and indexed', async () => {
+    const folder = makeFolder();
+    const file = join(folder.dir, 'backup');
+    const bytes = `<p>The ferry sails at nine.<!-- ${'words '.repeat(500_000)} -->`;
+    let documentId;
+    try {
+      await withBoth(async (cluster) => {
+        documentId = assertOk(await upload(cluster, { name: 'ferry.html', bytes, node: 0 }), 201).documentId;
+        assert.equal(await cluster.redis.cmd('TYPE', `parley:{0}:upload:${documentId}`), 'string');
+        const made = spawnSync(FORMER, ['backup', '--redis', cluster.redis.url, file], { encoding: 'utf8' });
+        assert.equal(made.status, 0, made.stderr);
+        await Promise.all(cluster.nodes.map((node) => node.stop()));
+        await cluster.redis.cmd('FLUSHALL');
+        const restored = spawnSync(BIN, ['restore', '--redis', cluster.redis.url, file], { encoding: 'utf8' });
+        assert.equal(restored.status, 0, restored.stderr);
+        assert.deepEqual(await cluster.redis.cmd('LLEN', `parley:{0}:upload:${documentId}`), Math.ceil(bytes.length / (1 << 20)));
+        cluster.nodes.length = 0;
+        await cluster.startNode();
+        assert.equal((await settled(cluster, 'User_1', documentId)).status, 'INDEXED');
+      }, { 0: ['--indexers', '0'], 1: ['--indexers', '0'] });
+    } finally {
+      folder.remove();
+    }
+  });
 });

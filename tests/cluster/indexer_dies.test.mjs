@@ -9,7 +9,7 @@ import { makePdf, openDesk, prose, startEmbedder } from '../support/indexing.mjs
 import { startProxy } from '../support/proxy.mjs';
 import { stop } from './watch.mjs';
 
-const LEASE = ['--job-lease-seconds', '1'];
+const LEASE = ['--job-lease-seconds', '600'];
 const MANY_PASSAGES = prose(12_000); // about 100
 const WHERE = [
   ['job_begin', 1, 'it takes the job'],
@@ -35,6 +35,7 @@ suite('an indexer that is killed', { nodes: 0, sweep: false }, ({ test, cluster 
       const { doc, job } = await desk.upload(upload);
       await held;
       await dying.kill();
+      await desk.endLeases();
       const other = await cluster.startNode({ args: LEASE });
       const ended = await desk.ended(job);
       assert.equal(ended.status, 'DONE', ended.error);
@@ -67,6 +68,7 @@ suite('an indexer that is killed', { nodes: 0, sweep: false }, ({ test, cluster 
     const { doc, job } = await desk.upload({ name: 'large.pdf', bytes: makePdf(1500) });
     await desk.stage(job, 'PARSE');
     await dying.kill();
+    await desk.endLeases();
     cluster.nodes.splice(0);
     const other = await cluster.startNode({ args: LEASE });
     assert.equal((await desk.ended(job)).status, 'DONE');
@@ -89,6 +91,7 @@ suite('an indexer that is killed', { nodes: 0, sweep: false }, ({ test, cluster 
     assert.equal(again.doc, doc);
     assert.equal((await desk.chunks(doc)).length, earlier.chunks.length, 'its passages are the old ones');
     await dying.kill();
+    await desk.endLeases();
     await proxy.stop();
     cluster.nodes.splice(0);
     const other = await cluster.startNode({ args: LEASE });
@@ -108,6 +111,7 @@ suite('an indexer that is killed', { nodes: 0, sweep: false }, ({ test, cluster 
       if (i === 0) ({ job } = await desk.upload({ bytes: 'deadly' }));
       await held;
       await dying.kill();
+      await desk.endLeases();
       await proxy.stop();
       cluster.nodes.splice(0);
     }
@@ -154,13 +158,14 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
   }
 
   test('keeps its lease however long a step takes', async () => {
-    const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} patient` });
+    const short = ['--job-lease-seconds', '3'];
+    const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} patient` }, short);
     const { lease } = await desk.job(job);
-    const other = await cluster.startNode({ args });
+    const other = await cluster.startNode({ args: [...args, ...short] });
     // The other one looks for jobs of the dead at every third of a lease.
     const looks = async () => Number(/calls=(\d+)/.exec((await cluster.redis.info('commandstats')).cmdstat_xautoclaim)?.[1] ?? 0);
     const before = await looks();
-    await eventually(async () => (await looks()) > before + 12, { what: 'the other one has looked often', ms: 30_000 });
+    await eventually(async () => (await looks()) > before + 7, { what: 'the other one has looked often', ms: 60_000 });
     assert.equal((await desk.job(job)).lease, lease, 'the job is still the first one’s');
     release();
     assert.equal(Number((await desk.ended(job)).attempt), 1);
@@ -172,6 +177,7 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
   test('that is killed is followed by another one, which goes on from the stored text', async () => {
     const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} killed` });
     await ends(node, 'SIGKILL');
+    await desk.endLeases();
     release();
     const other = await cluster.startNode({ args });
     const ended = await desk.ended(job);
@@ -184,6 +190,7 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
   test('that hangs loses the job, and changes nothing when it wakes', async () => {
     const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} hanging` });
     await stop(node);
+    await desk.endLeases();
     release();
     const other = await cluster.startNode({ args });
     assert.equal((await desk.ended(job)).status, 'DONE');
@@ -198,7 +205,7 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
   });
 
   test('that is told to end gives the job back at once, and the attempt does not count', async () => {
-    const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} drained` }, ['--job-lease-seconds', '600']);
+    const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} drained` });
     await ends(node);
     assert.equal((await desk.job(job)).status, 'QUEUED');
     release();
@@ -211,7 +218,7 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
   });
 
   test('goes on after Redis was away, if its lease still holds', async () => {
-    const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} redis` }, ['--job-lease-seconds', '600']);
+    const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} redis` });
     await cluster.redis.kill();
     release();
     await cluster.redis.restart();

@@ -18,7 +18,7 @@ suite('indexers while Redis is full', { nodes: 0, sweep: false }, ({ test, clust
     await embedder.stop();
   });
 
-  const args = () => ['--job-lease-seconds', 1, '--embeddings', `openai:${embedder.url}#stub`];
+  const args = () => ['--job-lease-seconds', 3, '--embeddings', `openai:${embedder.url}#stub`];
   const refused = async () => Number(/count=(\d+)/.exec((await cluster.redis.info('errorstats')).errorstat_OOM ?? 'count=0')[1]);
 
   // A job whose indexer has its vectors and finds no room for them.
@@ -33,7 +33,7 @@ suite('indexers while Redis is full', { nodes: 0, sweep: false }, ({ test, clust
     try {
       const from = await refused();
       // Many leases long: the indexer asks some times in each of them, and so does the other one.
-      await eventually(async () => (await refused()) >= from + 12 * indexers, { ms: 30_000, what: 'it was refused for many leases' });
+      await eventually(async () => (await refused()) >= from + 12 * indexers, { ms: 60_000, what: 'it was refused for many leases' });
       await body({ doc, job });
     } finally {
       await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
@@ -65,11 +65,11 @@ suite('indexers while Redis is full', { nodes: 0, sweep: false }, ({ test, clust
   test('parley ingest on a full Redis says that it is full, and goes on when it is run again', async () => {
     const ingest = ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--base-url', 'https://x', 'docs/glossary.md'];
     await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '1');
-    const first = await runParley(ingest, { timeout: 60_000 });
+    const first = await runParley(ingest, { timeout: 300_000 });
     await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
     assert.equal(first.code, 1, first.stderr);
     assert.match(first.stderr, /OOM/);
-    const second = await runParley(ingest, { timeout: 60_000 });
+    const second = await runParley(ingest, { timeout: 300_000 });
     assert.equal(second.code, 0, second.stderr);
   });
 });

@@ -58,7 +58,7 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
   async function ask(query) {
     for (;;) {
       const response = await insist((node) =>
-        cluster.checkRaw({ Topic: query.Topic, Seq: query.Seq, wait: WAIT_S, detail: true, node, timeout: 20_000 }),
+        cluster.checkRaw({ Topic: query.Topic, Seq: query.Seq, wait: WAIT_S, detail: true, node, timeout: 30_000 }),
       );
       if (response.status !== 200) {
         throw new Error(`check-query of ${query.Topic} ${query.Seq}: ${response.status} ${response.text}`);
@@ -112,7 +112,7 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
     while (working) {
       const polled = await insist(
         (node) => {
-          const poll = cluster.claimOpen({ wait: WAIT_S, detail: true, node, timeout: 20_000 });
+          const poll = cluster.claimOpen({ wait: WAIT_S, detail: true, node, timeout: 30_000 });
           polls[number] = poll;
           return poll.response;
         },
@@ -155,7 +155,7 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
     get retries() {
       return retries;
     },
-    async reached(n, ms = 40_000) {
+    async reached(n, ms = 90_000) {
       const goal = ended + n;
       await eventually(
         () => {
@@ -167,7 +167,7 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
       if (failures.length) throw failures[0];
     },
     // Returns how many queries there were, per final state.
-    async finish(ms = 40_000) {
+    async finish(ms = 90_000) {
       adding = false;
       let all = false;
       Promise.all(asking).then(() => (all = true));

@@ -14,10 +14,10 @@ suite('many lists of models', { nodes: 1, args: ['--rescan-seconds', '1'], sweep
     );
     const count = (command, key) => cluster.redis.cmd(command, `parley:{0}:${key}`);
     try {
-      await eventually(async () => (await count('ZCARD', 'idle')) === POLLS, { what: 'all polls are parked', ms: 20_000 });
+      await eventually(async () => (await count('ZCARD', 'idle')) === POLLS, { what: 'all polls are parked', ms: 60_000 });
       await count('DEL', 'idle');
-      await eventually(async () => (await count('ZCARD', 'idle')) === POLLS, { what: 'all credits are stated again', ms: 20_000 });
-      await eventually(async () => (await count('HLEN', 'engines')) === ENGINES + 1, { what: 'all engines are known', ms: 20_000 });
+      await eventually(async () => (await count('ZCARD', 'idle')) === POLLS, { what: 'all credits are stated again', ms: 60_000 });
+      await eventually(async () => (await count('HLEN', 'engines')) === ENGINES + 1, { what: 'all engines are known', ms: 60_000 });
       const { Topic } = await cluster.add({ Model: `model-${POLLS - 1}` });
       const taken = await Promise.race(polls.map(({ response }) => response));
       assert.equal(taken.json.Topic, Topic);

@@ -75,6 +75,5 @@ suite('no herd', { nodes: NODES, sweep: false }, ({ test, cluster }) => {
       assert.equal(await sum('parley_claims_total'), ADDS);
       assert.equal(await sum('parley_polls_parked'), ENGINES - ADDS);
     },
-    { ms: 90_000 },
   );
 });

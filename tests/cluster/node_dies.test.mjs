@@ -145,7 +145,7 @@ suite('a node that hangs', { nodes: 2, sweep: false }, ({ test, cluster }) => {
 
 suite('a node that is told to end', { nodes: 2, args: SLOW_RESCAN, sweep: false }, ({ test, cluster }) => {
   async function stopped(node) {
-    const { code } = await node.exited(15_000);
+    const { code } = await node.exited();
     cluster.nodes.splice(cluster.nodes.indexOf(node), 1);
     node.check();
     assert.equal(code, 0);

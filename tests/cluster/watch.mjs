@@ -32,9 +32,14 @@ export function waiting(cluster, node, n) {
   });
 }
 
+// How often a node has called a verb: of what waits for nothing that is counted.
+export function verbCalls(cluster, node, verb) {
+  return metric(cluster, node, `parley_verb_calls_total{verb="${verb}"}`);
+}
+
 export function ready(cluster, node, isReady = true) {
   return eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === (isReady ? 200 : 503), {
-    ms: 20_000,
+    ms: 60_000,
     what: `the node is ${isReady ? '' : 'not '}ready`,
   });
 }
@@ -58,7 +63,7 @@ export async function connected(cluster) {
       const buses = await connections(cluster.redis, 'parley-bus');
       return buses.filter(({ sub }) => Number(sub) > 0).length === n && (await connections(cluster.redis)).length === n;
     },
-    { ms: 20_000, what: `both connections of ${n} nodes are up` },
+    { ms: 60_000, what: `both connections of ${n} nodes are up` },
   );
 }
 
@@ -87,7 +92,7 @@ export function status(cluster, Topic, Seq = 1, options = {}) {
 
 export function becomes(cluster, state, Topic, Seq = 1, options = {}) {
   return eventually(async () => (await status(cluster, Topic, Seq, options)).Status === state, {
-    ms: 15_000,
+    ms: 60_000,
     what: `${Topic} ${Seq} is ${state}`,
   });
 }

@@ -81,7 +81,7 @@ suite('agent', {}, ({ test, cluster }) => {
     const folder = makeFolder();
     const engine = startProcess(['engine', '--url', cluster.nodes.map(({ url }) => url).join(','), '--user', 'Inference_1', '--secret-file', folder.file('secret', ACCOUNTS.Inference_1.secret), '--wait', 20]);
     try {
-      await waitForOutput(engine, ({ stdout }) => /pulling from/.test(stdout), 20_000, 'the engine pulls');
+      await waitForOutput(engine, ({ stdout }) => /pulling from/.test(stdout), 60_000, 'the engine pulls');
       const json = assertRun(assertOk(await run()));
       assert.deepEqual(types(json), ['plan', 'tool_call', 'tool_call', 'final']);
       assert.match(json.answer, /A lease lasts 150 seconds\. \[1\]/);
@@ -217,7 +217,7 @@ suite('agent', {}, ({ test, cluster }) => {
     });
     const engine = startProcess(['engine', '--url', cluster.nodes[0].url, '--user', 'Inference_1', '--secret-file', folder.file('secret', ACCOUNTS.Inference_1.secret), '--wait', 20, '--llm', llm.url, '--model', 'stub']);
     try {
-      await waitForOutput(engine, ({ stdout }) => /pulling from/.test(stdout), 20_000, 'the engine pulls');
+      await waitForOutput(engine, ({ stdout }) => /pulling from/.test(stdout), 60_000, 'the engine pulls');
       const json = assertRun(assertOk(await run()));
       assert.equal(json.answer, 'It lasts 150 seconds [1].');
       assert.equal(json.trace[0].steps.length, 5);
@@ -231,7 +231,7 @@ suite('agent', {}, ({ test, cluster }) => {
   });
 });
 
-suite('agent with little patience', { args: ['--ask-seconds', 3] }, ({ test, cluster }) => {
+suite('agent with little patience', { args: ['--ask-seconds', 5] }, ({ test, cluster }) => {
   let library;
   before(async () => {
     library = await openLibrary(cluster.redis);
@@ -279,12 +279,12 @@ suite('agent with a deadline', { nodes: 0 }, ({ test, cluster }) => {
   const entriesOf = (text) => text.split('\n\n').map((block) => /^data: (.*)\nevent: (\w+)$/.exec(block)).filter(Boolean).map(([, data, event]) => ({ event, data: JSON.parse(data) }));
   const assertNothingLeft = () => eventually(async () => (await library.questions()).length === 0, { what: 'nothing is left in the queue' });
   // The embedding that waits is let go before its own limit: nothing is said of that.
-  async function assertStopped(ended) {
+  async function assertStopped(ended, node = 0) {
     const last = embedder.requests.at(-1);
-    const log = cluster.nodes[0].log().length;
+    const log = cluster.nodes[node].log().length;
     await ended();
     await eventually(() => last.left, { what: 'the embedding is given up' });
-    assert.doesNotMatch(cluster.nodes[0].log().slice(log), /could not be embedded/);
+    assert.doesNotMatch(cluster.nodes[node].log().slice(log), /could not be embedded/);
   }
 
   test('a client that leaves while its question is embedded ends that', async () => {
@@ -303,9 +303,9 @@ suite('agent with a deadline', { nodes: 0 }, ({ test, cluster }) => {
     const steps = [() => ((release = embedder.hold()), search('bananas'))];
     await withEngine(cluster, model({ steps }), async () => {
       const before1 = embedder.requests.length;
-      const asked = open(PATHS[0]);
+      const asked = open(PATHS[0], 1); // of a slow run, too, there is time left
       await embedder.asked(before1 + 2);
-      await assertStopped(() => asked.abort());
+      await assertStopped(() => asked.abort(), 1);
       release();
     });
     await assertNothingLeft();

@@ -25,7 +25,7 @@ async function withRealEngine(cluster, args, body) {
   const urls = cluster.nodes.map(({ url }) => url).join(',');
   const engine = startProcess(['engine', '--url', urls, '--user', 'Inference_1', '--secret-file', secret, '--wait', 20, ...args]);
   try {
-    await waitForOutput(engine, ({ stdout }) => READY.exec(stdout), 20_000, 'the line that the engine pulls');
+    await waitForOutput(engine, ({ stdout }) => READY.exec(stdout), 60_000, 'the line that the engine pulls');
     await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'the engine waits' });
     await body(engine);
     engine.child.kill('SIGTERM');
@@ -383,6 +383,7 @@ suite('ask with little patience', { nodes: 0 }, ({ test, cluster }) => {
     }, async (engine) => {
       const first = await cluster.request('POST', '/ask', { node: 0, body: { question: QUESTION } });
       assertProblem(first, 503, 'no_answer');
+      await engine.asked(1);
       assert.ok(Number(first.headers['retry-after']) >= 1);
       const again = cluster.request('POST', '/ask', { node: 1, body: { question: QUESTION } });
       await eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${engine.prompts[0].topic}`, 'asks')) === '1', { every: 5, what: 'the second waits' });
@@ -400,6 +401,7 @@ suite('ask with little patience', { nodes: 0 }, ({ test, cluster }) => {
     }, async (engine) => {
       const body = { question: QUESTION, top_k: 1 };
       assertProblem(await cluster.request('POST', '/ask', { node: 0, body }), 503, 'no_answer');
+      await engine.asked(1);
       open();
       const { topic } = engine.prompts[0];
       await eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${topic}`, 's:1')) === 'D', { what: 'it is answered' });

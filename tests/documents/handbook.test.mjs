@@ -27,7 +27,7 @@ const QUESTIONS = [
 suite('sources of the handbook', {}, ({ test, cluster }) => {
   before(async () => {
     const args = ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--base-url', `${cluster.nodes[0].url}/handbook`, 'docs/handbook'];
-    const { code, stderr } = await runParley(args, { cwd: ROOT, timeout: 60_000 });
+    const { code, stderr } = await runParley(args, { cwd: ROOT, timeout: 120_000 });
     assert.equal(code, 0, stderr);
   });
 

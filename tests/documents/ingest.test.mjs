@@ -49,7 +49,7 @@ class Book {
 
   // Runs it to its end, with --json: {code, stderr, outcomes: {path: outcome}, files: [...], summary}.
   async run(...more) {
-    const { code, stdout, stderr } = await runParley(this.args('--json', ...more), { cwd: this.cwd, timeout: 60_000 });
+    const { code, stdout, stderr } = await runParley(this.args('--json', ...more), { cwd: this.cwd, timeout: 120_000 });
     const lines = stdout.trim().split('\n').map((line) => JSON.parse(line));
     const summary = lines.pop();
     return { code, stderr, files: lines, summary, outcomes: Object.fromEntries(lines.map(({ path, outcome }) => [path, outcome])) };
@@ -352,7 +352,7 @@ describe('the command line of parley ingest', () => {
       const running = startProcess(['ingest', '--redis', proxy.url, '--collection', 'public', '--base-url', BASE, 'docs'], { cwd: book.cwd });
       await held;
       for (const socket of proxy.sockets) socket.destroy();
-      await waitForOutput(running, ({ stdout }) => /4 of 4 files: 4 indexed/.test(stdout), 30_000, 'the summary');
+      await waitForOutput(running, ({ stdout }) => /4 of 4 files: 4 indexed/.test(stdout), 60_000, 'the summary');
       assert.equal((await running.exit()).code, 0);
     } finally {
       await proxy.stop();

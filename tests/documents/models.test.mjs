@@ -124,7 +124,7 @@ suite('a change of the model of a collection', { nodes: 0, sweep: false }, ({ te
   const ingest = async (model, ...args) => {
     const { code, stdout, stderr } = await runParley(
       ['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--json', '--embeddings', `openai:${embedder.url}#${model}`, ...args, folder.dir],
-      { timeout: 60_000 },
+      { timeout: 120_000 },
     );
     const lines = stdout.trim().split('\n').map((line) => JSON.parse(line));
     return { code, stderr, files: lines.slice(0, -1), summary: lines.at(-1) };
@@ -189,7 +189,7 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   const OWNERS = ['User_1', 'User_2'];
   const SUMMARY = /^(dry run, nothing was changed: )?(\d+) of (\d+) documents are not of the model (\S+) \((\d+) numbers\): (\d+) queued, (\d+) under way already, (\d+) to be uploaded again/;
   const reindex = async (...args) => {
-    const { code, stdout, stderr } = await runParley(['reindex', '--redis', cluster.redis.url, '--embeddings', `openai:${embedder.url}#two`, ...args], { timeout: 60_000 });
+    const { code, stdout, stderr } = await runParley(['reindex', '--redis', cluster.redis.url, '--embeddings', `openai:${embedder.url}#two`, ...args], { timeout: 120_000 });
     const [, dry, old, of, model, dimension, queued, busy, gone] = SUMMARY.exec(stdout) ?? [];
     return { code, stderr, isDry: Boolean(dry), model, numbers: [old, of, queued, busy, gone].map(Number), dimension: Number(dimension) };
   };

@@ -12,7 +12,7 @@ import { makePdf, openDesk } from '../support/indexing.mjs';
 const PROGRAM = '/usr/bin/pdftotext';
 const PDFTOTEXT = { skip: !existsSync(PROGRAM) };
 
-suite('without pdftotext', { nodes: 0, sweep: false, args: ['--job-lease-seconds', 1] }, ({ test, cluster }) => {
+suite('without pdftotext', { nodes: 0, sweep: false, args: ['--job-lease-seconds', 3] }, ({ test, cluster }) => {
   let desk, folder, path;
   before(async () => {
     desk = await openDesk(cluster.redis);

@@ -134,7 +134,7 @@ suite('what operators see of an OpenID provider', { args: settings(third, '--oid
   test('a provider that is down is an error that degrades, and its keys are still there', async () => {
     const known = third.sign();
     // With an engine on each node, nothing else is missing.
-    const polls = [0, 1].map((node) => cluster.claimOpen({ wait: 60, node }));
+    const polls = [0, 1].map((node) => cluster.claimOpen({ wait: 120, node }));
     const before = await Promise.all(
       [0, 1].map((node) => eventually(async () => {
         const now = await look(node);

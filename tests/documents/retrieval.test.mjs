@@ -9,5 +9,5 @@ suite('retrieval over the handbook', { nodes: 2, sweep: false }, ({ test, cluste
     const { n, at5, missed } = await recall(cluster, 'User_1');
     assert.ok(n >= 60, `${n} questions`);
     assert.ok(at5 >= 0.85, `recall@5 is ${at5}; missed: ${JSON.stringify(missed, null, 1)}`);
-  }, { ms: 120_000 });
+  });
 });

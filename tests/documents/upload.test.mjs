@@ -153,7 +153,7 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
 
   test('others are served while large files are stored', async () => {
     await forgetLimits(cluster);
-    const large = [1, 2, 3, 4].map((i) => upload(cluster, { name: 'large.txt', bytes: Buffer.alloc(24 * MIB, `${i} text `), node: 0 }));
+    const large = [1, 2, 3, 4].map((i) => upload(cluster, { name: 'large.txt', bytes: Buffer.alloc(10 * MIB, `${i} text `), node: 0 }));
     const { documents } = assertOk(await cluster.request('GET', '/api/docs', { as: 'User_2', node: 0 }));
     assert.ok(Array.isArray(documents));
     for (const response of await Promise.all(large)) {

@@ -48,7 +48,7 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
         Think: ['Hm.', 'Well.'],
       });
     }
-    assert.ok(Date.now() - began < 10_000);
+    assert.ok(Date.now() - began < 20_000);
   });
 
   test('a held request gets the answer that is given on the other node', async () => {
@@ -59,12 +59,12 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     const began = Date.now();
     await cluster.answer({ Topic, Seq: 1, Answer: ['woken'], node: 1 });
     for (const { response } of waiters) assert.deepEqual(assertOk(await response).Answer, ['woken']);
-    assert.ok(Date.now() - began < 10_000, 'all were woken, none had to time out');
+    assert.ok(Date.now() - began < 20_000, 'all were woken, none had to time out');
   });
 
   test('a request without Wait is held as well', async () => {
     const { Topic } = await cluster.add();
-    const response = get({ Topic, Seq: 1 }, { timeout: 20_000 });
+    const response = get({ Topic, Seq: 1 }, { timeout: 60_000 });
     await cluster.claim();
     await assertHeld(response, 1500);
     await cluster.answer({ Topic, Seq: 1 });
@@ -175,7 +175,7 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assertProblem(await get({ Topic: newTopic(), Seq: 1, Wait: 30 }), 404, 'not_found');
     assertProblem(await get({ Topic, Seq: 2, Wait: 30 }), 404, 'not_found');
     assertProblem(await get({ Topic, Seq: 2_000_000_000, Wait: 30 }), 404, 'not_found');
-    assert.ok(Date.now() - began < 10_000);
+    assert.ok(Date.now() - began < 20_000);
   });
 
   test('a Topic or Seq that is missing or malformed: 400', async () => {

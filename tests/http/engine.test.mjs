@@ -71,7 +71,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       const engine = await start(['--corpus', corpus]);
       folder.file('corpus/new.md', 'The mascot of Parley is a heron with a red hat.');
       engine.child.kill('SIGHUP');
-      await waitForOutput(engine, ({ stderr }) => /the library changed.*documents=4/.test(stderr), 10_000, 'the folder with a file more');
+      await waitForOutput(engine, ({ stderr }) => /the library changed.*documents=4/.test(stderr), 60_000, 'the folder with a file more');
       assert.match((await ask('What is the mascot of Parley?')).Answer[0], /a heron with a red hat\. \[1\]/);
     }));
 
@@ -102,7 +102,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       await recommend({ Type: 'Make Correction', Query: 'When is the market?', Fragment: 'The market is on Monday.', Comment: 'The market is on Friday.' });
       await recommend({ Type: 'Flag as Off Topic', Fragment: 'Bananas are YELLOW &\n grow' });
       const engine = await start(['--corpus', corpus]);
-      await waitForOutput(engine, ({ stderr }) => /flagged passages/.test(stderr), 10_000, 'the flag');
+      await waitForOutput(engine, ({ stderr }) => /flagged passages/.test(stderr), 60_000, 'the flag');
       assert.match((await cluster.check({ Topic, wait: 20 })).Answer[0], /bees|don't know/);
       await eventually(async () => /kept by Miriam on the roof/.test((await ask('Who keeps the bees?')).Answer[0]));
       const market = (await ask('When is the market?')).Answer[0];

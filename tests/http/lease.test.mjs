@@ -35,6 +35,34 @@ suite('extend-claim', {}, ({ test, cluster }) => {
       assert.deepEqual(assertOk(await extend(Topic, Lease, { node })), { LeaseSeconds: 150, Cancelled: [] });
   });
 
+  test('the key of a lease says who holds what and for how long, and goes with the claim', async () => {
+    const Topic = newTopic();
+    for (const Query of ['one', 'two']) await cluster.add({ Topic, Query });
+    const { Lease } = await cluster.claim({ detail: true });
+    const key = `parley:{0}:lease:${Lease}`;
+    const [holder, topic, attempt, node, ...seqs] = (await cluster.redis.cmd('GET', key)).split(' ');
+    assert.deepEqual([holder, topic, attempt, seqs], ['Inference_1', Topic, '1', ['1', '2']]);
+    assert.notEqual(await cluster.redis.cmd('ZSCORE', 'parley:{0}:nodes', node), null, 'a node that is there');
+    await cluster.redis.cmd('EXPIRE', key, 60);
+    assertOk(await extend(Topic, Lease, { node: 1 }));
+    assert.ok((await cluster.redis.cmd('TTL', key)) > 60, 'a heartbeat renews it');
+    await cluster.answer({ Topic, Seq: 1, Query: 'one', Lease });
+    assert.equal(await cluster.redis.cmd('EXISTS', key), 1, 'the other query is still held');
+    await cluster.answer({ Topic, Seq: 2, Query: 'two', Lease });
+    assert.equal(await cluster.redis.cmd('EXISTS', key), 0);
+  });
+
+  test('a claim whose key was taken away is extended, which writes it again, and answered', async () => {
+    const { Topic, Lease } = await claimed();
+    const key = `parley:{0}:lease:${Lease}`;
+    const before = await cluster.redis.cmd('GETDEL', key);
+    assertOk(await extend(Topic, Lease));
+    assert.equal((await cluster.redis.cmd('GET', key)).split(' ', 3).join(' '), before.split(' ', 3).join(' '));
+    await cluster.redis.cmd('DEL', key);
+    await cluster.answer({ Topic, Seq: 1, Lease });
+    assert.equal(await cluster.redis.cmd('EXISTS', key), 0);
+  });
+
   test('the answer lists what was cancelled meanwhile', async () => {
     const Topic = newTopic();
     for (const Query of ['one', 'two', 'three']) await cluster.add({ Topic, Query });
@@ -82,7 +110,7 @@ suite('release-claim', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     const began = Date.now();
     assert.equal((await release(Topic, Lease, { Retry: true }, { node: 1 })).status, 200);
     assert.equal(assertOk(await parked.response).Topic, Topic);
-    assert.ok(Date.now() - began < 10_000);
+    assert.ok(Date.now() - began < 20_000);
   });
 
   test('what was answered before the release stays answered', async () => {

@@ -3,6 +3,7 @@
 // Contract section 4: /livez, /readyz (/healthz, /api/health), /health, /metrics; and what a node
 // says while Redis is away.
 import assert from 'node:assert/strict';
+import { parked } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 
 const READY = ['/readyz', '/healthz', '/api/health'];
@@ -109,7 +110,7 @@ suite('while Redis is away', {}, ({ test, cluster }) => {
         const refused = await cluster.addRaw({ node });
         assert.equal(assertProblem(refused, 503).code, 'redis_lost');
         assert.ok(refused.headers['retry-after'], 'it says when to come back');
-        assert.ok(Date.now() - began < 10_000, 'at once');
+        assert.ok(Date.now() - began < 20_000, 'at once');
         const health = await cluster.request('GET', '/health', { node });
         assert.equal(health.json.status, 'unhealthy');
         assert.equal(health.json.dependencies.redis.status, 'error');
@@ -125,7 +126,7 @@ suite('while Redis is away', {}, ({ test, cluster }) => {
       for (const node of [0, 1]) {
         await eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === 200, {
           what: 'ready again',
-          ms: 20_000,
+          ms: 60_000,
         });
       }
       const poll = cluster.claimOpen({ wait: 30, node: 0 });
@@ -139,11 +140,11 @@ suite('while Redis is away', {}, ({ test, cluster }) => {
 
   test('parked requests survive a restart of Redis', async () => {
     const poll = cluster.claimOpen({ wait: 60, node: 0 });
-    assert.equal(await Promise.race([poll.response, new Promise((resolve) => setTimeout(resolve, 400, 'held'))]), 'held');
+    await parked(cluster, 0, 1);
     await cluster.redis.restart();
     await eventually(async () => (await cluster.request('GET', '/readyz', { node: 1 })).status === 200, {
       what: 'ready again',
-      ms: 20_000,
+      ms: 60_000,
     });
     const { Topic } = await eventually(
       async () => {
@@ -159,12 +160,12 @@ suite('while Redis is away', {}, ({ test, cluster }) => {
     cluster.redis.pause();
     try {
       const began = Date.now();
-      const refused = await cluster.addRaw({ node: 0, timeout: 20_000 });
+      const refused = await cluster.addRaw({ node: 0 });
       assertProblem(refused, 503);
-      assert.ok(Date.now() - began < 15_000);
+      assert.ok(Date.now() - began < 20_000);
     } finally {
       cluster.redis.resume();
     }
-    await eventually(async () => (await cluster.addRaw()).status === 200, { what: 'it works again', ms: 20_000 });
+    await eventually(async () => (await cluster.addRaw()).status === 200, { what: 'it works again', ms: 60_000 });
   });
 });

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { beforeEach } from 'node:test';
 import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
+import { metric, verbCalls, waiting } from '../cluster/watch.mjs';
 import { openWatch } from '../support/websocket.mjs';
 
 const POLICY = 1008;
@@ -72,6 +73,8 @@ suite('an account that lost its right', { threads: 2, sweep: false }, ({ test, c
       const { Topic } = await cluster.add({ as: 'User_1', Model: 'big' });
       const { Topic: kept } = await cluster.add({ as: 'Frontend_1', Model: 'big' });
       const token = await tokenOf('User_1');
+      const both = async (count, what) => (await count(cluster, 0, what)) + (await count(cluster, 1, what));
+      const before = [await both(metric, 'parley_checks_parked'), await both(verbCalls, 'claim_lookup')];
       const streams = [];
       for (const node of [0, 1]) {
         streams.push(await cluster.stream('/api/check-query', { as: 'User_1', query: { Topic, Seq: 1 }, node }));
@@ -86,8 +89,10 @@ suite('an account that lost its right', { threads: 2, sweep: false }, ({ test, c
       const lookups = [0, 1].map((node) => cluster.open('GET', '/api/get-new-lookup', { as: 'Inference_1', query: { Wait: 60 }, node }));
       const polls = [0, 1].map((node) => cluster.claimOpen({ as: 'Inference_1', wait: 60, node, models: 'nobody-has-it' }));
       const keptPoll = cluster.checkOpen({ as: 'Frontend_1', Topic: kept, wait: 60, node: 1 });
-      await Promise.all([...checks, ...lookups, ...polls, keptPoll].map(({ sent }) => sent));
+      // Before that a request would meet the new accounts, and be refused as a wrong one.
       await eventually(async () => (await parked()) === 2, { what: 'the polls are parked' });
+      await eventually(async () => (await both(metric, 'parley_checks_parked')) === before[0] + 10, { what: 'streams and checks wait' });
+      await eventually(async () => (await both(verbCalls, 'claim_lookup')) >= before[1] + 2, { what: 'the lookups are asked for' });
       await reload(change(ACCOUNTS));
       for (const { response } of [...checks, ...lookups, ...polls]) assertRevoked(await response);
       for (const stream of streams) {
@@ -123,10 +128,10 @@ suite('an account that lost its right', { threads: 2, sweep: false }, ({ test, c
   test('a reload that changes nothing for an account ends nothing of it', async () => {
     const { Topic } = await cluster.add({ as: 'User_1' });
     const token = await tokenOf('User_1');
-    const check = cluster.checkOpen({ as: 'User_1', Topic, wait: 60 });
+    const check = cluster.checkOpen({ as: 'User_1', Topic, wait: 60, node: 0 });
     const socket = await openWatch(`${cluster.nodes[0].url}/ws/indexing?token=${token}`);
     assert.equal((await socket.next()).type, 'connected');
-    await check.sent;
+    await waiting(cluster, 0, 1);
     await reload({ ...ACCOUNTS, User_1: { ...ACCOUNTS.User_1, weight: 3 }, User_9: { secret: 'nine', role: 'user' } });
     cluster.writeAccounts('accounts: [');
     for (const node of cluster.nodes) {
@@ -178,7 +183,7 @@ suite('a token whose time is over', { sweep: false }, ({ test, cluster }) => {
   });
 
   test('is still good for the minute by which clocks may differ, without a loop of sockets', async () => {
-    const token = await tokenUntil(now() - 56);
+    const token = await tokenUntil(now() - 52);
     const socket = await openWatch(`${cluster.nodes[0].url}/ws/indexing?token=${token}`);
     assert.equal((await socket.next()).type, 'connected');
     assert.equal(await socket.closed(), POLICY);

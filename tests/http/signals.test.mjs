@@ -20,6 +20,7 @@ import {
   waitForOutput,
   writeAccounts,
 } from '../support/harness.mjs';
+import { parked, verbCalls, waiting } from '../cluster/watch.mjs';
 
 // What is handed to a node that is gone would come back after all that a test waits for.
 suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds', '60'] }, ({ test, cluster }) => {
@@ -32,10 +33,13 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds'
       as: 'Inference_1',
       query: { Wait: 60 },
       node: stopping,
-      timeout: 30_000,
+      timeout: 60_000,
     });
     const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: stopping });
     const silent = await cluster.socket({ node: stopping });
+    await parked(cluster, stopping, 2);
+    await waiting(cluster, stopping, 2); // the stream, too
+    await eventually(async () => (await verbCalls(cluster, stopping, 'claim_lookup')) > 0, { what: 'the lookup is asked for' });
     const held = await Promise.race([
       ...polls.map(({ response }) => response),
       check.response,
@@ -49,7 +53,7 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds'
     assert.deepEqual([body.Topic, body.Answer, body.Think], [Topic, null, null]);
     assertProblem(await lookup.response, 404);
     await stream.ended();
-    const { code } = await stopping.exited(15_000);
+    const { code } = await stopping.exited();
     assert.equal(code, 0);
     silent.abort();
     stopping.check();
@@ -70,7 +74,7 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds'
     for (const signals of [['SIGTERM', 'SIGTERM'], ['SIGINT']]) {
       const node = await cluster.startNode();
       signals.forEach((signal) => node.signal(signal));
-      const { code } = await node.exited(15_000);
+      const { code } = await node.exited();
       assert.equal(code, 0);
     }
   });
@@ -79,7 +83,7 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds'
     const stopping = await cluster.startNode();
     const gone = cluster.claimOpen({ wait: 60, node: stopping });
     const staying = cluster.claimOpen({ as: 'Inference_2', wait: 60, node: 0 });
-    await Promise.race([staying.response, new Promise((resolve) => setTimeout(resolve, 400))]);
+    for (const node of [stopping, 0]) await parked(cluster, node, 1);
     await stopping.stop();
     await gone.response;
     const { Topic } = await cluster.add();
@@ -159,7 +163,7 @@ describe('settings', () => {
       const [, url] = await waitForOutput(
         running,
         ({ stdout }) => /^parley: listening on (\S+)$/m.exec(stdout),
-        20_000,
+        60_000,
         'the line',
       );
       assert.equal((await openRequest(url, 'GET', '/readyz').response).status, 200);
@@ -206,7 +210,7 @@ describe('settings', () => {
       '1',
     ]);
     try {
-      await waitForOutput(running, ({ stdout }) => /^parley: listening on \S*parley\.sock$/m.exec(stdout), 20_000, 'the line');
+      await waitForOutput(running, ({ stdout }) => /^parley: listening on \S*parley\.sock$/m.exec(stdout), 60_000, 'the line');
       assert.equal((await openRequest('http://localhost', 'GET', '/readyz', { socketPath }).response).status, 200);
       running.child.kill('SIGTERM');
       assert.equal((await running.exit()).code, 0, running.stderr);
@@ -230,8 +234,8 @@ describe('settings', () => {
       await eventually(async () => (await status('/livez')) === 200, { what: '/livez is there' });
       assert.equal(await status('/readyz'), 503);
       await gone.restart();
-      await eventually(async () => (await status('/readyz')) === 200, { what: '/readyz is there', ms: 20_000 });
-      await waitForOutput(running, ({ stdout }) => /^parley: listening on/m.test(stdout), 5000, 'the line');
+      await eventually(async () => (await status('/readyz')) === 200, { what: '/readyz is there', ms: 60_000 });
+      await waitForOutput(running, ({ stdout }) => /^parley: listening on/m.test(stdout), 60_000, 'the line');
     } finally {
       running.child.kill('SIGTERM');
       assert.equal((await running.exit()).code, 0, running.stderr);

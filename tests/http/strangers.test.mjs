@@ -232,19 +232,22 @@ suite('few descriptors', { nodes: 1, limits: ['--nofile=200'] }, ({ test, cluste
     for (const { socket } of resting) socket.destroy();
   });
 
-  test('when nearly all connections are busy, those that come wait for a place and are answered', async () => {
-    const polls = Array.from({ length: 200 }, () => {
-      const [socket] = occupy(1, undefined, `GET ${cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 2, Models: 'nobodys' } })} HTTP/1.1\r\nHost: x\r\n\r\n`);
-      return new Promise((resolve) => {
-        socket.once('data', (bytes) => {
-          socket.destroy();
-          resolve(bytes.toString().slice(9, 12));
+  for (const [who, ms] of [['those that come', 0], ['those that come and are slow to ask', 100]])
+    test(`when nearly all connections are busy, ${who} wait for a place and are answered`, async () => {
+      const polls = Array.from({ length: 200 }, () => {
+        const bytes = `GET ${cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 2, Models: 'nobodys' } })} HTTP/1.1\r\nHost: x\r\n\r\n`;
+        const [socket] = occupy(1, undefined, ms === 0 ? bytes : '');
+        if (ms > 0) setTimeout(() => socket.write(bytes), ms);
+        return new Promise((resolve) => {
+          socket.once('data', (answer) => {
+            socket.destroy();
+            resolve(answer.toString().slice(9, 12));
+          });
+          socket.once('close', () => resolve('closed without an answer'));
         });
-        socket.once('close', () => resolve('closed without an answer'));
       });
+      assert.deepEqual([...new Set(await Promise.all(polls))], ['200']);
     });
-    assert.deepEqual([...new Set(await Promise.all(polls))], ['200']);
-  });
 
   test('refused bodies that are still on their way take all places for a moment, not until somebody else leaves', async () => {
     const polls = Array.from({ length: 20 }, (_, i) => cluster.claimOpen({ wait: 60, query: { Engine: `engine-${i}` }, models: 'nobodys' }));

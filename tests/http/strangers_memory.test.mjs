@@ -84,7 +84,7 @@ for (const [name, bytes] of Object.entries(SHAPES))
           last = now;
           return isQuiet;
         },
-        { ms: 20_000, every: 200, what: 'a node that has read the crowd' },
+        { ms: 60_000, every: 200, what: 'a node that has read the crowd' },
       );
       return sockets;
     }
@@ -99,9 +99,17 @@ for (const [name, bytes] of Object.entries(SHAPES))
       await leave(await crowd(20));
       const before = rss();
       const sockets = await crowd(200);
-      const cost = (rss() - before) / 200;
+      // What they left goes back to the system a second after the last of it.
+      let cost;
+      await eventually(
+        () => {
+          cost = (rss() - before) / 200;
+          assert.ok(cost <= MOST_KIB, `${cost} KiB each`);
+          return true;
+        },
+        { every: 200, what: `at most ${MOST_KIB} KiB each` },
+      );
       await leave(sockets);
       if (process.env.SHOW_RSS) console.log(`${name}: ${cost.toFixed(1)} KiB each`);
-      assert.ok(cost <= MOST_KIB, `${cost} KiB each`);
     }, { ms: 60_000 });
   });

@@ -160,8 +160,8 @@ suite('streams of strangers', { nodes: 1 }, ({ test, cluster }) => {
     for (; n < 240; n++) client.write(pings);
     await cluster.request('GET', '/livez');
     client.socket.resume();
-    await eventually(() => client.of(0, FRAME.ping).length === 4000 * n, { what: 'all acknowledgements', ms: 30_000, every: 200 });
+    await eventually(() => client.of(0, FRAME.ping).length === 4000 * n, { what: 'all acknowledgements', ms: 60_000, every: 200 });
     await assertGoesOn(client, 1);
     client.socket.destroy();
-  }, { ms: 40_000 });
+  });
 });

@@ -20,7 +20,8 @@ const QUERY = 256 << 10; // services/broker: QUERY_MAX_BYTES, and so on
 const MODIFIERS = (64 << 10) - 20;
 const ANSWER = 1 << 20;
 const FRAGMENT = 64 << 10;
-const UPLOAD = 25 << 20;
+const UPLOAD_BLOCKS = 25; // of BLOCK bytes each: shared/redis/blocks.h
+const BLOCK = 1 << 20;
 const ALPHABET = '"x"';
 
 // Redis's functions share one Lua, which collects garbage now and then, in the middle of a call: a cheap one may pay for
@@ -234,7 +235,9 @@ const flows = {
     await m.rows('t', 1, { tail: tailOf() });
     const add = (i) => ['add_lookup', 0, 't', 1, '', `f${i.toString(16)}`, `a${i.toString(16)}`, m.json(FRAGMENT), 5, 1, 'F', 1000];
     await m.expect(/^ok/, ...add(0));
-    await m.expect(/^lookup/, 'claim_lookup', 0, '0');
+    const [, , , lease] = (await m.expect(/^claim/, 'claim_lookup', 0, 'E|?', '0')).split('\n');
+    await m.call('delivered_lookups', `${lease} f0`);
+    await m.call('give_back_lookup', 'f0', lease);
     await m.expect(/^ok/, 'match', 0, 'f0', `[${m.json(ANSWER)}]`);
     for (let i = 1; i < 40; i++) await m.shard.call(...add(i));
     await m.call('list_lookups', 0, 't', '', '0', '');
@@ -247,8 +250,13 @@ const flows = {
 
   async 'a document, through its life'(m) {
     const cap = 1e9;
-    const upload = (n, bytes) => ['upload', 0, ALICE, 'upload:alice:1000:60', docId(n), jobId(n), `"f${n}"`, 'text/plain', 'text', bytes.length, shaOf(n), bytes, cap, '', ''];
-    await m.expect(/^ok/, ...upload(1, m.text(UPLOAD)));
+    const beginUpload = (n, size) => ['upload_begin', 0, ALICE, 'upload:alice:1000:60', docId(n), `"f${n}"`, size, shaOf(n), cap, '', ''];
+    const push = (n, block) => m.cmd('RPUSHX', m.key(`pushed:${docId(n)}`), block);
+    const upload = (n, size, blocks) => ['upload', ALICE, docId(n), jobId(n), `"f${n}"`, 'text/plain', 'text', size, blocks, shaOf(n), cap, '', ''];
+    const [blocks, block] = [m.n(UPLOAD_BLOCKS), m.text(BLOCK)];
+    await m.expect(/^ok$/, ...beginUpload(1, blocks * block.length));
+    for (let i = 0; i < blocks; i++) await push(1, block);
+    await m.expect(/^ok/, ...upload(1, blocks * block.length, blocks));
     await m.call('watch_indexing', 0, ALICE);
     await m.call('watch_indexing_again', ALICE);
     await m.call('job_steal', 'i1', 1000);
@@ -276,7 +284,11 @@ const flows = {
     await m.expect(/^ok/, 'job_release', ...third);
     const fourth = [jobId(2), await begin(2)];
     await m.expect(/^ok/, 'job_fail', ...fourth, m.json(500));
-    for (let i = 10; i < 10 + m.n(400); i++) await m.shard.call(...upload(i, 'bytes'));
+    for (let i = 10; i < 10 + m.n(400); i++) {
+      await m.shard.call(...beginUpload(i, 5));
+      await push(i, 'bytes');
+      await m.shard.call(...upload(i, 5, 1));
+    }
     await m.call('docs', 0, ALICE, '', '');
     await m.call('watch_indexing', 0, ALICE);
     await m.expect(/^ok/, 'doc_delete', 0, ALICE, docId(1));
@@ -310,7 +322,7 @@ const flows = {
     await m.expect(/^ok/, 'restore_key', 'limit:x', 'zset', '', ...members(FIELDS, (i) => [`m${i}`, i]));
     await m.expect(/^ok/, 'restore_key', 'stat:1', 'hash', '', ...members(FIELDS, (i) => [`f${i}`, 'x'.repeat(1000)]));
     await m.expect(/^ok/, 'restore_key', 'recommendations', 'stream', '', ...members(FIELDS, (i) => [`${i + 1}-0`, 6, 'r', 'x'.repeat(PIECE / FIELDS), 'a', name('a', i), 'u', name('u', i)]));
-    await m.expect(/^ok/, 'restore_key', `upload:${docId(1)}`, 'string', '', m.text(UPLOAD));
+    await m.expect(/^ok/, 'restore_key', `upload:${docId(1)}`, 'list', '', 0, m.text(BLOCK));
     const pack = packOf(...Array.from({ length: m.n(50_000) }, (_, i) => [i * 100, i * 100 + 90]));
     await m.expect(/^ok/, 'restore_key', `pack:${docId(1)}:5`, 'string', '', pack);
     const hasSets = await knowsVectorSets(m);
@@ -415,7 +427,7 @@ function largestOf(name, arg, bytes, i) {
 
 // The arguments of a call, each as long as its header allows, times `factor`, and so many in its lists.
 function largest(name, verb, factor) {
-  const args = verb.nonce === 'yes' ? ['0'] : [];
+  const args = verb.nonce !== 'no' ? ['0'] : [];
   args.push(...verb.args.map((arg) => largestOf(name, arg, Math.floor(arg.max * factor), 0)));
   const counts = verb.lists.map((list) => Math.max(1, Math.floor(list.max * factor)));
   args.push(...counts.slice(0, -1));

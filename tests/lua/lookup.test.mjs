@@ -2,7 +2,7 @@
 //
 // Lookups (add_lookup, claim_lookup, match, list_lookups) and recommendations.
 import assert from 'node:assert/strict';
-import { ago, lines, scripts, set, soon, stream, topicOf, zset } from '../support/lua.mjs';
+import { ago, credits, lines, scripts, set, soon, stream, topicOf, zset } from '../support/lua.mjs';
 
 const t = { 't:t': topicOf(['D', undefined], { open: '' }) };
 const ok = (reply) => /^ok\n\d{13}$/.test(reply);
@@ -10,6 +10,11 @@ const LATER = 9e12;
 const add = ({ seq = 1, user = '', print = 'aa', alias = 'a0', fragment = '"x"', count = 5, threshold = 1, topic = 't', account = 'F', max = 1000 } = {}) =>
   ['add_lookup', 0, topic, seq, user, print, alias, fragment, count, threshold, account, max];
 const lookup = (more = {}) => ({ fragment: '"x"', count: 5, threshold: 1, alias: 'a0', refs: 1, ...more });
+// What a poll of account E, or of another, is given.
+const given = ({ cls = 'E|?', lease = 1, count = 5 } = {}) => lines('claim', cls, 'aa', lease, 1, 1, '"x"', count, 1);
+const even = (found) => Number(found) % 2 === 0;
+const delivery = (found) => soon(2000)(found) && !even(found);
+const whole = (found) => soon(150_000)(found) && even(found);
 const asked = (more = {}) => ({
   ...t,
   'lookups:t': { '1 aa': '1000' },
@@ -18,8 +23,17 @@ const asked = (more = {}) => ({
   lookups: zset({ aa: 1000 }),
 });
 
+// It was given to `node` under lease 7.
+const held = (node, until = LATER + 1) => ({
+  ...asked({ by: 'F', claimed: '5 1', lease: `7 ${node}` }),
+  lookups: zset({ aa: until }),
+  lookups_of: { F: 1 },
+  meta: { lease: '7', depth: '0', vt: '0.000000' },
+});
+
 scripts('add_lookup', ({ cases, test, shard }) => {
   const added = { 'lookups:t': { '1 aa': ago() }, 'lookup:aa': lookup({ by: 'F' }), lookup_alias: { a0: 'aa' }, lookups: zset({ aa: ago() }), lookups_of: { F: 1 } };
+  const handed = (node) => ({ ...added, 'lookup:aa': lookup({ by: 'F', claimed: '5 1', lease: `1 ${node}` }), lookups: zset({ aa: delivery }), meta: { lease: 1, depth: 0, vt: '0.000000' } });
   cases([
     { name: 'is stored and may be claimed', before: t, call: add(), reply: ok, after: added },
     { name: 'of a user with a part in the topic', before: t, call: add({ user: 'alice' }), reply: ok, after: added },
@@ -31,10 +45,15 @@ scripts('add_lookup', ({ cases, test, shard }) => {
     { name: 'a smaller Count is answered already', before: { ...asked({ matches: '["m"]' }), lookups: zset({ bb: 1 }) }, call: add({ count: 3 }), reply: ok },
     { name: 'a larger Count is looked up again', before: { ...asked({ matches: '["m"]' }), lookups: zset({ bb: 1 }) }, call: add({ count: 9 }), reply: ok, after: { 'lookup:aa': lookup({ count: 9, matches: '["m"]', by: 'F' }), lookups: zset({ bb: 1, aa: ago() }), lookups_of: { F: 1 } } },
     { name: 'another Threshold too', before: { ...asked({ matches: '["m"]' }), lookups: zset({ bb: 1 }) }, call: add({ threshold: 0.5 }), reply: ok, after: { 'lookup:aa': lookup({ threshold: 0.5, matches: '["m"]', by: 'F' }), lookups: zset({ bb: 1, aa: ago() }), lookups_of: { F: 1 } } },
-    { name: 'wakes a node that has a poll, and uses its registration up', before: { ...t, lookup_nodes: set('n2') }, alive: ['n2'], call: add(), reply: ok, published: [['node:n2', 'lookup']], after: { ...added, lookup_nodes: null } },
-    { name: 'race: the poll of one node is over: the others are woken too', before: { ...t, lookup_nodes: set('n1', 'n2', 'n3') }, alive: ['n2', 'n3'], call: add(), reply: ok, events: ['lookup'], published: [['node:n2', 'lookup'], ['node:n3', 'lookup']], after: { ...added, lookup_nodes: null } },
-    { name: 'wakes this node', before: { ...t, lookup_nodes: set('n1') }, call: add(), reply: ok, events: ['lookup'], after: { ...added, lookup_nodes: null } },
-    { name: 'race: nodes that died are struck off', before: { ...t, lookup_nodes: set('n8', 'n9') }, call: add(), reply: ok, after: { ...added, lookup_nodes: null } },
+    { name: 'a poll is parked on another node: it gets it, in the same call', before: { ...t, idle_lookups: zset({ 'n2 E|?': 2 }) }, alive: ['n2'], call: add(), reply: ok, published: [['node:n2', given()]], after: { ...handed('n2'), idle_lookups: zset({ 'n2 E|?': credits(1, 1) }) } },
+    { name: 'a poll is parked here: it gets it with the reply', before: { ...t, idle_lookups: zset({ 'n1 E|?': 1 }) }, call: add(), reply: ok, events: [given()], after: { ...handed('n1'), idle_lookups: null } },
+    { name: 'engines take turns at lookups too', before: { ...t, idle_lookups: zset({ 'n1 E|?': 3, 'n2 F|?': '1.000001' }) }, alive: ['n2'], call: add(), reply: ok, published: [['node:n2', given({ cls: 'F|?' })]], after: { ...handed('n2'), idle_lookups: zset({ 'n1 E|?': 3 }) } },
+    { name: 'polls for queries get none', before: { ...t, idle: zset({ 'n1 E|*': 1 }) }, call: add(), reply: ok, after: added },
+    { name: 'race: the node whose credit is taken has died: it is struck off, the next one gets it', before: { ...t, idle_lookups: zset({ 'n8 E|?': 9, 'n2 E|?': 1 }) }, alive: ['n2'], call: add(), reply: ok, published: [['node:n2', given()]], after: { ...handed('n2'), idle_lookups: null } },
+    { name: 'race: all nodes with credits have died: it waits', before: { ...t, idle_lookups: zset({ 'n8 E|?': 1, 'n9 E|?': 1 }) }, call: add(), reply: ok, after: { ...added, idle_lookups: null } },
+    { name: 'a larger Count while an engine works on the smaller one: another engine gets it', before: { ...held('n2'), idle_lookups: zset({ 'n1 F|?': 1 }) }, call: add({ count: 9 }), reply: ok, events: [given({ cls: 'F|?', lease: 8, count: 9 })], after: { 'lookup:aa': lookup({ by: 'F', count: 9, claimed: '9 1', lease: '8 n1' }), lookups: zset({ aa: delivery }), meta: { lease: 8, depth: 0, vt: '0.000000' }, idle_lookups: null } },
+    { name: 'nobody waits but nodes of the former release: all that are alive look', before: { ...t, lookup_nodes: set('n2', 'n3', 'n9') }, alive: ['n2', 'n3'], call: add(), reply: ok, published: [['node:n2', 'lookup'], ['node:n3', 'lookup']], after: { ...added, lookup_nodes: null } },
+    { name: 'a poll gets it, nodes of the former release are left alone', before: { ...t, idle_lookups: zset({ 'n1 E|?': 1 }), lookup_nodes: set('n2') }, alive: ['n2'], call: add(), reply: ok, events: [given()], after: { ...handed('n1'), idle_lookups: null } },
     { name: 'a full queue', before: asked(), call: add({ seq: 2, print: 'bb' }), frame: { queueMax: 1 }, reply: 'full\n1' },
     { name: 'an account with half of it open', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ seq: 2, print: 'bb' }), frame: { queueMax: 4 }, reply: 'waiting\n2' },
     { name: 'an account with as many open as it may have', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ seq: 2, print: 'bb', max: 2 }), reply: 'waiting\n2' },
@@ -52,16 +71,61 @@ scripts('add_lookup', ({ cases, test, shard }) => {
 });
 
 scripts('claim_lookup', ({ cases }) => {
-  const claim = (parks = '0') => ['claim_lookup', 0, parks];
-  const reply = lines('lookup', 'aa', '"x"', 5, 1);
+  const claim = (parks = '0', cls = 'E|?') => ['claim_lookup', 0, cls, parks];
+  const reply = given({ lease: 1 });
+  const here = { 'lookup:aa': lookup({ claimed: '5 1', lease: '1 n1' }), meta: { lease: 1, depth: 0, vt: '0.000000' } };
   cases([
     { name: 'none, and it may not wait', call: claim(), reply: 'empty' },
-    { name: 'none: the node is written down', call: claim('1'), reply: 'parked', after: { lookup_nodes: set('n1') } },
-    { name: 'the oldest, for the time of a lease', before: { ...asked(), lookups: zset({ bb: 2000, aa: 1000 }) }, call: claim('1'), reply, after: { lookups: zset({ bb: 2000, aa: soon(150_000) }), 'lookup:aa': lookup({ claimed: '5 1' }) } },
-    { name: 'race: two engines at once: one has it', before: asked(), calls: [claim(), claim()], replies: [reply, 'empty'], after: { lookups: zset({ aa: soon(150_000) }), 'lookup:aa': lookup({ claimed: '5 1' }) } },
-    { name: 'what another engine works on', before: { ...asked(), lookups: zset({ aa: LATER }) }, call: claim(), reply: 'empty' },
-    { name: 'what an engine has let lie for a lease', before: { ...asked({ claimed: '5 1' }), lookups: zset({ aa: 1 }) }, call: claim(), reply, after: { lookups: zset({ aa: soon(150_000) }) } },
+    { name: 'none: the poll is a credit', call: claim('1'), reply: 'parked\n', after: { idle_lookups: zset({ 'n1 E|?': 1 }) } },
+    { name: 'polls of one account add up, those of another are others', calls: [claim('1'), claim('1'), claim('1', 'F|?')], replies: Array(3).fill('parked\n'), after: { idle_lookups: zset({ 'n1 E|?': 2, 'n1 F|?': 1 }) } },
+    { name: 'parked and gone in one turn leaves nothing', calls: [claim('1'), ['unpark', 'E|?']], replies: ['parked\n', 'ok'] },
+    { name: 'race: a hand-over has used the credit of one that ends', before: { idle: zset({ 'n1 E|*': 1 }) }, calls: [['unpark', 'E|?'], ['unpark', 'E|?']], replies: ['ok', 'ok'] },
+    { name: 'the one that waits longest, under a short lease until it is delivered', before: { ...asked(), lookups: zset({ bb: 2000, aa: 1000 }) }, call: claim('1'), reply, after: { ...here, lookups: zset({ bb: 2000, aa: delivery }) } },
+    { name: 'race: two engines at once: one has it', before: asked(), calls: [claim(), claim()], replies: [reply, 'empty'], after: { ...here, lookups: zset({ aa: delivery }) } },
+    { name: 'what another engine works on: the poll is parked, and says when that ends', before: () => ({ ...asked(), lookups: zset({ aa: Date.now() + 60_000 }) }), call: claim('1'), reply: (r) => /^parked\n(60000|5\d{4})$/.test(r), after: () => ({ lookups: zset({ aa: soon(60_000) }), idle_lookups: zset({ 'n1 E|?': 1 }) }) },
+    { name: 'what an engine has let lie for a lease', before: { ...asked({ claimed: '5 1', lease: '7 n2' }), lookups: zset({ aa: 2 }), meta: { lease: '7', depth: '0', vt: '0.000000' } }, call: claim(), reply: given({ lease: 8 }), after: { 'lookup:aa': lookup({ claimed: '5 1', lease: '8 n1' }), lookups: zset({ aa: delivery }), meta: { lease: 8, depth: 0, vt: '0.000000' } } },
   ]);
+});
+
+scripts('what becomes of a claimed lookup', ({ cases, test, shard }) => {
+  const back = (lease = 7, print = 'aa') => ['give_back_lookup', print, lease];
+  const told = (...claims) => ['delivered_lookups', ...claims];
+  const open = lookup({ by: 'F', claimed: '5 1' });
+  const handedOn = (node) => ({ 'lookup:aa': lookup({ by: 'F', claimed: '5 1', lease: `8 ${node}` }), lookups: zset({ aa: delivery }), meta: { lease: 8, depth: 0, vt: '0.000000' } });
+  cases([
+    { name: 'it has reached its engine: a whole lease', before: held('n2'), call: told('7 aa'), reply: 'ok', after: { lookups: zset({ aa: whole }) } },
+    { name: 'race: it was claimed again meanwhile: that lease is left alone', before: held('n2'), call: told('6 aa', '7 zz', '7', ''), reply: 'ok' },
+    { name: 'race: it was answered meanwhile: it is not brought back', before: { ...held('n2'), lookups: zset({ bb: 4 }) }, call: told('7 aa'), reply: 'ok' },
+    { name: 'race: a larger Count was asked for meanwhile: it stays claimable', before: asked({ claimed: '5 1', count: 9 }), call: told('7 aa'), reply: 'ok' },
+    { name: 'it has reached nobody: it is the next one', before: { ...held('n2'), lookups: zset({ bb: 2, aa: LATER + 1 }) }, call: back(), reply: 'ok', after: { 'lookup:aa': open, lookups: zset({ aa: 0, bb: 2 }) } },
+    { name: 'it has reached nobody: another poll gets it at once', before: { ...held('n2'), idle_lookups: zset({ 'n3 E|?': 1 }) }, alive: ['n3'], call: back(), reply: 'ok', published: [['node:n3', given({ lease: 8 })]], after: { ...handedOn('n3'), idle_lookups: null } },
+    { name: 'race: it was claimed again meanwhile: it stays with that engine', before: held('n2'), call: back(6), reply: 'ok' },
+    { name: 'given back twice, or of one that is gone', before: held('n2'), calls: [back(), back(), back(7, 'zz')], replies: ['ok', 'ok', 'ok'], after: { 'lookup:aa': open, lookups: zset({ aa: 0 }) } },
+    { name: 'reap: its lease is over: a poll that is parked gets it', before: { ...held('n2', 1000), idle_lookups: zset({ 'n2 E|?': 1 }) }, alive: ['n2'], call: ['reap'], reply: (r) => r > 1000, published: [['node:n2', given({ lease: 8 })]], after: { ...handedOn('n2'), idle_lookups: null } },
+    { name: 'reap: nobody waits for it: it stays, and no timer is asked for', before: { ...held('n2', 1000) }, call: ['reap'], reply: '' },
+    { name: 'reap: it never reached the node: that one gets no more until it is heard from', before: { ...held('n2', 1001), idle_lookups: zset({ 'n2 E|?': 9, 'n3 E|?': 1 }) }, alive: ['n2', 'n3'], call: ['reap'], reply: (r) => r > 1000, published: [['node:n3', given({ lease: 8 })]], after: { ...handedOn('n3'), idle_lookups: null } },
+    { name: 'race: that node runs this very script: it is heard from', before: { ...held('n1', 1001), idle_lookups: zset({ 'n1 E|?': 1 }) }, call: ['reap'], reply: (r) => r > 1000, events: [given({ lease: 8 })], after: { ...handedOn('n1'), idle_lookups: null } },
+    { name: 'reap: when the next one ends, lookups among claims', before: () => ({ ...held('n2', Date.now() + 60_000), leases: zset({ '1 t': Date.now() + 90_000 }) }), call: ['reap'], reply: (r) => /^(60000|5\d{4})$/.test(r), after: () => ({ lookups: zset({ aa: soon(60_000) }), leases: zset({ '1 t': soon(90_000) }) }) },
+    { name: 'reap: and claims among lookups', before: () => ({ ...held('n2', Date.now() + 90_000), leases: zset({ '1 t': Date.now() + 60_000 }) }), call: ['reap'], reply: (r) => /^(60000|5\d{4})$/.test(r), after: () => ({ lookups: zset({ aa: soon(90_000) }), leases: zset({ '1 t': soon(60_000) }) }) },
+    { name: 'sync: credits are stated again, and take what missed them', before: { ...asked(), idle_lookups: zset({ 'n1 F|?': 3 }) }, call: ['sync', '{}', 0, 0, 2, 'E|?', 2, 0, 0, 'F|?', 0, 0, 0], reply: (r) => /^(1\d{3}|200\d)\n$/.test(r), events: [given({ lease: 1 })], after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, 'lookup:aa': lookup({ claimed: '5 1', lease: '1 n1' }), lookups: zset({ aa: delivery }), meta: { lease: 1, depth: 0, vt: '0.000000' }, idle_lookups: zset({ 'n1 E|?': 1 }) } },
+    { name: 'sync: a node that is gone loses its credits of both kinds', before: () => ({ nodes: zset({ dead: Date.now() - 61_000 }), node_info: { dead: '{}' }, idle: zset({ 'dead E|*': 5 }), idle_lookups: zset({ 'dead E|?': 5, 'deadly E|?': 1 }) }), call: ['sync', '{}', 0, 0, 0], reply: '\n', after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, idle: null, idle_lookups: zset({ 'deadly E|?': 1 }) } },
+  ]);
+
+  test('its topic is deleted while an engine has it: what comes of the claim finds nothing', async () => {
+    await shard.seed({ ...held('n2'), 'topics:alice': zset({ t: 1 }), users: set('alice') });
+    assert.equal(await shard.call('delete', 0, 'alice', 't', ''), 'ok');
+    for (const verb of [back(), told('7 aa')]) assert.equal(await shard.call(...verb), 'ok');
+    assert.deepEqual((await shard.names()).filter((name) => name.startsWith('look')), []);
+  });
+
+  test('two thousand lookups and polls after a loss: a thousand a call', async () => {
+    for (let i = 0; i < 2000; i++) await shard.seed({ [`lookup:f${i}`]: lookup() });
+    await shard.cmd('ZADD', shard.key('lookups'), ...Array.from({ length: 2000 }, (_, i) => [i * 2, `f${i}`]).flat());
+    await shard.seed({ idle_lookups: zset({ 'n1 E|?': 2000 }) });
+    assert.equal((await shard.turn([['reap']])).events.length, 1000);
+    assert.equal((await shard.turn([['sync', '{}', 0, 0, 1, 'E|?', 1000, 0, 0]])).events.length, 1000);
+    assert.equal(await shard.cmd('ZCOUNT', shard.key('lookups'), '-inf', Date.now()), 0);
+  });
 });
 
 scripts('match', ({ cases }) => {

@@ -8,7 +8,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { anything, libraryText, PREFIX, scripts, tailOf, topicOf } from '../support/lua.mjs';
+import { anything, libraryText, PREFIX, scripts, tailOf, topicOf, ttl } from '../support/lua.mjs';
 
 // The library of a copy of lua/ after change(folder).
 function build(change) {
@@ -56,7 +56,7 @@ describe('building the library', () => {
   refuses('a name that nobody takes from a module', /^lua\/queue\/store\.lua: nobody takes 'spare' from module 'queue\/store'$/m, ({ edit }) =>
     edit('queue/store.lua', 'return {put = ', 'return {spare = put, put = '));
   refuses('a module that returns nothing', /^lua\/queue\/store\.lua: does not end with 'return \{name = …\}'$/m, ({ edit }) =>
-    edit('queue/store.lua', 'return {put = put}\n', ''));
+    edit('queue/store.lua', 'return {put = put, next_seq = next_seq}\n', ''));
   refuses('a module whose name is made while it runs', /^lua\/queue\/add\.lua: require takes a name that is known at build time/m, ({ edit }) =>
     edit('queue/add.lua', "require('queue/store')", "require('queue/' .. 'store')"));
 
@@ -122,7 +122,8 @@ scripts('what one turn leaves to the next', ({ test, shard }) => {
     assert.match(replies[1], /^claim\n/, 'what it had stored goes on');
     await assertNothingLeft();
     await shard.assertKeys({
-      't:a': anything, 'topics:alice': anything, users: 'no set', leases: anything, meta: { lease: '1', depth: '0', vt: anything },
+      't:a': anything, 'topics:alice': anything, users: 'no set', leases: anything, 'lease:1': ttl(150, 'E a 1 n1 1'),
+      meta: { lease: '1', depth: '0', vt: anything },
     });
   });
 

@@ -15,6 +15,9 @@ const USERS = ['alice', 'bob', 'carol'];
 const MODELS = ['default', 'big', 'small'];
 const TOPICS = ['t1', 't2', 't3', 't4', 't5', 't6'];
 const REASON = '"tired"';
+const NO_LEASE = '999999';
+const FRAGMENTS = ['aa', 'bb', 'cc']; // their fingerprints
+const LOOKUP_CLASSES = ['E|?', 'F|?'];
 
 const takes = (cls, model) => {
   const models = cls.split('|')[1];
@@ -28,8 +31,14 @@ class World {
     this.below = random(seed);
     this.topics = new Map();
     this.users = new Map(); // topic -> users with a part in it
+    // Fingerprint -> {needs: topics and Seqs, count, claimed, isOpen, lease, isOver: its lease has ended}.
+    this.lookups = new Map();
     this.alive = new Set(NODES);
     this.leases = new Set(); // all that ever were
+    this.keys = new Map(); // of leases that have their key -> what it says
+    this.ties = new Map(); // `<topic> <user>` -> its signed adds, while the user has a part in the topic
+    this.sent = []; // all signed adds: what each of them said, and whether its tie has gone since
+    this.nonces = 0;
   }
 
   pick(list) {
@@ -50,18 +59,26 @@ class World {
 
   // One verb in a turn of `node`; then what was handed over to anybody is noted.
   async run(node, verb, ...args) {
-    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
+    return this.runSigned(node, [], verb, ...args);
+  }
+
+  async runSigned(node, nonces, verb, ...args) {
+    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
     if (replies[0] instanceof Error) throw replies[0];
-    this.later = [...events, ...(await this.shard.ears.take()).map(([channel, event]) => {
+    this.later = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
       assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
-      return event;
-    })].filter((event) => event.startsWith('claim\n'));
+      return [event, channel.slice(5)];
+    })].filter(([event]) => event.startsWith('claim\n'));
     return replies[0];
   }
 
   // Notes the claims that came as events, after the verb's own effect was noted.
   settle() {
-    const claimed = this.later.map((event) => this.noteClaim(event));
+    const claimed = [];
+    for (const [event, node] of this.later) {
+      if (event.split('\n')[1].endsWith('|?')) this.noteLookup(event);
+      else claimed.push(this.noteClaim(event, node));
+    }
     this.later = [];
     // A reap hands over claim by claim: what comes back later in the same topic is not there yet. Claims of
     // one verb for several nodes come in no order: all are noted before it is looked what is left.
@@ -74,7 +91,7 @@ class World {
     assert.equal(left.length, 0, 'all that are Open go together');
   }
 
-  noteClaim(text) {
+  noteClaim(text, node) {
     const [tag, cls, topic, lease, attempt, n, ...rest] = text.split('\n');
     assert.equal(tag, 'claim');
     assert.ok(!this.leases.has(lease), 'a lease is new');
@@ -90,7 +107,24 @@ class World {
       most = Math.max(most, q.used);
     }
     assert.equal(Number(attempt), most);
+    const seqs = rest.filter((_, i) => i % 8 === 0).join(' ');
+    this.keys.set(lease, `${cls.split('|')[0]} ${topic} ${attempt} ${node} ${seqs}`);
     return { queries, cls };
+  }
+
+  isClaimable(lookup) {
+    return lookup.isOpen && (!lookup.lease || lookup.isOver);
+  }
+
+  noteLookup(text) {
+    const [tag, cls, print, lease, , , fragment, count] = text.split('\n');
+    assert.ok(tag === 'claim' && LOOKUP_CLASSES.includes(cls), text);
+    assert.ok(!this.leases.has(lease), 'a lease is new');
+    this.leases.add(lease);
+    const lookup = this.lookups.get(print);
+    assert.ok(lookup && this.isClaimable(lookup), `${print} may be claimed`);
+    assert.deepEqual([fragment, Number(count)], [`"${print}"`, lookup.count]);
+    Object.assign(lookup, { lease, isOver: false, claimed: lookup.count });
   }
 
   giveBack(queries, { counts = true } = {}) {
@@ -106,12 +140,36 @@ class World {
     const [topic, user, model] = [this.pick(TOPICS), this.pick(USERS), this.pick(MODELS)];
     const queries = this.topics.get(topic) ?? [];
     const query = `${topic} ${queries.length + 1}`;
-    const reply = await this.run(node, 'add', 0, topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '');
+    const sent = { nonce: `nonce-${String(this.nonces++).padStart(10, '0')}`, mark: String(this.nonces).padStart(12, 'a'), topic, user, seq: queries.length + 1 };
+    const isSigned = this.below(2), waits = this.below(2) ? '1' : '';
+    sent.args = [topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '', isSigned ? sent.mark : '', waits];
+    const reply = isSigned ? await this.runSigned(node, [sent.nonce], 'add', 1, ...sent.args) : await this.run(node, 'add', 0, ...sent.args);
     assert.match(reply, new RegExp(`^ok\n${queries.length + 1}\n`));
+    if (isSigned) {
+      const tie = this.ties.get(`${topic} ${user}`) ?? [];
+      tie.push(sent);
+      this.ties.set(`${topic} ${user}`, tie);
+      this.sent.push(sent);
+    }
     queries.push({ state: 'Open', user, model, used: 0, query });
     this.topics.set(topic, queries);
     if (!this.users.has(topic)) this.users.set(topic, new Set());
     this.users.get(topic).add(user);
+  }
+
+  // Its first answer while the topic knows it, at any rate if it is one of the last eight; nothing is stored, ever.
+  async resend(node) {
+    if (!this.sent.length) return;
+    const sent = this.below(2) ? this.sent.at(-1 - this.below(Math.min(5, this.sent.length))) : this.pick(this.sent);
+    const args = [...sent.args];
+    const isOther = !this.below(4);
+    if (isOther) args[this.below(2)] = 'other';
+    const reply = await this.runSigned(node, [sent.nonce], 'add', 1, ...args);
+    const tie = this.ties.get(`${sent.topic} ${sent.user}`) ?? [];
+    const isKnown = !isOther && tie.includes(sent);
+    if (!isKnown || reply === 'replay') assert.equal(reply, 'replay');
+    else assert.match(reply, new RegExp(`^again\n${sent.seq}\n\\d{13}$`));
+    if (isKnown && tie.indexOf(sent) >= tie.length - 8) assert.notEqual(reply, 'replay', 'one of the last eight');
   }
 
   async claim(node) {
@@ -119,7 +177,7 @@ class World {
     const parks = this.below(2);
     const waits = [...this.topics.values()].flat().some((q) => q.state === 'Open' && takes(cls, q.model));
     const reply = await this.run(node, 'claim', 0, cls, String(parks));
-    if (waits) this.assertNoneLeft(this.noteClaim(reply));
+    if (waits) this.assertNoneLeft(this.noteClaim(reply, node));
     else assert.equal(reply, parks ? 'parked' : 'empty');
   }
 
@@ -127,7 +185,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, seq, q } = found;
-    const lease = this.pick([q.lease ?? '1', '', '999999']);
+    const lease = this.pick([q.lease ?? '1', '', NO_LEASE]);
     const holder = this.pick([q.holder ?? 'E', 'Z']);
     const answer = lines(`["${this.below(2)}"]`, 'null', 'null');
     const reply = (await this.run(node, 'complete', 0, topic, seq, lease, holder, JSON.stringify(q.query), answer, '')).split('\n')[0];
@@ -152,7 +210,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, q } = found;
-    const lease = q.lease ?? '5';
+    const lease = q.lease ?? NO_LEASE;
     const retries = this.below(3) > 0;
     const held = this.held(topic, lease);
     const reply = await this.run(node, 'release', 0, topic, lease, q.holder ?? 'E', '', REASON, retries ? 'retry' : 'fail');
@@ -175,7 +233,7 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const held = this.held(found.topic, found.q.lease);
-    assert.equal(await this.run(node, 'give_back', found.topic, found.q.lease ?? '5'), 'ok');
+    assert.equal(await this.run(node, 'give_back', found.topic, found.q.lease ?? NO_LEASE), 'ok');
     this.giveBack(held, { counts: false });
   }
 
@@ -183,9 +241,31 @@ class World {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, q } = found;
-    const reply = (await this.run(node, 'extend', 0, topic, q.lease ?? '999999', q.holder ?? 'E')).split('\n')[0];
-    if (this.held(topic, q.lease ?? '999999').length) assert.equal(reply, 'ok');
-    else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it hears of a cancel
+    const reply = (await this.run(node, 'extend', 0, topic, q.lease ?? NO_LEASE, q.holder ?? 'E')).split('\n')[0];
+    if (this.held(topic, q.lease ?? NO_LEASE).length) {
+      assert.equal(reply, 'ok');
+      await this.noteSignOfLife(topic, q.lease);
+    } else assert.ok(reply === 'lost' || reply === 'ok', reply); // ok: it hears of a cancel
+  }
+
+  // A key that is gone is written again, with what the claim holds by then. Its node: one that can be known.
+  async noteSignOfLife(topic, lease) {
+    if (this.keys.has(lease)) return;
+    const [first] = this.held(topic, lease);
+    const seqs = this.topics.get(topic).flatMap((q, i) => (q.state === 'Pending' && q.lease === lease ? [i + 1] : []));
+    const found = (await this.shard.cmd('GET', `${PREFIX}lease:${lease}`)) ?? 'nothing';
+    const most = Math.max(...this.held(topic, lease).map((q) => q.used));
+    assert.match(found, new RegExp(`^${first.holder} ${topic} ${most} n\\d ${seqs.join(' ')}$`));
+    this.keys.set(lease, found);
+  }
+
+  // The keys of some leases expire before their claims end, or Redis needs the room.
+  async forget() {
+    for (const lease of [...this.keys.keys()]) {
+      if (this.below(3)) continue;
+      this.keys.delete(lease);
+      await this.shard.cmd('DEL', `${PREFIX}lease:${lease}`);
+    }
   }
 
   // The leases of some claims run out, and one node notices.
@@ -196,6 +276,11 @@ class World {
     }
     const counts = this.below(3) > 0; // an odd deadline says that no engine ever had it
     for (const member of due) await this.shard.cmd('ZADD', `${PREFIX}leases`, 'XX', counts ? 2 : 1, member);
+    const over = [...this.lookups].filter(([, lookup]) => lookup.isOpen && lookup.lease && !lookup.isOver && !this.below(3));
+    for (const [print, lookup] of over) {
+      lookup.isOver = true;
+      await this.shard.cmd('ZADD', `${PREFIX}lookups`, 'XX', counts ? 2 : 1, print);
+    }
     await this.run(node, 'reap');
     for (const member of due) {
       const [lease, topic] = member.split(' ');
@@ -219,27 +304,85 @@ class World {
     const users = this.users.get(topic);
     const reply = await this.run(node, 'delete', 0, user, topic);
     assert.equal(reply, users?.has(user) ? 'ok' : 'forbidden');
+    this.ties.delete(`${topic} ${user}`);
     if (!users?.delete(user) || users.size) return;
     this.users.delete(topic);
     this.topics.delete(topic);
+    for (const [print, { needs }] of [...this.lookups]) {
+      for (const need of [...needs]) if (need.startsWith(`${topic} `)) needs.delete(need);
+      if (!needs.size) this.lookups.delete(print);
+    }
+  }
+
+  // --- lookups ------------------------------------------------------------------------------------
+
+  async addLookup(node) {
+    const found = this.any(this.pick(['Done', 'Open']));
+    if (!found) return;
+    const [print, count] = [this.pick(FRAGMENTS), 1 + this.below(100)];
+    const reply = await this.run(node, 'add_lookup', 0, found.topic, found.seq, '', print, `${print}0`, `"${print}"`, count, 1, this.pick(['A', 'B']), 1000);
+    assert.match(reply, /^ok\n/);
+    const lookup = this.lookups.get(print) ?? { needs: new Set(), count: 0, isOpen: false };
+    this.lookups.set(print, lookup);
+    lookup.needs.add(`${found.topic} ${found.seq}`);
+    if (count > lookup.count) Object.assign(lookup, { count, isOpen: true, lease: undefined });
+  }
+
+  async claimLookup(node) {
+    const parks = this.below(2);
+    const waits = [...this.lookups.values()].some((lookup) => this.isClaimable(lookup));
+    const reply = await this.run(node, 'claim_lookup', 0, this.pick(LOOKUP_CLASSES), String(parks));
+    if (waits) this.noteLookup(reply);
+    else assert.match(reply, parks ? /^parked\n\d*$/ : /^empty$/);
+  }
+
+  // One that was claimed; and its lease, or another.
+  anyLookup() {
+    const all = [...this.lookups].filter(([, lookup]) => lookup.lease && !lookup.isOver);
+    if (!all.length) return undefined;
+    const [print, lookup] = this.pick(all);
+    const isIts = this.below(3) > 0;
+    return { print, lookup, isIts, lease: isIts ? lookup.lease : '999999' };
+  }
+
+  async giveLookupBack(node) {
+    const found = this.anyLookup();
+    if (!found) return;
+    assert.equal(await this.run(node, 'give_back_lookup', found.print, found.lease), 'ok');
+    if (found.isIts) found.lookup.lease = undefined;
+  }
+
+  async lookupDelivered(node) {
+    const found = this.anyLookup();
+    if (found) assert.equal(await this.run(node, 'delivered_lookups', `${found.lease} ${found.print}`), 'ok');
+  }
+
+  async match(node) {
+    const print = this.pick(FRAGMENTS);
+    const lookup = this.lookups.get(print);
+    const reply = await this.run(node, 'match', 0, print, '["m"]');
+    assert.equal(reply, lookup ? 'ok' : 'missing');
+    if (lookup && (lookup.claimed === undefined || lookup.claimed === lookup.count)) Object.assign(lookup, { isOpen: false, lease: undefined });
   }
 
   async partial(node) {
     const found = this.any('Pending');
     if (!found) return;
     const { topic, seq, q } = found;
-    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? '999999', 0, '', 'text', 1000, q.holder ?? 'E');
-    if (q.state === 'Pending') assert.equal(reply, 'ok\n4');
-    else assert.ok(reply === 'lost' || reply === 'cancelled\n4', reply);
+    const reply = await this.run(node, 'partial', 0, topic, seq, q.lease ?? NO_LEASE, 0, '', 'text', 1000, q.holder ?? 'E');
+    if (q.state === 'Pending') {
+      assert.equal(reply, 'ok\n4');
+      await this.noteSignOfLife(topic, q.lease);
+    } else assert.ok(reply === 'lost' || reply === 'cancelled\n4', reply);
   }
 
   async unpark(node) {
-    assert.equal(await this.run(node, 'unpark', this.pick(CLASSES)), 'ok');
+    assert.equal(await this.run(node, 'unpark', this.pick([...CLASSES, ...LOOKUP_CLASSES])), 'ok');
   }
 
   async sync(node) {
-    const args = CLASSES.flatMap((cls) => [cls, this.below(2), this.below(2), 0]);
-    await this.run(node, 'sync', '{}', 0, 0, CLASSES.length, ...args);
+    const args = [...CLASSES, ...LOOKUP_CLASSES].flatMap((cls) => [cls, this.below(2), this.below(2), 0]);
+    await this.run(node, 'sync', '{}', 0, 0, args.length / 4, ...args);
   }
 
   // The last node dies without a word, or comes back.
@@ -253,8 +396,9 @@ class World {
   }
 
   async step() {
-    const verbs = ['add', 'add', 'add', 'add', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
-      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'unpark', 'sync', 'crash'];
+    const verbs = ['add', 'add', 'add', 'add', 'resend', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
+      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'forget', 'unpark', 'sync', 'crash',
+      'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
     const verb = this.pick(verbs);
     const node = this.pick([...this.alive]);
     this.later = [];
@@ -334,6 +478,10 @@ function checkRest(world, keys, open) {
     for (const q of queries) if (q.state === 'Pending') leases.add(`${q.lease} ${topic}`);
   }
   assert.deepEqual(Object.keys(keys.get('leases') ?? {}).sort(), [...leases].sort(), 'leases');
+  const running = new Set([...leases].map((member) => member.split(' ')[0]));
+  for (const lease of world.keys.keys()) if (!running.has(lease)) world.keys.delete(lease);
+  const said = [...keys].flatMap(([name, value]) => (name.startsWith('lease:') ? [[name.slice(6), value]] : []));
+  assert.deepEqual(said.sort(), [...world.keys].sort(), 'lease:*');
   for (const [member, score] of Object.entries(keys.get('idle') ?? {})) {
     const credits = Math.floor(score);
     const due = Math.round((score - credits) * 1e6);
@@ -350,17 +498,45 @@ function checkRest(world, keys, open) {
   }
 }
 
+// Each lookup is to be done or not, and given out while somebody waits for it.
+function checkLookups(world, keys) {
+  const now = Date.now();
+  const scores = keys.get('lookups') ?? {};
+  const refs = {};
+  for (const [print, { needs }] of world.lookups) refs[print] = String(needs.size);
+  const found = [...keys].filter(([name]) => name.startsWith('lookup:')).map(([name, { refs: n }]) => [name.slice(7), n]);
+  assert.deepEqual(Object.fromEntries(found), refs, 'lookups and how many need them');
+  const open = [...world.lookups].filter(([, { isOpen }]) => isOpen);
+  assert.deepEqual(Object.keys(scores).sort(), open.map(([print]) => print).sort(), 'lookups');
+  for (const [print, lookup] of open) {
+    assert.equal(Number(scores[print]) <= now, world.isClaimable(lookup), `${print}: its lease`);
+    if (!world.isClaimable(lookup)) assert.match(keys.get(`lookup:${print}`).lease, new RegExp(`^${lookup.lease} n\\d$`));
+  }
+  const waits = open.some(([, lookup]) => world.isClaimable(lookup));
+  for (const [member, score] of Object.entries(keys.get('idle_lookups') ?? {})) {
+    const credits = Math.floor(score);
+    assert.ok(credits >= 1 && Math.round((score - credits) * 1e6) <= credits, `${member}: ${score} credits`);
+    assert.ok(!waits || !world.alive.has(member.split(' ')[0]), `${member} waits while a lookup may be claimed`);
+  }
+  const sum = Object.values(keys.get('lookups_of') ?? {}).reduce((n, one) => n + Number(one), 0);
+  assert.equal(sum, open.length, 'lookups_of');
+}
+
 async function checkAll(world, shard) {
   const keys = await snapshot(shard);
+  for (const name of keys.keys()) {
+    if (name.startsWith('lease:')) assert.ok((await shard.cmd('TTL', PREFIX + name)) > 0, `${name} does not expire`);
+  }
   const open = checkTopics(world, keys);
   checkOrder(keys, open);
   checkRest(world, keys, open);
+  checkLookups(world, keys);
 }
 
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|nodes|node_info|users|stat:\d+)$/;
+  const allowed = /^(meta|idle|idle_lookups|nodes|node_info|users|stat:\d+|nonces:\d+)$/;
   const left = (await shard.names()).filter((name) => !allowed.test(name));
   assert.deepEqual(left, [], 'left behind');
   assert.equal((await shard.get('meta')).depth, '0');

@@ -72,6 +72,11 @@ describe('the generator of calls', () => {
     assert.equal(toy.nonce, 'yes');
   });
 
+  it('leaves a used nonce to a verb that may know its request again', () => {
+    const own = header('Nonce: yes', 'Nonce: again').replace("if is_own then", "if is_replay and is_own then return 'replay' end\n    if is_own then");
+    assert.equal(faultsOf(own).toy.nonce, 'again');
+  });
+
   refused('an unknown kind', header('n       number', 'n       integer'), at(9, "n: there is no kind 'integer': bytes, digits, flag, json, name, number, text, words"));
   refused('an argument without a bound', header('n       number', 'n       text'), at(9, "n: a text has a bound, as in 'n text 64k'"));
   refused('a list without a bound', header('--   is_own  flag\n', '--   is_own  flag\n--   each toy:\n--     name  name\n'), at(11, "'each toy:' is not as in 'each doc 300:'"));

@@ -7,13 +7,13 @@
 //   const { code, stdout, stderr } = await checkout.dev('up');
 //   checkout.url('node1'), checkout.secret('User_1'), checkout.pid('engine'), checkout.log('engine')
 //   await checkout.remove();   // `./dev down`, and all of its processes are gone
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { adopt, exited } from './redis.mjs';
 import { BIN, cleanEnvironment, makeFolder, ROOT, SANITIZER } from './node.mjs';
 
-const DEV_MS = 120_000;
+const DEV_MS = 250_000;
 
 export function makeCheckout() {
   const folder = makeFolder();
@@ -57,6 +57,9 @@ export function makeCheckout() {
     return { code, ...said };
   }
 
+  // A line that `./dev` has printed to be pasted into a shell.
+  const paste = (line) => spawnSync('bash', ['-c', line], { cwd: folder.dir, env: cleanEnvironment(), encoding: 'utf8', timeout: DEV_MS }).stdout;
+
   const url = (name) => `http://127.0.0.1:${read('var/run', `${name}.port`)}`;
   const commandLine = (number) => {
     try {
@@ -68,6 +71,7 @@ export function makeCheckout() {
   const log = (name) => read('var/log', `${name}.log`);
   return {
     dev,
+    paste,
     pid,
     log,
     commandLine: (name) => commandLine(pid(name)),

@@ -40,7 +40,7 @@ export function settled(cluster, as, id, options = {}) {
       const doc = assertOk(await cluster.request('GET', `/api/docs/${id}`, { as }));
       return ['INDEXED', 'FAILED'].includes(doc.status) ? doc : null;
     },
-    { what: `document ${id} is settled`, ms: 30_000, ...options },
+    { what: `document ${id} is settled`, ms: 60_000, ...options },
   );
 }
 

@@ -42,7 +42,7 @@ export async function withEngines(cluster, body) {
       engine.child.kill(signal);
       return engine.exit();
     };
-    if (ready) await waitForOutput(engine, ({ stdout }) => READY.exec(stdout), 20_000, 'the line that the engine pulls');
+    if (ready) await waitForOutput(engine, ({ stdout }) => READY.exec(stdout), 60_000, 'the line that the engine pulls');
     return engine;
   }
   try {

@@ -17,7 +17,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { openRequest, openSocket, openStream, sign, withQuery } from './http.mjs';
+import { openRequest, openSocket, openStream, REQUEST_MS, sign, withQuery } from './http.mjs';
 import { ACCOUNTS, SANITIZER, startNode, writeAccounts } from './node.mjs';
 import { assertAllFitted } from './openapi.mjs';
 import { startRedis } from './redis.mjs';
@@ -26,7 +26,7 @@ export * from './http.mjs';
 export * from './node.mjs';
 export * from './redis.mjs';
 
-const TEST_MS = 60_000;
+const TEST_MS = 180_000;
 const LOG_TAIL = 6_000;
 const LEASES = 'parley:{0}:leases';
 // What a lost message or delivery costs, made so long that a test which needs neither fails without the message.
@@ -34,7 +34,7 @@ export const SLOW_RESCUE = ['--rescan-seconds', '60', '--delivery-seconds', '60'
 
 // Resolves with the first truthy value of condition(); an exception of it counts as "not yet". The
 // last one is shown when the deadline passes.
-export async function eventually(condition, { ms = 10_000, every = 25, what = 'the condition' } = {}) {
+export async function eventually(condition, { ms = 30_000, every = 25, what = 'the condition' } = {}) {
   const deadline = Date.now() + ms;
   let last;
   for (;;) {
@@ -216,7 +216,7 @@ export class Cluster {
         Engine: engine,
         ...query,
       },
-      timeout: wait * 1000 + 15_000,
+      timeout: wait * 1000 + REQUEST_MS,
       ...options,
     });
   }
@@ -260,7 +260,7 @@ export class Cluster {
     return this.open('GET', '/api/check-query', {
       as,
       query: { Topic, Seq, Wait: wait, Detail: detail ? 'true' : undefined, ...query },
-      timeout: wait * 1000 + 15_000,
+      timeout: wait * 1000 + REQUEST_MS,
       ...options,
     });
   }

@@ -9,7 +9,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { assertResponse, eventCheck, noteResponse } from './openapi.mjs';
 
-export const REQUEST_MS = 15_000;
+export const REQUEST_MS = 60_000;
 
 // A nonce that nobody used before.
 export function newNonce() {
@@ -168,16 +168,17 @@ function eventsOf(text) {
 //   stream.rest()                  the events that came and nobody took
 //   await stream.ended(ms)         the server closed the stream
 //   stream.abort()
-export function openStream(base, path, { headers = {}, timeout = REQUEST_MS, localAddress } = {}) {
+export function openStream(base, path, { method = 'GET', body, headers = {}, timeout = REQUEST_MS, localAddress } = {}) {
   const url = new URL(base);
   return new Promise((resolve, reject) => {
     const request = http.request({
       host: url.hostname,
       port: url.port,
+      method,
       path,
       agent: false,
       localAddress,
-      headers: { Accept: 'text/event-stream', ...headers },
+      headers: { Accept: 'text/event-stream', ...(body && { 'Content-Type': 'application/json' }), ...headers },
     });
     const timer = setTimeout(() => {
       reject(new Error(`stream ${path.split('?')[0]}: no answer in ${timeout} ms`));
@@ -186,9 +187,9 @@ export function openStream(base, path, { headers = {}, timeout = REQUEST_MS, loc
     request.on('error', reject);
     request.on('response', (incoming) => {
       clearTimeout(timer);
-      resolve(readStream(request, incoming, { method: 'GET', path }));
+      resolve(readStream(request, incoming, { method, path }));
     });
-    request.end();
+    request.end(body && JSON.stringify(body));
   });
 }
 

@@ -79,6 +79,13 @@ function checkQueue(keys) {
   const topics = Object.fromEntries(of(keys, 't').map(([topic, hash]) => [`t:${topic}`, hash]));
   assert.deepEqual({ ...valueOf(keys, 'shares') }, sharesOf(topics), 'shares');
   assert.deepEqual(members(valueOf(keys, 'leases')), [...sums.leases].sort(), 'leases');
+  for (const [lease, text] of of(keys, 'lease')) {
+    const [holder, topic, , , ...seqs] = text.split(' ');
+    assert.ok(sums.leases.has(`${lease} ${topic}`), `lease:${lease} belongs to a claim`);
+    assert.ok(keys.get(`lease:${lease}`).expires > 0, `lease:${lease} does not expire`);
+    const held = Object.entries(valueOf(keys, `t:${topic}`)).filter(([, state]) => state.startsWith(`P ${lease} `));
+    for (const [field, state] of held) assert.ok(state.split(' ')[3] === holder && seqs.includes(field.slice(2)), `lease:${lease}: ${field}`);
+  }
   if (sums.failed.length < 1000) assert.deepEqual(members(valueOf(keys, 'failed')), sums.failed.sort(), 'failed');
   for (const [user, value] of of(keys, 'topics')) for (const topic of Object.keys(value)) {
     assert.ok(`u:${user}` in valueOf(keys, `t:${topic}`), `${user} has a part in ${topic}`);
@@ -150,7 +157,8 @@ function checkJobQueue(keys) {
   }
 }
 
-const lengthOf = (keys, name) => valueOf(keys, name, '').length;
+// Of a string, or of the blocks of a list.
+const lengthOf = (keys, name) => [valueOf(keys, name, '')].flat().join('').length;
 
 function checkDocuments(keys) {
   const spaces = {};
@@ -197,7 +205,7 @@ export function assertWhole(keys) {
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|partials|idle|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring)(:|$)/;
+const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed)(:|$)/;
 
 const DERIVED = ['open', 'turns', 'models', 'waiting', 'shares', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs'];
 

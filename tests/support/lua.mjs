@@ -22,6 +22,7 @@ import { parseReply, startRedis } from './redis.mjs';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const FUNCTION = 'turn_test';
 const CLOCK_SLACK_MS = 20_000;
+const LEASE_S = 100; // of a lease that a test begins with
 export const PREFIX = 'parley:{0}:';
 
 const generated = (what) => execFileSync('perl', ['cmake/verbs.pl', what], { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 24 });
@@ -40,7 +41,7 @@ function argumentsOf(name, given) {
   const verb = VERBS[name];
   if (!verb) return given;
   const args = [...given];
-  const fixed = verb.args.length + (verb.nonce === 'yes' ? 1 : 0) + Math.max(0, verb.lists.length - 1);
+  const fixed = verb.args.length + (verb.nonce !== 'no' ? 1 : 0) + Math.max(0, verb.lists.length - 1);
   const left = verb.args.slice(args.length - fixed);
   if (args.length < fixed && left.every((arg) => arg.is_optional || arg.kind === 'flag')) args.push(...left.map(() => ''));
   const width = verb.lists.at(-1)?.args.length;
@@ -219,8 +220,9 @@ export class Shard {
     return PREFIX + name;
   }
 
-  // Fills the empty keyspace.
-  async seed(keys) {
+  // Fills the empty keyspace. isBare: leases get no keys that are not named, as if they had expired.
+  async seed(keys, { isBare = false } = {}) {
+    if (!isBare) for (const [name, { text }] of Object.entries(leaseKeysOf(keys))) if (!keys[name]) await this.#put(this.key(name), ttl(LEASE_S, text));
     const shares = sharesOf(keys);
     if (!keys.shares && Object.keys(shares).length) await this.#put(this.key('shares'), shares);
     for (const [name, value] of Object.entries(keys)) await this.#put(this.key(name), value);
@@ -272,8 +274,8 @@ export class Shard {
     return (await this.cmd('KEYS', `${PREFIX}*`)).map((key) => key.slice(PREFIX.length)).sort();
   }
 
-  // The keyspace is exactly this.
-  async assertKeys(expected) {
+  // The keyspace is exactly this. isBare: as in seed().
+  async assertKeys(expected, { isBare = false } = {}) {
     // `shares` says again what the topics' `open` fields say, so no test has to; without Open queries it goes.
     if (!expected.shares) {
       const shares = await this.get('shares');
@@ -281,13 +283,20 @@ export class Shard {
       else if (Object.keys(sharesOf(expected)).length)
         assert.equal(Number((await this.get('meta'))?.depth ?? 0), 0, 'shares are there while queries are Open');
     }
-    const names = (await this.names()).filter((name) => expected.shares || name !== 'shares');
+    // Each lease has its key, which says again what the rows of its claim say, so no test has to.
+    const leaseKeys = isBare ? {} : leaseKeysOf(expected);
+    for (const [name, { holder, topic, list }] of Object.entries(leaseKeys)) {
+      if (expected[name]) continue;
+      assert.match((await this.get(name)) ?? 'nothing', new RegExp(`^${holder} ${topic} \\d+ \\S+ ${list}$`), name);
+      assert.ok((await this.cmd('TTL', this.key(name))) >= 0, `${name} does not expire`);
+    }
+    const names = (await this.names()).filter((name) => expected[name] || (name !== 'shares' && !leaseKeys[name]));
     assert.deepEqual(names, Object.keys(expected).sort(), 'the keys that are there');
     for (const [name, value] of Object.entries(expected)) {
       const left = await this.cmd('TTL', this.key(name));
       const inner = typeOf(value) === 'ttl' ? value.value.value : value;
       if (typeOf(value) === 'ttl') {
-        assert.ok(Math.abs(left - value.value.seconds) <= 5, `${name}: expires in ${left} s`);
+        assert.ok(left <= value.value.seconds + 1 && left > value.value.seconds - CLOCK_SLACK_MS / 1000, `${name}: expires in ${left} s`);
       } else {
         assert.equal(left, -1, `${name}: expires in ${left} s`);
       }
@@ -314,13 +323,36 @@ export function sharesOf(keys) {
   return shares;
 }
 
+// Keys and counts are of a day or a minute: a case that is made from the clock must not begin in one and end in the next.
+async function awayFromTheNextMinute() {
+  const left = 60_000 - (Date.now() % 60_000);
+  if (left < 2000) await new Promise((resolve) => setTimeout(resolve, left + 10));
+}
+
+// The keys lease:<id> of what is Pending under a lease of the index `leases`, by name: {text, holder, topic, list}. A claim that is
+// listed in its topic took what is listed there, any other one what it holds.
+export function leaseKeysOf(keys) {
+  const found = {};
+  for (const member of Object.keys(keys.leases?.value ?? {})) {
+    const [lease, topic] = member.split(' ');
+    const hash = keys[`t:${topic}`] ?? {};
+    const held = Object.keys(hash).filter((field) => field.startsWith('s:') && String(hash[field]).startsWith(`P ${lease} `));
+    if (!held.length) continue;
+    const [, , attempt, holder, , node = 'n1'] = hash[held[0]].split(' ');
+    const list = hash[`l:${lease}`] ?? held.map((field) => field.slice(2)).join(' ');
+    found[`lease:${lease}`] = { text: `${holder} ${topic} ${attempt} ${node} ${list}`, holder, topic, list };
+  }
+  return found;
+}
+
 // One case: before (keys, or a function that makes them), call ([verb, ...arguments]) or calls (a list of them, one turn), frame
 // (options of the turn), reply or replies, events (this node's own), published ([channel, event]),
-// alive (other nodes that listen), after (changes to `before`, or a function that makes them; null: gone; absent: as
+// alive (other nodes that listen), isBare (leases have no keys that are not named), after (changes to `before`, or a function that makes them; null: gone; absent: as
 // before).
 async function runCase(shard, one) {
+  if (typeof one.before === 'function' || typeof one.after === 'function') await awayFromTheNextMinute();
   const start = (typeof one.before === 'function' ? one.before() : one.before) ?? {};
-  await shard.seed(start);
+  await shard.seed(start, one);
   for (const node of one.alive ?? []) await shard.ears.add(node);
   try {
     const { replies, events } = await shard.turn(one.calls ?? [one.call], one.frame);
@@ -329,7 +361,7 @@ async function runCase(shard, one) {
     assertFits(await shard.ears.take(), one.published ?? [], 'published events');
     const end = { ...start, ...(typeof one.after === 'function' ? one.after() : one.after) };
     for (const name of Object.keys(end)) if (end[name] === null || end[name] === undefined) delete end[name];
-    await shard.assertKeys(end);
+    await shard.assertKeys(end, one);
   } finally {
     for (const node of one.alive ?? []) await shard.ears.remove(node);
   }
@@ -342,7 +374,7 @@ export function scripts(name, define, options) {
     before(() => shard.start());
     after(() => shard.stop());
     beforeEach(() => shard.cmd('FLUSHALL'));
-    const test = (title, body) => it(title, { timeout: 120_000 }, (t) => body(shard, t));
+    const test = (title, body) => it(title, { timeout: 300_000 }, (t) => body(shard, t));
     const cases = (list) => {
       for (const one of list) test(one.name, () => runCase(shard, one));
     };

@@ -6,7 +6,7 @@
 //
 // makes every key of these documents, of their spaces and jobs, as the verbs leave them.
 import assert from 'node:assert/strict';
-import { ago, anything, assertFits, soon, stream, ttl, zset } from './lua.mjs';
+import { ago, anything, assertFits, list, soon, stream, ttl, zset } from './lua.mjs';
 
 export const ALICE = 'o:alice';
 export const BOB = 'o:bob';
@@ -52,6 +52,17 @@ function fullOf({ n, state = 'QUEUED', ...more }) {
   one.jobState ??= { QUEUED: 'QUEUED', INDEXED: 'DONE' }[state] ?? (state === 'INDEXING' ? 'RUNNING' : state);
   return one;
 }
+
+// An upload's blocks, as nodes cut them: one at least.
+const BLOCK_BYTES = 1 << 20;
+export function blocksOf(bytes) {
+  const blocks = [];
+  for (let at = 0; at === 0 || at < bytes.length; at += BLOCK_BYTES) blocks.push(bytes.slice(at, at + BLOCK_BYTES));
+  return blocks;
+}
+// As upload_begin and a node leave them, until `upload` takes them over.
+export const PUSH_S = 300;
+export const pushed = ({ n = 1, space = ALICE, bytes = `bytes ${n}` } = {}) => ({ [`pushed:${docId(n)}`]: ttl(PUSH_S, list(space, ...blocksOf(bytes))) });
 
 const bytesOf = (text) => (text ? text.slice(1).reduce((sum, block) => sum + block.length, 0) : 0);
 // What elements of a vector set count for, as lua/documents/storage.lua says.
@@ -105,7 +116,7 @@ function putDocument(keys, one) {
   score(keys, `docs:${one.space}`, doc, one.created);
   if (one.path) put(keys, `paths:${one.space}`, one.path, doc);
   else put(keys, `shas:${one.space}`, one.sha, doc);
-  if (one.upload !== undefined) keys[`upload:${doc}`] = one.upload;
+  if (one.upload !== undefined) keys[`upload:${doc}`] = list(...blocksOf(one.upload));
   for (const text of [one.text, one.oldText]) if (text) keys[`text:${doc}:${text[0]}`] = { ...text.slice(1) };
   if (one.pack !== undefined) keys[`pack:${doc}:${one.generation}`] = one.pack;
   putSpace(keys, one);
@@ -274,8 +285,13 @@ export const BINARY = { encoding: 'latin1' };
 export const ANY_BYTES = String.fromCharCode(...Array(256).keys());
 export const CAP = 1e6;
 
-export const upload = (shard, { n = 1, j = n, space = ALICE, bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '' } = {}) =>
-  shard.call('upload', 0, space, '', docId(n), jobId(j), `"f${n}.txt"`, 'text/plain', 'text', bytes.length, sha, bytes, cap, path, '');
+// The whole way of an upload: its begin, its blocks, and the document made of them. The reply of the verb that decides.
+export async function upload(shard, { n = 1, j = n, doc = docId(n), job = jobId(j), space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', filename = `"f${n}.txt"`, type = 'text/plain' } = {}) {
+  const begun = await shard.call('upload_begin', 0, space, limits, doc, filename, bytes.length, sha, cap, path, '');
+  if (begun !== 'ok') return begun;
+  for (const block of blocksOf(bytes)) await shard.cmd('RPUSHX', shard.key(`pushed:${doc}`), block);
+  return shard.call('upload', space, doc, job, filename, type, 'text', bytes.length, blocksOf(bytes).length, sha, cap, path, '');
+}
 export const pending = async (shard) => ((await shard.cmd('XPENDING', shard.key('jobs'), 'indexers', '-', '+', 10)) ?? []).map(([, consumer]) => consumer);
 // A document while it is indexed by `consumer`.
 export const running = (given, consumer = 'i1') => ({ state: 'INDEXING', ...given, job: { attempt: 1, lease: 1, consumer, ...given.job } });

@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { adopt, exited } from './redis.mjs';
 
 export const ROOT = resolvePath(dirname(fileURLToPath(import.meta.url)), '../..');
-const STARTUP_MS = 20_000;
-const STOP_MS = 20_000;
+const STARTUP_MS = 60_000;
+const STOP_MS = 60_000;
 // How the sanitizers begin a report.
 export const SANITIZER = /ERROR: (Address|Leak|Thread)Sanitizer|WARNING: ThreadSanitizer|runtime error:/;
 
@@ -175,7 +175,7 @@ export async function startNode({ redis, accounts, args = [], env = {}, listen =
     },
     stdout: () => running.stdout,
     log: () => running.stderr,
-    waitForLog: (pattern, ms = 10_000) => waitForOutput(running, ({ stderr }) => pattern.exec(stderr), ms, `log line ${pattern}`),
+    waitForLog: (pattern, ms = 30_000) => waitForOutput(running, ({ stderr }) => pattern.exec(stderr), ms, `log line ${pattern}`),
     signal: (name) => running.child.kill(name),
     check() {
       if (SANITIZER.test(running.stderr))

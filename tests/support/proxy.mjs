@@ -13,7 +13,7 @@
 import net from 'node:net';
 import { once } from 'node:events';
 
-const HOLD_MS = 20_000;
+const HOLD_MS = 60_000;
 
 class Proxy {
   constructor(server, port) {

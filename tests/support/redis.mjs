@@ -4,12 +4,14 @@
 // that is just large enough to read what a script left behind. One per test file; nothing survives
 // stop(). The data folder is kept across kill() and restart(), so an append-only file is read again.
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const STARTUP_MS = 10_000;
+const STARTUP_MS = 30_000;
 const live = new Set();
 
 // A test process that ends in any way takes its servers along.
@@ -27,16 +29,18 @@ export function adopt(child) {
   return child;
 }
 
-// A port that was free a moment ago; the caller retries when somebody was quicker.
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
+// A port that was free a moment ago; the caller retries when somebody was quicker. It is none that the system gives to
+// others by itself, so that a server that was killed finds its port free.
+export async function freePort() {
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    const server = net.createServer().listen(port, '127.0.0.1');
+    const isFree = await new Promise((resolve) => server.once('listening', () => resolve(true)).once('error', () => resolve(false)));
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 // Resolves with {code, signal} once the child is gone, or rejects after `ms`.
@@ -90,10 +94,25 @@ export function parseReply(buffer, at, encoding = 'utf8') {
   }
 }
 
+// Where the reply that begins at `at` ends. Negative: it is not whole, nor worth another look before so many bytes are
+// there; so a large one is not put together again with each piece of it.
+function endOf(buffer, at) {
+  const eol = buffer.indexOf('\r\n', at);
+  if (eol < 0) return -(buffer.length + 1);
+  let end = eol + 2;
+  const kind = String.fromCharCode(buffer[at]);
+  const n = Number(buffer.toString('latin1', at + 1, eol));
+  if (kind === '$' && n >= 0) end += n + 2;
+  if (kind === '*') for (let i = 0; i < n && end > 0; i++) end = endOf(buffer, end);
+  return end <= buffer.length ? end : -end;
+}
+
 // One connection. cmd(...words) resolves with a string, number, null, or array; an error reply rejects.
 export class RedisClient {
   #socket;
-  #buffer = Buffer.alloc(0);
+  #chunks = [];
+  #size = 0;
+  #need = 0;
   #waiting = [];
   #encoding;
 
@@ -122,15 +141,21 @@ export class RedisClient {
   }
 
   #read(chunk) {
-    this.#buffer = this.#buffer.length ? Buffer.concat([this.#buffer, chunk]) : chunk;
-    for (;;) {
-      const reply = this.#buffer.length ? parseReply(this.#buffer, 0, this.#encoding) : null;
-      if (!reply) return;
-      this.#buffer = this.#buffer.subarray(reply[1]);
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size < this.#need) return;
+    const buffer = Buffer.concat(this.#chunks);
+    let at = 0;
+    let end = 0;
+    for (; at < buffer.length && (end = endOf(buffer, at)) > 0; at = end) {
+      const [reply] = parseReply(buffer, at, this.#encoding);
       const { resolve, reject } = this.#waiting.shift();
-      if (reply[0] instanceof Error) reject(reply[0]);
-      else resolve(reply[0]);
+      if (reply instanceof Error) reject(reply);
+      else resolve(reply);
     }
+    this.#chunks = [buffer.subarray(at)];
+    this.#size = buffer.length - at;
+    this.#need = end < 0 ? -end - at : 0;
   }
 
   #fail(error) {
@@ -138,10 +163,11 @@ export class RedisClient {
   }
 }
 
-async function ping(port) {
+// Does that process answer there, and no other one that was quicker to take the port?
+async function answers(port, { pid }) {
   const client = new RedisClient(port);
   try {
-    return (await client.cmd('PING')) === 'PONG';
+    return (await client.cmd('PING')) === 'PONG' && (await client.cmd('INFO', 'server')).includes(`process_id:${pid}\r\n`);
   } catch {
     return false;
   } finally {
@@ -206,7 +232,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
     const deadline = Date.now() + STARTUP_MS;
     while (Date.now() < deadline) {
       if (child.exitCode !== null) return false;
-      if (await ping(port)) return true;
+      if (await answers(port, child)) return true;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     throw new Error(`redis-server does not answer:\n${log}`);
@@ -218,7 +244,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
     if (child.exitCode === null && child.signalCode === null) {
       child.kill('SIGCONT');
       child.kill(signal);
-      await exited(child, 10_000, 'redis-server');
+      await exited(child, STARTUP_MS, 'redis-server');
     }
   }
 

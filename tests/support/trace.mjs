@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 
 // Keys that change with any request, or on their own: nonces, counts, and what nodes and engines say
 // about themselves.
-const ON_THEIR_OWN = /:(nonces:.*|nodes|node_info|engines|polls|stat:.*|idle|failures:.*|lookup_nodes)$/;
+const ON_THEIR_OWN = /:(nonces:.*|nodes|node_info|engines|polls|stat:.*|idle|idle_lookups|failures:.*|lookup_nodes)$/;
 
-// The value of a key in a form that compares. Of running claims (leases) only which they are: their
+// The value of a key in a form that compares. Of running claims (leases, lookups) only which they are: their
 // deadlines move when a delivery is confirmed.
 async function valueOf(redis, key) {
   const pairs = (list) => list.flatMap((name, i) => (i % 2 ? [] : [`${name} = ${list[i + 1]}`])).sort();
@@ -15,7 +15,7 @@ async function valueOf(redis, key) {
     case 'hash':
       return pairs(await redis.cmd('HGETALL', key));
     case 'zset':
-      if (key.endsWith(':leases')) return (await redis.cmd('ZRANGE', key, 0, -1)).sort();
+      if (key.endsWith(':leases') || key.endsWith(':lookups')) return (await redis.cmd('ZRANGE', key, 0, -1)).sort();
       return pairs(await redis.cmd('ZRANGE', key, 0, -1, 'WITHSCORES'));
     case 'set':
       return (await redis.cmd('SMEMBERS', key)).sort();

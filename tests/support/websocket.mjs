@@ -11,7 +11,7 @@
 import WebSocket from 'ws';
 import { messageCheck, noteResponse } from './openapi.mjs';
 
-const MESSAGE_MS = 15_000;
+const MESSAGE_MS = 30_000;
 
 class Watch {
   #messages = [];

@@ -138,6 +138,22 @@ static void a_nonce_id_tells_users_and_nonces_apart(void **state)
     assert_memory_not_equal(id, other, sizeof id);
 }
 
+static void a_mark_is_of_nonce_and_body(void **state)
+{
+    unsigned char id[SIGNED_NONCE_ID_BYTES];
+    char mark[SIGNED_MARK_SIZE], other[SIGNED_MARK_SIZE];
+    signed_nonce_id(user, nonce, id);
+    signed_mark(id, STR("{\"a\":1}"), mark);
+    assert_string_equal(mark, "ebe1d8fb67b1");
+    signed_mark(id, STR("{\"a\":2}"), other);
+    assert_string_not_equal(mark, other);
+    id[0]++;
+    signed_mark(id, STR("{\"a\":1}"), other);
+    assert_string_not_equal(mark, other);
+    signed_mark(id, (struct str){NULL, 0}, other);
+    assert_int_equal(strlen(other), SIGNED_MARK_SIZE - 1);
+}
+
 /* Cuts "name=value" off the front of *query. */
 static struct str take(struct str *query, const char *name)
 {
@@ -209,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_nonce_has_1_to_128_bytes),
         cmocka_unit_test(what_is_signed_is_the_plain_sha256),
         cmocka_unit_test(a_nonce_id_tells_users_and_nonces_apart),
+        cmocka_unit_test(a_mark_is_of_nonce_and_body),
         cmocka_unit_test(a_signed_query_verifies_and_never_repeats_a_nonce),
         cmocka_unit_test(a_forked_child_draws_other_nonces_than_its_parent),
     };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_engine_timers.c - the engine's timers. */
 #include "services/engine/link/timers.h"
-#include "shared/base/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,8 +28,7 @@ static void timers_fire_in_order_and_once(void **state)
     timer_stop(&t[2]);
     timer_stop(&t[2]);
     assert_true(timers_wait_ms(&timers, 1000) == 0);
-    uint64_t until_ms = clock_mono_ms() + 50;
-    while (clock_mono_ms() < until_ms)
+    while (fired_n < 2)
         timers_run(&timers);
     assert_int_equal(fired_n, 2);
     assert_int_equal(fired[0], 1);

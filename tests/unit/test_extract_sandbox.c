@@ -2,6 +2,7 @@
  * test_extract_sandbox.c - shared/extract/sandbox.h: what a child gets, its limits, and how it
  * ends. What it may ask of the kernel is in test_extract_sandbox_filter.c. The children are shells,
  * which here can run no further process: what a line needs is a builtin or comes last, by exec. */
+#include "shared/extract/memory_file.h"
 #include "shared/extract/sandbox.h"
 
 #include <errno.h>
@@ -19,12 +20,23 @@
 static struct buf out;
 static int status;
 
+/* A file that holds the bytes, until the next one is asked for. */
+static int file_of(struct str bytes)
+{
+    static struct memory_file file = {.fd = -1};
+    memory_file_fini(&file);
+    memory_file_init(&file);
+    assert_true(memory_file_put(&file, bytes) && memory_file_seal(&file));
+    return file.fd;
+}
+
 /* What the program prints is in `out`, NUL-terminated. */
 static enum sandbox_end run_program(const char *const *argv, struct sandbox_job job)
 {
     job.argv = argv;
     job.cpu_s = job.cpu_s == 0 ? 20 : job.cpu_s;
     job.wall_ms = job.wall_ms == 0 ? 60000 : job.wall_ms;
+    job.input = job.input == 0 ? file_of(STR("")) : job.input;
     status = -1;
     buf_clear(&out);
     enum sandbox_end end = sandbox_run(&job, &out, &status);
@@ -57,12 +69,12 @@ static void a_child_reads_the_input_and_its_output_is_collected(void **state)
     buf_init(&large, 1 << 20);
     for (int i = 0; i < 50000; i++)
         buf_printf(&large, "line %d\n", i);
-    assert_int_equal(run("exec cat", (struct sandbox_job){.input = buf_str(&large)}),
+    assert_int_equal(run("exec cat", (struct sandbox_job){.input = file_of(buf_str(&large))}),
                      SANDBOX_EXITED);
     assert_int_equal(status, 0);
     assert_true(str_eq(buf_str(&out), buf_str(&large)));
     buf_fini(&large);
-    assert_int_equal(run("exit 7", (struct sandbox_job){.input = STR("")}), SANDBOX_EXITED);
+    assert_int_equal(run("exit 7", (struct sandbox_job){.wall_ms = 0}), SANDBOX_EXITED);
     assert_int_equal(status, 7);
     assert_int_equal(out.n, 0);
 }
@@ -70,7 +82,7 @@ static void a_child_reads_the_input_and_its_output_is_collected(void **state)
 static void a_child_cannot_change_its_input(void **state)
 {
     assert_int_equal(run("printf x >/dev/stdin; printf x >&0; exec cat",
-                         (struct sandbox_job){.input = STR("same")}),
+                         (struct sandbox_job){.input = file_of(STR("same"))}),
                      SANDBOX_EXITED);
     assert_string_equal(out.at, "same");
 }
@@ -81,10 +93,10 @@ static void a_child_has_no_environment_and_no_descriptors_of_ours(void **state)
     assert_true(leaked >= 0);
     assert_int_equal(setenv("PARLEY_SECRET_OF_THE_TEST", "x", 1), 0);
     static const char *const argv[] = {"/bin/cat", "/proc/self/environ", NULL};
-    assert_int_equal(run_program(argv, (struct sandbox_job){.input = STR("")}), SANDBOX_EXITED);
+    assert_int_equal(run_program(argv, (struct sandbox_job){.wall_ms = 0}), SANDBOX_EXITED);
     assert_int_equal(status, 0);
     assert_int_equal(out.n, 0);
-    assert_int_equal(run("cd /proc/$$/fd && echo *", (struct sandbox_job){.input = STR("")}),
+    assert_int_equal(run("cd /proc/$$/fd && echo *", (struct sandbox_job){.wall_ms = 0}),
                      SANDBOX_EXITED);
     char name[16];
     snprintf(name, sizeof name, " %d", leaked);

@@ -23,7 +23,7 @@ static bool is_alive(struct poll *poll)
 static void on_claim(struct poll *poll, struct claim *claim)
 {
     H2O_STRUCT_FROM_MEMBER(struct engine, poll, poll)->claim_n++;
-    queue_give_back(queue, claim->topic, claim->lease);
+    queue_give_back(queue, claim->work, claim->topic, claim->lease);
 }
 
 static void on_end(struct poll *poll, enum err error)
@@ -284,7 +284,7 @@ static void a_queue_that_is_destroyed_while_it_reaps_leaves_no_timer(void **stat
     part_reap_by(queue_part(queue, STR("")), 0);
     redis_fixture_stop();
     run_once();
-    assert_int_equal(shards_pending_n(queue_shards(queue)), 1);
+    assert_true(shards_pending_n(queue_shards(queue)) >= 1); /* a sync may be due, too */
     loop_set_deadline(&loop, &other, 60000);
     queue_destroy(queue);
     loop_cancel_deadline(&loop, &other);

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * upload.c - POST /api/docs/upload: a file into its owner's documents (lua/documents/upload.lua).
  *
- *   request -> checked -> (waits for its turn) -> STORING -> answered
+ *   request -> checked --> BEGUN ----> PUSHING ---> STORING ---> answered
+ *                          upload_begin  its blocks   upload
+ *                          may it?       (blocks.h)   they are a document now
  *
- * What is uploaded travels to Redis in one piece, through the connection that everything else
- * takes. So one upload of a thread is stored at a time, and the others wait, a bounded number of
- * them. The name's ending says what a file is, and its first bytes must agree; what a client says
- * of the content type is not asked. */
+ * What is refused stores nothing: upload_begin takes the nonce and the owner's limits, and knows of
+ * the same bytes and of the room, before a block is sent; `upload` looks again, and deletes the
+ * blocks of what it refuses. The bytes are sent out of the request's own memory, which is counted
+ * (--body-memory-mib). The blocks of a client that leaves are deleted, and those of a node that
+ * dies expire.
+ * The name's ending says what a file is, and its first bytes must agree; what a client says of the
+ * content type is not asked. */
 #include "services/documents/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/base/sm.h"
 #include "shared/extract/extract.h"
 #include "shared/http/multipart.h"
 
@@ -17,16 +23,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { UPLOADS_WAITING_MAX = 16, SHA256_BYTES = 32, MIB = 1 << 20 };
+enum { SHA256_BYTES = 32, MIB = 1 << 20 };
+enum upload_state { UPLOAD_CHECKED, UPLOAD_BEGUN, UPLOAD_PUSHING, UPLOAD_STORING, UPLOAD_ENDED };
+
+static const struct sm_state states[] = {
+    [UPLOAD_CHECKED] = {"CHECKED", SM(UPLOAD_BEGUN)},
+    [UPLOAD_BEGUN] = {"BEGUN", SM(UPLOAD_PUSHING) | SM(UPLOAD_ENDED)},
+    [UPLOAD_PUSHING] = {"PUSHING", SM(UPLOAD_STORING) | SM(UPLOAD_ENDED)},
+    [UPLOAD_STORING] = {"STORING", SM(UPLOAD_ENDED)},
+    [UPLOAD_ENDED] = {"ENDED", 0},
+};
+static const struct sm sm = SM_OF("upload", states);
 
 struct upload {
-    struct upload *previous, *next; /* of those that wait; the first one may be under way */
     struct request *r;
     struct owner owner;
+    enum upload_state state;
+    uint64_t number; /* for the log of its states */
+    struct push push;
     struct str bytes; /* in the request's body */
-    struct str filename_json, content_type, sha;
+    struct str filename_json, content_type, sha, doc;
+    struct str key; /* of the list of its blocks */
     const char *kind;
-    bool is_listed;
 };
 
 /* --- the file --------------------------------------------------------------------------------- */
@@ -100,22 +118,9 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
-static void store_first(struct documents *documents);
-
-/* It waits no longer, or is done: the next one. */
-static void unlist(struct upload *upload)
+static void move(struct upload *upload, enum upload_state to)
 {
-    struct documents *documents = documents_of(upload->r);
-    struct uploads *uploads = &documents->uploads;
-    if (!upload->is_listed)
-        return;
-    bool was_first = uploads->first == upload;
-    *(upload->previous == NULL ? &uploads->first : &upload->previous->next) = upload->next;
-    *(upload->next == NULL ? &uploads->last : &upload->next->previous) = upload->previous;
-    upload->is_listed = false;
-    uploads->n--;
-    if (was_first)
-        store_first(documents);
+    upload->state = sm_move(&sm, upload->number, upload->state, to);
 }
 
 static void refuse_full(struct request *r, struct lines *rest)
@@ -148,69 +153,114 @@ static void answer(const struct upload *upload, bool is_new, struct lines *rest)
     respond_json(r, is_new ? 201 : 200, b);
 }
 
-static void on_stored(struct request *r, enum err error, struct str reply)
+/* Answers what is to be answered now: all but "ok". */
+static void finish(struct upload *upload, enum err error, struct str tag, struct lines *rest)
 {
-    struct upload *upload = r->state;
-    struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines);
-    unlist(upload);
+    struct request *r = upload->r;
+    move(upload, UPLOAD_ENDED);
     if (error == ERR_OK && str_eq(tag, STR("full"))) { /* of the owner's room, not of the queue */
-        refuse_full(r, &lines);
+        refuse_full(r, rest);
         return;
     }
-    if (reply_refuse(r, error, tag, &lines))
+    if (error == ERR_OK && str_eq(tag, STR("gone"))) /* Redis lost what was pushed, or was slow */
+        error = ERR_REDIS_LOST;
+    if (reply_refuse(r, error, tag, rest))
         return;
     if (str_eq(tag, STR("many")))
         respond_error(r, ERR_STORAGE_FULL,
                       "There are 10,000 documents already, and no more are kept. Delete some.");
     else
-        answer(upload, str_eq(tag, STR("ok")), &lines);
+        answer(upload, str_eq(tag, STR("ok")), rest);
+}
+
+static void on_stored(struct request *r, enum err error, struct str reply)
+{
+    struct upload *upload = r->state;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (error == ERR_STORE_FULL) /* it has not run: the blocks would keep what room there is */
+        blocks_drop(documents_of(r)->blocks, upload->key);
+    finish(upload, error, tag, &lines);
 }
 
 static void store(struct upload *upload)
+{
+    struct request *r = upload->r;
+    move(upload, UPLOAD_STORING);
+    call_upload(request_call(r, on_stored), .space = upload->owner.space, .doc = upload->doc,
+                .job = ids_new(r), .filename = upload->filename_json,
+                .content_type = upload->content_type, .kind = str_of(upload->kind),
+                .size = upload->bytes.n, .blocks = blocks_of(upload->bytes.n), .sha = upload->sha,
+                .cap = documents_of(r)->settings->space.max_bytes, .path = STR(""), .url = STR(""),
+                .is_reindex = false);
+}
+
+static void on_pushed(struct push *push, enum err error)
+{
+    struct upload *upload = H2O_STRUCT_FROM_MEMBER(struct upload, push, push);
+    struct lines none = lines_of(STR(""));
+    if (error == ERR_OK)
+        store(upload);
+    else
+        finish(upload, error, STR(""), &none);
+}
+
+static void on_begun(struct request *r, enum err error, struct str reply)
+{
+    struct upload *upload = r->state;
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (error != ERR_OK || !str_eq(tag, STR("ok"))) {
+        finish(upload, error, tag, &lines);
+        return;
+    }
+    move(upload, UPLOAD_PUSHING);
+    blocks_push(documents_of(r)->blocks, &upload->push, upload->key, upload->bytes, on_pushed);
+}
+
+/* The list's name is ours: the cluster's prefix and an id that was made here. */
+static struct str key_of(struct upload *upload)
+{
+    struct buf *scratch = &upload->r->server->scratch;
+    buf_clear(scratch);
+    buf_put(scratch, str_of(documents_of(upload->r)->settings->prefix));
+    buf_lit(scratch, "pushed:");
+    buf_put(scratch, upload->doc);
+    return request_copy(upload->r, buf_str(scratch));
+}
+
+static void begin(struct upload *upload)
 {
     struct request *r = upload->r;
     struct str who = upload->owner.whom.user_name;
     char limits[2 * SPACE_MAX_BYTES + 64];
     int n = snprintf(limits, sizeof limits, "upload:%.*s:%d:60,upload:%.*s:%d:3600", STR_ARG(who),
                      UPLOADS_A_MINUTE, STR_ARG(who), UPLOADS_AN_HOUR);
-    call_upload(request_call(r, on_stored), .space = upload->owner.space,
-                .limits = ((struct str){limits, (size_t)n}), .doc = ids_new(r), .job = ids_new(r),
-                .filename = upload->filename_json, .content_type = upload->content_type,
-                .kind = str_of(upload->kind), .size = upload->bytes.n, .sha = upload->sha,
-                .bytes = upload->bytes, .cap = documents_of(r)->settings->space.max_bytes,
-                .path = STR(""), .url = STR(""), .is_reindex = false);
-}
-
-static void store_first(struct documents *documents)
-{
-    if (documents->uploads.first != NULL)
-        store(documents->uploads.first);
+    upload->number = sm_number();
+    upload->doc = ids_new(r);
+    upload->key = key_of(upload);
+    move(upload, UPLOAD_BEGUN);
+    call_upload_begin(request_call(r, on_begun), .space = upload->owner.space,
+                      .limits = ((struct str){limits, (size_t)n}), .doc = upload->doc,
+                      .filename = upload->filename_json, .size = upload->bytes.n,
+                      .sha = upload->sha, .cap = documents_of(r)->settings->space.max_bytes,
+                      .path = STR(""), .url = STR(""));
 }
 
 static void on_gone(struct request *r)
 {
-    unlist(r->state);
+    struct upload *upload = r->state;
+    blocks_cancel(&upload->push);
 }
 
 void documents_upload(struct request *r)
 {
-    struct uploads *uploads = &documents_of(r)->uploads;
     struct upload *upload = request_alloc(r, sizeof *upload);
     struct multipart_part part;
     *upload = (struct upload){.r = r};
     if (!owner_of_request(r, &upload->owner) || !find_file(r, &part) || !read_file(upload, &part))
         return;
-    if (uploads->n >= UPLOADS_WAITING_MAX) {
-        respond_error(r, ERR_BUSY, "Too many uploads at the moment: retry shortly.");
-        return;
-    }
     r->state = upload;
     r->on_gone = on_gone;
-    upload->previous = uploads->last;
-    *(upload->previous == NULL ? &uploads->first : &upload->previous->next) = upload;
-    uploads->last = upload;
-    upload->is_listed = true;
-    if (uploads->n++ == 0)
-        store(upload);
+    begin(upload);
 }

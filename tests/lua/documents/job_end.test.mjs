@@ -170,7 +170,7 @@ scripts('job_pass', ({ test }) => {
     assert.deepEqual(await pending(shard), []);
     const [doc, job] = [await shard.get(`doc:${docId(1)}`), await shard.get(`job:${jobId(1)}`)];
     assert.deepEqual([doc.status, job.status, job.entry, job.attempt, job.lease, job.consumer], ['QUEUED', 'QUEUED', '', '0', '', '']);
-    assert.equal(await shard.get(`upload:${docId(1)}`), 'bytes 1');
+    assert.deepEqual((await shard.get(`upload:${docId(1)}`)).value, ['bytes 1']);
   });
 
   test('a document that is deleted while its job waits leaves nothing', async (shard) => {

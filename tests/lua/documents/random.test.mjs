@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { scripts } from '../../support/lua.mjs';
-import { ALICE, BOB, BOOK, docId, elementsBytes, Indexer, jobId, knowsVectorSets, packOf, shaOf, VECTOR } from '../../support/lua_documents.mjs';
+import { ALICE, BOB, BOOK, docId, elementsBytes, Indexer, jobId, knowsVectorSets, packOf, shaOf, upload, VECTOR } from '../../support/lua_documents.mjs';
 
 const STEPS = 500;
 const CAP = 600;
@@ -29,7 +29,7 @@ function random(seed) {
 // attempt, lease}, and what each indexer believes to hold.
 class World {
   constructor(shard, seed, hasVectors) {
-    Object.assign(this, { shard, below: random(seed), docs: new Map(), jobs: new Map(), runs: [], ids: 0, leases: [0], hasVectors, seen: {} });
+    Object.assign(this, { shard, below: random(seed), docs: new Map(), jobs: new Map(), pushed: new Map(), runs: [], ids: 0, leases: [0], hasVectors, seen: {} });
     this.backend = hasVectors && seed % 2 ? 'set' : 'exact';
     this.cap = CAP + (this.backend === 'set' ? elementsBytes(12) : 0);
   }
@@ -62,7 +62,7 @@ class World {
     const [sha, path] = [shaOf(this.below(4)), space === BOOK ? this.pick(['a', 'b', 'c']) : ''];
     const bytes = this.bytes(400);
     const id = docId(++this.ids);
-    const reply = await this.shard.call('upload', 0, space, '', id, jobId(this.ids + 1), '"f"', 'text/plain', 'text', bytes.length, sha, bytes, this.cap, path, '');
+    const reply = await upload(this.shard, { doc: id, job: jobId(this.ids + 1), space, filename: '"f"', bytes, sha, cap: this.cap, path });
     const earlier = [...this.docs.values()].find((doc) => doc.space === space && (path ? doc.path === path : doc.sha === sha));
     if (earlier && earlier.sha === sha && earlier.job.status !== 'FAILED') {
       assert.equal(reply.split('\n').slice(0, 3).join(), `duplicate,${earlier.id},${earlier.job.id}`);
@@ -82,6 +82,30 @@ class World {
     doc.sha = sha;
     this.newJob(doc, false);
     assert.equal(reply, `ok\n${doc.id}\n${doc.job.id}`);
+  }
+
+  // A node begins an upload and dies, or a client leaves: its blocks wait for their end.
+  async abandon() {
+    const id = docId(++this.ids);
+    const space = this.pick(SPACES);
+    const path = space === BOOK ? `abandoned ${id}` : '';
+    const reply = await this.shard.call('upload_begin', 0, space, '', id, '"f"', 2, `${this.ids}`.padStart(64, 'b'), this.cap, path, '');
+    if (this.used(space) + 2 > this.cap) return assert.equal(reply, `full\n${this.used(space)}\n${this.cap}`);
+    assert.equal(reply, 'ok');
+    await this.shard.cmd('RPUSHX', this.shard.key(`pushed:${id}`), 'x');
+    this.pushed.set(id, { space, path });
+  }
+
+  // Blocks of another space, or too few of them: nothing is stored, and what was pushed is gone.
+  async takeOver() {
+    const found = this.pick([...this.pushed]);
+    if (!found) return;
+    const [id, { space, path }] = found;
+    this.pushed.delete(id);
+    const isElsewhere = this.below(2);
+    const sha = id.padStart(64, 'b');
+    const reply = await this.shard.call('upload', isElsewhere ? 'o:other' : space, id, jobId(9e6), '"f"', 'text/plain', 'text', 0, isElsewhere ? 1 : 2, sha, this.cap + 1e6, isElsewhere ? '' : path, '');
+    assert.equal(reply, 'gone');
   }
 
   async remove() {
@@ -238,7 +262,7 @@ class World {
   }
 
   async step() {
-    const verb = this.pick(['upload', 'upload', 'upload', 'remove', 'reindex', 'take', 'take', 'take', 'steal', 'parsed', 'parsed', 'parsed', 'vectors', 'vectors', 'store', 'store', 'store', 'failed', 'release', 'pass', 'waiting', 'waiting', 'progress', 'sweep']);
+    const verb = this.pick(['upload', 'upload', 'upload', 'abandon', 'takeOver', 'remove', 'reindex', 'take', 'take', 'take', 'steal', 'parsed', 'parsed', 'parsed', 'vectors', 'vectors', 'store', 'store', 'store', 'failed', 'release', 'pass', 'waiting', 'waiting', 'progress', 'sweep']);
     await this[verb]();
     return verb;
   }
@@ -260,13 +284,13 @@ function storedOf(doc, keys, left) {
   };
   const hash = take(`doc:${doc.id}`);
   const upload = take(`upload:${doc.id}`);
-  assert.equal(upload, doc.upload, `upload of ${doc.id}`);
+  assert.equal(upload?.value.join(''), doc.upload, `upload of ${doc.id}`);
   const pack = doc.pack && take(`pack:${doc.id}:${doc.pack.generation}`);
   assert.equal(pack, doc.pack?.bytes, `pack of ${doc.id}`);
   const texts = [...new Set([hash.text, hash.old_text])].filter((number) => number !== '').map((number) => Object.values(take(`text:${doc.id}:${number}`) ?? {}));
   const expected = [doc.text, doc.pack && doc.pack.text !== doc.text ? doc.pack.text : undefined].filter(Boolean);
   assert.deepEqual(texts, expected, `texts of ${doc.id}`);
-  const bytes = (upload?.length ?? 0) + (pack?.length ?? 0) + texts.flat().reduce((n, block) => n + block.length, 0) + elementsBytes(doc.pack?.elements ?? 0);
+  const bytes = (doc.upload?.length ?? 0) + (pack?.length ?? 0) + texts.flat().reduce((n, block) => n + block.length, 0) + elementsBytes(doc.pack?.elements ?? 0);
   assert.equal(Number(hash.bytes), bytes, `bytes of ${doc.id}`);
   const status = { QUEUED: 'QUEUED', RUNNING: 'INDEXING', DONE: 'INDEXED', FAILED: 'FAILED' }[doc.job.status];
   assert.deepEqual([hash.status, hash.generation, hash.chunks, hash.job], [status, doc.pack?.generation ?? '0', String(doc.pack?.chunks ?? 0), doc.job.id], doc.id);
@@ -359,6 +383,10 @@ async function checkAll(world, shard, seen) {
   await checkJobs(world, shard, keys, left);
   if (world.hasVectors) await checkElements(world, shard, keys);
   for (const name of ['jobs', 'meta', 'trash']) left.delete(name);
+  for (const id of world.pushed.keys()) {
+    assert.ok((await shard.cmd('TTL', shard.key(`pushed:${id}`))) > 0, `pushed:${id} expires`);
+    left.delete(`pushed:${id}`);
+  }
   assert.deepEqual([...left], [], 'keys that belong to nothing');
 }
 
@@ -368,7 +396,7 @@ async function checkEnd(world, shard) {
     assert.equal(await shard.call('doc_delete', 0, doc.space, doc.id), 'ok');
   }
   while ((await shard.call('sweep', 1000)) !== '0');
-  assert.deepEqual((await shard.names()).filter((name) => !/^(meta|jobs|job:.*)$/.test(name)), [], 'left behind');
+  assert.deepEqual((await shard.names()).filter((name) => !/^(meta|jobs|job:.*|pushed:.*)$/.test(name)), [], 'left behind');
   assert.equal(await shard.cmd('XLEN', shard.key('jobs')), 0);
   assert.deepEqual(await shard.cmd('XPENDING', shard.key('jobs'), 'indexers', '-', '+', 10), []);
 }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { lines, scripts, zset } from '../../support/lua.mjs';
-import { ALICE, BOB, docId, docOf, Indexer, jobId, keysOf, PACK, packOf, partsOf, shaOf, VECTOR, vectorOf, withoutVectorSets, withVectorSets } from '../../support/lua_documents.mjs';
+import { ALICE, BOB, docId, docOf, Indexer, jobId, keysOf, PACK, packOf, partsOf, upload, VECTOR, vectorOf, withoutVectorSets, withVectorSets } from '../../support/lua_documents.mjs';
 
 const BINARY = { encoding: 'latin1' };
 const search = ({ space = ALICE, limits = '', known = '', count = 5, vector = '', digest = '' } = {}) => ['search', 0, space, limits, known, count, vector, digest];
@@ -48,7 +48,7 @@ scripts('search', ({ cases, test, shard }) => {
     const version = async () => read(await shard.call(...search())).head[1];
     const seen = [await version()];
     for (let n = 1; n <= 3; n++) {
-      await shard.call('upload', 0, ALICE, '', docId(n), jobId(n), '"f"', 'text/plain', 'text', 1, shaOf(n), 'x', 1e6, '', '');
+      await upload(shard, { n, space: ALICE, bytes: 'x' });
       assert.equal(await version(), seen.at(-1), 'an upload is not found yet');
       await new Indexer(shard).index();
       seen.push(await version());
@@ -72,7 +72,7 @@ scripts('search of a vector set', ({ test, shard }) => {
   const vectorTest = (name, body) => test(name, withVectorSets(body));
   // A document whose chunk i has the i-th vector.
   async function put(n, vectors, { space = ALICE, digest = 'abc', model = 'm' } = {}) {
-    await shard.call('upload', 0, space, '', docId(n), jobId(n), '"f"', 'text/plain', 'text', 1, shaOf(n), 'x', 1e6, '', '');
+    await upload(shard, { n, space: space, bytes: 'x' });
     return store(vectors, { digest, model });
   }
   async function store(vectors, { digest = 'abc', model = 'm', dimension = 4 } = {}) {
@@ -206,7 +206,7 @@ scripts('chunk, passages', ({ cases, test, shard }) => {
   ]);
 
   test('what a job has stored is found again, chunk by chunk', async () => {
-    await shard.call('upload', 0, ALICE, '', docId(1), jobId(1), '"f"', 'text/plain', 'text', 1, shaOf(1), 'x', 1e6, '', '');
+    await upload(shard, { filename: '"f"', bytes: 'x' });
     await new Indexer(shard).index({ pack: packOf([0, 3], [3, 5]), chunks: 2, blocks: ['block'] });
     assert.equal(await shard.call(...chunk(1)), lines('ok', '"f"', 1, 3, 5, 3, 5, 0) + '\x005:block');
     assert.equal(await shard.call(...chunk(2)), 'missing');

@@ -3,7 +3,7 @@
 // upload, docs, doc, doc_delete, doc_reindex: what is stored of a document, and for whom.
 import assert from 'node:assert/strict';
 import { ago, anything, lines, list, scripts, soon, stream, ttl, zset } from '../../support/lua.mjs';
-import { ALICE, BOB, BOOK, cancelled, docId, docOf, elementsBytes, HOUR_S, Indexer, indexingEvent, jobId, jobOf, keysOf, linesOf, PACK, shaOf, unfinished, withVectorSets } from '../../support/lua_documents.mjs';
+import { ALICE, blocksOf, BOB, BOOK, cancelled, docId, docOf, elementsBytes, HOUR_S, Indexer, indexingEvent, jobId, jobOf, keysOf, linesOf, PACK, PUSH_S, pushed, shaOf, unfinished, withVectorSets } from '../../support/lua_documents.mjs';
 
 const CAP = 1000;
 const BINARY = { encoding: 'latin1' };
@@ -22,11 +22,72 @@ function fresh(given) {
   return keys;
 }
 
-const upload = ({ n = 1, j = n, space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', url = '', filename = `"f${n}.txt"` } = {}) =>
-  ['upload', 0, space, limits, docId(n), jobId(j), filename, 'text/plain', 'text', bytes.length, sha, bytes, cap, path, url];
+const begin = ({ n = 1, space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', url = '', filename = `"f${n}.txt"` } = {}) =>
+  ['upload_begin', 0, space, limits, docId(n), filename, bytes.length, sha, cap, path, url];
+// The call, and in `blocks` the keys that it takes over.
+const upload = ({ n = 1, j = n, space = ALICE, bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', url = '', filename = `"f${n}.txt"` } = {}) =>
+  Object.assign(['upload', space, docId(n), jobId(j), filename, 'text/plain', 'text', bytes.length, blocksOf(bytes).length, sha, cap, path, url],
+    { blocks: pushed({ n, space, bytes }) });
+// The call, with its blocks in Redis.
+async function pushedUpload(shard, options) {
+  const call = upload(options);
+  await shard.seed(call.blocks);
+  return call;
+}
+// Whatever it replies, the blocks are not there any more.
+function withBlocks(one) {
+  const blocks = Object.assign({}, ...(one.calls ?? [one.call]).map((call) => call.blocks));
+  const made = (keys) => (typeof keys === 'function' ? keys() : keys);
+  return { ...one, before: () => ({ ...made(one.before), ...blocks }), after: () => ({ ...Object.fromEntries(Object.keys(blocks).map((name) => [name, null])), ...made(one.after) }) };
+}
 const ok = (n, j = n) => lines('ok', docId(n), jobId(j));
 
+scripts('upload_begin', ({ cases, test, shard }) => {
+  const begun = (n = 1, space = ALICE) => ({ [`pushed:${docId(n)}`]: ttl(PUSH_S, list(space)) });
+  cases([
+    { name: 'there is a list for the blocks, which ends by itself', call: begin(), reply: 'ok', after: begun() },
+    { name: 'begun twice, as after a lost reply, it is one list', calls: [begin(), begin()], replies: ['ok', 'ok'], after: begun() },
+    { name: 'two of the same bytes at once are both begun', calls: [begin(), begin({ n: 2, sha: shaOf(1) })], replies: ['ok', 'ok'], after: { ...begun(), ...begun(2) } },
+    { name: 'bytes that are there already are not sent', before: () => keysOf({ n: 1 }), call: begin({ n: 2, sha: shaOf(1) }), reply: lines('duplicate', docId(1), jobId(1), 'QUEUED') },
+    { name: 'those of another owner are', before: () => keysOf({ n: 1 }), call: begin({ n: 2, space: BOB, sha: shaOf(1) }), reply: 'ok', after: begun(2, BOB) },
+    { name: 'what failed may be sent again', before: () => keysOf({ n: 1, state: 'FAILED' }), call: begin({ n: 2, sha: shaOf(1) }), reply: 'ok', after: begun(2) },
+    { name: 'past the cap nothing is sent', before: () => keysOf({ n: 1, state: 'INDEXED' }), call: begin({ n: 2, cap: 20 }), reply: lines('full', 'block'.length + PACK.length, 20) },
+    {
+      name: 'a limit that is reached refuses it, and counts nothing',
+      before: () => ({ 'limit:upload:alice': zset({ x: (Date.now() - 20_000) * 1000 }) }),
+      call: begin({ limits: 'upload:alice:1:60,upload:alice:50:3600' }),
+      reply: (found) => /^limited\n(39|40)\d\d\d\n1\n60$/.test(found),
+    },
+    { name: 'the same file of a collection is a duplicate', before: () => keysOf({ n: 1, space: BOOK, path: 'a' }), call: begin({ n: 2, sha: shaOf(1), space: BOOK, path: 'a', filename: '"f1.txt"' }), reply: lines('duplicate', docId(1), jobId(1), 'QUEUED') },
+    { name: 'new bytes count in the place of those that they replace', before: () => keysOf({ n: 1, space: BOOK, path: 'a' }), call: begin({ n: 2, space: BOOK, path: 'a', cap: 7 }), reply: 'ok', after: begun(2, BOOK) },
+  ]);
+
+  test('a used nonce begins nothing, and the limit counts nothing', async () => {
+    const call = begin({ limits: 'upload:alice:9:60' });
+    call[1] = 1;
+    const frame = { nonces: ['nonce-0000000001'] };
+    assert.deepEqual((await shard.turn([call], frame)).replies, ['ok']);
+    await shard.cmd('DEL', shard.key(`pushed:${docId(1)}`));
+    assert.deepEqual((await shard.turn([call], frame)).replies, ['replay']);
+    assert.equal(await shard.get(`pushed:${docId(1)}`), undefined);
+    assert.equal(Object.keys((await shard.get('limit:upload:alice')).value).length, 1);
+  });
+
+  test('a space of 10,000 documents takes no more', async () => {
+    await shard.cmd('ZADD', shard.key(`docs:${ALICE}`), ...Array.from({ length: 10_000 }, (_, i) => [i, `x${i}`]).flat());
+    assert.equal(await shard.call(...begin()), 'many');
+  });
+
+  test('limits that are no limits are an error, and nothing is stored', async () => {
+    for (const limits of ['upload', 'upload:alice:1', 'upload:alice:x:60', 'a:b:1:60;c:d:1:60', Array(9).fill('a:b:1:60').join()]) {
+      assert.match(String(await shard.call(...begin({ limits }))), /limits: /);
+    }
+    await shard.assertKeys({});
+  });
+}, BINARY);
+
 scripts('upload', ({ cases, test, shard }) => {
+  const store = (options) => pushedUpload(shard, options);
   cases([
     { name: 'a new document is stored and queued', call: upload(), reply: ok(1), after: fresh({ n: 1 }) },
     { name: 'any bytes, and none', call: upload({ bytes: ANY_BYTES }), reply: ok(1), after: fresh({ n: 1, upload: ANY_BYTES }) },
@@ -84,12 +145,6 @@ scripts('upload', ({ cases, test, shard }) => {
       call: upload(),
       reply: ok(1),
       after: { ...fresh({ n: 1 }), jobs: (found) => found.length === 2 },
-    },
-    {
-      name: 'a limit that is reached refuses it, and counts nothing',
-      before: () => ({ 'limit:upload:alice': zset({ x: (Date.now() - 20_000) * 1000 }) }),
-      call: upload({ limits: 'upload:alice:1:60,upload:alice:50:3600' }),
-      reply: (found) => /^limited\n(39|40)\d\d\d\n1\n60$/.test(found),
     },
     {
       name: 'a file of a collection is known by its path',
@@ -160,33 +215,61 @@ scripts('upload', ({ cases, test, shard }) => {
       reply: lines('ok', docId(1), jobId(2)),
       after: { ...fresh({ n: 1, j: 2, created: 1001, space: BOOK, path: 'a', sha: shaOf(2), upload: 'bytes 2' }), [`job:${jobId(1)}`]: cancelled({ n: 1, space: BOOK }) },
     },
-  ]);
+      {
+      name: 'blocks that are not all there are no document',
+      before: () => pushed({ n: 1, bytes: '' }),
+      call: ['upload', ALICE, docId(1), jobId(1), '"f"', 'text/plain', 'text', 1 << 20, 2, shaOf(1), 1e9, '', ''],
+      reply: 'gone',
+      after: { [`pushed:${docId(1)}`]: null },
+    },
+    { name: 'blocks that have expired', call: ['upload', ALICE, docId(1), jobId(1), '"f"', 'text/plain', 'text', 7, 1, shaOf(1), 1e9, '', ''], reply: 'gone' },
+    {
+      name: 'race: the blocks of one owner are not taken for those of another',
+      before: () => pushed({ n: 1, space: BOB }),
+      call: ['upload', ALICE, docId(1), jobId(1), '"f"', 'text/plain', 'text', 7, 1, shaOf(1), 1e9, '', ''],
+      reply: 'gone',
+      after: { [`pushed:${docId(1)}`]: null },
+    },
+  ].map(withBlocks));
+
+  test('the blocks of a large file are taken over as they are', async () => {
+    const bytes = `${'a'.repeat(1 << 20)}${'b'.repeat(1 << 20)}c`;
+    assert.equal(await shard.call(...(await store({ bytes, cap: 1e9 }))), ok(1));
+    assert.deepEqual((await shard.get(`upload:${docId(1)}`)).value, blocksOf(bytes));
+    assert.equal((await shard.get(`doc:${docId(1)}`)).bytes, String(bytes.length));
+  });
+
+  // docs/adr/0027: its indexer reads a string, and would fail a document that has none.
+  test('race: while a node of the former version is there, the bytes are the string that its indexer reads', async () => {
+    const bytes = `${'a'.repeat(1 << 20)}${ANY_BYTES}`;
+    await shard.cmd('HSET', shard.key('node_info'), 'n1', '{"version":"0.1.0","uploads":"blocks"}');
+    assert.equal(await shard.call(...(await store({ bytes, cap: 1e9 }))), ok(1));
+    assert.equal((await shard.get(`upload:${docId(1)}`)).type, 'list', 'none is there');
+    await shard.cmd('HSET', shard.key('node_info'), 'n2', '{"version":"0.1.0"}');
+    assert.equal(await shard.call(...(await store({ n: 2, bytes, cap: 1e9 }))), ok(2));
+    assert.equal(await shard.get(`upload:${docId(2)}`), bytes);
+    assert.equal((await shard.get(`doc:${docId(2)}`)).bytes, String(bytes.length));
+    assert.equal(await shard.get(`pushed:${docId(2)}`), undefined);
+  });
 
   test('one that may bring another model says so to its job', async () => {
     for (const [n, word, isReindex] of [[1, '1', '1'], [2, '0', '0'], [3, '', '0']]) {
-      assert.equal(await shard.call(...upload({ n }), word), ok(n));
+      assert.equal(await shard.call(...(await store({ n })), word), ok(n));
       assert.equal((await shard.get(`job:${jobId(n)}`)).is_reindex, isReindex);
     }
-  });
-
-  test('limits that are no limits are an error, and nothing is stored', async () => {
-    for (const limits of ['upload', 'upload:alice:1', 'upload:alice:x:60', 'a:b:1:60;c:d:1:60', Array(9).fill('a:b:1:60').join()]) {
-      assert.match(String(await shard.call(...upload({ limits }))), /limits: /);
-    }
-    await shard.assertKeys({});
   });
 
   test('a space takes 10,000 documents', async () => {
     const members = Array.from({ length: 9_999 }, (_, i) => [i, `x${i}`]).flat();
     await shard.cmd('ZADD', shard.key(`docs:${ALICE}`), ...members);
-    assert.equal(await shard.call(...upload()), ok(1));
-    assert.equal(await shard.call(...upload({ n: 2 })), 'many');
-    assert.equal(await shard.call(...upload({ n: 3, space: BOB })), ok(3));
+    assert.equal(await shard.call(...(await store())), ok(1));
+    assert.equal(await shard.call(...(await store({ n: 2 }))), 'many');
+    assert.equal(await shard.call(...(await store({ n: 3, space: BOB }))), ok(3));
     assert.equal(await shard.get(`upload:${docId(2)}`), undefined);
   });
 
   test('documents of one millisecond stand in the order in which they came', async () => {
-    const { replies } = await shard.turn(Array.from({ length: 50 }, (_, i) => upload({ n: i + 1 })));
+    const { replies } = await shard.turn(await Promise.all(Array.from({ length: 50 }, (_, i) => store({ n: i + 1 }))));
     assert.ok(replies.every((reply) => reply.startsWith('ok\n')));
     const found = await shard.cmd('ZRANGE', shard.key(`docs:${ALICE}`), 0, -1, 'WITHSCORES');
     assert.deepEqual(found.filter((_, i) => i % 2 === 0), Array.from({ length: 50 }, (_, i) => docId(i + 1)));
@@ -195,19 +278,10 @@ scripts('upload', ({ cases, test, shard }) => {
 
   test('of the recent jobs the newest 200 unfinished ones are kept, finished ones go first', async () => {
     await shard.seed(keysOf({ n: 1, state: 'INDEXED' }));
-    for (let i = 2; i < 202; i += 50) await shard.turn(Array.from({ length: 50 }, (_, k) => upload({ n: i + k, cap: 1e6 })));
+    for (let i = 2; i < 202; i += 50) await shard.turn(await Promise.all(Array.from({ length: 50 }, (_, k) => store({ n: i + k, cap: 1e6 }))));
     const found = await shard.get(`recent_jobs:${ALICE}`);
     assert.equal(Object.keys(found.value).length, 200);
     assert.ok(!(jobId(1) in found.value) && jobId(2) in found.value && jobId(201) in found.value);
-  });
-
-  test('a nonce that was used before stores nothing', async () => {
-    const call = upload();
-    call[1] = 1;
-    const frame = { nonces: ['nonce-0000000001'] };
-    assert.deepEqual((await shard.turn([call], frame)).replies, [ok(1)]);
-    assert.deepEqual((await shard.turn([['doc_delete', 0, ALICE, docId(1)], call], frame)).replies, ['ok', 'replay']);
-    assert.equal(await shard.get(`doc:${docId(1)}`), undefined);
   });
 }, BINARY);
 
@@ -238,7 +312,7 @@ scripts('docs', ({ cases, test, shard }) => {
   ]);
 
   test('1,000 a page, and the next page goes on behind it', async () => {
-    for (let i = 1; i <= 1001; i += 91) await shard.turn(Array.from({ length: 91 }, (_, k) => upload({ n: i + k, cap: 1e6 })));
+    for (let i = 1; i <= 1001; i += 91) await shard.turn(await Promise.all(Array.from({ length: 91 }, (_, k) => pushedUpload(shard, { n: i + k, cap: 1e6 }))));
     const first = (await shard.call(...docs())).split('\n');
     assert.deepEqual([first.length, first[1], first[2]], [2 + 16_000, first.at(-16 + 5), docId(1001)]);
     const rest = (await shard.call(...docs(ALICE, first[1]))).split('\n');
@@ -349,7 +423,7 @@ scripts('doc_delete', ({ cases, test, shard }) => {
   }));
 
   test('an owner without documents leaves nothing but the cancelled job', async () => {
-    await shard.call(...upload());
+    await shard.call(...(await pushedUpload(shard)));
     await shard.call(...remove());
     assert.deepEqual(await shard.names(), [`job:${jobId(1)}`, 'jobs']);
   });

@@ -3,7 +3,7 @@
 // watch_indexing, watch_indexing_again, unwatch_indexing: who hears of a space's jobs.
 import assert from 'node:assert/strict';
 import { lines, scripts, soon, ttl, zset } from '../../support/lua.mjs';
-import { ALICE, BOB, docId, docOf, Indexer, indexingEvent, jobId, jobOf, keysOf, shaOf } from '../../support/lua_documents.mjs';
+import { ALICE, BOB, docId, docOf, Indexer, indexingEvent, jobId, jobOf, keysOf, upload } from '../../support/lua_documents.mjs';
 
 const WATCH_S = 60;
 const watch = (space = ALICE) => ['watch_indexing', 0, space];
@@ -48,7 +48,7 @@ scripts('watch_indexing', ({ cases, test, shard }) => {
     try {
       await shard.turn([watch()], { node: 'n2' });
       await shard.turn([watch(BOB)], { node: 'n3' });
-      await shard.call('upload', 0, ALICE, '', docId(1), jobId(1), '"f"', 'text/plain', 'text', 1, shaOf(1), 'x', 1e6, '', '');
+      await upload(shard, { bytes: 'x' });
       const i1 = new Indexer(shard);
       const run = await i1.take();
       await i1.call('job_progress', run, 'PARSE', 10, '"Reading"');

@@ -5,9 +5,12 @@ import assert from 'node:assert/strict';
 import { ago, agoUs, anything, credits, lines, openOf, rowOf, scripts, set, soon, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
 
 const DIGEST = 'ab12';
-const add = ({ topic = 't', user = 'alice', model = 'default', account = 'Frontend_1', weight = 1, max = 100, idem = '', digest = DIGEST, own = '', query = 'Q1' } = {}) =>
-  ['add', 0, topic, user, account, model, weight, max, tailOf({ user, model, query }), idem, digest, own];
+const add = ({
+  nonce = 0, topic = 't', user = 'alice', model = 'default', account = 'Frontend_1', weight = 1, max = 100, idem = '', digest = DIGEST, own = '', query = 'Q1',
+  mark = '', waits = '',
+} = {}) => ['add', nonce, topic, user, account, model, weight, max, tailOf({ user, model, query }), idem, digest, own, mark, waits];
 const ok = (seq) => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}$`).test(reply);
+const again = (seq) => (reply) => new RegExp(`^again\n${seq}\n\\d{13}$`).test(reply);
 // A row of now.
 const row = ({ user = 'alice', model = 'default', query = 'Q1', weight = 1 } = {}) => (found) => {
   const [ms, ...rest] = found.split('\n');
@@ -181,7 +184,7 @@ scripts('add', ({ cases, test, shard }) => {
       name: 'the same key and body again: the same answer, nothing stored',
       before: { ...waiting1, 'idem:Frontend_1:k1': `${DIGEST} ok\n1\n1000` },
       call: add({ idem: 'k1' }),
-      reply: 'ok\n1\n1000',
+      reply: 'again\n1\n1000',
     },
     {
       name: 'the same key with another body: mismatch',
@@ -192,7 +195,7 @@ scripts('add', ({ cases, test, shard }) => {
     {
       name: 'race: the same key twice in one turn: one query',
       calls: [add({ idem: 'k1' }), add({ idem: 'k1' })],
-      replies: [ok(1), ok(1)],
+      replies: [ok(1), again(1)],
       after: { ...open1, 'idem:Frontend_1:k1': ttl(86_400, anything) },
     },
     {
@@ -202,6 +205,144 @@ scripts('add', ({ cases, test, shard }) => {
       reply: 'waiting\n1\n',
     },
   ]);
+
+  // --- ask and wait
+
+  cases([
+    { name: 'a node that waits is registered with the query', call: add({ waits: '1' }), reply: ok(1), after: { ...open1, 't:t': { ...open1['t:t'], 'w:1': 'n1' } } },
+    {
+      name: 'a node that waits for a query with a title is registered, too',
+      call: add({ waits: '1', query: 'x'.repeat(2000) }),
+      reply: ok(1),
+      after: { ...open1, 't:t': { ...open1['t:t'], 'q:1': row({ query: 'x'.repeat(2000) }), title: `"${'x'.repeat(200)}"`, 'w:1': 'n1' } },
+    },
+    {
+      name: 'a node that waits is registered with a query that is handed over',
+      before: { idle: zset({ 'n2 E|*': 1 }) },
+      alive: ['n2'],
+      call: add({ waits: '1' }),
+      reply: ok(1),
+      published: [['node:n2', handOver]],
+      after: { ...handedOver(' n2'), 't:t': { ...handedOver(' n2')['t:t'], 'w:1': 'n1' }, idle: null },
+    },
+    { name: 'a refused one leaves nobody registered', before: waiting1, call: add({ max: 1, waits: '1' }), reply: 'waiting\n1\n' },
+    {
+      name: 'a question that is there already registers nobody: its node looks',
+      before: { ...waiting1, 'idem:Frontend_1:k1': `${DIGEST} ok\n1\n1000` },
+      call: add({ idem: 'k1', waits: '1' }),
+      reply: 'again\n1\n1000',
+    },
+  ]);
+
+  // --- the nonce as an idempotency key (queue/resent.lua)
+
+  const NONCE = 'nonce-0000000001';
+  const MARK = '0123456789ab', OTHER = 'ba9876543210';
+  const today = () => `nonces:${Math.floor(Date.now() / 86_400_000)}`;
+  const ms = (secondsBack = 0) => Date.now() - secondsBack * 1000;
+  const used = (tie, more) => () => ({ ...waiting1, 't:t': { ...waiting1['t:t'], 'u:alice': tie(), ...more }, [today()]: set(NONCE) });
+  const resend = (more) => ({ call: add({ nonce: 1, mark: MARK, ...more }), frame: { nonces: [NONCE] } });
+  const tied = (...marks) => (found) => {
+    const pattern = marks.map(([mark, seq]) => `${mark} (\\d{13}) ${seq};`).join('');
+    const match = new RegExp(`^${pattern}$`).exec(found);
+    return match?.slice(1).every((s) => Math.abs(Number(s) - Date.now()) < 60_000);
+  };
+
+  cases([
+    {
+      name: 'a signed query leaves its mark in its user\'s tie to the topic',
+      ...resend(),
+      reply: ok(1),
+      after: () => ({ ...open1, 't:t': { ...open1['t:t'], 'u:alice': tied([MARK, 1]) }, [today()]: set(NONCE) }),
+    },
+    {
+      name: 'the second one is put after it',
+      before: () => ({ ...waiting1, 't:t': { ...waiting1['t:t'], 'u:alice': `${OTHER} ${ms(30)} 1;` } }),
+      ...resend({ query: 'Q2' }),
+      reply: ok(2),
+      after: () => ({
+        't:t': { ...topicOf([undefined]), seq: 2, 'u:alice': tied([OTHER, 1], [MARK, 2]), 'q:2': row({ query: 'Q2' }), open: openOf([1], [2]) },
+        waiting: { 'Frontend_1 alice': 2 },
+        meta: { lease: 0, depth: 2, vt: '0.000000' },
+        [today()]: set(NONCE),
+      }),
+    },
+    {
+      name: 'a query without a signature keeps the marks that are there',
+      before: () => ({ ...waiting1, 't:t': { ...waiting1['t:t'], 'u:alice': `${OTHER} ${ms(30)} 1;` } }),
+      call: add({ query: 'Q2' }),
+      reply: ok(2),
+      after: () => ({
+        't:t': { ...topicOf([undefined]), seq: 2, 'u:alice': tied([OTHER, 1]), 'q:2': row({ query: 'Q2' }), open: openOf([1], [2]) },
+        waiting: { 'Frontend_1 alice': 2 },
+        meta: { lease: 0, depth: 2, vt: '0.000000' },
+      }),
+    },
+    { name: 'a used nonce with the same mark: the first answer, nothing stored', before: used(() => `${MARK} ${ms(30)} 1;`), ...resend(), reply: 'again\n1\n1000' },
+    { name: 'a used nonce with its mark among others', before: used(() => `${OTHER} ${ms(60)} 7;${MARK} ${ms(30)} 1;${OTHER} ${ms()} 9;`), ...resend(), reply: 'again\n1\n1000' },
+    { name: 'a used nonce with another mark: replay', before: used(() => `${OTHER} ${ms(30)} 1;`), ...resend(), reply: 'replay' },
+    { name: 'a used nonce where no mark is kept: replay', before: used(() => '1'), ...resend(), reply: 'replay' },
+    { name: 'a used nonce without a mark: replay', before: used(() => `${MARK} ${ms(30)} 1;`), ...resend({ mark: '' }), reply: 'replay' },
+    { name: 'a used nonce in another topic: replay', before: used(() => `${MARK} ${ms(30)} 1;`), ...resend({ topic: 'u' }), reply: 'replay' },
+    { name: 'a used nonce of another user: replay', before: used(() => `${MARK} ${ms(30)} 1;`), ...resend({ user: 'bob' }), reply: 'replay' },
+    { name: 'a used nonce just within ten minutes', before: used(() => `${MARK} ${ms(580)} 1;`), ...resend(), reply: 'again\n1\n1000' },
+    { name: 'a used nonce after ten minutes: replay', before: used(() => `${MARK} ${ms(660)} 1;`), ...resend(), reply: 'replay' },
+    { name: 'a used nonce whose row is gone while its topic is deleted in steps: replay', before: used(() => `${MARK} ${ms(30)} 3;`), ...resend(), reply: 'replay' },
+    { name: 'a used nonce where a former build has written the tie over: replay', before: used(() => '1'), ...resend(), reply: 'replay' },
+    { name: 'a mark that was never stored is not found in what a former build or a restore left', before: used(() => 'x;;  ;1 2;'), ...resend(), reply: 'replay' },
+    {
+      name: 'race: the same request twice in one turn: one query',
+      calls: [add({ nonce: 1, mark: MARK }), add({ nonce: 2, mark: MARK })],
+      frame: { nonces: [NONCE, NONCE] },
+      replies: [ok(1), again(1)],
+      after: () => ({ ...open1, 't:t': { ...open1['t:t'], 'u:alice': tied([MARK, 1]) }, [today()]: set(NONCE) }),
+    },
+    {
+      name: 'race: a used nonce in one turn with another body: one query, one replay',
+      calls: [add({ nonce: 1, mark: MARK }), add({ nonce: 2, mark: OTHER, query: 'Q2' })],
+      frame: { nonces: [NONCE, NONCE] },
+      replies: [ok(1), 'replay'],
+      after: () => ({ ...open1, 't:t': { ...open1['t:t'], 'u:alice': tied([MARK, 1]) }, [today()]: set(NONCE) }),
+    },
+    {
+      name: 'a refused one leaves no mark, and its nonce is used up',
+      before: waiting1,
+      calls: [add({ nonce: 1, mark: MARK, max: 1 }), add({ nonce: 2, mark: MARK })],
+      frame: { nonces: [NONCE, NONCE] },
+      replies: ['waiting\n1\n', 'replay'],
+      after: () => ({ ...waiting1, [today()]: set(NONCE) }),
+    },
+    {
+      name: 'what an Idempotency-Key has answered is answered again to the same nonce',
+      before: { ...waiting1, 'idem:Frontend_1:k1': `${DIGEST} ok\n1\n1000` },
+      calls: [add({ nonce: 1, mark: MARK, idem: 'k1' }), add({ nonce: 2, mark: MARK, idem: 'k1' })],
+      frame: { nonces: [NONCE, NONCE] },
+      replies: ['again\n1\n1000', 'again\n1\n1000'],
+      after: () => ({ 't:t': { ...waiting1['t:t'], 'u:alice': tied([MARK, 1]) }, [today()]: set(NONCE) }),
+    },
+    {
+      name: 'an Idempotency-Key does not bring a deleted topic back',
+      before: { 'idem:Frontend_1:k1': `${DIGEST} ok\n1\n1000` },
+      ...resend({ idem: 'k1' }),
+      reply: 'again\n1\n1000',
+      after: () => ({ [today()]: set(NONCE) }),
+    },
+    { name: 'a used nonce with the Idempotency-Key of another request: replay', before: () => ({ ...used(() => '1')(), 'idem:Frontend_1:k1': `${DIGEST} ok\n1\n1000` }), ...resend({ idem: 'k1' }), reply: 'replay' },
+  ]);
+
+  test('a tie keeps the newest marks, and no more than 600 bytes of them', async () => {
+    const marks = Array.from({ length: 100 }, (_, i) => String(i).padStart(12, '0'));
+    for (const [i, mark] of marks.entries()) {
+      const { replies } = await shard.turn([add({ nonce: 1, mark, max: 1e6 })], { nonces: [`nonc${mark}`] });
+      assert.ok(ok(i + 1)(replies[0]), replies[0]);
+      assert.ok((await shard.get('t:t'))['u:alice'].length < 600);
+    }
+    for (const [i, mark] of marks.entries()) {
+      const { replies } = await shard.turn([add({ nonce: 1, mark })], { nonces: [`nonc${mark}`] });
+      if (i >= 92) assert.ok(again(i + 1)(replies[0]), `${i}: ${replies[0]}`);
+      if (i < 80) assert.equal(replies[0], 'replay');
+    }
+  });
 
   test('a topic takes 1,000 Open queries, and one claim takes them all', async () => {
     const turn = Array.from({ length: 100 }, () => add({ max: 5000 }));

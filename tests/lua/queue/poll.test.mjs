@@ -217,10 +217,10 @@ scripts('sync', ({ cases, test, shard }) => {
     },
     {
       name: 'the nonces of today and yesterday get their lifetime once',
-      before: { [`nonces:${day()}`]: set('a'), [`nonces:${day() - 1}`]: ttl(50, set('b')) },
+      before: () => ({ [`nonces:${day()}`]: set('a'), [`nonces:${day() - 1}`]: ttl(50, set('b')) }),
       call: ['sync', '{}', 0, 0, 0],
       reply: '\n',
-      after: { ...here, [`nonces:${day()}`]: ttl(172_800, set('a')) },
+      after: () => ({ ...here, [`nonces:${day()}`]: ttl(172_800, set('a')) }),
     },
     {
       name: 'credits are stated again, none takes the class away',

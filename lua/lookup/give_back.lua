@@ -1,0 +1,20 @@
+-- give_back_lookup: a claim of a lookup that never reached an engine (its client left, no poll was parked): it is the
+-- next one to be claimed.
+-- KEYS: lookup:<fingerprint>, lookups, queue/idle.lua.
+-- Wakes: one parked poll, by hand-over.
+-- Bound: one lookup, and what lookups.offer hands over.
+-- Lane: first.  Home: cluster.  Nonce: no.  Full: runs.
+-- Repeatable: yes; a lease that is gone is ignored.
+-- Arguments:
+--   fingerprint  name
+--   lease        text 20
+-- Replies: ok
+local lookups = require('lookup/lookups')
+
+local function verb(turn, a)
+    --- arguments
+    lookups.reopen(turn, fingerprint, lease)
+    return 'ok'
+end
+
+return {give_back_lookup = verb}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+//
+// cycles: what full cycles of a query cost Redis with one Lua library and with another one, without nodes.
+//
+//   node tests/bench/cycles.mjs HEAD~5 .          two commits or folders; each further one is compared with the first
+//   node tests/bench/cycles.mjs --count HEAD~5 .  counts instructions with valgrind, which needs no quiet machine
+//
+// A cycle is add, claim, delivered, complete, check. "in turns of 20" runs each verb for 20 topics in one turn; "handed
+// over" parks the poll first, so that the add makes the claim. Each library has a Redis of its own with an append-only
+// file; they work in turns, a round each. Redis's time is that of its main thread (reading, scripts, file, answering),
+// "scripts" is the part that INFO commandstats shows for FCALL; of each the fastest fifth of the rounds counts.
+// Prints a table; asserts nothing.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { lines, PREFIX, tailOf } from '../support/lua.mjs';
+import { startRedis } from '../support/redis.mjs';
+
+const FUNCTION = 'turn_bench';
+const FRAME = ['n1', 150_000, 2_000, 3, 100_000, 0];
+const TAIL = tailOf({ query: 'q'.repeat(300) });
+const QUERY = JSON.stringify('q'.repeat(300));
+const ANSWER = lines(`["${'a'.repeat(600)}"]`, 'null', 'null');
+const ROUNDS = 60;
+const ROUND_CYCLES = 400;
+
+const dir = mkdtempSync(join(tmpdir(), 'parley-cycles-'));
+process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+
+// The library of a folder, or of a commit.
+function libraryOf(name, i) {
+  let folder = resolve(name);
+  if (!existsSync(join(folder, 'lua'))) {
+    folder = join(dir, `source${i}`);
+    mkdirSync(folder);
+    execFileSync('tar', ['-x', '-C', folder], { input: execFileSync('git', ['archive', name, 'lua', 'cmake'], { maxBuffer: 1 << 28 }) });
+  }
+  const text = execFileSync('perl', ['cmake/verbs.pl', '--expand'], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 24 });
+  return `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`;
+}
+
+class Bench {
+  constructor(redis) {
+    Object.assign(this, { redis, topic: 0 });
+  }
+
+  static async start(library, options) {
+    const redis = await startRedis({ aof: true, args: ['--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0'], ...options });
+    await redis.cmd('FUNCTION', 'LOAD', library);
+    return new Bench(redis);
+  }
+
+  async turn(verbs) {
+    const words = verbs.flatMap(([name, ...args]) => [name, String(args.length).padStart(3, '0'), ...args]);
+    const replies = await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...FRAME, ...words);
+    for (const reply of replies) if (reply instanceof Error) throw reply;
+    return replies;
+  }
+
+  // One cycle for each of `width` new topics.
+  async cycle(width, isHandedOver) {
+    const topics = Array.from({ length: width }, () => `topic-${++this.topic}`);
+    const claim = ['claim', 0, 'Inference_1|*', isHandedOver ? '1' : '0', '', ''];
+    const each = (list, make) => this.turn(list.map(make));
+    const add = (topic) => ['add', 0, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, TAIL, '', '', ''];
+    if (isHandedOver) await each(topics, () => claim);
+    const added = await each(topics, add);
+    const found = isHandedOver ? added.slice(width) : await each(topics, () => claim); // handed over: events
+    const claims = found.map((text) => text.split('\n', 4).slice(2));
+    await this.turn([['delivered', ...claims.map(([topic, lease]) => `${lease} ${topic}`)]]);
+    const answers = await each(claims, ([topic, lease]) => ['complete', 0, topic, 1, lease, 'Inference_1', QUERY, ANSWER, '']);
+    for (const answer of answers) if (!answer.startsWith('ok')) throw new Error(answer);
+    await each(topics, (topic) => ['check', 0, topic, 1, '', 'brief']);
+  }
+
+  async mainThreadUs() {
+    const cpu = await this.redis.info('cpu');
+    return 1e6 * (Number(cpu.used_cpu_user_main_thread) + Number(cpu.used_cpu_sys_main_thread));
+  }
+
+  // [microseconds of the main thread, of FCALL] a cycle.
+  async round(width, isHandedOver) {
+    await this.redis.cmd('FLUSHALL', 'SYNC');
+    await this.redis.cmd('CONFIG', 'RESETSTAT');
+    const before = await this.mainThreadUs();
+    for (let i = 0; i < ROUND_CYCLES; i += width) await this.cycle(width, isHandedOver);
+    const used = (await this.mainThreadUs()) - before;
+    const { cmdstat_fcall } = await this.redis.info('commandstats');
+    return [used / ROUND_CYCLES, Number(/usec=(\d+)/.exec(cmdstat_fcall)[1]) / ROUND_CYCLES];
+  }
+}
+
+const KINDS = [
+  ['claimed, in turns of 1', 1, false],
+  ['claimed, in turns of 20', 20, false],
+  ['handed over, in turns of 1', 1, true],
+  ['handed over, in turns of 20', 20, true],
+];
+
+// The mean of the fastest fifth.
+function fastest(values) {
+  const few = [...values].sort((a, b) => a - b).slice(0, Math.ceil(values.length / 5));
+  return few.reduce((sum, value) => sum + value, 0) / few.length;
+}
+
+function print(kind, what, values) {
+  const [first] = values;
+  const shown = values.map((value, i) => (i ? `${value.toFixed(1)} (${((value / first - 1) * 100).toFixed(1)} %)` : value.toFixed(1)));
+  console.log(`${kind.padEnd(28)} ${what.padEnd(26)} ${shown.join('   ')}`);
+}
+
+async function time(libraries) {
+  const benches = await Promise.all(libraries.map((library) => Bench.start(library)));
+  for (const [kind, width, isHandedOver] of KINDS) {
+    const found = benches.map(() => []);
+    for (let round = 0; round < ROUNDS; round++) {
+      for (let k = 0; k < benches.length; k++) {
+        const i = (k + round) % benches.length;
+        const used = await benches[i].round(width, isHandedOver);
+        if (round) found[i].push(used);
+      }
+    }
+    for (const [at, what] of [[0, 'us of the main thread'], [1, 'us of scripts']])
+      print(kind, what, found.map((rounds) => fastest(rounds.map((used) => used[at]))));
+  }
+  for (const bench of benches) await bench.redis.stop();
+}
+
+// Instructions of a whole redis-server that runs some cycles, less those of one that runs fewer.
+async function countOne(library, width, isHandedOver, n) {
+  const out = join(dir, 'callgrind.out');
+  const server = join(dir, 'server.sh');
+  writeFileSync(server, `#!/bin/sh\nexec valgrind --tool=callgrind --collect-atstart=no --toggle-collect=processInputBuffer --callgrind-out-file=${out} redis-server "$@" 2>/dev/null\n`);
+  chmodSync(server, 0o755);
+  const bench = await Bench.start(library, { server });
+  for (let i = 0; i < n; i += width) await bench.cycle(width, isHandedOver);
+  await bench.redis.cmd('SHUTDOWN', 'NOSAVE').catch(() => {});
+  for (let i = 0; !existsSync(out) || !/^(totals|summary):/m.test(readFileSync(out, 'utf8')); i++) {
+    if (i > 300) throw new Error('callgrind wrote nothing');
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  const total = Number(/^(?:totals|summary): (\d+)/m.exec(readFileSync(out, 'utf8'))[1]);
+  rmSync(out);
+  await bench.redis.stop();
+  return total;
+}
+
+async function count(libraries) {
+  for (const [kind, width, isHandedOver] of KINDS) {
+    const found = [];
+    for (const library of libraries) {
+      const few = await countOne(library, width, isHandedOver, 100);
+      const many = await countOne(library, width, isHandedOver, 600);
+      found.push((many - few) / 500 / 1000);
+    }
+    print(kind, 'thousand instructions', found);
+  }
+}
+
+const names = process.argv.slice(2).filter((word) => word !== '--count');
+const libraries = (names.length ? names : ['HEAD', '.']).map(libraryOf);
+await (process.argv.includes('--count') ? count : time)(libraries);

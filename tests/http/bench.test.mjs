@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// `parley bench`: that each mode does what it says that it measures, and leaves nothing open. What is measured is nobody's test.
+import assert from 'node:assert/strict';
+import { runParley, suite } from '../support/harness.mjs';
+
+const MODES = {
+  split: ({ requests, cycles }) => assert.ok(requests >= 4 * cycles - 100, `${requests} requests`),
+  inline: ({ requests, cycles }) => assert.ok(requests >= 4 * cycles - 100, `${requests} requests`),
+  // Two of them, and a claim where an answer found no next one; those under way at both ends belong to no cycle.
+  compact: ({ requests, cycles }) => assert.ok(requests >= 2 * cycles - 100 && requests <= 3 * cycles + 100, `${requests} requests in ${cycles} cycles`),
+};
+
+suite('parley bench', {}, ({ test, cluster }) => {
+  const bench = async (...args) => {
+    const url = cluster.nodes.map((node) => node.url).join(',');
+    return runParley(['bench', '--url', url, '--accounts', cluster.accountsFile, '--seconds', 1, '--conns', 6, ...args], { timeout: 60_000 });
+  };
+
+  for (const [mode, fits] of Object.entries(MODES)) {
+    test(`${mode}: its cycles have answers, without errors, and nothing is left open`, async () => {
+      const { code, stdout, stderr } = await bench('--mode', mode, '--json');
+      assert.equal(code, 0, stderr);
+      const report = JSON.parse(stdout)[mode];
+      assert.equal(report.errors, 0, report.first_error);
+      assert.equal(report.unfinished, 0);
+      assert.ok(report.cycles > 0);
+      fits(report);
+      assert.deepEqual(await cluster.claim(), { Topic: null, Queries: null });
+    });
+  }
+
+  test('the table has a row for compact', async () => {
+    const { code, stdout } = await bench('--mode', 'compact');
+    assert.equal(code, 0);
+    assert.match(stdout, /^compact +\d+/m);
+  });
+});
