@@ -286,9 +286,16 @@ suite('add-query with Wait where there is no room', { args: ['--queue-max', '4']
 });
 
 suite('add-query with Wait in an outage', { aof: true }, ({ test, cluster }) => {
+  // Its node has Redis's reply: before, it cannot know whether the query is stored.
+  const openStored = async (options) => {
+    const before = await callsOf(cluster, 'add');
+    const asked = openAsk(cluster, options);
+    await eventually(async () => (await callsOf(cluster, 'add')) > before, { what: 'the node knows that it is stored' });
+    return asked;
+  };
+
   test('Redis that restarts meanwhile: it waits on, and gets its answer', async () => {
-    const { body, response } = openAsk(cluster, { wait: 60, node: 0 });
-    await isStored(cluster, body);
+    const { body, response } = await openStored({ wait: 60, node: 0 });
     await cluster.redis.restart();
     await eventually(async () => (await cluster.request('GET', '/readyz', { node: 1 })).status === 200);
     await eventually(async () => (await cluster.claimRaw({ node: 1 })).json?.Topic === body.Topic, { ms: 30_000, what: 'the claim' });
@@ -297,8 +304,7 @@ suite('add-query with Wait in an outage', { aof: true }, ({ test, cluster }) => 
   });
 
   test('Redis that is away at the end of the wait: Topic and Seq, since the question is stored', async () => {
-    const { body, response } = openAsk(cluster, { wait: 3, node: 0, body: valid({ Modifiers: { a: 1 } }), query: { Detail: 'true' } });
-    await isStored(cluster, body);
+    const { body, response } = await openStored({ wait: 3, node: 0, body: valid({ Modifiers: { a: 1 } }), query: { Detail: 'true' } });
     await cluster.redis.kill();
     const answered = assertOk(await response);
     assert.deepEqual([answered.Topic, answered.Seq, answered.Query, answered.Answer, answered.Status, answered.Model], [body.Topic, 1, 'Why?', null, 'Open', 'default']);

@@ -20,7 +20,7 @@ import {
   waitForOutput,
   writeAccounts,
 } from '../support/harness.mjs';
-import { parked, verbCalls, waiting } from '../cluster/watch.mjs';
+import { parked, waiting } from '../cluster/watch.mjs';
 
 // What is handed to a node that is gone would come back after all that a test waits for.
 suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds', '60'] }, ({ test, cluster }) => {
@@ -37,9 +37,8 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds'
     });
     const stream = await cluster.stream('/api/check-query', { as: 'Frontend_1', query: { Topic, Seq: 1 }, node: stopping });
     const silent = await cluster.socket({ node: stopping });
-    await parked(cluster, stopping, 2);
+    await parked(cluster, stopping, 3); // with the one for a lookup
     await waiting(cluster, stopping, 2); // the stream, too
-    await eventually(async () => (await verbCalls(cluster, stopping, 'claim_lookup')) > 0, { what: 'the lookup is asked for' });
     const held = await Promise.race([
       ...polls.map(({ response }) => response),
       check.response,

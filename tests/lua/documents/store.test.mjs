@@ -409,13 +409,13 @@ scripts('doc_delete', ({ cases, test, shard }) => {
 
   test('of the last one that is searched in a vector set not a byte is left', withVectorSets(async (shard) => {
     for (const n of [1, 2]) {
-      await shard.call(...upload({ n, cap: 1e6 }));
+      await shard.call(...(await pushedUpload(shard, { n, cap: 1e6 })));
       await new Indexer(shard).index({ vectors: 'set', chunks: 5 });
     }
     assert.equal((await shard.get(`space:${ALICE}`)).bytes, String(2 * (PACK.length + 'block'.length + elementsBytes(5))));
     await shard.call(...remove(1));
     assert.equal((await shard.get(`space:${ALICE}`)).bytes, String(PACK.length + 'block'.length + elementsBytes(5)));
-    await shard.call(...upload({ n: 3, cap: 1e6 }));
+    await shard.call(...(await pushedUpload(shard, { n: 3, cap: 1e6 })));
     await shard.call(...remove(2));
     assert.equal((await shard.get(`space:${ALICE}`)).bytes, '7', 'the upload that is there');
     await shard.call(...remove(3));
