@@ -41,9 +41,9 @@ struct str agreement_put(const struct agreement *a, char *text)
     return (struct str){text, (size_t)n};
 }
 
-struct str agreement_key(const struct shard_map *map, unsigned server, char *key)
+struct str agreement_key(const struct shard_map *map, char *key)
 {
-    int n = snprintf(key, AGREEMENT_KEY_BYTES, "%scluster", map->prefixes[server]);
+    int n = snprintf(key, AGREEMENT_KEY_BYTES, "%scluster", map->prefixes[0]);
     return (struct str){key, (size_t)n};
 }
 
@@ -84,7 +84,7 @@ static enum answer ask(struct asking *asking, unsigned server, const struct str 
 static enum answer read_record(struct asking *asking, unsigned server, struct agreement *ret_record)
 {
     char key[AGREEMENT_KEY_BYTES];
-    struct str words[] = {STR("GET"), agreement_key(asking->map, server, key)};
+    struct str words[] = {STR("GET"), agreement_key(asking->map, key)};
     return ask(asking, server, words, 2, ret_record);
 }
 
@@ -93,8 +93,8 @@ static enum answer win(struct asking *asking, const struct agreement *record,
                        struct agreement *ret_record)
 {
     char key[AGREEMENT_KEY_BYTES], text[AGREEMENT_TEXT_BYTES];
-    struct str words[] = {STR("SET"), agreement_key(asking->map, record->server, key),
-                          agreement_put(record, text), STR("NX"), STR("GET")};
+    struct str words[] = {STR("SET"), agreement_key(asking->map, key), agreement_put(record, text),
+                          STR("NX"), STR("GET")};
     enum answer answer = ask(asking, record->server, words, 5, ret_record);
     if (answer != ANSWER_NONE)
         return answer;
@@ -109,7 +109,7 @@ static bool has_old_data(struct asking *asking)
     struct sync_answer answer;
     snprintf(meta, sizeof meta, "%smeta", asking->map->prefixes[0]);
     struct str words[] = {STR("EXISTS"), str_of(meta)};
-    struct str look[] = {STR("EXISTS"), agreement_key(asking->map, 0, record)};
+    struct str look[] = {STR("EXISTS"), agreement_key(asking->map, record)};
     return sync_command(asking->syncs[0], look, 2, 0, &answer) == ERR_OK &&
            str_eq(answer.at[0], STR("0")) &&
            sync_command(asking->syncs[0], words, 2, 0, &answer) == ERR_OK &&
@@ -121,8 +121,7 @@ static void mark_whole(struct asking *asking, struct agreement *record)
     char key[AGREEMENT_KEY_BYTES], text[AGREEMENT_TEXT_BYTES];
     struct sync_answer answer;
     record->is_whole = true;
-    struct str words[] = {STR("SET"), agreement_key(asking->map, 0, key),
-                          agreement_put(record, text)};
+    struct str words[] = {STR("SET"), agreement_key(asking->map, key), agreement_put(record, text)};
     (void)!sync_command(asking->syncs[0], words, 3, 0, &answer); /* the next start does it, then */
 }
 

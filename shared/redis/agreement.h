@@ -3,7 +3,7 @@
  * agreement: what the Redis servers of a cluster have written down of it, so that no node works
  * with another number of shards, or with the servers in another order (docs/adr/0025-agreement.md).
  *
- * Each server holds a record under `<prefix of its first shard>cluster`. The first process that
+ * Each server holds a record under `<prefix of shard 0>cluster`. The first process that
  * starts writes them in the order of its list, each only after the one before it was won, and
  * then marks the first one as whole: a start that was cut short is taken up by the next one, and a
  * record that is missing afterwards means that its server has lost its data.
@@ -27,8 +27,8 @@ struct agreement {
 bool agreement_parse(struct str text, struct agreement *ret_agreement) must_check;
 /* Writes it with a NUL behind it; AGREEMENT_TEXT_BYTES suffice. */
 struct str agreement_put(const struct agreement *agreement, char *text);
-/* The record's key on that server, with a NUL behind it; AGREEMENT_KEY_BYTES suffice. */
-struct str agreement_key(const struct shard_map *map, unsigned server, char *key);
+/* The record's key, the same on each server, with a NUL behind it; AGREEMENT_KEY_BYTES suffice. */
+struct str agreement_key(const struct shard_map *map, char *key);
 
 enum agreed {
     AGREED,         /* `map` is what the servers hold */

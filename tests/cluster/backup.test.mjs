@@ -29,7 +29,7 @@ async function done(promise) {
 }
 
 // Of these kinds none is there: vectors and their trash need Redis 8 (backup_refused.test.mjs), others a node, `restoring` a restore.
-const ABSENT = ['idle', 'idle_lookups', 'lookup_nodes', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
+const ABSENT = ['cluster', 'hints', 'idle', 'idle_lookups', 'lookup_nodes', 'quiet', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
 
 // --- what a cluster knows ------------------------------------------------------------------------
 

@@ -205,7 +205,7 @@ export function assertWhole(keys) {
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed)(:|$)/;
+const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet)(:|$)/;
 
 const DERIVED = ['open', 'turns', 'models', 'waiting', 'shares', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs'];
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ * test_agreement.c - shared/redis/agreement.h against a redis-server of its own, whose databases
+ * stand for servers. */
+#include "shared/redis/agreement.h"
+
+#include "shared/base/log.h"
+#include "shared/redis/sync.h"
+#include "tests/unit/redis_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static char reason[256];
+
+static struct shard_map map_of(unsigned server_n, unsigned n, bool is_given)
+{
+    struct shard_map map = {.server_n = server_n, .is_n_given = is_given};
+    const char *fault;
+    assert_true(shard_map_name(&map, STR("parley:"), n, &fault));
+    for (unsigned i = 0; i < server_n; i++) {
+        map.servers[i] = redis_fixture.address;
+        map.servers[i].db = (int)i;
+    }
+    return map;
+}
+
+static void swap_servers(struct shard_map *map)
+{
+    struct redis_address first = map->servers[0];
+    map->servers[0] = map->servers[1];
+    map->servers[1] = first;
+}
+
+static enum agreed start(struct shard_map *map)
+{
+    reason[0] = 0;
+    enum agreed agreed = agreement_make(map, true, reason, sizeof reason);
+    assert_int_equal(map->is_agreed, agreed == AGREED);
+    return agreed;
+}
+
+/* One command on a server; the first string of its answer. */
+static const char *command(unsigned db, const struct str *words, size_t n)
+{
+    static char text[128];
+    struct redis_address address = redis_fixture.address;
+    address.db = (int)db;
+    struct sync *sync = sync_create(&(struct sync_config){
+        .address = &address, .prefix = "parley:{0}:", .name = "test", .patience_ms = 20000});
+    struct sync_answer answer;
+    assert_int_equal(sync_command(sync, words, n, 0, &answer), ERR_OK);
+    struct str found = answer.n > 0 ? answer.at[0] : STR("");
+    snprintf(text, sizeof text, "%.*s", STR_ARG(found));
+    sync_destroy(sync);
+    return text;
+}
+
+static const char *get(unsigned db, const char *key)
+{
+    struct str words[] = {STR("GET"), str_of(key)};
+    return command(db, words, 2);
+}
+
+static void set(unsigned db, const char *key, const char *value)
+{
+    struct str words[] = {STR("SET"), str_of(key), str_of(value)};
+    (void)command(db, words, 3);
+}
+
+static void empty(unsigned db)
+{
+    struct str words[] = {STR("FLUSHDB")};
+    (void)command(db, words, 1);
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static void the_first_start_writes_the_records_and_the_next_one_adopts_them(void **state)
+{
+    struct shard_map first = map_of(2, 4, true), second = map_of(2, 2, false);
+    assert_int_equal(start(&first), AGREED);
+    assert_int_equal(start(&second), AGREED);
+    assert_int_equal(second.n, 4);
+    assert_string_equal(second.prefixes[3], "parley:{3ew}:");
+    assert_string_equal(second.id, first.id);
+    assert_non_null(strstr(get(0, "parley:{0}:cluster"), " 0 2 4 whole"));
+    assert_non_null(strstr(get(1, "parley:{0}:cluster"), " 1 2 4 begun"));
+}
+
+static void another_number_of_shards_or_servers_is_refused(void **state)
+{
+    struct shard_map first = map_of(2, 4, true), other = map_of(2, 8, true);
+    struct shard_map lonely = map_of(1, 1, false), many = map_of(3, 4, false);
+    assert_int_equal(start(&first), AGREED);
+    assert_int_equal(start(&other), AGREED_REFUSED);
+    assert_non_null(strstr(reason, "--shards is 8, but this cluster has 4"));
+    assert_int_equal(start(&lonely), AGREED_REFUSED);
+    assert_int_equal(start(&many), AGREED_REFUSED);
+    assert_non_null(strstr(reason, "--redis lists 3"));
+}
+
+static void servers_in_another_order_are_refused(void **state)
+{
+    struct shard_map first = map_of(2, 4, true), other = map_of(2, 4, false);
+    swap_servers(&other);
+    assert_int_equal(start(&first), AGREED);
+    assert_int_equal(start(&other), AGREED_REFUSED);
+    assert_non_null(strstr(reason, "another order"));
+}
+
+static void of_two_that_start_at_once_the_one_that_wins_the_first_server_decides(void **state)
+{
+    struct shard_map second = map_of(2, 8, true), third = map_of(2, 2, false);
+    set(0, "parley:{0}:cluster", "0123456789abcdef 0 2 4 begun"); /* the other one is so far */
+    assert_int_equal(start(&second), AGREED_REFUSED);
+    assert_string_equal(get(1, "parley:{0}:cluster"), "");
+    assert_int_equal(start(&third), AGREED);
+    assert_int_equal(third.n, 4);
+    assert_string_equal(get(0, "parley:{0}:cluster"), "0123456789abcdef 0 2 4 whole");
+    assert_string_equal(get(1, "parley:{0}:cluster"), "0123456789abcdef 1 2 4 begun");
+}
+
+static void a_server_that_has_lost_its_record_is_left_as_it_is(void **state)
+{
+    struct shard_map first = map_of(2, 4, true), next = map_of(2, 2, false);
+    assert_int_equal(start(&first), AGREED);
+    empty(1);
+    assert_int_equal(start(&next), AGREED);
+    assert_string_equal(get(1, "parley:{0}:cluster"), "");
+}
+
+static void a_server_of_another_cluster_is_refused(void **state)
+{
+    struct shard_map first = map_of(2, 4, true), next = map_of(2, 2, false);
+    assert_int_equal(start(&first), AGREED);
+    set(1, "parley:{0}:cluster", "fedcba9876543210 1 2 4 begun");
+    assert_int_equal(start(&next), AGREED_REFUSED);
+    assert_non_null(strstr(reason, "another cluster"));
+}
+
+static void data_without_a_record_are_one_shard(void **state)
+{
+    struct shard_map more = map_of(1, 4, true), unset = map_of(1, 1, false);
+    struct str words[] = {STR("HSET"), STR("parley:{0}:meta"), STR("lease"), STR("7")};
+    (void)command(0, words, 4);
+    assert_int_equal(start(&more), AGREED_REFUSED);
+    assert_int_equal(start(&unset), AGREED);
+    assert_int_equal(unset.n, 1);
+    assert_int_equal(start(&more), AGREED_REFUSED);
+}
+
+static void who_only_reads_writes_nothing(void **state)
+{
+    struct shard_map map = map_of(1, 1, false);
+    assert_int_equal(agreement_make(&map, false, reason, sizeof reason), AGREED);
+    assert_string_equal(get(0, "parley:{0}:cluster"), "");
+}
+
+static void without_its_first_server_nothing_is_known(void **state)
+{
+    struct shard_map map = map_of(1, 1, false);
+    snprintf(map.servers[0].path, sizeof map.servers[0].path, "/nowhere");
+    assert_int_equal(start(&map), AGREED_NOT_YET);
+    assert_true(reason[0] != 0);
+}
+
+static void what_is_no_record_is_not_read_as_one(void **state)
+{
+    struct agreement a;
+    static const char *const texts[] = {
+        "",
+        "0123456789abcdef",
+        "0123456789abcde 0 1 1 whole",
+        "0123456789abcdef 0 1 65 whole",
+        "0123456789abcdef 0 1 x whole",
+        "0123456789abcdef 0 1 1 ",
+        "0123456789abcdef 0 1 1 whole ",
+    };
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_false(agreement_parse(str_of(texts[i]), &a));
+    assert_true(agreement_parse(STR("0123456789abcdef 1 2 64 begun"), &a));
+    assert_true(a.server == 1 && a.server_n == 2 && a.shard_n == 64 && !a.is_whole);
+}
+
+static int empty_all(void **state)
+{
+    for (unsigned db = 0; db < 3; db++)
+        empty(db);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    log_setup(LOG_ERROR, false);
+    return redis_fixture_init() ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    redis_fixture_fini();
+    return 0;
+}
+
+#define AGREEMENT_TEST(test) cmocka_unit_test_setup(test, empty_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        AGREEMENT_TEST(the_first_start_writes_the_records_and_the_next_one_adopts_them),
+        AGREEMENT_TEST(another_number_of_shards_or_servers_is_refused),
+        AGREEMENT_TEST(servers_in_another_order_are_refused),
+        AGREEMENT_TEST(of_two_that_start_at_once_the_one_that_wins_the_first_server_decides),
+        AGREEMENT_TEST(a_server_that_has_lost_its_record_is_left_as_it_is),
+        AGREEMENT_TEST(a_server_of_another_cluster_is_refused),
+        AGREEMENT_TEST(data_without_a_record_are_one_shard),
+        AGREEMENT_TEST(who_only_reads_writes_nothing),
+        AGREEMENT_TEST(without_its_first_server_nothing_is_known),
+        AGREEMENT_TEST(what_is_no_record_is_not_read_as_one),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
