@@ -154,8 +154,8 @@ static enum agreed adopt(struct asking *asking, const struct agreement *first)
         return AGREED;
     if (map->is_n_given)
         return refuse(asking,
-                      "--shards is %u, but this cluster has %u: leave it out, or see "
-                      "`parley restore --shards`",
+                      "--shards is %u, but this cluster has %u: leave it out, or restore a "
+                      "backup into an empty Redis with --shards",
                       map->n, first->shard_n);
     if (!shard_map_name(map, str_of(map->base), first->shard_n, &fault))
         return refuse(asking, "this cluster has %u shards, and --key-prefix %s", first->shard_n,
@@ -190,11 +190,13 @@ static enum agreed make(struct asking *asking, bool may_write)
     str_random_hex(CLUSTER_ID_BYTES / 2, first.id);
     if (map->n > 1 && has_old_data(asking))
         return refuse(asking,
-                      "--shards is %u, but Redis holds a cluster of one shard: leave it "
-                      "out, or see `parley restore --shards`",
+                      "--shards is %u, but Redis holds a cluster of one shard: leave it out, or "
+                      "restore a backup into an empty Redis with --shards",
                       map->n);
     enum answer answer = may_write ? win(asking, &first, &first) : read_record(asking, 0, &first);
-    if (answer == ANSWER_AWAY) {
+    if (answer == ANSWER_AWAY && may_write) /* it may refuse writes, being full, and have a record */
+        answer = read_record(asking, 0, &first);
+    if (answer == ANSWER_AWAY || (answer == ANSWER_NONE && may_write && map->server_n > 1)) {
         snprintf(asking->reason, asking->reason_size, "%s", sync_error(asking->syncs[0]));
         return AGREED_NOT_YET;
     }

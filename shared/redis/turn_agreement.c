@@ -12,10 +12,12 @@
 #include <hiredis/hiredis.h>
 #include <stdatomic.h>
 
+/* Of an only server the id says nothing: it may have lost its record and got a new one. */
 static bool is_same(const struct shard_map *map, unsigned server, const struct agreement *record)
 {
-    return strcmp(record->id, map->id) == 0 && record->server == server &&
-           record->server_n == map->server_n && record->shard_n == map->n;
+    return record->server == server && record->server_n == map->server_n &&
+           record->shard_n == map->n &&
+           (map->server_n == 1 || strcmp(record->id, map->id) == 0);
 }
 
 static void on_record(void *arg, const redisReply *reply)
