@@ -5,9 +5,9 @@
 -- A class is "<account>|<models>", models "*" or "a,b", "?" for lookups: the engine's account is known at
 -- hand-over, so it can be written down as the holder of the lease.
 -- Engines take turns, in rounds: credits that were there when a round began are due, and are used up before any
--- other. One that is granted during a round is due in the next. A score holds those that are due behind its point, in
--- millionths: 3.000002 says three credits, two of them due. Nodes give to the poll that has waited longest, so those
--- that are due are their oldest.
+-- other. One that is granted during a round is due in the next. A score holds those that are due after its decimal
+-- point, in millionths: 3.000002 says three credits, two of them due. Nodes give to the poll that has waited longest,
+-- so those that are due are their oldest.
 -- Credits are hints: a node states them again every few seconds (queue/sync.lua), a node without a
 -- subscriber is struck off, and what reaches a node without a poll is given back.
 local call = redis.call

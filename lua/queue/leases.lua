@@ -47,7 +47,7 @@ end
 
 -- Starts a lease. It begins as a delivery lease: the node that writes the claim to
 -- its engine extends it (queue/delivered.lua), so a claim that dies on the way costs 2 s, not
--- a whole lease, and no attempt: its odd deadline tells reap that no engine had it. Its key is written once, for the
+-- a whole lease, and no attempt: its odd deadline shows reap that no engine had it. Its key is written once, for the
 -- whole time.
 local function start(turn, topic, holder, attempt, node, seqs)
     local lease, begun = counters.next_lease(turn), turn.leases_begun or {}

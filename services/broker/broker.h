@@ -101,6 +101,29 @@ void delivery_note(struct delivery *delivery, struct request *r, const struct cl
 /* When the request is gone: the bytes reached the client's socket, or the claim goes back. */
 void delivery_settle(struct delivery *delivery, struct request *r);
 
+/* --- engine_poll.c ---------------------------------------------------------------------------- */
+
+/* An engine's request that waits for work. Part of the handler's state; zeroed to begin with, its
+ * callbacks set, and `poll.engine` where the engine names itself. */
+struct engine_poll {
+    struct request *r;
+    struct poll poll;
+    struct deadline deadline;
+    struct left_listener left;
+    struct delivery delivery; /* of the claim that is answered */
+    /* Answers with the claim, which it notes in `delivery`; `claim` is valid inside the call only.
+     */
+    void (*on_claim)(struct engine_poll *p, struct claim *claim);
+    void (*answer_empty)(struct request *r);
+};
+
+/* Takes work of those models (queue_poll_start) within that time. Answers the request, by one of
+ * the callbacks, or with what failed; never before it returns. */
+void engine_poll_start(struct engine_poll *p, struct request *r, struct str models,
+                       uint64_t wait_s);
+/* The request is gone: its claim is confirmed, or given back. From the handler's on_gone. */
+void engine_poll_fini(struct engine_poll *p);
+
 #define EMPTY_CLAIM "\"Topic\":null,\"Queries\":null"
 
 #endif

@@ -16,21 +16,14 @@
 enum { REST_MAX_S = 86400, REST_REASON_MAX_BYTES = 200 };
 
 struct get_new_queries {
-    struct request *r;
-    struct poll poll;
-    struct deadline deadline;
-    struct left_listener left;
+    struct engine_poll engine;
     struct claim_view view;
-    struct delivery delivery;
     bool has_history;
-    struct str before; /* first Seq of the claim: History is what came earlier */
-    struct buf text;   /* the answer so far, while History is fetched */
+    struct buf text; /* the answer so far, while History is fetched */
 };
 
 static void answer_empty(struct request *r)
 {
-    struct get_new_queries *op = r->state;
-    loop_cancel_deadline(r->server->loop, &op->deadline);
     respond_json_fixed(r, 200, STR("{" EMPTY_CLAIM "}"));
 }
 
@@ -61,14 +54,13 @@ static void answer_with_history(struct request *r, enum err error, struct str re
     respond_json(r, 200, &op->text);
 }
 
-static void on_claim(struct poll *poll, struct claim *claim)
+static void on_claim(struct engine_poll *p, struct claim *claim)
 {
-    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, poll, poll);
-    struct request *r = op->r;
+    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, engine, p);
+    struct request *r = p->r;
     struct buf *b = op->has_history ? &op->text : &r->server->scratch;
-    loop_cancel_deadline(r->server->loop, &op->deadline);
     buf_clear(b);
-    claim_reply_put(b, r, claim, &op->view, &op->delivery);
+    claim_reply_put(b, r, claim, &op->view, &p->delivery);
     if (!op->has_history) {
         buf_put_char(b, '}');
         respond_json(r, 200, b);
@@ -76,54 +68,14 @@ static void on_claim(struct poll *poll, struct claim *claim)
     }
     struct lines lines = claim->queries;
     struct str before = request_copy(r, lines_next(&lines));
-    call_thread(request_call(r, answer_with_history), .topic = op->delivery.topic, .user = STR(""),
+    call_thread(request_call(r, answer_with_history), .topic = p->delivery.topic, .user = STR(""),
                 .after = STR(""), .before = before, .limit = NO_NUMBER);
-}
-
-static void on_end(struct poll *poll, enum err error)
-{
-    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, poll, poll);
-    struct request *r = op->r;
-    if (error == ERR_OK) {
-        answer_empty(r);
-        return;
-    }
-    loop_cancel_deadline(r->server->loop, &op->deadline);
-    if (error == ERR_NOT_FOUND) { /* the client has left: this makes libh2o notice */
-        r->h2o->http1_is_persistent = 0;
-        error = ERR_DRAINING;
-    }
-    respond_error(r, error, NULL);
-}
-
-static bool is_alive(struct poll *poll)
-{
-    return !request_client_left(H2O_STRUCT_FROM_MEMBER(struct get_new_queries, poll, poll)->r);
-}
-
-static void on_deadline(struct deadline *deadline)
-{
-    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, deadline, deadline);
-    queue_poll_cancel(broker_of(op->r)->queue, &op->poll);
-    answer_empty(op->r);
-}
-
-/* A claim that it has already goes its way: nobody takes its bytes, and it is given back. */
-static void on_left(struct left_listener *listener)
-{
-    struct get_new_queries *op = H2O_STRUCT_FROM_MEMBER(struct get_new_queries, left, listener);
-    if (op->poll.state == POLL_IDLE)
-        return;
-    queue_poll_cancel(broker_of(op->r)->queue, &op->poll);
-    answer_empty(op->r);
 }
 
 static void on_gone(struct request *r)
 {
     struct get_new_queries *op = r->state;
-    queue_poll_cancel(broker_of(r)->queue, &op->poll);
-    loop_cancel_deadline(r->server->loop, &op->deadline);
-    delivery_settle(&op->delivery, r);
+    engine_poll_fini(&op->engine);
     buf_fini(&op->text);
 }
 
@@ -191,25 +143,14 @@ void broker_get_new_queries(struct request *r)
         return;
     }
     struct get_new_queries *op = request_alloc(r, sizeof *op);
-    *op = (struct get_new_queries){
-        .r = r,
-        .poll = {.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end},
-        .deadline = {.on_expire = on_deadline},
-        .left = {.on_left = on_left},
-        .view = {.is_detail = request_param_is_true(r, "Detail"),
-                 .is_deployed = r->account->is_deployed},
-        .has_history = request_param_is_true(r, "History"),
-        .text = {.max = 32 << 20}};
+    *op = (struct get_new_queries){.engine = {.on_claim = on_claim, .answer_empty = answer_empty},
+                                   .view = {.is_detail = request_param_is_true(r, "Detail"),
+                                            .is_deployed = r->account->is_deployed},
+                                   .has_history = request_param_is_true(r, "History"),
+                                   .text = {.max = 32 << 20}};
     r->state = op;
     r->on_gone = on_gone;
-    request_on_left(r, &op->left);
     if (engine.n > 0)
-        op->poll.engine = names_of(r, engine);
-    bool may_park = wait_s > 0 && !r->server->is_draining;
-    if (may_park) {
-        r->was_parked = true;
-        loop_set_deadline(r->server->loop, &op->deadline, wait_s * 1000);
-    }
-    queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, models, &r->nonce,
-                     may_park);
+        op->engine.poll.engine = names_of(r, engine);
+    engine_poll_start(&op->engine, r, models, wait_s);
 }

@@ -6,27 +6,16 @@
 #include "generated/verbs.h"
 enum { MATCHES_MAX = 100, MATCHES_MAX_BYTES = 1 << 20 /* as lua/lookup/match.lua takes them */ };
 
-struct get_new_lookup {
-    struct request *r;
-    struct poll poll;
-    struct deadline deadline;
-    struct left_listener left;
-    struct delivery delivery;
-};
-
-static void answer_none(struct get_new_lookup *op)
+static void answer_none(struct request *r)
 {
-    loop_cancel_deadline(op->r->server->loop, &op->deadline);
-    respond_error(op->r, ERR_NOT_FOUND, "There is no lookup to do.");
+    respond_error(r, ERR_NOT_FOUND, "There is no lookup to do.");
 }
 
-static void on_claim(struct poll *poll, struct claim *claim)
+static void on_claim(struct engine_poll *p, struct claim *claim)
 {
-    struct get_new_lookup *op = H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, poll, poll);
-    struct buf *b = &op->r->server->scratch;
+    struct buf *b = &p->r->server->scratch;
     struct lines lines = claim->queries;
-    loop_cancel_deadline(op->r->server->loop, &op->deadline);
-    delivery_note(&op->delivery, op->r, claim);
+    delivery_note(&p->delivery, p->r, claim);
     buf_clear(b);
     buf_lit(b, "{\"Fragment\":");
     buf_put(b, lines_next(&lines));
@@ -35,54 +24,12 @@ static void on_claim(struct poll *poll, struct claim *claim)
     buf_put_key(b, "Threshold");
     buf_put(b, lines_next(&lines));
     buf_put_char(b, '}');
-    respond_json(op->r, 200, b);
-}
-
-static void on_end(struct poll *poll, enum err error)
-{
-    struct get_new_lookup *op = H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, poll, poll);
-    if (error == ERR_OK) {
-        answer_none(op);
-        return;
-    }
-    loop_cancel_deadline(op->r->server->loop, &op->deadline);
-    if (error == ERR_NOT_FOUND) { /* the client has left: this makes libh2o notice */
-        op->r->h2o->http1_is_persistent = 0;
-        error = ERR_DRAINING;
-    }
-    respond_error(op->r, error, NULL);
-}
-
-static bool is_alive(struct poll *poll)
-{
-    return !request_client_left(H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, poll, poll)->r);
-}
-
-static void end_poll(struct get_new_lookup *op)
-{
-    queue_poll_cancel(broker_of(op->r)->queue, &op->poll);
-    answer_none(op);
-}
-
-static void on_deadline(struct deadline *deadline)
-{
-    end_poll(H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, deadline, deadline));
-}
-
-/* A claim that it has already goes its way: nobody takes its bytes, and it is given back. */
-static void on_left(struct left_listener *listener)
-{
-    struct get_new_lookup *op = H2O_STRUCT_FROM_MEMBER(struct get_new_lookup, left, listener);
-    if (op->poll.state != POLL_IDLE)
-        end_poll(op);
+    respond_json(p->r, 200, b);
 }
 
 static void on_gone(struct request *r)
 {
-    struct get_new_lookup *op = r->state;
-    queue_poll_cancel(broker_of(r)->queue, &op->poll);
-    loop_cancel_deadline(r->server->loop, &op->deadline);
-    delivery_settle(&op->delivery, r);
+    engine_poll_fini(r->state);
 }
 
 void broker_get_new_lookup(struct request *r)
@@ -90,22 +37,10 @@ void broker_get_new_lookup(struct request *r)
     uint64_t wait_s;
     if (!params_wait(r, WAIT_FOR_LOOKUP, &wait_s))
         return;
-    struct get_new_lookup *op = request_alloc(r, sizeof *op);
-    *op = (struct get_new_lookup){
-        .r = r,
-        .poll = {.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end},
-        .deadline = {.on_expire = on_deadline},
-        .left = {.on_left = on_left}};
-    r->state = op;
+    struct engine_poll *p = r->state = request_alloc(r, sizeof *p);
+    *p = (struct engine_poll){.on_claim = on_claim, .answer_empty = answer_none};
     r->on_gone = on_gone;
-    request_on_left(r, &op->left);
-    bool may_park = wait_s > 0 && !r->server->is_draining;
-    if (may_park) {
-        r->was_parked = true;
-        loop_set_deadline(r->server->loop, &op->deadline, wait_s * 1000);
-    }
-    queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, LOOKUPS_OF_ALL,
-                     &r->nonce, may_park);
+    engine_poll_start(p, r, LOOKUPS_OF_ALL, wait_s);
 }
 
 static void on_matched(struct request *r, enum err error, struct str reply)

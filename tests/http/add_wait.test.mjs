@@ -53,7 +53,7 @@ suite('add-query with Wait', { args: SLOW_RESCUE }, ({ test, cluster }) => {
       assert.deepEqual(assertOk(await response).Answer, ['42']);
     }
     assert.equal((await callsOf(cluster, 'add')) - adds, 10);
-    assert.ok((await callsOf(cluster, 'check')) - checks <= 1, 'but for an outcome that overtook its add');
+    assert.ok((await callsOf(cluster, 'check')) - checks <= 1, 'one look at most: when the outcome arrives before the reply to the add');
   });
 
   test('at the end of the wait: Topic, Seq and nulls, and the question goes on', async () => {

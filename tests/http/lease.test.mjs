@@ -35,7 +35,7 @@ suite('extend-claim', {}, ({ test, cluster }) => {
       assert.deepEqual(assertOk(await extend(Topic, Lease, { node })), { LeaseSeconds: 150, Cancelled: [] });
   });
 
-  test('the key of a lease says who holds what and for how long, and goes with the claim', async () => {
+  test('the lease key names the holder and its queries, expires with the lease, and is deleted with the claim', async () => {
     const Topic = newTopic();
     for (const Query of ['one', 'two']) await cluster.add({ Topic, Query });
     const { Lease } = await cluster.claim({ detail: true });

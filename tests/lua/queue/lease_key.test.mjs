@@ -104,7 +104,7 @@ scripts('the key of a lease is renewed by signs of life', ({ cases }) => {
   ]);
 });
 
-scripts('the key of a lease goes with its claim', ({ cases, test }) => {
+scripts('the key of a lease is deleted with its claim', ({ cases, test }) => {
   cases([
     { name: 'with the answer', before: one, call: complete(), reply: ok, after: { ...gone, 't:t': done } },
     { name: 'not with the first of three answers', before: three(), call: complete(), reply: ok, after: { 't:t': { ...topicOf(['D', 'P 7 1 E 3', 'P 7 1 E 3'], { 'l:7': '1 2 3' }), 'a:1': anything } } },
@@ -159,7 +159,7 @@ scripts('a claim whose key is gone', ({ cases, test }) => {
     { name: 'a key that names other Seqs than it took hides nothing', before: { ...due(one), 'lease:7': ttl(60, 'E t 1 n1 9') }, call: ['reap'], reply: '', after: { ...back(1), ...gone } },
     { name: 'a key that holds nonsense hides nothing', before: { ...due(three()), 'lease:7': ttl(60, 'nonsense') }, call: ['reap'], reply: '', after: { ...back(3), ...gone } },
     {
-      name: 'a key that an earlier version left after the answer is believed by nobody, and goes by its TTL',
+      name: 'no verb believes a key that an earlier version left after the answer; it expires',
       isBare: true,
       before: { 't:t': topicOf(['D'], { 'a:1': 'x' }), ...KEY },
       calls: [['extend', 0, 't', '7', 'E'], ['give_back', 't', '7'], release('retry'), ['reap']],
