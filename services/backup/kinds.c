@@ -70,6 +70,8 @@ static const struct {
     {"idle_lookups", KIND_PASSING},
     {"hints", KIND_PASSING},
     {"quiet", KIND_PASSING},
+    {"bound", KIND_PASSING},
+    {"left", KIND_PASSING},
     {"cluster", KIND_PASSING},
     {"poll", KIND_PASSING},
     {"nodes", KIND_PASSING},

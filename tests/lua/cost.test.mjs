@@ -337,6 +337,9 @@ const flows = {
   async 'names and ids'(m) {
     await m.call('failure', 65_535, 131_071, 10);
     await m.call('nonce', 0);
+    await m.expect(/^ok/, 'nonce_of_add', 0, 'ab', 'cd');
+    await m.expect(/^ok/, 'bind_key', m.text(1000), 'ab');
+    await m.expect(/^ok/, 'unbind', `key:${m.text(1000)}`, 'ab');
     await m.call('key', 'abc');
   },
 };
