@@ -51,6 +51,8 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
         watches_on_changed(queue, &lines);
     else if (str_eq(kind, STR("supersede")))
         polls_on_supersede(queue, &lines);
+    else if (str_eq(kind, STR("outbox")))
+        outbox_look(&queue->parts[shard]);
     else if (str_eq(kind, STR("drained")))
         polls_on_drained(queue, lines_next(&lines));
     else
@@ -251,6 +253,7 @@ static void on_sync_timer(struct deadline *deadline)
     engines_put(queue, &verb);
     end_verb(&verb);
     part->added_n = part->done_n = 0;
+    outbox_look(part);
 }
 
 /* --- reap, purge --------------------------------------------------------------------- */

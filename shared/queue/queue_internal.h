@@ -87,8 +87,9 @@ struct queue_shard {
     uint64_t synced_ms;           /* when the last sync was sent */
     uint64_t look_after_until_ms; /* leases that end before are looked after, however soon */
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
-    struct call sync_call, reap_call, purge_call;
-    bool is_counted; /* in METRIC_CONNECTED */
+    struct call sync_call, reap_call, purge_call, outbox_call;
+    bool is_counted;      /* in METRIC_CONNECTED */
+    bool outbox_has_news; /* since its outbox was asked for */
     uint64_t open_n; /* queries that are Open there, as far as is known; of several shards only */
     char purge_cursor[32];
 };
@@ -158,6 +159,10 @@ void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
 /* A lease ends in that time which nobody else may look after. */
 void part_look_after(struct queue_shard *part, uint64_t after_ms);
+
+/* outbox.c: of several shards; of one there is none. */
+/* Takes what that shard has left to be done on another one, and does it there. */
+void outbox_look(struct queue_shard *part);
 
 /* watch.c */
 void watches_on_outcome(struct queue *queue, struct lines *rest);
