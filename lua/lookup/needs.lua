@@ -1,9 +1,9 @@
 -- needs: which topics need a lookup, of several shards. Lookups are on shard 0, and beside each, in the set
 -- `needs:<fingerprint>`, the topics that need it, as "<topic>:<number>". What a topic asked for is on its own shard,
 -- in lookups:<topic>. Its number is the field `lookups` of t:<topic>: a topic of the same name that comes later has
--- another one. So a need begins once and ends once, and to carry either over twice, late or in another order changes nothing.
--- A need is written down in the topic before it begins on shard 0. When the topic goes, "<fingerprint> <need>" is put
--- into the `outbox` of its shard, from which any node carries it to shard 0 (outbox, release_lookups).
+-- another one. So a need begins once and ends once; to carry either over twice, late or in another order changes
+-- nothing. A need is written down in the topic before it begins on shard 0. When the topic goes, "<fingerprint> <need>"
+-- is put into the `outbox` of its shard, from which any node carries it to shard 0 (outbox, release_lookups).
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local events = require('turn/events')
