@@ -11,7 +11,7 @@
 --   info   json 1k
 --   added  digits   since the last sync
 --   done   digits   since the last sync
---   each class 200:
+--   each class 190:
 --     name       text 4k
 --     parked     number   polls with a credit here
 --     claiming   number   polls whose claims here may have run already: each may be a credit too

@@ -19,8 +19,9 @@ enum {
     REAP_RETRY_MS = 1000,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
-    /* What one sync states; what is left is the next one's. */
-    SYNC_CLASSES_MAX = 200,
+    /* What one sync states; what is left is the next one's. As lua/queue/sync.lua declares it:
+     * with the engines these are no more arguments than TURN_ARGS_MAX. */
+    SYNC_CLASSES_MAX = 190,
 };
 
 static void part_sync_by(struct queue_shard *part, uint64_t after_ms);
