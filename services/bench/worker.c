@@ -129,7 +129,7 @@ void bench_worker_answer(struct bench_worker *worker)
     buf_put(body, worker->bench->answer_json);
     buf_lit(body, "]}");
     send_post(worker, worker->bench->engine, STR("give-new-answer"),
-              worker->wants_next ? STR("&Next=true") : STR(""), buf_str(body));
+              worker->wants_next ? (worker->bench->is_next ? STR("&Next=true") : STR("&Next=true&Wait=60")) : STR(""), buf_str(body));
 }
 
 void bench_worker_check(struct bench_worker *worker)
