@@ -194,14 +194,14 @@ void broker_give_new_answer(struct request *r)
         return;
     }
     struct give_new_answer *op = request_alloc(r, sizeof *op);
-    *op = (struct give_new_answer){
-        .next = {.r = r,
-                 .on_claim = on_claim,
-                 .answer_empty = answer_empty,
-                 .on_joined = on_joined},
-        .view = {.is_detail = request_param_is_true(r, "Detail"),
-                 .is_deployed = r->account->is_deployed},
-        .wants_next = request_param_is_true(r, "Next") && !r->server->is_draining};
+    *op = (struct give_new_answer){.next = {.r = r,
+                                            .on_claim = on_claim,
+                                            .answer_empty = answer_empty,
+                                            .on_joined = on_joined},
+                                   .view = {.is_detail = request_param_is_true(r, "Detail"),
+                                            .is_deployed = r->account->is_deployed},
+                                   .wants_next =
+                                       request_param_is_true(r, "Next") && !r->server->is_draining};
     /* Parameters are decoded in the scratch: before Query and the answer are put there. */
     if (!params_models(r, &op->models) ||
         !request_param_u64(r, "Wait", 0, WAIT_MAX_S, 0, &op->wait_s))
@@ -232,6 +232,5 @@ void broker_give_new_answer(struct request *r)
                   .query = ((struct str){b->at, query_n}),
                   .answer = ((struct str){b->at + query_n, b->n - query_n}),
                   .by_text = r->account->is_deployed, .class = join.class,
-                  .is_parking = op->next.poll.may_park, .engine = join.engine,
-                  .poll = join.number);
+                  .is_parking = op->next.poll.may_park, .engine = join.engine, .poll = join.number);
 }

@@ -588,11 +588,11 @@ bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account,
     begin_claiming(poll, may_park);
     poll->shard = 0;
     poll->looked = shard_bit(0);
-    *ret_join = (struct poll_join){
-        .start = turn_call(queue->shards.turns[0], &poll->call, on_joined_reply),
-        .class = class_name(class),
-        .engine = poll->engine.n > 0 ? poll->engine : STR(""),
-        .number = may_park ? poll->number : 0};
+    *ret_join =
+        (struct poll_join){.start = turn_call(queue->shards.turns[0], &poll->call, on_joined_reply),
+                           .class = class_name(class),
+                           .engine = poll->engine.n > 0 ? poll->engine : STR(""),
+                           .number = may_park ? poll->number : 0};
     ret_join->start.nonce = nonce;
     return true;
 }
