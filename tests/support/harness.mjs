@@ -20,7 +20,7 @@ import { after, before, describe, it } from 'node:test';
 import { openRequest, openSocket, openStream, REQUEST_MS, sign, withQuery } from './http.mjs';
 import { ACCOUNTS, SANITIZER, startNode, writeAccounts } from './node.mjs';
 import { assertAllFitted } from './openapi.mjs';
-import { startRedis } from './redis.mjs';
+import { startServers } from './servers.mjs';
 import { keyOf } from './shards.mjs';
 
 export * from './http.mjs';
@@ -111,7 +111,7 @@ export class Cluster {
 
   async start() {
     const { aof, accounts, nodes, redisArgs } = this.options;
-    this.redis = await startRedis({ aof, args: redisArgs });
+    this.redis = await startServers({ aof, args: redisArgs });
     this.#accounts = writeAccounts(accounts);
     this.accountsFile = this.#accounts.path;
     this.writeAccounts = this.#accounts.write;

@@ -14,6 +14,9 @@ const TAGS = [...table.matchAll(/"(\w+)"/g)].map(([, tag]) => tag);
 
 export const SHARDS = Number(process.env.PARLEY_TEST_SHARDS || 1);
 
+// The part in braces of each shard's prefix, in their order.
+export const tagsOf = () => TAGS;
+
 // What the keys of each shard begin with.
 export const prefixesOf = (n = SHARDS, base = 'parley:') => TAGS.slice(0, n).map((tag) => `${base}{${tag}}:`);
 
