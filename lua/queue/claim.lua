@@ -11,21 +11,11 @@
 --   engine      name?    which of its account, if it names itself: it has one poll, and the newer one ends the older
 --   poll        digits?  of `engine`; 0: it does not wait, and ends nothing but the engine's rest
 -- Replies: claim/<claim as text> | parked | empty | replay
-local claims = require('queue/claims')
-local idle = require('queue/idle')
-local presence = require('queue/presence')
+local polls = require('queue/polls')
 
 local function verb(turn, a)
     --- arguments
-    local entry = idle.own_entry(turn, class)
-    if engine ~= '' and entry.account then presence.note_poll(turn, entry.account, engine, poll) end
-    local looks_before = turn.looks
-    local text = claims.next_claim(turn, entry)
-    turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
-    if text then return 'claim\n' .. text end
-    if not is_parking then return 'empty' end
-    idle.grant(entry)
-    return 'parked'
+    return polls.claim(turn, class, is_parking, engine, poll)
 end
 
 return {claim = verb}

@@ -287,11 +287,22 @@ static struct move *new_move(struct poll_class *class, unsigned shard)
     return move;
 }
 
+/* The word that says what became of the poll, also of one that began within `complete`. */
+static struct str next_tag(struct lines *lines)
+{
+    struct str tag = lines_next(lines);
+    if (!str_eq(tag, STR("ok")) && !str_eq(tag, STR("same")))
+        return tag;
+    (void)lines_next(lines); /* Seq */
+    (void)lines_next(lines); /* ms */
+    return lines_next(lines);
+}
+
 static void end_move(struct move *move, enum err error, struct str reply)
 {
     struct poll_class *class = move->class;
     struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines);
+    struct str tag = next_tag(&lines);
     class->left_n--;
     class->moving_n -= move->is_moving;
     if (error != ERR_OK)
@@ -425,15 +436,33 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
         retry_early(queue, class);
 }
 
-static void on_claim_reply(struct call *call, enum err error, struct str reply)
+static void go_on(struct poll *poll, enum err error, struct lines *lines)
 {
-    struct poll *poll = H2O_STRUCT_FROM_MEMBER(struct poll, call, call);
-    struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines);
+    struct str tag = lines_next(lines);
     bool is_empty = error == ERR_OK && str_eq(tag, STR("empty"));
     bool goes_on = is_empty && !poll->is_superseded && poll->is_alive(poll);
     if (!goes_on || !claim_next(poll, NULL))
-        end_claiming(poll, error, tag, &lines);
+        end_claiming(poll, error, tag, lines);
+}
+
+static void on_claim_reply(struct call *call, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    go_on(H2O_STRUCT_FROM_MEMBER(struct poll, call, call), error, &lines);
+}
+
+static void on_joined_reply(struct call *call, enum err error, struct str reply)
+{
+    struct poll *poll = H2O_STRUCT_FROM_MEMBER(struct poll, call, call);
+    struct lines lines = lines_of(reply);
+    if (poll->on_joined(poll, error, &lines)) {
+        go_on(poll, error, &lines);
+        return;
+    }
+    take_off(&poll->class->claiming, poll);
+    move(poll, POLL_IDLE);
+    if (poll->class->early_n > 0)
+        retry_early(poll->class->queue, poll->class);
 }
 
 /* --- called to work --------------------------------------------------------------------------- */
@@ -536,19 +565,44 @@ static unsigned engine_shard(const struct queue *queue, struct str account, stru
     return shard_of((struct str){name, n}, queue->shards.n);
 }
 
-void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
-                      struct nonce_id *nonce, bool may_park)
+static void begin_claiming(struct poll *poll, bool may_park)
 {
-    poll->class = get_class(queue, account, models);
-    poll->number = ++queue->poll_n;
+    struct poll_class *class = poll->class;
+    poll->number = ++class->queue->poll_n;
     poll->since_ms = clock_mono_ms();
     move(poll, POLL_CLAIMING);
     poll->may_park = may_park;
     poll->is_superseded = false;
-    put_last(&poll->class->claiming, poll);
-    unsigned shard_n = queue->shards.n;
+    put_last(&class->claiming, poll);
     poll->looked = 0;
-    poll->first_shard = poll->class->rotor++ % shard_n;
+    poll->first_shard = class->rotor++ % class->queue->shards.n;
+}
+
+bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account, struct str models,
+                     struct nonce_id *nonce, bool may_park, struct poll_join *ret_join)
+{
+    struct poll_class *class = get_class(queue, account, models);
+    if (queue->shards.n > 1 || class->is_drained)
+        return false;
+    poll->class = class;
+    begin_claiming(poll, may_park);
+    poll->shard = 0;
+    poll->looked = shard_bit(0);
+    *ret_join =
+        (struct poll_join){.start = turn_call(queue->shards.turns[0], &poll->call, on_joined_reply),
+                           .class = class_name(class),
+                           .engine = poll->engine.n > 0 ? poll->engine : STR(""),
+                           .number = may_park ? poll->number : 0};
+    ret_join->start.nonce = nonce;
+    return true;
+}
+
+void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
+                      struct nonce_id *nonce, bool may_park)
+{
+    poll->class = get_class(queue, account, models);
+    begin_claiming(poll, may_park);
+    unsigned shard_n = queue->shards.n;
     /* An engine that names itself has one poll: the newer one ends the older, here or on another
      * node (polls_on_supersede, by an event of the script). The only shard's `claim` does it. */
     bool is_named = poll->engine.n > 0;
