@@ -5,7 +5,7 @@
  * lease ends, as far as we know), delivered (claims confirmed together, see deliver.c), purge
  * (retention, and questions that a dead node left). None of them is needed for a request's path;
  * each bounds how long a lost message hurts. */
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/polls.h"
 
 #include "generated/verbs.h"
 #include "shared/base/hash.h"
@@ -213,7 +213,7 @@ static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsi
         for (; class != NULL && n > 0; class = class->next) {
             if (!is_stated(class, shard))
                 continue;
-            polls_grant_missing(class);
+            credits_grant_missing(class);
             put_class(class, shard, verb);
             class->hinted |= shard_bit(shard);
             if (class->credits[shard] + class->claiming.n + class->left_n > 0)
