@@ -1,6 +1,7 @@
 -- claim: the next claim for an engine's poll, or its poll is parked as a credit.
 -- Guarantees: all Open queries of the topic whose turn it is become Pending under one new lease.
--- KEYS: queue/fair.lua, queue/claims.lua, queue/idle.lua, poll:<account>:<engine> string with TTL ("<node> <poll>").
+-- KEYS: queue/fair.lua, queue/claims.lua, queue/idle.lua, queue/hints.lua, poll:<account>:<engine> string with TTL
+--   ("<node> <poll>").
 -- Wakes: the node that holds the engine's older poll, this one too.
 -- Bound: one claim: CLAIM_MAX queries and REPLY_BYTES, but one query at least; MODELS_MAX models looked at.
 -- Lane: claim.  Home: every.  Nonce: yes.  Full: refused.
@@ -12,6 +13,7 @@
 --   poll        digits?  of `engine`; 0: it does not wait, and ends nothing but the engine's rest
 -- Replies: claim/<claim as text> | parked | empty | replay
 local claims = require('queue/claims')
+local hints = require('queue/hints')
 local idle = require('queue/idle')
 local presence = require('queue/presence')
 
@@ -23,7 +25,9 @@ local function verb(turn, a)
     local text = claims.next_claim(turn, entry)
     turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
     if text then return 'claim\n' .. text end
+    hints.end_quiet(turn)
     if not is_parking then return 'empty' end
+    if turn.is_sharded then hints.state(turn, class) end
     idle.grant(entry)
     return 'parked'
 end

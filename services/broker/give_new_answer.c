@@ -67,6 +67,7 @@ static void take_next(struct request *r)
     struct str engine = request_param(r, "Engine");
     if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
         op->poll.engine = names_of(r, engine);
+    op->poll.after = r->about.topic; /* so that no shard waits for another one to be empty */
     queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL,
                      false);
 }

@@ -14,23 +14,32 @@ static void follow_lookup_leases(struct queue *queue, struct str ms)
         part_look_after(&queue->parts[0], next_ms);
 }
 
-/* The next shard where a poll has to look before it parks: those where something is Open, as far as
- * is known. One that does not park looks at all. */
-static bool next_look(const struct poll *poll, unsigned *ret_shard)
+/* The next shard that it has not looked at, in turn. is_open: of those where something is Open, as
+ * far as is known. Shards that cannot be reached are left out. */
+static bool next_shard(const struct poll *poll, bool is_open, unsigned *ret_shard)
 {
     const struct queue *queue = poll->class->queue;
-    if (poll->class->work == WORK_LOOKUPS)
-        return false;
     unsigned n = queue->shards.n;
     for (unsigned i = 0; i < n; i++) {
         unsigned shard = (poll->first_shard + i) % n;
-        bool is_worth_it = !poll->may_park || queue->parts[shard].open_n > 0;
-        if (is_worth_it && (poll->looked & shard_bit(shard)) == 0) {
+        bool fits =
+            turn_is_up(queue->shards.turns[shard]) && (!is_open || queue->parts[shard].open_n > 0);
+        if (fits && (poll->looked & shard_bit(shard)) == 0) {
             *ret_shard = shard;
             return true;
         }
     }
     return false;
+}
+
+/* Where a poll looks next before it parks: where something is Open. One that does not park looks
+ * everywhere. */
+static bool next_look(const struct poll *poll, unsigned *ret_shard)
+{
+    if (poll->class->work == WORK_LOOKUPS)
+        return false;
+    return next_shard(poll, true, ret_shard) ||
+           (!poll->may_park && next_shard(poll, false, ret_shard));
 }
 
 static void on_claim_reply(struct call *call, enum err error, struct str reply);
@@ -82,6 +91,7 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
         engines_note(queue, poll);
     if (str_eq(tag, STR("parked"))) {
         credits_note(class, poll->shard);
+        class->hinted |= shard_bit(poll->shard);
         follow_lookup_leases(queue, lines_next(lines));
     }
     if (error == ERR_OK && !is_claim && !is_replay && poll->may_park && !poll->is_superseded)
@@ -106,6 +116,8 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
     }
     if (class->early_n > 0)
         handover_retry(queue, class);
+    if (queue->call_n > 0)
+        move_retry_calls(queue);
 }
 
 static void on_claim_reply(struct call *call, enum err error, struct str reply)
@@ -185,6 +197,8 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     unsigned shard_n = queue->shards.n;
     poll->looked = 0;
     poll->first_shard = poll->class->rotor++ % shard_n;
+    if (poll->after.n > 0 && shard_n > 1)
+        poll->first_shard = (shard_of(poll->after, shard_n) + 1) % shard_n;
     /* An engine that names itself has one poll: the newer one ends the older, here or on another
      * node (polls_on_supersede, by an event of the script). The only shard's `claim` does it. */
     bool is_named = poll->engine.n > 0;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { CLASSES_KEPT_MAX = 256 };
+
 void polls_put_last(struct poll_list *list, struct poll *poll)
 {
     poll->next = NULL;
@@ -110,11 +112,19 @@ static bool is_unused(const struct poll_class *class)
            class->early_n == 0 && class->told == 0;
 }
 
+/* Its next poll would state its hints again, on each of several shards. Engines choose their lists
+ * of models: only so many are kept. */
+static bool is_worth_keeping(const struct poll_class *class, unsigned *kept_n)
+{
+    return class->queue->shards.n > 1 && class->hinted != 0 && ++*kept_n <= CLASSES_KEPT_MAX;
+}
+
 void polls_forget_unused(struct queue *queue)
 {
+    unsigned kept_n = 0;
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class **at = &queue->classes[i]; *at != NULL;)
-            if (is_unused(*at))
+            if (is_unused(*at) && !is_worth_keeping(*at, &kept_n))
                 free_class(at);
             else
                 at = &(*at)->next;
@@ -125,5 +135,7 @@ void polls_fini(struct queue *queue)
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         while (queue->classes[i] != NULL)
             free_class(&queue->classes[i]);
+    for (unsigned i = 0; i < queue->call_n; i++)
+        buf_fini(&queue->calls[i].text);
     free((char *)queue->drained.at);
 }

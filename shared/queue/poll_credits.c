@@ -41,15 +41,21 @@ static unsigned shard_with_most(const struct poll_class *class)
     return most;
 }
 
-/* Lookups are all on the cluster's shard. */
+/* Where the class has fewest of the shards that can be reached: of equal ones, the next in turn. */
 unsigned credits_least_shard(const struct poll_class *class)
 {
+    const struct shards *shards = &class->queue->shards;
     if (class->work == WORK_LOOKUPS)
         return 0;
-    unsigned n = class->queue->shards.n, least = class->rotor % n;
-    for (unsigned i = 1; i < n; i++)
-        if (class->credits[(class->rotor + i) % n] < class->credits[least])
-            least = (class->rotor + i) % n;
+    unsigned n = shards->n, least = class->rotor % n;
+    for (unsigned i = 1; i < n; i++) {
+        unsigned shard = (class->rotor + i) % n;
+        bool is_up = turn_is_up(shards->turns[shard]);
+        bool is_better =
+            !turn_is_up(shards->turns[least]) || class->credits[shard] < class->credits[least];
+        if (is_up && is_better)
+            least = shard;
+    }
     return least;
 }
 
@@ -65,8 +71,7 @@ static void take_credit_back(struct poll_class *class, unsigned shard)
 /* After a poll has ended, or got a claim that used up no credit. */
 void credits_settle(struct poll_class *class)
 {
-    unsigned most = class->is_drained ? 0 : class->parked.n;
-    while (class->credit_n > most)
+    while (class->credit_n > class_idle_n(class))
         take_credit_back(class, shard_with_most(class));
 }
 
@@ -89,7 +94,7 @@ bool credits_use(struct poll_class *class, unsigned shard)
 
 void credits_grant_missing(struct poll_class *class)
 {
-    while (!class->is_drained && class->credit_n < class->parked.n)
+    while (class->credit_n < class_idle_n(class))
         credits_note(class, credits_least_shard(class));
 }
 
@@ -98,8 +103,14 @@ void credits_grant_missing(struct poll_class *class)
 void polls_on_lost(struct queue *queue, unsigned shard)
 {
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
-            class->told |= shard_bit(shard);
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            if (class_is_at(class, shard))
+                class->told |= shard_bit(shard);
+}
+
+void polls_on_up(struct queue *queue, unsigned shard)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
             class->hinted &= ~shard_bit(shard);
-        }
 }

@@ -44,6 +44,8 @@ static void end_move(struct move *move, enum err error, struct str reply)
     credits_settle(class);
     if (class->early_n > 0)
         handover_retry(class->queue, class);
+    if (class->queue->call_n > 0)
+        move_retry_calls(class->queue);
     free(move);
 }
 
@@ -72,40 +74,102 @@ void move_state_hints(struct poll_class *class, unsigned but)
     }
 }
 
+/* --- called to work --------------------------------------------------------------------------- */
+
 /* The class whose oldest poll that may move has waited longest; NULL when there is none. */
 static struct poll_class *find_idle_class(struct queue *queue, struct str model)
 {
     struct poll_class *found = NULL;
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            if (class->work == WORK_QUERIES && !class->is_drained &&
-                class->parked.n > class->moving_n && class_takes_model(class, model) &&
+            if (class->work == WORK_QUERIES && class_idle_n(class) > 0 &&
+                class_takes_model(class, model) &&
                 (found == NULL || class->parked.first->since_ms < found->parked.first->since_ms))
                 found = class;
     return found;
 }
 
-void polls_on_work(struct queue *queue, unsigned shard, struct lines *rest)
+/* One of them may be parked with the next reply: of those up to that number, for they looked at the
+ * shard before it called, or not at all. */
+static bool may_become_idle(const struct poll_class *class, uint64_t until)
 {
-    struct str model = lines_next(rest);
-    uint64_t hops = lines_next_u64(rest);
-    struct str tried = lines_next(rest);
-    struct turn *turn = queue->shards.turns[shard];
-    struct poll_class *class = find_idle_class(queue, model);
-    if (queue->parts[shard].open_n == 0)
-        queue->parts[shard].open_n = 1;
-    if (class != NULL) {
-        struct move *move = move_new(class, shard);
-        move->is_moving = true;
-        class->moving_n++;
-        call_claim(turn_call(turn, &move->call, on_move_reply), .class = class_name(class),
-                   .is_parking = false, .engine = STR(""), .poll = 0);
-        return;
-    }
+    if (class->parked.n > 0 && class->moving_n > 0)
+        return true;
+    const struct poll *poll = class->claiming.first;
+    while (poll != NULL && poll->number <= until && !poll->may_park)
+        poll = poll->next;
+    return poll != NULL && poll->number <= until;
+}
+
+static bool is_worth_waiting(struct queue *queue, struct str model, uint64_t until)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            if (class->work == WORK_QUERIES && !class->is_drained &&
+                class_takes_model(class, model) && may_become_idle(class, until))
+                return true;
+    return false;
+}
+
+/* Its credit is taken back at once: a hand-over that crosses this goes to another poll, or back. If
+ * it moves in vain the next sync states a credit again, and hints call it until then. */
+static void start_move(struct poll_class *class, unsigned shard)
+{
+    struct move *move = move_new(class, shard);
+    move->is_moving = true;
+    class->moving_n++;
+    call_claim(turn_call(class->queue->shards.turns[shard], &move->call, on_move_reply),
+               .class = class_name(class), .is_parking = false, .engine = STR(""), .poll = 0);
+    credits_settle(class);
+}
+
+/* To a node that was not tried yet. */
+static void pass_on(struct queue *queue, unsigned shard, struct lines lines)
+{
+    struct str model = lines_next(&lines);
+    uint64_t hops = lines_next_u64(&lines);
+    struct str tried = lines_next(&lines);
     char text[TRIED_MAX_BYTES];
     int n = snprintf(text, sizeof text, "%s%.*s%s,", tried.n == 0 ? "," : "", STR_ARG(tried),
                      queue->config.node_id);
     if (n > 0 && (size_t)n < sizeof text)
-        call_work(turn_forget(turn), .model = model, .tried = ((struct str){text, (size_t)n}),
-                  .hops = hops + 1);
+        call_work(turn_forget(queue->shards.turns[shard]), .model = model,
+                  .tried = ((struct str){text, (size_t)n}), .hops = hops + 1);
+}
+
+static void answer_call(struct queue *queue, unsigned shard, uint64_t until, struct str text)
+{
+    struct lines lines = lines_of(text), all = lines;
+    struct str model = lines_next(&lines);
+    struct poll_class *class = find_idle_class(queue, model);
+    if (class != NULL) {
+        start_move(class, shard);
+    } else if (queue->call_n < WORK_CALLS_MAX && is_worth_waiting(queue, model, until)) {
+        struct work_call *call = &queue->calls[queue->call_n++];
+        call->shard = shard;
+        call->until = until;
+        buf_init(&call->text, text.n + 1);
+        buf_put(&call->text, text);
+    } else {
+        pass_on(queue, shard, all);
+    }
+}
+
+void polls_on_work(struct queue *queue, unsigned shard, struct lines *rest)
+{
+    if (queue->parts[shard].open_n == 0)
+        queue->parts[shard].open_n = 1;
+    answer_call(queue, shard, queue->poll_n, rest->rest);
+}
+
+void move_retry_calls(struct queue *queue)
+{
+    struct work_call calls[WORK_CALLS_MAX];
+    unsigned n = queue->call_n;
+    memcpy(calls, queue->calls, n * sizeof *calls);
+    queue->call_n = 0;
+    for (unsigned i = 0; i < n; i++) {
+        answer_call(queue, calls[i].shard, calls[i].until, buf_str(&calls[i].text));
+        buf_fini(&calls[i].text);
+    }
 }

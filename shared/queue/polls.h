@@ -42,7 +42,7 @@ struct poll_class {
     unsigned early_n;
     uint64_t told;     /* shards that may hold credits of it, a bit each: none are stated, too */
     uint64_t hinted;   /* shards that hold its hint */
-    unsigned moving_n; /* parked polls for which another shard is asked */
+    unsigned moving_n; /* parked polls for which another shard is asked: they are no credits */
     unsigned rotor;    /* where the next poll begins to look */
     unsigned credit_n; /* of all shards; of a class that is not drained as many as are parked */
     unsigned *credits; /* by shard: what each may hand over */
@@ -66,6 +66,19 @@ static inline struct str class_account(const struct poll_class *class)
 struct poll_class *class_find(struct queue *queue, struct str name);
 /* Makes it if need be. */
 struct poll_class *class_get(struct queue *queue, struct str account, struct str models);
+/* Parked polls that no other shard is asked for: as many credits as there are to be. A hand-over
+ * may have taken a poll that was moving. */
+static inline unsigned class_idle_n(const struct poll_class *class)
+{
+    return class->is_drained || class->parked.n <= class->moving_n
+               ? 0
+               : class->parked.n - class->moving_n;
+}
+/* May it have polls or credits on that shard? Lookups are all on the cluster's. */
+static inline bool class_is_at(const struct poll_class *class, unsigned shard)
+{
+    return shard == 0 || class->work == WORK_QUERIES;
+}
 /* Does it take queries for that model? */
 bool class_takes_model(const struct poll_class *class, struct str model);
 void polls_put_last(struct poll_list *list, struct poll *poll);
@@ -74,7 +87,8 @@ void polls_take_off(struct poll_list *list, struct poll *poll);
 size_t polls_join(char *at, size_t size, struct str first, char between, struct str second);
 /* These accounts (names, by commas) get no claims. */
 void polls_on_drained(struct queue *queue, struct str names);
-/* Frees the classes without a poll, a claim or a credit. Never inside a poll's callback. */
+/* Frees the classes without a poll, a claim or a credit, except some whose next poll would have to
+ * state its hints again. Never inside a poll's callback. */
 void polls_forget_unused(struct queue *queue);
 void polls_fini(struct queue *queue);
 
@@ -96,6 +110,8 @@ void credits_settle(struct poll_class *class);
 void credits_grant_missing(struct poll_class *class);
 /* The connection of that shard's turn is lost. */
 void polls_on_lost(struct queue *queue, unsigned shard);
+/* A connection to that shard stands again: without the bus this node may have been struck off. */
+void polls_on_up(struct queue *queue, unsigned shard);
 
 /* --- poll_handover.c -------------------------------------------------------------------------- */
 
@@ -120,5 +136,7 @@ void move_on_orphan(void *move, enum err error, struct str reply);
 void move_state_hints(struct poll_class *class, unsigned but);
 /* A query for a model waits on that shard: one of our polls may take it. */
 void polls_on_work(struct queue *queue, unsigned shard, struct lines *rest);
+/* Polls have parked, or have moved in vain: calls that came too early are looked at again. */
+void move_retry_calls(struct queue *queue);
 
 #endif

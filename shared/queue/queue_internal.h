@@ -14,11 +14,19 @@ enum {
     WATCH_BUCKET_N = 4096,
     ENGINES_MAX = 256,
     ENGINES_REPORTED_MAX = 1024,
-    DELIVERED_MAX = 256
+    DELIVERED_MAX = 256,
+    WORK_CALLS_MAX = 16
 };
 
 /* A lease is looked after so long behind its end. */
 enum { QUEUE_REAP_AFTER_MS = 20 };
+
+/* A shard's call for a poll, while this node does not know yet whether it has one. */
+struct work_call {
+    unsigned shard;
+    uint64_t until;  /* polls up to that number were claiming when it came */
+    struct buf text; /* model / how often it was passed on / nodes that had no poll */
+};
 
 /* An engine that polled since the last sync. */
 struct engine_seen {
@@ -66,6 +74,8 @@ struct queue {
     struct watch *watches[WATCH_BUCKET_N];
     unsigned adding_n; /* watches whose Seq is not known yet */
     uint64_t poll_n;
+    struct work_call calls[WORK_CALLS_MAX]; /* poll_move.c */
+    unsigned call_n;
     struct engine_seen engines[ENGINES_MAX];
     uint32_t engine_hashes[ENGINES_MAX]; /* of their names */
     unsigned engine_n;
