@@ -4,6 +4,7 @@
 // in hand goes to others, and nobody waits for a whole lease.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
+import { keyOf, onAll } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
 import { becomes, connections, holdScripts, metric, parked, ready, status, stop, waiting } from './watch.mjs';
 
@@ -158,7 +159,7 @@ suite('a node that is told to end', { nodes: 2, args: SLOW_RESCAN, sweep: false 
     ending.signal('SIGTERM');
     for (const { response } of polls) assert.deepEqual(assertOk(await response), EMPTY);
     await stopped(ending);
-    assert.deepEqual(await cluster.redis.cmd('ZRANGE', 'parley:{0}:idle', 0, -1), []);
+    assert.deepEqual((await onAll(cluster.redis, 'ZRANGE', 'idle', 0, -1)).flat(), []);
   });
 
   test('SIGTERM finishes what runs: an add and an answer in flight are stored and answered', async () => {
@@ -195,7 +196,7 @@ suite('a node that is told to end', { nodes: 2, args: SLOW_RESCAN, sweep: false 
       assert.equal((await cluster.claim({ wait: 5 })).Topic, Topic);
     } else {
       // It was given: then it is a whole lease, not a delivery lease that nobody confirmed.
-      const ttl = (await cluster.redis.cmd('ZSCORE', 'parley:{0}:leases', `${claim.Lease} ${Topic}`)) - Date.now();
+      const ttl = (await cluster.redis.cmd('ZSCORE', keyOf(Topic, 'leases'), `${claim.Lease} ${Topic}`)) - Date.now();
       assert.ok(ttl > 100_000, `the lease ends in ${ttl} ms`);
     }
     await cluster.answer({ Topic, Seq: 1 });
