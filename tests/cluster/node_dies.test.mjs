@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { keyOf, onAll } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
-import { becomes, connections, holdScripts, metric, parked, ready, status, stop, waiting } from './watch.mjs';
+import { becomes, connections, holdScripts, metric, parked, ready, status, stop, topicWithCredit, waiting } from './watch.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const SLOW_RESCAN = ['--rescan-seconds', '3600'];
@@ -34,8 +34,9 @@ suite('a node that is killed', { nodes: 2, sweep: false }, ({ test, cluster }) =
     const dying = await cluster.startNode();
     cluster.claimOpen({ wait: 60, node: dying });
     await parked(cluster, dying, 1);
+    const Topic = await topicWithCredit(cluster);
     await stop(dying);
-    const { Topic } = await cluster.add({ node: 0 });
+    await cluster.add({ Topic, node: 0 });
     assert.equal((await status(cluster, Topic, 1, { node: 0 })).Status, 'Pending', 'it is handed over');
     const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
     await dying.kill();
@@ -101,9 +102,10 @@ suite('a node that hangs', { nodes: 2, sweep: false }, ({ test, cluster }) => {
     const hanging = await cluster.startNode();
     const stale = cluster.claimOpen({ wait: 60, node: hanging, detail: true });
     await parked(cluster, hanging, 1);
+    const Topic = await topicWithCredit(cluster);
     await stop(hanging);
     try {
-      const { Topic } = await cluster.add({ node: 0 });
+      await cluster.add({ Topic, node: 0 });
       assert.equal((await status(cluster, Topic, 1, { node: 0 })).Status, 'Pending');
       const began = Date.now();
       const claim = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
