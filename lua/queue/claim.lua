@@ -1,6 +1,7 @@
 -- claim: the next claim for an engine's poll, or its poll is parked as a credit.
 -- Guarantees: all Open queries of the topic whose turn it is become Pending under one new lease.
--- KEYS: queue/fair.lua, queue/claims.lua, queue/idle.lua, poll:<account>:<engine> string with TTL ("<node> <poll>").
+-- KEYS: queue/fair.lua, queue/claims.lua, queue/idle.lua, queue/hints.lua, poll:<account>:<engine> string with TTL
+--   ("<node> <poll>").
 -- Wakes: the node that holds the engine's older poll, this one too.
 -- Bound: one claim: CLAIM_MAX queries and REPLY_BYTES, but one query at least; MODELS_MAX models looked at.
 -- Lane: claim.  Home: every.  Nonce: yes.  Full: refused.

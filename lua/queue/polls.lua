@@ -1,5 +1,6 @@
 -- polls: what an engine's poll gets: the next claim, or it is parked as a credit of its node and class.
 local claims = require('queue/claims')
+local hints = require('queue/hints')
 local idle = require('queue/idle')
 local presence = require('queue/presence')
 
@@ -13,7 +14,9 @@ local function claim(turn, class, is_parking, engine, poll)
     local text = claims.next_claim(turn, entry)
     turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
     if text then return 'claim\n' .. text end
+    hints.end_quiet(turn)
     if not is_parking then return 'empty' end
+    if turn.is_sharded then hints.state(turn, class) end
     idle.grant(entry)
     return 'parked'
 end

@@ -88,6 +88,7 @@ static void on_completed(struct request *r, enum err error, struct str reply)
     if (!note_answered(r, error, &lines))
         return;
     if (op->wants_next) {
+        op->next.poll.after = r->about.topic; /* so that no shard waits for another to be empty */
         engine_poll_start(&op->next, r, op->models, op->wait_s);
         return;
     }

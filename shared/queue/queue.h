@@ -40,6 +40,7 @@ struct poll {
     uint64_t number;
     uint64_t since_ms; /* clock_mono_ms of its start */
     struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
+    struct str after;  /* a topic: it looks at that one's shard last. Read by queue_poll_start */
     /* Is somebody there to take a claim? Asked right before one is given. */
     bool (*is_alive)(struct poll *poll);
     /* A claim for it: the poll is idle again; `claim` is valid inside the call only. The owner
@@ -80,6 +81,7 @@ struct queue_config {
     const char *node_id;
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
     uint64_t retention_s; /* 0: forever */
+    /* rescan_ms: 0: 5 s, of several shards 1 s. */
     /* An event that is not the queue's: its first line, and the lines behind it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
     /* Scripts run (again). */
