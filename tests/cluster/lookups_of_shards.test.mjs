@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { assertOk, assertProblem, eventually, newNonce, startRedis, suite } from '../support/harness.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { prefixOf, topicKey, topicOn } from '../support/shards.mjs';
+import { prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
 
 const N = 4;
-const ZERO = prefixOf(0);
+const ZERO = prefixOfShard(0);
 // Nodes look after what is left lying every second.
 const args = ['--shards', String(N), '--rescan-seconds', '1'];
 
@@ -30,7 +30,7 @@ function helpers(cluster) {
     },
     match: (Fingerprint, Matches, options = {}) => cluster.request('POST', '/api/give-new-matches', { as: 'Inference_1', body: { Fingerprint, Matches }, ...options }),
     remove: (Topic, options = {}) => cluster.request('DELETE', '/api/topic', { as: 'Frontend_1', query: { OnBehalfOf: 'alice', Topic }, ...options }),
-    outbox: async (Topic) => redis().cmd('ZRANGE', topicKey('t', Topic, N).replace(/t:[^:]*$/, 'outbox'), 0, -1),
+    outbox: async (Topic) => redis().cmd('ZRANGE', `${prefixOf(Topic, N)}outbox`, 0, -1),
     // What shard 0 has of it.
     traces: async (Fingerprint) => {
       const found = [];
@@ -43,7 +43,7 @@ function helpers(cluster) {
     },
     // As if the ten seconds were over after which another node takes what one has taken.
     async hurry(Topic) {
-      const key = topicKey('t', Topic, N).replace(/t:[^:]*$/, 'outbox');
+      const key = `${prefixOf(Topic, N)}outbox`;
       for (const item of await redis().cmd('ZRANGE', key, 0, -1)) await redis().cmd('ZADD', key, 'XX', 0, item);
     },
   };
@@ -199,7 +199,7 @@ suite('lookups of four shards', { args }, ({ test, cluster }) => {
       const Topic = topicOn(1, N);
       await cluster.add({ as: 'User_1', Topic });
       for (let i = 0; i < 20; i++) assertProblem(await at.addRaw(Topic, newNonce(), { as: 'User_1' }), 429);
-      await eventually(async () => (await cluster.redis.cmd('HLEN', topicKey('lookups', Topic, N))) === 0, { what: 'their notes are taken back' });
+      await eventually(async () => (await cluster.redis.cmd('HLEN', `${prefixOf(Topic, N)}lookups:${Topic}`)) === 0, { what: 'their notes are taken back' });
     } finally {
       await cluster.redis.cmd('HDEL', `${ZERO}lookups_of`, 'User_1');
     }
@@ -234,9 +234,9 @@ suite('lookups of four shards on two servers', { args, aof: true, nodes: 0 }, ({
     await eventually(async () => (await add(kept, Fragment)).status === 503, { what: 'shard 0 is away' });
     assertProblem(await lookups(kept), 503);
     assertOk(await remove(gone));
-    assert.equal((await second.cmd('ZCARD', `${prefixOf(3)}outbox`)), 1, 'it stays in the outbox');
+    assert.equal((await second.cmd('ZCARD', `${prefixOfShard(3)}outbox`)), 1, 'it stays in the outbox');
     await cluster.redis.restart();
-    await eventually(async () => (await second.cmd('ZCARD', `${prefixOf(3)}outbox`)) === 0, { ms: 60_000, what: 'it is carried over' });
+    await eventually(async () => (await second.cmd('ZCARD', `${prefixOfShard(3)}outbox`)) === 0, { ms: 60_000, what: 'it is carried over' });
     assert.deepEqual(await at.traces(Fingerprint), []);
     await eventually(async () => (await add(kept, Fragment)).status === 200, { ms: 60_000, what: 'the client asks again' });
     assert.deepEqual(await at.traces(Fingerprint), ['lookup:', 'needs:', 'lookups']);
