@@ -41,7 +41,7 @@ local function verb(turn, a)
     local is_to_do = not had[1] or tonumber(had[1]) < tonumber(count) or had[2] ~= threshold
     if is_to_do and not call('ZSCORE', P .. 'lookups', fingerprint) then
         local has_open = tonumber(call('HGET', P .. 'lookups_of', account)) or 0
-        if has_open >= min(max_open, shares.share_of_queue(turn)) then return 'waiting\n' .. has_open end
+        if has_open >= min(max_open, shares.share_of_lookups(turn)) then return 'waiting\n' .. has_open end
         local depth = call('ZCARD', P .. 'lookups')
         if depth >= turn.queue_max then return 'full\n' .. depth end
     end

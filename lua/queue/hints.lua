@@ -1,8 +1,8 @@
--- hints: which nodes hold polls of a class, whichever shard has their credits: the zset `hints` ("<node> <class>" -> when
--- its node last said so, ms). A query that finds no credit here calls one of these nodes with `work`: it may claim with a
--- poll that is parked elsewhere. With one shard there are none.
--- Hints outlive the polls that they are of. A node that has no poll left passes the call on, HOPS_MAX times at most; then
--- all engines are taken to be busy for QUIET_MS, and nobody is called: whoever answers next looks for itself.
+-- hints: which nodes hold polls of a class, whichever shard has their credits: the zset `hints` ("<node> <class>" ->
+-- when its node last said so, ms). A query that finds no credit here calls one of these nodes with `work`: it may claim
+-- with a poll that is parked elsewhere. With one shard there are none.
+-- Hints outlive the polls that they are of. A node that has no poll left passes the call on, HOPS_MAX times at most;
+-- then all engines are taken to be busy for QUIET_MS, and nobody is called: whoever answers next looks for itself.
 local idle = require('queue/idle')
 local events = require('turn/events')
 local call = redis.call
@@ -25,6 +25,13 @@ local function nodes_for(turn, model, tried)
         end
     end
     return nodes
+end
+
+-- The lists of models of the engines that nodes have, or had, polls of; as a set.
+local function models(turn)
+    local found, members = {}, call('ZREVRANGE', turn.prefix .. 'hints', 0, HINTS_MAX - 1)
+    for i = 1, #members do found[match(members[i], '^%S+ [^|]+|(%S+)$')] = true end
+    return found
 end
 
 local function strike_off(turn, node)
@@ -55,4 +62,4 @@ local function call_for(turn, model, tried, hops)
     call('SET', quiet, '1', 'PX', QUIET_MS)
 end
 
-return {state = state, call_for = call_for, strike_off = strike_off}
+return {state = state, models = models, call_for = call_for, strike_off = strike_off}

@@ -122,15 +122,20 @@ static unsigned shard_with_most(const struct poll_class *class)
     return most;
 }
 
-/* Lookups are all on the cluster's shard. */
-static unsigned shard_with_least(const struct poll_class *class)
+/* Of those that can be used, without `but` (a bit each); SHARDS_MAX when there is none. Lookups are
+ * all on the cluster's shard. */
+static unsigned shard_with_least(const struct poll_class *class, uint64_t but)
 {
-    if (class->work == WORK_LOOKUPS)
+    const struct queue *queue = class->queue;
+    unsigned n = queue->shards.n, least = SHARDS_MAX;
+    if (n == 1 || class->work == WORK_LOOKUPS)
         return 0;
-    unsigned n = class->queue->shards.n, least = class->rotor % n;
-    for (unsigned i = 1; i < n; i++)
-        if (class->credits[(class->rotor + i) % n] < class->credits[least])
-            least = (class->rotor + i) % n;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned shard = (class->rotor + i) % n;
+        if ((but & shard_bit(shard)) == 0 && part_is_usable(&queue->parts[shard]) &&
+            (least == SHARDS_MAX || class->credits[shard] < class->credits[least]))
+            least = shard;
+    }
     return least;
 }
 
@@ -170,8 +175,12 @@ static bool use_credit(struct poll_class *class, unsigned shard)
 
 void polls_grant_missing(struct poll_class *class)
 {
-    while (!class->is_drained && class->credit_n < class->parked.n)
-        note_credit(class, shard_with_least(class));
+    while (!class->is_drained && class->credit_n < class->parked.n) {
+        unsigned shard = shard_with_least(class, 0);
+        if (shard == SHARDS_MAX)
+            return; /* the sync of the first one that can be used again grants them */
+        note_credit(class, shard);
+    }
 }
 
 /* --- claims ----------------------------------------------------------------------------------- */
@@ -332,7 +341,8 @@ static void state_hints(struct poll_class *class, unsigned but)
 }
 
 /* The next shard where a poll has to look before it parks: those where something is Open, as far as
- * is known. One that does not park looks at all. */
+ * is known. One that does not park looks at all. Shards that cannot be used now are passed over:
+ * their server is away, and work on the others goes on. */
 static bool next_look(const struct poll *poll, unsigned *ret_shard)
 {
     const struct queue *queue = poll->class->queue;
@@ -342,7 +352,8 @@ static bool next_look(const struct poll *poll, unsigned *ret_shard)
     for (unsigned i = 0; i < n; i++) {
         unsigned shard = (poll->first_shard + i) % n;
         bool is_worth_it = !poll->may_park || queue->parts[shard].open_n > 0;
-        if (is_worth_it && (poll->looked & shard_bit(shard)) == 0) {
+        if (is_worth_it && (poll->looked & shard_bit(shard)) == 0 &&
+            part_is_usable(&queue->parts[shard])) {
             *ret_shard = shard;
             return true;
         }
@@ -370,7 +381,7 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
 }
 
 /* Looks on: at the next shard, or parks where the class has least credits. False: it has looked
- * everywhere. */
+ * everywhere, or nowhere can it park. */
 static bool claim_next(struct poll *poll, struct nonce_id *nonce)
 {
     struct poll_class *class = poll->class;
@@ -381,7 +392,11 @@ static bool claim_next(struct poll *poll, struct nonce_id *nonce)
     }
     if (!poll->may_park && poll->looked != 0)
         return false;
-    shard = shard_with_least(class);
+    shard = shard_with_least(class, poll->failed);
+    if (shard == SHARDS_MAX && poll->looked != 0)
+        return false;
+    if (shard == SHARDS_MAX)
+        shard = poll->first_shard; /* in vain: the poll ends with what is wrong there */
     claim_at(poll, shard, poll->may_park, nonce);
     if (class->queue->shards.n > 1 && poll->may_park && class->work == WORK_QUERIES)
         state_hints(class, shard);
@@ -430,10 +445,23 @@ static void on_claim_reply(struct call *call, enum err error, struct str reply)
     struct poll *poll = H2O_STRUCT_FROM_MEMBER(struct poll, call, call);
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
+    struct poll_class *class = poll->class;
     bool is_empty = error == ERR_OK && str_eq(tag, STR("empty"));
-    bool goes_on = is_empty && !poll->is_superseded && poll->is_alive(poll);
-    if (!goes_on || !claim_next(poll, NULL))
-        end_claiming(poll, error, tag, &lines);
+    /* Of several shards one is away: the others may have work. What the lost call took or was
+     * granted is stated by the next sync there. */
+    bool is_away =
+        err_is_outage(error) && class->queue->shards.n > 1 && class->work == WORK_QUERIES;
+    if (is_away)
+        poll->failed |= shard_bit(poll->shard);
+    bool goes_on =
+        (is_empty || is_away) && !class->is_drained && !poll->is_superseded && poll->is_alive(poll);
+    if (goes_on && claim_next(poll, NULL))
+        return;
+    if (is_away && (class->is_drained || (poll->looked & ~poll->failed) != 0)) {
+        error = ERR_OK; /* it is held, or the others were looked at */
+        tag = STR("empty");
+    }
+    end_claiming(poll, error, tag, &lines);
 }
 
 /* --- called to work --------------------------------------------------------------------------- */
@@ -528,12 +556,18 @@ void polls_on_supersede(struct queue *queue, struct lines *rest)
                 return;
 }
 
-/* Where the poll of an engine that names itself is written down. */
-static unsigned engine_shard(const struct queue *queue, struct str account, struct str engine)
+/* It only uses its nonce up, and is then held; one with a name ends the older poll of its engine.
+ */
+static void hold_drained(struct queue *queue, struct poll *poll, struct str account,
+                         uint64_t number, struct nonce_id *nonce)
 {
-    char name[512];
-    size_t n = join(name, sizeof name, account, ' ', engine);
-    return shard_of((struct str){name, n}, queue->shards.n);
+    struct call_start start = shards_call(&queue->shards, &poll->call, on_claim_reply);
+    start.nonce = nonce;
+    poll->shard = 0; /* of no meaning: neither a claim nor a credit comes of it anywhere */
+    if (poll->engine.n > 0)
+        call_supersede(start, .account = account, .engine = poll->engine, .poll = number);
+    else
+        call_nonce(start);
 }
 
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
@@ -546,27 +580,20 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     poll->may_park = may_park;
     poll->is_superseded = false;
     put_last(&poll->class->claiming, poll);
-    unsigned shard_n = queue->shards.n;
-    poll->looked = 0;
-    poll->first_shard = poll->class->rotor++ % shard_n;
+    poll->looked = poll->failed = 0;
+    poll->first_shard = poll->class->rotor++ % queue->shards.n;
     /* An engine that names itself has one poll: the newer one ends the older, here or on another
-     * node (polls_on_supersede, by an event of the script). The only shard's `claim` does it. */
+     * node (polls_on_supersede, by an event of the script). The only shard's `claim` does it; of
+     * several shards the engine's home does. */
     bool is_named = poll->engine.n > 0;
     uint64_t number = may_park ? poll->number : 0;
     if (poll->class->is_drained) {
-        poll->shard = is_named ? engine_shard(queue, account, poll->engine) : 0;
-        struct call_start start =
-            turn_call(queue->shards.turns[poll->shard], &poll->call, on_claim_reply);
-        start.nonce = nonce;
-        if (is_named)
-            call_supersede(start, .account = account, .engine = poll->engine, .poll = number);
-        else
-            call_nonce(start); /* it only uses its nonce up, and is then held */
+        hold_drained(queue, poll, account, number, nonce);
         return;
     }
-    if (is_named && shard_n > 1)
-        call_supersede(turn_forget(queue->shards.turns[engine_shard(queue, account, poll->engine)]),
-                       .account = account, .engine = poll->engine, .poll = number);
+    if (is_named && queue->shards.n > 1)
+        call_supersede(shards_forget(&queue->shards), .account = account, .engine = poll->engine,
+                       .poll = number);
     if (!claim_next(poll, nonce))
         abort(); /* it has looked nowhere yet */
 }
@@ -610,14 +637,23 @@ void polls_on_drained(struct queue *queue, struct str names)
 }
 
 /* A claim, a credit that was taken back or a sync may have been lost with it, whether it ran or
- * not: the syncs that follow state every class once. */
+ * not: the syncs that follow state every class once. Of several shards the others grant the credits
+ * that this one had. */
 void polls_on_lost(struct queue *queue, unsigned shard)
 {
+    bool is_granted_again = false;
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
             class->told |= shard_bit(shard);
             class->hinted &= ~shard_bit(shard);
+            if (queue->shards.n == 1 || class->work == WORK_LOOKUPS || class->credits[shard] == 0)
+                continue;
+            class->credit_n -= class->credits[shard];
+            class->credits[shard] = 0;
+            is_granted_again = true;
         }
+    if (is_granted_again)
+        queue_sync_soon(queue, 0);
 }
 
 /* Takes the class at `at` out of its list. */

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { metric, parked } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newNonce, newTopic, sign, SLOW_RESCUE, suite } from '../support/harness.mjs';
+import { engineShard, prefixOfShard } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const DETAIL = ['Topic', 'Queries', 'Lease', 'LeaseSeconds', 'Attempt', 'Details'];
@@ -225,7 +226,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
 
   // The poll of a named engine has reached Redis.
   const isKnown = (engine) =>
-    eventually(() => cluster.redis.cmd('EXISTS', `parley:{0}:poll:Inference_1:${engine}`), { what: `the poll of ${engine} is known` });
+    eventually(() => cluster.redis.cmd('EXISTS', `${prefixOfShard(engineShard('Inference_1', engine))}poll:Inference_1:${engine}`), { what: `the poll of ${engine} is known` });
 
   test('a newer poll of the same account and Engine ends the older one with the null pair, on either node', async () => {
     for (const [older, newer] of [
@@ -256,7 +257,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.ok(await isHeld(poll.response));
     assertOk(await get({ Engine, Rest: 100, ...signed() }, 1));
     assert.deepEqual(assertOk(await poll.response), EMPTY);
-    const rest = () => cluster.redis.cmd('GET', `parley:{0}:poll:Inference_1:${Engine}`);
+    const rest = () => cluster.redis.cmd('GET', `${prefixOfShard(engineShard('Inference_1', Engine))}poll:Inference_1:${Engine}`);
     assert.equal(await rest(), 'away');
     for (const node of [0, 1]) assertProblem(await get(query, node), 401, 'nonce_used');
     assert.equal(await rest(), 'away');
