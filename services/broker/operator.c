@@ -176,11 +176,11 @@ static void on_status(struct request *r, enum err error, const struct gather *al
     put_engines(b, status, all->n);
     buf_lit(b, "],\"Nodes\":[");
     put_nodes(b, status, all->n);
-    buf_printf(b, "],\"Redis\":{\"Status\":\"%s\",\"RoundTripUs\":%llu}",
+    buf_printf(b, "],\"Redis\":{\"Status\":\"%s\",\"RoundTripUs\":%llu",
                all->missing == 0 ? "connected" : "degraded",
                (unsigned long long)turn_took_us(shards_cluster(r->server->shards)));
     gather_put_missing(b, all->missing);
-    buf_put_char(b, '}');
+    buf_lit(b, "}}");
     respond_json(r, 200, b);
 }
 
@@ -200,7 +200,7 @@ struct listing {
     struct str user;
     unsigned shard;
     uint64_t looked_n;
-    bool has_answer;  /* of one shard at least */
+    bool has_answer;  /* of one shard at least, here or on an earlier page */
     uint64_t missing; /* shards that are away, a bit each: they are passed over */
 };
 
@@ -315,7 +315,8 @@ void broker_queue(struct request *r)
     *listing = (struct listing){.state = state,
                                 .user = wanted.n == 0 ? STR("") : names_any_user(r, wanted),
                                 .shard = (unsigned)(after % shard_n),
-                                .looked_n = after / shard_n};
+                                .looked_n = after / shard_n,
+                                .has_answer = after > 0};
     list(r);
 }
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { metric, parked } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newNonce, newTopic, sign, SLOW_RESCUE, suite } from '../support/harness.mjs';
-import { engineShard, prefixOfShard } from '../support/shards.mjs';
+import { engineShard, prefixOfShard } from '../support/homes.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const DETAIL = ['Topic', 'Queries', 'Lease', 'LeaseSeconds', 'Attempt', 'Details'];

@@ -3,7 +3,7 @@
 // Contract section 3, operator routes: status, queue, retry-query, drain-engine.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
-import { newTopicOf } from '../support/shards.mjs';
+import { newTopicOf } from '../support/homes.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
