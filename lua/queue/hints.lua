@@ -45,6 +45,13 @@ local function nodes_for(turn, model, tried)
     return nodes
 end
 
+-- The lists of models of the engines that nodes have, or had, polls of; as a set.
+local function models(turn)
+    local found, members = {}, call('ZREVRANGE', turn.prefix .. 'hints', 0, HINTS_MAX - 1)
+    for i = 1, #members do found[match(members[i], '^%S+ [^|]+|(%S+)$')] = true end
+    return found
+end
+
 -- Forgets the hints of these nodes (node -> true).
 local function strike_off(turn, gone)
     local key = turn.prefix .. 'hints'
@@ -93,5 +100,6 @@ local function call_for(turn, model, tried, hops)
 end
 
 return {
-    state = state, end_quiet = end_quiet, call_for = call_for, strike_off = strike_off, forget_oldest = forget_oldest,
+    state = state, models = models, end_quiet = end_quiet, call_for = call_for, strike_off = strike_off,
+    forget_oldest = forget_oldest,
 }

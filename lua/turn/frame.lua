@@ -48,6 +48,7 @@ local function begin(prefix, argv, is_full)
         prefix = prefix, args = argv, node = argv[1], is_full = is_full,
         lease_ms = argv[2], delivery_ms = argv[3], -- as text: only to be added to a number
         max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]), is_sharded = argv[6] ~= '1' and argv[6] ~= '0',
+        shard_n = argv[6], -- as text, too
         now_us = now_us, now_ms = now_ms, now_s = now_s,
         -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),

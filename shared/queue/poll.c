@@ -23,7 +23,7 @@ static bool next_shard(const struct poll *poll, bool is_open, unsigned *ret_shar
     for (unsigned i = 0; i < n; i++) {
         unsigned shard = (poll->first_shard + i) % n;
         bool fits =
-            turn_is_up(queue->shards.turns[shard]) && (!is_open || queue->parts[shard].open_n > 0);
+            part_is_usable(&queue->parts[shard]) && (!is_open || queue->parts[shard].open_n > 0);
         if (fits && (poll->looked & shard_bit(shard)) == 0) {
             *ret_shard = shard;
             return true;
@@ -62,7 +62,7 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
 }
 
 /* Looks on: at the next shard, or parks where the class has least credits. False: it has looked
- * everywhere. */
+ * everywhere, or nowhere can it park. */
 static bool claim_next(struct poll *poll, struct nonce_id *nonce)
 {
     struct poll_class *class = poll->class;
@@ -73,7 +73,11 @@ static bool claim_next(struct poll *poll, struct nonce_id *nonce)
     }
     if (!poll->may_park && poll->looked != 0)
         return false;
-    shard = credits_least_shard(class);
+    shard = credits_least_shard(class, poll->failed);
+    if (shard == SHARDS_MAX && poll->looked != 0)
+        return false;
+    if (shard == SHARDS_MAX)
+        shard = poll->first_shard; /* in vain: the poll ends with what is wrong there */
     claim_at(poll, shard, poll->may_park, nonce);
     if (class->queue->shards.n > 1 && poll->may_park && class->work == WORK_QUERIES)
         move_state_hints(class, shard);
@@ -122,11 +126,24 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
 
 static void go_on(struct poll *poll, enum err error, struct lines *lines)
 {
+    struct poll_class *class = poll->class;
     struct str tag = lines_next(lines);
     bool is_empty = error == ERR_OK && str_eq(tag, STR("empty"));
-    bool goes_on = is_empty && !poll->is_superseded && poll->is_alive(poll);
-    if (!goes_on || !claim_next(poll, NULL))
-        end_claiming(poll, error, tag, lines);
+    /* Of several shards one is away: the others may have work. What the lost call took or was
+     * granted is stated by the next sync there. */
+    bool is_away =
+        err_is_outage(error) && class->queue->shards.n > 1 && class->work == WORK_QUERIES;
+    if (is_away)
+        poll->failed |= shard_bit(poll->shard);
+    bool goes_on =
+        (is_empty || is_away) && !class->is_drained && !poll->is_superseded && poll->is_alive(poll);
+    if (goes_on && claim_next(poll, NULL))
+        return;
+    if (is_away && (class->is_drained || (poll->looked & ~poll->failed) != 0)) {
+        error = ERR_OK; /* it is held, or the others were looked at */
+        tag = STR("empty");
+    }
+    end_claiming(poll, error, tag, lines);
 }
 
 static void on_claim_reply(struct call *call, enum err error, struct str reply)
@@ -194,12 +211,18 @@ void polls_on_supersede(struct queue *queue, struct lines *rest)
                 return;
 }
 
-/* Where the poll of an engine that names itself is written down. */
-static unsigned engine_shard(const struct queue *queue, struct str account, struct str engine)
+/* It only uses its nonce up, and is then held; one with a name ends the older poll of its engine.
+ */
+static void hold_drained(struct queue *queue, struct poll *poll, struct str account,
+                         uint64_t number, struct nonce_id *nonce)
 {
-    char name[512];
-    size_t n = polls_join(name, sizeof name, account, ' ', engine);
-    return shard_of((struct str){name, n}, queue->shards.n);
+    struct call_start start = shards_call(&queue->shards, &poll->call, on_claim_reply);
+    start.nonce = nonce;
+    poll->shard = 0; /* of no meaning: neither a claim nor a credit comes of it anywhere */
+    if (poll->engine.n > 0)
+        call_supersede(start, .account = account, .engine = poll->engine, .poll = number);
+    else
+        call_nonce(start);
 }
 
 static void begin_claiming(struct poll *poll, bool may_park)
@@ -212,7 +235,7 @@ static void begin_claiming(struct poll *poll, bool may_park)
     poll->may_park = may_park;
     poll->is_superseded = false;
     polls_put_last(&class->claiming, poll);
-    poll->looked = 0;
+    poll->looked = poll->failed = 0;
     poll->first_shard = class->rotor++ % shard_n;
     if (poll->after.n > 0 && shard_n > 1)
         poll->first_shard = (shard_of(poll->after, shard_n) + 1) % shard_n;
@@ -242,25 +265,18 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
 {
     poll->class = class_get(queue, account, models);
     begin_claiming(poll, may_park);
-    unsigned shard_n = queue->shards.n;
     /* An engine that names itself has one poll: the newer one ends the older, here or on another
-     * node (polls_on_supersede, by an event of the script). The only shard's `claim` does it. */
+     * node (polls_on_supersede, by an event of the script). The only shard's `claim` does it; of
+     * several shards the engine's home does. */
     bool is_named = poll->engine.n > 0;
     uint64_t number = may_park ? poll->number : 0;
     if (poll->class->is_drained) {
-        poll->shard = is_named ? engine_shard(queue, account, poll->engine) : 0;
-        struct call_start start =
-            turn_call(queue->shards.turns[poll->shard], &poll->call, on_claim_reply);
-        start.nonce = nonce;
-        if (is_named)
-            call_supersede(start, .account = account, .engine = poll->engine, .poll = number);
-        else
-            call_nonce(start); /* it only uses its nonce up, and is then held */
+        hold_drained(queue, poll, account, number, nonce);
         return;
     }
-    if (is_named && shard_n > 1)
-        call_supersede(turn_forget(queue->shards.turns[engine_shard(queue, account, poll->engine)]),
-                       .account = account, .engine = poll->engine, .poll = number);
+    if (is_named && queue->shards.n > 1)
+        call_supersede(shards_forget(&queue->shards), .account = account, .engine = poll->engine,
+                       .poll = number);
     if (!claim_next(poll, nonce))
         abort(); /* it has looked nowhere yet */
 }

@@ -41,19 +41,17 @@ static unsigned shard_with_most(const struct poll_class *class)
     return most;
 }
 
-/* Where the class has fewest of the shards that can be reached: of equal ones, the next in turn. */
-unsigned credits_least_shard(const struct poll_class *class)
+/* Of equal ones, the next in turn. */
+unsigned credits_least_shard(const struct poll_class *class, uint64_t but)
 {
-    const struct shards *shards = &class->queue->shards;
-    if (class->work == WORK_LOOKUPS)
+    const struct queue *queue = class->queue;
+    unsigned n = queue->shards.n, least = SHARDS_MAX;
+    if (n == 1 || class->work == WORK_LOOKUPS)
         return 0;
-    unsigned n = shards->n, least = class->rotor % n;
-    for (unsigned i = 1; i < n; i++) {
+    for (unsigned i = 0; i < n; i++) {
         unsigned shard = (class->rotor + i) % n;
-        bool is_up = turn_is_up(shards->turns[shard]);
-        bool is_better =
-            !turn_is_up(shards->turns[least]) || class->credits[shard] < class->credits[least];
-        if (is_up && is_better)
+        if ((but & shard_bit(shard)) == 0 && part_is_usable(&queue->parts[shard]) &&
+            (least == SHARDS_MAX || class->credits[shard] < class->credits[least]))
             least = shard;
     }
     return least;
@@ -94,18 +92,33 @@ bool credits_use(struct poll_class *class, unsigned shard)
 
 void credits_grant_missing(struct poll_class *class)
 {
-    while (class->credit_n < class_idle_n(class))
-        credits_note(class, credits_least_shard(class));
+    while (class->credit_n < class_idle_n(class)) {
+        unsigned shard = credits_least_shard(class, 0);
+        if (shard == SHARDS_MAX)
+            return; /* the sync of the first one that can be used again grants them */
+        credits_note(class, shard);
+    }
 }
 
 /* A claim, a credit that was taken back or a sync may have been lost with it, whether it ran or
- * not: the syncs that follow state every class once. */
+ * not: the syncs that follow state every class once. Of several shards the others grant the credits
+ * that this one had. */
 void polls_on_lost(struct queue *queue, unsigned shard)
 {
+    bool is_granted_again = false;
     for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
-        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
-            if (class_is_at(class, shard))
-                class->told |= shard_bit(shard);
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
+            if (!class_is_at(class, shard))
+                continue;
+            class->told |= shard_bit(shard);
+            if (queue->shards.n == 1 || class->work == WORK_LOOKUPS || class->credits[shard] == 0)
+                continue;
+            class->credit_n -= class->credits[shard];
+            class->credits[shard] = 0;
+            is_granted_again = true;
+        }
+    if (is_granted_again)
+        queue_sync_soon(queue, 0);
 }
 
 void polls_on_up(struct queue *queue, unsigned shard)

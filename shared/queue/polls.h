@@ -97,8 +97,9 @@ void polls_fini(struct queue *queue);
 void polls_set_state(struct poll *poll, enum poll_state to);
 void polls_park(struct queue *queue, struct poll *poll);
 void polls_unlink_parked(struct queue *queue, struct poll *poll);
-/* Where the next credit is to be: lookups are all on the cluster's shard. */
-unsigned credits_least_shard(const struct poll_class *class);
+/* Where the next credit is to be: of the shards that can be used, without `but` (a bit each), the
+ * one with fewest; SHARDS_MAX when there is none. Lookups are all on the cluster's shard. */
+unsigned credits_least_shard(const struct poll_class *class, uint64_t but);
 /* A script has granted one. */
 void credits_note(struct poll_class *class, unsigned shard);
 /* A hand-over used one up. False when it is not known yet: the reply that grants it is on its way.

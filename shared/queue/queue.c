@@ -26,8 +26,6 @@ enum {
     SYNC_CLASSES_MAX = 190,
 };
 
-static void part_sync_by(struct queue_shard *part, uint64_t after_ms);
-
 uint32_t queue_hash(struct str s, uint64_t salt)
 {
     uint32_t hash = hash_fnv32(s, (uint32_t)salt * 2654435761u);
@@ -74,6 +72,21 @@ static bool is_up(const struct queue_shard *part)
            bus_is_up(part->bus);
 }
 
+static bool are_all_up(const struct queue *queue)
+{
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        if (!is_up(&queue->parts[i]))
+            return false;
+    return true;
+}
+
+static void count_connected(struct queue *queue, bool is_connected)
+{
+    if (queue->is_counted != is_connected)
+        metrics_add(queue->metrics, METRIC_CONNECTED, is_connected ? 1 : -1);
+    queue->is_counted = is_connected;
+}
+
 /* Everything may have been missed: waiting requests look again, credits are stated again. */
 static void on_up(void *arg)
 {
@@ -81,13 +94,12 @@ static void on_up(void *arg)
     struct queue *queue = part->queue;
     if (!is_up(part))
         return;
-    if (!part->is_counted)
-        metrics_add(queue->metrics, METRIC_CONNECTED, 1);
-    part->is_counted = true;
+    part->was_up = true;
     polls_on_up(queue, part_shard(part));
+    count_connected(queue, are_all_up(queue));
     part_sync_by(part, 0);
     delivered_tell(part);
-    queue_each_watch(queue);
+    watches_look_again(queue, part_shard(part));
     queue->config.on_up(queue->config.arg);
 }
 
@@ -102,15 +114,13 @@ static void on_turn_lost(void *arg)
 {
     struct queue_shard *part = arg;
     metrics_add(part->queue->metrics, METRIC_REDIS_LOST, 1);
-    if (part->is_counted)
-        metrics_add(part->queue->metrics, METRIC_CONNECTED, -1);
-    part->is_counted = false;
+    count_connected(part->queue, false);
     polls_on_lost(part->queue, part_shard(part));
 }
 
 /* --- sync ------------------------------------------------------------------------------------- */
 
-static void part_sync_by(struct queue_shard *part, uint64_t after_ms)
+void part_sync_by(struct queue_shard *part, uint64_t after_ms)
 {
     if (!deadline_is_set(&part->sync_timer) || part->sync_timer.at_ms > clock_mono_ms() + after_ms)
         loop_set_deadline(part->queue->loop, &part->sync_timer, after_ms);
@@ -167,7 +177,7 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     if (str_parse_u64(lines_next(&lines), &next_ms))
         follow_lease(part, next_ms);
     struct str drained = lines_next(&lines);
-    if (!str_eq(drained, queue->drained))
+    if (part_shard(part) == 0 && !str_eq(drained, queue->drained)) /* the cluster's shard knows */
         polls_on_drained(queue, drained);
     polls_forget_unused(queue);
 }
@@ -267,7 +277,7 @@ static void on_sync_timer(struct deadline *deadline)
         turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
         .added = part->added_n, .done = part->done_n, .class_n = class_n);
     put_classes(part, &verb, class_n);
-    engines_put(queue, &verb);
+    engines_put(part, &verb);
     end_verb(&verb);
     part->added_n = part->done_n = 0;
     outbox_look(part);
@@ -303,7 +313,7 @@ static void before_flush(struct queue_shard *part)
     if (!turn_is_collecting(part->turn) || !is_up(part))
         return;
     delivered_before_flush(part);
-    bool has_news = part->added_n > 0 || part->done_n > 0 || part->queue->engine_n > 0;
+    bool has_news = part->added_n > 0 || part->done_n > 0 || part->engine_n > 0;
     if (has_news && now_ms >= part->synced_ms + NEWS_EVERY_MS)
         on_sync_timer(&part->sync_timer);
 }
@@ -433,14 +443,6 @@ struct queue_shard *queue_part(struct queue *queue, struct str topic)
     return &queue->parts[queue->shards.n == 1 ? 0 : shard_of(topic, queue->shards.n)];
 }
 
-bool queue_is_up(const struct queue *queue)
-{
-    for (unsigned i = 0; i < queue->shards.n; i++)
-        if (!is_up(&queue->parts[i]))
-            return false;
-    return true;
-}
-
 static enum redis_trouble part_trouble(const struct queue_shard *part)
 {
     if (part->turn == NULL || part->bus == NULL)
@@ -451,12 +453,39 @@ static enum redis_trouble part_trouble(const struct queue_shard *part)
                : trouble;
 }
 
-enum redis_trouble queue_trouble(const struct queue *queue)
+bool part_is_usable(const struct queue_shard *part)
+{
+    return is_up(part) && !redis_trouble_is_outage(turn_trouble(part->turn));
+}
+
+enum redis_trouble queue_trouble(const struct queue *queue, struct str topic)
+{
+    unsigned n = queue->shards.n;
+    return part_trouble(&queue->parts[n == 1 ? 0 : shard_of(topic, n)]);
+}
+
+unsigned queue_server_n(const struct queue *queue)
+{
+    return queue->config.map->server_n;
+}
+
+enum redis_trouble queue_server_trouble(const struct queue *queue, unsigned server)
 {
     enum redis_trouble trouble = REDIS_FINE;
-    for (unsigned i = 0; i < queue->shards.n && trouble == REDIS_FINE; i++)
-        trouble = part_trouble(&queue->parts[i]);
+    for (unsigned i = server; i < queue->shards.n; i += queue->config.map->server_n) {
+        enum redis_trouble its = part_trouble(&queue->parts[i]);
+        if (trouble == REDIS_FINE || (redis_trouble_is_outage(its) && trouble == REDIS_FULL))
+            trouble = its;
+    }
     return trouble;
+}
+
+bool queue_is_usable(const struct queue *queue)
+{
+    unsigned away_n = 0;
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        away_n += redis_trouble_is_outage(part_trouble(&queue->parts[i]));
+    return away_n * 2 <= queue->shards.n && (queue->shards.n == 1 || queue->parts[0].was_up);
 }
 
 uint64_t queue_lease_ms(const struct queue *queue)

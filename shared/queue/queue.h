@@ -34,6 +34,7 @@ struct poll {
     bool is_superseded;          /* a newer poll of its engine came first: it is not to be parked */
     unsigned first_shard, shard; /* where it began to look, and looks now */
     uint64_t looked;             /* at these shards, a bit each */
+    uint64_t failed;             /* of these: they could not be asked */
     struct poll_class *class;
     struct poll *previous, *next; /* of its class, oldest first */
     struct call call;             /* while it is claiming */
@@ -99,11 +100,16 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
 void queue_destroy(struct queue *queue);
 /* For verbs that are not the queue's; owned by the queue. */
 struct shards *queue_shards(struct queue *queue);
-/* True while both connections to each shard stand. Whether verbs run, queue_trouble says. */
-bool queue_is_up(const struct queue *queue);
-/* What is wrong with Redis, as this node last heard, of the first shard where something is;
- * REDIS_FINE while all works. */
-enum redis_trouble queue_trouble(const struct queue *queue);
+/* What is wrong with the shard of that topic (name), as this node last heard; REDIS_FINE while it
+ * works. */
+enum redis_trouble queue_trouble(const struct queue *queue, struct str topic);
+/* Servers in --redis. */
+unsigned queue_server_n(const struct queue *queue);
+/* The same of a server, by its place in --redis, from 0: of its first shard where something is. */
+enum redis_trouble queue_server_trouble(const struct queue *queue, unsigned server);
+/* No more than half of the shards have an outage, and of several the first one, which keeps what is
+ * the whole cluster's, has been there once. */
+bool queue_is_usable(const struct queue *queue);
 /* How long a claim lasts without a sign of life. */
 uint64_t queue_lease_ms(const struct queue *queue);
 

@@ -28,8 +28,9 @@ struct work_call {
     struct buf text; /* model / how often it was passed on / nodes that had no poll */
 };
 
-/* An engine that polled since the last sync. */
+/* An engine that polled since the last sync of its home. */
 struct engine_seen {
+    unsigned shard; /* its home */
     char name[300]; /* "<account> <engine>" */
     char info[600];
 };
@@ -59,7 +60,8 @@ struct queue_shard {
     uint64_t look_after_until_ms; /* leases that end before are looked after, however soon */
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
     struct call sync_call, reap_call, purge_call, outbox_call;
-    bool is_counted;      /* in METRIC_CONNECTED */
+    unsigned engine_n;    /* of queue->engines, those whose home it is */
+    bool was_up;          /* once, since the node started */
     bool outbox_has_news; /* since its outbox was asked for */
     uint64_t open_n; /* queries that are Open there, as far as is known; of several shards only */
     char purge_cursor[32];
@@ -80,6 +82,7 @@ struct queue {
     struct engine_seen engines[ENGINES_MAX];
     uint32_t engine_hashes[ENGINES_MAX]; /* of their names */
     unsigned engine_n;
+    bool is_counted; /* in METRIC_CONNECTED */
     struct engine_reported reported[ENGINES_REPORTED_MAX];
     uint64_t news_ms; /* the second in which syncs that report new engines are counted */
     unsigned news_n;
@@ -92,8 +95,9 @@ uint32_t queue_hash(struct str s, uint64_t salt);
 struct verb_writer;
 /* One that polls, and whose nonce was good. */
 void engines_note(struct queue *queue, const struct poll *poll);
-/* Puts those that polled since the last sync into `verb`, the one that is being written. */
-void engines_put(struct queue *queue, struct verb_writer *verb);
+/* Puts those that polled since the last sync, and whose home that shard is, into `verb`, the one
+ * that is being written. */
+void engines_put(struct queue_shard *part, struct verb_writer *verb);
 
 /* deliver.c */
 void delivered_on_timer(struct deadline *deadline);
@@ -113,8 +117,11 @@ static inline unsigned part_shard(const struct queue_shard *part)
 }
 /* The part that a topic (name) is of. */
 struct queue_shard *queue_part(struct queue *queue, struct str topic);
+/* Its connections stand, and Redis does what it is asked. */
+bool part_is_usable(const struct queue_shard *part);
 /* No later than in that time: say that we are there (on every shard), and reap. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
+void part_sync_by(struct queue_shard *part, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
 /* A lease ends in that time which nobody else may look after. */
 void part_look_after(struct queue_shard *part, uint64_t after_ms);
@@ -124,6 +131,8 @@ void part_look_after(struct queue_shard *part, uint64_t after_ms);
 void outbox_look(struct queue_shard *part);
 
 /* watch.c */
+/* Calls on_changed of every watch whose topic is of that shard. */
+void watches_look_again(struct queue *queue, unsigned shard);
 void watches_on_outcome(struct queue *queue, struct lines *rest);
 void watches_on_changed(struct queue *queue, struct lines *rest);
 
