@@ -5,8 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertOk, assertProblem, Cluster, eventually, newNonce, runParley, startRedis } from '../support/harness.mjs';
-import { engineShard, topicOn, prefixOfShard } from '../support/shards.mjs';
-import { prefixOf } from '../support/shards.mjs';
+import { engineShard, prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
 import { parked, waiting } from './watch.mjs';
 
 const SHARDS = 4;
