@@ -191,13 +191,17 @@ static void on_gone(struct request *r)
 static bool has_place(struct request *r, const struct person *person)
 {
     unsigned n = 0;
-    for (struct export *x = users_of(r)->exports; x != NULL; x = x->next, n++)
+    for (struct export *x = users_of(r)->exports; x != NULL; x = x->next) {
+        if (x->download.is_ending || x->download.is_cut)
+            continue;
+        n++;
         if (str_eq(x->person.whom.user_name, person->whom.user_name)) {
             respond_error_more(r, ERR_RATE_LIMITED,
                                "An export of this user is under way already: end it, or wait.",
                                NULL, RETRY_S);
             return false;
         }
+    }
     if (n < EXPORTS_MAX)
         return true;
     respond_error_more(r, ERR_BUSY, NULL, NULL, RETRY_S);
