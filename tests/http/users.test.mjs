@@ -220,9 +220,10 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     const row = 'x'.repeat(200_000);
     for (let i = 0; i < 40; i++) await cluster.add({ as: 'Frontend_1', User, Query: `${i}${newNonce()}${row}`, Topic: `${User}-${i}` });
     const socket = await cluster.socket({ node: 0 });
-    socket.pause();
     socket.write(`GET ${cluster.path(pathOf(User, '/export'), { as: 'Frontend_1' })} HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await eventually(async () => (await exportRaw(User, { node: 0 })).status === 429, { what: 'a second export is refused' });
+    await socket.begun();
+    socket.pause();
+    assertProblem(await exportRaw(User, { node: 0 }), 429, 'rate_limited');
     assert.equal((await exported(User, { node: 1 })).json('topics.json').length, 40);
     socket.abort();
     await eventually(async () => (await exportRaw(User, { node: 0 })).status === 200, { what: 'a client that leaves ends its export' });
