@@ -14,10 +14,6 @@ local max, min = math.max, math.min
 local CHUNK = 100
 local REASON = '"Deleted with the data of its user."'
 
-local function user_of(row)
-    return match(row, '^%d+\n%S+ (%S+) ')
-end
-
 -- The row without what its user wrote.
 local function blank(row)
     local ms, account, model, weight, at = match(row, '^(%d+)\n(%S+) %S+ (%S+) (%S+)()\n')
@@ -79,7 +75,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
         local got = call('HMGET', key, unpack(names))
         for i = 1, #names, 3 do
             local row, state, waiting = got[i], got[i + 1], got[i + 2]
-            if row and user_of(row) == user then
+            if row and records.user_of(row) == user then
                 local seq = sub(names[i], 3)
                 local lease = records.parse_pending(state)
                 if lease then claims[lease] = claims[lease] and claims[lease] .. ',' .. seq or seq end

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// delete_user: all that is stored for a user goes, some of it a call.
+// What is stored for a user: delete_user, usage, find_topics, user_recommendations, doc_content.
 import assert from 'node:assert/strict';
 import { lines, list, openOf, rowOf, scripts, set, stream, tailOf, topicOf, ttl, zset } from '../support/lua.mjs';
 import { ALICE, BOB, docId, jobId, keysOf, pushed } from '../support/lua_documents.mjs';
@@ -205,4 +205,109 @@ scripts('delete_user', ({ cases, test, shard }) => {
     assert.deepEqual([n, sum.queries], [4, 100]);
     assert.ok(Object.values(await shard.get('t:t')).every((value) => value.length < 100));
   });
+});
+
+scripts('usage', ({ cases }) => {
+  const usage = (from = 0) => ['usage', 0, 'alice', 'F', ALICE, from];
+  const found = (next, queries, topics, ...rest) => lines('ok', next, queries, topics, ...rest);
+  cases([
+    { name: 'a user of whom nothing is stored', call: usage(), reply: found('', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) },
+    {
+      name: 'counts what is the user’s',
+      before: () => ({
+        't:a': topicOf(['D', 'D'], { 'a:1': STORED, 'a:2': STORED }), 't:b': topicOf(['C "no"']), 'topics:alice': zset({ a: 1, b: 2, gone: 3 }),
+        waiting: { 'F alice': '2', 'F bob': '5', 'G alice': '7' },
+        recommenders: zset({ F: 3, G: 1 }), 'recommenders:F': zset({ alice: 2, bob: 1 }), 'recommenders:G': zset({ alice: 1 }),
+        ...keysOf({ n: 1, state: 'INDEXED' }, { n: 2, space: BOB }),
+        'limit:upload:alice': zset({ a: (Date.now() - 5_000) * 1000, b: (Date.now() - 90_000) * 1000 }), 'limit:ask:alice': zset({ a: (Date.now() - 5_000) * 1000 }),
+      }),
+      call: usage(),
+      reply: (text) => /^ok\n\n3\n3\n2\n3\n1\n\d+\n1\n1\n2\n1$/.test(text),
+    },
+    { name: 'from a later topic on', before: { 't:a': topicOf(['C "no"']), 't:b': topicOf(['C "no"']), 'topics:alice': zset({ a: 1, b: 2 }) }, call: usage(1), reply: found('', 1, 2, 0, 0, 0, 0, 0, 0, 0, 0) },
+  ]);
+});
+
+scripts('find_topics', ({ cases, test, shard }) => {
+  const find = (text, { escaped = '', after = '', limit = 10 } = {}) => ['find_topics', 0, 'alice', text, escaped, after, limit];
+  const two = () => ({
+    't:a': topicOf(['D', 'C "no"'], { query: (seq) => (seq === 1 ? 'First ONE' : 'second'), 'a:1': lines('["an [answer]","two"]', '["thought"]', 'null', 1500, 'E') }),
+    't:b': topicOf(['C "no"'], { query: () => 'one more' }), 't:c': topicOf(['C "no"'], { user: 'bob', query: () => 'one of bob' }),
+    'topics:alice': zset({ a: 5, b: 7 }), 'topics:bob': zset({ c: 6 }), 'names:alice': { b: '"Renamed"' },
+  });
+  const a = (seq, query) => ['a', seq, '"First ONE"', JSON.stringify(query)];
+  cases([
+    { name: 'the newest topic first, of this user only', before: two, call: find('one'), reply: lines('ok', '', 'b', 1, '"Renamed"', '"one more"', ...a(1, 'First ONE')) },
+    { name: 'in an answer, not in what was thought', before: two, calls: [find('an [answer]'), find('thought')], replies: [lines('ok', '', ...a(1, 'First ONE')), lines('ok', '')] },
+    { name: 'in a later question', before: two, call: find('second'), reply: lines('ok', '', ...a(2, 'second')) },
+    { name: 'in a name', before: two, call: find('renamed'), reply: lines('ok', '', 'b', 0, '"Renamed"', '""') },
+    { name: 'patterns mean nothing, and the brackets of a list are no text', before: two, calls: ['.*', '%a', '[', ']', '^f', 'first$'].map((text) => find(text)), replies: [lines('ok', ''), lines('ok', ''), lines('ok', '', ...a(1, 'First ONE')), lines('ok', '', ...a(1, 'First ONE')), lines('ok', ''), lines('ok', '')] },
+    { name: 'the second half of an escape is no text', before: () => ({ ...two(), 't:a': topicOf(['C "no"'], { query: () => 'a\nb \\n' }) }), calls: [find('nb'), find('\\\\n')], replies: [lines('ok', ''), lines('ok', '', 'a', 1, '"a\\nb \\\\n"', '"a\\nb \\\\n"')] },
+    { name: 'as many as are wanted, and where it goes on', before: two, calls: [find('one', { limit: 1 }), find('one', { after: '1.5.a' }), find('one', { after: '2.5.a' })], replies: [lines('ok', '1.5.a', 'b', 1, '"Renamed"', '"one more"'), lines('ok', '', ...a(1, 'First ONE')), lines('ok', '')] },
+    { name: 'after a topic that is gone', before: two, call: find('one', { after: '1.6.gone' }), reply: lines('ok', '', ...a(1, 'First ONE')) },
+  ]);
+
+  test('a topic with more than a call reads is searched over several', async () => {
+    const hash = topicOf(Array(100).fill('C "no"'), { query: (seq) => `${'x'.repeat(250_000)}${seq === 97 ? 'needle' : ''}` });
+    await shard.seed({ 't:t': hash, 'topics:alice': zset({ t: 1 }) });
+    const replies = [];
+    for (let after = ''; replies.length < 10; after = replies.at(-1)[1]) {
+      replies.push((await shard.call(...find('needle', { after }))).split('\n'));
+      if (!replies.at(-1)[1]) break;
+    }
+    assert.deepEqual([replies.length, replies.at(-1)[2], replies.at(-1)[3]], [3, 't', '97']);
+  });
+
+  test('many topics that hold nothing: some a call', async () => {
+    const keys = Object.fromEntries(Array.from({ length: 6000 }, (_, i) => [`t:t${i}`, topicOf(['C "no"'])]));
+    await shard.seed({ ...keys, 'topics:alice': zset(Object.fromEntries(Array.from({ length: 6000 }, (_, i) => [`t${i}`, i + 1]))) });
+    let calls = 0;
+    for (let after = ''; ; calls++) {
+      const [, next] = (await shard.call(...find('needle', { after }))).split('\n');
+      if (!next) break;
+      after = next;
+    }
+    assert.equal(calls, 2);
+  });
+});
+
+scripts('user_recommendations', ({ cases, test, shard }) => {
+  const keys = {
+    recommendations: stream(['1-1', { r: '{"n":1}', a: 'G', u: 'alice' }], ['1-2', { r: '{"n":2}', a: 'F', u: 'bob' }], ['2-0', { r: '{"n":3}', a: 'F', u: 'alice' }]),
+    recommenders: zset({ F: 2, G: 1 }), 'recommended:F:alice': list('2-0'), 'recommended:F:bob': list('1-2'), 'recommended:G:alice': list('1-1'),
+  };
+  const read = (after = '') => ['user_recommendations', 0, 'alice', after];
+  cases([
+    { name: 'there are none', call: read(), reply: lines('ok', '') },
+    { name: 'those of all accounts, the oldest first', before: keys, call: read(), reply: lines('ok', '', '{"n":1}', '{"n":3}') },
+    { name: 'after one of them', before: keys, call: read('1-1'), reply: lines('ok', '', '{"n":3}') },
+    { name: 'one that has been pushed out since', before: { ...keys, recommendations: stream(['1-1', { r: '{"n":1}' }]) }, call: read(), reply: lines('ok', '', '{"n":1}') },
+  ]);
+
+  test('in pages, each once', async () => {
+    await shard.seed({ 't:t': topicOf(['C "no"']) });
+    for (let i = 0; i < 5; i++) await shard.call('recommend', 0, 't', 'alice', `{"n":${i},"x":"${'x'.repeat(600_000)}"}`, 'F', 'alice');
+    const seen = [];
+    for (let after = ''; ; ) {
+      const [, next, ...found] = (await shard.call(...read(after))).split('\n');
+      seen.push(...found.map((one) => JSON.parse(one).n));
+      if (!next) break;
+      after = next;
+    }
+    assert.deepEqual(seen, [0, 1, 2, 3, 4]);
+  });
+});
+
+scripts('doc_content', ({ cases }) => {
+  const read = (n, what = '', from = 0, space = ALICE) => ['doc_content', 0, space, docId(n), what, from];
+  const part = (text) => `${text.length}:${text}`;
+  const block = 'x'.repeat(1 << 20);
+  cases([
+    { name: 'a document of somebody else', before: () => keysOf({ n: 1, space: BOB }), call: read(1), reply: 'missing' },
+    { name: 'the bytes while they are there', before: () => keysOf({ n: 1, upload: 'my bytes' }), call: read(1), reply: `ok\n\nupload\0${part('my bytes')}` },
+    { name: 'block by block', before: () => keysOf({ n: 1, upload: `${block}rest` }), calls: [read(1), read(1, 'upload', 1)], replies: [`ok\n1\nupload\0${part(block)}`, `ok\n\nupload\0${part('rest')}`] },
+    { name: 'then the text', before: () => keysOf({ n: 1, state: 'INDEXED', text: [5, 'one', 'two'] }), calls: [read(1), read(1, 'text.5', 1)], replies: [`ok\n\ntext.5\0${part('one')}${part('two')}`, `ok\n\ntext.5\0${part('two')}`] },
+    { name: 'race: the bytes were parsed, or another text came, between two pages', before: () => keysOf({ n: 1, state: 'INDEXED', text: [5, 'one'] }), calls: [read(1, 'upload', 1), read(1, 'text.4', 0)], replies: ['gone', 'gone'] },
+    { name: 'nothing is left of one that failed', before: () => keysOf({ n: 1, state: 'FAILED' }), call: read(1), reply: 'ok\n\nnone\0' },
+  ]);
 });
