@@ -3,6 +3,7 @@
 // Deletions and exports of a user that something ends in the middle: a node, a Redis, another node at the same time, a
 // client. What was deleted stays so, the request sent again goes on, and no export that is not whole looks like one.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import http from 'node:http';
 import { formOf } from '../support/documents.mjs';
 import { ACCOUNTS, assertOk, assertProblem, eventually, newNonce, startNode, startRedis, suite, writeAccounts } from '../support/harness.mjs';
@@ -95,7 +96,7 @@ suite('an export that something ends', { nodes: 2, sweep: false, accounts: { ...
   // Random letters, which no compression makes few.
   const text = () => Array.from({ length: 12_000 }, () => newNonce()).join('').slice(0, 250_000);
   const User = `large-${newNonce()}`;
-  const SIZE = 80;
+  const SIZE = 50;
 
   test('a client that does not read holds up nobody, and has all of it once it reads', async () => {
     await fill(cluster, User, SIZE, text);
@@ -177,6 +178,23 @@ suite('a deletion while its user goes on', { nodes: 2, sweep: false, accounts: {
     assert.equal(gone + left, 500 + added);
     assert.equal(await remove(cluster, User), left);
     assert.equal(assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' })).Depth, 0);
+  });
+});
+
+suite('documents that nobody indexes', { nodes: 1, sweep: false, args: ['--target', 'broker,documents'], accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
+  test('an export has their bytes as they came, however many blocks they are', async () => {
+    const query = { OnBehalfOf: 'blocks' };
+    const large = randomBytes(3_500_000);
+    large.write('%PDF-1.7\n', 0, 'latin1');
+    const sent = [['a.txt', Buffer.from('short')], ['large.pdf', large]];
+    for (const [name, bytes] of sent) assertOk(await cluster.request('POST', '/api/docs/upload', { as: 'Frontend_all', query, ...formOf({ name, bytes }) }), 201);
+    const files = unzip((await exportRaw(cluster, 'blocks')).body);
+    const documents = JSON.parse(files.get('documents.json').toString());
+    assert.deepEqual(documents.map(({ filename, status }) => [filename, status]), [['large.pdf', 'QUEUED'], ['a.txt', 'QUEUED']]);
+    for (const [name, bytes] of sent) {
+      const { id } = documents.find(({ filename }) => filename === name);
+      assert.ok(files.get(`documents/${id}/${name}`).equals(bytes), name);
+    }
   });
 });
 
