@@ -229,6 +229,17 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     await eventually(async () => (await exportRaw(User, { node: 0 })).status === 200, { what: 'a client that leaves ends its export' });
   });
 
+  test('the ninth export at once on a node: 503, the eight are answered', async () => {
+    const { Token } = assertOk(await cluster.request('GET', '/api/login', { as: 'Frontend_1' }));
+    const headers = { Authorization: `Bearer ${Token}` };
+    await cluster.redis.cmd('CLIENT', 'PAUSE', 60_000, 'WRITE');
+    const all = Array.from({ length: 9 }, () => cluster.request('GET', pathOf(newUser(), '/export'), { headers, node: 0 }));
+    const first = await Promise.race(all);
+    await cluster.redis.cmd('CLIENT', 'UNPAUSE');
+    assertProblem(first, 503, 'busy');
+    assert.deepEqual((await Promise.all(all)).map(({ status }) => status).sort(), [...Array(8).fill(200), 503]);
+  });
+
   test('find-topics finds a text in questions, answers and names, in whatever case and escape it was sent', async () => {
     const User = newUser();
     const asked = await done({ User, Query: 'Where is the LightHouse?', Answer: ['on the island Ærø'] });
