@@ -34,4 +34,20 @@ local function release_all(turn, topic)
     events.send(turn, turn.node, 'outbox')
 end
 
-return {number_of = number_of, release_all = release_all}
+-- Of a topic that stays, those fingerprints are not needed any more, unless they are in `kept`. It may need them again:
+-- such an item ends with ' part', and leaves nothing that refuses a later need.
+local function release_some(turn, topic, fingerprints, kept)
+    local P = turn.prefix
+    local number, items = call('HGET', P .. 't:' .. topic, 'lookups'), {}
+    for i = 1, number and #fingerprints or 0 do
+        if not kept[fingerprints[i]] then
+            items[#items + 1] = '0'
+            items[#items + 1] = fingerprints[i] .. ' ' .. topic .. ':' .. number .. ' part'
+        end
+    end
+    if #items == 0 then return end
+    bounds.in_parts(items, function(...) call('ZADD', P .. 'outbox', ...) end)
+    events.send(turn, turn.node, 'outbox')
+end
+
+return {release_some = release_some, number_of = number_of, release_all = release_all}

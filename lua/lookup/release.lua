@@ -8,7 +8,7 @@
 -- Repeatable: yes.
 -- Arguments:
 --   each need 100:
---     text  text 1k  "<fingerprint> <topic>:<number>"
+--     text  text 1k  "<fingerprint> <topic>:<number>"; with " part" after it the topic is still there, and may need it again
 -- Replies: ok
 local lookups = require('lookup/lookups')
 local call = redis.call
@@ -20,10 +20,10 @@ local function verb(turn, a)
     --- arguments
     local P = turn.prefix
     for i = need_from, need_to do
-        local fingerprint, need = match(args[i], '^(%x+) (%S+)$')
+        local fingerprint, need, rest = match(args[i], '^(%x+) (%S+)(.*)$')
         if need then
             local key = P .. 'needs:' .. fingerprint
-            call('SET', P .. 'released:' .. need, '1', 'EX', RELEASED_S)
+            if rest == '' then call('SET', P .. 'released:' .. need, '1', 'EX', RELEASED_S) end
             if call('SREM', key, need) == 1 and call('EXISTS', key) == 0 then lookups.drop(turn, fingerprint) end
         end
     end

@@ -32,6 +32,11 @@ local function query_of(row)
     return after_lines(row, 6)
 end
 
+-- Whose query a row is, as a name; '%' where it was blanked with the data of its user (topic/part.lua).
+local function user_of(row)
+    return match(row, '^%d+\n%S+ (%S+) ')
+end
+
 -- A text (JSON), cut to TITLE_CHARS characters: never within one, be it UTF-8 or an escape.
 local function title_of(text)
     if #text <= TITLE_CHARS + 2 then return text end
@@ -76,6 +81,6 @@ local function has_part(turn, topic, user)
 end
 
 return {
-    after_lines = after_lines, query_of = query_of, title_of = title_of, parse_pending = parse_pending,
-    pending = pending, handed_to = handed_to, has_part = has_part,
+    after_lines = after_lines, query_of = query_of, user_of = user_of, title_of = title_of,
+    parse_pending = parse_pending, pending = pending, handed_to = handed_to, has_part = has_part,
 }

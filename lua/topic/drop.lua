@@ -33,14 +33,14 @@ local function drop_rows(turn, topic, from, to)
     call('UNLINK', unpack(streams))
 end
 
--- Takes the Open queries from Seq `from` on out of the queue; those before stay.
-local function drop_open(turn, topic, from)
+-- Takes the Open queries from Seq `from` on, all or that user's, out of the queue; the others stay.
+local function drop_open(turn, topic, from, whose)
     local key, rest, gone, still = turn.prefix .. 't:' .. topic, {}, {}, {}
     local open = call('HGET', key, 'open')
     if not open or open == '' then return end
     for item in gmatch(open, '[^;]+') do
         local seq, model, user, account = match(item, '^(%d+) %d+ (%S+) (%S+) (%S+)')
-        if tonumber(seq) >= from then
+        if tonumber(seq) >= from and (not whose or user == whose) then
             shares.count(turn, account, user, model, -1)
             gone[model .. ' ' .. user] = {model, user}
         else
@@ -88,4 +88,7 @@ local function drop_topic(turn, topic)
     call('UNLINK', key, P .. 'lookups:' .. topic)
 end
 
-return {DROP_ROWS = DROP_ROWS, DROP_FIELDS = DROP_FIELDS, drop_newest = drop_newest, drop_topic = drop_topic}
+return {
+    DROP_ROWS = DROP_ROWS, DROP_FIELDS = DROP_FIELDS, drop_open = drop_open, drop_newest = drop_newest,
+    drop_topic = drop_topic,
+}

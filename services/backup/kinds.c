@@ -63,6 +63,7 @@ static const struct {
     {"queued_spaces", KIND_DERIVED},
     {"delayed_jobs", KIND_DERIVED},
     /* not there after a restore */
+    {"deleting", KIND_PASSING}, /* the request that is sent again finds its place again */
     {"served", KIND_PASSING},
     {"leases", KIND_PASSING},
     {"lease", KIND_PASSING},

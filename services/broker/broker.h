@@ -46,8 +46,6 @@ struct str names_of(struct request *r, struct str s);
 /* The name of the user whose topics the request may see: an account of role user sees its own,
  * everybody else ("") all of its namespace. */
 struct str names_viewer(struct request *r);
-/* The name of a user that an operator looks for: `User` or `namespace~User`. */
-struct str names_any_user(struct request *r, struct str text);
 /* Puts a topic's name as the account knows it: without its own namespace. */
 void names_put_topic(struct buf *b, struct request *r, struct str topic);
 /* The parameter or member Topic: 1 to 128 bytes, no white space, no control characters. They answer

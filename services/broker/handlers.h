@@ -9,7 +9,7 @@
 
 handler broker_login;
 handler broker_add_query, broker_check_query, broker_get_topic_thread, broker_user_topics;
-handler broker_delete_topic, broker_rename_topic, broker_cancel_query;
+handler broker_delete_topic, broker_rename_topic, broker_cancel_query, broker_find_topics;
 handler broker_add_lookup, broker_get_lookups, broker_recommend;
 handler broker_get_new_queries, broker_give_new_answer, broker_give_partial, broker_extend_claim;
 handler broker_release_claim, broker_get_new_lookup, broker_give_new_matches;

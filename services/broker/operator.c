@@ -313,7 +313,7 @@ void broker_queue(struct request *r)
     unsigned shard_n = r->server->shards->n;
     struct listing *listing = r->state = request_alloc(r, sizeof *listing);
     *listing = (struct listing){.state = state,
-                                .user = wanted.n == 0 ? STR("") : names_any_user(r, wanted),
+                                .user = wanted.n == 0 ? STR("") : on_behalf_any_name(r, wanted),
                                 .shard = (unsigned)(after % shard_n),
                                 .looked_n = after / shard_n,
                                 .has_answer = after > 0};

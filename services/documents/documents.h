@@ -12,6 +12,7 @@
 
 #include "services/node/service.h"
 #include "shared/ask/asker.h"
+#include "shared/ask/limits.h"
 #include "shared/ask/presence.h"
 #include "shared/embed/embed.h"
 #include "shared/http/respond.h"
@@ -27,8 +28,6 @@ enum {
     TOP_K_MAX = 20,
     TOP_K_USUAL = 5,
     UPLOAD_MOST_MIB = 25, /* what --upload-max-mib may be at most */
-    UPLOADS_A_MINUTE = 5, /* of one owner */
-    UPLOADS_AN_HOUR = 50,
 };
 
 /* What all threads share; does not change while they run. */

@@ -11,7 +11,7 @@ import { keyOf } from '../support/shards.mjs';
 const ROUTES = allRoutes().filter(({ roles }) => roles.length > 0);
 const NAMES = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
 const MIB = 1 << 20;
-const pathOf = ({ path }) => path.replace('{id}', '0123456789abcdef01234567').replace('{index}', '0');
+const pathOf = ({ path }) => path.replace('{id}', '0123456789abcdef01234567').replace('{user}', '0123456789').replace('{index}', '0');
 // Where 200 is answered without another look, for each role.
 const LATER = {
   frontend: ['/api/me', '/api/login'],

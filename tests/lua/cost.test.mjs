@@ -135,6 +135,10 @@ const flows = {
     await m.expect(/^ok/, 'user_topics', 0, 'alice', '', '', '1');
     await m.expect(/^ok/, 'rename', 0, 'alice', 't', m.json(1024));
     await m.call('purge', 3600, '0');
+    await m.call('find_topics', 0, 'alice', m.text(256), m.text(256, 'y'), '', 100);
+    await m.call('find_topics', 0, 'alice', 'x', '', '', 100);
+    await m.cmd('HSET', m.key('t:t'), 'u:bob', '1');
+    await m.call('delete_user', 0, 'alice', 'o:alice');
   },
 
   async 'a topic of many rows'(m) {
@@ -146,6 +150,16 @@ const flows = {
     for (let i = 0; i < m.n(1000); i++) await m.rows(`t${i}`, 1, { tail: tailOf() });
     await m.call('user_topics', 0, 'alice', '', '', '');
     await m.call('purge', 3600, '0');
+  },
+
+  // As many as one call takes.
+  async 'a user with many topics and recommendations'(m) {
+    for (let i = 0; i < m.n(450); i++) await m.rows(`t${i}`, 1, { tail: tailOf() });
+    for (let i = 0; i < m.n(450); i++) await m.shard.call('recommend', 0, 't1', 'alice', `{"n":${i}}`, 'F', 'alice');
+    await m.call('usage', 0, 'alice', 'F', 'o:alice', 0);
+    await m.call('find_topics', 0, 'alice', 'needle', '', '', 100);
+    await m.call('user_recommendations', 0, 'alice', '');
+    await m.call('delete_user', 0, 'alice', 'o:alice');
   },
 
   async 'a thousand Open queries of a topic, for models and users with long names'(m) {
@@ -308,6 +322,8 @@ const flows = {
       await m.shard.call(...upload(i, 5, 1));
     }
     await m.call('docs', 0, ALICE, '', '');
+    await m.call('doc_content', 0, ALICE, docId(1), '', 0);
+    await m.call('doc_content', 0, ALICE, docId(10), '', 0);
     await m.call('watch_indexing', 0, ALICE);
     await m.expect(/^ok/, 'doc_delete', 0, ALICE, docId(1));
     await m.call('sweep', 100);

@@ -109,6 +109,7 @@ scripts('retry', ({ cases }) => {
   cases([
     { name: 'what failed is Open again, with all its attempts', before: { 't:t': topicOf(['F "tired"'], { 'w:1': '' }), failed: zset({ 't 1': 1, 's 1': 2 }) }, call: retry(), reply: 'ok', after: { ...again, failed: zset({ 's 1': 2 }) } },
     { name: 'what was given back too often as away may be so again', before: { 't:t': topicOf(['F "tired"'], { 'w:1': '', 'b:1': 21 }) }, call: retry(), reply: 'ok', after: again },
+    { name: 'what was blanked with the data of its user stays so', before: { 't:t': topicOf(['C "Deleted with the data of its user."'], { 'q:1': rowOf({ user: '%', query: '' }) }) }, call: retry(), reply: 'missing' },
     { name: 'what was cancelled too', before: { 't:t': topicOf(['C "user"'], { 'w:1': '' }) }, call: retry(), reply: 'ok', after: again },
     {
       name: 'an engine that waits has it at once',

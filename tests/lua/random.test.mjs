@@ -14,6 +14,7 @@ const MAX_ATTEMPTS = 3;
 const NODES = ['n1', 'n2', 'n3'];
 const CLASSES = ['E|*', 'F|big', 'G|small,big', 'H|*'];
 const USERS = ['alice', 'bob', 'carol'];
+const BLANK = '%'; // the user of a row that went with its user's data
 const MODELS = ['default', 'big', 'small'];
 const TOPICS = ['t1', 't2', 't3', 't4', 't5', 't6'];
 const REASON = '"tired"';
@@ -300,8 +301,9 @@ class World {
     const { topic, seq, q } = found;
     const reply = await this.run(node, 'retry', 0, topic, seq);
     const ended = q.state === 'Failed' || q.state === 'Cancelled';
-    assert.equal(reply, ended ? 'ok' : q.state === 'Done' ? 'done' : 'pending');
-    if (ended) Object.assign(q, { state: 'Open', used: 0 });
+    const isBlank = q.user === BLANK;
+    assert.equal(reply, isBlank ? 'missing' : ended ? 'ok' : q.state === 'Done' ? 'done' : 'pending');
+    if (ended && !isBlank) Object.assign(q, { state: 'Open', used: 0 });
   }
 
   async remove(node) {
@@ -317,6 +319,35 @@ class World {
     for (const [print, { needs }] of [...this.lookups]) {
       for (const need of [...needs]) if (need.startsWith(`${topic} `)) needs.delete(need);
       if (!needs.size) this.lookups.delete(print);
+    }
+  }
+
+  // All of a user: its own topics go, in those of others its rows are blanked.
+  async removeUser(node) {
+    if (this.below(6)) return;
+    const user = this.pick(USERS);
+    const own = [...this.users].filter(([, users]) => users.has(user));
+    const alone = own.filter(([, users]) => users.size === 1);
+    const reply = (await this.run(node, 'delete_user', 0, user, `o:${user}`)).split('\n').map(Number);
+    assert.deepEqual([reply[1], reply[2], reply[3]], [0, alone.length, own.length - alone.length]);
+    const gone = (topic, isGone) => {
+      for (const [print, { needs }] of [...this.lookups]) {
+        for (const need of [...needs]) if (isGone(...need.split(' '), topic)) needs.delete(need);
+        if (!needs.size) this.lookups.delete(print);
+      }
+    };
+    for (const [topic, users] of own) {
+      this.ties.delete(`${topic} ${user}`);
+      const queries = this.topics.get(topic);
+      const mine = new Set(queries.flatMap((q, i) => (q.user === user ? [String(i + 1)] : [])));
+      gone(topic, (of, seq) => of === topic && (users.size === 1 || mine.has(seq)));
+      if (users.size === 1) {
+        this.users.delete(topic);
+        this.topics.delete(topic);
+      } else {
+        users.delete(user);
+        for (const q of queries) if (q.user === user) Object.assign(q, { state: 'Cancelled', user: BLANK, query: '' });
+      }
     }
   }
 
@@ -403,7 +434,7 @@ class World {
 
   async step() {
     const verbs = ['add', 'add', 'add', 'add', 'resend', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
-      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'forget', 'unpark', 'sync', 'crash',
+      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'removeUser', 'partial', 'forget', 'unpark', 'sync', 'crash',
       'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
     const verb = this.pick(verbs);
     const node = this.pick([...this.alive]);
