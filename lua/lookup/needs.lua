@@ -34,4 +34,9 @@ local function release_all(turn, topic)
     events.send(turn, turn.node, 'outbox')
 end
 
-return {number_of = number_of, release_all = release_all}
+-- Of a topic that is gone, on shard 0. By a digest: no name of it stays.
+local function released_key(turn, need)
+    return turn.prefix .. 'released:' .. redis.sha1hex(need)
+end
+
+return {released_key = released_key, number_of = number_of, release_all = release_all}
