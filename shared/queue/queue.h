@@ -72,8 +72,8 @@ struct queue_config {
     uint64_t retention_s; /* 0: forever */
     /* An event that is not the queue's: its first line, and the lines behind it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
-    /* Scripts run (again). */
-    void (*on_up)(void *arg);
+    /* Scripts of that shard run (again). */
+    void (*on_up)(void *arg, unsigned shard);
     void *arg;
 };
 

@@ -294,7 +294,7 @@ const flows = {
     await m.expect(/^ok/, 'doc_delete', 0, ALICE, docId(1));
     await m.call('sweep', 100);
     await m.call('unwatch_indexing', ALICE);
-    await m.call('admit', 0, Array.from({ length: 8 }, (_, i) => `w${i}:alice:10:60`).join());
+    await m.call('admit', 0, ALICE, Array.from({ length: 8 }, (_, i) => `w${i}:alice:10:60`).join());
   },
 
   async 'a restore'(m) {
