@@ -236,7 +236,8 @@ static void *agree_later(void *arg)
         nanosleep(&pause, NULL);
         struct shard_map now = *map;
         agreed = agreement_make(&now, true, reason, sizeof reason);
-        if (agreed == AGREED && now.n != map->n) {
+        if (agreed == AGREED &&
+            (now.n != map->n || strcmp(now.prefixes[0], map->prefixes[0]) != 0)) {
             agreed = AGREED_REFUSED;
             snprintf(reason, sizeof reason, "the cluster has %u shards, not %u: start again", now.n,
                      map->n);

@@ -189,9 +189,59 @@ static enum agreed make_with_others(struct asking *asking, struct agreement *fir
     return AGREED;
 }
 
+/* How many fields a hash has; 0 of anything else. False when its server cannot be asked. */
+static bool count_fields(struct asking *asking, const char *prefix, const char *name,
+                         uint64_t *ret_n)
+{
+    char key[AGREEMENT_KEY_BYTES];
+    struct sync_answer answer;
+    snprintf(key, sizeof key, "%s%s", prefix, name);
+    struct str words[] = {STR("HLEN"), str_of(key)};
+    enum err error = sync_command(asking->syncs[0], words, 2, 0, &answer);
+    *ret_n = 0;
+    if (error == ERR_OK && !str_parse_u64(answer.at[0], ret_n))
+        *ret_n = 0;
+    return error == ERR_OK || error == ERR_CONFLICT;
+}
+
+/* Former versions took a --key-prefix without a hash tag as it is. What they have stored is one
+ * shard, and stays where it is. */
+static enum agreed look_for_untagged(struct asking *asking)
+{
+    struct shard_map *map = asking->map;
+    uint64_t untagged, tagged = 0;
+    struct agreement record;
+    if (shard_map_has_tag(map) || map->is_untagged)
+        return AGREED;
+    if (!count_fields(asking, map->base, "meta", &untagged) ||
+        (untagged > 0 && !count_fields(asking, map->prefixes[0], "meta", &tagged))) {
+        snprintf(asking->reason, asking->reason_size, "%s", sync_error(asking->syncs[0]));
+        return AGREED_NOT_YET;
+    }
+    if (untagged == 0)
+        return AGREED;
+    if (tagged > 0 || read_record(asking, 0, &record) == ANSWER_RECORD)
+        return refuse(asking,
+                      "Redis holds two clusters: one whose keys begin with %s, as a former version "
+                      "stored them, and one whose keys begin with %s: move one of them to another "
+                      "Redis (parley backup, parley restore), or delete its keys",
+                      map->base, map->prefixes[0]);
+    if (map->server_n > 1 || map->n > 1)
+        return refuse(asking,
+                      "Redis holds a cluster of one shard whose keys begin with %s, as a former "
+                      "version stored them: leave --shards out and list this server alone, or "
+                      "restore a backup into an empty Redis with --shards",
+                      map->base);
+    shard_map_untag(map);
+    return AGREED;
+}
+
 static enum agreed make(struct asking *asking, bool may_write)
 {
     struct shard_map *map = asking->map;
+    enum agreed untagged = look_for_untagged(asking);
+    if (untagged != AGREED)
+        return untagged;
     struct agreement first = {.server_n = map->server_n, .shard_n = map->n};
     str_random_hex(CLUSTER_ID_BYTES / 2, first.id);
     if (map->n > 1 && has_old_data(asking))

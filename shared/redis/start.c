@@ -172,32 +172,28 @@ static bool check(const struct redis_address *address, const char *prefix, bool 
     return is_good;
 }
 
-static bool check_all(struct shard_map *map, bool is_reading)
+static bool check_servers(struct shard_map *map, bool is_reading)
 {
-    char reason[REASON_BYTES];
     for (unsigned i = 0; i < map->server_n; i++)
         if (!check(&map->servers[i], map->prefixes[i], is_reading))
             return false;
+    return true;
+}
+
+static bool check_all(struct shard_map *map, bool is_reading)
+{
+    char reason[REASON_BYTES];
+    if (!check_servers(map, is_reading))
+        return false;
     if (agreement_make(map, !is_reading, reason, sizeof reason) != AGREED_REFUSED)
-        return true;
+        return !map->is_untagged || check_servers(map, is_reading);
     fprintf(stderr, "parley: %s\n", reason);
     return false;
 }
 
-bool redis_await_agreement(struct shard_map *map, bool may_write, uint64_t patience_ms)
+bool redis_check_servers(struct shard_map *map)
 {
-    char reason[REASON_BYTES];
-    const struct timespec pause = {.tv_nsec = AGREE_EVERY_MS * 1000000};
-    enum agreed agreed = map->is_agreed ? AGREED : AGREED_NOT_YET;
-    uint64_t end_ms = clock_mono_ms() + patience_ms;
-    while (agreed == AGREED_NOT_YET) {
-        agreed = agreement_make(map, may_write, reason, sizeof reason);
-        if (agreed == AGREED_NOT_YET && (clock_mono_ms() >= end_ms || nanosleep(&pause, NULL) != 0))
-            break;
-    }
-    if (agreed != AGREED)
-        fprintf(stderr, "parley: %s%s\n", agreed == AGREED_REFUSED ? "" : "Redis: ", reason);
-    return agreed == AGREED;
+    return check_servers(map, false);
 }
 
 bool redis_check_login(struct shard_map *map)
@@ -229,7 +225,8 @@ static void on_signal(int number)
 static void stop_on_signals(struct sync *const *syncs, unsigned n)
 {
     struct sigaction action = {.sa_handler = on_signal};
-    memcpy(to_stop, syncs, n * sizeof *syncs);
+    for (unsigned i = 0; i < n; i++)
+        to_stop[i] = syncs[i];
     to_stop_n = n;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -240,6 +237,11 @@ void redis_stop_on_signals(struct sync *sync)
     stop_on_signals(&sync, 1);
 }
 
+void redis_note_signals(void)
+{
+    stop_on_signals(NULL, 0);
+}
+
 void redis_connect_all(const struct shard_map *map, const char *name, uint64_t patience_ms,
                        struct sync **ret_syncs)
 {
@@ -248,7 +250,7 @@ void redis_connect_all(const struct shard_map *map, const char *name, uint64_t p
                                                          .prefix = map->prefixes[i],
                                                          .name = name,
                                                          .patience_ms = patience_ms,
-                                                         .map = map,
+                                                         .map = map->is_agreed ? map : NULL,
                                                          .server = i});
     stop_on_signals(ret_syncs, map->server_n);
 }
@@ -257,6 +259,25 @@ void redis_disconnect_all(const struct shard_map *map, struct sync **syncs)
 {
     for (unsigned i = 0; i < map->server_n; i++)
         sync_destroy(syncs[i]);
+}
+
+bool redis_await_agreement(struct shard_map *map, bool may_write, uint64_t patience_ms)
+{
+    char reason[REASON_BYTES];
+    const struct timespec pause = {.tv_nsec = AGREE_EVERY_MS * 1000000};
+    enum agreed agreed = map->is_agreed ? AGREED : AGREED_NOT_YET;
+    uint64_t end_ms = clock_mono_ms() + patience_ms;
+    while (agreed == AGREED_NOT_YET) {
+        agreed = agreement_make(map, may_write, reason, sizeof reason);
+        if (agreed == AGREED_NOT_YET &&
+            (is_interrupted || clock_mono_ms() >= end_ms || nanosleep(&pause, NULL) != 0))
+            break;
+    }
+    if (agreed != AGREED)
+        fprintf(stderr, "parley: %s%s\n",
+                agreed == AGREED_REFUSED || is_interrupted ? "" : "Redis: ",
+                is_interrupted ? "interrupted" : reason);
+    return agreed == AGREED;
 }
 
 bool redis_is_interrupted(void)

@@ -15,7 +15,7 @@ const TEXT = prose(400_000); // some MiB
 const BLOCKS = Math.ceil(TEXT.length / (1 << 20));
 
 suite('an upload that ends in the middle', { nodes: 1, sweep: false }, ({ test, cluster }) => {
-  const keys = (pattern) => cluster.redis.cmd('KEYS', `*:${pattern}`);
+  const keys = (pattern) => cluster.redis.cmd('KEYS', `parley:{*}:${pattern}`);
   const nothingPushed = () => eventually(async () => (await keys('pushed:*')).length === 0, { what: 'no blocks are left' });
   let n = 0;
   const newFile = () => ({ name: 'long.txt', bytes: `${TEXT} ${(n += 1)}` });

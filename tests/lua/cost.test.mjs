@@ -316,7 +316,7 @@ const flows = {
     await m.expect(/^ok/, 'restore_drop', 'open');
     await m.expect(/^ok/, 'restore_drop', 'failed');
     await m.expect(/^ok/, 'restore_drop', 't');
-    await m.expect(/^ok/, 'restore_unneeded', 'f0');
+    await m.expect(/^ok/, 'restore_refs', 'f0', 0);
     const members = (n, values) => Array.from({ length: m.n(n) }, (_, i) => values(i)).flat();
     await m.expect(/^ok/, 'restore_key', 'nonces:1', 'set', '', ...members(FIELDS, (i) => String(i).padStart(16, '.')));
     await m.expect(/^ok/, 'restore_key', 'limit:x', 'zset', '', ...members(FIELDS, (i) => [`m${i}`, i]));

@@ -196,11 +196,35 @@ function checkDocuments(keys) {
 
 // What holds whatever happened. keys: as snapshot() has them.
 export function assertWhole(keys) {
-  checkQueue(keys);
-  checkLookups(keys);
-  checkRecommendations(keys);
-  checkDocuments(keys);
-  checkJobQueue(keys);
+  assertWholeShards([keys]);
+}
+
+// Of several shards. A lookup is on the first, what needs it on any.
+export function assertWholeShards(shards) {
+  for (const keys of shards) {
+    checkQueue(keys);
+    checkRecommendations(keys);
+    checkDocuments(keys);
+    checkJobQueue(keys);
+  }
+  checkLookups(new Map(shards.flatMap((keys) => [...keys])));
+}
+
+const isPlain = (value) => value && typeof value === 'object' && !Array.isArray(value);
+
+// The keys of several shards as one shard would have them, as far as a backup keeps them: a user's lists, nonces and counts
+// are on all of them, each with its part.
+export function mergedShards(shards) {
+  const merged = new Map();
+  for (const [name, found] of shards.flatMap((keys) => [...keys])) {
+    const before = merged.get(name);
+    let { value } = found;
+    if (before && name.startsWith('stat:')) value = Object.fromEntries([...new Set([...Object.keys(before.value), ...Object.keys(value)])].map((field) => [field, String(Number(before.value[field] ?? 0) + Number(value[field] ?? 0))]));
+    else if (before && found.type === 'set') value = [...new Set([...before.value, ...value])].sort();
+    else if (before && isPlain(value)) value = { ...before.value, ...value };
+    merged.set(name, { ...found, value });
+  }
+  return merged;
 }
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
