@@ -41,7 +41,7 @@ void archive_init(struct archive *archive, FILE *file);
 void archive_fini(struct archive *archive);
 
 /* Both false, with errno, when the file cannot be written; archive_begin writes the first line,
- * with version 2 where there is one shard, so that the former release reads it too. */
+ * with version 2 where there is one shard. */
 bool archive_begin(struct archive *archive, bool has_shards) must_check;
 bool archive_put(struct archive *archive, const struct str *parts, size_t n) must_check;
 /* Writes the end; `lease`: the cluster's last number. The caller syncs and closes. */

@@ -5,10 +5,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { assertOk, assertProblem, eventually, makeFolder, newNonce, RedisClient, runParley, startCluster, startRedis } from '../support/harness.mjs';
+import { assertOk, assertProblem, eventually, makeFolder, newNonce, RedisClient, runParley, startCluster, startProcess, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
 import { fillDocuments, fillQueue, fillRest } from '../support/filled.mjs';
 import { assertWhole, assertWholeShards, kept, mergedShards, openShard, snapshot } from '../support/keyspace.mjs';
+import { startProxy } from '../support/proxy.mjs';
 import { prefixesOf, shardOf } from '../support/shards.mjs';
 
 delete process.env.PARLEY_TEST_SHARDS; // each cluster says how many it has
@@ -103,6 +104,40 @@ describe('a backup that is restored with another number of shards', () => {
       await done(restore(target, files[from] ?? file));
       assert.match(await target[0].cmd('GET', 'parley:{0}:cluster'), new RegExp(` 0 ${on.length} ${to} whole$`));
     }
+  });
+
+  for (const [word, nth] of [['restore_begin', 2], ['restore_topic', 3], ['restore_document', 2], ['UNLINK', 1]])
+    it(`a restore that ends at its ${word} number ${nth} on the second server leaves servers that are used`, { timeout: 120_000 }, async () => {
+      for (const redis of servers.slice(1)) await redis.cmd('FLUSHALL');
+      const proxy = await startProxy(servers[2]);
+      const target = [servers[1], servers[2]];
+      const held = proxy.holdAt(word, 'request', nth);
+      const running = startProcess(['restore', '--redis', urls([servers[1], proxy]), '--shards', 4, file]);
+      await held;
+      running.child.kill('SIGKILL');
+      await running.exit();
+      await proxy.stop();
+      for (const words of [['reindex', '--dry-run', '--redis', urls(target)], ['backup', '--redis', urls(target), join(folder.dir, 'half')], ['restore', '--redis', urls(target), '--shards', 4, file]]) {
+        const { code, stderr } = await runParley(words);
+        assert.equal(code, 1, words.join(' '));
+        assert.match(stderr, /^parley: a restore into this Redis has begun and not ended .*\n$/);
+      }
+      for (const redis of target) await redis.cmd('FLUSHALL');
+      await done(restore(target, file, '--shards', 4));
+      assertWholeShards(await snapshots(target, 4));
+    });
+
+  it('a server that is started again during a restore has what it had taken', { timeout: 120_000 }, async () => {
+    for (const redis of servers.slice(1)) await redis.cmd('FLUSHALL');
+    const proxy = await startProxy(servers[1]);
+    const held = proxy.holdAt('restore_document', 'request', 1);
+    const running = startProcess(['restore', '--redis', urls([proxy, servers[2]]), '--shards', 4, file]);
+    await held;
+    await servers[2].restart();
+    proxy.release();
+    assert.equal((await running.exit()).code, 1);
+    assert.match(running.stderr, /^parley: Redis was started again or emptied during the restore: .*\nparley: the restore is not complete: .*\n$/);
+    await proxy.stop();
   });
 
   it('a server that holds data, of whatever shard, is restored into', async () => {
