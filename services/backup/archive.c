@@ -186,7 +186,7 @@ enum archive_found archive_next(struct archive *archive, const struct str **ret_
                                 size_t *ret_n)
 {
     uint32_t length;
-    size_t n;
+    size_t n = 0;
     if (!read_record(archive, &length) || !read_parts(archive, &n))
         return ARCHIVE_BROKEN;
     *ret_parts = archive->parts;

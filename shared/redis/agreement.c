@@ -2,6 +2,7 @@
  * agreement.c - see agreement.h. */
 #include "shared/redis/agreement.h"
 
+#include "shared/redis/agreement_former.h"
 #include "shared/redis/sync.h"
 
 #include <stdarg.h>
@@ -54,8 +55,6 @@ bool agreement_is_of(const struct agreement *a, const struct shard_map *map, uns
 }
 
 /* --- with the servers ------------------------------------------------------------------------- */
-
-enum { TOKEN_KEY_BYTES = 64 };
 
 /* What one server said. */
 enum answer { ANSWER_RECORD, ANSWER_NONE, ANSWER_AWAY };
@@ -191,69 +190,13 @@ static enum agreed make_with_others(struct asking *asking, struct agreement *fir
     return AGREED;
 }
 
-/* The number that a command says of a key; 0 of one of another type. False when its server cannot
- * be asked. */
-static bool ask_number(struct asking *asking, const char *command, const char *prefix,
-                       const char *name, uint64_t *ret_n)
-{
-    char key[AGREEMENT_KEY_BYTES];
-    struct sync_answer answer;
-    snprintf(key, sizeof key, "%s%s", prefix, name);
-    struct str words[] = {str_of(command), str_of(key)};
-    enum err error = sync_command(asking->syncs[0], words, 2, 0, &answer);
-    if (error != ERR_OK || !str_parse_u64(answer.at[0], ret_n))
-        *ret_n = 0;
-    return error == ERR_OK || error == ERR_CONFLICT;
-}
-
-/* The first node stores a key for tokens, and whatever is stored changes `meta`. */
-static bool has_cluster(struct asking *asking, const char *prefix, bool *ret_is_there)
-{
-    uint64_t field_n, byte_n;
-    bool is_asked = ask_number(asking, "HLEN", prefix, "meta", &field_n) &&
-                    ask_number(asking, "STRLEN", prefix, "token_key", &byte_n);
-    *ret_is_there = is_asked && (field_n > 0 || byte_n == TOKEN_KEY_BYTES);
-    return is_asked;
-}
-
-/* Former versions took a --key-prefix without a hash tag as it is. What they have stored is one
- * shard, and stays where it is. */
-static enum agreed look_for_untagged(struct asking *asking)
-{
-    struct shard_map *map = asking->map;
-    bool is_untagged, is_tagged = false;
-    struct agreement record;
-    if (shard_map_has_tag(map) || map->is_untagged)
-        return AGREED;
-    if (!has_cluster(asking, map->base, &is_untagged) ||
-        (is_untagged && !has_cluster(asking, map->prefixes[0], &is_tagged))) {
-        snprintf(asking->reason, asking->reason_size, "%s", sync_error(asking->syncs[0]));
-        return AGREED_NOT_YET;
-    }
-    if (!is_untagged)
-        return AGREED;
-    if (is_tagged || read_record(asking, 0, &record) == ANSWER_RECORD)
-        return refuse(asking,
-                      "Redis holds two clusters: one whose keys begin with %s, as a former version "
-                      "stored them, and one whose keys begin with %s: move one of them to another "
-                      "Redis (parley backup, parley restore), or delete its keys",
-                      map->base, map->prefixes[0]);
-    if (map->server_n > 1 || map->n > 1)
-        return refuse(asking,
-                      "Redis holds a cluster of one shard whose keys begin with %s, as a former "
-                      "version stored them: leave --shards out and list this server alone, or "
-                      "restore a backup into an empty Redis with --shards",
-                      map->base);
-    shard_map_untag(map);
-    return AGREED;
-}
-
 static enum agreed make(struct asking *asking, bool may_write)
 {
     struct shard_map *map = asking->map;
-    enum agreed untagged = look_for_untagged(asking);
-    if (untagged != AGREED)
-        return untagged;
+    enum agreed former =
+        agreement_look_for_former(map, asking->syncs[0], asking->reason, asking->reason_size);
+    if (former != AGREED)
+        return former;
     struct agreement first = {.server_n = map->server_n, .shard_n = map->n};
     str_random_hex(CLUSTER_ID_BYTES / 2, first.id);
     if (map->n > 1 && has_old_data(asking))
