@@ -125,8 +125,7 @@ static bool read_settings(struct ingest *in)
     in->settings.embedder = embed_read_options(c);
     if (in->settings.embedder == NULL)
         return false;
-    in->settings.redis = shard_server(&in->map, 0);
-    in->settings.prefix = in->map.prefixes[0];
+    in->settings.map = &in->map;
     in->settings.lease_ms = job_read_lease_ms(c);
     in->settings.space = space_read_options(c);
     in->settings.on_stage = on_stage;
@@ -309,8 +308,7 @@ static void sum_up(struct ingest *in, bool is_whole)
         fputs("parley: interrupted; run it again to go on\n", stderr);
     else if (!is_whole)
         fprintf(stderr, "parley: Redis at %s: %s; run it again to go on\n",
-                in->settings.redis->path[0] != 0 ? in->settings.redis->path
-                                                 : in->settings.redis->host,
+                redis_address_name(shard_server(&in->map, in->pipeline.shard)),
                 sync_error(in->pipeline.sync));
 }
 
@@ -341,7 +339,9 @@ int ingest_run(const struct config *config)
     struct ingest in = {.config = config};
     int code = 2;
     if (read_settings(&in))
-        code = redis_check_start(&in.map) ? run(&in) : 1;
+        code = redis_check_start(&in.map) && redis_await_agreement(&in.map, true, PATIENCE_MS)
+                   ? run(&in)
+                   : 1;
     embed_destroy(in.settings.embedder);
     files_fini(&in.files);
     return code;

@@ -24,6 +24,12 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
 bool redis_set_password(struct redis_address *address, struct str password, char *reason,
                         size_t reason_size) must_check;
 
+/* Its path, or its host: for people. */
+static inline const char *redis_address_name(const struct redis_address *address)
+{
+    return address->path[0] != 0 ? address->path : address->host;
+}
+
 /* The AUTH command for that address: writes its words, which borrow from `address`, and returns how
  * many there are; 0 where there is no password. */
 size_t redis_auth_words(const struct redis_address *address, struct str words[3]);

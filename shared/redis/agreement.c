@@ -2,6 +2,7 @@
  * agreement.c - see agreement.h. */
 #include "shared/redis/agreement.h"
 
+#include "shared/redis/agreement_former.h"
 #include "shared/redis/sync.h"
 
 #include <stdarg.h>
@@ -45,6 +46,12 @@ struct str agreement_key(const struct shard_map *map, char *key)
 {
     int n = snprintf(key, AGREEMENT_KEY_BYTES, "%scluster", map->prefixes[0]);
     return (struct str){key, (size_t)n};
+}
+
+bool agreement_is_of(const struct agreement *a, const struct shard_map *map, unsigned server)
+{
+    return a->server == server && a->server_n == map->server_n && a->shard_n == map->n &&
+           (map->server_n == 1 || strcmp(a->id, map->id) == 0);
 }
 
 /* --- with the servers ------------------------------------------------------------------------- */
@@ -186,6 +193,10 @@ static enum agreed make_with_others(struct asking *asking, struct agreement *fir
 static enum agreed make(struct asking *asking, bool may_write)
 {
     struct shard_map *map = asking->map;
+    enum agreed former =
+        agreement_look_for_former(map, asking->syncs[0], asking->reason, asking->reason_size);
+    if (former != AGREED)
+        return former;
     struct agreement first = {.server_n = map->server_n, .shard_n = map->n};
     str_random_hex(CLUSTER_ID_BYTES / 2, first.id);
     if (map->n > 1 && has_old_data(asking))
