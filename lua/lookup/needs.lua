@@ -50,4 +50,11 @@ local function release_some(turn, topic, fingerprints, kept)
     events.send(turn, turn.node, 'outbox')
 end
 
-return {release_some = release_some, number_of = number_of, release_all = release_all}
+-- Of a topic that is gone, on shard 0. By a digest: no name of it stays.
+local function released_key(turn, need)
+    return turn.prefix .. 'released:' .. redis.sha1hex(need)
+end
+
+return {
+    released_key = released_key, number_of = number_of, release_all = release_all, release_some = release_some,
+}

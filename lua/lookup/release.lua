@@ -1,6 +1,6 @@
 -- release_lookups: topics are gone that needed lookups, of several shards; a lookup goes with the last one that did.
 -- Read out of the outbox of the topics' shard.
--- KEYS: needs:<fingerprint> set, released:<need> string with TTL, lookup:<fingerprint>, lookup_alias, lookups,
+-- KEYS: needs:<fingerprint> set, released:<digest> string with TTL, lookup:<fingerprint>, lookup_alias, lookups,
 --   lookups_of.
 -- Wakes: nobody.
 -- Bound: the needs named.
@@ -11,6 +11,7 @@
 --     text  text 1k  "<fingerprint> <topic>:<number>"; with " part" after it the topic is still there, and may need it again
 -- Replies: ok
 local lookups = require('lookup/lookups')
+local needs = require('lookup/needs')
 local call = redis.call
 local match = string.match
 
@@ -23,7 +24,7 @@ local function verb(turn, a)
         local fingerprint, need, rest = match(args[i], '^(%x+) (%S+)(.*)$')
         if need then
             local key = P .. 'needs:' .. fingerprint
-            if rest == '' then call('SET', P .. 'released:' .. need, '1', 'EX', RELEASED_S) end
+            if rest == '' then call('SET', needs.released_key(turn, need), '1', 'EX', RELEASED_S) end
             if call('SREM', key, need) == 1 and call('EXISTS', key) == 0 then lookups.drop(turn, fingerprint) end
         end
     end

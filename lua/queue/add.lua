@@ -4,7 +4,7 @@
 --   topic, MODELS_MAX models waited for, max_waiting of a user, an account's share, queue_max in all) stores nothing.
 --   With an engine parked somewhere the query is handed over at once and never enters the queue.
 -- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key> string with TTL;
---   left:<user>:<topic> string with TTL (queue/resent.lua), queue/shares.lua, queue/fair.lua, queue/idle.lua, meta.
+--   left:<digest> string with TTL (queue/resent.lua), queue/shares.lua, queue/fair.lua, queue/idle.lua, meta.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
 -- Lane: add.  Home: topic.  Nonce: again.  Full: refused.

@@ -2,7 +2,7 @@
 -- They stand in the field u:<user> of the topic, which each add reads and writes anyway, as `<mark> <ms> <seq>;` each,
 -- the newest last; <mark>: 12 hex digits made of account, nonce and body, <ms>: when.
 -- Of several shards the nonce's own one lets such a request through (queue/nonce_of_add.lua), with a `+` after its
--- mark, and what the topic knows decides: its tie, and the marks of ties that went, in `left:<user>:<topic>`.
+-- mark, and what the topic knows decides: its tie, and the marks of ties that went, in `left:<digest>`.
 local call = redis.call
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
@@ -26,6 +26,11 @@ local function seq_of(turn, tie, mark)
     return ms and turn.now_ms - tonumber(ms) <= RESENT_MS and seq or nil
 end
 
+-- By a digest: no name of a deleted topic stays.
+local function left_key(turn, topic, user)
+    return turn.prefix .. 'left:' .. redis.sha1hex(user .. ' ' .. topic)
+end
+
 -- Of several shards: the mark without its `+`, and whether its nonce was used before.
 local function parse_mark(mark)
     if byte(mark, -1) ~= 43 then return mark, false end
@@ -37,14 +42,14 @@ end
 local function may_have_run(turn, topic, user, tie, mark)
     if tie and find(tie, mark, 1, true) then return true end
     if tie and #tie > FULL_BYTES and turn.now_ms - tonumber(match(tie, '^%x+ (%d+)')) <= RESENT_MS then return true end
-    local left = call('GET', turn.prefix .. 'left:' .. user .. ':' .. topic)
+    local left = call('GET', left_key(turn, topic, user))
     return left and find(left, mark, 1, true) ~= nil
 end
 
 -- Of several shards: a tie goes, and a request that it has the mark of may still be sent again.
 local function keep_marks(turn, topic, user, tie)
     if tie == '1' then return end
-    local key = turn.prefix .. 'left:' .. user .. ':' .. topic
+    local key = left_key(turn, topic, user)
     call('SET', key, sub((call('GET', key) or '') .. tie, -LEFT_BYTES), 'PX', RESENT_MS)
 end
 

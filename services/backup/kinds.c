@@ -10,18 +10,19 @@
 static const struct {
     const char *word;
     enum kind kind;
+    enum kind_home home; /* of what is copied */
 } kinds[] = {
     {"t", KIND_TOPIC},
     {"lookup", KIND_LOOKUP},
     {"doc", KIND_DOCUMENT},
-    {"idem", KIND_FIRST},
-    {"job", KIND_EXPIRING},
-    {"nonces", KIND_COPIED},
-    {"limit", KIND_COPIED},
-    {"stat", KIND_COPIED},
-    {"token_key", KIND_COPIED},
-    {"drained", KIND_COPIED},
-    {"recommendations", KIND_COPIED},
+    {"idem", KIND_FIRST, HOME_KEPT},
+    {"job", KIND_EXPIRING, HOME_KEPT},
+    {"nonces", KIND_COPIED, HOME_MEMBERS},
+    {"limit", KIND_COPIED, HOME_KEPT},
+    {"stat", KIND_COUNTED, HOME_DIVIDED},
+    {"token_key", KIND_COPIED, HOME_CLUSTER},
+    {"drained", KIND_COPIED, HOME_EVERY},
+    {"recommendations", KIND_COPIED, HOME_CLUSTER},
     /* with a document */
     {"upload", KIND_PART},
     {"text", KIND_PART},
@@ -90,11 +91,25 @@ static const struct {
     {"pushed", KIND_PASSING}, /* of uploads that nobody has acknowledged */
 };
 
-enum kind kind_of(struct str name)
+enum { KIND_WORDS = sizeof kinds / sizeof kinds[0] };
+
+static size_t find(struct str name)
 {
     struct str rest = name, word = str_cut(&rest, ':');
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (str_eq(word, str_of(kinds[i].word)))
-            return kinds[i].kind;
-    return KIND_COPIED;
+    size_t i = 0;
+    while (i < KIND_WORDS && !str_eq(word, str_of(kinds[i].word)))
+        i++;
+    return i;
+}
+
+enum kind kind_of(struct str name)
+{
+    size_t i = find(name);
+    return i < KIND_WORDS ? kinds[i].kind : KIND_COPIED;
+}
+
+enum kind_home kind_home_of(struct str name)
+{
+    size_t i = find(name);
+    return i < KIND_WORDS ? kinds[i].home : HOME_KEPT;
 }

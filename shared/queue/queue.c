@@ -100,7 +100,7 @@ static void on_up(void *arg)
     part_sync_by(part, 0);
     delivered_tell(part);
     watches_look_again(queue, part_shard(part));
-    queue->config.on_up(queue->config.arg);
+    queue->config.on_up(queue->config.arg, part_shard(part));
 }
 
 static void on_turn_sent(void *arg, unsigned verb_n)

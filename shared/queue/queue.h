@@ -85,8 +85,8 @@ struct queue_config {
     /* rescan_ms: 0: 5 s, of several shards 1 s. */
     /* An event that is not the queue's: its first line, and the lines behind it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
-    /* Scripts run (again). */
-    void (*on_up)(void *arg);
+    /* Scripts of that shard run (again). */
+    void (*on_up)(void *arg, unsigned shard);
     void *arg;
 };
 

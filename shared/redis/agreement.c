@@ -2,6 +2,7 @@
  * agreement.c - see agreement.h. */
 #include "shared/redis/agreement.h"
 
+#include "shared/redis/agreement_former.h"
 #include "shared/redis/sync.h"
 
 #include <stdarg.h>
@@ -45,6 +46,12 @@ struct str agreement_key(const struct shard_map *map, char *key)
 {
     int n = snprintf(key, AGREEMENT_KEY_BYTES, "%scluster", map->prefixes[0]);
     return (struct str){key, (size_t)n};
+}
+
+bool agreement_is_of(const struct agreement *a, const struct shard_map *map, unsigned server)
+{
+    return a->server == server && a->server_n == map->server_n && a->shard_n == map->n &&
+           (map->server_n == 1 || strcmp(a->id, map->id) == 0);
 }
 
 /* --- with the servers ------------------------------------------------------------------------- */
@@ -254,6 +261,10 @@ static enum agreed compare_all(struct asking *asking, unsigned known)
 
 static enum agreed make(struct asking *asking, bool may_write)
 {
+    enum agreed former = agreement_look_for_former(asking->map, asking->syncs[0], asking->reason,
+                                                   asking->reason_size);
+    if (former != AGREED)
+        return former;
     read_all(asking);
     unsigned known = first_known(asking);
     if (known == asking->map->server_n)

@@ -30,6 +30,14 @@ struct str agreement_put(const struct agreement *agreement, char *text);
 /* The record's key, the same on each server, with a NUL behind it; AGREEMENT_KEY_BYTES suffice. */
 struct str agreement_key(const struct shard_map *map, char *key);
 
+/* Is it what that server of an agreed cluster has to hold? Of an only server the id says nothing:
+ * it may have lost its record and got a new one. */
+bool agreement_is_of(const struct agreement *agreement, const struct shard_map *map,
+                     unsigned server);
+/* What is wrong with a server without its record, and with one that has another one. */
+#define AGREEMENT_EMPTIED "EMPTIED: it has no record of the cluster"
+#define AGREEMENT_FOREIGN "FOREIGN: its record is of another cluster"
+
 enum agreed {
     AGREED,         /* `map` is what the servers hold */
     AGREED_NOT_YET, /* a server that has to be asked cannot be now */

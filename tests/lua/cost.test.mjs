@@ -328,7 +328,7 @@ const flows = {
     await m.expect(/^ok/, 'doc_delete', 0, ALICE, docId(1));
     await m.call('sweep', 100);
     await m.call('unwatch_indexing', ALICE);
-    await m.call('admit', 0, Array.from({ length: 8 }, (_, i) => `w${i}:alice:10:60`).join());
+    await m.call('admit', 0, ALICE, Array.from({ length: 8 }, (_, i) => `w${i}:alice:10:60`).join());
   },
 
   async 'a restore'(m) {
@@ -350,7 +350,8 @@ const flows = {
     await m.expect(/^ok/, 'restore_drop', 'open');
     await m.expect(/^ok/, 'restore_drop', 'failed');
     await m.expect(/^ok/, 'restore_drop', 't');
-    await m.expect(/^ok/, 'restore_unneeded', 'f0');
+    await m.expect(/^ok/, 'restore_refs', 'f0', 0);
+    await m.expect(/^ok/, 'restore_needs', 't:0', ...Array.from({ length: m.n(500) }, (_, i) => `f${i.toString(16)}`));
     const members = (n, values) => Array.from({ length: m.n(n) }, (_, i) => values(i)).flat();
     await m.expect(/^ok/, 'restore_key', 'nonces:1', 'set', '', ...members(FIELDS, (i) => String(i).padStart(16, '.')));
     await m.expect(/^ok/, 'restore_key', 'limit:x', 'zset', '', ...members(FIELDS, (i) => [`m${i}`, i]));

@@ -3,6 +3,7 @@
 // Lookups of several shards: a topic's shard notes what it needs, shard 0 has it, and an outbox carries its end from one to the other
 // (lua/lookup/needs.lua, docs/adr/0031).
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { ago, lines, random, scripts, set, tailOf, topicOf, ttl, zset } from '../support/lua.mjs';
 
 const frame = { shards: 4 };
@@ -41,7 +42,7 @@ scripts('open_lookup and release_lookups', ({ cases }) => {
   const open = ({ need = 't:1', count = 5, max = 1000 } = {}) => ['open_lookup', need, 'aa', 'a0', '"x"', count, 1, 'F', max];
   const release = (...needs) => ['release_lookups', ...needs];
   const ok = (reply) => /^ok\n\d{13}$/.test(reply);
-  const released = (need) => ({ [`released:${need}`]: ttl(86400, '1') });
+  const released = (need) => ({ [`released:${createHash('sha1').update(need).digest('hex')}`]: ttl(86400, '1') });
   cases(several([
     { name: 'a lookup is opened', call: open(), reply: ok, after: { ...opened('t:1'), lookups: zset({ aa: ago() }) } },
     { name: 'the same for another topic: one lookup, two that need it', before: opened('t:1'), call: open({ need: 's:7' }), reply: ok, after: { 'needs:aa': set('s:7', 't:1') } },

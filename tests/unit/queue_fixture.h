@@ -40,7 +40,7 @@ static void queue_fixture_on_event(void *arg, struct str kind, struct lines *res
 {
 }
 
-static void queue_fixture_on_up(void *arg)
+static void queue_fixture_on_up(void *arg, unsigned shard)
 {
 }
 

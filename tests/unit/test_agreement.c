@@ -246,6 +246,40 @@ static void without_its_first_server_nothing_is_known(void **state)
     assert_true(reason[0] != 0);
 }
 
+static void put_untagged_data(void)
+{
+    struct str words[] = {STR("HSET"), STR("parley:meta"), STR("lease"), STR("7")};
+    (void)command(0, words, 4);
+}
+
+static void data_under_a_prefix_without_a_hash_tag_are_one_shard_where_they_are(void **state)
+{
+    struct shard_map first = map_of(1, 1, false), next = map_of(1, 1, true);
+    put_untagged_data();
+    assert_int_equal(start(&first), AGREED);
+    assert_string_equal(first.prefixes[0], "parley:");
+    assert_true(first.n == 1 && first.is_untagged);
+    assert_non_null(strstr(get(0, "parley:cluster"), " 0 1 1 whole"));
+    assert_string_equal(get(0, "parley:{0}:cluster"), "");
+    assert_int_equal(start(&next), AGREED);
+    assert_string_equal(next.prefixes[0], "parley:");
+    assert_string_equal(next.id, first.id);
+}
+
+static void data_without_a_hash_tag_are_neither_several_shards_nor_passed_over(void **state)
+{
+    struct shard_map many = map_of(1, 4, true), two = map_of(2, 2, false);
+    struct shard_map both = map_of(1, 1, false);
+    put_untagged_data();
+    assert_int_equal(start(&many), AGREED_REFUSED);
+    assert_non_null(strstr(reason, "whose keys begin with parley:, as a former version"));
+    assert_int_equal(start(&two), AGREED_REFUSED);
+    set(0, "parley:{0}:cluster", "0123456789abcdef 0 1 4 whole");
+    assert_int_equal(start(&both), AGREED_REFUSED);
+    assert_non_null(strstr(reason, "two clusters"));
+    assert_non_null(strstr(reason, "parley:{0}:"));
+}
+
 static void what_is_no_record_is_not_read_as_one(void **state)
 {
     struct agreement a;
@@ -301,6 +335,8 @@ int main(void)
         AGREEMENT_TEST(an_emptied_server_is_adopted_by_hand_only),
         AGREEMENT_TEST(a_server_of_another_cluster_is_refused),
         AGREEMENT_TEST(data_without_a_record_are_one_shard),
+        AGREEMENT_TEST(data_under_a_prefix_without_a_hash_tag_are_one_shard_where_they_are),
+        AGREEMENT_TEST(data_without_a_hash_tag_are_neither_several_shards_nor_passed_over),
         AGREEMENT_TEST(who_only_reads_writes_nothing),
         AGREEMENT_TEST(without_its_first_server_nothing_is_known),
         AGREEMENT_TEST(what_is_no_record_is_not_read_as_one),
