@@ -6,6 +6,7 @@ import { after, before } from 'node:test';
 import { assertOk, assertProblem, eventually, newNonce, startRedis, suite } from '../support/harness.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
+import { verbCalls } from './watch.mjs';
 
 const N = 4;
 const ZERO = prefixOfShard(0);
@@ -54,6 +55,8 @@ async function heldAt(cluster, verb, side, begin, options) {
   const proxy = await startProxy(cluster.redis);
   const node = await cluster.startNode({ redis: proxy, ...options });
   cluster.nodes.splice(cluster.nodes.indexOf(node), 1); // it gets this one request
+  // With its first sync of each shard it looks into outboxes: that is not what is to be held.
+  await eventually(async () => (await verbCalls(cluster, node, 'outbox')) >= N, { ms: 60_000, what: 'the node has begun' });
   const held = proxy.holdAt(verb, side);
   const { response } = begin(node);
   response.catch(() => {});
