@@ -1,5 +1,5 @@
--- events: what nodes are told. This one's own go with the reply, another's by one message at the turn's end: PUBLISH, or
--- SPUBLISH of several shards, which in a Redis Cluster costs the channel's server alone.
+-- events: what nodes are told. This one's own go with the reply, another's by one message at the turn's end: by
+-- PUBLISH, or of several shards by SPUBLISH, which in a Redis Cluster costs the channel's server alone.
 local call, concat = redis.call, table.concat
 
 local function send(turn, to, event)

@@ -29,3 +29,10 @@ export function newTopicOf(shard = 0, n = SHARDS) {
     if (shardOf(topic, n) === shard % n) return topic;
   }
 }
+
+// From now on the topics that this cluster's tests do not name are of one shard: what is counted, or in order, within a
+// shard is what it is on a cluster of one.
+export function keepToOneShard(cluster) {
+  const addRaw = cluster.addRaw.bind(cluster);
+  cluster.addRaw = (options = {}) => addRaw({ Topic: newTopicOf(0), ...options });
+}
