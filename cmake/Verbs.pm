@@ -26,7 +26,8 @@ my %WORD_OF = (
     Full => [qw(runs refused)],
 );
 # A verb with that home has one of these arguments, from which its shard is known.
-my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job', 'limits'], engine => ['engine']);
+my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job', 'limits'],
+    key => ['key'], engine => ['engine']);
 my $MAX_ARGS = 24; # as many as VERB_COUNT of shared/redis/verb.h can count
 my @PROSE = qw(KEYS Wakes Bound Repeatable);
 my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Arguments|Replies):/;

@@ -1,5 +1,5 @@
 -- restore_unneeded: a lookup that no restored topic needs is dropped.
--- KEYS: lookup:<fingerprint> hash, lookup_alias, lookups.
+-- KEYS: lookup:<fingerprint> hash, needs:<fingerprint> set, lookup_alias, lookups.
 -- Wakes: nobody.
 -- Bound: one lookup.
 -- Lane: add.  Home: cluster.  Nonce: no.  Full: refused.
@@ -12,7 +12,13 @@ local call = redis.call
 
 local function verb(turn, a)
     --- arguments
-    if call('HGET', turn.prefix .. 'lookup:' .. fingerprint, 'refs') == '0' then lookups.forget(turn, fingerprint) end
+    local P, refs = turn.prefix, nil
+    if turn.is_sharded then
+        refs = call('SCARD', P .. 'needs:' .. fingerprint)
+    else
+        refs = tonumber(call('HGET', P .. 'lookup:' .. fingerprint, 'refs'))
+    end
+    if refs == 0 then lookups.drop(turn, fingerprint) end
     return 'ok'
 end
 

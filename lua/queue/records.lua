@@ -11,6 +11,7 @@
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   open         the Open queries by Seq (queue/open_list.lua)
+local call = redis.call
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
 local TITLE_CHARS = 200     -- of a topic's name in lists
@@ -68,7 +69,13 @@ local function handed_to(turn, entry)
     return entry.node == turn.node and '' or entry.node
 end
 
+-- Is the topic there, and has the user a part in it? '': of anybody.
+local function has_part(turn, topic, user)
+    local got = call('HMGET', turn.prefix .. 't:' .. topic, 'seq', 'u:' .. user)
+    return got[1] and (user == '' or got[2])
+end
+
 return {
     after_lines = after_lines, query_of = query_of, title_of = title_of, parse_pending = parse_pending,
-    pending = pending, handed_to = handed_to,
+    pending = pending, handed_to = handed_to, has_part = has_part,
 }

@@ -3,7 +3,7 @@
 -- A topic with very many fields takes several calls: first they look for other ties, then each deletes some of the
 -- newest rows. Between calls it is an ordinary, shorter topic.
 -- KEYS: t:<topic>, topics:<user>, names:<user>, lookups:<topic>, partials:<topic>:<seq>, leases, lease:<id>, failed,
---   queue/fair.lua.
+--   left:<user>:<topic>, queue/fair.lua.
 -- Wakes: waiting nodes.
 -- Bound: DROP_ROWS rows, DROP_FIELDS fields looked at; LOOKUPS_PER_TOPIC lookups.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
@@ -13,6 +13,7 @@
 --   topic  name
 --   step   text? 48  none at first, then what the former call returned
 -- Replies: ok | more/step (call again) | forbidden (no such topic of that user) | replay
+local resent = require('queue/resent')
 local drop = require('topic/drop')
 local call = redis.call
 local sub = string.sub
@@ -40,6 +41,7 @@ local function verb(turn, a)
     if call('HEXISTS', key, 'u:' .. user) == 0 then return 'forbidden' end
     local next_step = is_large and tonumber(call('HGET', key, 'seq')) > 0 and drop_step(turn, key, user, topic, step)
     if next_step then return 'more\n' .. next_step end
+    if turn.is_sharded then resent.keep_marks(turn, topic, user, call('HGET', key, 'u:' .. user)) end
     call('HDEL', key, 'u:' .. user)
     call('ZREM', P .. 'topics:' .. user, topic)
     call('HDEL', P .. 'names:' .. user, topic)

@@ -1,5 +1,6 @@
 -- drop: the end of a topic, whole or its newest rows first.
 local lookups = require('lookup/lookups')
+local needs = require('lookup/needs')
 local fair = require('queue/fair')
 local leases = require('queue/leases')
 local records = require('queue/records')
@@ -77,8 +78,12 @@ local function drop_topic(turn, topic)
     local last = tonumber(call('HGET', key, 'seq')) or 0
     drop_open(turn, topic, 1)
     for from = 1, last, DROP do drop_rows(turn, topic, from, min(from + DROP - 1, last)) end
-    for _, field in ipairs(call('HKEYS', P .. 'lookups:' .. topic)) do
-        lookups.forget(turn, match(field, '^%d+ (%x+)$'))
+    if turn.is_sharded then
+        needs.release_all(turn, topic)
+    else
+        for _, field in ipairs(call('HKEYS', P .. 'lookups:' .. topic)) do
+            lookups.forget(turn, match(field, '^%d+ (%x+)$'))
+        end
     end
     call('UNLINK', key, P .. 'lookups:' .. topic)
 end

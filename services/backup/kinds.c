@@ -47,6 +47,7 @@ static const struct {
     /* from lookups */
     {"lookup_alias", KIND_DERIVED},
     {"lookups_of", KIND_DERIVED},
+    {"needs", KIND_DERIVED},
     /* from recommendations */
     {"recommenders", KIND_DERIVED},
     {"recommended", KIND_DERIVED},
@@ -70,6 +71,10 @@ static const struct {
     {"idle_lookups", KIND_PASSING},
     {"hints", KIND_PASSING},
     {"quiet", KIND_PASSING},
+    {"bound", KIND_PASSING},
+    {"left", KIND_PASSING},
+    {"outbox", KIND_PASSING}, /* of topics that are gone */
+    {"released", KIND_PASSING},
     {"cluster", KIND_PASSING},
     {"poll", KIND_PASSING},
     {"nodes", KIND_PASSING},

@@ -107,6 +107,8 @@ void delivery_settle(struct delivery *delivery, struct request *r);
  * callbacks set, and `poll.engine` where the engine names itself. */
 struct engine_poll {
     struct request *r;
+    uint64_t wait_s;
+    bool is_extra; /* what else the request asked for has succeeded: a failure means no claim */
     struct poll poll;
     struct deadline deadline;
     struct left_listener left;
@@ -115,12 +117,17 @@ struct engine_poll {
      */
     void (*on_claim)(struct engine_poll *p, struct claim *claim);
     void (*answer_empty)(struct request *r);
+    /* Of engine_poll_join: poll.on_joined. */
+    bool (*on_joined)(struct engine_poll *p, enum err error, struct lines *reply);
 };
 
 /* Takes work of those models (queue_poll_start) within that time. Answers the request, by one of
  * the callbacks, or with what failed; never before it returns. */
 void engine_poll_start(struct engine_poll *p, struct request *r, struct str models,
                        uint64_t wait_s);
+/* As queue_poll_join; the wait begins once on_joined has returned true. */
+bool engine_poll_join(struct engine_poll *p, struct request *r, struct str models, uint64_t wait_s,
+                      struct poll_join *ret_join) must_check;
 /* The request is gone: its claim is confirmed, or given back. From the handler's on_gone. */
 void engine_poll_fini(struct engine_poll *p);
 

@@ -33,6 +33,10 @@ void added_put(struct buf *b, struct request *r, const struct added *added);
 /* Puts lines 3 to 7 of its row, as they were stored; the request was found good before. */
 void added_put_tail(struct buf *b, struct request *r);
 
+/* lookups.c: of several shards, how shard 0 knows that topic (lua/lookup/needs.lua); in the
+ * request's pool. */
+struct str lookup_need(struct request *r, struct str topic, struct str number);
+
 /* check_query.c and check_stream.c: add-query?Wait=, which goes on as check-query does. Before the
  * verb, and with its reply. */
 void check_begin_add(struct request *r, struct str topic, uint64_t wait_s);

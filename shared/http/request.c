@@ -251,7 +251,7 @@ void request_admit(struct request *r)
     }
     if (r->objection != ERR_OK)
         respond_error(r, r->objection, r->objection_detail);
-    else if (r->nonce.is_set && r->server->shards->n > 1)
+    else if (r->nonce.is_set && r->server->shards->n > 1 && !r->route->uses_nonce_itself)
         request_use_nonce(r, on_nonce_used_first);
     else
         r->route->handle(r);

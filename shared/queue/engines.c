@@ -6,7 +6,7 @@
  * question that no engine is there for. So an engine that this node has not reported lately is
  * reported at once, others within a second.
  */
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/polls.h"
 
 #include "generated/verbs.h"
 #include <stdio.h>

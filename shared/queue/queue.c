@@ -5,7 +5,7 @@
  * lease ends, as far as we know), delivered (claims confirmed together, see deliver.c), purge
  * (retention, and questions that a dead node left). None of them is needed for a request's path;
  * each bounds how long a lost message hurts. */
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/polls.h"
 
 #include "generated/verbs.h"
 #include "shared/base/hash.h"
@@ -19,8 +19,11 @@ enum {
     REAP_RETRY_MS = 1000,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
-    /* What one sync states; what is left is the next one's. */
-    SYNC_CLASSES_MAX = 200,
+    RESCAN_MS = 5000,
+    RESCAN_SHARDS_MS = 1000, /* of several: what no poll was called to waits for it */
+    /* What one sync states; what is left is the next one's. As lua/queue/sync.lua declares it:
+     * with the engines these are no more arguments than TURN_ARGS_MAX. */
+    SYNC_CLASSES_MAX = 190,
 };
 
 uint32_t queue_hash(struct str s, uint64_t salt)
@@ -49,6 +52,8 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
         watches_on_changed(queue, &lines);
     else if (str_eq(kind, STR("supersede")))
         polls_on_supersede(queue, &lines);
+    else if (str_eq(kind, STR("outbox")))
+        outbox_look(&queue->parts[shard]);
     else if (str_eq(kind, STR("drained")))
         polls_on_drained(queue, lines_next(&lines));
     else
@@ -90,6 +95,7 @@ static void on_up(void *arg)
     if (!is_up(part))
         return;
     part->was_up = true;
+    polls_on_up(queue, part_shard(part));
     count_connected(queue, are_all_up(queue));
     part_sync_by(part, 0);
     delivered_tell(part);
@@ -179,7 +185,8 @@ static void on_synced(struct call *call, enum err error, struct str reply)
 /* Has the class something to state to that shard? */
 static bool is_stated(const struct poll_class *class, unsigned shard)
 {
-    return class->parked.n > 0 || (class->told & shard_bit(shard)) != 0;
+    return class_is_at(class, shard) &&
+           (class->parked.n > 0 || (class->told & shard_bit(shard)) != 0);
 }
 
 static unsigned count_classes(const struct queue_shard *part)
@@ -201,17 +208,18 @@ static unsigned claiming_at(const struct poll_class *class, unsigned shard)
     return n;
 }
 
-static void put_class(const struct poll_class *class, unsigned shard, struct verb_writer *verb)
+static void put_class(struct poll_class *class, unsigned shard, struct verb_writer *verb)
 {
-    struct str name = {class->name, class->name_n};
+    struct str name = class_name(class);
+    unsigned idle_n = class_idle_n(class), parked = class->credits[shard],
+             claiming = claiming_at(class, shard),
+             elsewhere = idle_n > parked ? idle_n - parked : 0;
     if (class->is_drained)
-        put_sync_class(verb, .name = name, .parked = 0, .claiming = 0, .elsewhere = 0);
-    else
-        put_sync_class(verb, .name = name, .parked = class->credits[shard],
-                       .claiming = claiming_at(class, shard),
-                       .elsewhere = class->parked.n - class->moving_n > class->credits[shard]
-                                        ? class->parked.n - class->moving_n - class->credits[shard]
-                                        : 0);
+        parked = claiming = elsewhere = 0;
+    put_sync_class(verb, .name = name, .parked = parked, .claiming = claiming,
+                   .elsewhere = elsewhere);
+    if (parked + claiming + elsewhere > 0)
+        class->hinted |= shard_bit(shard);
 }
 
 static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsigned n)
@@ -223,9 +231,8 @@ static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsi
         for (; class != NULL && n > 0; class = class->next) {
             if (!is_stated(class, shard))
                 continue;
-            polls_grant_missing(class);
+            credits_grant_missing(class);
             put_class(class, shard, verb);
-            class->hinted |= shard_bit(shard);
             if (class->credits[shard] + class->claiming.n + class->left_n > 0)
                 class->told |= shard_bit(shard);
             else
@@ -237,14 +244,26 @@ static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsi
     }
 }
 
+/* Of several shards each has its own time of the second: a poll that two of them gave something to
+ * would have to give one back. */
+static uint64_t next_sync_ms(const struct queue_shard *part)
+{
+    const struct queue *queue = part->queue;
+    uint64_t every_ms = queue->config.rescan_ms;
+    if (queue->shards.n == 1)
+        return every_ms;
+    uint64_t phase_ms = every_ms * part_shard(part) / queue->shards.n;
+    uint64_t after_ms = every_ms - (clock_mono_ms() + every_ms - phase_ms) % every_ms;
+    return after_ms < every_ms / 2 ? after_ms + every_ms : after_ms;
+}
+
 static void on_sync_timer(struct deadline *deadline)
 {
     struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_timer, deadline);
     struct queue *queue = part->queue;
     /* Who wants one during another has news that came after that one was sent. */
     loop_set_deadline(queue->loop, &part->sync_timer,
-                      call_is_under_way(&part->sync_call) ? SYNC_RETRY_MS
-                                                          : queue->config.rescan_ms);
+                      call_is_under_way(&part->sync_call) ? SYNC_RETRY_MS : next_sync_ms(part));
     if (!is_up(part) || call_is_under_way(&part->sync_call))
         return;
     part->synced_ms = clock_mono_ms();
@@ -261,6 +280,7 @@ static void on_sync_timer(struct deadline *deadline)
     engines_put(part, &verb);
     end_verb(&verb);
     part->added_n = part->done_n = 0;
+    outbox_look(part);
 }
 
 /* --- reap, purge --------------------------------------------------------------------- */
@@ -360,7 +380,7 @@ static void init_part(struct queue *queue, unsigned number)
     part->turn = queue->shards.turns[number] = turn_create(queue->loop, address, &turn);
     part->bus = bus_create(queue->loop, address, prefix, config->node_id, config->map->n > 1,
                            (struct bus_events){.on_event = on_event, .on_up = on_up, .arg = part});
-    part_sync_by(part, config->rescan_ms);
+    part_sync_by(part, queue->config.rescan_ms);
     loop_set_deadline(queue->loop, &part->purge_timer, PURGE_EVERY_MS);
 }
 
@@ -372,6 +392,8 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
         abort();
     queue->loop = loop;
     queue->config = *config;
+    if (config->rescan_ms == 0)
+        queue->config.rescan_ms = config->map->n == 1 ? RESCAN_MS : RESCAN_SHARDS_MS;
     queue->metrics = metrics;
     queue->shards.n = config->map->n;
     queue->parts = calloc(queue->shards.n, sizeof *queue->parts);

@@ -41,6 +41,7 @@ struct poll {
     uint64_t number;
     uint64_t since_ms; /* clock_mono_ms of its start */
     struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
+    struct str after;  /* a topic: it looks at that one's shard last. Read by queue_poll_start */
     /* Is somebody there to take a claim? Asked right before one is given. */
     bool (*is_alive)(struct poll *poll);
     /* A claim for it: the poll is idle again; `claim` is valid inside the call only. The owner
@@ -50,6 +51,16 @@ struct poll {
      * took its place, or nothing was there for one that may not wait). ERR_NOT_FOUND: its client
      * has left. Else what failed. */
     void (*on_end)(struct poll *poll, enum err error);
+    /* Of a poll that began within another verb (queue_poll_join): what that one replied. Moves
+     * `reply` on to what it says of the poll. False: the poll is over without another callback. */
+    bool (*on_joined)(struct poll *poll, enum err error, struct lines *reply);
+};
+
+/* What a verb needs to claim for a poll (lua/queue/complete.lua). */
+struct poll_join {
+    struct call_start start;
+    struct str class, engine;
+    uint64_t number;
 };
 
 /* Waits for the outcome of one query. Lives in its owner. One of a query that is being added has
@@ -71,6 +82,7 @@ struct queue_config {
     const char *node_id;
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
     uint64_t retention_s; /* 0: forever */
+    /* rescan_ms: 0: 5 s, of several shards 1 s. */
     /* An event that is not the queue's: its first line, and the lines behind it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
     /* Scripts run (again). */
@@ -110,6 +122,11 @@ uint64_t queue_lease_ms(const struct queue *queue);
  * happens but on_end(ERR_NONCE_USED). Its callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
                       struct nonce_id *nonce, bool may_park);
+/* As queue_poll_start, within a verb that the caller begins at once, with what is returned. False,
+ * and nothing is begun, where the poll needs a call of its own: it may have to look at several
+ * shards, or its account is drained. on_joined is called first. */
+bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account, struct str models,
+                     struct nonce_id *nonce, bool may_park, struct poll_join *ret_join) must_check;
 /* An engine (names) has said that it rests or leaves: that it polled before is not reported any
  * more. */
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine);

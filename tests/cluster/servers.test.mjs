@@ -5,14 +5,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertOk, assertProblem, Cluster, eventually, newNonce, runParley, startRedis } from '../support/harness.mjs';
-import { engineShard, newTopicOf, prefixOfShard } from '../support/homes.mjs';
-import { prefixOf } from '../support/shards.mjs';
+import { engineShard, prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
 import { parked, waiting } from './watch.mjs';
 
 const SHARDS = 4;
 const EMPTY = { Topic: null, Queries: null };
 const TEST_MS = 240_000;
-const topicOf = (shard) => newTopicOf(shard, SHARDS);
+const topicOf = (shard) => topicOn(shard, SHARDS);
 const RECORD = `${prefixOfShard(0)}cluster`;
 
 // Runs body(cluster) with servers (cluster.servers) and nodes on them.

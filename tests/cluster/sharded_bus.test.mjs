@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertOk, Cluster, eventually, SLOW_RESCUE } from '../support/harness.mjs';
-import { newTopicOf, prefixOfShard } from '../support/homes.mjs';
+import { prefixOfShard, topicOn } from '../support/shards.mjs';
 import { calls, connections, parked, ready } from './watch.mjs';
 
 const SHARDS = 4;
@@ -40,7 +40,7 @@ async function cross(cluster, shard) {
   cluster.engine ??= await byToken(cluster, 'Inference_1');
   const poll = cluster.claimOpen({ wait: 60, detail: true, node: 1, ...cluster.engine });
   await parked(cluster, 1, 1);
-  const Topic = newTopicOf(shard, SHARDS);
+  const Topic = topicOn(shard, SHARDS);
   await cluster.add({ Topic, node: 0, ...cluster.frontend });
   const { Lease, Topic: claimed } = assertOk(await poll.response);
   assert.equal(claimed, Topic);

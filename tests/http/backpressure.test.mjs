@@ -3,8 +3,7 @@
 // Contract section 2, backpressure: max_waiting of an account, and a full queue.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, newNonce, suite } from '../support/harness.mjs';
-import { keepToOneShard, newTopicOf } from '../support/homes.mjs';
-import { SHARDS } from '../support/shards.mjs';
+import { keepToOneShard, SHARDS, topicOn } from '../support/shards.mjs';
 
 function assertFull(response, status, code) {
   const problem = assertProblem(response, status, code);
@@ -68,7 +67,7 @@ suite('max_waiting', {}, ({ test, cluster }) => {
   test('a repeat under the same Idempotency-Key is no query more', async () => {
     const User = newUser();
     const headers = { 'Idempotency-Key': newNonce() };
-    const query = { as, User, Topic: newTopicOf(0), headers };
+    const query = { as, User, Topic: topicOn(0), headers };
     const first = assertOk(await cluster.addRaw(query));
     for (let i = 0; i < 2; i++) await cluster.add({ as, User });
     assert.deepEqual(assertOk(await cluster.addRaw(query)), first);

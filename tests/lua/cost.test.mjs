@@ -231,6 +231,24 @@ const flows = {
     await m.call('sweep_asks');
   },
 
+  async 'lookups of several shards'(m) {
+    await m.rows('t', m.n(1000));
+    const prints = Array.from({ length: m.n(1000) }, (_, i) => `f${i.toString(16)}`);
+    for (const print of prints.slice(1)) await m.shard.call('note_lookup', 't', 1, '', print);
+    const [, number, stamp] = (await m.expect(/^ok/, 'note_lookup', 't', 2, '', prints[0])).split('\n');
+    const need = `t:${number}`;
+    const open = (print) => ['open_lookup', need, print, `a${print}`, m.json(FRAGMENT), 5, 1, 'F', 1000];
+    await m.expect(/^ok/, ...open(prints[0]));
+    for (const print of prints.slice(1, 9)) await m.shard.call(...open(print));
+    await m.expect(/^ok/, 'noted_lookups', 't', '', '0', '');
+    await m.expect(/^ok/, 'read_lookups', need, ...prints.slice(0, m.n(200)));
+    await m.expect(/^ok/, 'unnote_lookup', 't', 2, prints[0], stamp);
+    const items = prints.slice(0, m.n(100)).map((print) => `${print} ${need}`);
+    await m.cmd('ZADD', m.key('outbox'), ...prints.flatMap((print) => [0, `${print} ${need}`]));
+    await m.expect(/^ok/, 'release_lookups', ...items);
+    await m.expect(/^f/, 'outbox', '1', ...items);
+  },
+
   async 'lookups and recommendations'(m) {
     await m.rows('t', 1, { tail: tailOf() });
     const add = (i) => ['add_lookup', 0, 't', 1, '', `f${i.toString(16)}`, `a${i.toString(16)}`, m.json(FRAGMENT), 5, 1, 'F', 1000];
@@ -337,6 +355,9 @@ const flows = {
   async 'names and ids'(m) {
     await m.call('failure', 65_535, 131_071, 10);
     await m.call('nonce', 0);
+    await m.expect(/^ok/, 'nonce_of_add', 0, 'ab', 'cd');
+    await m.expect(/^ok/, 'bind_key', m.text(1000), 'ab');
+    await m.expect(/^ok/, 'unbind', `key:${m.text(1000)}`, 'ab');
     await m.call('key', 'abc');
   },
 };

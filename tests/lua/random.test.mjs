@@ -5,9 +5,11 @@
 // compared. The seed is printed on failure; PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
-import { lines, PREFIX, random, scripts, tailOf } from '../support/lua.mjs';
+import { lines, random, scripts, tailOf } from '../support/lua.mjs';
+import { Shards } from './random_shards.mjs';
 
 const STEPS = 700;
+const SHARD_STEPS = 800;
 const MAX_ATTEMPTS = 3;
 const NODES = ['n1', 'n2', 'n3'];
 const CLASSES = ['E|*', 'F|big', 'G|small,big', 'H|*'];
@@ -28,6 +30,8 @@ const takes = (cls, model) => {
 class World {
   constructor(shard, seed) {
     this.shard = shard;
+    this.shards = 1;
+    this.topicNames = TOPICS;
     this.below = random(seed);
     this.topics = new Map();
     this.users = new Map(); // topic -> users with a part in it
@@ -63,12 +67,14 @@ class World {
   }
 
   async runSigned(node, nonces, verb, ...args) {
-    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9 });
+    const frame = { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9, shards: this.shards };
+    const { replies, events } = await this.shard.turn([[verb, ...args]], frame);
     if (replies[0] instanceof Error) throw replies[0];
-    this.later = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
+    this.heard = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
       assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
       return [event, channel.slice(5)];
-    })].filter(([event]) => event.startsWith('claim\n'));
+    })];
+    this.later = this.heard.filter(([event]) => event.startsWith('claim\n'));
     return replies[0];
   }
 
@@ -137,7 +143,7 @@ class World {
   // --- steps, each with what it must answer ------------------------------------------------------
 
   async add(node) {
-    const [topic, user, model] = [this.pick(TOPICS), this.pick(USERS), this.pick(MODELS)];
+    const [topic, user, model] = [this.pick(this.topicNames), this.pick(USERS), this.pick(MODELS)];
     const queries = this.topics.get(topic) ?? [];
     const query = `${topic} ${queries.length + 1}`;
     const sent = { nonce: `nonce-${String(this.nonces++).padStart(10, '0')}`, mark: String(this.nonces).padStart(12, 'a'), topic, user, seq: queries.length + 1 };
@@ -253,7 +259,7 @@ class World {
     if (this.keys.has(lease)) return;
     const [first] = this.held(topic, lease);
     const seqs = this.topics.get(topic).flatMap((q, i) => (q.state === 'Pending' && q.lease === lease ? [i + 1] : []));
-    const found = (await this.shard.cmd('GET', `${PREFIX}lease:${lease}`)) ?? 'nothing';
+    const found = (await this.shard.cmd('GET', this.shard.key(`lease:${lease}`))) ?? 'nothing';
     const most = Math.max(...this.held(topic, lease).map((q) => q.used));
     assert.match(found, new RegExp(`^${first.holder} ${topic} ${most} n\\d ${seqs.join(' ')}$`));
     this.keys.set(lease, found);
@@ -264,7 +270,7 @@ class World {
     for (const lease of [...this.keys.keys()]) {
       if (this.below(3)) continue;
       this.keys.delete(lease);
-      await this.shard.cmd('DEL', `${PREFIX}lease:${lease}`);
+      await this.shard.cmd('DEL', this.shard.key(`lease:${lease}`));
     }
   }
 
@@ -275,11 +281,11 @@ class World {
       for (const q of queries) if (q.state === 'Pending' && !this.below(3)) due.add(`${q.lease} ${topic}`);
     }
     const counts = this.below(3) > 0; // an odd deadline says that no engine ever had it
-    for (const member of due) await this.shard.cmd('ZADD', `${PREFIX}leases`, 'XX', counts ? 2 : 1, member);
+    for (const member of due) await this.shard.cmd('ZADD', this.shard.key('leases'), 'XX', counts ? 2 : 1, member);
     const over = [...this.lookups].filter(([, lookup]) => lookup.isOpen && lookup.lease && !lookup.isOver && !this.below(3));
     for (const [print, lookup] of over) {
       lookup.isOver = true;
-      await this.shard.cmd('ZADD', `${PREFIX}lookups`, 'XX', counts ? 2 : 1, print);
+      await this.shard.cmd('ZADD', this.shard.key('lookups'), 'XX', counts ? 2 : 1, print);
     }
     await this.run(node, 'reap');
     for (const member of due) {
@@ -300,7 +306,7 @@ class World {
 
   async remove(node) {
     if (this.below(4)) return;
-    const [topic, user] = [this.pick(TOPICS), this.pick(USERS)];
+    const [topic, user] = [this.pick(this.topicNames), this.pick(USERS)];
     const users = this.users.get(topic);
     const reply = await this.run(node, 'delete', 0, user, topic);
     assert.equal(reply, users?.has(user) ? 'ok' : 'forbidden');
@@ -525,7 +531,7 @@ function checkLookups(world, keys) {
 async function checkAll(world, shard) {
   const keys = await snapshot(shard);
   for (const name of keys.keys()) {
-    if (name.startsWith('lease:')) assert.ok((await shard.cmd('TTL', PREFIX + name)) > 0, `${name} does not expire`);
+    if (name.startsWith('lease:')) assert.ok((await shard.cmd('TTL', shard.key(name))) > 0, `${name} does not expire`);
   }
   const open = checkTopics(world, keys);
   checkOrder(keys, open);
@@ -536,7 +542,7 @@ async function checkAll(world, shard) {
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|idle_lookups|nodes|node_info|users|stat:\d+|nonces:\d+)$/;
+  const allowed = /^(meta|idle|idle_lookups|hints|quiet|nodes|node_info|users|stat:\d+|nonces:\d+)$/;
   const left = (await shard.names()).filter((name) => !allowed.test(name));
   assert.deepEqual(left, [], 'left behind');
   assert.equal((await shard.get('meta')).depth, '0');
@@ -562,6 +568,32 @@ scripts('random verbs', ({ test, shard }) => {
         throw error;
       } finally {
         for (const node of world.alive) await shard.ears.remove(node);
+      }
+    });
+  }
+});
+
+scripts('random verbs on several shards', ({ test, shard }) => {
+  const given = process.env.PARLEY_SEED;
+  const seeds = given ? [Number(given)] : [1, 2, randomInt(1e9)];
+  for (const n of [2, 4]) for (const seed of seeds) {
+    test(`a query is claimed once, wherever credits and questions meet (${n} shards, seed ${seed})`, async () => {
+      const options = { World, check: checkAll, nodes: NODES, classes: CLASSES, lookupClasses: LOOKUP_CLASSES };
+      const all = new Shards(shard, seed, n, options);
+      const steps = [];
+      await all.start();
+      try {
+        for (let i = 0; i < SHARD_STEPS; i++) {
+          steps.push('(broke)');
+          steps[i] = await all.step();
+          if (i % 100 === 99) await all.rest();
+        }
+        for (const world of all.worlds) await checkEnd(world, world.shard);
+      } catch (error) {
+        console.error(`PARLEY_SEED=${seed}, ${n} shards, after step ${steps.length}: …${steps.slice(-12).join(', ')}`);
+        throw error;
+      } finally {
+        all.stop();
       }
     });
   }

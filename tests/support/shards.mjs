@@ -2,9 +2,11 @@
 //
 // shards: where a cluster's keys are, for tests that look into Redis themselves: the same map as
 // shared/redis/shard_map.c has. Tests run on one shard, or on as many as PARLEY_TEST_SHARDS says.
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { newTopic } from './harness.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const [, table] = /tags\[SHARDS_MAX\] = \{([^}]*)\}/.exec(readFileSync(join(ROOT, 'shared/redis/shard_map.c'), 'utf8'));
@@ -12,10 +14,19 @@ const TAGS = [...table.matchAll(/"(\w+)"/g)].map(([, tag]) => tag);
 
 export const SHARDS = Number(process.env.PARLEY_TEST_SHARDS || 1);
 
+// The part in braces of each shard's prefix, in their order.
+export const tagsOf = () => TAGS;
+
 // What the keys of each shard begin with.
 export const prefixesOf = (n = SHARDS, base = 'parley:') => TAGS.slice(0, n).map((tag) => `${base}{${tag}}:`);
 
-// The shard of a name: FNV-1a, then MurmurHash3's finalizer. Of a string its bytes in UTF-8, or a buffer.
+export const prefixOfShard = (shard) => prefixesOf(TAGS.length)[shard];
+
+// A text as it stands in keys.
+export const nameOf = (text) =>
+  text === '' ? '%' : [...Buffer.from(text)].map((byte) => (/[A-Za-z0-9._-]/.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)).join('');
+
+// The shard of a name, as it stands in keys: FNV-1a, then MurmurHash3's finalizer. Of a string its bytes in UTF-8, or a buffer.
 export function shardOf(name, n = SHARDS) {
   let hash = 2166136261;
   for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 16777619);
@@ -63,3 +74,24 @@ export function namesOfEachShard(start, shards = SHARDS) {
   for (let i = 0; Object.keys(names).length < shards; i++) names[shardOf(`${start}${i}`, shards)] ??= `${start}${i}`;
   return names;
 }
+
+// A new topic of that shard.
+export function topicOn(shard, n = SHARDS) {
+  for (;;) {
+    const topic = newTopic();
+    if (shardOf(topic, n) === shard % n) return topic;
+  }
+}
+
+// From now on the topics that this cluster's tests do not name are of one shard: what is counted, or in order, within a
+// shard is what it is on a cluster of one.
+export function keepToOneShard(cluster) {
+  const addRaw = cluster.addRaw.bind(cluster);
+  cluster.addRaw = (options = {}) => addRaw({ Topic: topicOn(0), ...options });
+}
+
+// Where an engine is known by its name.
+export const engineShard = (account, engine, n = SHARDS) => shardOf(`${nameOf(account)} ${engine ? nameOf(engine) : '-'}`, n);
+
+// What the shard of a nonce is made from: signed_nonce_id of shared/auth/signed.h.
+export const nonceId = (user, nonce) => createHash('sha256').update(`${user}\0${nonce}`).digest().subarray(0, 16);
