@@ -378,7 +378,7 @@ static void init_part(struct queue *queue, unsigned number)
                                .metrics = queue->metrics,
                                .arg = part};
     part->turn = queue->shards.turns[number] = turn_create(queue->loop, address, &turn);
-    part->bus = bus_create(queue->loop, address, prefix, config->node_id,
+    part->bus = bus_create(queue->loop, address, prefix, config->node_id, config->map->n > 1,
                            (struct bus_events){.on_event = on_event, .on_up = on_up, .arg = part});
     part_sync_by(part, queue->config.rescan_ms);
     loop_set_deadline(queue->loop, &part->purge_timer, PURGE_EVERY_MS);

@@ -129,7 +129,7 @@ class Ears {
     for (let reply; this.#buffer.length && (reply = parseReply(this.#buffer, 0)); ) {
       this.#buffer = this.#buffer.subarray(reply[1]);
       const [kind, channel, body] = reply[0];
-      if (kind !== 'message') this.#waiting.shift()();
+      if (kind !== 'message' && kind !== 'smessage') this.#waiting.shift()();
       else for (const event of splitMessage(body)) this.heard.push([channel.slice(this.#prefix.length), event]);
     }
   }
@@ -141,14 +141,16 @@ class Ears {
     });
   }
 
-  // A node with its own channel and the one of all.
+  // A node with its own channel and the one of all, as nodes of several shards have them.
   async add(node) {
     await this.#ask(`SUBSCRIBE ${this.#prefix}node:${node}`);
     await this.#ask(`SUBSCRIBE ${this.#prefix}all`);
+    for (const channel of [`node:${node}`, 'all']) await this.#ask(`SSUBSCRIBE ${this.#prefix}${channel}`);
   }
 
-  remove(node) {
-    return this.#ask(`UNSUBSCRIBE ${this.#prefix}node:${node}`);
+  async remove(node) {
+    await this.#ask(`UNSUBSCRIBE ${this.#prefix}node:${node}`);
+    await this.#ask(`SUNSUBSCRIBE ${this.#prefix}node:${node}`);
   }
 
   // All that was published so far: [channel, event]. Events come in order on this connection, so an

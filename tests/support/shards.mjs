@@ -83,6 +83,13 @@ export function topicOn(shard, n = SHARDS) {
   }
 }
 
+// From now on the topics that this cluster's tests do not name are of one shard: what is counted, or in order, within a
+// shard is what it is on a cluster of one.
+export function keepToOneShard(cluster) {
+  const addRaw = cluster.addRaw.bind(cluster);
+  cluster.addRaw = (options = {}) => addRaw({ Topic: topicOn(0), ...options });
+}
+
 // Where an engine is known by its name.
 export const engineShard = (account, engine, n = SHARDS) => shardOf(`${nameOf(account)} ${engine ? nameOf(engine) : '-'}`, n);
 
