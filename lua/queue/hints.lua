@@ -9,7 +9,7 @@ local idle = require('queue/idle')
 local call = redis.call
 local find, format, match = string.find, string.format, string.match
 
-local HINTS_MAX = 128   -- looked at, those that were stated last
+local HINTS_MAX = 128   -- looked at at once, those first that were stated last
 local HINTS_KEPT = 1000  -- engines choose their lists of models
 local FRESH_MS = 3000   -- nodes with parked polls state them each second
 local HOPS_MAX, QUIET_MS = 2, 50
@@ -28,14 +28,16 @@ local function put_in_turn(nodes, found, offset)
     for i = 1, #found do nodes[#nodes + 1] = found[(offset + i) % #found + 1] end
 end
 
--- Nodes of hints that take `model` and are none of `tried` (",a,b,"), in turn: first those that have said so lately.
--- One that hangs does not.
-local function nodes_for(turn, model, tried)
-    local members = call('ZREVRANGE', turn.prefix .. 'hints', 0, HINTS_MAX - 1, 'WITHSCORES')
+-- Nodes of HINTS_MAX hints, from that place on, that take `model` and are neither of `tried` (",a,b,") nor of `gone`,
+-- in turn: first those that have said so lately. One that hangs does not. nil after the last hint.
+local function nodes_at(turn, from, model, tried, gone)
+    local members = call('ZREVRANGE', turn.prefix .. 'hints', from, from + HINTS_MAX - 1, 'WITHSCORES')
+    if #members == 0 then return nil end
     local fresh, stale, seen, nodes = {}, {}, {}, {}
     for i = 1, #members, 2 do
         local node, models = match(members[i], '^(%S+) [^|]+|(%S+)$')
-        if not seen[node] and idle.takes_model(models, model) and not find(tried, ',' .. node .. ',', 1, true) then
+        local is_out = seen[node] or gone[node] or find(tried, ',' .. node .. ',', 1, true)
+        if not is_out and idle.takes_model(models, model) then
             local list = members[i + 1] + FRESH_MS > turn.now_ms and fresh or stale
             list[#list + 1], seen[node] = node, true
         end
@@ -65,22 +67,18 @@ local function forget_oldest(turn)
     call('ZREMRANGEBYRANK', turn.prefix .. 'hints', 0, -1 - HINTS_KEPT)
 end
 
--- Calls the first of `nodes` that hears it, and forgets those before it. Returns whether one did.
-local function call_one(turn, nodes, text)
-    local gone, is_heard = {}, false
+-- Calls the first of `nodes` that hears it, and puts those before it into `gone`. Returns whether one did.
+local function call_one(turn, nodes, text, gone)
     for i = 1, #nodes do
         local node = nodes[i]
         if node == turn.node then
             events.send(turn, node, text)
-            is_heard = true
-        else
-            is_heard = events.publish(turn, 'node:' .. node, {text}) > 0
+            return true
         end
-        if is_heard then break end
+        if events.publish(turn, 'node:' .. node, {text}) > 0 then return true end
         gone[node] = true
     end
-    if next(gone) then strike_off(turn, gone) end
-    return is_heard
+    return false
 end
 
 -- Calls one node that may have a poll for a query of `model`, if one is Open. `tried`: the nodes that had none,
@@ -91,12 +89,14 @@ local function call_for(turn, model, tried, hops)
     if hops == 0 and call('EXISTS', quiet) == 1 then return end
     if call('EXISTS', turn.prefix .. 'turns:' .. model) == 0 then return end
     local text = 'work\n' .. model .. '\n' .. format('%d', hops) .. '\n' .. tried
-    local nodes = hops <= HOPS_MAX and nodes_for(turn, model, tried) or {}
-    while #nodes > 0 do
-        if call_one(turn, nodes, text) then return end
-        nodes = nodes_for(turn, model, tried) -- all of them were gone: those after HINTS_MAX
+    local gone, from, is_heard = {}, 0, false
+    while hops <= HOPS_MAX and not is_heard do
+        local nodes = nodes_at(turn, from, model, tried, gone)
+        if not nodes then break end
+        is_heard, from = call_one(turn, nodes, text, gone), from + HINTS_MAX
     end
-    call('SET', quiet, '1', 'PX', QUIET_MS)
+    if next(gone) then strike_off(turn, gone) end
+    if not is_heard then call('SET', quiet, '1', 'PX', QUIET_MS) end
 end
 
 return {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { eventually, suite } from '../support/harness.mjs';
 import { onAll } from '../support/shards.mjs';
-import { parked, waiting } from './watch.mjs';
+import { holdScripts, parked, waiting } from './watch.mjs';
 
 // Of whole numbers: parked polls that no round has begun for.
 const credits = async (cluster) => {
@@ -55,6 +55,23 @@ suite('clients that leave', { nodes: 2 }, ({ test, cluster }) => {
       assert.equal(response.status, status);
       if (body) assert.deepEqual(JSON.parse(response.text), body);
       assert.equal((await socket.closed()).rest, '');
+    }
+    await cluster.answer({ Topic, Seq: 1 });
+  });
+
+  test('a client that leaves before its request begins to wait is let go', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    for (const start of [poll, lookup, () => check(cluster, Topic)]) {
+      const held = await holdScripts(cluster.redis);
+      const socket = await start(cluster);
+      await held.blocked(); // with its nonce, on several shards
+      socket.end();
+      await cluster.request('GET', '/livez', { node: 0 }); // the node has seen the end before this
+      await held.release();
+      await socket.response();
+      await parked(cluster, 0, 0);
+      await waiting(cluster, 0, 0);
     }
     await cluster.answer({ Topic, Seq: 1 });
   });

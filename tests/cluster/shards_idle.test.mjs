@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { prefixesOf } from '../support/shards.mjs';
-import { calls, metric, parked } from './watch.mjs';
+import { byToken, calls, metric, parked } from './watch.mjs';
 
 const [NODES, SHARDS, ENGINES, ADDS] = [8, 4, 1000, 200];
 const AFTERWARDS_MS = 5200; // longer than confirming and looking after delivery leases
 
-suite('1,000 idle engines on four shards', { nodes: NODES, args: ['--shards', SHARDS], sweep: false }, ({ test, cluster }) => {
+suite('1,000 idle engines on four shards', { nodes: NODES, args: ['--shards', SHARDS, '--indexers', 0], sweep: false }, ({ test, cluster }) => {
   const sum = async (name) => {
     let total = 0;
     for (let node = 0; node < NODES; node++) total += await metric(cluster, node, name);
@@ -63,10 +63,8 @@ suite('1,000 idle engines on four shards', { nodes: NODES, args: ['--shards', SH
     console.log(`# idle: ${perShard.toFixed(3)} calls a second, node and shard`);
     assert.ok(n <= NODES * SHARDS * (s + 1), `${n} calls of idle nodes in ${s} s`);
 
-    const { Token } = assertOk(await cluster.request('GET', '/api/login', { as: 'Frontend_1' }));
-    const byToken = { as: undefined, headers: { Authorization: `Bearer ${Token}` } };
     const added = [];
-    for (const [what, options, bar] of [['by token', byToken, 3], ['signed', {}, 4]]) {
+    for (const [what, options, bar] of [['by token', await byToken(cluster, 'Frontend_1'), 3], ['signed', {}, 4]]) {
       const total = await caused(async () => {
         for (let i = 0; i < ADDS; i++) added.push((await cluster.add({ User: `user${i % 20}`, ...options })).Topic);
         await eventually(() => served.length === added.length, { what: 'every question has its engine' });

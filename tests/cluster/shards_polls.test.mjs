@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { namesOfEachShard, prefixesOf } from '../support/shards.mjs';
-import { holdScripts, metric, parked, status, stop, verbCalls } from './watch.mjs';
+import { byToken, holdScripts, metric, parked, status, stop, verbCalls } from './watch.mjs';
 
 const SHARDS = 4;
 const FOUR = ['--shards', SHARDS, '--indexers', 0];
@@ -42,20 +42,21 @@ suite('polls and questions that meet, on four shards', { nodes: 2, args: NO_RESC
   const poll = (options = {}) => cluster.claimOpen({ wait: 100, detail: true, node: 0, ...options });
 
   test('a poll parks in A while an add arrives in B', async () => {
+    const [asks, polls] = [await byToken(cluster, 'Frontend_1'), await byToken(cluster, 'Inference_1')];
     for (let i = 0; i < 12; i++) {
       // A class that nobody knows yet in every other round: then its hints are on their way, too.
       const models = i % 2 ? `new-${i},default` : undefined;
       const isAddFirst = i % 4 < 2;
       const Topic = topicOn(i % SHARDS);
       const held = await holdScripts(cluster.redis);
-      let one, added;
+      let added;
       if (isAddFirst) {
-        added = cluster.addRaw({ Topic, node: 1 });
+        added = cluster.addRaw({ Topic, node: 1, ...asks });
         await held.blocked(1);
       }
-      one = poll({ models });
+      const one = poll({ models, ...polls });
       await held.blocked(isAddFirst ? 2 : 1);
-      added ??= cluster.addRaw({ Topic, node: 1 });
+      added ??= cluster.addRaw({ Topic, node: 1, ...asks });
       await held.blocked(2);
       await held.release();
       assertOk(await added);

@@ -4,7 +4,7 @@
 // holds, and whether its call has reached Redis. holdScripts() makes Redis keep calls of scripts
 // waiting (CLIENT PAUSE WRITE), while everything else of it answers.
 import { readFileSync } from 'node:fs';
-import { eventually, newTopic } from '../support/harness.mjs';
+import { assertOk, eventually, newTopic } from '../support/harness.mjs';
 import { namesOfEachShard, onAll, SHARDS } from '../support/shards.mjs';
 
 // One value of a node's /metrics, 0 if it is not there.
@@ -25,6 +25,12 @@ export function parked(cluster, node, n) {
   return eventually(async () => (await metric(cluster, node, 'parley_polls_parked')) === n, {
     what: `${n} polls are parked on one node`,
   });
+}
+
+// What to ask with as that account without a nonce, which on several shards is a call of its own.
+export async function byToken(cluster, as) {
+  const { Token } = assertOk(await cluster.request('GET', '/api/login', { as }));
+  return { as: null, headers: { Authorization: `Bearer ${Token}` } };
 }
 
 // A new topic of a shard that has the credit of a parked poll: a question in it is handed over.
