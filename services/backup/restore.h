@@ -43,8 +43,8 @@ bool restore_ask_key(struct restore *x, const char *command, const char *kind, s
 
 /* --- restore_records.c --- */
 
-/* Both false without a line when the record is of no known kind, which the first says.
- * restore_note_record is for the first reading: what must be known before anything is written. */
+/* restore_note_record is for the first reading: is the record of a known kind? It notes what must
+ * be known before anything is written. */
 bool restore_note_record(struct restore *x, const struct str *parts, size_t n) must_check;
 bool restore_put_record(struct restore *x, const struct str *parts, size_t n) must_check;
 

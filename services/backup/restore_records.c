@@ -212,10 +212,16 @@ static bool put_vectors(struct restore *x, const struct str *parts, size_t n)
     return restore_has_reply(x, &call);
 }
 
+/* The first reading has seen each record. */
+static bool complain_changed(struct restore *x)
+{
+    return tool_complain(&x->tool, "%s: the file changed while it was read", x->tool.path);
+}
+
 static bool put_document(struct restore *x, const struct str *parts, size_t n)
 {
     if (!use_document(x, parts[1]))
-        abort(); /* the first reading has noted it */
+        return complain_changed(x);
     struct sync_call call = restore_call(x);
     struct verb_writer verb =
         begin_restore_document(sync_start(&call), .doc = parts[1], .has_sets = has_sets(x));
@@ -311,5 +317,6 @@ bool restore_note_record(struct restore *x, const struct str *parts, size_t n)
 
 bool restore_put_record(struct restore *x, const struct str *parts, size_t n)
 {
-    return find_record(parts, n)->put(x, parts, n);
+    const struct record *record = find_record(parts, n);
+    return record == NULL ? complain_changed(x) : record->put(x, parts, n);
 }

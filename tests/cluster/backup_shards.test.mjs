@@ -3,12 +3,15 @@
 // `parley restore --shards N`: the way from one shard to more, and back, into one Redis or several. A filled cluster is
 // the same afterwards: each key, as far as a backup keeps it, and each answer that a client gets.
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertOk, assertProblem, eventually, makeFolder, newNonce, RedisClient, runParley, startCluster, startProcess, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
-import { fillDocuments, fillQueue, fillRest } from '../support/filled.mjs';
+import { add, complete, fillDocuments, fillQueue, fillRest, take } from '../support/filled.mjs';
 import { assertWhole, assertWholeShards, kept, mergedShards, openShard, snapshot } from '../support/keyspace.mjs';
+import { Indexer, shaOf, upload } from '../support/lua_documents.mjs';
+import { PREFIX, random } from '../support/lua.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { prefixesOf, shardOf } from '../support/shards.mjs';
 
@@ -151,6 +154,113 @@ describe('a backup that is restored with another number of shards', () => {
     await servers[2].cmd('FLUSHALL');
     const { code: other, stderr: why } = await restore([servers[1]], file, '--shards', 4, '--key-prefix', '{mine}:');
     assert.equal(other, 2, why);
+  });
+});
+
+// --- under load ----------------------------------------------------------------------------------
+
+// Verbs and keys of one of several shards.
+function openShardOf(redis, prefix) {
+  const own = (word) => (String(word).startsWith(PREFIX) ? prefix + String(word).slice(PREFIX.length) : word);
+  return openShard({ cmd: (...words) => redis.cmd(...words.map(own)) });
+}
+
+// Names that begin so, of each shard.
+function namesByShard(start, each, n) {
+  const names = Array.from({ length: n }, () => []);
+  for (let i = 0; names.some((list) => list.length < each); i++) {
+    const list = names[shardOf(`${start}${i}`, n)];
+    if (list.length < each) list.push(`${start}${i}`);
+  }
+  return names;
+}
+
+// Random verbs on the names of one shard until stop().
+function startVerbs(shard, seed, topics, spaces) {
+  const below = random(seed);
+  const pick = (list) => list[below(list.length)];
+  const indexer = new Indexer(shard, `i${seed}`);
+  const deleted = new Set();
+  let [isOver, n] = [false, 0];
+  async function step() {
+    const [topic, verb, id] = [pick(topics), below(8), `${seed}${(n += 1)}`.padStart(24, 'e')];
+    if (verb < 3) await add(shard, topic, { user: pick(['alice', 'bob']), idem: id, digest: 'aa' });
+    else if (verb === 3) {
+      const claimed = await take(shard);
+      for (const seq of claimed?.seqs ?? []) await complete(shard, claimed.topic, seq, claimed.lease);
+    } else if (verb === 4 && below(3) === 0) {
+      for (const user of ['alice', 'bob']) if ((await shard.call('delete', 0, user, topic)) === 'ok') deleted.add(topic);
+    } else if (verb === 5) {
+      await upload(shard, { doc: id, job: id.replaceAll('e', 'b'), space: pick(spaces), filename: '"f.txt"', sha: shaOf(n), bytes: 'x'.repeat(1 + below(5000)), cap: 1e9 });
+    } else if (verb === 6) {
+      const run = await indexer.take();
+      if (run?.lease && run.blocks === '0') await indexer.parsed(run, { cap: 1e9 });
+      if (run?.lease) await indexer.store(run, { cap: 1e9 });
+    } else if (verb === 7) {
+      const docs = await shard.cmd('ZRANGE', shard.key(`docs:${pick(spaces)}`), 0, 20);
+      if (docs.length && below(2)) for (const space of spaces) await shard.call('doc_delete', 0, space, docs[0]);
+    }
+  }
+  const running = (async () => {
+    while (!isOver) await step();
+  })();
+  return {
+    count: () => n,
+    async stop() {
+      isOver = true;
+      await running;
+      return deleted;
+    },
+  };
+}
+
+describe('a backup of four shards under load', () => {
+  let servers;
+  let folder;
+  before(async () => {
+    folder = makeFolder();
+    servers = [await startRedis(LATIN), await startRedis(LATIN), await startRedis(LATIN)];
+  });
+  after(async () => {
+    await Promise.all(servers.map((redis) => redis.stop()));
+    folder.remove();
+  });
+
+  it('loses what was acknowledged before it began, or restores keys that contradict each other', { timeout: 300_000 }, async () => {
+    const seed = Number(process.env.PARLEY_SEED ?? randomInt(1e6));
+    const source = servers.slice(0, 2);
+    const file = join(folder.dir, 'load');
+    await done(runParley(['reindex', '--redis', urls(source), '--shards', 4]).then((one) => ({ ...one, stderr: '' }))); // a first start
+    const topics = namesByShard('t', 100, 4);
+    const spaces = namesByShard('o:u', 3, 4);
+    const shards = await Promise.all(prefixesOf(4).map((prefix, i) => openShardOf(source[i % 2], prefix)));
+    for (const [i, shard] of shards.entries()) {
+      await new Indexer(shard).group();
+      for (const topic of topics[i]) for (let k = 0; k < 3; k++) await add(shard, topic);
+    }
+    const loads = shards.map((shard, i) => startVerbs(shard, seed + i, topics[i], spaces[i]));
+    await eventually(() => loads.every((load) => load.count() > 200), { ms: 180_000, what: 'verbs run on each shard' });
+    const rows = (await snapshots(source, 4)).flatMap((keys) => namesOf(keys, 't').flatMap((topic) => Object.entries(keys.get(`t:${topic}`).value ?? {}).filter(([field]) => /^[qa]:/.test(field)).map(([field, value]) => [topic, field, value])));
+    const first = loads.map((load) => load.count());
+    await done(backup(source, file));
+    assert.ok(loads.some((load, i) => load.count() > first[i]), 'verbs ran meanwhile');
+    const deleted = new Set((await Promise.all(loads.map((load) => load.stop()))).flatMap((set) => [...set]));
+    const leases = (await snapshots(source, 4)).map((keys) => Number(keys.get('meta').value.lease));
+    for (const n of [1, 4, 8]) {
+      await servers[2].cmd('FLUSHALL');
+      await done(restore([servers[2]], file, '--shards', n));
+      const found = await snapshots([servers[2]], n);
+      try {
+        assertWholeShards(found);
+        assertAtHome(found);
+        for (const [topic, field, value] of rows) if (!deleted.has(topic)) assert.equal(found[shardOf(topic, n)].get(`t:${topic}`)?.value[field], value, `${topic} ${field}`);
+        for (const keys of found) assert.ok(Number(keys.get('meta').value.lease) > Math.max(...leases), 'numbers rise');
+      } catch (error) {
+        error.message += ` (PARLEY_SEED=${seed}, ${n} shards)`;
+        throw error;
+      }
+    }
+    assert.ok(rows.length > 500, `${rows.length} fields were compared`);
   });
 });
 
