@@ -8,7 +8,7 @@
 -- Repeatable: yes.
 -- Arguments:
 --   each need 100:
---     text  text 1k  "<fingerprint> <topic>:<number>"; with " part" after it the topic is still there, and may need it again
+--     text  text 1k  "<fingerprint> <topic>:<number>"; then " part" when the topic is still there, and may need it again
 -- Replies: ok
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
