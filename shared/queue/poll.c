@@ -5,6 +5,9 @@
 
 #include "generated/verbs.h"
 
+/* So many credits of a class may a shard have more than another one. */
+enum { UNEVEN_CREDITS = 4 };
+
 /* A lease of a lookup ends in that time, if `ms` says one: the poll that was parked waits for it.
  * Of queries the node knows by its syncs. */
 static void follow_lookup_leases(struct queue *queue, struct str ms)
@@ -61,6 +64,19 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
                .poll = poll->may_park ? poll->number : 0);
 }
 
+/* May it park with this look? It saves a call, where the class has not many more credits than
+ * elsewhere, and nothing is Open on a shard that it has not looked at. */
+static bool may_park_at(struct poll *poll, unsigned shard)
+{
+    const struct poll_class *class = poll->class;
+    unsigned least = credits_least_shard(class, poll->failed), other;
+    if (!poll->may_park || least == SHARDS_MAX ||
+        class->credits[shard] > class->credits[least] + UNEVEN_CREDITS)
+        return false;
+    poll->looked |= shard_bit(shard);
+    return !next_shard(poll, true, &other);
+}
+
 /* Looks on: at the next shard, or parks where the class has least credits. False: it has looked
  * everywhere, or nowhere can it park. */
 static bool claim_next(struct poll *poll, struct nonce_id *nonce)
@@ -68,7 +84,10 @@ static bool claim_next(struct poll *poll, struct nonce_id *nonce)
     struct poll_class *class = poll->class;
     unsigned shard;
     if (class->queue->shards.n > 1 && next_look(poll, &shard)) {
-        claim_at(poll, shard, false, nonce);
+        bool is_parking = may_park_at(poll, shard);
+        claim_at(poll, shard, is_parking, nonce);
+        if (is_parking)
+            move_state_hints(class, shard);
         return true;
     }
     if (!poll->may_park && poll->looked != 0)
