@@ -86,11 +86,15 @@ static bool read_run_id(struct restore *x, char ret_id[RUN_ID_BYTES])
 static bool begin_shard(struct restore *x)
 {
     struct sync_call call = restore_call(x);
-    x->has_begun = true;
+    bool had_begun = x->has_begun;
+    x->has_begun = true; /* also when the reply is lost */
     call_restore_begin(sync_start(&call), .lease = x->lease + LEASE_GAP, .restore = str_of(x->id));
-    return restore_has_reply(x, &call) &&
-           (str_eq(call.reply, STR("ok")) ||
-            tool_complain(&x->tool, "another restore into this Redis has begun just now"));
+    if (!restore_has_reply(x, &call))
+        return false;
+    if (str_eq(call.reply, STR("ok")))
+        return true;
+    x->has_begun = had_begun;
+    return tool_complain(&x->tool, "another restore into this Redis has begun just now");
 }
 
 bool restore_begin(struct restore *x)
