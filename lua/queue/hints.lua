@@ -1,8 +1,9 @@
--- hints: which nodes hold polls of a class, whichever shard has their credits: the zset `hints` ("<node> <class>" -> when
--- its node last said so, ms). A query that finds no credit here calls one of these nodes with `work`: it may claim with a
--- poll that is parked elsewhere. With one shard there are none.
--- Hints outlive the polls that they are of. A node that has no poll left passes the call on, HOPS_MAX times at most; then
--- all engines are taken to be busy for QUIET_MS, and nobody is called: whoever answers next looks for itself.
+-- hints: which nodes hold polls of a class, whichever shard has their credits: the zset `hints` ("<node> <class>" ->
+-- when its node last said so, ms). A query that finds no credit here calls one of these nodes with `work`: it may claim
+-- with a poll that is parked elsewhere. With one shard there are none.
+-- Hints outlive the polls that they are of. A node that has no poll left passes the call on, HOPS_MAX times at most;
+-- then all engines are taken to be busy for QUIET_MS, and nobody is called: whoever answers next looks for itself.
+local fallback = require('queue/fallback')
 local idle = require('queue/idle')
 local events = require('turn/events')
 local call = redis.call
@@ -20,7 +21,8 @@ local function nodes_for(turn, model, tried)
     local members, nodes, seen = call('ZREVRANGE', turn.prefix .. 'hints', 0, HINTS_MAX - 1), {}, {}
     for i = 1, #members do
         local node, models = match(members[i], '^(%S+) [^|]+|(%S+)$')
-        if not seen[node] and idle.takes_model(models, model) and not find(tried, ',' .. node .. ',', 1, true) then
+        local is_untried = not seen[node] and not find(tried, ',' .. node .. ',', 1, true)
+        if is_untried and idle.takes_model(turn, models, model) then
             nodes[#nodes + 1], seen[node] = node, true
         end
     end
@@ -42,7 +44,9 @@ local function call_for(turn, model, tried, hops)
     if hops == 0 and call('EXISTS', quiet) == 1 then return end
     local nodes = hops <= HOPS_MAX and nodes_for(turn, model, tried) or {}
     local first = #nodes > 0 and turn.now_us % #nodes or 0
-    local text = 'work\n' .. model .. '\n' .. format('%d', hops) .. '\n' .. tried
+    -- The node compares with what its polls name.
+    local asked = fallback.has_fallen(turn, model) and 'default' or model
+    local text = 'work\n' .. asked .. '\n' .. format('%d', hops) .. '\n' .. tried
     for i = 1, #nodes do
         local node = nodes[(first + i) % #nodes + 1]
         if node == turn.node then

@@ -40,6 +40,7 @@ static const struct {
     {"open", KIND_DERIVED},
     {"turns", KIND_DERIVED},
     {"models", KIND_DERIVED},
+    {"falls", KIND_DERIVED}, /* by the first sync of a node */
     {"waiting", KIND_DERIVED},
     {"shares", KIND_DERIVED},
     {"users", KIND_DERIVED},
@@ -69,6 +70,7 @@ static const struct {
     {"idle", KIND_PASSING},
     {"idle_lookups", KIND_PASSING},
     {"hints", KIND_PASSING},
+    {"models_seen", KIND_PASSING},
     {"quiet", KIND_PASSING},
     {"cluster", KIND_PASSING},
     {"poll", KIND_PASSING},

@@ -88,7 +88,8 @@ static struct poll_class *get_class(struct queue *queue, struct str account, str
     class->name_n = n;
     class->account_n = account.n;
     class->credits = calloc(queue->shards.n, sizeof *class->credits);
-    if (class->credits == NULL)
+    class->leases = calloc(queue->shards.n, sizeof *class->leases);
+    if (class->credits == NULL || class->leases == NULL)
         abort();
     class->work = lines_work_of(class_name(class));
     class->is_drained = str_is_listed(queue->drained, account);
@@ -187,6 +188,23 @@ static void log_claim(const char *message, const struct poll *poll, const struct
             LOG_STR("engine", poll == NULL || poll->engine.at == NULL ? STR("") : poll->engine));
 }
 
+/* Those that can be reached: what the others do not hear of now is stated with the next poll. */
+static uint64_t shards_up(const struct queue *queue)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        if (turn_is_up(queue->shards.turns[i]))
+            bits |= shard_bit(i);
+    return bits;
+}
+
+/* An engine of the class is at work, which that shard is to know (lua/queue/fallback.lua). */
+static void note_work(struct poll_class *class, unsigned shard, const struct claim *claim)
+{
+    if (claim->work == WORK_QUERIES && str_parse_u64(claim->lease, &class->leases[shard]))
+        class->polled |= shard_bit(shard);
+}
+
 static void deliver(struct poll *poll, struct claim *claim)
 {
     log_claim("a claim goes to its engine", poll, claim);
@@ -227,8 +245,10 @@ static void take_claim(struct queue *queue, struct poll_class *class, struct ori
     struct claim claim = lines_next_claim(&lines);
     if (class != NULL && origin.used_credit && use_credit(class, origin.shard))
         origin.used_credit = false;
-    if (class != NULL && give_to_parked(queue, class, &claim))
+    if (class != NULL && give_to_parked(queue, class, &claim)) {
+        note_work(class, origin.shard, &claim);
         return;
+    }
     if (class != NULL && class->claiming.n + class->left_n > 0)
         keep_early(class, origin, claim_text);
     else
@@ -410,6 +430,7 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
         struct claim claim = lines_next_claim(lines);
         class->rotor = poll->shard + 1;
         if (poll->is_alive(poll)) {
+            note_work(class, poll->shard, &claim);
             deliver(poll, &claim);
         } else {
             poll->on_end(poll, ERR_NOT_FOUND);
@@ -542,6 +563,7 @@ void queue_poll_start(struct queue *queue, struct poll *poll, struct str account
     poll->class = get_class(queue, account, models);
     poll->number = ++queue->poll_n;
     poll->since_ms = clock_mono_ms();
+    poll->class->polled |= shards_up(queue);
     move(poll, POLL_CLAIMING);
     poll->may_park = may_park;
     poll->is_superseded = false;
@@ -617,6 +639,7 @@ void polls_on_lost(struct queue *queue, unsigned shard)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
             class->told |= shard_bit(shard);
             class->hinted &= ~shard_bit(shard);
+            class->polled &= ~shard_bit(shard);
         }
 }
 
@@ -629,6 +652,7 @@ static void free_class(struct poll_class **at)
         buf_fini(&class->early[i].text);
     free(class->early);
     free(class->credits);
+    free(class->leases);
     free(class->name);
     free(class);
 }
@@ -636,7 +660,7 @@ static void free_class(struct poll_class **at)
 static bool is_unused(const struct poll_class *class)
 {
     return class->parked.n == 0 && class->claiming.n == 0 && class->left_n == 0 &&
-           class->early_n == 0 && class->told == 0;
+           class->early_n == 0 && (class->told | class->polled) == 0;
 }
 
 void polls_forget_unused(struct queue *queue)

@@ -20,7 +20,7 @@ enum {
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
     /* What one sync states; what is left is the next one's. */
-    SYNC_CLASSES_MAX = 200,
+    SYNC_CLASSES_MAX = 150,
 };
 
 static void part_sync_by(struct queue_shard *part, uint64_t after_ms);
@@ -169,7 +169,7 @@ static void on_synced(struct call *call, enum err error, struct str reply)
 /* Has the class something to state to that shard? */
 static bool is_stated(const struct poll_class *class, unsigned shard)
 {
-    return class->parked.n > 0 || (class->told & shard_bit(shard)) != 0;
+    return class->parked.n > 0 || ((class->told | class->polled) & shard_bit(shard)) != 0;
 }
 
 static unsigned count_classes(const struct queue_shard *part)
@@ -194,14 +194,17 @@ static unsigned claiming_at(const struct poll_class *class, unsigned shard)
 static void put_class(const struct poll_class *class, unsigned shard, struct verb_writer *verb)
 {
     struct str name = {class->name, class->name_n};
+    uint64_t lease = class->leases[shard] == 0 ? NO_NUMBER : class->leases[shard];
     if (class->is_drained)
-        put_sync_class(verb, .name = name, .parked = 0, .claiming = 0, .elsewhere = 0);
+        put_sync_class(verb, .name = name, .parked = 0, .claiming = 0, .elsewhere = 0,
+                       .lease = lease);
     else
         put_sync_class(verb, .name = name, .parked = class->credits[shard],
                        .claiming = claiming_at(class, shard),
                        .elsewhere = class->parked.n - class->moving_n > class->credits[shard]
                                         ? class->parked.n - class->moving_n - class->credits[shard]
-                                        : 0);
+                                        : 0,
+                       .lease = lease);
 }
 
 static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsigned n)
@@ -216,6 +219,8 @@ static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsi
             polls_grant_missing(class);
             put_class(class, shard, verb);
             class->hinted |= shard_bit(shard);
+            class->polled &= ~shard_bit(shard);
+            class->leases[shard] = 0;
             if (class->credits[shard] + class->claiming.n + class->left_n > 0)
                 class->told |= shard_bit(shard);
             else
@@ -239,10 +244,12 @@ static void on_sync_timer(struct deadline *deadline)
         return;
     part->synced_ms = clock_mono_ms();
     /* Uploads: an indexer of a node whose record does not say so reads a string
-     * (lua/documents/uploads.lua). */
+     * (lua/documents/uploads.lua). Models: one whose record does not say so does not state what its
+     * engines do (lua/queue/fallback.lua). */
     char info[160];
     int n =
-        snprintf(info, sizeof info, "{\"version\":\"%s\",\"uploads\":\"blocks\"}", PARLEY_VERSION);
+        snprintf(info, sizeof info,
+                 "{\"version\":\"%s\",\"uploads\":\"blocks\",\"models\":\"seen\"}", PARLEY_VERSION);
     unsigned class_n = count_classes(part);
     struct verb_writer verb = begin_sync(
         turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
@@ -341,6 +348,7 @@ static void init_part(struct queue *queue, unsigned number)
                                .delivery_ms = config->delivery_ms,
                                .max_attempts = config->max_attempts,
                                .queue_max = config->queue_max,
+                               .fallback_ms = config->fallback_ms,
                                .on_event = on_event,
                                .on_up = on_up,
                                .on_lost = on_turn_lost,

@@ -51,10 +51,12 @@ struct poll_class {
     unsigned early_n;
     uint64_t told;     /* shards that may hold credits of it, a bit each: none are stated, too */
     uint64_t hinted;   /* shards that hold its hint */
+    uint64_t polled;   /* shards to which it is not stated yet that it polled, or got work there */
     unsigned moving_n; /* parked polls for which another shard is asked */
     unsigned rotor;    /* where the next poll begins to look */
     unsigned credit_n; /* of all shards; of a class that is not drained as many as are parked */
     unsigned *credits; /* by shard: what each may hand over */
+    uint64_t *leases;  /* by shard: the latest claim there, until it is stated; 0: none */
 };
 
 /* An engine that polled since the last sync. */

@@ -194,7 +194,8 @@ static enum agreed make(struct asking *asking, bool may_write)
                       "restore a backup into an empty Redis with --shards",
                       map->n);
     enum answer answer = may_write ? win(asking, &first, &first) : read_record(asking, 0, &first);
-    if (answer == ANSWER_AWAY && may_write) /* it may refuse writes, being full, and have a record */
+    if (answer == ANSWER_AWAY &&
+        may_write) /* it may refuse writes, being full, and have a record */
         answer = read_record(asking, 0, &first);
     if (answer == ANSWER_AWAY || (answer == ANSWER_NONE && may_write && map->server_n > 1)) {
         snprintf(asking->reason, asking->reason_size, "%s", sync_error(asking->syncs[0]));

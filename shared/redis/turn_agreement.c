@@ -16,8 +16,7 @@
 static bool is_same(const struct shard_map *map, unsigned server, const struct agreement *record)
 {
     return record->server == server && record->server_n == map->server_n &&
-           record->shard_n == map->n &&
-           (map->server_n == 1 || strcmp(record->id, map->id) == 0);
+           record->shard_n == map->n && (map->server_n == 1 || strcmp(record->id, map->id) == 0);
 }
 
 static void on_record(void *arg, const redisReply *reply)

@@ -78,7 +78,7 @@ class Desk {
 
   // One verb in a turn of its own.
   async verb(name, ...args) {
-    const words = ['ntest', 150_000, 2_000, 3, 100_000, 1, 0, name, args.length, ...args];
+    const words = ['ntest', 150_000, 2_000, 3, 100_000, 1, 0, 0, name, args.length, ...args];
     const [reply] = await this.cmd('FCALL', FUNCTION, 1, PREFIX, ...words);
     return reply;
   }
