@@ -350,6 +350,9 @@ const flows = {
 
   async 'names and ids'(m) {
     await m.call('failure', 65_535, 131_071, 10);
+    const accounts = Array.from({ length: m.n(300) }, (_, i) => [`${'a'.repeat(500)}${i}`, 100, 1]).flat();
+    for (let node = 0; node < 16; node++) await m.shard.turn([['rates', ...accounts]], { node: `n${node}` });
+    await m.call('rates', ...accounts);
     await m.call('nonce', 0);
     await m.call('key', 'abc');
   },
