@@ -29,7 +29,7 @@ async function done(promise) {
 }
 
 // Of these kinds none is there: vectors and their trash need Redis 8 (backup_refused.test.mjs), others a node, `restoring` a restore.
-const ABSENT = ['cluster', 'hints', 'idle', 'idle_lookups', 'lookup_nodes', 'quiet', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
+const ABSENT = ['cluster', 'falls', 'hints', 'idle', 'idle_lookups', 'lookup_nodes', 'models_seen', 'quiet', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
 
 // --- what a cluster knows ------------------------------------------------------------------------
 
@@ -100,6 +100,7 @@ async function fillRest(shard) {
   assert.equal(await shard.call('away', 0, 'Inference_1', 'rests', 60_000, ',"Models":"*"}'), 'ok');
   await shard.call('sync', '{"uploads":"blocks"}', 3, 4, 1, 'Inference_1|*', 0, 0, 0, '', 'Inference_1 gpu', '{}');
   await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16), ANY_BYTES.slice(16, 32)] });
+  await shard.call('rates', 'Frontend_1', 100, 3);
   const days = await shard.cmd('KEYS', shard.key('nonces:*'));
   for (const key of days) await shard.cmd('EXPIRE', key, 172_800);
 }
