@@ -47,7 +47,7 @@ local function claim_topic(turn, topic, entry, turn_of)
     local open = got[1]
     if not open or open == '' then return nil end
     local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
-    local taken, left, states, is_as_default = {}, {}, {}, {}
+    local taken, left, states, is_as_default = {}, {}, {}, nil
     local bytes = nil -- of the rows so far; one alone is taken whatever its size
     local at, is_full = 1, false
     while not is_full do
@@ -64,7 +64,10 @@ local function claim_topic(turn, topic, entry, turn_of)
             rows[#rows + 1] = 'q:' .. seq
             states[#states + 1] = tonumber(attempts) + 1
             attempt = max(attempt, states[#states])
-            is_as_default[#seqs] = not idle.names_model(entry.models, model)
+            if model ~= 'default' and not idle.names_model(entry.models, model) then
+                is_as_default = is_as_default or {}
+                is_as_default[#seqs] = true
+            end
             taken[name] = taken[name] or {model, user}
             if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
             shares.count(turn, account, user, model, -1)
@@ -87,7 +90,7 @@ local function claim_topic(turn, topic, entry, turn_of)
     for i = 1, #seqs do
         set[#set + 1] = 's:' .. seqs[i]
         set[#set + 1] = records.pending(lease, states[i], entry.account, n, to)
-        if is_as_default[i] then set[#set + 1], set[#set + 2] = 'm:' .. seqs[i], lease end
+        if is_as_default and is_as_default[i] then set[#set + 1], set[#set + 2] = 'm:' .. seqs[i], lease end
         text[#text + 1] = seqs[i]
         text[#text + 1] = rows[i]
     end
