@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
-# documents and cluster (Node's own test runner), servers (lua and documents again on Redis 8 and
-# Valkey 8), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
+# documents and cluster (Node's own test runner), shards (http, documents and cluster again on four
+# shards), servers (lua and documents again on Redis 8 and Valkey 8), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
 # line is `N passed, N failed`, summed over all; a group that finds no test counts as one failure,
 # so that an empty run can never look green.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-readonly GROUPS_ALL="lint unit lua http documents cluster servers fuzz"
+readonly GROUPS_ALL="lint unit lua http documents cluster shards servers fuzz"
 # The groups that run again on the other servers, see tests/servers.sh.
 readonly ON_SERVERS="lua documents"
 readonly FUZZ_SECONDS=10
@@ -92,6 +92,17 @@ run_node_group() {
     [ "$1" != cluster ] || tests/former.sh >/dev/null 2>&1 || true
     mapfile -t files < <(find "tests/$1" -name '*.test.mjs' 2>/dev/null | sort)
     run_node "$1" "${files[@]}"
+}
+
+# On four shards: of one Redis, and of two for what does not end or refill one of them.
+run_shards() {
+    local group files
+    build_programs || return 0
+    for group in http documents cluster; do
+        mapfile -t files < <(find "tests/$group" -name '*.test.mjs' 2>/dev/null | sort)
+        PARLEY_TEST_SHARDS=4 PARLEY_TEST_SERVERS=$([ "$group" = http ] && echo 2 || echo 1) \
+            run_node "shards-$group" "${files[@]}"
+    done
 }
 
 # What depends on the server's kind runs on each of the others too.
@@ -182,6 +193,7 @@ run_one() {
     lint) run_lint ;;
     unit) run_unit ;;
     fuzz) run_fuzz $FUZZ_SECONDS ;;
+    shards) run_shards ;;
     servers) run_servers ;;
     tests/fuzz/fuzz_*.c | fuzz_*) run_fuzz $FUZZ_SECONDS "$(basename "$what" .c)" ;;
     tests/unit/test_*.c | test_*) run_unit "^$(basename "$what" .c)\$" ;;

@@ -1,6 +1,6 @@
 -- restore_topic: a piece of a topic. Its rows alone decide; what other keys say of it is made from them here:
 -- open:<model>:<user>, turns:<model>, models, waiting, shares, meta's depth, topics:<user>, names:<user>, users,
--- failed, lookups:<topic> with refs, asks, asked:<digest>. Fields that are not known stay as they are.
+-- failed, lookups:<topic>, asks, asked:<digest>. Fields that are not known stay as they are.
 -- No query is Pending afterwards: what was is Open, and that claim counts as no attempt. A row that comes twice
 -- (a hash that grew while it was read) is what it was the second time; so is a topic that comes twice.
 -- KEYS: t:<topic> and those.
@@ -76,10 +76,7 @@ local function restore_tie(turn, topic, what, of, value)
     elseif what == 'asked' then
         call('SET', P .. 'asked:' .. call('HGET', key, 'digest'), topic)
     elseif what == 'lookup' then
-        local lookup = P .. 'lookup:' .. match(of, '^%d+ (%x+)$')
-        if call('HEXISTS', lookup, 'fragment') == 1 and call('HSETNX', P .. 'lookups:' .. topic, of, value) == 1 then
-            call('HINCRBY', lookup, 'refs', 1)
-        end
+        call('HSETNX', P .. 'lookups:' .. topic, of, value) -- its lookup may be on another shard: restore_refs counts
     end
 end
 

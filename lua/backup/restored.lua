@@ -13,10 +13,6 @@ local function drop(turn, topic)
             if call('EXISTS', P .. 'topics:' .. user) == 0 then call('SREM', P .. 'users', user) end
         end
     end
-    -- The lookups stay for topics that are still to come.
-    for _, field in ipairs(call('HKEYS', P .. 'lookups:' .. topic)) do
-        call('HINCRBY', P .. 'lookup:' .. match(field, '^%d+ (%x+)$'), 'refs', -1)
-    end
     call('DEL', P .. 'lookups:' .. topic)
     asks.drop_ask(turn, topic)
 end

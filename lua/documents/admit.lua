@@ -5,6 +5,7 @@
 -- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: counts again.
 -- Arguments:
+--   space   name      whose shard counts it
 --   limits  text? 4k
 -- Replies: ok | limited/retry ms/limit/window s | replay
 local limiter = require('auth/limiter')

@@ -1,6 +1,6 @@
 -- add_lookup: asks for matches of a fragment, for one query of a topic. Lookups are shared by
 -- fingerprint: the same fragment is looked up once, again only for a larger Count or another
--- Threshold.
+-- Threshold. Of several shards note_lookup and open_lookup are its halves.
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash (fragment, count,
 --   threshold, alias, refs, claimed, lease, matches), lookup_alias hash (fingerprint without the newline ->
 --   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in
@@ -22,10 +22,8 @@
 --   max_open     number     lookups that the account may have open, and no more than its share
 -- Replies: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | replay
 local lookups = require('lookup/lookups')
-local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local call = redis.call
-local min = math.min
 local LOOKUPS_PER_TOPIC = bounds.LOOKUPS_PER_TOPIC
 
 local function verb(turn, a)
@@ -34,26 +32,15 @@ local function verb(turn, a)
     local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
     local mine, field = P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
-    local key = P .. 'lookup:' .. fingerprint
     local is_new = call('HEXISTS', mine, field) == 0
     if is_new and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return 'waiting\n' .. LOOKUPS_PER_TOPIC end
-    local had = call('HMGET', key, 'count', 'threshold')
-    local is_to_do = not had[1] or tonumber(had[1]) < tonumber(count) or had[2] ~= threshold
-    if is_to_do and not call('ZSCORE', P .. 'lookups', fingerprint) then
-        local has_open = tonumber(call('HGET', P .. 'lookups_of', account)) or 0
-        if has_open >= min(max_open, shares.share_of_queue(turn)) then return 'waiting\n' .. has_open end
-        local depth = call('ZCARD', P .. 'lookups')
-        if depth >= turn.queue_max then return 'full\n' .. depth end
-    end
+    local is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
+    if refusal then return refusal end
     if is_new then
         call('HSET', mine, field, turn.now_ms)
-        call('HINCRBY', key, 'refs', 1)
+        call('HINCRBY', P .. 'lookup:' .. fingerprint, 'refs', 1)
     end
-    if is_to_do then
-        call('HSET', key, 'fragment', fragment, 'count', count, 'threshold', threshold, 'alias', alias)
-        call('HSET', P .. 'lookup_alias', alias, fingerprint)
-        lookups.open(turn, fingerprint, account)
-    end
+    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account) end
     return 'ok\n' .. turn.now_ms
 end
 

@@ -1,4 +1,5 @@
--- list_lookups: a page of a topic's queries with their lookups and matches, by ascending Seq and age.
+-- list_lookups: a page of a topic's queries with their lookups and matches, by ascending Seq and age. Of several shards
+-- noted_lookups and read_lookups are its halves.
 -- KEYS: t:<topic>, lookups:<topic>, lookup:<fingerprint>.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query or one lookup at least; THREAD_PAGE queries; LOOKUPS_PER_TOPIC lookups.
@@ -13,24 +14,15 @@
 -- Replies: missing | replay | ok/cursor of the next page ('' when there is none), then per query in ascending Seq: its
 --   Seq / query (JSON) / n, and n times fingerprint / fragment (JSON) / matches (JSON, '' while there are none). A
 --   query that did not fit comes again on the next page, with the rest of its lookups
+local listed = require('lookup/listed')
 local records = require('queue/records')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
 local call = redis.call
 local format, match = string.format, string.match
-local concat, sort = table.concat, table.sort
+local concat = table.concat
 local min = math.min
 local REPLY_BYTES, THREAD_PAGE = bounds.REPLY_BYTES, bounds.THREAD_PAGE
-
-local function lookups_by_seq(turn, topic)
-    local by_seq, all = {}, call('HGETALL', turn.prefix .. 'lookups:' .. topic)
-    for i = 1, #all, 2 do
-        local seq, fingerprint = match(all[i], '^(%d+) (%x+)$')
-        by_seq[seq] = by_seq[seq] or {}
-        by_seq[seq][#by_seq[seq] + 1] = {tonumber(all[i + 1]), fingerprint}
-    end
-    return by_seq
-end
 
 local function verb(turn, a)
     --- arguments
@@ -38,7 +30,7 @@ local function verb(turn, a)
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 'seq', 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
-    local by_seq, last, text, bytes = lookups_by_seq(turn, topic), tonumber(got[1]), {'ok', ''}, 0
+    local by_seq, last, text, bytes = listed.by_seq(turn, topic), tonumber(got[1]), {'ok', ''}, 0
     local queries = min(limit or THREAD_PAGE, THREAD_PAGE)
     local last_seq, done = match(after, '^(%d+)%.?(%d*)$')
     local first = tonumber(last_seq) + (done == '' and 1 or 0)
@@ -50,11 +42,10 @@ local function verb(turn, a)
             text[2] = format('%d', n - 1)
             break
         end
-        local list, n_at = by_seq[seq] or {}, #text + 3
-        sort(list, function(x, y) return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2]) end)
+        local list, n_at = listed.sorted(by_seq[seq]), #text + 3
         text[n_at - 2], text[n_at - 1], text[n_at] = seq, records.query_of(call('HGET', key, 'q:' .. seq)), 0
         for i = done + 1, #list do
-            local lookup = P .. 'lookup:' .. list[i][2]
+            local lookup = P .. 'lookup:' .. list[i]
             bytes = bytes + hashes.bytes_of(lookup, 'fragment', 'matches')
             if #text > 5 and bytes > REPLY_BYTES then
                 text[2] = seq .. '.' .. (i - 1)
@@ -62,7 +53,7 @@ local function verb(turn, a)
             end
             local found = call('HMGET', lookup, 'fragment', 'matches')
             text[n_at] = text[n_at] + 1
-            text[#text + 1] = list[i][2]
+            text[#text + 1] = list[i]
             text[#text + 1] = found[1] or '""'
             text[#text + 1] = found[2] or ''
         end

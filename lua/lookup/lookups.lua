@@ -6,6 +6,7 @@
 -- A claim as text is like one of queries (queue/claims.lua): class / fingerprint / lease / 1 / 1 / fragment / count /
 -- threshold.
 local idle = require('queue/idle')
+local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local events = require('turn/events')
@@ -120,6 +121,27 @@ local function reopen(turn, fingerprint, lease)
     offer(turn)
 end
 
+-- For that Count and Threshold: is it to be looked up (again)? And what refuses that.
+local function look(turn, fingerprint, count, threshold, account, max_open)
+    local P = turn.prefix
+    local had = call('HMGET', P .. 'lookup:' .. fingerprint, 'count', 'threshold')
+    if had[1] and tonumber(had[1]) >= tonumber(count) and had[2] == threshold then return false end
+    if call('ZSCORE', P .. 'lookups', fingerprint) then return true end
+    local has_open = tonumber(call('HGET', P .. 'lookups_of', account)) or 0
+    if has_open >= min(max_open, shares.share_of_lookups(turn)) then return true, 'waiting\n' .. has_open end
+    local depth = call('ZCARD', P .. 'lookups')
+    return true, depth >= turn.queue_max and 'full\n' .. depth or nil
+end
+
+-- It is to be looked up, because of that account.
+local function begin(turn, fingerprint, alias, fragment, count, threshold, account)
+    local P = turn.prefix
+    call('HSET', P .. 'lookup:' .. fingerprint, 'fragment', fragment, 'count', count, 'threshold', threshold,
+         'alias', alias)
+    call('HSET', P .. 'lookup_alias', alias, fingerprint)
+    open(turn, fingerprint, account)
+end
+
 -- It is done, or nobody needs it any more.
 local function close(turn, fingerprint)
     local P = turn.prefix
@@ -131,18 +153,22 @@ local function close(turn, fingerprint)
     if call('HINCRBY', P .. 'lookups_of', account, -1) <= 0 then call('HDEL', P .. 'lookups_of', account) end
 end
 
--- A topic no longer needs a lookup; it goes with the last one that did.
-local function forget(turn, fingerprint)
+-- Nobody needs it any more.
+local function drop(turn, fingerprint)
     local P = turn.prefix
     local key = P .. 'lookup:' .. fingerprint
-    if call('HINCRBY', key, 'refs', -1) > 0 then return end
     local alias = call('HGET', key, 'alias')
     if alias then call('HDEL', P .. 'lookup_alias', alias) end
     close(turn, fingerprint)
     call('DEL', key)
 end
 
+-- A topic no longer needs a lookup; it goes with the last one that did.
+local function forget(turn, fingerprint)
+    if call('HINCRBY', turn.prefix .. 'lookup:' .. fingerprint, 'refs', -1) <= 0 then drop(turn, fingerprint) end
+end
+
 return {
-    next_claim = next_claim, offer = offer, next_end = next_end, open = open, keep = keep, reopen = reopen,
-    close = close, forget = forget,
+    next_claim = next_claim, offer = offer, next_end = next_end, keep = keep, reopen = reopen, look = look,
+    begin = begin, close = close, drop = drop, forget = forget,
 }

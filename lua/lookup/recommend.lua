@@ -13,8 +13,10 @@
 --   recommendation  json 4m
 --   account         name
 --   user            name     who recommends
+--   is_known        flag     topic_part has said so, on the topic's shard
 -- Replies: ok/ms | missing | replay
 local recommended = require('lookup/recommended')
+local records = require('queue/records')
 local call = redis.call
 
 local RECOMMENDATIONS_MAX, DROP_RECOMMENDATIONS = 10000, 2
@@ -22,8 +24,7 @@ local RECOMMENDATIONS_MAX, DROP_RECOMMENDATIONS = 10000, 2
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local got = call('HMGET', P .. 't:' .. topic, 'seq', 'u:' .. viewer)
-    if not got[1] or (viewer ~= '' and not got[2]) then return 'missing' end
+    if not is_known and not records.has_part(turn, topic, viewer) then return 'missing' end
     local all = P .. 'recommendations'
     local id = call('XADD', all, '*', 'r', recommendation, 'a', account, 'u', user)
     recommended.list(turn, id, 'r', nil, 'a', account, 'u', user)

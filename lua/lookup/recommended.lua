@@ -29,4 +29,19 @@ local function drop(turn)
     call('XDEL', all, id or oldest[1]) -- without an account: of an earlier version
 end
 
-return {list = list, drop = drop}
+-- Drops those of a user, n at most of each account. Returns how many went. What an earlier version stored names no
+-- user.
+local function drop_of(turn, user, n)
+    local P, gone_n = turn.prefix, 0
+    for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do
+        local ids = call('LPOP', P .. 'recommended:' .. account .. ':' .. user, n)
+        if ids and #ids > 0 then
+            call('XDEL', P .. 'recommendations', unpack(ids))
+            count(turn, account, user, -#ids)
+            gone_n = gone_n + #ids
+        end
+    end
+    return gone_n
+end
+
+return {list = list, drop = drop, drop_of = drop_of}

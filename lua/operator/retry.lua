@@ -8,8 +8,9 @@
 -- Arguments:
 --   topic  name
 --   seq    digits
--- Replies: ok | done | pending (it is Open or Pending already) | missing | replay
+-- Replies: ok | done | pending (it is Open or Pending already) | missing (blanked with its user's data, too) | replay
 local claims = require('queue/claims')
+local records = require('queue/records')
 local call = redis.call
 local byte = string.byte
 
@@ -17,7 +18,7 @@ local function verb(turn, a)
     --- arguments
     local P = turn.prefix
     local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 's:' .. seq)
-    if not got[1] then return 'missing' end
+    if not got[1] or records.user_of(got[1]) == '%' then return 'missing' end
     local first = got[2] and byte(got[2])
     if first == 68 then return 'done' end
     if first ~= 70 and first ~= 67 then return 'pending' end

@@ -7,7 +7,7 @@
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed of the last two
---   minutes/seconds they span/n, then n engines as "<account> <engine>" / age ms / info (JSON) / '1' when drained,
+--   minutes/seconds they span/drained accounts, ','/n, then n engines as "<account> <engine>" / age ms / info (JSON),
 --   then per node its id / age ms / info (JSON)
 local fair = require('queue/fair')
 local counters = require('turn/counters')
@@ -44,7 +44,8 @@ local function verb(turn, a)
     local text = {'ok', max(counters.load(turn).depth, 0),
         oldest and format('%d', max(0, floor(turn.now_ms - oldest / 1000))) or '',
         call('ZCARD', P .. 'leases'), call('ZCARD', P .. 'lookups'), format('%d', parked),
-        counts.added, counts.done, counts.failed, 60 + turn.now_s % 60}
+        counts.added, counts.done, counts.failed, 60 + turn.now_s % 60,
+        concat(call('SMEMBERS', P .. 'drained'), ',')}
     local engines = call('HGETALL', P .. 'engines')
     text[#text + 1] = #engines / 2
     for i = 1, #engines, 2 do
@@ -52,7 +53,6 @@ local function verb(turn, a)
         text[#text + 1] = engines[i]
         text[#text + 1] = format('%d', max(0, turn.now_ms - at))
         text[#text + 1] = info
-        text[#text + 1] = call('SISMEMBER', P .. 'drained', match(engines[i], '^%S+'))
     end
     local nodes = call('ZRANGE', P .. 'nodes', 0, -1, 'WITHSCORES')
     for i = 1, #nodes, 2 do

@@ -4,7 +4,7 @@
 --   topic, MODELS_MAX models waited for, max_waiting of a user, an account's share, queue_max in all) stores nothing.
 --   With an engine parked somewhere the query is handed over at once and never enters the queue.
 -- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key> string with TTL;
---   queue/shares.lua, queue/fair.lua, queue/idle.lua, meta.
+--   left:<digest> string with TTL (queue/resent.lua), queue/shares.lua, queue/fair.lua, queue/idle.lua, meta.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
 -- Lane: add.  Home: topic.  Nonce: again.  Full: refused.
@@ -20,7 +20,8 @@
 --   key          name?    the idempotency key
 --   digest       name?    of the body (hex); with a key only
 --   is_own       flag     the user must have a part in the topic, if it exists
---   mark         name?    of account, nonce and body (12 hex digits); of a signed request only
+--   mark         name?    of account, nonce and body (12 hex digits); of a signed request only. With a `+` its nonce
+--                         was used before, on the shard of that
 --   is_waiting   flag     this node waits for its outcome
 -- Replies: ok/seq/ms | again/seq/ms (it was there already; nobody is registered) | replay | missing | mismatch
 --   | waiting/depth/eta | full/depth/eta
@@ -40,6 +41,13 @@ local function answer_again(turn, key, tie, mark)
     return row and 'again\n' .. seq .. '\n' .. match(row, '^%d+') or 'replay'
 end
 
+-- Of several shards: the answer to a signed add that has run before, or may have; nil for one that is to run.
+local function answer_if_run(turn, topic, key, user, tie, mark, came_before)
+    local has_run = resent.seq_of(turn, tie, mark) ~= nil
+    if not has_run and not (came_before and resent.may_have_run(turn, topic, user, tie, mark)) then return nil end
+    return answer_again(turn, key, tie, mark)
+end
+
 local function verb(turn, a)
     --- arguments
     local P, now_text = turn.prefix, turn.now_text
@@ -47,16 +55,19 @@ local function verb(turn, a)
     local got = call('HMGET', topic_key, 'seq', tie_field, 'open')
     local last, tie = got[1], got[2]
     if is_replay then return answer_again(turn, topic_key, tie, mark) end
-    local idem_key
-    if key ~= '' then
-        idem_key = P .. 'idem:' .. account .. ':' .. key
-        local earlier = call('GET', idem_key)
-        if earlier then
-            local with, seq, ms = match(earlier, '^(%x+) ok\n(%d+)\n(%d+)$')
-            if with ~= digest then return 'mismatch' end
-            if tie and mark ~= '' then call('HSET', topic_key, tie_field, resent.with_mark(turn, tie, mark, seq)) end
-            return 'again\n' .. seq .. '\n' .. ms
+    if turn.is_sharded and mark ~= '' then
+        local came_before
+        mark, came_before = resent.parse_mark(mark)
+        local reply = answer_if_run(turn, topic, topic_key, user, tie, mark, came_before)
+        if reply then return reply end
+    end
+    local idem = key ~= '' and account .. ':' .. key
+    if idem then
+        local reply, of = resent.answer_to_key(turn, idem, digest)
+        if reply and tie and mark ~= '' and reply ~= 'mismatch' then
+            call('HSET', topic_key, tie_field, resent.with_mark(turn, tie, mark, of))
         end
+        if reply then return reply end
     end
     if is_own and last and not tie then return 'missing' end
     local seq = store.next_seq(last)
@@ -82,7 +93,7 @@ local function verb(turn, a)
         end
     end
     local answer = 'ok\n' .. seq .. '\n' .. now_text
-    if idem_key then call('SET', idem_key, digest .. ' ' .. answer, 'EX', IDEMPOTENCY_S) end
+    if idem then call('SET', P .. 'idem:' .. idem, digest .. ' ' .. answer, 'EX', IDEMPOTENCY_S) end
     return answer
 end
 

@@ -19,7 +19,8 @@
 --   max_waiting  number?  no limit without
 -- Replies: ok/topic (made) | joined/topic | done/topic/outcome as text | no_engine[/seconds until the first one has
 --   rested] | full/depth/eta | waiting/depth/eta. After the topic of the first two a line `maybe`: no engine is there
---   now, but one was lately and did not say that it leaves: ask again with `engines` a moment later
+--   now, but one was lately and did not say that it leaves: ask again with `engines` a moment later; or a line
+--   `unseen`, of several shards: this one knows of none, ask all with `engines` now
 local asks = require('queue/asks')
 local outcomes = require('queue/outcomes')
 local presence = require('queue/presence')
@@ -32,7 +33,7 @@ local HUGE = 1e15             -- a limit that none reaches
 local SWEEP_BY_ASK = 2        -- more than an ask leaves behind, so they do not pile up
 
 local function with_doubt(reply, there)
-    return there == '' and reply or reply .. '\n' .. there
+    return there == '' and reply or reply .. '\n' .. (there or 'unseen')
 end
 
 -- Joins the same question, unless it has come to nothing.
@@ -45,7 +46,7 @@ local function join(turn, topic)
         return outcomes.as_text(got[2], got[1], got[3], 'done\n' .. topic .. '\n')
     end
     local there, seconds = presence.engines_there(turn)
-    if not there then return presence.no_engine(seconds) end
+    if not there and not turn.is_sharded then return presence.no_engine(seconds) end
     asks.hold(turn, topic)
     waiters.add(turn, topic, 1, got[4])
     return with_doubt('joined\n' .. topic, there)
@@ -60,7 +61,7 @@ local function verb(turn, a)
     local reply = same and join(turn, same)
     if reply then return reply end
     local there, seconds = presence.engines_there(turn)
-    if not there then return presence.no_engine(seconds) end
+    if not there and not turn.is_sharded then return presence.no_engine(seconds) end
     local refusal = store.put(turn, topic, '1', nil, user, account, model, weight, max_waiting or HUGE, tail,
                               'w:1', turn.node, 'digest', digest)
     if refusal then return refusal end

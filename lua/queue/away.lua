@@ -3,7 +3,7 @@
 -- KEYS: poll:<account>:<engine> (`away` until its next poll), engines.
 -- Wakes: the node that holds its poll.
 -- Bound: one engine; a new one reads all of the hash engines, ENGINES_MAX.
--- Lane: first.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: first.  Home: engine.  Nonce: yes.  Full: runs.
 -- Repeatable: with a new nonce; its next poll ends the rest.
 -- Arguments:
 --   account  name

@@ -3,23 +3,30 @@
 --   after its lease ended and another has claimed the row (lost: the holder or the fencing id
 --   differs) or nobody has (taken, also by its text alone), the same answer sent twice after a lost
 --   reply (same).
--- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq>.
--- Wakes: every node that waits for the query, with the answer.
+-- With a class it goes on as queue/claim.lua does, once the answer is stored.
+-- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq>; with a class those of queue/claim.lua.
+-- Wakes: every node that waits for the query, with the answer; with a class whom queue/claim.lua wakes.
 -- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
---   (REPLY_BYTES), TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides.
+--   (REPLY_BYTES), TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides; with a class one claim.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   topic    name
---   seq      digits
---   lease    text? 20  without when the engine did not say
---   holder   name      account
---   query    json 2m
---   answer   text 8m   "answer\nthink\nmodel", JSON lines
---   by_text  flag      the text alone decides which query it is (the deployed dialect)
--- Replies: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay
+--   topic       name
+--   seq         digits
+--   lease       text? 20  without when the engine did not say
+--   holder      name      account
+--   query       json 2m
+--   answer      text 8m   "answer\nthink\nmodel", JSON lines
+--   by_text     flag      the text alone decides which query it is (the deployed dialect)
+--   class       text? 4k  of a poll for the next claim: it and what follows as queue/claim.lua takes them
+--   is_parking  flag
+--   engine      name?
+--   poll        digits?
+-- Replies: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay; after the first
+--   two, with a class, what queue/claim.lua replies (empty while Redis is full)
 local held = require('queue/held')
 local outcomes = require('queue/outcomes')
+local polls = require('queue/polls')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
 local call = redis.call
@@ -50,8 +57,8 @@ local function find_open_text(turn, topic, query)
     return never_claimed
 end
 
-local function verb(turn, a)
-    --- arguments
+-- Stores it. Returns what is replied of the answer, and whether it is stored.
+local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     local key = turn.prefix .. 't:' .. topic
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq)
     if by_text or not got[2] or not held.ends_with(got[2], query) then
@@ -71,7 +78,7 @@ local function verb(turn, a)
     if first == 68 then
         local stored = call('HGET', key, 'a:' .. seq)
         local n = records.answer_bytes(stored, answer)
-        if n then return 'same\n' .. seq .. '\n' .. match(stored, '^(%d+)', n + 2) end
+        if n then return 'same\n' .. seq .. '\n' .. match(stored, '^(%d+)', n + 2), true end
         return 'done'
     end
     if first == 67 then return 'cancelled' end
@@ -91,7 +98,14 @@ local function verb(turn, a)
     if got[3] and got[3] ~= '' then
         waiters.tell(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', stored))
     end
-    return 'ok\n' .. seq .. '\n' .. turn.now_text
+    return 'ok\n' .. seq .. '\n' .. turn.now_text, true
+end
+
+local function verb(turn, a)
+    --- arguments
+    local reply, is_stored = complete(turn, topic, seq, lease, holder, query, answer, by_text)
+    if class == '' or not is_stored then return reply end
+    return reply .. '\n' .. polls.claim(turn, class, is_parking, engine, poll)
 end
 
 return {complete = verb}

@@ -1,6 +1,7 @@
 -- engines: is an engine there now, for a question that `ask` answered with `maybe`? Asked a moment later: an engine
 -- that was between two polls has come back by then, one that hung up has not. A question that was claimed meanwhile, or
--- has its outcome, had its engine, wherever that is now.
+-- has its outcome, had its engine, wherever that is now. Of several shards all are asked, also for one that `ask`
+-- answered with `unseen`: then `maybe` is a reason to ask again.
 -- KEYS: idle, leases, engines, t:<topic>.
 -- Wakes: nobody.
 -- Bound: ENGINES_MAX engines.
@@ -8,7 +9,7 @@
 -- Repeatable: yes.
 -- Arguments:
 --   topic  name?  of the question, whose Seq is 1
--- Replies: there | no_engine[/seconds until the first one has rested]
+-- Replies: there | maybe[/seconds until the first one has rested] | no_engine[/the same]
 local presence = require('queue/presence')
 local call = redis.call
 
@@ -16,7 +17,7 @@ local function verb(turn, a)
     --- arguments
     if topic ~= '' and call('HEXISTS', turn.prefix .. 't:' .. topic, 's:1') == 1 then return 'there' end
     local there, seconds = presence.engines_there(turn)
-    return there == '' and 'there' or presence.no_engine(seconds)
+    return there == '' and 'there' or presence.no_engine(seconds, there)
 end
 
 return {engines = verb}

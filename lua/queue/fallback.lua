@@ -31,6 +31,10 @@ local function has_fallen(turn, model)
     return fallen_models(turn)[model]
 end
 
+local function has_any_fallen(turn)
+    return next(fallen_models(turn)) ~= nil
+end
+
 -- When an engine for that model was last known to be there (ms); nil when none is known.
 local function seen_at(turn, model)
     local P = turn.prefix
@@ -189,6 +193,6 @@ local function repair(turn)
 end
 
 return {
-    has_fallen = has_fallen, begin = begin, finish = finish, fall_due = fall_due, sooner = sooner,
-    note_class = note_class, note_seen = note_seen, repair = repair,
+    has_fallen = has_fallen, has_any_fallen = has_any_fallen, begin = begin, finish = finish, fall_due = fall_due,
+    sooner = sooner, note_class = note_class, note_seen = note_seen, repair = repair,
 }

@@ -1,5 +1,5 @@
 -- hint: a node has a poll of a class, whose credit is on another shard. What is Open here already is claimed for it.
--- KEYS: hints zset, queue/claims.lua.
+-- KEYS: hints zset, quiet string with TTL, queue/claims.lua.
 -- Wakes: nobody.
 -- Bound: one claim.
 -- Lane: claim.  Home: every.  Nonce: no.  Full: refused.
@@ -17,7 +17,11 @@ local function verb(turn, a)
     local looks_before = turn.looks
     local text = claims.next_claim(turn, idle.own_entry(turn, class))
     turn.looks = looks_before -- it was asked for
-    return text and 'claim\n' .. text or 'empty'
+    if not text then
+        hints.end_quiet(turn)
+        return 'empty'
+    end
+    return 'claim\n' .. text
 end
 
 return {hint = verb}

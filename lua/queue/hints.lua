@@ -1,62 +1,114 @@
 -- hints: which nodes hold polls of a class, whichever shard has their credits: the zset `hints` ("<node> <class>" ->
--- when its node last said so, ms). A query that finds no credit here calls one of these nodes with `work`: it may claim
--- with a poll that is parked elsewhere. With one shard there are none.
+-- when its node last said so, ms). A query that finds no credit here calls one of these nodes with `work`: it may
+-- claim with a poll that is parked elsewhere. With one shard there are none.
 -- Hints outlive the polls that they are of. A node that has no poll left passes the call on, HOPS_MAX times at most;
--- then all engines are taken to be busy for QUIET_MS, and nobody is called: whoever answers next looks for itself.
+-- then all engines are taken to be busy, and nobody is called for QUIET_MS or until a poll finds nothing here: engines
+-- that answer look for themselves.
 local fallback = require('queue/fallback')
-local idle = require('queue/idle')
 local events = require('turn/events')
+local idle = require('queue/idle')
 local call = redis.call
-local find, format, match, sub = string.find, string.format, string.match, string.sub
+local find, format, match = string.find, string.format, string.match
 
-local HINTS_MAX = 128 -- looked at, those that were stated last
-local HOPS_MAX, QUIET_MS = 2, 250
+local HINTS_MAX = 128   -- looked at at once, those first that were stated last
+local HINTS_KEPT = 1000  -- engines choose their lists of models
+local FRESH_MS = 3000   -- nodes with parked polls state them each second
+local HOPS_MAX, QUIET_MS = 2, 50
 
 local function state(turn, class)
     call('ZADD', turn.prefix .. 'hints', turn.now_text, turn.node .. ' ' .. class)
 end
 
--- Nodes of hints that take `model` and are none of `tried` (",a,b,"), in turn.
-local function nodes_for(turn, model, tried)
-    local members, nodes, seen = call('ZREVRANGE', turn.prefix .. 'hints', 0, HINTS_MAX - 1), {}, {}
-    for i = 1, #members do
+-- A poll has found nothing here: its node may be called.
+local function end_quiet(turn)
+    if turn.is_sharded then call('DEL', turn.prefix .. 'quiet') end
+end
+
+-- Puts `found` behind `nodes`. It begins with any of them, so that all have their turn.
+local function put_in_turn(nodes, found, offset)
+    for i = 1, #found do nodes[#nodes + 1] = found[(offset + i) % #found + 1] end
+end
+
+-- Nodes of HINTS_MAX hints, from that place on, that take `model` and are neither of `tried` (",a,b,") nor of `gone`,
+-- in turn: first those that have said so lately. One that hangs does not. nil after the last hint.
+local function nodes_at(turn, from, model, tried, gone)
+    local members = call('ZREVRANGE', turn.prefix .. 'hints', from, from + HINTS_MAX - 1, 'WITHSCORES')
+    if #members == 0 then return nil end
+    local fresh, stale, seen, nodes = {}, {}, {}, {}
+    for i = 1, #members, 2 do
         local node, models = match(members[i], '^(%S+) [^|]+|(%S+)$')
-        local is_untried = not seen[node] and not find(tried, ',' .. node .. ',', 1, true)
-        if is_untried and idle.takes_model(turn, models, model) then
-            nodes[#nodes + 1], seen[node] = node, true
+        local is_out = seen[node] or gone[node] or find(tried, ',' .. node .. ',', 1, true)
+        if not is_out and idle.takes_model(turn, models, model) then
+            local list = members[i + 1] + FRESH_MS > turn.now_ms and fresh or stale
+            list[#list + 1], seen[node] = node, true
         end
     end
+    put_in_turn(nodes, fresh, turn.now_us)
+    put_in_turn(nodes, stale, turn.now_us)
     return nodes
 end
 
-local function strike_off(turn, node)
+-- The lists of models of the engines that nodes have, or had, polls of; as a set.
+local function models(turn)
+    local found, members = {}, call('ZREVRANGE', turn.prefix .. 'hints', 0, HINTS_MAX - 1)
+    for i = 1, #members do found[match(members[i], '^%S+ [^|]+|(%S+)$')] = true end
+    return found
+end
+
+-- Forgets the hints of these nodes (node -> true).
+local function strike_off(turn, gone)
     local key = turn.prefix .. 'hints'
     local members = call('ZRANGE', key, 0, -1)
     for i = 1, #members do
-        if sub(members[i], 1, #node + 1) == node .. ' ' then call('ZREM', key, members[i]) end
+        if gone[match(members[i], '^%S+')] then call('ZREM', key, members[i]) end
     end
 end
 
--- Calls one node that may have a poll for a query of `model`. `tried`: the nodes that had none, ",a,b,"; '' at first.
+local function forget_oldest(turn)
+    call('ZREMRANGEBYRANK', turn.prefix .. 'hints', 0, -1 - HINTS_KEPT)
+end
+
+-- Calls the first of `nodes` that hears it, and puts those before it into `gone`. Returns whether one did.
+local function call_one(turn, nodes, text, gone)
+    for i = 1, #nodes do
+        local node = nodes[i]
+        if node == turn.node then
+            events.send(turn, node, text)
+            return true
+        end
+        if events.publish(turn, 'node:' .. node, {text}) > 0 then return true end
+        gone[node] = true
+    end
+    return false
+end
+
+-- Is a query for that model Open? Nodes are called to those of one that has fallen as for `default`, and pass that on.
+local function is_open(turn, model)
+    if call('EXISTS', turn.prefix .. 'turns:' .. model) == 1 then return true end
+    return model == 'default' and fallback.has_any_fallen(turn)
+end
+
+-- Calls one node that may have a poll for a query of `model`, if one is Open. `tried`: the nodes that had none,
+-- ",a,b,"; '' at first.
 local function call_for(turn, model, tried, hops)
     if not turn.is_sharded then return end
     local quiet = turn.prefix .. 'quiet'
     if hops == 0 and call('EXISTS', quiet) == 1 then return end
-    local nodes = hops <= HOPS_MAX and nodes_for(turn, model, tried) or {}
-    local first = #nodes > 0 and turn.now_us % #nodes or 0
+    if not is_open(turn, model) then return end
     -- The node compares with what its polls name.
     local asked = fallback.has_fallen(turn, model) and 'default' or model
     local text = 'work\n' .. asked .. '\n' .. format('%d', hops) .. '\n' .. tried
-    for i = 1, #nodes do
-        local node = nodes[(first + i) % #nodes + 1]
-        if node == turn.node then
-            events.send(turn, node, text)
-            return
-        end
-        if events.publish(turn, 'node:' .. node, {text}) > 0 then return end
-        strike_off(turn, node)
+    local gone, from, is_heard = {}, 0, false
+    while hops <= HOPS_MAX and not is_heard do
+        local nodes = nodes_at(turn, from, model, tried, gone)
+        if not nodes then break end
+        is_heard, from = call_one(turn, nodes, text, gone), from + HINTS_MAX
     end
-    call('SET', quiet, '1', 'PX', QUIET_MS)
+    if next(gone) then strike_off(turn, gone) end
+    if not is_heard then call('SET', quiet, '1', 'PX', QUIET_MS) end
 end
 
-return {state = state, call_for = call_for, strike_off = strike_off}
+return {
+    state = state, models = models, end_quiet = end_quiet, call_for = call_for, strike_off = strike_off,
+    forget_oldest = forget_oldest,
+}

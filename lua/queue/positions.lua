@@ -2,11 +2,13 @@
 -- claimed again and again, and nothing else happened. The claims are played through on a copy of what next_topic,
 -- claim_topic and charge decide by: the turns of all users, by their weights, in all models of that engine; topics
 -- go whole. Which engine it will be nobody knows: it takes what all those together take that were seen lately and
--- take this model, and every model if none was seen or they are too many to look at.
+-- take this model, and every model if none was seen or they are too many to look at. Of several shards each knows some
+-- of the engines by their names, and by its hints all those that have waited.
 -- Played are LOOK_CLAIMS claims (fewer with many models) and LOOK_QUERIES queries at most. What lies farther
 -- away is estimated from the virtual times, a query per topic, and is never less than what was played.
 local claims = require('queue/claims')
 local fair = require('queue/fair')
+local hints = require('queue/hints')
 local idle = require('queue/idle')
 local open_list = require('queue/open_list')
 local rate = require('queue/rate')
@@ -34,6 +36,12 @@ local function models_of_engine(turn, model)
     for _, info in ipairs(call('HVALS', engines)) do
         local at, models = match(info, '^(%d+) {"Models":"([^"]*)"')
         if at and tonumber(at) > turn.now_ms - SEEN_MS and idle.takes_model(turn, models, model) then
+            if models == '*' then return '*' end
+            all[#all + 1] = models
+        end
+    end
+    for models in pairs(turn.is_sharded and hints.models(turn) or {}) do
+        if idle.takes_model(turn, models, model) then
             if models == '*' then return '*' end
             all[#all + 1] = models
         end
@@ -228,7 +236,7 @@ local function position_of(turn, topic, seq, open)
         position = max(position, estimate(turn, models, model, user, rank, tonumber(weight), weights))
             + open_list.count(open, at, #open)
     end
-    return format('%d', position), rate.eta_seconds(turn, position)
+    return rate.of_cluster(turn, position), rate.eta_seconds(turn, position)
 end
 
 return {position_of = position_of}

@@ -34,8 +34,9 @@ local function engines_there(turn)
     return found, first and ceil((first - turn.now_ms) / 1000)
 end
 
-local function no_engine(seconds)
-    return seconds and 'no_engine\n' .. format('%d', seconds) or 'no_engine'
+local function no_engine(seconds, tag)
+    tag = tag or 'no_engine'
+    return seconds and tag .. '\n' .. format('%d', seconds) or tag
 end
 
 -- Ends a poll as poll:<account>:<engine> holds it, if that is one.

@@ -1,4 +1,6 @@
--- rate: how fast queries are answered, from the counts of the last minutes (stat:<minute>).
+-- rate: how fast queries are answered, from the counts of the last minutes (stat:<minute>). Both are of this shard, so
+-- seconds are right as they are; a count that stands for the whole cluster is that of the shard times the shards, since
+-- names and engines spread over them evenly.
 local call = redis.call
 local format = string.format
 local ceil, floor = math.ceil, math.floor
@@ -21,4 +23,9 @@ local function eta_seconds(turn, queries_before)
     return format('%d', ceil((queries_before + 1) / rate))
 end
 
-return {STAT_S = STAT_S, eta_seconds = eta_seconds}
+-- As text: what `n` of this shard are in the whole cluster, about.
+local function of_cluster(turn, n)
+    return format('%d', turn.is_sharded and n * turn.shard_n or n)
+end
+
+return {of_cluster = of_cluster, STAT_S = STAT_S, eta_seconds = eta_seconds}

@@ -12,6 +12,7 @@
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic
 --   open         the Open queries by Seq (queue/open_list.lua)
+local call = redis.call
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
 local TITLE_CHARS = 200     -- of a topic's name in lists
@@ -30,6 +31,11 @@ end
 -- The query (JSON) of a row: its 7th line.
 local function query_of(row)
     return after_lines(row, 6)
+end
+
+-- Whose query a row is, as a name; '%' where it was blanked with the data of its user (topic/part.lua).
+local function user_of(row)
+    return match(row, '^%d+\n%S+ (%S+) ')
 end
 
 -- A text (JSON), cut to TITLE_CHARS characters: never within one, be it UTF-8 or an escape.
@@ -82,7 +88,14 @@ local function handed_to(turn, entry)
     return entry.node == turn.node and '' or entry.node
 end
 
+-- Is the topic there, and has the user a part in it? '': of anybody.
+local function has_part(turn, topic, user)
+    local got = call('HMGET', turn.prefix .. 't:' .. topic, 'seq', 'u:' .. user)
+    return got[1] and (user == '' or got[2])
+end
+
 return {
-    after_lines = after_lines, query_of = query_of, title_of = title_of, parse_pending = parse_pending,
-    pending = pending, handed_to = handed_to, as_default = as_default, answer_bytes = answer_bytes,
+    after_lines = after_lines, query_of = query_of, user_of = user_of, title_of = title_of,
+    parse_pending = parse_pending, pending = pending, handed_to = handed_to, has_part = has_part,
+    as_default = as_default, answer_bytes = answer_bytes,
 }

@@ -1,10 +1,15 @@
 -- resent: which signed adds a topic has had lately of a user, so that one that its client sends again is recognised.
 -- They stand in the field u:<user> of the topic, which each add reads and writes anyway, as `<mark> <ms> <seq>;` each,
 -- the newest last; <mark>: 12 hex digits made of account, nonce and body, <ms>: when.
-local find, match, sub = string.find, string.match, string.sub
+-- Of several shards the nonce's own one lets such a request through (queue/nonce_of_add.lua), with a `+` after its
+-- mark, and what the topic knows decides: its tie, and the marks of ties that went, in `left:<digest>`.
+local call = redis.call
+local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
 local RESENT_MS = 600000
 local MARKS_BYTES = 512 -- past that the older half is left out: 8 adds at least stay
+local FULL_BYTES = 200  -- a tie from which marks may have been left out is longer
+local LEFT_BYTES = 1024
 
 -- What the tie of a user is with one add more.
 local function with_mark(turn, tie, mark, seq)
@@ -21,4 +26,42 @@ local function seq_of(turn, tie, mark)
     return ms and turn.now_ms - tonumber(ms) <= RESENT_MS and seq or nil
 end
 
-return {with_mark = with_mark, seq_of = seq_of}
+-- By a digest: no name of a deleted topic stays.
+local function left_key(turn, topic, user)
+    return turn.prefix .. 'left:' .. redis.sha1hex(user .. ' ' .. topic)
+end
+
+-- Of several shards: the mark without its `+`, and whether its nonce was used before.
+local function parse_mark(mark)
+    if byte(mark, -1) ~= 43 then return mark, false end
+    return sub(mark, 1, -2), true
+end
+
+-- Of several shards: its nonce was used before, and the tie does not have its mark as one of lately. Has it possibly
+-- run all the same? Marks are left out of a tie by many others, and they go with it.
+local function may_have_run(turn, topic, user, tie, mark)
+    if tie and find(tie, mark, 1, true) then return true end
+    if tie and #tie > FULL_BYTES and turn.now_ms - tonumber(match(tie, '^%x+ (%d+)')) <= RESENT_MS then return true end
+    local left = call('GET', left_key(turn, topic, user))
+    return left and find(left, mark, 1, true) ~= nil
+end
+
+-- Of several shards: a tie goes, and a request that it has the mark of may still be sent again.
+local function keep_marks(turn, topic, user, tie)
+    if tie == '1' then return end
+    local key = left_key(turn, topic, user)
+    call('SET', key, sub((call('GET', key) or '') .. tie, -LEFT_BYTES), 'PX', RESENT_MS)
+end
+
+-- What an idempotency key ("<account>:<key>") was answered with here; nil when it was not used.
+local function answer_to_key(turn, key, digest)
+    local earlier = call('GET', turn.prefix .. 'idem:' .. key)
+    if not earlier then return nil end
+    local with, seq, ms = match(earlier, '^(%x+) ok\n(%d+)\n(%d+)$')
+    return with == digest and 'again\n' .. seq .. '\n' .. ms or 'mismatch', seq
+end
+
+return {
+    RESENT_MS = RESENT_MS, parse_mark = parse_mark, may_have_run = may_have_run, keep_marks = keep_marks,
+    answer_to_key = answer_to_key, with_mark = with_mark, seq_of = seq_of,
+}

@@ -29,9 +29,20 @@ local function open_count(turn, account, user)
     return (tonumber(call('HGET', turn.prefix .. 'waiting', field)) or 0) + (deltas and deltas[field] or 0)
 end
 
--- Half of the Open queries, and half of the open lookups, is the most that one account may have.
-local function share_of_queue(turn)
-    return max(1, ceil(turn.queue_max / 2))
+-- How many queries may be Open on this shard: its part of queue_max.
+local function room(turn)
+    if not turn.is_sharded then return turn.queue_max end
+    return max(1, ceil(turn.queue_max / turn.shard_n))
+end
+
+-- Half of the Open queries, and half of the open lookups (which are all on one shard), is the most that one account may
+-- have.
+local function share_of(n)
+    return max(1, ceil(n / 2))
+end
+
+local function share_of_lookups(turn)
+    return share_of(turn.queue_max)
 end
 
 local function add_share(turn, field, delta)
@@ -60,7 +71,7 @@ end
 -- Has the account as much as it may have, so that one more query for `model` is refused? Returns how much. With
 -- fewer Open queries in all (`depth`) than a share nothing is looked up.
 local function share_taken(turn, account, model, depth)
-    local share = share_of_queue(turn)
+    local share = share_of(room(turn))
     if depth >= share then
         local deltas = turn.share_deltas
         local mine = (tonumber(call('HGET', turn.prefix .. 'shares', account)) or 0)
@@ -92,6 +103,6 @@ local function flush(turn)
 end
 
 return {
-    count = count, open_count = open_count, share_of_queue = share_of_queue, share_taken = share_taken,
+    count = count, open_count = open_count, room = room, share_of_lookups = share_of_lookups, share_taken = share_taken,
     is_room_for = is_room_for, flush = flush,
 }

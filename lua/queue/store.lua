@@ -50,8 +50,8 @@ local function put(turn, topic, seq, open, user, account, model, weight, max_wai
         or open_list.count(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
         return 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
     end
-    if depth >= turn.queue_max or not shares.is_room_for(turn, model, depth) then
-        return 'full\n' .. depth .. '\n' .. rate.eta_seconds(turn, depth)
+    if depth >= shares.room(turn) or not shares.is_room_for(turn, model, depth) then
+        return 'full\n' .. rate.of_cluster(turn, depth) .. '\n' .. rate.eta_seconds(turn, depth)
     end
     call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',
          (open or '') .. open_list.item(seq, 0, model, user, account, weight), ...)

@@ -2,7 +2,7 @@
 -- KEYS: poll:<account>:<engine> string with TTL ("<node> <poll>").
 -- Wakes: the node that holds the engine's older poll, this one too.
 -- Bound: one poll.
--- Lane: first.  Home: every.  Nonce: yes.  Full: refused.
+-- Lane: first.  Home: engine.  Nonce: yes.  Full: refused.
 -- Repeatable: with a new nonce.
 -- Arguments:
 --   account  name

@@ -48,11 +48,13 @@ local function forget_nodes(turn)
     local P = turn.prefix
     local gone = call('ZRANGEBYSCORE', P .. 'nodes', '-inf', turn.now_ms - NODE_GONE_MS)
     if #gone == 0 then return end
+    local is_gone = {}
     for _, id in ipairs(gone) do
         call('ZREM', P .. 'nodes', id)
         call('HDEL', P .. 'node_info', id)
-        if turn.is_sharded then hints.strike_off(turn, id) end
+        is_gone[id] = true
     end
+    if turn.is_sharded then hints.strike_off(turn, is_gone) end
     for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do
         for _, member in ipairs(call('ZRANGE', key, 0, -1)) do
             for _, id in ipairs(gone) do
@@ -106,6 +108,7 @@ local function verb(turn, a)
     call('ZADD', P .. 'nodes', turn.now_ms, turn.node)
     call('HSET', P .. 'node_info', turn.node, info)
     forget_nodes(turn)
+    if turn.is_sharded then hints.forget_oldest(turn) end
     local stat = P .. 'stat:' .. floor(turn.now_s / 60)
     for name, n in pairs({added = added, done = done}) do
         if n ~= '0' then

@@ -1,7 +1,7 @@
 -- work: a node that was called to a query has no poll left for it: another one is called.
--- KEYS: hints zset, quiet string with TTL.
+-- KEYS: hints zset, quiet string with TTL, turns:<model>, falls zset.
 -- Wakes: one node.
--- Bound: HINTS_MAX hints.
+-- Bound: HINTS_KEPT hints, a message to each of their nodes that is gone.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:

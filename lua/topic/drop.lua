@@ -1,5 +1,6 @@
 -- drop: the end of a topic, whole or its newest rows first.
 local lookups = require('lookup/lookups')
+local needs = require('lookup/needs')
 local fair = require('queue/fair')
 local leases = require('queue/leases')
 local records = require('queue/records')
@@ -32,14 +33,14 @@ local function drop_rows(turn, topic, from, to)
     call('UNLINK', unpack(streams))
 end
 
--- Takes the Open queries from Seq `from` on out of the queue; those before stay.
-local function drop_open(turn, topic, from)
+-- Takes the Open queries from Seq `from` on, all or that user's, out of the queue; the others stay.
+local function drop_open(turn, topic, from, whose)
     local key, rest, gone, still = turn.prefix .. 't:' .. topic, {}, {}, {}
     local open = call('HGET', key, 'open')
     if not open or open == '' then return end
     for item in gmatch(open, '[^;]+') do
         local seq, model, user, account = match(item, '^(%d+) %d+ (%S+) (%S+) (%S+)')
-        if tonumber(seq) >= from then
+        if tonumber(seq) >= from and (not whose or user == whose) then
             shares.count(turn, account, user, model, -1)
             gone[model .. ' ' .. user] = {model, user}
         else
@@ -77,10 +78,17 @@ local function drop_topic(turn, topic)
     local last = tonumber(call('HGET', key, 'seq')) or 0
     drop_open(turn, topic, 1)
     for from = 1, last, DROP do drop_rows(turn, topic, from, min(from + DROP - 1, last)) end
-    for _, field in ipairs(call('HKEYS', P .. 'lookups:' .. topic)) do
-        lookups.forget(turn, match(field, '^%d+ (%x+)$'))
+    if turn.is_sharded then
+        needs.release_all(turn, topic)
+    else
+        for _, field in ipairs(call('HKEYS', P .. 'lookups:' .. topic)) do
+            lookups.forget(turn, match(field, '^%d+ (%x+)$'))
+        end
     end
     call('UNLINK', key, P .. 'lookups:' .. topic)
 end
 
-return {DROP_ROWS = DROP_ROWS, DROP_FIELDS = DROP_FIELDS, drop_newest = drop_newest, drop_topic = drop_topic}
+return {
+    DROP_ROWS = DROP_ROWS, DROP_FIELDS = DROP_FIELDS, drop_open = drop_open, drop_newest = drop_newest,
+    drop_topic = drop_topic,
+}

@@ -1,4 +1,5 @@
--- events: what nodes are told. This one's own go with the reply, another's by one PUBLISH at the turn's end.
+-- events: what nodes are told. This one's own go with the reply, another's by one message at the turn's end: by
+-- PUBLISH, or of several shards by SPUBLISH, which in a Redis Cluster costs the channel's server alone.
 local call, concat = redis.call, table.concat
 
 local function send(turn, to, event)
@@ -15,7 +16,7 @@ local function publish(turn, channel, list)
         local n = #parts
         parts[n + 1], parts[n + 2], parts[n + 3] = #list[i], ':', list[i]
     end
-    return call('PUBLISH', turn.prefix .. channel, concat(parts))
+    return call(turn.is_sharded and 'SPUBLISH' or 'PUBLISH', turn.prefix .. channel, concat(parts))
 end
 
 -- Sends what was collected. This node's own events are put behind `replies`.

@@ -40,15 +40,17 @@ local nonces = require('turn/nonces')
 local call = redis.call
 local floor, format = math.floor, string.format
 
-local function begin(prefix, argv)
+-- is_full: Redis is (turn/full.lua).
+local function begin(prefix, argv, is_full)
     local time = call('TIME')
     local now_s = tonumber(time[1])
     local now_us = now_s * 1000000 + tonumber(time[2])
     local now_ms = floor(now_us / 1000)
     return {
-        prefix = prefix, args = argv, node = argv[1],
+        prefix = prefix, args = argv, node = argv[1], is_full = is_full,
         lease_ms = argv[2], delivery_ms = argv[3], -- as text: only to be added to a number
         max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]), is_sharded = argv[6] ~= '1' and argv[6] ~= '0',
+        shard_n = argv[6], -- as text, too
         fallback_ms = tonumber(argv[7]),
         now_us = now_us, now_ms = now_ms, now_s = now_s,
         -- As text: to write a double out and to read it back costs more than most commands do.
@@ -72,7 +74,7 @@ end
 
 -- run_one: what runs one verb instead of run_verb; turn/full.lua has another one.
 local function run(keys, argv, run_one)
-    local turn, nonce_n = begin(keys[1], argv), tonumber(argv[8])
+    local turn, nonce_n = begin(keys[1], argv, run_one ~= nil), tonumber(argv[8])
     local replies, i = {}, 9 + nonce_n
     run_one = run_one or run_verb
     while argv[i] do

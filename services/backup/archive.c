@@ -6,8 +6,9 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
-/* Version 1 knew no lists: an upload was one string. */
-static const char first_line[] = "parley backup 2\n", former_line[] = "parley backup 1\n";
+/* By version. 1 knew no lists: an upload was one string. 2 is of one shard. */
+static const char *const first_lines[] = {"parley backup 1\n", "parley backup 2\n",
+                                          "parley backup 3\n"};
 enum { FIRST_BYTES = 16, FAMILY_BYTES = 14, STEP_BYTES = 1 << 20, END_PARTS = 4 };
 
 void archive_init(struct archive *archive, FILE *file)
@@ -74,9 +75,9 @@ static bool put(struct archive *archive, const void *bytes, size_t n)
     return fwrite(bytes, 1, n, archive->file) == n;
 }
 
-bool archive_begin(struct archive *archive)
+bool archive_begin(struct archive *archive, bool has_shards)
 {
-    return put(archive, first_line, FIRST_BYTES);
+    return put(archive, first_lines[has_shards ? 2 : 1], FIRST_BYTES);
 }
 
 bool archive_put(struct archive *archive, const struct str *parts, size_t n)
@@ -116,13 +117,15 @@ bool archive_open(struct archive *archive)
 {
     char line[FIRST_BYTES];
     if (fread(line, 1, sizeof line, archive->file) != sizeof line ||
-        memcmp(line, first_line, FAMILY_BYTES) != 0)
+        memcmp(line, first_lines[0], FAMILY_BYTES) != 0)
         return refuse(archive, "it is no backup of Parley");
-    if (memcmp(line, first_line, sizeof line) != 0 && memcmp(line, former_line, sizeof line) != 0)
-        return refuse(archive, "its format is of another version than 1 and 2: use the Parley that "
-                               "wrote it, or a later one");
-    add_to_sum(archive, line, sizeof line);
-    return true;
+    for (size_t i = 0; i < sizeof first_lines / sizeof *first_lines; i++)
+        if (memcmp(line, first_lines[i], sizeof line) == 0) {
+            add_to_sum(archive, line, sizeof line);
+            return true;
+        }
+    return refuse(archive, "its format is of another version than 1 to 3: use the Parley that "
+                           "wrote it, or a later one");
 }
 
 /* Reads the record's bytes, growing with what is there: a length alone costs no memory. */
@@ -183,7 +186,7 @@ enum archive_found archive_next(struct archive *archive, const struct str **ret_
                                 size_t *ret_n)
 {
     uint32_t length;
-    size_t n;
+    size_t n = 0;
     if (!read_record(archive, &length) || !read_parts(archive, &n))
         return ARCHIVE_BROKEN;
     *ret_parts = archive->parts;

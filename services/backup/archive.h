@@ -3,8 +3,8 @@
  * archive: the file of a backup, written and read front to back. Knows records and parts, not what
  * they mean (kinds.h). One thread, owned by its holder; the FILE is the caller's.
  *
- *   "parley backup 2\n"              16 bytes; the number is the version of the format: 1 is read
- *                                    too, in which no key is a list
+ *   "parley backup 3\n"              16 bytes; the number is the version of the format: 1 is read
+ *                                    too, in which no key is a list, and 2, of one shard
  *   record, record, ...              each: u32 bytes of its parts; then per part u32 length, bytes
  *   the end                          a record: "end", lease, how many records before it, SHA-256
  *                                    (32 bytes) of all bytes of the file before it
@@ -40,8 +40,9 @@ void archive_init(struct archive *archive, FILE *file);
 /* Does not close the file. Accepts one that was zeroed. */
 void archive_fini(struct archive *archive);
 
-/* Both false, with errno, when the file cannot be written; archive_begin writes the first line. */
-bool archive_begin(struct archive *archive) must_check;
+/* Both false, with errno, when the file cannot be written; archive_begin writes the first line,
+ * with version 2 where there is one shard. */
+bool archive_begin(struct archive *archive, bool has_shards) must_check;
 bool archive_put(struct archive *archive, const struct str *parts, size_t n) must_check;
 /* Writes the end; `lease`: the cluster's last number. The caller syncs and closes. */
 bool archive_end(struct archive *archive, struct str lease) must_check;

@@ -3,6 +3,8 @@
  *
  *   idempotency keys, lookups (SCAN) --> topics, documents, the rest (SCAN) --> the last number
  *
+ * Each arrow is for all shards of all servers, so the order holds among these too.
+ *
  * What was acknowledged before it began is in the file: SCAN and HSCAN show all that is there from
  * their beginning to their end. In that order: an idempotency key names a row that is read later,
  * a topic names lookups that were read before, and the last number is above all that was read.
@@ -60,6 +62,7 @@ static bool visit_rest(void *data, struct str name)
     case KIND_TOPIC: return units_put_topic(units, cut_name(name));
     case KIND_DOCUMENT: return units_put_document(units, cut_name(name));
     case KIND_COPIED: return units_put_key(units, name);
+    case KIND_COUNTED: return units_put_counted(units, name);
     case KIND_EXPIRING: return units_put_expiring(units, name);
     default: return !redis_is_interrupted() || tool_complain_redis(units->tool);
     }
@@ -67,7 +70,7 @@ static bool visit_rest(void *data, struct str name)
 
 static bool read_all(struct units *units)
 {
-    return (archive_begin(units->archive) ||
+    return (archive_begin(units->archive, units->tool->map.n > 1) ||
             tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno))) &&
            units_put_head(units) && tool_each_key(units->tool, "", visit_first, units) &&
            tool_each_key(units->tool, "", visit_rest, units) && units_put_end(units);
@@ -175,7 +178,7 @@ static int run(struct tool *tool)
     if (is_good) {
         (void)setvbuf(place.file, NULL, _IOFBF, WRITE_BUFFER_BYTES);
         archive_init(&archive, place.file);
-        is_good = read_all(&units) && settle(tool, may_replace, &place);
+        is_good = tool_connect(tool) && read_all(&units) && settle(tool, may_replace, &place);
         archive_fini(&archive);
     }
     if (is_good)

@@ -10,19 +10,20 @@
 static const struct {
     const char *word;
     enum kind kind;
+    enum kind_home home; /* of what is copied */
 } kinds[] = {
     {"t", KIND_TOPIC},
     {"lookup", KIND_LOOKUP},
     {"doc", KIND_DOCUMENT},
-    {"idem", KIND_FIRST},
-    {"job", KIND_EXPIRING},
-    {"nonces", KIND_COPIED},
-    {"nonce_counts", KIND_COPIED},
-    {"limit", KIND_COPIED},
-    {"stat", KIND_COPIED},
-    {"token_key", KIND_COPIED},
-    {"drained", KIND_COPIED},
-    {"recommendations", KIND_COPIED},
+    {"idem", KIND_FIRST, HOME_KEPT},
+    {"job", KIND_EXPIRING, HOME_KEPT},
+    {"nonces", KIND_COPIED, HOME_MEMBERS},
+    {"nonce_counts", KIND_COPIED, HOME_CLUSTER},
+    {"limit", KIND_COPIED, HOME_KEPT},
+    {"stat", KIND_COUNTED, HOME_DIVIDED},
+    {"token_key", KIND_COPIED, HOME_CLUSTER},
+    {"drained", KIND_COPIED, HOME_EVERY},
+    {"recommendations", KIND_COPIED, HOME_CLUSTER},
     /* with a document */
     {"upload", KIND_PART},
     {"text", KIND_PART},
@@ -49,6 +50,7 @@ static const struct {
     /* from lookups */
     {"lookup_alias", KIND_DERIVED},
     {"lookups_of", KIND_DERIVED},
+    {"needs", KIND_DERIVED},
     /* from recommendations */
     {"recommenders", KIND_DERIVED},
     {"recommended", KIND_DERIVED},
@@ -64,6 +66,7 @@ static const struct {
     {"queued_spaces", KIND_DERIVED},
     {"delayed_jobs", KIND_DERIVED},
     /* not there after a restore */
+    {"deleting", KIND_PASSING}, /* the request that is sent again finds its place again */
     {"served", KIND_PASSING},
     {"leases", KIND_PASSING},
     {"lease", KIND_PASSING},
@@ -73,6 +76,10 @@ static const struct {
     {"hints", KIND_PASSING},
     {"models_seen", KIND_PASSING},
     {"quiet", KIND_PASSING},
+    {"bound", KIND_PASSING},
+    {"left", KIND_PASSING},
+    {"outbox", KIND_PASSING}, /* of topics that are gone */
+    {"released", KIND_PASSING},
     {"cluster", KIND_PASSING},
     {"poll", KIND_PASSING},
     {"rate", KIND_PASSING},
@@ -88,11 +95,25 @@ static const struct {
     {"pushed", KIND_PASSING}, /* of uploads that nobody has acknowledged */
 };
 
-enum kind kind_of(struct str name)
+enum { KIND_WORDS = sizeof kinds / sizeof kinds[0] };
+
+static size_t find(struct str name)
 {
     struct str rest = name, word = str_cut(&rest, ':');
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (str_eq(word, str_of(kinds[i].word)))
-            return kinds[i].kind;
-    return KIND_COPIED;
+    size_t i = 0;
+    while (i < KIND_WORDS && !str_eq(word, str_of(kinds[i].word)))
+        i++;
+    return i;
+}
+
+enum kind kind_of(struct str name)
+{
+    size_t i = find(name);
+    return i < KIND_WORDS ? kinds[i].kind : KIND_COPIED;
+}
+
+enum kind_home kind_home_of(struct str name)
+{
+    size_t i = find(name);
+    return i < KIND_WORDS ? kinds[i].home : HOME_KEPT;
 }

@@ -13,6 +13,7 @@
 enum kind {
     KIND_COPIED,   /* as it is, with its expiry */
     KIND_FIRST,    /* the same, before any topic: it may name a row that must be there then */
+    KIND_COUNTED,  /* a hash of numbers, of each shard: copied as their sum */
     KIND_EXPIRING, /* the same, if it has an expiry; else it is part of a document */
     KIND_LOOKUP,   /* lookup:<fingerprint>, before the topics that need it */
     KIND_TOPIC,    /* t:<topic>, and what other keys say of it */
@@ -23,7 +24,21 @@ enum kind {
     KIND_NR
 };
 
+/* The shard of a key that is copied as it is, of a cluster with another number of shards. */
+enum kind_home {
+    HOME_KEPT,    /* wherever it may be looked for, see below */
+    HOME_CLUSTER, /* shard 0 */
+    HOME_EVERY,
+    HOME_MEMBERS, /* each member of the set has a shard of its own */
+    HOME_DIVIDED, /* a hash of numbers, whose sum counts */
+    HOME_NR
+};
+/* A name that was on shard s of S is on one of those t of T with s = t, modulo the smaller of S and
+ * T: a shard is the low bits of a hash. So what does not say what it belongs to is put onto all of
+ * these: one of fewer shards or of as many. */
+
 /* The kind of a key without the prefix. */
 enum kind kind_of(struct str name);
+enum kind_home kind_home_of(struct str name);
 
 #endif

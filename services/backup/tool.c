@@ -48,34 +48,48 @@ static bool read_settings(struct tool *tool)
     if (!redis_read_options(c, &tool->map))
         return false;
     log_read_options(c);
-    tool->prefix = str_of(tool->map.prefixes[0]);
     tool->path = c->arguments[0];
     tool->is_json = config_number(c, "json");
     return true;
 }
 
+void tool_use(struct tool *tool, unsigned shard)
+{
+    tool->shard = shard;
+    tool->sync = tool->syncs[shard % tool->map.server_n];
+    tool->prefix = str_of(tool->map.prefixes[shard]);
+    sync_use(tool->sync, tool->prefix.at);
+}
+
 int tool_start(struct tool *tool, const char *command, const struct config *config)
 {
     *tool = (struct tool){.command = command, .config = config};
+    bool is_backup = strcmp(command, "backup") == 0;
     if (!read_settings(tool))
         return 2;
-    bool is_backup = strcmp(command, "backup") == 0; /* it reads: from a replica, too */
-    if (!(is_backup ? redis_check_login : redis_check_start)(&tool->map))
+    /* A backup reads: from replicas, too. A restore decides on the number of shards by its file. */
+    if (!(is_backup ? redis_check_login : redis_check_servers)(&tool->map))
         return 1;
-    tool->sync =
-        sync_create(&(struct sync_config){.address = shard_server(&tool->map, 0),
-                                          .prefix = tool->prefix.at,
-                                          .name = is_backup ? "parley-backup" : "parley-restore",
-                                          .patience_ms = PATIENCE_MS});
-    redis_stop_on_signals(tool->sync);
+    redis_note_signals();
     signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` allows is an error of write() */
     return -1;
+}
+
+bool tool_connect(struct tool *tool)
+{
+    bool is_backup = strcmp(tool->command, "backup") == 0;
+    if (is_backup && !redis_await_agreement(&tool->map, false, PATIENCE_MS))
+        return false;
+    redis_connect_all(&tool->map, is_backup ? "parley-backup" : "parley-restore", PATIENCE_MS,
+                      tool->syncs);
+    tool_use(tool, 0);
+    return true;
 }
 
 void tool_fini(struct tool *tool)
 {
     redis_ignore_signals();
-    sync_destroy(tool->sync);
+    redis_disconnect_all(&tool->map, tool->syncs);
 }
 
 void tool_show_progress(struct tool *tool, const char *doing)
@@ -95,54 +109,125 @@ void tool_clear_progress(const struct tool *tool)
         fputs("\r\033[K", stderr);
 }
 
-/* What SCAN takes for the keys that begin so. */
-static void put_pattern(struct buf *pattern, struct str prefix, const char *start)
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static void put_pattern(struct buf *pattern, struct str literal)
 {
-    for (size_t i = 0; i < prefix.n; i++) {
-        if (memchr("*?[]\\", prefix.at[i], 5) != NULL)
+    for (size_t i = 0; i < literal.n; i++) {
+        if (memchr("*?[]\\", literal.at[i], 5) != NULL)
             buf_put_char(pattern, '\\');
-        buf_put_char(pattern, prefix.at[i]);
+        buf_put_char(pattern, literal.at[i]);
     }
-    buf_put(pattern, str_of(start));
-    buf_put_char(pattern, '*');
 }
 
 /* One page of SCAN, kept as parts: an answer is gone with the next call. */
-static bool read_page(struct tool *tool, struct str pattern, char cursor[24], struct buf *names)
+static bool read_page(struct tool *tool, struct str pattern, char cursor[24], struct buf *keys)
 {
     struct sync_answer answer;
     struct str words[] = {STR("SCAN"), str_of(cursor), STR("MATCH"),
                           pattern,     STR("COUNT"),   STR("1000")};
-    buf_clear(names);
+    buf_clear(keys);
     if (sync_command(tool->sync, words, 6, 0, &answer) != ERR_OK)
         return tool_complain_redis(tool);
     if (answer.n == 0 || answer.at[0].n >= 24)
         return tool_complain(tool, "Redis: SCAN answered no cursor");
     for (size_t i = 1; i < answer.n; i++)
-        if (str_has_prefix(answer.at[i], tool->prefix))
-            archive_put_part(names, (struct str){answer.at[i].at + tool->prefix.n,
-                                                 answer.at[i].n - tool->prefix.n});
+        archive_put_part(keys, answer.at[i]);
     memcpy(cursor, answer.at[0].at, answer.at[0].n);
     cursor[answer.at[0].n] = 0;
     return true;
 }
 
+/* What is done with a page of the server in use. */
+typedef bool visit_page(struct tool *tool, struct str keys, const void *visiting);
+
+static bool each_page(struct tool *tool, struct str pattern, visit_page *visit,
+                      const void *visiting)
+{
+    struct buf keys;
+    bool is_good = true;
+    buf_init(&keys, PAGE_MAX_BYTES);
+    for (unsigned server = 0; is_good && server < tool->map.server_n; server++) {
+        char cursor[24] = "0";
+        do {
+            tool_use(tool, server);
+            is_good =
+                read_page(tool, pattern, cursor, &keys) && visit(tool, buf_str(&keys), visiting);
+        } while (is_good && strcmp(cursor, "0") != 0);
+    }
+    buf_fini(&keys);
+    return is_good;
+}
+
+struct visiting {
+    struct str start;
+    bool (*visit)(void *data, struct str name);
+    void *data;
+};
+
+static bool visit_shard(struct tool *tool, struct str rest, const struct visiting *v)
+{
+    struct str key;
+    bool is_good = true;
+    while (is_good && archive_cut_part(&rest, &key))
+        if (str_has_prefix(key, tool->prefix)) {
+            struct str name = {key.at + tool->prefix.n, key.n - tool->prefix.n};
+            is_good = !str_has_prefix(name, v->start) || v->visit(v->data, name);
+        }
+    return is_good;
+}
+
+/* Shard after shard, so that the archive names each of them once a page. */
+static bool visit_shards(struct tool *tool, struct str keys, const void *visiting)
+{
+    unsigned server = tool->shard;
+    bool is_good = true;
+    for (unsigned i = server; is_good && i < tool->map.n; i += tool->map.server_n) {
+        tool_use(tool, i);
+        is_good = visit_shard(tool, keys, visiting);
+    }
+    return is_good;
+}
+
+static bool visit_keys(struct tool *tool, struct str rest, const void *visiting)
+{
+    const struct visiting *v = visiting;
+    struct str key;
+    bool is_good = true;
+    while (is_good && archive_cut_part(&rest, &key))
+        is_good = v->visit(v->data, key);
+    return is_good;
+}
+
 bool tool_each_key(struct tool *tool, const char *start, bool (*visit)(void *data, struct str name),
                    void *data)
 {
-    struct buf pattern, names;
-    char cursor[24] = "0";
-    bool is_good = true;
+    struct visiting visiting = {.start = str_of(start), .visit = visit, .data = data};
+    struct buf pattern;
     buf_init(&pattern, PATTERN_MAX_BYTES);
-    buf_init(&names, PAGE_MAX_BYTES);
-    put_pattern(&pattern, tool->prefix, start);
-    do {
-        is_good = read_page(tool, buf_str(&pattern), cursor, &names);
-        struct str rest = buf_str(&names), name;
-        while (is_good && archive_cut_part(&rest, &name))
-            is_good = visit(data, name);
-    } while (is_good && strcmp(cursor, "0") != 0);
-    buf_fini(&names);
+    if (tool->map.n == 1) {
+        put_pattern(&pattern, str_of(tool->map.prefixes[0]));
+    } else {
+        put_pattern(&pattern, shard_map_stem(&tool->map));
+        buf_lit(&pattern, "*}:");
+    }
+    put_pattern(&pattern, str_of(start));
+    buf_put_char(&pattern, '*');
+    bool is_good = each_page(tool, buf_str(&pattern), visit_shards, &visiting);
+    tool_use(tool, 0);
+    buf_fini(&pattern);
+    return is_good;
+}
+
+bool tool_each_of_prefix(struct tool *tool, bool (*visit)(void *data, struct str key), void *data)
+{
+    struct visiting visiting = {.visit = visit, .data = data};
+    struct buf pattern;
+    buf_init(&pattern, PATTERN_MAX_BYTES);
+    put_pattern(&pattern, shard_map_stem(&tool->map));
+    buf_put_char(&pattern, '*');
+    bool is_good = each_page(tool, buf_str(&pattern), visit_keys, &visiting);
+    tool_use(tool, 0);
     buf_fini(&pattern);
     return is_good;
 }

@@ -14,18 +14,26 @@ struct tool {
     const char *command; /* "backup" */
     const struct config *config;
     struct shard_map map;
-    struct sync *sync;
-    struct str prefix;
+    struct sync *syncs[SHARDS_MAX]; /* to each server */
+    struct sync *sync;              /* that of the shard in use */
+    struct str prefix;              /* of its keys */
+    unsigned shard;
     const char *path; /* FILE */
     bool is_json;
     uint64_t topic_n, row_n, document_n, key_n; /* what went through; key_n: all others */
     uint64_t bytes, shown_ms;
 };
 
-/* Reads the settings and looks whether Redis takes it. -1: go on; else the exit code, after its
- * line. `config` is borrowed. */
+/* Reads the settings and looks whether the servers take it. -1: go on; else the exit code, after
+ * its line. `config` is borrowed. */
 int tool_start(struct tool *tool, const char *command, const struct config *config) must_check;
 void tool_fini(struct tool *tool);
+/* Connects. A backup knows then how many shards there are; a restore does not yet. False after one
+ * line. */
+bool tool_connect(struct tool *tool) must_check;
+
+/* Goes to another shard; it begins with the first. */
+void tool_use(struct tool *tool, unsigned shard);
 
 /* One line on standard error; false. */
 bool tool_complain(const struct tool *tool, const char *format, ...)
@@ -37,9 +45,14 @@ bool tool_complain_redis(const struct tool *tool);
 void tool_show_progress(struct tool *tool, const char *doing);
 void tool_clear_progress(const struct tool *tool);
 
-/* Visits the names (without the prefix) of all keys whose names begin with `start`; a key may come
- * twice. Stops with an error, or when `visit` returns false. */
+/* Visits the names (without the prefix) of all keys whose names begin with `start`, each with its
+ * shard in use; a key may come twice. Each server is read once, whatever the number of its shards.
+ * Stops with an error, or when `visit` returns false. */
 bool tool_each_key(struct tool *tool, const char *start, bool (*visit)(void *data, struct str name),
                    void *data) must_check;
+/* The same for all keys of all servers that may be of a cluster of this --key-prefix, however many
+ * shards it has: whole names. */
+bool tool_each_of_prefix(struct tool *tool, bool (*visit)(void *data, struct str key),
+                         void *data) must_check;
 
 #endif

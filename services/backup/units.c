@@ -13,6 +13,7 @@ enum {
     TRIES = 8, /* a topic that is made again and again is a new one each time */
     KEY_MAX_BYTES = 4096,
     IDENTITY_MAX_BYTES = 1 << 20,
+    COUNTS_MAX = 8,
 };
 
 /* One step of read.lua into units->answer. */
@@ -34,6 +35,26 @@ static bool has(const struct units *units, const char *word)
     return str_eq(units->answer.at[0], str_of(word));
 }
 
+static bool put(struct units *units, const struct str *parts, size_t n)
+{
+    bool is_good = archive_put(units->archive, parts, n);
+    if (!is_good) /* at once: what comes next may set errno */
+        tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno));
+    units->tool->bytes = units->archive->bytes;
+    return is_good;
+}
+
+/* Names the shard, where it is another one than that of the record before. */
+static bool put_shard(struct units *units)
+{
+    char number[16];
+    if (units->shard == units->tool->shard)
+        return true;
+    units->shard = units->tool->shard;
+    snprintf(number, sizeof number, "%u", units->shard);
+    return put(units, (struct str[]){STR("shard"), str_of(number)}, 2);
+}
+
 /* A record: these parts, and those of the answer from `from` on. */
 bool units_put(struct units *units, const struct str *head, size_t head_n, size_t from)
 {
@@ -44,11 +65,8 @@ bool units_put(struct units *units, const struct str *head, size_t head_n, size_
     memcpy(parts, head, head_n * sizeof *parts);
     for (size_t i = 0; i < rest_n; i++)
         parts[head_n + i] = units->answer.at[from + i];
-    bool is_good = archive_put(units->archive, parts, head_n + rest_n);
-    if (!is_good) /* at once: what comes next may set errno */
-        tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno));
+    bool is_good = put_shard(units) && put(units, parts, head_n + rest_n);
     free(parts);
-    units->tool->bytes = units->archive->bytes;
     if (is_good)
         tool_show_progress(units->tool, "reading");
     return is_good;
@@ -116,6 +134,71 @@ bool units_put_expiring(struct units *units, struct str name)
     units->tool->key_n += found == UNITS_KEY_PUT;
     return found != UNITS_KEY_FAILED;
 }
+
+/* --- counts ----------------------------------------------------------------------------------- */
+
+struct count {
+    char field[32];
+    uint64_t n;
+};
+
+/* Adds what the shard in use has of `name`; returns whether there is anything. False after a line.
+ */
+static bool add_counts(struct units *units, struct str name, struct count *counts, size_t *n,
+                       bool *ret_is_there)
+{
+    struct str args[] = {STR("key"), name, STR("0")};
+    if (!units_step(units, args, 3))
+        return false;
+    const struct sync_answer *a = &units->answer;
+    *ret_is_there = has(units, "hash");
+    for (size_t i = 3; *ret_is_there && i + 1 < a->n; i += 2) {
+        uint64_t number;
+        size_t at = 0;
+        while (at < *n && !str_eq(a->at[i], str_of(counts[at].field)))
+            at++;
+        if (at == COUNTS_MAX || a->at[i].n >= sizeof counts->field ||
+            !str_parse_u64(a->at[i + 1], &number))
+            continue;
+        if (at == *n)
+            snprintf(counts[(*n)++].field, sizeof counts->field, "%.*s", STR_ARG(a->at[i]));
+        counts[at].n += number;
+    }
+    return true;
+}
+
+/* The first shard that has it writes all of it. */
+bool units_put_counted(struct units *units, struct str name)
+{
+    struct count counts[COUNTS_MAX] = {{.n = 0}};
+    struct tool *tool = units->tool;
+    struct str parts[4 + 2 * COUNTS_MAX] = {STR("key"), name, STR("hash")};
+    char expiry[24] = "", numbers[COUNTS_MAX][24];
+    unsigned own = tool->shard;
+    size_t n = 0;
+    bool is_good = true, is_there = false, is_others = false;
+    for (unsigned i = 0; is_good && !is_others && i < tool->map.n; i++) {
+        tool_use(tool, i);
+        is_good = add_counts(units, name, counts, &n, &is_there);
+        if (is_good && is_there && i == own)
+            snprintf(expiry, sizeof expiry, "%.*s", STR_ARG(units->answer.at[1]));
+        is_others = is_good && is_there && i < own;
+    }
+    tool_use(tool, own);
+    if (!is_good || is_others || n == 0)
+        return is_good;
+    parts[3] = str_of(expiry);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(numbers[i], sizeof numbers[i], "%llu", (unsigned long long)counts[i].n);
+        parts[4 + 2 * i] = str_of(counts[i].field);
+        parts[5 + 2 * i] = str_of(numbers[i]);
+    }
+    units->answer.n = 0;
+    tool->key_n++;
+    return units_put(units, parts, 4 + 2 * n, 0);
+}
+
+/* --- lookups ---------------------------------------------------------------------------------- */
 
 bool units_put_lookup(struct units *units, struct str fingerprint)
 {
@@ -206,7 +289,7 @@ bool units_put_head(struct units *units)
 {
     struct tool *tool = units->tool;
     struct sync_answer answer;
-    char version[64], ms[32];
+    char version[64], ms[32], shards[16];
     struct str info[] = {STR("INFO"), STR("server")}, time[] = {STR("TIME")};
     if (sync_command(tool->sync, info, 2, 0, &answer) != ERR_OK || answer.n != 1)
         return tool_complain_redis(tool);
@@ -214,15 +297,16 @@ bool units_put_head(struct units *units)
     if (sync_command(tool->sync, time, 1, 0, &answer) != ERR_OK || answer.n != 2)
         return tool_complain_redis(tool);
     snprintf(ms, sizeof ms, "%.*s000", STR_ARG(answer.at[0]));
-    struct str head[] = {STR("head"), tool->prefix, str_of(ms), str_of(version),
-                         STR(PARLEY_VERSION)};
+    snprintf(shards, sizeof shards, "%u", tool->map.n);
+    struct str head[] = {STR("head"),     tool->prefix,        str_of(ms),
+                         str_of(version), STR(PARLEY_VERSION), str_of(shards)};
     units->answer.n = 0;
-    return units_put(units, head, 5, 0);
+    return units_put(units, head, 6, 0);
 }
 
-bool units_put_end(struct units *units)
+/* The last number that the shard in use has given. */
+static bool read_lease(struct tool *tool, uint64_t *ret_lease)
 {
-    struct tool *tool = units->tool;
     struct sync_answer answer;
     struct buf key;
     buf_init(&key, KEY_MAX_BYTES);
@@ -233,7 +317,23 @@ bool units_put_end(struct units *units)
     buf_fini(&key);
     if (error != ERR_OK || answer.n != 1)
         return tool_complain_redis(tool);
-    struct str lease = answer.at[0].at == NULL ? STR("0") : answer.at[0];
-    return archive_end(units->archive, lease) ||
+    if (answer.at[0].at == NULL || !str_parse_u64(answer.at[0], ret_lease))
+        *ret_lease = 0;
+    return true;
+}
+
+bool units_put_end(struct units *units)
+{
+    struct tool *tool = units->tool;
+    uint64_t most = 0, lease = 0;
+    char text[24];
+    for (unsigned i = 0; i < tool->map.n; i++) {
+        tool_use(tool, i);
+        if (!read_lease(tool, &lease))
+            return false;
+        most = lease > most ? lease : most;
+    }
+    snprintf(text, sizeof text, "%llu", (unsigned long long)most);
+    return archive_end(units->archive, str_of(text)) ||
            tool_complain(tool, "%s: %s", tool->path, strerror(errno));
 }

@@ -6,16 +6,13 @@
  * one, while it is read is named in the archive to be dropped again, and read once more.
  *
  * The records, by their first part:
- *   head      prefix, ms since 1970 (Redis's clock), version of Redis, version of Parley
- *   key       name, type, expiry (ms since 1970 or nothing), values
- *   lookup    fingerprint, due, fields
- *   topic     topic, 1 for its first piece (else 0), pairs
- *   drop      topic: forget what came of it
- *   blobs     document: what follows up to `document` or `forget` is its
- *   vectors   <space>:<digest>, <doc>:<generation>, first chunk, vectors
- *   document  document, pairs
- *   forget    document, then names of keys: they are deleted
- * One thread.
+ *   head      prefix of shard 0, ms since 1970 (Redis's clock), version of Redis, version of
+ * Parley, how many shards shard     its number: what follows was there, up to the next one; shard 0
+ * at first key       name, type, expiry (ms since 1970 or nothing), values lookup    fingerprint,
+ * due, fields topic     topic, 1 for its first piece (else 0), pairs drop      topic: forget what
+ * came of it blobs     document: what follows up to `document` or `forget` is its vectors
+ * <space>:<digest>, <doc>:<generation>, first chunk, vectors document  document, pairs forget
+ * document, then names of keys: they are deleted One thread.
  */
 #ifndef PARLEY_SERVICES_BACKUP_UNITS_H
 #define PARLEY_SERVICES_BACKUP_UNITS_H
@@ -27,6 +24,7 @@ struct units {
     struct tool *tool;
     struct archive *archive;
     struct sync_answer answer; /* of the last step */
+    unsigned shard;            /* which the archive has named last */
     uint64_t skipped_n;        /* keys of types that are not kept */
 };
 
@@ -35,6 +33,8 @@ bool units_put_head(struct units *units) must_check;
 bool units_put_key(struct units *units, struct str name) must_check;
 /* The same, of a key that may be skipped: one without an expiry. */
 bool units_put_expiring(struct units *units, struct str name) must_check;
+/* A hash of numbers that each shard may have: their sum, once. */
+bool units_put_counted(struct units *units, struct str name) must_check;
 bool units_put_lookup(struct units *units, struct str fingerprint) must_check;
 bool units_put_topic(struct units *units, struct str topic) must_check;
 bool units_put_document(struct units *units, struct str doc) must_check;

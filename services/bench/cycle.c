@@ -7,7 +7,7 @@
  *            always work and always an answer, so nothing is held
  *   compact  a frontend connection:  add and wait in one request -> the next one ...
  *            an engine connection:   answer, whose response has the next claim -> answer ...
- *            with half as many engines as frontends, so that there mostly is one: two requests
+ *            whose engines wait with that for work: two requests
  *
  * `conns` cycles are under way at any time. The first second warms up; then counters are taken at
  * both ends of the measured time; then no cycle is begun any more and those under way are finished,
@@ -43,7 +43,7 @@ static bool is_engine(const struct cycle_run *run, const struct bench_worker *wo
 
 static size_t count_engines(const struct bench *bench, enum bench_mode mode)
 {
-    return mode == BENCH_SPLIT ? bench->conns : mode == BENCH_COMPACT ? (bench->conns + 1) / 2 : 0;
+    return mode == BENCH_SPLIT || mode == BENCH_COMPACT ? bench->conns : 0;
 }
 
 /* Begins the next cycle, or rests when the time is up. */
@@ -90,8 +90,8 @@ static void on_answered(struct cycle_run *run, struct bench_worker *worker, stru
         bench_worker_answer(worker);
     else if (!is_engine(run, worker) && bench_worker_owns_claim(worker))
         bench_worker_check(worker);
-    else if (worker->wants_next && bench_json_member(body, STR("Next"), &next) &&
-             bench_worker_take_claim(worker, next))
+    else if ((worker->wants_next || worker->waits_for_next) &&
+             bench_json_member(body, STR("Next"), &next) && bench_worker_take_claim(worker, next))
         bench_worker_answer(worker);
     else
         bench_worker_claim(worker);
@@ -169,8 +169,8 @@ static void start_workers(struct cycle_run *run)
                           &handler);
         worker->user = (unsigned)(i % bench->users);
         worker->waits_for_answer = run->mode == BENCH_COMPACT;
-        worker->wants_next =
-            is_engine(run, worker) && (bench->is_next || run->mode == BENCH_COMPACT);
+        worker->waits_for_next = is_engine(run, worker) && run->mode == BENCH_COMPACT;
+        worker->wants_next = is_engine(run, worker) && bench->is_next;
     }
     /* Engines first, so that they wait before there is work. */
     for (size_t i = run->worker_n; i-- > 0;) {

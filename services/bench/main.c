@@ -54,7 +54,7 @@ static const struct config_group bench_options = {
          .max = 8192,
          .help =
              "Cycles under way at a time: connections in inline; frontend connections in split and "
-             "compact, with as many engine connections in split and half as many in compact."},
+             "compact, with as many engine connections."},
         {.name = "users",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -327,7 +327,8 @@ const struct command bench_command = {
         "  inline     The same four requests one after the other on each connection, so that\n"
         "             none has to block.\n"
         "  compact    The same cycle in two requests: frontends add and wait in one\n"
-        "             (add-query?Wait=), engines answer and claim in one (Next=true).\n"
+        "             (add-query?Wait=), engines answer and wait for the next\n"
+        "             claim in one (Next=true&Wait=60).\n"
         "  wake       An engine is blocked, a frontend adds: how long until the engine has it,\n"
         "             since the add was sent and since the frontend had its response.\n"
         "  wakecheck  A frontend is blocked in check-query, an engine answers: likewise.\n"

@@ -128,8 +128,10 @@ void bench_worker_answer(struct bench_worker *worker)
     buf_lit(body, ",\"Think\":[\"That is a great question.\"],\"Answer\":[");
     buf_put(body, worker->bench->answer_json);
     buf_lit(body, "]}");
-    send_post(worker, worker->bench->engine, STR("give-new-answer"),
-              worker->wants_next ? STR("&Next=true") : STR(""), buf_str(body));
+    struct str query = worker->waits_for_next ? STR("&Next=true&Wait=60")
+                       : worker->wants_next   ? STR("&Next=true")
+                                              : STR("");
+    send_post(worker, worker->bench->engine, STR("give-new-answer"), query, buf_str(body));
 }
 
 void bench_worker_check(struct bench_worker *worker)

@@ -21,6 +21,7 @@ struct bench_worker {
     enum bench_step step;
     unsigned user;                 /* on whose behalf it asks */
     bool wants_next;               /* an answer asks for the next claim at once */
+    bool waits_for_next;           /* or for the next one that comes */
     bool waits_for_answer;         /* an add is held until there is an answer */
     unsigned wait_s;               /* of a claim; 0: what the node takes for usual */
     char topic[BENCH_TOPIC_BYTES]; /* what it adds and checks; no character needs an escape */

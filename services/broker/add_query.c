@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * add_query.c - POST /api/add-query: one query into its topic (lua/queue/add.lua). With Wait it
  * goes on as check-query does (check_query.c, check_stream.c): the verb has registered this node.
- */
+ *
+ *   broker_add_query --------------------------------------------------------------> add
+ *                    of several shards --nonce_of_add--> --bind_key--> -------------> add
+ *                       of a signed request: its nonce's shard   with an Idempotency-Key: that
+ *                                                                one's shard
+ *
+ * So a nonce or a key is refused whatever the topic's shard. An equal request is let through, and
+ * the topic knows whether it has run: a node that dies between these steps loses nothing. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
@@ -12,25 +19,97 @@
 #include "shared/text/text.h"
 
 #include <openssl/sha.h>
+#include <stdio.h>
 
 enum {
     ROW_MAX = 2 << 20,
     IDEMPOTENCY_MAX = 128,
     DEPLOYED_QUERY_MIN_CHARS = 10,
     MODIFIERS_MAX = 64 << 10,
-    DIGEST_BYTES = 16
+    DIGEST_BYTES = 16,
+    BOUND_MAX = 1024
 };
+
+/* Of the body, as hex. */
+static void put_digest(struct request *r, char ret_hex[2 * DIGEST_BYTES + 1])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256((const unsigned char *)r->h2o->entity.base, r->h2o->entity.len, digest);
+    str_hex(digest, DIGEST_BYTES, ret_hex);
+}
+
+/* Of the request's nonce and body, as hex. */
+static void put_mark(struct request *r, char ret_hex[SIGNED_MARK_SIZE])
+{
+    signed_mark(r->nonce.bytes, (struct str){r->h2o->entity.base, r->h2o->entity.len}, ret_hex);
+}
+
+static struct str idempotency_key(struct request *r)
+{
+    struct str key = request_header(r, "idempotency-key");
+    return key.n == 0 ? STR("") : names_of(r, key);
+}
+
+/* "<kind><of what>", by which lua/queue/bound.lua knows it. */
+static struct str bound_name(struct request *r, const char *kind, struct str of)
+{
+    struct buf name;
+    buf_init(&name, BOUND_MAX);
+    buf_printf(&name, "%s%.*s", kind, STR_ARG(of));
+    struct str copy = request_copy(r, buf_str(&name));
+    buf_fini(&name);
+    return copy;
+}
+
+static struct str nonce_hex(struct request *r)
+{
+    char hex[2 * NONCE_ID_BYTES + 1];
+    str_hex(r->nonce.bytes, NONCE_ID_BYTES, hex);
+    return request_copy(r, str_of(hex));
+}
+
+static struct str key_of_account(struct request *r, struct str key)
+{
+    char account[BOUND_MAX];
+    snprintf(account, sizeof account, "%.*s:", STR_ARG(r->account->name_token));
+    return bound_name(r, account, key);
+}
+
+/* Of several shards: a request that is refused has used up neither its key nor the right to be sent
+ * again. A node that dies before leaves both to equal requests. */
+static void unbind(struct request *r)
+{
+    struct shards *shards = r->server->shards;
+    struct str key = idempotency_key(r);
+    char mark[SIGNED_MARK_SIZE], digest[2 * DIGEST_BYTES + 1];
+    if (shards->n == 1)
+        return;
+    if (r->is_signed) {
+        struct str nonce = {(const char *)r->nonce.bytes, NONCE_ID_BYTES};
+        put_mark(r, mark);
+        call_unbind(turn_forget(shards_turn(shards, nonce)),
+                    .name = bound_name(r, "nonce:", nonce_hex(r)), .to = str_of(mark));
+    }
+    if (key.n > 0) {
+        struct str name = key_of_account(r, key);
+        put_digest(r, digest);
+        call_unbind(turn_forget(shards_turn(shards, name)), .name = bound_name(r, "key:", name),
+                    .to = str_of(digest));
+    }
+}
 
 bool added_read(struct request *r, enum err error, struct str reply, struct added *ret_added)
 {
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
-    if (error == ERR_OK && str_eq(tag, STR("mismatch"))) {
-        respond_error(r, ERR_IDEMPOTENCY, NULL);
+    bool is_mismatch = error == ERR_OK && str_eq(tag, STR("mismatch"));
+    if (is_mismatch || reply_refuse(r, error, tag, &lines)) {
+        if (error == ERR_OK)
+            unbind(r);
+        if (is_mismatch)
+            respond_error(r, ERR_IDEMPOTENCY, NULL);
         return false;
     }
-    if (reply_refuse(r, error, tag, &lines))
-        return false;
     struct added added = {.is_again = str_eq(tag, STR("again"))};
     r->about.seq = added.seq = lines_next_u64(&lines);
     added.ms = lines_next_u64(&lines);
@@ -128,47 +207,102 @@ static bool check_modifiers(struct request *r)
     return true;
 }
 
-/* Of the body, as hex. */
-static void put_digest(struct request *r, char ret_hex[2 * DIGEST_BYTES + 1])
-{
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256((const unsigned char *)r->h2o->entity.base, r->h2o->entity.len, digest);
-    str_hex(digest, DIGEST_BYTES, ret_hex);
-}
+/* What is to be added, while shards are asked about its nonce and key; in the request's pool. */
+struct adding {
+    struct str topic, user, model, key; /* names; of the key `at` is NULL when there is none */
+    bool waits;
+    uint64_t wait_s;
+    char digest[2 * DIGEST_BYTES + 1]; /* of the body; with a key only */
+    char mark[SIGNED_MARK_SIZE + 1];   /* of a signed request; it may get a '+' */
+};
 
 /* Which verb's reply goes where: at once to the client, or after the wait that it asks for. */
-static bool begin_wait(struct request *r, struct str topic, request_reply_cb **ret_on_reply)
+static request_reply_cb *begin_wait(struct request *r, const struct adding *adding)
 {
-    uint64_t wait_s;
-    *ret_on_reply = on_added;
-    if (request_param(r, "Wait").at == NULL)
-        return true;
-    if (!params_wait(r, WAIT_FOR_OUTCOME, &wait_s))
-        return false;
+    if (!adding->waits)
+        return on_added;
     if (stream_is_wanted(r)) {
-        check_stream_begin_add(r, topic);
-        *ret_on_reply = check_stream_on_added;
-    } else {
-        check_begin_add(r, topic, wait_s);
-        *ret_on_reply = check_on_added;
+        check_stream_begin_add(r, adding->topic);
+        return check_stream_on_added;
     }
-    return true;
+    check_begin_add(r, adding->topic, adding->wait_s);
+    return check_on_added;
+}
+
+static void add(struct request *r, const struct adding *adding)
+{
+    request_reply_cb *on_reply = begin_wait(r, adding);
+    struct buf *row = &r->server->scratch;
+    buf_clear(row);
+    added_put_tail(row, r);
+    call_add(request_call(r, on_reply), .topic = adding->topic, .user = adding->user,
+             .account = r->account->name_token, .model = adding->model,
+             .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
+             .tail = buf_str(row), .key = adding->key, .digest = str_of(adding->digest),
+             .is_own = r->account->role == ROLE_USER, .mark = str_of(adding->mark),
+             .is_waiting = on_reply == check_on_added);
+}
+
+/* --- of several shards ------------------------------------------------------------------------ */
+
+/* "again": the answer came out of a backup, and is where the key is and not the topic. */
+static void on_key_bound(struct request *r, enum err error, struct str reply)
+{
+    const struct adding *adding = r->state;
+    if (error == ERR_OK && str_eq(reply, STR("ok")))
+        add(r, adding);
+    else
+        begin_wait(r, adding)(r, error, reply);
+}
+
+static void bind_key(struct request *r)
+{
+    const struct adding *adding = r->state;
+    if (adding->key.n == 0)
+        add(r, adding);
+    else
+        call_bind_key(request_call(r, on_key_bound), .key = key_of_account(r, adding->key),
+                      .digest = str_of(adding->digest));
+}
+
+static void on_nonce_used(struct request *r, enum err error, struct str reply)
+{
+    struct adding *adding = r->state;
+    if (error != ERR_OK) {
+        respond_error(r, error, NULL);
+        return;
+    }
+    if (str_eq(reply, STR("again")))
+        strcat(adding->mark, "+");
+    bind_key(r);
+}
+
+static void use_nonce(struct request *r)
+{
+    const struct adding *adding = r->state;
+    call_nonce_of_add(request_call(r, on_nonce_used), .nonce = nonce_hex(r),
+                      .mark = str_of(adding->mark));
+}
+
+static bool read_wait(struct request *r, struct adding *adding)
+{
+    adding->waits = request_param(r, "Wait").at != NULL;
+    return !adding->waits || params_wait(r, WAIT_FOR_OUTCOME, &adding->wait_s);
 }
 
 void broker_add_query(struct request *r)
 {
-    struct str topic, user, query, model, key = request_header(r, "idempotency-key");
+    struct str user, query, model;
     struct on_behalf whom;
-    request_reply_cb *on_reply;
-    if (!request_body(r) || !names_topic_member(r, &topic) ||
+    struct adding *adding = request_alloc(r, sizeof *adding);
+    *adding = (struct adding){.waits = false};
+    if (!request_body(r) || !names_topic_member(r, &adding->topic) ||
         !request_text(r, "User", 1, USER_MAX_BYTES, &user) ||
         !request_text(r, "Query", 1, QUERY_MAX_BYTES, &query) ||
         !request_optional_text(r, "Model", MODEL_MAX_BYTES, &model) ||
         !on_behalf_of(r, user, &whom))
         return;
-    if (model.n == 0)
-        model = STR("default");
-    if (key.n > IDEMPOTENCY_MAX) {
+    if (request_header(r, "idempotency-key").n > IDEMPOTENCY_MAX) {
         respond_error(r, ERR_BAD_REQUEST, "Idempotency-Key must be 1 to 128 bytes.");
         return;
     }
@@ -176,20 +310,22 @@ void broker_add_query(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "Query must be at least 10 characters.");
         return;
     }
-    if (!check_modifiers(r) || !begin_wait(r, topic, &on_reply))
+    if (!check_modifiers(r) || !read_wait(r, adding))
         return;
-    struct buf *row = &r->server->scratch;
-    buf_clear(row);
-    added_put_tail(row, r);
-    char digest[2 * DIGEST_BYTES + 1] = "", mark[SIGNED_MARK_SIZE] = "";
-    if (key.n > 0)
-        put_digest(r, digest);
+    adding->user = whom.user_name;
+    adding->model = names_of(r, model.n == 0 ? STR("default") : model);
+    adding->key = idempotency_key(r);
+    if (adding->key.n > 0)
+        put_digest(r, adding->digest);
     if (r->nonce.is_set)
-        signed_mark(r->nonce.bytes, (struct str){r->h2o->entity.base, r->h2o->entity.len}, mark);
-    call_add(request_call(r, on_reply), .topic = topic, .user = whom.user_name,
-             .account = r->account->name_token, .model = names_of(r, model),
-             .weight = r->account->weight_text, .max_waiting = r->account->max_waiting,
-             .tail = buf_str(row), .key = key.n == 0 ? STR("") : names_of(r, key),
-             .digest = str_of(digest), .is_own = r->account->role == ROLE_USER,
-             .mark = str_of(mark), .is_waiting = on_reply == check_on_added);
+        put_mark(r, adding->mark);
+    if (r->server->shards->n == 1) {
+        add(r, adding);
+        return;
+    }
+    r->state = adding;
+    if (r->nonce.is_set)
+        use_nonce(r);
+    else
+        bind_key(r);
 }

@@ -46,8 +46,6 @@ struct str names_of(struct request *r, struct str s);
 /* The name of the user whose topics the request may see: an account of role user sees its own,
  * everybody else ("") all of its namespace. */
 struct str names_viewer(struct request *r);
-/* The name of a user that an operator looks for: `User` or `namespace~User`. */
-struct str names_any_user(struct request *r, struct str text);
 /* Puts a topic's name as the account knows it: without its own namespace. */
 void names_put_topic(struct buf *b, struct request *r, struct str topic);
 /* The parameter or member Topic: 1 to 128 bytes, no white space, no control characters. They answer
@@ -107,6 +105,8 @@ void delivery_settle(struct delivery *delivery, struct request *r);
  * callbacks set, and `poll.engine` where the engine names itself. */
 struct engine_poll {
     struct request *r;
+    uint64_t wait_s;
+    bool is_extra; /* what else the request asked for has succeeded: a failure means no claim */
     struct poll poll;
     struct deadline deadline;
     struct left_listener left;
@@ -115,12 +115,17 @@ struct engine_poll {
      */
     void (*on_claim)(struct engine_poll *p, struct claim *claim);
     void (*answer_empty)(struct request *r);
+    /* Of engine_poll_join: poll.on_joined. */
+    bool (*on_joined)(struct engine_poll *p, enum err error, struct lines *reply);
 };
 
 /* Takes work of those models (queue_poll_start) within that time. Answers the request, by one of
  * the callbacks, or with what failed; never before it returns. */
 void engine_poll_start(struct engine_poll *p, struct request *r, struct str models,
                        uint64_t wait_s);
+/* As queue_poll_join; the wait begins once on_joined has returned true. */
+bool engine_poll_join(struct engine_poll *p, struct request *r, struct str models, uint64_t wait_s,
+                      struct poll_join *ret_join) must_check;
 /* The request is gone: its claim is confirmed, or given back. From the handler's on_gone. */
 void engine_poll_fini(struct engine_poll *p);
 

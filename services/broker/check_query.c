@@ -180,7 +180,7 @@ static struct check *create(struct request *r, struct str topic, uint64_t seq, u
                             .topic = topic,
                             .seq = seq,
                             .nonce = r->nonce,
-                            .was_up = !redis_trouble_is_outage(queue_trouble(queue)),
+                            .was_up = !redis_trouble_is_outage(queue_trouble(queue, topic)),
                             .is_detail = request_param_is_true(r, "Detail"),
                             .is_last = wait_s == 0 || r->server->is_draining};
     r->state = check;

@@ -24,11 +24,15 @@ static void on_end(struct poll *poll, enum err error)
         answer_empty(p);
         return;
     }
-    loop_cancel_deadline(p->r->server->loop, &p->deadline);
     if (error == ERR_NOT_FOUND) { /* the client has left: this makes libh2o notice */
         p->r->h2o->http1_is_persistent = 0;
         error = ERR_DRAINING;
     }
+    if (p->is_extra) {
+        answer_empty(p);
+        return;
+    }
+    loop_cancel_deadline(p->r->server->loop, &p->deadline);
     respond_error(p->r, error, NULL);
 }
 
@@ -56,22 +60,51 @@ static void on_left(struct left_listener *listener)
         end(p);
 }
 
-void engine_poll_start(struct engine_poll *p, struct request *r, struct str models, uint64_t wait_s)
+static void set_up(struct engine_poll *p, struct request *r, uint64_t wait_s)
 {
     p->r = r;
+    p->wait_s = r->server->is_draining ? 0 : wait_s;
     p->poll.is_alive = is_alive;
     p->poll.on_claim = on_claim;
     p->poll.on_end = on_end;
     p->deadline.on_expire = on_deadline;
     p->left.on_left = on_left;
-    request_on_left(r, &p->left);
-    bool may_park = wait_s > 0 && !r->server->is_draining;
-    if (may_park) {
-        r->was_parked = true;
-        loop_set_deadline(r->server->loop, &p->deadline, wait_s * 1000);
+}
+
+/* From here on the client may leave, and the time may be up. */
+static void begin_wait(struct engine_poll *p)
+{
+    request_on_left(p->r, &p->left);
+    if (p->wait_s > 0) {
+        p->r->was_parked = true;
+        loop_set_deadline(p->r->server->loop, &p->deadline, p->wait_s * 1000);
     }
+}
+
+void engine_poll_start(struct engine_poll *p, struct request *r, struct str models, uint64_t wait_s)
+{
+    set_up(p, r, wait_s);
+    begin_wait(p);
     queue_poll_start(broker_of(r)->queue, &p->poll, r->account->name_token, models, &r->nonce,
-                     may_park);
+                     p->wait_s > 0);
+}
+
+static bool on_joined(struct poll *poll, enum err error, struct lines *reply)
+{
+    struct engine_poll *p = H2O_STRUCT_FROM_MEMBER(struct engine_poll, poll, poll);
+    if (!p->on_joined(p, error, reply))
+        return false;
+    begin_wait(p);
+    return true;
+}
+
+bool engine_poll_join(struct engine_poll *p, struct request *r, struct str models, uint64_t wait_s,
+                      struct poll_join *ret_join)
+{
+    set_up(p, r, wait_s);
+    p->poll.on_joined = on_joined;
+    return queue_poll_join(broker_of(r)->queue, &p->poll, r->account->name_token, models, &r->nonce,
+                           p->wait_s > 0, ret_join);
 }
 
 void engine_poll_fini(struct engine_poll *p)

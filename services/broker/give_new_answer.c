@@ -1,95 +1,99 @@
 /* SPDX-License-Identifier: MIT
  * give_new_answer.c - POST /api/give-new-answer: an engine's answer, stored once
- * (lua/queue/complete.lua); with Next=true the same request takes the engine's next claim. */
+ * (lua/queue/complete.lua); with Next=true the same request takes the engine's next claim, and with
+ * Wait it waits for that. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
 enum { ANSWER_MAX_BYTES = 8 << 20 }; /* as lua/queue/complete.lua takes it */
 
 struct give_new_answer {
-    struct request *r;
-    struct poll poll;
+    struct engine_poll next;
     struct claim_view view;
-    struct delivery delivery;
     struct str models;
     bool wants_next;
+    uint64_t wait_s;
     uint64_t seq, answered_ms;
 };
 
-static void put_answered(struct buf *b, const struct give_new_answer *op)
+static void put_answered(struct buf *b, struct request *r)
 {
+    const struct give_new_answer *op = r->state;
     buf_clear(b);
     buf_lit(b, "{\"Topic\":");
-    buf_put_span(b, request_member(op->r, "Topic"));
+    buf_put_span(b, request_member(r, "Topic"));
     buf_put_key(b, "Seq");
     buf_put_u64(b, op->seq);
     buf_lit(b, ",\"Status\":\"Done\",\"Timestamp\":");
     buf_put_json_ms(b, op->answered_ms);
 }
 
-static void on_claim(struct poll *poll, struct claim *claim)
+static void on_claim(struct engine_poll *p, struct claim *claim)
 {
-    struct give_new_answer *op = H2O_STRUCT_FROM_MEMBER(struct give_new_answer, poll, poll);
-    struct buf *b = &op->r->server->scratch;
-    put_answered(b, op);
+    struct give_new_answer *op = H2O_STRUCT_FROM_MEMBER(struct give_new_answer, next, p);
+    struct buf *b = &p->r->server->scratch;
+    put_answered(b, p->r);
     buf_put_key(b, "Next");
-    claim_reply_put(b, op->r, claim, &op->view, &op->delivery);
+    claim_reply_put(b, p->r, claim, &op->view, &p->delivery);
     buf_lit(b, "}}");
-    respond_json(op->r, 200, b);
+    respond_json(p->r, 200, b);
 }
 
 /* No claim, for whatever reason: the answer is stored, and that is what counts. */
-static void on_end(struct poll *poll, enum err error)
+static void answer_empty(struct request *r)
 {
-    struct give_new_answer *op = H2O_STRUCT_FROM_MEMBER(struct give_new_answer, poll, poll);
-    struct buf *b = &op->r->server->scratch;
-    (void)error;
-    put_answered(b, op);
+    struct buf *b = &r->server->scratch;
+    put_answered(b, r);
     buf_lit(b, ",\"Next\":{" EMPTY_CLAIM "}}");
-    respond_json(op->r, 200, b);
-}
-
-static bool is_alive(struct poll *poll)
-{
-    return !request_client_left(H2O_STRUCT_FROM_MEMBER(struct give_new_answer, poll, poll)->r);
+    respond_json(r, 200, b);
 }
 
 static void on_gone(struct request *r)
 {
     struct give_new_answer *op = r->state;
-    queue_poll_cancel(broker_of(r)->queue, &op->poll);
-    delivery_settle(&op->delivery, r);
+    engine_poll_fini(&op->next);
 }
 
-static void take_next(struct request *r)
+/* False when it is not stored, and its request is answered. */
+static bool note_answered(struct request *r, enum err error, struct lines *reply)
 {
     struct give_new_answer *op = r->state;
-    struct str engine = request_param(r, "Engine");
-    if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
-        op->poll.engine = names_of(r, engine);
-    queue_poll_start(broker_of(r)->queue, &op->poll, r->account->name_token, op->models, NULL,
-                     false);
+    struct str tag = lines_next(reply);
+    if (reply_refuse(r, error, tag, reply)) {
+        metrics_add(r->server->metrics, METRIC_ANSWERS_REFUSED, 1);
+        return false;
+    }
+    op->seq = r->about.seq = lines_next_u64(reply);
+    op->answered_ms = lines_next_u64(reply);
+    if (str_eq(tag, STR("ok")))
+        queue_count_done(broker_of(r)->queue, r->about.topic);
+    op->next.is_extra = true;
+    return true;
+}
+
+static bool on_joined(struct engine_poll *p, enum err error, struct lines *reply)
+{
+    if (error == ERR_OK && str_eq(reply->rest, STR("replay"))) {
+        metrics_add(p->r->server->metrics, METRIC_NONCES_REUSED, 1);
+        respond_error(p->r, ERR_NONCE_USED, NULL);
+        return false;
+    }
+    return note_answered(p->r, error, reply);
 }
 
 static void on_completed(struct request *r, enum err error, struct str reply)
 {
     struct give_new_answer *op = r->state;
     struct lines lines = lines_of(reply);
-    struct str tag = lines_next(&lines);
-    if (reply_refuse(r, error, tag, &lines)) {
-        metrics_add(r->server->metrics, METRIC_ANSWERS_REFUSED, 1);
+    if (!note_answered(r, error, &lines))
         return;
-    }
-    op->seq = r->about.seq = lines_next_u64(&lines);
-    op->answered_ms = lines_next_u64(&lines);
-    if (str_eq(tag, STR("ok")))
-        queue_count_done(broker_of(r)->queue, r->about.topic);
     if (op->wants_next) {
-        take_next(r);
+        op->next.poll.after = r->about.topic; /* so that no shard waits for another to be empty */
+        engine_poll_start(&op->next, r, op->models, op->wait_s);
         return;
     }
     struct buf *b = &r->server->scratch;
-    put_answered(b, op);
+    put_answered(b, r);
     buf_put_char(b, '}');
     respond_json(r, 200, b);
 }
@@ -191,15 +195,23 @@ void broker_give_new_answer(struct request *r)
         return;
     }
     struct give_new_answer *op = request_alloc(r, sizeof *op);
-    *op = (struct give_new_answer){
-        .r = r,
-        .poll = {.is_alive = is_alive, .on_claim = on_claim, .on_end = on_end},
-        .view = {.is_detail = request_param_is_true(r, "Detail"),
-                 .is_deployed = r->account->is_deployed},
-        .wants_next = request_param_is_true(r, "Next") && !r->server->is_draining};
+    *op = (struct give_new_answer){.next = {.r = r,
+                                            .on_claim = on_claim,
+                                            .answer_empty = answer_empty,
+                                            .on_joined = on_joined},
+                                   .view = {.is_detail = request_param_is_true(r, "Detail"),
+                                            .is_deployed = r->account->is_deployed},
+                                   .wants_next =
+                                       request_param_is_true(r, "Next") && !r->server->is_draining};
     /* Parameters are decoded in the scratch: before Query and the answer are put there. */
-    if (!params_models(r, &op->models))
+    if (!params_models(r, &op->models) ||
+        !request_param_u64(r, "Wait", 0, WAIT_MAX_S, 0, &op->wait_s))
         return;
+    struct str engine = request_param(r, "Engine");
+    if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
+        op->next.poll.engine = names_of(r, engine);
+    if (r->held_bytes > 0)
+        op->wait_s = 0; /* its body would be kept as long as it waits */
     buf_clear(b);
     buf_put_span(b, request_member(r, "Query"));
     size_t query_n = b->n;
@@ -211,9 +223,15 @@ void broker_give_new_answer(struct request *r)
     }
     r->state = op;
     r->on_gone = on_gone;
-    call_complete(request_call(r, on_completed), .topic = topic, .seq = seq,
+    struct poll_join join;
+    bool has_joined =
+        op->wants_next && engine_poll_join(&op->next, r, op->models, op->wait_s, &join);
+    if (!has_joined)
+        join = (struct poll_join){request_call(r, on_completed), STR(""), STR(""), 0};
+    call_complete(join.start, .topic = topic, .seq = seq,
                   .lease = lease.at == NULL ? STR("") : lease, .holder = r->account->name_token,
                   .query = ((struct str){b->at, query_n}),
                   .answer = ((struct str){b->at + query_n, b->n - query_n}),
-                  .by_text = r->account->is_deployed);
+                  .by_text = r->account->is_deployed, .class = join.class,
+                  .is_parking = op->next.poll.may_park, .engine = join.engine, .poll = join.number);
 }

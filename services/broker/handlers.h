@@ -9,7 +9,7 @@
 
 handler broker_login;
 handler broker_add_query, broker_check_query, broker_get_topic_thread, broker_user_topics;
-handler broker_delete_topic, broker_rename_topic, broker_cancel_query;
+handler broker_delete_topic, broker_rename_topic, broker_cancel_query, broker_find_topics;
 handler broker_add_lookup, broker_get_lookups, broker_recommend;
 handler broker_get_new_queries, broker_give_new_answer, broker_give_partial, broker_extend_claim;
 handler broker_release_claim, broker_get_new_lookup, broker_give_new_matches;
@@ -32,6 +32,10 @@ bool added_read(struct request *r, enum err error, struct str reply,
 void added_put(struct buf *b, struct request *r, const struct added *added);
 /* Puts lines 3 to 7 of its row, as they were stored; the request was found good before. */
 void added_put_tail(struct buf *b, struct request *r);
+
+/* lookups.c: of several shards, how shard 0 knows that topic (lua/lookup/needs.lua); in the
+ * request's pool. */
+struct str lookup_need(struct request *r, struct str topic, struct str number);
 
 /* check_query.c and check_stream.c: add-query?Wait=, which goes on as check-query does. Before the
  * verb, and with its reply. */

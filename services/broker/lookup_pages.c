@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * lookup_pages.c - GET /api/get-lookups: the queries of a topic with their lookups and what was
  * found (lua/lookup/list.lua), page by page. A query whose lookups do not fit into a page goes on
- * with the next one: its object stays open until another query comes. */
+ * with the next one: its object stays open until another query comes.
+ *
+ * Of several shards a page takes two calls: the topic's shard says which lookups there are, and
+ * shard 0 what they are. It may know more than fits; then the page ends there. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
 #include "shared/http/pages.h"
+#include <stdio.h>
+
+enum { NOTED_MAX = 8 << 20 };
 
 struct listing {
     struct pages pages;
     struct str topic;
     struct buf waiting; /* fingerprints of the open query that have no matches yet */
+    struct buf noted;   /* of several shards: what the topic's shard has replied */
     uint64_t seq;       /* the query whose object is open; 0: none */
     bool is_detail, is_first_fragment;
 };
@@ -32,9 +39,9 @@ static void close_query(struct buf *b, struct listing *listing)
     buf_put_char(b, '}');
 }
 
-static void put_fragment(struct buf *b, struct lines *lines, struct listing *listing)
+static void put_fragment(struct buf *b, struct listing *listing, struct str print,
+                         struct str fragment, struct str matches)
 {
-    struct str print = lines_next(lines), fragment = lines_next(lines), matches = lines_next(lines);
     if (matches.n == 0) {
         buf_printf(&listing->waiting, "%s\"%.*s\"", listing->waiting.n > 0 ? "," : "",
                    STR_ARG(print));
@@ -48,52 +55,172 @@ static void put_fragment(struct buf *b, struct lines *lines, struct listing *lis
     buf_put_char(b, '}');
 }
 
+static void begin_query(struct buf *b, struct listing *listing, uint64_t seq, struct str query)
+{
+    if (seq == listing->seq)
+        return;
+    close_query(b, listing);
+    buf_put(b, listing->seq == 0 ? STR("{\"Query\":") : STR(",{\"Query\":"));
+    buf_put(b, query);
+    buf_lit(b, ",\"Fragments\":[");
+    buf_clear(&listing->waiting);
+    listing->seq = seq;
+    listing->is_first_fragment = true;
+}
+
 static void put_query(struct buf *b, struct lines *lines, struct listing *listing)
 {
     uint64_t seq = lines_next_u64(lines);
-    struct str query = lines_next(lines);
-    if (seq != listing->seq) {
-        close_query(b, listing);
-        buf_put(b, listing->seq == 0 ? STR("{\"Query\":") : STR(",{\"Query\":"));
-        buf_put(b, query);
-        buf_lit(b, ",\"Fragments\":[");
-        buf_clear(&listing->waiting);
-        listing->seq = seq;
-        listing->is_first_fragment = true;
+    begin_query(b, listing, seq, lines_next(lines));
+    for (uint64_t n = lines_next_u64(lines); n > 0 && lines_are_left(lines); n--) {
+        struct str print = lines_next(lines), fragment = lines_next(lines);
+        put_fragment(b, listing, print, fragment, lines_next(lines));
     }
-    for (uint64_t n = lines_next_u64(lines); n > 0 && lines_are_left(lines); n--)
-        put_fragment(b, lines, listing);
 }
 
-static void on_lookups(struct request *r, enum err error, struct str reply)
+/* The answer under way. */
+static struct buf *begin_page(struct request *r)
 {
     struct listing *listing = r->state;
-    struct lines lines = lines_of(reply);
-    if (reply_refuse(r, error, lines_next(&lines), &lines))
-        return;
     struct buf *b = pages_buf(&listing->pages, r);
-    struct str next = lines_next(&lines);
-    uint64_t n = 0;
     if (b->n == 0) {
         buf_lit(b, "{\"Topic\":");
         names_put_topic(b, r, listing->topic);
         buf_lit(b, ",\"Lookups\":[");
     }
-    for (; lines_are_left(&lines); n++)
-        put_query(b, &lines, listing);
+    return b;
+}
+
+/* A page brought `n` queries, the next one begins at `next`. */
+static void end_page(struct request *r, struct buf *b, struct str next, uint64_t n)
+{
+    struct listing *listing = r->state;
     if (pages_go_on(&listing->pages, r, next, n)) {
         ask_for_lookups(r);
         return;
     }
     close_query(b, listing);
     buf_lit(b, "]}");
-    b->is_over |= listing->waiting.is_over;
+    b->is_over |= listing->waiting.is_over || listing->noted.is_over;
     respond_json(r, 200, b);
 }
+
+static void on_lookups(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    struct buf *b = begin_page(r);
+    struct str next = lines_next(&lines);
+    uint64_t n = 0;
+    for (; lines_are_left(&lines); n++)
+        put_query(b, &lines, r->state);
+    end_page(r, b, next, n);
+}
+
+/* --- of several shards ------------------------------------------------------------------------ */
+
+/* A page of noted_lookups, query by query. */
+struct noted {
+    struct lines lines;
+    struct str number, next;
+    uint64_t seq, before_n, n; /* of the query that was read last */
+    struct str query;
+};
+
+static struct noted read_noted(const struct listing *listing)
+{
+    struct noted noted = {.lines = lines_of(buf_str(&listing->noted))};
+    lines_next(&noted.lines); /* "ok" */
+    noted.number = lines_next(&noted.lines);
+    noted.next = lines_next(&noted.lines);
+    return noted;
+}
+
+/* Its `n` fingerprints are to be read next. */
+static bool next_noted(struct noted *noted)
+{
+    if (!lines_are_left(&noted->lines))
+        return false;
+    noted->seq = lines_next_u64(&noted->lines);
+    noted->query = lines_next(&noted->lines);
+    noted->before_n = lines_next_u64(&noted->lines);
+    noted->n = lines_next_u64(&noted->lines);
+    return true;
+}
+
+static void put_noted(struct request *r, struct lines *found)
+{
+    struct listing *listing = r->state;
+    struct buf *b = begin_page(r);
+    struct noted noted = read_noted(listing);
+    struct str next = noted.next;
+    char cursor[48];
+    uint64_t query_n = 0;
+    for (bool is_cut = false; !is_cut && next_noted(&noted); query_n++) {
+        begin_query(b, listing, noted.seq, noted.query);
+        for (uint64_t i = 0; i < noted.n && !is_cut; i++) {
+            is_cut = !lines_are_left(found);
+            if (is_cut) {
+                snprintf(cursor, sizeof cursor, "%llu.%llu", (unsigned long long)noted.seq,
+                         (unsigned long long)(noted.before_n + i));
+                next = str_of(cursor);
+                continue;
+            }
+            struct str print = lines_next(&noted.lines), fragment = lines_next(found);
+            struct str matches = lines_next(found);
+            if (fragment.n > 0)
+                put_fragment(b, listing, print, fragment, matches);
+        }
+    }
+    end_page(r, b, next, query_n);
+}
+
+static void on_found(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
+        put_noted(r, &lines);
+}
+
+static void on_noted(struct request *r, enum err error, struct str reply)
+{
+    struct listing *listing = r->state;
+    struct lines lines = lines_of(reply);
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    buf_clear(&listing->noted);
+    buf_put(&listing->noted, reply);
+    struct noted noted = read_noted(listing);
+    uint64_t lookup_n = 0;
+    while (next_noted(&noted))
+        for (uint64_t i = 0; i < noted.n; i++, lookup_n++)
+            lines_next(&noted.lines);
+    if (lookup_n == 0) {
+        struct lines none = lines_of(STR(""));
+        put_noted(r, &none);
+        return;
+    }
+    noted = read_noted(listing);
+    struct verb_writer verb = begin_read_lookups(
+        request_call(r, on_found), .need = lookup_need(r, listing->topic, noted.number));
+    while (next_noted(&noted))
+        for (uint64_t i = 0; i < noted.n; i++)
+            put_read_lookups_lookup(&verb, .fingerprint = lines_next(&noted.lines));
+    end_verb(&verb);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 
 static void ask_for_lookups(struct request *r)
 {
     struct listing *listing = r->state;
+    if (r->server->shards->n > 1) {
+        call_noted_lookups(request_call(r, on_noted), .topic = listing->topic,
+                           .user = names_viewer(r), .after = listing->pages.after,
+                           .limit = pages_limit(&listing->pages));
+        return;
+    }
     call_list_lookups(request_call(r, on_lookups), .topic = listing->topic, .user = names_viewer(r),
                       .after = listing->pages.after, .limit = pages_limit(&listing->pages));
 }
@@ -103,6 +230,7 @@ static void on_gone(struct request *r)
     struct listing *listing = r->state;
     pages_fini(&listing->pages);
     buf_fini(&listing->waiting);
+    buf_fini(&listing->noted);
 }
 
 /* "<Seq>" (0: from the first query on) or "<Seq>.<lookups of it>" */
@@ -124,6 +252,7 @@ void broker_get_lookups(struct request *r)
     if (!pages_init(&listing->pages, r, STR("0"), is_cursor))
         return;
     buf_init(&listing->waiting, 1 << 20);
+    buf_init(&listing->noted, NOTED_MAX);
     r->state = listing;
     r->on_gone = on_gone;
     ask_for_lookups(r);

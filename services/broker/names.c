@@ -21,13 +21,6 @@ struct str names_viewer(struct request *r)
     return r->account->role == ROLE_USER ? r->account->user_token : STR("");
 }
 
-struct str names_any_user(struct request *r, struct str text)
-{
-    struct str namespace, plain;
-    return split_namespace(r, text, &namespace, &plain) ? on_behalf_name(r, namespace, plain)
-                                                        : names_of(r, text);
-}
-
 static bool is_topic(struct str topic)
 {
     bool is_good = topic.n >= 1 && topic.n <= TOPIC_MAX_BYTES;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { PAGE = 100, ACCOUNT_MAX_BYTES = 128, ENGINE_LINES = 4 };
+enum { PAGE = 100, ACCOUNT_MAX_BYTES = 128, ENGINE_LINES = 3 };
 
 static void put_number_or_null(struct buf *b, struct str digits, double divisor)
 {
@@ -40,11 +40,12 @@ static void put_rest(struct buf *b, struct str info)
     buf_lit(b, "Z\"");
 }
 
-static void put_engine(struct buf *b, struct lines *lines)
+/* `drained`: the accounts that are, as names. */
+static void put_engine(struct buf *b, struct lines *lines, struct str drained)
 {
-    struct str who = lines_next(lines);
+    struct str who = lines_next(lines), account = str_cut(&who, ' ');
     buf_lit(b, "{\"User\":");
-    buf_put_json_of_name(b, str_cut(&who, ' '));
+    buf_put_json_of_name(b, account);
     buf_lit(b, ",\"Engine\":");
     if (str_eq(who, STR("-")))
         buf_lit(b, "null");
@@ -58,13 +59,14 @@ static void put_engine(struct buf *b, struct lines *lines)
     buf_lit(b, ",\"RestingUntil\":");
     put_rest(b, info);
     buf_lit(b, ",\"Drained\":");
-    buf_put(b, str_eq(lines_next(lines), STR("1")) ? STR("true}") : STR("false}"));
+    buf_put(b, str_is_listed(drained, account) ? STR("true}") : STR("false}"));
 }
 
 /* What the shards count, added up. */
 struct status {
     uint64_t depth, oldest_ms, in_flight, lookups, parked, added, done, failed, span_s;
     bool has_oldest;
+    struct str drained;                                  /* the cluster's shard knows it */
     struct lines engines[SHARDS_MAX], nodes[SHARDS_MAX]; /* the first lines of each list */
     uint64_t engine_n[SHARDS_MAX];
 };
@@ -86,6 +88,9 @@ static void read_status(struct status *status, unsigned shard, struct str reply)
     status->done += lines_next_u64(&lines);
     status->failed += lines_next_u64(&lines);
     status->span_s = lines_next_u64(&lines);
+    struct str drained = lines_next(&lines);
+    if (shard == 0)
+        status->drained = drained;
     status->engine_n[shard] = lines_next_u64(&lines);
     status->engines[shard] = lines;
     for (uint64_t i = 0; i < status->engine_n[shard] * ENGINE_LINES; i++)
@@ -100,7 +105,7 @@ static void put_engines(struct buf *b, struct status *status, unsigned shard_n)
     for (unsigned shard = 0; shard < shard_n; shard++)
         for (uint64_t i = 0; i < status->engine_n[shard]; i++) {
             buf_put(b, is_first ? STR("") : STR(","));
-            put_engine(b, &status->engines[shard]);
+            put_engine(b, &status->engines[shard], status->drained);
             is_first = false;
         }
 }
@@ -163,21 +168,25 @@ static void on_status(struct request *r, enum err error, const struct gather *al
         return;
     *status = (struct status){.depth = 0};
     for (unsigned i = 0; i < all->n; i++)
-        read_status(status, i, all->replies[i]);
+        if (!gather_is_missing(all, i))
+            read_status(status, i, all->replies[i]);
     struct buf *b = &r->server->scratch;
     put_status(b, status);
     buf_lit(b, ",\"Engines\":[");
     put_engines(b, status, all->n);
     buf_lit(b, "],\"Nodes\":[");
     put_nodes(b, status, all->n);
-    buf_printf(b, "],\"Redis\":{\"Status\":\"connected\",\"RoundTripUs\":%llu}}",
+    buf_printf(b, "],\"Redis\":{\"Status\":\"%s\",\"RoundTripUs\":%llu",
+               all->missing == 0 ? "connected" : "degraded",
                (unsigned long long)turn_took_us(shards_cluster(r->server->shards)));
+    gather_put_missing(b, all->missing);
+    buf_lit(b, "}}");
     respond_json(r, 200, b);
 }
 
 void broker_status(struct request *r)
 {
-    struct gather *all = gather_begin(r, on_status);
+    struct gather *all = gather_begin_partial(r, on_status);
     for (unsigned i = 0; i < all->n; i++)
         call_status(gather_call(r, i));
 }
@@ -191,6 +200,8 @@ struct listing {
     struct str user;
     unsigned shard;
     uint64_t looked_n;
+    bool has_answer;  /* of one shard at least, here or on an earlier page */
+    uint64_t missing; /* shards that are away, a bit each: they are passed over */
 };
 
 static void list(struct request *r);
@@ -207,10 +218,15 @@ static bool move_on(struct listing *listing, unsigned shard_n, struct str next)
 static void on_list(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (reply_refuse(r, error, lines_next(&lines), &lines))
-        return;
     struct listing *listing = r->state;
     unsigned shard_n = r->server->shards->n;
+    bool is_away = err_is_outage(error) && shard_n > 1;
+    bool is_passed_over = is_away && (listing->has_answer || listing->shard + 1 < shard_n);
+    if (!is_passed_over && reply_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    if (is_passed_over)
+        listing->missing |= UINT64_C(1) << listing->shard;
+    listing->has_answer |= !is_away;
     bool has_next = move_on(listing, shard_n, lines_next(&lines));
     if (has_next && !lines_are_left(&lines) && listing->looked_n == 0) {
         list(r); /* that shard has none, or no more */
@@ -243,9 +259,11 @@ static void on_list(struct request *r, enum err error, struct str reply)
     }
     uint64_t next = listing->looked_n * shard_n + listing->shard;
     if (has_next)
-        buf_printf(b, "],\"Next\":\"%llu\"}", (unsigned long long)next);
+        buf_printf(b, "],\"Next\":\"%llu\"", (unsigned long long)next);
     else
-        buf_lit(b, "],\"Next\":null}");
+        buf_lit(b, "],\"Next\":null");
+    gather_put_missing(b, listing->missing);
+    buf_put_char(b, '}');
     respond_json(r, 200, b);
 }
 
@@ -295,9 +313,10 @@ void broker_queue(struct request *r)
     unsigned shard_n = r->server->shards->n;
     struct listing *listing = r->state = request_alloc(r, sizeof *listing);
     *listing = (struct listing){.state = state,
-                                .user = wanted.n == 0 ? STR("") : names_any_user(r, wanted),
+                                .user = wanted.n == 0 ? STR("") : on_behalf_any_name(r, wanted),
                                 .shard = (unsigned)(after % shard_n),
-                                .looked_n = after / shard_n};
+                                .looked_n = after / shard_n,
+                                .has_answer = after > 0};
     list(r);
 }
 
@@ -317,11 +336,10 @@ void broker_retry_query(struct request *r)
     call_retry(request_call(r, on_retried), .topic = topic, .seq = seq);
 }
 
-static void on_drained(struct request *r, enum err error, const struct gather *all)
+static void on_drained(struct request *r, enum err error, struct str reply)
 {
-    struct lines none = lines_of(STR(""));
-    (void)all;
-    if (reply_refuse(r, error, STR("ok"), &none))
+    struct lines lines = lines_of(reply);
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     const struct json_span *drain = request_member(r, "Drain");
     bool is_off = drain != NULL && drain->raw.at[0] == 'f';
@@ -340,7 +358,6 @@ void broker_drain_engine(struct request *r)
         respond_error(r, ERR_NOT_FOUND, "There is no engine account of that name.");
         return;
     }
-    struct gather *all = gather_begin(r, on_drained);
-    for (unsigned i = 0; i < all->n; i++)
-        call_drain(gather_call(r, i), .account = engine->name_token, .is_drained = is_drained);
+    call_drain(request_call(r, on_drained), .account = engine->name_token,
+               .is_drained = is_drained);
 }

@@ -4,6 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+
 enum { COMMENT_MAX_BYTES = 16 << 10, CURSOR_MAX = 44 };
 
 static bool is_recommendation_type(struct str type)
@@ -17,6 +18,10 @@ static bool is_recommendation_type(struct str type)
     return false;
 }
 
+struct recommend {
+    struct str topic, user_name, text;
+};
+
 static void on_recommended(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
@@ -28,6 +33,30 @@ static void on_recommended(struct request *r, enum err error, struct str reply)
     buf_put_json_ms(b, lines_next_u64(&lines));
     buf_put_char(b, '}');
     respond_json(r, 200, b);
+}
+
+static void store(struct request *r, const struct recommend *op, bool is_known)
+{
+    call_recommend(request_call(r, on_recommended), .topic = op->topic, .viewer = names_viewer(r),
+                   .is_known = is_known, .recommendation = op->text,
+                   .account = r->account->name_token, .user = op->user_name);
+}
+
+static void on_part(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
+        store(r, r->state, true);
+}
+
+/* With several shards the topic is looked at on its own. */
+static void look_first(struct request *r, const struct recommend *op)
+{
+    struct recommend *kept = request_alloc(r, sizeof *kept);
+    *kept = *op;
+    kept->text = request_copy(r, op->text);
+    r->state = kept;
+    call_topic_part(request_call(r, on_part), .topic = op->topic, .viewer = names_viewer(r));
 }
 
 void broker_recommend(struct request *r)
@@ -67,9 +96,11 @@ void broker_recommend(struct request *r)
         buf_put_json(b, r->account->namespace);
     }
     buf_put_char(b, '}');
-    call_recommend(request_call(r, on_recommended), .topic = topic, .viewer = names_viewer(r),
-                   .recommendation = buf_str(b), .account = r->account->name_token,
-                   .user = whom.user_name);
+    struct recommend op = {topic, whom.user_name, buf_str(b)};
+    if (r->server->shards->n == 1)
+        store(r, &op, false);
+    else
+        look_first(r, &op);
 }
 
 static void on_recommendations(struct request *r, enum err error, struct str reply)

@@ -10,10 +10,11 @@
 const struct route broker_routes[] = {
     {"GET",    "/api/login",               ROLES_ALL, broker_login,               false},
 
-    {"POST",   "/api/add-query",           FRONT,     broker_add_query,           false},
+    {"POST",   "/api/add-query",           FRONT,     broker_add_query,           false, .uses_nonce_itself = true},
     {"GET",    "/api/check-query",         FRONT,     broker_check_query,         false},
     {"GET",    "/api/get-topic-thread",    FRONT,     broker_get_topic_thread,    false},
     {"GET",    "/api/user-topics",         FRONT,     broker_user_topics,         false},
+    {"GET",    "/api/find-topics",         FRONT,     broker_find_topics,         false},
     {"DELETE", "/api/topic",               FRONT,     broker_delete_topic,        false},
     {"DEL",    "/api/topic",               FRONT,     broker_delete_topic,        false},
     {"PUT",    "/api/rename-topic",        FRONT,     broker_rename_topic,        false},

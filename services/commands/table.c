@@ -12,6 +12,7 @@
     ROW(reindex)                                                                                   \
     ROW(backup)                                                                                    \
     ROW(restore)                                                                                   \
+    ROW(servers)                                                                                   \
     ROW(show)                                                                                      \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \

@@ -22,7 +22,8 @@ void *documents_create(struct server *server, struct queue *queue, const void *d
     *documents = (struct documents){.server = server, .queue = queue, .settings = settings};
     documents->cache = cache_create(server->shards, server->metrics, settings->cache_max_bytes);
     documents->indexing = indexing_create(documents);
-    documents->blocks = blocks_create(server->loop, settings->redis);
+    for (unsigned i = 0; i < settings->map->server_n; i++)
+        documents->blocks[i] = blocks_create(server->loop, &settings->map->servers[i]);
     if (!settings->embedder->is_quick) {
         documents->client = http_client_create(NULL);
         http_client_attach(documents->client, server->loop->h2o);
@@ -36,12 +37,29 @@ void documents_destroy(void *state)
     if (documents == NULL)
         return;
     retrieve_end_all(documents);
-    blocks_destroy(documents->blocks);
+    for (unsigned i = 0; i < documents->settings->map->server_n; i++)
+        blocks_destroy(documents->blocks[i]);
     call_detach(&documents->vectors_call);
     indexing_destroy(documents->indexing);
     http_client_destroy(documents->client);
     cache_destroy(documents->cache);
     free(documents);
+}
+
+static unsigned shard_of_space(const struct documents *documents, struct str space)
+{
+    return shard_of(space, documents->settings->map->n);
+}
+
+struct blocks *documents_blocks(const struct documents *documents, struct str space)
+{
+    const struct shard_map *map = documents->settings->map;
+    return documents->blocks[shard_of_space(documents, space) % map->server_n];
+}
+
+const char *documents_prefix(const struct documents *documents, struct str space)
+{
+    return documents->settings->map->prefixes[shard_of_space(documents, space)];
 }
 
 void documents_on_event(void *state, struct str kind, struct lines *rest)
@@ -87,12 +105,11 @@ void documents_put_health(void *state, struct health_report *report)
         health_put(report, "vectors", vectors, STR("Vector sets in Redis."));
 }
 
-void documents_on_up(void *state)
+void documents_on_up(void *state, unsigned shard)
 {
     struct documents *documents = state;
     struct turn *turn = shards_cluster(documents->server->shards);
-    if (!call_is_under_way(&documents->vectors_call)) {
+    if (!call_is_under_way(&documents->vectors_call))
         call_vectors(turn_call(turn, &documents->vectors_call, on_vectors));
-    }
-    indexing_on_up(documents->indexing);
+    indexing_on_up(documents->indexing, shard);
 }

@@ -12,6 +12,7 @@
 
 #include "services/node/service.h"
 #include "shared/ask/asker.h"
+#include "shared/ask/limits.h"
 #include "shared/ask/presence.h"
 #include "shared/embed/embed.h"
 #include "shared/http/respond.h"
@@ -27,14 +28,11 @@ enum {
     TOP_K_MAX = 20,
     TOP_K_USUAL = 5,
     UPLOAD_MOST_MIB = 25, /* what --upload-max-mib may be at most */
-    UPLOADS_A_MINUTE = 5, /* of one owner */
-    UPLOADS_AN_HOUR = 50,
 };
 
 /* What all threads share; does not change while they run. */
 struct documents_settings {
-    const struct redis_address *redis;
-    const char *prefix; /* of keys */
+    const struct shard_map *map;
     struct embedder *embedder;
     uint64_t upload_max_bytes; /* of one document */
     uint64_t cache_max_bytes;  /* of search indexes, per thread */
@@ -51,7 +49,7 @@ struct documents {
     const struct documents_settings *settings;
     struct http_client *client; /* for the embedding model's server; NULL where it needs none */
     struct cache *cache;
-    struct blocks *blocks; /* the way of uploads to Redis */
+    struct blocks *blocks[SHARDS_MAX]; /* the way of uploads to each server */
     struct indexing *indexing;
     struct retrieve_op *retrievals; /* under way */
     struct presences waiting;       /* for engines */
@@ -78,9 +76,14 @@ void documents_destroy(void *state);
 void documents_on_event(void *state, struct str kind, struct lines *rest);
 /* Requests that wait for an engine are answered. */
 void documents_drain(void *state);
-void documents_on_up(void *state);
+void documents_on_up(void *state, unsigned shard);
 /* Puts the members `embeddings` and `vectors`. */
 void documents_put_health(void *state, struct health_report *report);
+
+/* The way of a space's uploads to Redis. */
+struct blocks *documents_blocks(const struct documents *documents, struct str space);
+/* What the keys of a space begin with. */
+const char *documents_prefix(const struct documents *documents, struct str space);
 
 /* --- owner.c ---------------------------------------------------------------------------------- */
 

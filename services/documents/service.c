@@ -67,8 +67,7 @@ static bool read_settings(const struct service_process *process, void **ret_sett
     if (settings == NULL)
         abort();
     *settings = (struct documents_settings){
-        .redis = shard_server(process->map, 0),
-        .prefix = process->map->prefixes[0],
+        .map = process->map,
         .embedder = embedder,
         .upload_max_bytes = config_number(c, "upload-max-mib") << 20,
         .cache_max_bytes = config_number(c, "documents-cache-mib") << 20,

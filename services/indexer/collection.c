@@ -20,7 +20,7 @@ struct str collection_put_key(struct buf *key, const struct collection *c, const
                               struct str of)
 {
     buf_init(key, KEY_MAX_BYTES);
-    buf_put(key, str_of(c->pipeline->settings->prefix));
+    buf_put(key, str_of(c->pipeline->prefix));
     buf_put(key, str_of(kind));
     buf_put(key, of);
     return buf_str(key);
@@ -217,6 +217,8 @@ void collection_init(struct collection *c, struct pipeline *pipeline, struct str
     buf_put_name(&space, name);
     buf_put_char(&space, 0);
     memcpy(c->space, space.at, space.n);
+    pipeline_use(pipeline, shard_of(str_of(c->space), pipeline->settings->map->n),
+                 sync_patience_ms(pipeline->sync));
     buf_fini(&space);
 }
 

@@ -41,7 +41,7 @@ enum put_outcome {
     PUT_NR
 };
 
-/* `pipeline` is borrowed. */
+/* `pipeline` is borrowed, and goes to the collection's shard. */
 void collection_init(struct collection *collection, struct pipeline *pipeline, struct str name);
 void collection_fini(struct collection *collection);
 /* Reads which files it has. ERR_OK, ERR_REDIS_LOST, ERR_INTERNAL. */

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * indexer.c - see indexer.h.
  *
- * One round: is it time to look for jobs of the dead, and for such as no other indexer could read,
- * then take one if there is; else wait for a new job, but not past the next look. So a look is not
- * put off by a stream that is never empty, nor the stream by what a look finds: a job of each in
- * turn. The group is made where Redis says that there is none:
- * at the very first start, and after Redis lost its data. */
+ * One round: is it time to look at a shard for jobs of the dead, and for such as no other indexer
+ * could read, then take a job if there is one; else wait for a new one, but not past the next look.
+ * So a look is not put off by streams that are never empty, nor a stream by what a look finds: a
+ * job of each in turn. Which shard, rounds.h says. */
 #include "services/indexer/indexer.h"
 
 #include "generated/verbs.h"
+#include "services/indexer/rounds.h"
+#include "services/indexer/stream.h"
 #include "shared/base/clock.h"
 #include "shared/extract/extract.h"
 #include "shared/queue/lines.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,106 +24,68 @@ enum {
     SWEEP_N = 200,
     PAUSE_MS = 200,
     DELAYED_PAUSE_MS = 1000,
-    CONSUMER_IDLE_MS = 24 * 3600 * 1000,
+    ONE_TRY_MS = 1,
 };
 
 struct worker {
     pthread_t thread;
     struct pipeline pipeline;
-    uint64_t look_ms; /* when to look for jobs of the dead again */
+    struct indexer *indexer;
+    bool has_begun[SHARDS_MAX]; /* it has looked at that shard */
 };
 
 struct indexer {
     struct pipeline_settings settings;
     struct worker *workers;
     unsigned n;
+    struct rounds *_Atomic rounds; /* NULL: it is not known yet how many shards there are */
+    pthread_mutex_t lock;          /* of making them */
 };
-
-/* The stream's key, whose prefix is at most 64 bytes. */
-static struct str stream_key(const struct worker *w, char *room, size_t size)
-{
-    int n = snprintf(room, size, "%sjobs", w->pipeline.settings->prefix);
-    return (struct str){room, (size_t)n};
-}
 
 static bool is_stopping(struct worker *w)
 {
     return atomic_load(&w->pipeline.is_stopping);
 }
 
-/* Each process that ever was has a consumer in the group. Those without anything pending that were
- * not seen for a day go. */
-static void drop_old_consumers(struct worker *w)
+/* Goes to a shard to look for work. One whose server is away does not keep the others waiting. */
+static void use(struct worker *w, unsigned shard)
 {
-    char key[128];
-    struct sync_answer answer;
-    struct str jobs = stream_key(w, key, sizeof key);
-    struct str words[] = {STR("XINFO"), STR("CONSUMERS"), jobs, STR("indexers")};
-    if (sync_command(w->pipeline.sync, words, 4, 0, &answer) != ERR_OK)
-        return;
-    /* name <name> pending <n> idle <ms>, and in later versions more pairs. */
-    struct buf names;
-    buf_init(&names, 1 << 20);
-    struct str name = STR("");
-    bool is_empty = false;
-    for (size_t i = 0; i + 1 < answer.n; i += 2) {
-        uint64_t number = 0;
-        bool is_number = str_parse_u64(answer.at[i + 1], &number);
-        if (str_eq(answer.at[i], STR("name"))) {
-            name = answer.at[i + 1];
-        } else if (str_eq(answer.at[i], STR("pending"))) {
-            is_empty = is_number && number == 0;
-        } else if (str_eq(answer.at[i], STR("idle")) && is_empty && number > CONSUMER_IDLE_MS) {
-            buf_put(&names, name);
-            buf_put_char(&names, '\n');
-        }
-    }
-    struct lines lines = lines_of(buf_str(&names));
-    while (lines_are_left(&lines)) {
-        struct str drop[] = {STR("XGROUP"), STR("DELCONSUMER"), jobs, STR("indexers"),
-                             lines_next(&lines)};
-        if (drop[4].n > 0 && sync_command(w->pipeline.sync, drop, 5, 0, &answer) != ERR_OK)
-            break;
-    }
-    buf_fini(&names);
+    pipeline_use(&w->pipeline, shard, w->pipeline.settings->map->server_n > 1 ? ONE_TRY_MS : 0);
 }
 
-static void make_group(struct worker *w)
-{
-    char key[128];
-    struct sync_answer answer;
-    struct str words[] = {STR("XGROUP"),   STR("CREATE"), stream_key(w, key, sizeof key),
-                          STR("indexers"), STR("0"),      STR("MKSTREAM")};
-    if (sync_command(w->pipeline.sync, words, 6, 0, &answer) == ERR_CONFLICT &&
-        !str_has_prefix(str_of(sync_error(w->pipeline.sync)), STR("BUSYGROUP")))
-        log_write(LOG_ERROR, "the stream of jobs has no group",
-                  LOG_S("error", sync_error(w->pipeline.sync)));
-}
-
+/* Work waits for its server, of several as long as nobody else takes the job. */
 static void run(struct worker *w, struct str entry, struct str id)
 {
-    char copies[2][64];
-    if (entry.n >= sizeof copies[0] || id.n >= sizeof copies[1])
-        return;
-    memcpy(copies[0], entry.at, entry.n);
-    memcpy(copies[1], id.at, id.n);
+    const struct pipeline_settings *settings = w->pipeline.settings;
+    pipeline_use(&w->pipeline, w->pipeline.shard,
+                 settings->map->server_n > 1 ? settings->lease_ms : 0);
     /* What other documents need is missing as well, most likely: without the pause a long queue
      * would be read from Redis at full speed, for nothing. */
-    if (pipeline_run(&w->pipeline, (struct str){copies[0], entry.n},
-                     (struct str){copies[1], id.n}) == PIPELINE_DELAYED)
+    if (pipeline_run(&w->pipeline, entry, id) == PIPELINE_DELAYED)
         sync_pause(w->pipeline.sync, DELAYED_PAUSE_MS);
 }
 
-/* Takes over one job whose indexer was not heard of for a lease; true when there was one. */
-static bool steal(struct worker *w)
+/* A copy: the reply is gone with the next call. */
+static struct str copy(char room[STREAM_ID_BYTES], struct str from)
 {
+    size_t n = from.n < STREAM_ID_BYTES ? from.n : 0;
+    memcpy(room, from.at, n);
+    return (struct str){room, n};
+}
+
+/* Takes over one job whose indexer was not heard of for a lease; true when there was one. */
+static bool steal(struct worker *w, enum err *ret_error)
+{
+    char copies[2][STREAM_ID_BYTES];
     struct sync_call call = {.sync = w->pipeline.sync};
     call_job_steal(sync_start(&call), .consumer = str_of(w->pipeline.consumer),
                    .idle_ms = w->pipeline.settings->lease_ms);
+    *ret_error = call.error;
     if (call.error != ERR_OK || str_eq(call.reply, STR("none")))
         return false;
     struct lines lines = lines_of(call.reply);
-    struct str entry = lines_next(&lines), id = lines_next(&lines);
+    struct str entry = copy(copies[0], lines_next(&lines)),
+               id = copy(copies[1], lines_next(&lines));
     log_write(LOG_INFO, "taking over a job", LOG_STR("job", id));
     run(w, entry, id);
     return true;
@@ -130,13 +94,14 @@ static bool steal(struct worker *w)
 /* Begins one job that an indexer without pdftotext could not read; true when there was one. */
 static bool take_waiting(struct worker *w)
 {
+    char room[STREAM_ID_BYTES];
     struct sync_call call = {.sync = w->pipeline.sync};
     if (!extract_can_read_pdf())
         return false;
     call_job_waiting(sync_start(&call));
     if (call.error != ERR_OK || str_eq(call.reply, STR("none")))
         return false;
-    run(w, STR(""), call.reply);
+    run(w, STR(""), copy(room, call.reply));
     return true;
 }
 
@@ -152,51 +117,86 @@ static void sweep(struct worker *w)
     }
 }
 
-/* False when Redis refused the wait, so that the loop does not spin. */
-static bool wait_for_job(struct worker *w)
+static void look(struct worker *w, struct rounds *rounds, unsigned shard)
 {
-    char key[128], block[16];
-    struct sync_answer answer;
-    uint64_t now_ms = clock_mono_ms();
-    unsigned block_ms = w->look_ms > now_ms + BLOCK_MS ? BLOCK_MS
-                        : w->look_ms > now_ms          ? (unsigned)(w->look_ms - now_ms)
-                                                       : 1;
-    snprintf(block, sizeof block, "%u", block_ms);
-    struct str words[] = {STR("XREADGROUP"), STR("GROUP"),
-                          STR("indexers"),   str_of(w->pipeline.consumer),
-                          STR("COUNT"),      STR("1"),
-                          STR("BLOCK"),      str_of(block),
-                          STR("STREAMS"),    stream_key(w, key, sizeof key),
-                          STR(">")};
-    enum err error = sync_command(w->pipeline.sync, words, 11, block_ms, &answer);
-    if (error == ERR_CONFLICT) {
-        make_group(w);
-        return false;
+    enum err error;
+    use(w, shard);
+    if (!w->has_begun[shard]) {
+        stream_make_group(&w->pipeline);
+        stream_drop_old_consumers(&w->pipeline);
     }
-    /* jobs, entry, "job", id */
-    if (error == ERR_OK && answer.n >= 4)
-        run(w, answer.at[1], answer.at[3]);
-    return error == ERR_OK;
+    w->has_begun[shard] = true;
+    if (steal(w, &error) || (error == ERR_OK && take_waiting(w)))
+        rounds_look_again(rounds, shard);
+    else if (error == ERR_OK)
+        sweep(w);
+    else if (!is_stopping(w))
+        rounds_lost(rounds, shard);
+}
+
+/* Of one shard: waits in its stream. */
+static enum err read_one(struct worker *w, struct rounds *rounds, struct stream_entry *ret_entry)
+{
+    uint64_t now_ms = clock_mono_ms(), look_ms = rounds_look_ms(rounds);
+    unsigned block_ms = look_ms > now_ms + BLOCK_MS ? BLOCK_MS
+                        : look_ms > now_ms          ? (unsigned)(look_ms - now_ms)
+                                                    : 1;
+    use(w, 0);
+    return stream_read(&w->pipeline, block_ms, ret_entry);
+}
+
+static enum err read_several(struct worker *w, struct rounds *rounds,
+                             struct stream_entry *ret_entry)
+{
+    unsigned shard;
+    if (!rounds_wait(rounds, &shard))
+        return ERR_NOT_FOUND;
+    use(w, shard);
+    enum err error = stream_read(&w->pipeline, 0, ret_entry);
+    if (error == ERR_CONFLICT)
+        error = stream_read(&w->pipeline, 0, ret_entry); /* its group was missing */
+    if (error == ERR_OK)
+        rounds_found(rounds, shard);
+    else if (error != ERR_NOT_FOUND && !is_stopping(w))
+        rounds_lost(rounds, shard);
+    return error == ERR_OK ? ERR_OK : ERR_NOT_FOUND;
+}
+
+static void take(struct worker *w, struct rounds *rounds)
+{
+    struct stream_entry entry;
+    bool is_one = w->pipeline.settings->map->n == 1;
+    enum err error = is_one ? read_one(w, rounds, &entry) : read_several(w, rounds, &entry);
+    if (error == ERR_OK)
+        run(w, str_of(entry.entry), str_of(entry.job));
+    else if (error != ERR_NOT_FOUND && !is_stopping(w)) /* so that the loop does not spin */
+        sync_pause(w->pipeline.sync, PAUSE_MS);
+}
+
+/* Waits until the number of shards is agreed on; NULL when the process stops before that. */
+static struct rounds *find_rounds(struct worker *w)
+{
+    struct indexer *indexer = w->indexer;
+    const struct pipeline_settings *settings = &indexer->settings;
+    uint64_t every_ms = settings->lease_ms / 3 < LOOK_MAX_MS ? settings->lease_ms / 3 : LOOK_MAX_MS;
+    while (!atomic_load(&settings->map->is_agreed) && !is_stopping(w))
+        sync_pause(w->pipeline.sync, PAUSE_MS);
+    pthread_mutex_lock(&indexer->lock);
+    if (!is_stopping(w) && atomic_load(&indexer->rounds) == NULL)
+        atomic_store(&indexer->rounds, rounds_create(settings->map, every_ms));
+    pthread_mutex_unlock(&indexer->lock);
+    return is_stopping(w) ? NULL : atomic_load(&indexer->rounds);
 }
 
 static void *work(void *arg)
 {
     struct worker *w = arg;
-    uint64_t every_ms = w->pipeline.settings->lease_ms / 3;
-    if (every_ms > LOOK_MAX_MS)
-        every_ms = LOOK_MAX_MS;
-    make_group(w);
-    drop_old_consumers(w);
-    while (!is_stopping(w)) {
-        if (clock_mono_ms() >= w->look_ms) {
-            /* After each of them comes one of the stream, so that many of them hold up nobody. */
-            if (!steal(w) && !take_waiting(w)) {
-                w->look_ms = clock_mono_ms() + every_ms;
-                sweep(w);
-            }
-        }
-        if (!wait_for_job(w) && !is_stopping(w))
-            sync_pause(w->pipeline.sync, PAUSE_MS);
+    struct rounds *rounds = find_rounds(w);
+    unsigned shard;
+    while (rounds != NULL && !is_stopping(w)) {
+        if (rounds_look(rounds, &shard))
+            look(w, rounds, shard);
+        take(w, rounds);
     }
     return NULL;
 }
@@ -214,8 +214,10 @@ struct indexer *indexer_start(const struct pipeline_settings *settings, unsigned
     indexer->workers = calloc(n, sizeof *indexer->workers);
     if (indexer->workers == NULL)
         abort();
+    pthread_mutex_init(&indexer->lock, NULL);
     for (unsigned i = 0; i < n; i++) {
         struct worker *w = &indexer->workers[i];
+        w->indexer = indexer;
         pipeline_init(&w->pipeline, &indexer->settings, "parley-indexer", 0);
         if (pthread_create(&w->thread, NULL, work, w) != 0)
             abort();
@@ -225,8 +227,15 @@ struct indexer *indexer_start(const struct pipeline_settings *settings, unsigned
 
 void indexer_stop(struct indexer *indexer)
 {
-    for (unsigned i = 0; indexer != NULL && i < indexer->n; i++)
+    if (indexer == NULL)
+        return;
+    for (unsigned i = 0; i < indexer->n; i++)
         pipeline_stop(&indexer->workers[i].pipeline);
+    pthread_mutex_lock(&indexer->lock); /* nobody makes them from here on */
+    struct rounds *rounds = atomic_load(&indexer->rounds);
+    pthread_mutex_unlock(&indexer->lock);
+    if (rounds != NULL)
+        rounds_stop(rounds);
 }
 
 void indexer_destroy(struct indexer *indexer)
@@ -237,6 +246,8 @@ void indexer_destroy(struct indexer *indexer)
         pthread_join(indexer->workers[i].thread, NULL);
         pipeline_fini(&indexer->workers[i].pipeline);
     }
+    rounds_destroy(atomic_load(&indexer->rounds));
+    pthread_mutex_destroy(&indexer->lock);
     free(indexer->workers);
     free(indexer);
 }

@@ -125,8 +125,7 @@ static bool read_settings(struct ingest *in)
     in->settings.embedder = embed_read_options(c);
     if (in->settings.embedder == NULL)
         return false;
-    in->settings.redis = shard_server(&in->map, 0);
-    in->settings.prefix = in->map.prefixes[0];
+    in->settings.map = &in->map;
     in->settings.lease_ms = job_read_lease_ms(c);
     in->settings.space = space_read_options(c);
     in->settings.on_stage = on_stage;
@@ -307,11 +306,12 @@ static void sum_up(struct ingest *in, bool is_whole)
                 in->old_n, in->settings.embedder->name);
     if (!is_whole && in->is_interrupted)
         fputs("parley: interrupted; run it again to go on\n", stderr);
-    else if (!is_whole)
-        fprintf(stderr, "parley: Redis at %s: %s; run it again to go on\n",
-                in->settings.redis->path[0] != 0 ? in->settings.redis->path
-                                                 : in->settings.redis->host,
+    else if (!is_whole) {
+        char place[REDIS_PLACE_BYTES];
+        redis_put_place(shard_server(&in->map, in->pipeline.shard), place);
+        fprintf(stderr, "parley: Redis at %s: %s; run it again to go on\n", place,
                 sync_error(in->pipeline.sync));
+    }
 }
 
 static int run(struct ingest *in)
@@ -341,7 +341,9 @@ int ingest_run(const struct config *config)
     struct ingest in = {.config = config};
     int code = 2;
     if (read_settings(&in))
-        code = redis_check_start(&in.map) ? run(&in) : 1;
+        code = redis_check_start(&in.map) && redis_await_agreement(&in.map, true, PATIENCE_MS)
+                   ? run(&in)
+                   : 1;
     embed_destroy(in.settings.embedder);
     files_fini(&in.files);
     return code;

@@ -282,6 +282,13 @@ void job_end(struct job *job)
     pthread_mutex_unlock(&job->lock);
 }
 
+void job_use(struct job *job, struct sync *sync)
+{
+    pthread_mutex_lock(&job->lock);
+    job->sync = sync;
+    pthread_mutex_unlock(&job->lock);
+}
+
 void job_stop(struct job *job)
 {
     atomic_store(&job->must_stop, true);

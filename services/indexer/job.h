@@ -53,6 +53,8 @@ struct job {
 void job_init(struct job *job, struct sync *sync, uint64_t lease_ms,
               const atomic_bool *is_stopping);
 void job_fini(struct job *job);
+/* Goes over to another connection (borrowed); while no job is held. */
+void job_use(struct job *job, struct sync *sync);
 /* Sets must_stop. Any thread, and async-signal-safe. */
 void job_stop(struct job *job);
 

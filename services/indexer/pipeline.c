@@ -171,11 +171,23 @@ enum pipeline_outcome pipeline_run(struct pipeline *p, struct str entry, struct 
     return outcome;
 }
 
+void pipeline_use(struct pipeline *p, unsigned shard, uint64_t patience_ms)
+{
+    const struct shard_map *map = p->settings->map;
+    p->sync = p->syncs[shard % map->server_n];
+    p->prefix = map->prefixes[shard];
+    p->shard = shard;
+    sync_use(p->sync, p->prefix);
+    sync_set_patience(p->sync, patience_ms);
+    job_use(&p->job, p->sync);
+}
+
 void pipeline_stop(struct pipeline *p)
 {
     atomic_store(&p->is_stopping, true);
     job_stop(&p->job);
-    sync_stop(p->sync);
+    for (unsigned i = 0; i < p->settings->map->server_n; i++)
+        sync_stop(p->syncs[i]);
 }
 
 void pipeline_init(struct pipeline *p, const struct pipeline_settings *settings, const char *name,
@@ -185,10 +197,15 @@ void pipeline_init(struct pipeline *p, const struct pipeline_settings *settings,
     str_random_hex(8, hex);
     *p = (struct pipeline){.settings = settings};
     snprintf(p->consumer, sizeof p->consumer, "i%s", hex);
-    p->sync = sync_create(&(struct sync_config){.address = settings->redis,
-                                                .prefix = settings->prefix,
-                                                .name = name,
-                                                .patience_ms = patience_ms});
+    for (unsigned i = 0; i < settings->map->server_n; i++)
+        p->syncs[i] = sync_create(&(struct sync_config){.address = &settings->map->servers[i],
+                                                        .prefix = settings->map->prefixes[i],
+                                                        .name = name,
+                                                        .patience_ms = patience_ms,
+                                                        .map = settings->map,
+                                                        .server = i});
+    p->sync = p->syncs[0];
+    p->prefix = settings->map->prefixes[0];
     buf_init(&p->reason, REASON_MAX_BYTES);
     buf_init(&p->text, EXTRACT_TEXT_MAX_BYTES);
     job_init(&p->job, p->sync, settings->lease_ms, &p->is_stopping);
@@ -200,5 +217,6 @@ void pipeline_fini(struct pipeline *p)
     forget(p);
     buf_fini(&p->text);
     buf_fini(&p->reason);
-    sync_destroy(p->sync);
+    for (unsigned i = 0; i < p->settings->map->server_n; i++)
+        sync_destroy(p->syncs[i]);
 }

@@ -20,8 +20,7 @@
 
 /* What all indexers of a process share; does not change while they run. */
 struct pipeline_settings {
-    const struct redis_address *redis;
-    const char *prefix;
+    const struct shard_map *map;
     struct embedder *embedder;
     struct space_settings space;
     uint64_t lease_ms;
@@ -47,7 +46,10 @@ enum pipeline_outcome {
 
 struct pipeline {
     const struct pipeline_settings *settings;
-    struct sync *sync;
+    struct sync *syncs[SHARDS_MAX]; /* a connection to each server */
+    struct sync *sync;              /* that of the shard in use */
+    const char *prefix;             /* of its keys */
+    unsigned shard;
     struct job job;
     atomic_bool is_stopping;
     char consumer[40];    /* this indexer, in the stream's group */
@@ -63,6 +65,8 @@ struct pipeline {
 void pipeline_init(struct pipeline *pipeline, const struct pipeline_settings *settings,
                    const char *name, uint64_t patience_ms);
 void pipeline_fini(struct pipeline *pipeline);
+/* Goes to another shard, with that patience (sync.h); without a job. It begins with the first. */
+void pipeline_use(struct pipeline *pipeline, unsigned shard, uint64_t patience_ms);
 /* The job under way is given back soon, and no new one starts. Any thread; async-signal-safe. */
 void pipeline_stop(struct pipeline *pipeline);
 /* Runs the job `id` that came as the stream's `entry`, or past the stream (see job_begin). */

@@ -49,7 +49,9 @@ struct reindex {
     const struct config *config;
     struct shard_map map;
     struct embedder *embedder;
-    struct sync *sync;
+    struct sync *syncs[SHARDS_MAX]; /* one for each server */
+    struct sync *sync;              /* that of the shard in use */
+    const char *prefix;             /* of its keys */
     uint32_t dimension;
     bool is_dry;
     size_t seen_n, old_n, queued_n, gone_n, busy_n;
@@ -95,7 +97,7 @@ static struct str put_key(struct buf *key, const struct reindex *x, const char *
                           struct str name)
 {
     buf_init(key, KEY_MAX_BYTES);
-    buf_put(key, str_of(x->map.prefixes[0]));
+    buf_put(key, str_of(x->prefix));
     buf_put(key, str_of(kind));
     buf_put(key, name);
     return buf_str(key);
@@ -189,7 +191,8 @@ static void put_pattern(struct buf *pattern, struct str prefix)
     buf_lit(pattern, "docs:*");
 }
 
-/* All spaces, as lines. One that SCAN tells twice is looked at twice, which changes nothing. */
+/* All spaces of a shard, as lines. One that SCAN tells twice is looked at twice, which changes
+ * nothing. */
 static enum err list_spaces(struct reindex *x, struct buf *spaces)
 {
     struct buf pattern, start;
@@ -197,7 +200,7 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
     char cursor[24] = "0";
     enum err error;
     buf_init(&pattern, KEY_MAX_BYTES);
-    put_pattern(&pattern, str_of(x->map.prefixes[0]));
+    put_pattern(&pattern, str_of(x->prefix));
     struct str head = put_key(&start, x, "docs:", STR(""));
     do {
         struct str words[] = {STR("SCAN"),       str_of(cursor), STR("MATCH"),
@@ -224,26 +227,38 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-static enum err run_all(struct reindex *x)
+static void use_shard(struct reindex *x, unsigned shard)
+{
+    x->sync = x->syncs[shard % x->map.server_n];
+    x->prefix = x->map.prefixes[shard];
+    sync_use(x->sync, x->prefix);
+}
+
+static enum err look_at_owner(struct reindex *x, const char *owner)
+{
+    struct buf space;
+    const char *namespace = config_text(x->config, "namespace");
+    buf_init(&space, KEY_MAX_BYTES);
+    buf_lit(&space, "o:");
+    if (namespace != NULL) {
+        buf_put_name(&space, str_of(namespace));
+        buf_put_char(&space, '~');
+    }
+    buf_put_name(&space, str_of(owner));
+    use_shard(x, shard_of(buf_str(&space), x->map.n));
+    enum err error = look_at_space(x, buf_str(&space));
+    buf_fini(&space);
+    return error;
+}
+
+static enum err look_at_shard(struct reindex *x, unsigned shard)
 {
     struct buf spaces;
-    const char *owner = config_text(x->config, "owner");
-    enum err error = ERR_OK;
+    use_shard(x, shard);
     buf_init(&spaces, NAMES_MAX_BYTES);
-    if (owner != NULL) {
-        const char *namespace = config_text(x->config, "namespace");
-        buf_lit(&spaces, "o:");
-        if (namespace != NULL) {
-            buf_put_name(&spaces, str_of(namespace));
-            buf_put_char(&spaces, '~');
-        }
-        buf_put_name(&spaces, str_of(owner));
-        buf_put_char(&spaces, '\n');
-    } else {
-        error = list_spaces(x, &spaces);
-        if (error == ERR_OK && spaces.is_over)
-            error = ERR_INTERNAL;
-    }
+    enum err error = list_spaces(x, &spaces);
+    if (error == ERR_OK && spaces.is_over)
+        error = ERR_INTERNAL;
     struct str rest = buf_str(&spaces), space;
     while (error == ERR_OK && !redis_is_interrupted() && (space = str_cut(&rest, '\n')).n > 0)
         error = look_at_space(x, space);
@@ -251,13 +266,21 @@ static enum err run_all(struct reindex *x)
     return error;
 }
 
+static enum err run_all(struct reindex *x)
+{
+    const char *owner = config_text(x->config, "owner");
+    enum err error = ERR_OK;
+    if (owner != NULL)
+        return look_at_owner(x, owner);
+    for (unsigned i = 0; error == ERR_OK && i < x->map.n && !redis_is_interrupted(); i++)
+        error = look_at_shard(x, i);
+    return error;
+}
+
 static int run(struct reindex *x)
 {
-    x->sync = sync_create(&(struct sync_config){.address = shard_server(&x->map, 0),
-                                                .prefix = x->map.prefixes[0],
-                                                .name = "parley-reindex",
-                                                .patience_ms = PATIENCE_MS});
-    redis_stop_on_signals(x->sync);
+    redis_connect_all(&x->map, "parley-reindex", PATIENCE_MS, x->syncs);
+    use_shard(x, 0);
     enum err error = run_all(x);
     bool is_whole = error == ERR_OK && !redis_is_interrupted();
     printf("%s%zu of %zu documents are not of the model %s (%u numbers): %zu queued, %zu under way "
@@ -271,7 +294,7 @@ static int run(struct reindex *x)
     if (!is_whole && !redis_is_interrupted())
         fprintf(stderr, "parley: Redis: %s; run it again to go on\n", sync_error(x->sync));
     redis_ignore_signals();
-    sync_destroy(x->sync);
+    redis_disconnect_all(&x->map, x->syncs);
     return is_whole && x->gone_n == 0 ? 0 : 1;
 }
 
@@ -280,7 +303,10 @@ static int run_reindex(const struct config *config)
     struct reindex x = {.config = config};
     int code = 2;
     if (read_settings(&x))
-        code = redis_check_start(&x.map) && look_at_model(&x) ? run(&x) : 1;
+        code = redis_check_start(&x.map) && redis_await_agreement(&x.map, true, PATIENCE_MS) &&
+                       look_at_model(&x)
+                   ? run(&x)
+                   : 1;
     embed_destroy(x.embedder);
     return code;
 }

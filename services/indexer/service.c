@@ -41,8 +41,7 @@ static bool read_settings(const struct service_process *process, void **ret_sett
         abort();
     settings->n = (unsigned)config_number(c, "indexers");
     settings->pipeline = (struct pipeline_settings){
-        .redis = shard_server(process->map, 0),
-        .prefix = process->map->prefixes[0],
+        .map = process->map,
         .embedder = embedder,
         .space = space_read_options(c),
         .lease_ms = job_read_lease_ms(c),

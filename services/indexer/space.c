@@ -11,7 +11,7 @@ static enum err ask_space(struct pipeline *p, const char *command, const char *k
 {
     struct buf key;
     buf_init(&key, KEY_MAX_BYTES);
-    buf_put(&key, str_of(p->settings->prefix));
+    buf_put(&key, str_of(p->prefix));
     buf_put(&key, str_of(kind));
     buf_put(&key, p->job.facts.space);
     struct str words[] = {str_of(command), buf_str(&key), field};

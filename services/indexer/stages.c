@@ -84,7 +84,7 @@ static enum err read_blocks(struct pipeline *p, struct memory_file *file)
     enum err error = job_reply(&p->job, &reply);
     bool is_string = error == ERR_OK && str_eq(reply, STR("string"));
     buf_init(&key, KEY_MAX_BYTES);
-    buf_put(&key, str_of(p->settings->prefix));
+    buf_put(&key, str_of(p->prefix));
     buf_lit(&key, "upload:");
     buf_put(&key, p->job.facts.doc);
     for (uint64_t block = 0; error == ERR_OK && file->n < p->job.facts.size_bytes; block++) {

@@ -17,26 +17,62 @@ static void live(struct request *r)
     respond_json_fixed(r, 200, STR("{\"status\":\"alive\"}"));
 }
 
-static void ready(struct request *r)
+/* What is wrong with the servers of --redis, a sentence each; of several with their places in that
+ * list, since addresses are for operators alone. Returns the worst of it. */
+static enum redis_trouble put_troubles(struct buf *b, const struct queue *queue)
 {
-    enum redis_trouble trouble = queue_trouble(r->server->services->queue);
-    if (r->server->is_draining)
-        respond_error(r, ERR_DRAINING, NULL);
-    else if (redis_trouble_is_outage(trouble))
-        respond_error(r, redis_trouble_info(trouble)->error, redis_trouble_info(trouble)->text);
-    else
-        respond_json_fixed(r, 200,
-                           trouble == REDIS_FULL ? STR("{\"full\":true,\"status\":\"ready\"}")
-                                                 : STR("{\"status\":\"ready\"}"));
+    enum redis_trouble worst = REDIS_FINE;
+    unsigned n = queue_server_n(queue);
+    for (unsigned i = 0; i < n; i++) {
+        enum redis_trouble trouble = queue_server_trouble(queue, i);
+        if (trouble == REDIS_FINE)
+            continue;
+        if (worst == REDIS_FINE || worst == REDIS_FULL)
+            worst = trouble;
+        if (b->n > 0)
+            buf_put_char(b, ' ');
+        if (n > 1)
+            buf_printf(b, "Server %u of %u: ", i + 1, n);
+        buf_printf(b, "%s", redis_trouble_info(trouble)->text);
+    }
+    return worst;
 }
 
-static void put_redis(struct health_report *report, struct queue *queue, enum redis_trouble trouble)
+static void ready(struct request *r)
+{
+    const struct queue *queue = r->server->services->queue;
+    char bytes[DETAILS_MAX];
+    struct buf text = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    enum redis_trouble trouble = put_troubles(&text, queue);
+    struct buf *b = &r->server->scratch;
+    if (r->server->is_draining) {
+        respond_error(r, ERR_DRAINING, NULL);
+        return;
+    }
+    if (!queue_is_usable(queue)) {
+        buf_terminate(&text);
+        respond_error(r, redis_trouble_info(trouble == REDIS_FINE ? REDIS_AWAY : trouble)->error,
+                      text.n > 0 ? bytes : redis_trouble_info(REDIS_AWAY)->text);
+        return;
+    }
+    buf_clear(b);
+    buf_lit(b, "{");
+    if (redis_trouble_is_outage(trouble)) {
+        buf_lit(b, "\"away\":");
+        buf_put_json(b, buf_str(&text));
+        buf_put_char(b, ',');
+    }
+    buf_printf(b, "%s\"status\":\"ready\"}", trouble == REDIS_FULL ? "\"full\":true," : "");
+    respond_json(r, 200, b);
+}
+
+static void put_redis(struct health_report *report, struct queue *queue)
 {
     char bytes[DETAILS_MAX];
     struct buf details = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    buf_printf(&details, "%s",
-               trouble == REDIS_FINE ? "Both connections stand."
-                                     : redis_trouble_info(trouble)->text);
+    enum redis_trouble trouble = put_troubles(&details, queue);
+    if (trouble == REDIS_FINE)
+        buf_lit(&details, "Both connections stand.");
     durability_put(&details, shards_warnings(queue_shards(queue)));
     health_put(report, "redis", trouble == REDIS_FINE ? HEALTH_GOOD : HEALTH_BAD,
                buf_str(&details));
@@ -67,8 +103,7 @@ static void put_openid(struct health_report *report, const struct oidc *oidc)
 static void health(struct request *r)
 {
     struct services *node = r->server->services;
-    enum redis_trouble trouble = queue_trouble(node->queue);
-    bool is_up = !redis_trouble_is_outage(trouble);
+    bool is_up = queue_is_usable(node->queue);
     int64_t polls = metrics_sum(METRIC_POLLS_PARKED);
     struct buf *b = &r->server->scratch;
     struct health_report report = {.b = b};
@@ -76,7 +111,7 @@ static void health(struct request *r)
     snprintf(details, sizeof details, "%lld polls are parked here.", (long long)polls);
     buf_clear(b);
     buf_lit(b, "{\"dependencies\":{");
-    put_redis(&report, node->queue, trouble);
+    put_redis(&report, node->queue);
     health_put(&report, "engines", polls > 0 ? HEALTH_GOOD : HEALTH_UNKNOWN, str_of(details));
     services_put_health(node, &report);
     if (r->server->gate.oidc != NULL)

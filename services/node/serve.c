@@ -67,11 +67,11 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
         services_on_event(&node->services, kind, rest);
 }
 
-static void on_queue_up(void *arg)
+static void on_queue_up(void *arg, unsigned shard)
 {
     struct node *node = arg;
     gate_on_up(&node->server.gate);
-    services_on_up(&node->services);
+    services_on_up(&node->services, shard);
 }
 
 /* Requests under way have answers and verbs have replies, or the time is over. */
@@ -236,7 +236,8 @@ static void *agree_later(void *arg)
         nanosleep(&pause, NULL);
         struct shard_map now = *map;
         agreed = agreement_make(&now, true, reason, sizeof reason);
-        if (agreed == AGREED && now.n != map->n) {
+        if (agreed == AGREED &&
+            (now.n != map->n || strcmp(now.prefixes[0], map->prefixes[0]) != 0)) {
             agreed = AGREED_REFUSED;
             snprintf(reason, sizeof reason, "the cluster has %u shards, not %u: start again", now.n,
                      map->n);

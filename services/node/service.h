@@ -60,8 +60,8 @@ struct service {
     void (*destroy)(void *state);
     /* An event of one of its kinds; `rest` is what stands behind the kind. */
     void (*on_event)(void *state, struct str kind, struct lines *rest);
-    /* Redis runs scripts (again): messages may have been missed. */
-    void (*on_up)(void *state);
+    /* Redis runs scripts of that shard (again): its messages may have been missed. */
+    void (*on_up)(void *state, unsigned shard);
     /* The node drains: ends what is parked with its normal empty answer. Again and again until
      * nothing is left. */
     void (*drain)(void *state);

@@ -151,11 +151,11 @@ void services_on_event(struct services *node, struct str kind, struct lines *res
         }
 }
 
-void services_on_up(struct services *node)
+void services_on_up(struct services *node, unsigned shard)
 {
     for (struct service_state *at = node->states; at->service != NULL; at++)
         if (at->service->on_up != NULL)
-            at->service->on_up(at->state);
+            at->service->on_up(at->state, shard);
 }
 
 void services_drain(struct services *node)

@@ -4,6 +4,7 @@
 
 #define SERVICES(ROW)                                                                              \
     ROW(broker)                                                                                    \
+    ROW(users)                                                                                     \
     ROW(documents)                                                                                 \
     ROW(web)                                                                                       \
     ROW(indexer)

@@ -14,6 +14,13 @@ struct str on_behalf_name(struct request *r, struct str namespace, struct str pl
     return request_copy(r, buf_str(&name));
 }
 
+struct str on_behalf_any_name(struct request *r, struct str text)
+{
+    struct str namespace = STR(""), plain = text;
+    (void)!accounts_split_namespace(gate_accounts(&r->server->gate), text, &namespace, &plain);
+    return on_behalf_name(r, namespace, plain);
+}
+
 static bool refuse(struct request *r, enum err error, const char *detail)
 {
     respond_error(r, error, detail);

@@ -5,7 +5,12 @@
 static void on_reply(struct request *r, enum err error, struct str reply)
 {
     struct gather *gather = r->gather;
-    if (gather->error == ERR_OK)
+    bool is_missing = gather->may_miss && gather->n > 1 && err_is_outage(error);
+    if (is_missing)
+        gather->missing |= UINT64_C(1) << r->replied_shard;
+    bool are_all_missing =
+        is_missing && (unsigned)__builtin_popcountll(gather->missing) == gather->n;
+    if (gather->error == ERR_OK && (!is_missing || are_all_missing))
         gather->error = error;
     bool is_only = gather->n == 1 || error != ERR_OK;
     gather->replies[r->replied_shard] = is_only ? reply : request_copy(r, reply);
@@ -25,7 +30,26 @@ struct gather *gather_begin(struct request *r, gather_cb *on_all)
     gather->left_n = gather->n;
     gather->error = ERR_OK;
     gather->on_all = on_all;
+    gather->may_miss = false;
+    gather->missing = 0;
     return gather;
+}
+
+struct gather *gather_begin_partial(struct request *r, gather_cb *on_all)
+{
+    struct gather *gather = gather_begin(r, on_all);
+    gather->may_miss = true;
+    return gather;
+}
+
+void gather_put_missing(struct buf *b, uint64_t missing)
+{
+    if (missing == 0)
+        return;
+    buf_lit(b, ",\"MissingShards\":[");
+    for (bool is_first = true; missing != 0; missing &= missing - 1, is_first = false)
+        buf_printf(b, "%s%d", is_first ? "" : ",", __builtin_ctzll(missing));
+    buf_put_char(b, ']');
 }
 
 struct call_start gather_call(struct request *r, unsigned shard)

@@ -51,7 +51,7 @@ static bool is_left_out(const struct request *r, struct str name)
            str_eq(name, STR("token")) || (r->is_signed && str_eq(name, STR("User")));
 }
 
-static void link_next(struct request *r, struct str next)
+void pages_link(struct request *r, struct str next)
 {
     struct buf link;
     buf_init(&link, SIZE_MAX / 2);
@@ -82,7 +82,7 @@ bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64
     if (pages->left != UINT64_MAX)
         pages->left -= n < pages->left ? n : pages->left;
     if (pages->left == 0 || so_far->n >= PAGES_MAX_BYTES) {
-        link_next(r, next);
+        pages_link(r, next);
         return false;
     }
     pages->after = request_copy(r, next);

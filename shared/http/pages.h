@@ -38,4 +38,7 @@ struct buf *pages_buf(struct pages *pages, struct request *r);
  * on. */
 bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n);
 
+/* Says with a Link that the list goes on at `next`. */
+void pages_link(struct request *r, struct str next);
+
 #endif

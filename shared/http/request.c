@@ -234,14 +234,30 @@ void request_start(struct server *server, h2o_req_t *h2o)
         request_admit(r);
 }
 
+/* Its client has left, or it has lost its right, before the handler could listen for that: the
+ * handler begins as if it had not, and hears of it then. */
+static void handle_late(struct request *r)
+{
+    bool has_left = r->has_left;
+    enum err revoked = r->revoked;
+    r->has_left = false;
+    r->revoked = ERR_OK;
+    r->route->handle(r);
+    r->has_left = has_left;
+    r->revoked = revoked;
+    leave_notify(r);
+}
+
 /* Of several shards the nonce has one and the request's verb has another, most likely. */
 static void on_nonce_used_first(struct request *r, enum err error, struct str reply)
 {
     (void)reply; /* "ok": a replay has been answered with that */
-    if (error == ERR_OK)
-        r->route->handle(r);
-    else
+    if (error != ERR_OK)
         respond_error(r, error, NULL);
+    else if (r->has_left || r->revoked != ERR_OK)
+        handle_late(r);
+    else
+        r->route->handle(r);
 }
 
 void request_admit(struct request *r)
@@ -252,7 +268,7 @@ void request_admit(struct request *r)
     }
     if (r->objection != ERR_OK)
         respond_error(r, r->objection, r->objection_detail);
-    else if (r->nonce.is_set && r->server->shards->n > 1)
+    else if (r->nonce.is_set && r->server->shards->n > 1 && !r->route->uses_nonce_itself)
         request_use_nonce(r, on_nonce_used_first);
     else
         r->route->handle(r);

@@ -30,6 +30,7 @@ struct route {
     handler *handle;
     bool takes_signed_body; /* User, Nonce and Hash may stand in a JSON body */
     bool takes_token_param; /* a bearer token may stand in the parameter `token` */
+    bool uses_nonce_itself; /* of several shards too: else that is done before the handler runs */
     /* Of its bodies; 0: the server's (struct server_config). A route without roles never takes more
      * than ADMIT_PUBLIC_BYTES (admit.h). */
     size_t body_max_bytes;

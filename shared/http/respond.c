@@ -308,6 +308,18 @@ void respond_start_stream(struct request *r, h2o_generator_t *generator)
     h2o_start_response(r->h2o, generator);
 }
 
+void respond_start_download(struct request *r, const char *content_type, const char *disposition,
+                            h2o_generator_t *generator)
+{
+    begin_answer(r);
+    put_common(r, 200, content_type);
+    put_header(r, "cache-control", STR("no-store"));
+    respond_header(r, "content-disposition", str_of(disposition));
+    count(r, 200);
+    r->is_stream = true;
+    h2o_start_response(r->h2o, generator);
+}
+
 void respond_start_upgrade(struct request *r)
 {
     begin_answer(r);

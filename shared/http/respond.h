@@ -42,6 +42,9 @@ void respond_header(struct request *r, const char *name, struct str value);
 /* Starts a streamed answer (SSE), the request's nonce is used up by then; the caller then uses
  * h2o_send on r->h2o with `generator`. */
 void respond_start_stream(struct request *r, h2o_generator_t *generator);
+/* The same for a file that is made while it is sent (download.h). */
+void respond_start_download(struct request *r, const char *content_type, const char *disposition,
+                            h2o_generator_t *generator);
 /* Counts the request and puts what every answer carries; the caller then lets libh2o write 101
  * Switching Protocols (websocket.c). */
 void respond_start_upgrade(struct request *r);

@@ -76,11 +76,14 @@ uint64_t deadlines_wait_ms(const struct deadlines *all, uint64_t now_ms, uint64_
     return at - now_ms < most_ms ? at - now_ms : most_ms;
 }
 
-void deadlines_run(struct deadlines *all, uint64_t now_ms)
+bool deadlines_run(struct deadlines *all, uint64_t now_ms)
 {
+    bool has_run = false;
     while (all->n > 0 && all->heap[1]->at_ms <= now_ms) {
         struct deadline *d = all->heap[1];
         deadline_cancel(all, d);
         d->on_expire(d);
+        has_run = true;
     }
+    return has_run;
 }

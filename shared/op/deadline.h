@@ -38,7 +38,7 @@ static inline bool deadline_is_set(const struct deadline *d)
 /* Milliseconds until the first deadline: 0 when it is due, `most_ms` when it is later or none is
  * set. */
 uint64_t deadlines_wait_ms(const struct deadlines *all, uint64_t now_ms, uint64_t most_ms);
-/* Runs what is due at `now_ms`. */
-void deadlines_run(struct deadlines *all, uint64_t now_ms);
+/* Runs what is due at `now_ms`. Returns whether something was. */
+bool deadlines_run(struct deadlines *all, uint64_t now_ms);
 
 #endif

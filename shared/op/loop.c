@@ -40,10 +40,14 @@ void loop_fini(struct loop *loop)
 
 void loop_run(struct loop *loop)
 {
+    /* What a deadline has written may be written at once: libh2o says so after its next look, for
+     * which it must not wait. */
+    bool has_run = false;
     while (!loop->is_done) {
-        uint64_t wait = deadlines_wait_ms(&loop->deadlines, clock_mono_ms(), MOST_WAIT_MS);
+        uint64_t wait =
+            has_run ? 0 : deadlines_wait_ms(&loop->deadlines, clock_mono_ms(), MOST_WAIT_MS);
         h2o_evloop_run(loop->h2o, (int32_t)wait);
-        deadlines_run(&loop->deadlines, clock_mono_ms());
+        has_run = deadlines_run(&loop->deadlines, clock_mono_ms());
         if (loop->on_turn_end != NULL)
             loop->on_turn_end(loop->turn_end_arg);
     }

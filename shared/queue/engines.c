@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * engines.c - what this node's engines are known by between their polls (queue_internal.h).
  *
- * A sync reports the engines that polled since the last one. Between two polls that report is all
- * that is known of an engine, and lua/queue/ask.lua refuses a question that no engine is there for.
- * So an engine that this node has not reported lately is reported at once, others within a second.
+ * A sync reports the engines that polled since the last one, each to the shard of its name.
+ * Between two polls that report is all that is known of an engine, and lua/queue/ask.lua refuses a
+ * question that no engine is there for. So an engine that this node has not reported lately is
+ * reported at once, others within a second.
  */
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/polls.h"
 
 #include "generated/verbs.h"
 #include <stdio.h>
@@ -17,6 +18,11 @@ enum {
     NEWS_MS = 1000,
     NEWS_A_SECOND = 20, /* at most: names may be new with every poll */
 };
+
+static unsigned home_of(const struct queue *queue, struct str account, struct str engine)
+{
+    return shards_of_engine(&queue->shards, account, engine.n == 0 ? STR("-") : engine);
+}
 
 static size_t put_name(struct engine_seen *seen, struct str account, struct str engine)
 {
@@ -48,13 +54,14 @@ static struct engine_seen *find(struct queue *queue, const char *name, uint32_t 
     return NULL;
 }
 
-static void report_soon(struct queue *queue, uint64_t now_ms)
+static void report_soon(struct queue *queue, unsigned shard, uint64_t now_ms)
 {
     if (now_ms >= queue->news_ms + NEWS_MS) {
         queue->news_ms = now_ms;
         queue->news_n = 0;
     }
-    queue_sync_soon(queue, queue->news_n++ < NEWS_A_SECOND ? 0 : queue->news_ms + NEWS_MS - now_ms);
+    part_sync_by(&queue->parts[shard],
+                 queue->news_n++ < NEWS_A_SECOND ? 0 : queue->news_ms + NEWS_MS - now_ms);
 }
 
 void engines_note(struct queue *queue, const struct poll *poll)
@@ -72,12 +79,14 @@ void engines_note(struct queue *queue, const struct poll *poll)
     int n = snprintf(seen.info, sizeof seen.info, "{\"Models\":\"%.*s\"}", STR_ARG(models));
     if (n < 0 || (size_t)n >= sizeof seen.info)
         return;
+    seen.shard = home_of(queue, account, poll->engine);
+    queue->parts[seen.shard].engine_n++;
     queue->engine_hashes[queue->engine_n] = hash;
     queue->engines[queue->engine_n++] = seen;
     const struct engine_reported *reported = reported_place(queue, hash);
     uint64_t now_ms = clock_mono_ms();
     if (reported->hash != hash || reported->at_ms == 0 || now_ms > reported->at_ms + LATELY_MS)
-        report_soon(queue, now_ms);
+        report_soon(queue, seen.shard, now_ms);
 }
 
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine)
@@ -89,24 +98,33 @@ void queue_forget_engine(struct queue *queue, struct str account, struct str eng
     uint32_t hash = queue_hash((struct str){gone.name, name_n}, 0);
     struct engine_seen *seen = find(queue, gone.name, hash);
     if (seen != NULL) {
+        queue->parts[seen->shard].engine_n--;
         *seen = queue->engines[--queue->engine_n];
         queue->engine_hashes[seen - queue->engines] = queue->engine_hashes[queue->engine_n];
     }
     reported_place(queue, hash)->at_ms = 0; /* when it is back, it is reported at once */
 }
 
-void engines_put(struct queue *queue, struct verb_writer *verb)
+void engines_put(struct queue_shard *part, struct verb_writer *verb)
 {
-    unsigned n = queue->engine_n < SYNC_ENGINES_MAX ? queue->engine_n : SYNC_ENGINES_MAX;
-    for (unsigned i = 0; i < n; i++) {
+    struct queue *queue = part->queue;
+    unsigned n = 0, left_n = 0;
+    for (unsigned i = 0; i < queue->engine_n; i++) {
         uint32_t hash = queue->engine_hashes[i];
+        if (queue->engines[i].shard != part_shard(part) || n == SYNC_ENGINES_MAX) {
+            if (left_n < i) {
+                queue->engines[left_n] = queue->engines[i];
+                queue->engine_hashes[left_n] = hash;
+            }
+            left_n++;
+            continue;
+        }
         *reported_place(queue, hash) =
             (struct engine_reported){.hash = hash, .at_ms = clock_mono_ms()};
         put_sync_engine(verb, .name = str_of(queue->engines[i].name),
                         .info = str_of(queue->engines[i].info));
+        n++;
     }
-    queue->engine_n -= n;
-    memmove(queue->engines, queue->engines + n, queue->engine_n * sizeof *queue->engines);
-    memmove(queue->engine_hashes, queue->engine_hashes + n,
-            queue->engine_n * sizeof *queue->engine_hashes);
+    queue->engine_n = left_n;
+    part->engine_n -= n;
 }

@@ -3,7 +3,7 @@
 #include "shared/queue/look.h"
 
 #include "shared/base/clock.h"
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/polls.h"
 
 enum { GROUPS_MAX = 16 }; /* compared with each watch: the cost stays linear */
 

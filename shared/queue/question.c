@@ -9,8 +9,9 @@
  *                               changed, up   v  | nothing yet    |
  *                                           LOOKING --------------+
  *   the deadline in any of them: ENDED. cancel in any of them: ENDED without a word.
- *   `ask` says "maybe": WAITING, and after DOUBT_MS it is asked whether an engine is there: if not,
- *   ENDED.
+ *   `ask` says "maybe": WAITING, and after DOUBT_MS all shards are asked whether an engine is
+ * there: if none has one, ENDED. `ask` says "unseen": they are asked at once, and then "maybe" is
+ * no end.
  *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atomic
  * step in which it adds, so no outcome falls between; after a lost connection it is looked for
@@ -49,6 +50,12 @@ static const struct sm_state states[] = {
 };
 static const struct sm sm = SM_OF("question", states);
 
+/* What one shard says of engines. */
+struct presence {
+    struct call call;
+    struct question *question;
+};
+
 struct question {
     struct queue *queue;
     const struct question_events *events;
@@ -62,6 +69,11 @@ struct question {
     char topic[TOPIC_BYTES + 1];
     char digest[2 * DIGEST_BYTES + 1]; /* "": not shared */
     bool is_in_queue, is_followed, is_again;
+    /* While it is in doubt whether an engine is there: */
+    struct presence *presences; /* one for each shard; NULL before */
+    unsigned presence_left_n, presence_failed_n;
+    bool is_engine_there, may_engine_come, is_last_doubt;
+    uint64_t rest_s; /* until the first engine has rested; 0: none rests */
 };
 
 static void move(struct question *q, enum state to)
@@ -82,6 +94,14 @@ static void leave(struct queue *queue, struct str topic, uint64_t keep_ms)
 /* It ended before it was known to be in the queue. */
 static void on_asked_in_vain(void *context, enum err error, struct str reply);
 
+static void forget_presences(struct question *q)
+{
+    for (unsigned i = 0; q->presences != NULL && i < queue_shards(q->queue)->n; i++)
+        call_detach(&q->presences[i].call);
+    free(q->presences);
+    q->presences = NULL;
+}
+
 static void dispose(struct question *q, uint64_t keep_ms)
 {
     queue_unwatch(q->queue, &q->watch);
@@ -99,6 +119,7 @@ static void dispose(struct question *q, uint64_t keep_ms)
         return;
     }
     call_detach(&q->call);
+    forget_presences(q);
     free(q);
 }
 
@@ -206,36 +227,68 @@ static void on_deadline(struct deadline *deadline)
 
 /* --- is an engine there? ---------------------------------------------------------------------- */
 
-static void end_no_engine(struct question *q, struct lines *lines)
+static void end_no_engine(struct question *q, uint64_t rest_s)
 {
-    struct question_end end = {.outcome = QUESTION_NO_ENGINE, .eta_s = lines_next_u64(lines)};
+    struct question_end end = {.outcome = QUESTION_NO_ENGINE, .eta_s = rest_s};
     end_with(q, &end);
+}
+
+/* All shards have been asked. One that is away says nothing: the engines that wait have credits
+ * elsewhere. */
+static void on_all_asked(struct question *q)
+{
+    if (q->is_engine_there)
+        return;
+    if (q->presence_failed_n == queue_shards(q->queue)->n)
+        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
+    else if (q->may_engine_come && !q->is_last_doubt)
+        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
+    else
+        end_no_engine(q, q->rest_s);
 }
 
 static void on_engines(struct call *call, enum err error, struct str reply)
 {
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, call, call);
+    struct question *q = H2O_STRUCT_FROM_MEMBER(struct presence, call, call)->question;
     struct lines lines = lines_of(reply);
-    if (error == ERR_OK && str_eq(lines_next(&lines), STR("no_engine"))) {
-        end_no_engine(q, &lines);
+    struct str tag = lines_next(&lines);
+    uint64_t rest_s = lines_next_u64(&lines);
+    q->presence_failed_n += error != ERR_OK;
+    q->is_engine_there |= error == ERR_OK && str_eq(tag, STR("there"));
+    q->may_engine_come |= error == ERR_OK && str_eq(tag, STR("maybe"));
+    if (rest_s > 0 && (q->rest_s == 0 || rest_s < q->rest_s))
+        q->rest_s = rest_s;
+    if (--q->presence_left_n == 0)
+        on_all_asked(q);
+}
+
+static void ask_for_engines(struct question *q, bool is_last)
+{
+    struct shards *shards = queue_shards(q->queue);
+    if (q->presence_left_n > 0)
         return;
+    if (q->presences == NULL)
+        q->presences = calloc(shards->n, sizeof *q->presences);
+    if (q->presences == NULL)
+        abort();
+    q->presence_left_n = shards->n;
+    q->presence_failed_n = 0;
+    q->rest_s = 0;
+    q->is_engine_there = q->may_engine_come = false;
+    q->is_last_doubt = is_last;
+    for (unsigned i = 0; i < shards->n; i++) {
+        q->presences[i].question = q;
+        call_engines(turn_call(shards->turns[i], &q->presences[i].call, on_engines),
+                     .topic = shards->turns[i] == shards_turn(shards, q->watch.topic)
+                                  ? q->watch.topic
+                                  : STR(""));
     }
-    if (error != ERR_OK)
-        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
-    if (q->is_again && !q->is_followed)
-        look(q);
 }
 
 /* When it was asked, no engine was there that one could be sure of. */
 static void on_doubt(struct deadline *deadline)
 {
-    struct question *q = H2O_STRUCT_FROM_MEMBER(struct question, doubt, deadline);
-    struct turn *turn = shards_turn(queue_shards(q->queue), q->watch.topic);
-    if (call_is_under_way(&q->call) || !turn_is_up(turn)) {
-        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
-        return;
-    }
-    call_engines(turn_call(turn, &q->call, on_engines), .topic = q->watch.topic);
+    ask_for_engines(H2O_STRUCT_FROM_MEMBER(struct question, doubt, deadline), true);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -308,8 +361,11 @@ static void on_asked(struct call *call, enum err error, struct str reply)
             log_write(LOG_DEBUG, "a question was put into the queue, or found there",
                       LOG_STR("topic", q->watch.topic), LOG_U("seq", 1),
                       LOG_STR("found", asked.tag));
-        if (!asked.is_done && str_eq(lines_next(&lines), STR("maybe")))
+        struct str doubt = lines_next(&lines);
+        if (!asked.is_done && str_eq(doubt, STR("maybe")))
             loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
+        else if (!asked.is_done && str_eq(doubt, STR("unseen")))
+            ask_for_engines(q, false);
         if ((q->is_again || asked.is_joined) && !q->is_followed)
             look(q);
         if (q->events->on_asked != NULL)
@@ -317,7 +373,7 @@ static void on_asked(struct call *call, enum err error, struct str reply)
     } else if (error != ERR_OK) {
         end_lost(q, error);
     } else if (str_eq(asked.tag, STR("no_engine"))) {
-        end_no_engine(q, &lines);
+        end_no_engine(q, lines_next_u64(&lines));
     } else {
         end_full(q, &lines);
     }

@@ -5,7 +5,7 @@
  * lease ends, as far as we know), delivered (claims confirmed together, see deliver.c), purge
  * (retention, and questions that a dead node left). None of them is needed for a request's path;
  * each bounds how long a lost message hurts. */
-#include "shared/queue/queue_internal.h"
+#include "shared/queue/polls.h"
 
 #include "generated/verbs.h"
 #include "shared/base/hash.h"
@@ -19,11 +19,12 @@ enum {
     REAP_RETRY_MS = 1000,
     PURGE_EVERY_MS = 60000,
     PURGE_NEXT_MS = 100,
-    /* What one sync states; what is left is the next one's. */
+    RESCAN_MS = 5000,
+    RESCAN_SHARDS_MS = 1000, /* of several: what no poll was called to waits for it */
+    /* What one sync states; what is left is the next one's. As lua/queue/sync.lua declares it:
+     * with the engines these are no more arguments than TURN_ARGS_MAX. */
     SYNC_CLASSES_MAX = 150,
 };
-
-static void part_sync_by(struct queue_shard *part, uint64_t after_ms);
 
 uint32_t queue_hash(struct str s, uint64_t salt)
 {
@@ -51,6 +52,8 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
         watches_on_changed(queue, &lines);
     else if (str_eq(kind, STR("supersede")))
         polls_on_supersede(queue, &lines);
+    else if (str_eq(kind, STR("outbox")))
+        outbox_look(&queue->parts[shard]);
     else if (str_eq(kind, STR("drained")))
         polls_on_drained(queue, lines_next(&lines));
     else
@@ -69,6 +72,21 @@ static bool is_up(const struct queue_shard *part)
            bus_is_up(part->bus);
 }
 
+static bool are_all_up(const struct queue *queue)
+{
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        if (!is_up(&queue->parts[i]))
+            return false;
+    return true;
+}
+
+static void count_connected(struct queue *queue, bool is_connected)
+{
+    if (queue->is_counted != is_connected)
+        metrics_add(queue->metrics, METRIC_CONNECTED, is_connected ? 1 : -1);
+    queue->is_counted = is_connected;
+}
+
 /* Everything may have been missed: waiting requests look again, credits are stated again. */
 static void on_up(void *arg)
 {
@@ -76,13 +94,13 @@ static void on_up(void *arg)
     struct queue *queue = part->queue;
     if (!is_up(part))
         return;
-    if (!part->is_counted)
-        metrics_add(queue->metrics, METRIC_CONNECTED, 1);
-    part->is_counted = true;
+    part->was_up = true;
+    polls_on_up(queue, part_shard(part));
+    count_connected(queue, are_all_up(queue));
     part_sync_by(part, 0);
     delivered_tell(part);
-    queue_each_watch(queue);
-    queue->config.on_up(queue->config.arg);
+    watches_look_again(queue, part_shard(part));
+    queue->config.on_up(queue->config.arg, part_shard(part));
 }
 
 static void on_turn_sent(void *arg, unsigned verb_n)
@@ -96,15 +114,13 @@ static void on_turn_lost(void *arg)
 {
     struct queue_shard *part = arg;
     metrics_add(part->queue->metrics, METRIC_REDIS_LOST, 1);
-    if (part->is_counted)
-        metrics_add(part->queue->metrics, METRIC_CONNECTED, -1);
-    part->is_counted = false;
+    count_connected(part->queue, false);
     polls_on_lost(part->queue, part_shard(part));
 }
 
 /* --- sync ------------------------------------------------------------------------------------- */
 
-static void part_sync_by(struct queue_shard *part, uint64_t after_ms)
+void part_sync_by(struct queue_shard *part, uint64_t after_ms)
 {
     if (!deadline_is_set(&part->sync_timer) || part->sync_timer.at_ms > clock_mono_ms() + after_ms)
         loop_set_deadline(part->queue->loop, &part->sync_timer, after_ms);
@@ -161,7 +177,7 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     if (str_parse_u64(lines_next(&lines), &next_ms))
         follow_lease(part, next_ms);
     struct str drained = lines_next(&lines);
-    if (!str_eq(drained, queue->drained))
+    if (part_shard(part) == 0 && !str_eq(drained, queue->drained)) /* the cluster's shard knows */
         polls_on_drained(queue, drained);
     polls_forget_unused(queue);
 }
@@ -169,7 +185,8 @@ static void on_synced(struct call *call, enum err error, struct str reply)
 /* Has the class something to state to that shard? */
 static bool is_stated(const struct poll_class *class, unsigned shard)
 {
-    return class->parked.n > 0 || ((class->told | class->polled) & shard_bit(shard)) != 0;
+    return class_is_at(class, shard) &&
+           (class->parked.n > 0 || ((class->told | class->polled) & shard_bit(shard)) != 0);
 }
 
 static unsigned count_classes(const struct queue_shard *part)
@@ -191,20 +208,21 @@ static unsigned claiming_at(const struct poll_class *class, unsigned shard)
     return n;
 }
 
-static void put_class(const struct poll_class *class, unsigned shard, struct verb_writer *verb)
+static void put_class(struct poll_class *class, unsigned shard, struct verb_writer *verb)
 {
-    struct str name = {class->name, class->name_n};
-    uint64_t lease = class->leases[shard] == 0 ? NO_NUMBER : class->leases[shard];
+    struct str name = class_name(class);
+    unsigned idle_n = class_idle_n(class), parked = class->credits[shard],
+             claiming = claiming_at(class, shard),
+             elsewhere = idle_n > parked ? idle_n - parked : 0;
     if (class->is_drained)
-        put_sync_class(verb, .name = name, .parked = 0, .claiming = 0, .elsewhere = 0,
-                       .lease = lease);
-    else
-        put_sync_class(verb, .name = name, .parked = class->credits[shard],
-                       .claiming = claiming_at(class, shard),
-                       .elsewhere = class->parked.n - class->moving_n > class->credits[shard]
-                                        ? class->parked.n - class->moving_n - class->credits[shard]
-                                        : 0,
-                       .lease = lease);
+        parked = claiming = elsewhere = 0;
+    put_sync_class(verb, .name = name, .parked = parked, .claiming = claiming,
+                   .elsewhere = elsewhere,
+                   .lease = class->leases[shard] == 0 ? NO_NUMBER : class->leases[shard]);
+    class->leases[shard] = 0;
+    class->polled &= ~shard_bit(shard);
+    if (parked + claiming + elsewhere > 0)
+        class->hinted |= shard_bit(shard);
 }
 
 static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsigned n)
@@ -216,11 +234,8 @@ static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsi
         for (; class != NULL && n > 0; class = class->next) {
             if (!is_stated(class, shard))
                 continue;
-            polls_grant_missing(class);
+            credits_grant_missing(class);
             put_class(class, shard, verb);
-            class->hinted |= shard_bit(shard);
-            class->polled &= ~shard_bit(shard);
-            class->leases[shard] = 0;
             if (class->credits[shard] + class->claiming.n + class->left_n > 0)
                 class->told |= shard_bit(shard);
             else
@@ -232,14 +247,26 @@ static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsi
     }
 }
 
+/* Of several shards each has its own time of the second: a poll that two of them gave something to
+ * would have to give one back. */
+static uint64_t next_sync_ms(const struct queue_shard *part)
+{
+    const struct queue *queue = part->queue;
+    uint64_t every_ms = queue->config.rescan_ms;
+    if (queue->shards.n == 1)
+        return every_ms;
+    uint64_t phase_ms = every_ms * part_shard(part) / queue->shards.n;
+    uint64_t after_ms = every_ms - (clock_mono_ms() + every_ms - phase_ms) % every_ms;
+    return after_ms < every_ms / 2 ? after_ms + every_ms : after_ms;
+}
+
 static void on_sync_timer(struct deadline *deadline)
 {
     struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_timer, deadline);
     struct queue *queue = part->queue;
     /* Who wants one during another has news that came after that one was sent. */
     loop_set_deadline(queue->loop, &part->sync_timer,
-                      call_is_under_way(&part->sync_call) ? SYNC_RETRY_MS
-                                                          : queue->config.rescan_ms);
+                      call_is_under_way(&part->sync_call) ? SYNC_RETRY_MS : next_sync_ms(part));
     if (!is_up(part) || call_is_under_way(&part->sync_call))
         return;
     part->synced_ms = clock_mono_ms();
@@ -255,9 +282,10 @@ static void on_sync_timer(struct deadline *deadline)
         turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
         .added = part->added_n, .done = part->done_n, .class_n = class_n);
     put_classes(part, &verb, class_n);
-    engines_put(queue, &verb);
+    engines_put(part, &verb);
     end_verb(&verb);
     part->added_n = part->done_n = 0;
+    outbox_look(part);
 }
 
 /* --- reap, purge --------------------------------------------------------------------- */
@@ -290,7 +318,7 @@ static void before_flush(struct queue_shard *part)
     if (!turn_is_collecting(part->turn) || !is_up(part))
         return;
     delivered_before_flush(part);
-    bool has_news = part->added_n > 0 || part->done_n > 0 || part->queue->engine_n > 0;
+    bool has_news = part->added_n > 0 || part->done_n > 0 || part->engine_n > 0;
     if (has_news && now_ms >= part->synced_ms + NEWS_EVERY_MS)
         on_sync_timer(&part->sync_timer);
 }
@@ -356,9 +384,9 @@ static void init_part(struct queue *queue, unsigned number)
                                .metrics = queue->metrics,
                                .arg = part};
     part->turn = queue->shards.turns[number] = turn_create(queue->loop, address, &turn);
-    part->bus = bus_create(queue->loop, address, prefix, config->node_id,
+    part->bus = bus_create(queue->loop, address, prefix, config->node_id, config->map->n > 1,
                            (struct bus_events){.on_event = on_event, .on_up = on_up, .arg = part});
-    part_sync_by(part, config->rescan_ms);
+    part_sync_by(part, queue->config.rescan_ms);
     loop_set_deadline(queue->loop, &part->purge_timer, PURGE_EVERY_MS);
 }
 
@@ -370,6 +398,8 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
         abort();
     queue->loop = loop;
     queue->config = *config;
+    if (config->rescan_ms == 0)
+        queue->config.rescan_ms = config->map->n == 1 ? RESCAN_MS : RESCAN_SHARDS_MS;
     queue->metrics = metrics;
     queue->shards.n = config->map->n;
     queue->parts = calloc(queue->shards.n, sizeof *queue->parts);
@@ -419,14 +449,6 @@ struct queue_shard *queue_part(struct queue *queue, struct str topic)
     return &queue->parts[queue->shards.n == 1 ? 0 : shard_of(topic, queue->shards.n)];
 }
 
-bool queue_is_up(const struct queue *queue)
-{
-    for (unsigned i = 0; i < queue->shards.n; i++)
-        if (!is_up(&queue->parts[i]))
-            return false;
-    return true;
-}
-
 static enum redis_trouble part_trouble(const struct queue_shard *part)
 {
     if (part->turn == NULL || part->bus == NULL)
@@ -437,12 +459,39 @@ static enum redis_trouble part_trouble(const struct queue_shard *part)
                : trouble;
 }
 
-enum redis_trouble queue_trouble(const struct queue *queue)
+bool part_is_usable(const struct queue_shard *part)
+{
+    return is_up(part) && !redis_trouble_is_outage(turn_trouble(part->turn));
+}
+
+enum redis_trouble queue_trouble(const struct queue *queue, struct str topic)
+{
+    unsigned n = queue->shards.n;
+    return part_trouble(&queue->parts[n == 1 ? 0 : shard_of(topic, n)]);
+}
+
+unsigned queue_server_n(const struct queue *queue)
+{
+    return queue->config.map->server_n;
+}
+
+enum redis_trouble queue_server_trouble(const struct queue *queue, unsigned server)
 {
     enum redis_trouble trouble = REDIS_FINE;
-    for (unsigned i = 0; i < queue->shards.n && trouble == REDIS_FINE; i++)
-        trouble = part_trouble(&queue->parts[i]);
+    for (unsigned i = server; i < queue->shards.n; i += queue->config.map->server_n) {
+        enum redis_trouble its = part_trouble(&queue->parts[i]);
+        if (trouble == REDIS_FINE || (redis_trouble_is_outage(its) && trouble == REDIS_FULL))
+            trouble = its;
+    }
     return trouble;
+}
+
+bool queue_is_usable(const struct queue *queue)
+{
+    unsigned away_n = 0;
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        away_n += redis_trouble_is_outage(part_trouble(&queue->parts[i]));
+    return away_n * 2 <= queue->shards.n && (queue->shards.n == 1 || queue->parts[0].was_up);
 }
 
 uint64_t queue_lease_ms(const struct queue *queue)

@@ -34,12 +34,14 @@ struct poll {
     bool is_superseded;          /* a newer poll of its engine came first: it is not to be parked */
     unsigned first_shard, shard; /* where it began to look, and looks now */
     uint64_t looked;             /* at these shards, a bit each */
+    uint64_t failed;             /* of these: they could not be asked */
     struct poll_class *class;
     struct poll *previous, *next; /* of its class, oldest first */
     struct call call;             /* while it is claiming */
     uint64_t number;
     uint64_t since_ms; /* clock_mono_ms of its start */
     struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
+    struct str after;  /* a topic: it looks at that one's shard last. Read by queue_poll_start */
     /* Is somebody there to take a claim? Asked right before one is given. */
     bool (*is_alive)(struct poll *poll);
     /* A claim for it: the poll is idle again; `claim` is valid inside the call only. The owner
@@ -49,6 +51,16 @@ struct poll {
      * took its place, or nothing was there for one that may not wait). ERR_NOT_FOUND: its client
      * has left. Else what failed. */
     void (*on_end)(struct poll *poll, enum err error);
+    /* Of a poll that began within another verb (queue_poll_join): what that one replied. Moves
+     * `reply` on to what it says of the poll. False: the poll is over without another callback. */
+    bool (*on_joined)(struct poll *poll, enum err error, struct lines *reply);
+};
+
+/* What a verb needs to claim for a poll (lua/queue/complete.lua). */
+struct poll_join {
+    struct call_start start;
+    struct str class, engine;
+    uint64_t number;
 };
 
 /* Waits for the outcome of one query. Lives in its owner. One of a query that is being added has
@@ -71,10 +83,11 @@ struct queue_config {
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
     uint64_t fallback_ms; /* lua/queue/fallback.lua; 0: never */
     uint64_t retention_s; /* 0: forever */
+    /* rescan_ms: 0: 5 s, of several shards 1 s. */
     /* An event that is not the queue's: its first line, and the lines behind it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
-    /* Scripts run (again). */
-    void (*on_up)(void *arg);
+    /* Scripts of that shard run (again). */
+    void (*on_up)(void *arg, unsigned shard);
     void *arg;
 };
 
@@ -88,11 +101,16 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
 void queue_destroy(struct queue *queue);
 /* For verbs that are not the queue's; owned by the queue. */
 struct shards *queue_shards(struct queue *queue);
-/* True while both connections to each shard stand. Whether verbs run, queue_trouble says. */
-bool queue_is_up(const struct queue *queue);
-/* What is wrong with Redis, as this node last heard, of the first shard where something is;
- * REDIS_FINE while all works. */
-enum redis_trouble queue_trouble(const struct queue *queue);
+/* What is wrong with the shard of that topic (name), as this node last heard; REDIS_FINE while it
+ * works. */
+enum redis_trouble queue_trouble(const struct queue *queue, struct str topic);
+/* Servers in --redis. */
+unsigned queue_server_n(const struct queue *queue);
+/* The same of a server, by its place in --redis, from 0: of its first shard where something is. */
+enum redis_trouble queue_server_trouble(const struct queue *queue, unsigned server);
+/* No more than half of the shards have an outage, and of several the first one, which keeps what is
+ * the whole cluster's, has been there once. */
+bool queue_is_usable(const struct queue *queue);
 /* How long a claim lasts without a sign of life. */
 uint64_t queue_lease_ms(const struct queue *queue);
 
@@ -105,6 +123,11 @@ uint64_t queue_lease_ms(const struct queue *queue);
  * happens but on_end(ERR_NONCE_USED). Its callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
                       struct nonce_id *nonce, bool may_park);
+/* As queue_poll_start, within a verb that the caller begins at once, with what is returned. False,
+ * and nothing is begun, where the poll needs a call of its own: it may have to look at several
+ * shards, or its account is drained. on_joined is called first. */
+bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account, struct str models,
+                     struct nonce_id *nonce, bool may_park, struct poll_join *ret_join) must_check;
 /* An engine (names) has said that it rests or leaves: that it polled before is not reported any
  * more. */
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine);

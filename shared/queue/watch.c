@@ -107,9 +107,23 @@ void watches_on_changed(struct queue *queue, struct lines *rest)
     each_watch(queue, topic, seq, NULL);
 }
 
-void queue_each_watch(struct queue *queue)
+/* Those of `shard`; of SHARDS_MAX all. */
+static void each(struct queue *queue, unsigned shard)
 {
     for (unsigned i = 0; i < WATCH_BUCKET_N; i++)
-        for (struct watch *at = queue->watches[i]; at != NULL;)
-            at = at->is_on ? visit(&queue->watches[i], at, NULL) : at->next; /* off: a place */
+        for (struct watch *at = queue->watches[i]; at != NULL;) {
+            bool is_wanted = at->is_on && /* off: a place */
+                             (shard == SHARDS_MAX || shard_of(at->topic, queue->shards.n) == shard);
+            at = is_wanted ? visit(&queue->watches[i], at, NULL) : at->next;
+        }
+}
+
+void watches_look_again(struct queue *queue, unsigned shard)
+{
+    each(queue, queue->shards.n == 1 ? SHARDS_MAX : shard);
+}
+
+void queue_each_watch(struct queue *queue)
+{
+    each(queue, SHARDS_MAX);
 }

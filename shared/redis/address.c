@@ -126,3 +126,11 @@ size_t redis_auth_words(const struct redis_address *address, struct str words[3]
     words[n++] = str_of(address->password);
     return n;
 }
+
+void redis_put_place(const struct redis_address *a, char text[REDIS_PLACE_BYTES])
+{
+    if (a->path[0] != 0)
+        snprintf(text, REDIS_PLACE_BYTES, "unix:%s?db=%d", a->path, a->db);
+    else
+        snprintf(text, REDIS_PLACE_BYTES, "%s:%d/%d", a->host, a->port, a->db);
+}

@@ -24,6 +24,11 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
 bool redis_set_password(struct redis_address *address, struct str password, char *reason,
                         size_t reason_size) must_check;
 
+/* Writes where it is, for operators: "10.0.0.5:6379/0" or "unix:/path?db=0", without the user and
+ * the password. */
+enum { REDIS_PLACE_BYTES = 280 };
+void redis_put_place(const struct redis_address *address, char text[REDIS_PLACE_BYTES]);
+
 /* The AUTH command for that address: writes its words, which borrow from `address`, and returns how
  * many there are; 0 where there is no password. */
 size_t redis_auth_words(const struct redis_address *address, struct str words[3]);

@@ -2,6 +2,7 @@
  * agreement.c - see agreement.h. */
 #include "shared/redis/agreement.h"
 
+#include "shared/redis/agreement_former.h"
 #include "shared/redis/sync.h"
 
 #include <stdarg.h>
@@ -47,14 +48,18 @@ struct str agreement_key(const struct shard_map *map, char *key)
     return (struct str){key, (size_t)n};
 }
 
-/* --- with the servers ------------------------------------------------------------------------- */
+bool agreement_is_of(const struct agreement *a, const struct shard_map *map, unsigned server)
+{
+    return a->server == server && a->server_n == map->server_n && a->shard_n == map->n &&
+           (map->server_n == 1 || strcmp(a->id, map->id) == 0);
+}
 
-/* What one server said. */
-enum answer { ANSWER_RECORD, ANSWER_NONE, ANSWER_AWAY };
+/* --- with the servers ------------------------------------------------------------------------- */
 
 struct asking {
     struct shard_map *map;
     struct sync *syncs[SHARDS_MAX];
+    struct agreement_server servers[SHARDS_MAX]; /* what each of them said */
     char *reason;
     size_t reason_size;
 };
@@ -69,60 +74,86 @@ __attribute__((format(printf, 2, 3))) static enum agreed refuse(struct asking *a
     return AGREED_REFUSED;
 }
 
-static enum answer ask(struct asking *asking, unsigned server, const struct str *words, size_t n,
-                       struct agreement *ret_record)
+static enum agreed wait_for(struct asking *asking, unsigned server)
 {
-    struct sync_answer answer;
-    if (sync_command(asking->syncs[server], words, n, 0, &answer) != ERR_OK)
-        return ANSWER_AWAY;
-    bool is_there = answer.n == 1 && answer.at[0].at != NULL;
-    if (!is_there || !agreement_parse(answer.at[0], ret_record))
-        return ANSWER_NONE;
-    return ANSWER_RECORD;
+    unsigned n = asking->map->server_n;
+    if (n == 1)
+        snprintf(asking->reason, asking->reason_size, "%s", sync_error(asking->syncs[0]));
+    else
+        snprintf(asking->reason, asking->reason_size, "server %u of %u: %s", server + 1, n,
+                 sync_error(asking->syncs[server]));
+    return AGREED_NOT_YET;
 }
 
-static enum answer read_record(struct asking *asking, unsigned server, struct agreement *ret_record)
+static enum agreement_answer ask(struct asking *asking, unsigned server, const struct str *words,
+                                 size_t n)
+{
+    struct sync_answer answer;
+    struct agreement_server *to = &asking->servers[server];
+    if (sync_command(asking->syncs[server], words, n, 0, &answer) != ERR_OK)
+        return to->answer = AGREEMENT_AWAY;
+    bool is_there = answer.n == 1 && answer.at[0].at != NULL;
+    if (!is_there || !agreement_parse(answer.at[0], &to->record))
+        return to->answer = AGREEMENT_NONE;
+    return to->answer = AGREEMENT_RECORD;
+}
+
+static enum agreement_answer read_record(struct asking *asking, unsigned server)
 {
     char key[AGREEMENT_KEY_BYTES];
     struct str words[] = {STR("GET"), agreement_key(asking->map, key)};
-    return ask(asking, server, words, 2, ret_record);
+    return ask(asking, server, words, 2);
 }
 
-/* Writes `record` where there is none, and returns what is there then. */
-static enum answer win(struct asking *asking, const struct agreement *record,
-                       struct agreement *ret_record)
+/* A server is written only after the one before it. So they are read from the last to the first:
+ * one without a record before one that has it has lost it, whoever writes meanwhile. */
+static void read_all(struct asking *asking)
+{
+    for (unsigned i = asking->map->server_n; i-- > 0;)
+        (void)read_record(asking, i);
+}
+
+/* The first that has a record; `server_n` when none has. */
+static unsigned first_known(const struct asking *asking)
+{
+    unsigned i = 0;
+    while (i < asking->map->server_n && asking->servers[i].answer != AGREEMENT_RECORD)
+        i++;
+    return i;
+}
+
+/* Writes `record` where there is none. */
+static enum agreement_answer win(struct asking *asking, const struct agreement *record)
 {
     char key[AGREEMENT_KEY_BYTES], text[AGREEMENT_TEXT_BYTES];
     struct str words[] = {STR("SET"), agreement_key(asking->map, key), agreement_put(record, text),
                           STR("NX"), STR("GET")};
-    enum answer answer = ask(asking, record->server, words, 5, ret_record);
-    if (answer != ANSWER_NONE)
-        return answer;
-    *ret_record = *record;
-    return ANSWER_RECORD;
+    struct agreement_server *to = &asking->servers[record->server];
+    if (ask(asking, record->server, words, 5) == AGREEMENT_NONE)
+        *to = (struct agreement_server){AGREEMENT_RECORD, *record};
+    return to->answer;
 }
 
 /* Of a cluster that was begun before numbers of shards were written down: it has one. */
-static bool has_old_data(struct asking *asking)
+static bool has_old_data(struct asking *asking, unsigned server)
 {
-    char meta[AGREEMENT_KEY_BYTES], record[AGREEMENT_KEY_BYTES];
+    char meta[AGREEMENT_KEY_BYTES];
     struct sync_answer answer;
     snprintf(meta, sizeof meta, "%smeta", asking->map->prefixes[0]);
     struct str words[] = {STR("EXISTS"), str_of(meta)};
-    struct str look[] = {STR("EXISTS"), agreement_key(asking->map, record)};
-    return sync_command(asking->syncs[0], look, 2, 0, &answer) == ERR_OK &&
-           str_eq(answer.at[0], STR("0")) &&
-           sync_command(asking->syncs[0], words, 2, 0, &answer) == ERR_OK &&
+    return sync_command(asking->syncs[server], words, 2, 0, &answer) == ERR_OK &&
            str_eq(answer.at[0], STR("1"));
 }
 
-static void mark_whole(struct asking *asking, struct agreement *record)
+static bool mark_whole(struct asking *asking)
 {
     char key[AGREEMENT_KEY_BYTES], text[AGREEMENT_TEXT_BYTES];
     struct sync_answer answer;
-    record->is_whole = true;
-    struct str words[] = {STR("SET"), agreement_key(asking->map, key), agreement_put(record, text)};
-    (void)!sync_command(asking->syncs[0], words, 3, 0, &answer); /* the next start does it, then */
+    struct agreement record = asking->servers[0].record;
+    record.is_whole = true;
+    struct str words[] = {STR("SET"), agreement_key(asking->map, key),
+                          agreement_put(&record, text)};
+    return sync_command(asking->syncs[0], words, 3, 0, &answer) == ERR_OK;
 }
 
 /* Is `record` what server number `server` of the cluster `first` has to say? */
@@ -163,65 +194,158 @@ static enum agreed adopt(struct asking *asking, const struct agreement *first)
     return AGREED;
 }
 
-static enum agreed make_with_others(struct asking *asking, struct agreement *first, bool may_write)
+/* Writes what the others lack. Before all have theirs nothing is used, so nothing can be lost: they
+ * are waited for. */
+static enum agreed complete(struct asking *asking)
 {
-    bool is_whole = true;
+    const struct agreement *first = &asking->servers[0].record;
     for (unsigned i = 1; i < asking->map->server_n; i++) {
         struct agreement record = *first;
         record.server = i;
-        enum answer answer = may_write && !first->is_whole ? win(asking, &record, &record)
-                                                           : read_record(asking, i, &record);
-        is_whole &= answer == ANSWER_RECORD;
-        if (answer == ANSWER_AWAY && !first->is_whole)
-            break; /* each only after the one before it */
-        enum agreed agreed = answer == ANSWER_RECORD ? compare(asking, first, &record, i) : AGREED;
+        if (win(asking, &record) == AGREEMENT_AWAY)
+            return wait_for(asking, i);
+        enum agreed agreed = compare(asking, first, &asking->servers[i].record, i);
         if (agreed != AGREED)
             return agreed;
     }
-    if (may_write && is_whole && !first->is_whole)
-        mark_whole(asking, first);
-    return AGREED;
+    /* An only server that is full and takes no writes is used all the same. */
+    return mark_whole(asking) || asking->map->server_n == 1 ? AGREED : wait_for(asking, 0);
+}
+
+/* No server has a record. */
+static enum agreed begin(struct asking *asking, bool may_write)
+{
+    struct shard_map *map = asking->map;
+    struct agreement first = {.server_n = map->server_n, .shard_n = map->n};
+    for (unsigned i = 0; i < map->server_n; i++) { /* one that is away may have one */
+        if (asking->servers[i].answer == AGREEMENT_AWAY)
+            return wait_for(asking, i);
+        if (map->n > 1 && has_old_data(asking, i) && read_record(asking, i) == AGREEMENT_NONE)
+            return refuse(asking,
+                          "--shards is %u, but Redis holds a cluster of one shard: leave it out, "
+                          "or restore a backup into an empty Redis with --shards",
+                          map->n);
+    }
+    str_random_hex(CLUSTER_ID_BYTES / 2, first.id);
+    memcpy(map->id, first.id, sizeof map->id);
+    if (!may_write)
+        return AGREED;                           /* nothing was ever written here */
+    if (win(asking, &first) == AGREEMENT_AWAY) { /* it may refuse writes, being full */
+        enum agreement_answer answer = read_record(asking, 0);
+        if (answer == AGREEMENT_NONE && map->server_n == 1)
+            return AGREED;
+        if (answer != AGREEMENT_RECORD)
+            return wait_for(asking, 0);
+    }
+    const struct agreement *record = &asking->servers[0].record; /* perhaps another start's */
+    memcpy(map->id, record->id, sizeof map->id);
+    enum agreed agreed = compare(asking, record, record, 0);
+    if (agreed == AGREED)
+        agreed = adopt(asking, record);
+    return agreed == AGREED ? complete(asking) : agreed;
+}
+
+/* Do those that have a record agree, with each other and with `map`? */
+static enum agreed compare_all(struct asking *asking, unsigned known)
+{
+    const struct agreement *record = &asking->servers[known].record;
+    enum agreed agreed = AGREED;
+    for (unsigned i = known; i < asking->map->server_n && agreed == AGREED; i++)
+        if (asking->servers[i].answer == AGREEMENT_RECORD)
+            agreed = compare(asking, record, &asking->servers[i].record, i);
+    if (agreed == AGREED)
+        agreed = adopt(asking, record);
+    memcpy(asking->map->id, record->id, sizeof asking->map->id);
+    return agreed;
 }
 
 static enum agreed make(struct asking *asking, bool may_write)
 {
+    enum agreed former = agreement_look_for_former(asking->map, asking->syncs[0], asking->reason,
+                                                   asking->reason_size);
+    if (former != AGREED)
+        return former;
+    read_all(asking);
+    unsigned known = first_known(asking);
+    if (known == asking->map->server_n)
+        return begin(asking, may_write);
+    enum agreed agreed = compare_all(asking, known);
+    if (agreed == AGREED && known == 0 && may_write && !asking->servers[0].record.is_whole)
+        return complete(asking);
+    return agreed;
+}
+
+static enum agreed give_record(struct asking *asking, unsigned server)
+{
+    read_all(asking);
+    unsigned known = first_known(asking), n = asking->map->server_n;
+    if (server >= n)
+        return refuse(asking, "--redis lists %u servers: there is no number %u", n, server + 1);
+    if (known == n)
+        return refuse(asking, "no server in --redis has a record of a cluster: parley serve "
+                              "begins one");
+    enum agreed agreed = compare_all(asking, known);
+    if (agreed != AGREED)
+        return agreed;
+    if (asking->servers[server].answer == AGREEMENT_RECORD)
+        return refuse(asking, "server %u has its record of the cluster: there is nothing to adopt",
+                      server + 1);
+    if (asking->servers[server].answer == AGREEMENT_AWAY)
+        return wait_for(asking, server);
+    if (known == 0 && !asking->servers[0].record.is_whole)
+        return refuse(asking, "this cluster was never whole: start parley serve, which goes on");
+    struct agreement record = asking->servers[known].record;
+    record.server = server;
+    record.is_whole = server == 0;
+    return win(asking, &record) == AGREEMENT_AWAY ? wait_for(asking, server) : AGREED;
+}
+
+static void open_all(struct asking *asking)
+{
     struct shard_map *map = asking->map;
-    struct agreement first = {.server_n = map->server_n, .shard_n = map->n};
-    str_random_hex(CLUSTER_ID_BYTES / 2, first.id);
-    if (map->n > 1 && has_old_data(asking))
-        return refuse(asking,
-                      "--shards is %u, but Redis holds a cluster of one shard: leave it out, or "
-                      "restore a backup into an empty Redis with --shards",
-                      map->n);
-    enum answer answer = may_write ? win(asking, &first, &first) : read_record(asking, 0, &first);
-    if (answer == ANSWER_AWAY &&
-        may_write) /* it may refuse writes, being full, and have a record */
-        answer = read_record(asking, 0, &first);
-    if (answer == ANSWER_AWAY || (answer == ANSWER_NONE && may_write && map->server_n > 1)) {
-        snprintf(asking->reason, asking->reason_size, "%s", sync_error(asking->syncs[0]));
-        return AGREED_NOT_YET;
-    }
-    memcpy(map->id, first.id, sizeof map->id);
-    if (answer == ANSWER_NONE)
-        return AGREED; /* nothing was ever written here */
-    enum agreed agreed = compare(asking, &first, &first, 0);
-    if (agreed == AGREED)
-        agreed = adopt(asking, &first);
-    return agreed == AGREED ? make_with_others(asking, &first, may_write) : agreed;
+    for (unsigned i = 0; i < map->server_n; i++)
+        asking->syncs[i] = sync_create(&(struct sync_config){.address = &map->servers[i],
+                                                             .prefix = map->prefixes[i],
+                                                             .name = "parley-start",
+                                                             .patience_ms = 1,
+                                                             .is_quiet = true});
+}
+
+static void close_all(struct asking *asking)
+{
+    for (unsigned i = 0; i < asking->map->server_n; i++)
+        sync_destroy(asking->syncs[i]);
 }
 
 enum agreed agreement_make(struct shard_map *map, bool may_write, char *reason, size_t reason_size)
 {
     struct asking asking = {.map = map, .reason = reason, .reason_size = reason_size};
-    for (unsigned i = 0; i < map->server_n; i++)
-        asking.syncs[i] = sync_create(&(struct sync_config){.address = &map->servers[i],
-                                                            .prefix = map->prefixes[i],
-                                                            .name = "parley-start",
-                                                            .patience_ms = 1,
-                                                            .is_quiet = true});
+    open_all(&asking);
     enum agreed agreed = make(&asking, may_write);
     atomic_store(&map->is_agreed, agreed == AGREED);
-    for (unsigned i = 0; i < map->server_n; i++)
-        sync_destroy(asking.syncs[i]);
+    close_all(&asking);
+    return agreed;
+}
+
+enum agreed agreement_adopt(struct shard_map *map, unsigned server, char *reason,
+                            size_t reason_size)
+{
+    struct asking asking = {.map = map, .reason = reason, .reason_size = reason_size};
+    open_all(&asking);
+    enum agreed agreed = give_record(&asking, server);
+    close_all(&asking);
+    return agreed;
+}
+
+enum agreed agreement_look(struct shard_map *map, struct agreement_server *servers, char *reason,
+                           size_t reason_size)
+{
+    struct asking asking = {.map = map, .reason = reason, .reason_size = reason_size};
+    open_all(&asking);
+    read_all(&asking);
+    unsigned known = first_known(&asking);
+    enum agreed agreed = known == map->server_n ? AGREED_NOT_YET : compare_all(&asking, known);
+    memcpy(servers, asking.servers, map->server_n * sizeof *servers);
+    close_all(&asking);
     return agreed;
 }

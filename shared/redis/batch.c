@@ -91,6 +91,10 @@ struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *o
 {
     if (batch->call_n == BATCH_CALLS_MAX || (call != NULL && call_is_under_way(call)))
         abort();
+#ifdef PARLEY_CHECKS
+    if (verb->max_argc + verb->takes_nonce > TURN_ARGS_MAX) /* with its longest lists */
+        abort();
+#endif
     struct call_slot *slot = &batch->slots[batch->call_n++];
     *slot = (struct call_slot){
         .call = call, .on_reply = on_reply, .verb = verb, .begin_us = clock_mono_us()};

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * bus.c - see bus.h. */
+ * bus.c - see bus.h.
+ *
+ * hiredis 0.14 knows no sharded channels: a message of one that comes to a connection without other
+ * subscriptions ends the process. But it finds the callback of any message by the channel's name
+ * alone. So each channel is subscribed to in the ordinary way first, which costs nothing where
+ * nothing is published on it, and then as a sharded one. When a channel's slot moves, its server
+ * ends the subscription by itself (sunsubscribe): the connection is made again, and subscribes. */
 #include "shared/redis/bus.h"
 
 #include <hiredis/hiredis.h>
@@ -12,7 +18,9 @@ struct bus {
     struct redis_conn *conn;
     struct bus_events events;
     char channels[CHANNEL_N][128];
-    unsigned confirmed_n;
+    bool is_sharded;
+    unsigned confirmed_n; /* subscriptions that stand, of `wanted_n` */
+    unsigned wanted_n;
 };
 
 bool bus_read_message(struct str message, void (*on_event)(void *arg, struct str event), void *arg)
@@ -41,10 +49,13 @@ static void on_message(void *arg, const redisReply *reply)
     if (reply == NULL || reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
         reply->element[0]->type != REDIS_REPLY_STRING)
         return;
+    const char *kind = reply->element[0]->str;
     const redisReply *payload = reply->element[2];
-    if (strcmp(reply->element[0]->str, "subscribe") == 0) {
-        if (++bus->confirmed_n == CHANNEL_N)
+    if (strcmp(kind, "subscribe") == 0 || strcmp(kind, "ssubscribe") == 0) {
+        if (++bus->confirmed_n == bus->wanted_n)
             bus->events.on_up(bus->events.arg);
+    } else if (strcmp(kind, "sunsubscribe") == 0) {
+        redis_conn_reset(bus->conn, "its channels have moved");
     } else if (payload->type == REDIS_REPLY_STRING) {
         struct str message = {payload->str, (size_t)payload->len};
         if (!bus_read_message(message, bus->events.on_event, bus->events.arg))
@@ -59,6 +70,11 @@ static void on_connect(void *arg)
     for (int i = 0; i < CHANNEL_N; i++)
         if (redis_conn_subscribe(bus->conn, str_of(bus->channels[i]), on_message, bus) != ERR_OK)
             return; /* lost again: on_connect comes back here */
+    /* What it is answered with comes to on_message, by the channels' names; an error ends the
+     * connection. */
+    struct str words[] = {STR("SSUBSCRIBE"), str_of(bus->channels[0]), str_of(bus->channels[1])};
+    if (bus->is_sharded && redis_conn_command(bus->conn, NULL, NULL, words, 3) != ERR_OK)
+        return;
     redis_conn_flush(bus->conn);
 }
 
@@ -69,12 +85,14 @@ static void on_lost(void *arg)
 }
 
 struct bus *bus_create(struct loop *loop, const struct redis_address *address, const char *prefix,
-                       const char *node_id, struct bus_events events)
+                       const char *node_id, bool is_sharded, struct bus_events events)
 {
     struct bus *bus = calloc(1, sizeof *bus);
     if (bus == NULL)
         abort();
     bus->events = events;
+    bus->is_sharded = is_sharded;
+    bus->wanted_n = is_sharded ? 2 * CHANNEL_N : CHANNEL_N;
     snprintf(bus->channels[0], sizeof bus->channels[0], "%snode:%s", prefix, node_id);
     snprintf(bus->channels[1], sizeof bus->channels[1], "%sall", prefix);
     bus->conn = redis_conn_create(
@@ -93,7 +111,7 @@ void bus_destroy(struct bus *bus)
 
 bool bus_is_up(const struct bus *bus)
 {
-    return bus->confirmed_n == CHANNEL_N;
+    return bus->confirmed_n == bus->wanted_n;
 }
 
 enum redis_trouble bus_trouble(const struct bus *bus)

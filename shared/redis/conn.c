@@ -88,12 +88,14 @@ static void move(struct redis_conn *conn, enum conn_state to)
 static void say_loss(struct redis_conn *conn, const char *reason, unsigned wait_ms)
 {
     uint64_t times;
+    char place[REDIS_PLACE_BYTES];
     if (!log_limit_passes(&conn->limit, reason, &times))
         return;
     conn->is_loss_said = true;
-    log_write(LOG_WARN, "redis lost", LOG_S("connection", conn->name), LOG_S("reason", reason),
-              LOG_S("advice", redis_trouble_info(conn->trouble)->text), LOG_U("times", times),
-              LOG_U("retry_ms", wait_ms));
+    redis_put_place(conn->address, place);
+    log_write(LOG_WARN, "redis lost", LOG_S("connection", conn->name), LOG_S("server", place),
+              LOG_S("reason", reason), LOG_S("advice", redis_trouble_info(conn->trouble)->text),
+              LOG_U("times", times), LOG_U("retry_ms", wait_ms));
 }
 
 static void lose(struct redis_conn *conn, const char *reason)
@@ -195,8 +197,12 @@ static void on_greeted(void *arg, const redisReply *reply)
     loop_cancel_deadline(conn->loop, &conn->retry);
     move(conn, CONN_UP);
     conn->up_since_ms = clock_mono_ms();
-    if (conn->is_loss_said || conn->limit.said_ms == 0)
-        log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name));
+    if (conn->is_loss_said || conn->limit.said_ms == 0) {
+        char place[REDIS_PLACE_BYTES];
+        redis_put_place(conn->address, place);
+        log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name),
+                  LOG_S("server", place));
+    }
     conn->is_loss_said = false;
     conn->events.on_connect(conn->events.arg);
 }

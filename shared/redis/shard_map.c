@@ -41,6 +41,7 @@ bool shard_map_name(struct shard_map *map, struct str base, unsigned n, const ch
     if (*ret_reason != NULL)
         return false;
     map->n = n;
+    map->is_untagged = false;
     char text[SHARD_BASE_MAX_BYTES + 1];
     snprintf(text, sizeof text, "%.*s", STR_ARG(base)); /* which may be map->base */
     memcpy(map->base, text, sizeof text);
@@ -61,4 +62,25 @@ bool shard_map_name(struct shard_map *map, struct str base, unsigned n, const ch
         else
             snprintf(map->prefixes[i], SHARD_PREFIX_BYTES, "%.*s{%s}:", STR_ARG(base), tags[i]);
     return true;
+}
+
+void shard_map_untag(struct shard_map *map)
+{
+    map->n = 1;
+    map->is_untagged = true;
+    snprintf(map->prefixes[0], SHARD_PREFIX_BYTES, "%s", map->base);
+}
+
+bool shard_map_has_tag(const struct shard_map *map)
+{
+    return strchr(map->base, '{') != NULL;
+}
+
+struct str shard_map_stem(const struct shard_map *map)
+{
+    static const char first[] = "{0}:";
+    struct str prefix = str_of(map->prefixes[0]);
+    size_t n = sizeof first - 1;
+    bool is_first = prefix.n >= n && strcmp(prefix.at + prefix.n - n, first) == 0;
+    return is_first ? (struct str){prefix.at, prefix.n - n + 1} : prefix;
 }

@@ -17,6 +17,7 @@ enum { CLUSTER_ID_BYTES = 16 };
 struct shard_map {
     unsigned n;                    /* shards: a power of two, up to SHARDS_MAX */
     bool is_n_given;               /* with --shards: the cluster must have that number */
+    bool is_untagged;              /* its one prefix is `base` (shard_map_untag) */
     unsigned server_n;             /* no more than shards */
     char id[CLUSTER_ID_BYTES + 1]; /* the cluster's, once it is agreed on */
     /* With the servers (agreement.h): connections may be used. */
@@ -35,6 +36,16 @@ unsigned shard_of(struct str name, unsigned n);
  * other shards could not share. Servers are untouched. */
 bool shard_map_name(struct shard_map *map, struct str base, unsigned n,
                     const char **ret_reason) must_check;
+
+/* For a cluster of a former version whose --key-prefix had no hash tag: one shard, whose keys begin
+ * with `base` as it is. */
+void shard_map_untag(struct shard_map *map);
+
+/* Has `base` a hash tag of its own, or {0}? */
+bool shard_map_has_tag(const struct shard_map *map);
+
+/* What the keys of all its shards have in common: "parley:{", or the one prefix that it has. */
+struct str shard_map_stem(const struct shard_map *map);
 
 static inline const struct redis_address *shard_server(const struct shard_map *map, unsigned shard)
 {

@@ -25,6 +25,10 @@ static inline struct turn *shards_turn(const struct shards *shards, struct str n
     return shards->turns[shards->n == 1 ? 0 : shard_of(name, shards->n)];
 }
 
+/* Where an engine is known by its name, and which poll of it is the newest: the shard of
+ * "<account> <engine>" (names; `engine` is "-" for those without one). */
+unsigned shards_of_engine(const struct shards *shards, struct str account, struct str engine);
+
 /* Where what is of the whole cluster lives: lookups, recommendations, failures of logins, keys. */
 static inline struct turn *shards_cluster(const struct shards *shards)
 {
@@ -35,6 +39,12 @@ static inline struct turn *shards_cluster(const struct shards *shards)
 static inline struct turn *shards_only(const struct shards *shards)
 {
     return shards->n == 1 ? shards->turns[0] : NULL;
+}
+
+/* What one shard has of a bound on the whole cluster: at least 1. */
+static inline unsigned shards_part(const struct shards *shards, unsigned n)
+{
+    return n == 0 ? 1 : (n - 1) / shards->n + 1;
 }
 
 static inline struct call_start shards_call(struct shards *shards, struct call *call,
@@ -91,6 +101,14 @@ static inline struct call_start start_at_nonce(struct call_start start)
     bool is_set = nonce != NULL && nonce->is_set;
     return start_at(
         start, (struct str){is_set ? (const char *)nonce->bytes : "", is_set ? NONCE_ID_BYTES : 0});
+}
+
+static inline struct call_start start_at_engine(struct call_start start, struct str account,
+                                                struct str engine)
+{
+    if (start.shards != NULL)
+        start.turn = start.shards->turns[shards_of_engine(start.shards, account, engine)];
+    return start;
 }
 
 static inline struct call_start start_at_cluster(struct call_start start)

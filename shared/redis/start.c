@@ -3,6 +3,7 @@
 #include "shared/redis/start.h"
 
 #include "generated/verbs.h"
+#include "shared/base/clock.h"
 #include "shared/redis/agreement.h"
 #include "shared/redis/trouble.h"
 
@@ -10,8 +11,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { REASON_BYTES = 256, CHANNEL_BYTES = 128, KEY_BYTES = 128 };
+enum { REASON_BYTES = 256, CHANNEL_BYTES = 128, KEY_BYTES = 128, AGREE_EVERY_MS = 500 };
 
 const struct config_group redis_options = {
     "Redis",
@@ -170,16 +172,28 @@ static bool check(const struct redis_address *address, const char *prefix, bool 
     return is_good;
 }
 
-static bool check_all(struct shard_map *map, bool is_reading)
+static bool check_servers(struct shard_map *map, bool is_reading)
 {
-    char reason[REASON_BYTES];
     for (unsigned i = 0; i < map->server_n; i++)
         if (!check(&map->servers[i], map->prefixes[i], is_reading))
             return false;
+    return true;
+}
+
+static bool check_all(struct shard_map *map, bool is_reading)
+{
+    char reason[REASON_BYTES];
+    if (!check_servers(map, is_reading))
+        return false;
     if (agreement_make(map, !is_reading, reason, sizeof reason) != AGREED_REFUSED)
-        return true;
+        return !map->is_untagged || check_servers(map, is_reading);
     fprintf(stderr, "parley: %s\n", reason);
     return false;
+}
+
+bool redis_check_servers(struct shard_map *map)
+{
+    return check_servers(map, false);
 }
 
 bool redis_check_login(struct shard_map *map)
@@ -194,7 +208,8 @@ bool redis_check_start(struct shard_map *map)
 
 /* --- signals -------------------------------------------------------------------------------- */
 
-static struct sync *to_stop; /* what the signal handler reaches */
+static struct sync *to_stop[SHARDS_MAX]; /* what the signal handler reaches */
+static unsigned to_stop_n;
 static volatile sig_atomic_t is_interrupted;
 
 static void on_signal(int number)
@@ -202,16 +217,67 @@ static void on_signal(int number)
     int saved = errno;
     (void)number;
     is_interrupted = 1;
-    sync_stop(to_stop);
+    for (unsigned i = 0; i < to_stop_n; i++)
+        sync_stop(to_stop[i]);
     errno = saved;
+}
+
+static void stop_on_signals(struct sync *const *syncs, unsigned n)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    for (unsigned i = 0; i < n; i++)
+        to_stop[i] = syncs[i];
+    to_stop_n = n;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 void redis_stop_on_signals(struct sync *sync)
 {
-    struct sigaction action = {.sa_handler = on_signal};
-    to_stop = sync;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    stop_on_signals(&sync, 1);
+}
+
+void redis_note_signals(void)
+{
+    stop_on_signals(NULL, 0);
+}
+
+void redis_connect_all(const struct shard_map *map, const char *name, uint64_t patience_ms,
+                       struct sync **ret_syncs)
+{
+    for (unsigned i = 0; i < map->server_n; i++)
+        ret_syncs[i] = sync_create(&(struct sync_config){.address = &map->servers[i],
+                                                         .prefix = map->prefixes[i],
+                                                         .name = name,
+                                                         .patience_ms = patience_ms,
+                                                         .map = map->is_agreed ? map : NULL,
+                                                         .server = i});
+    stop_on_signals(ret_syncs, map->server_n);
+}
+
+void redis_disconnect_all(const struct shard_map *map, struct sync **syncs)
+{
+    for (unsigned i = 0; i < map->server_n; i++)
+        sync_destroy(syncs[i]);
+}
+
+bool redis_await_agreement(struct shard_map *map, bool may_write, uint64_t patience_ms)
+{
+    char reason[REASON_BYTES];
+    const struct timespec pause = {.tv_nsec = AGREE_EVERY_MS * 1000000};
+    enum agreed agreed = map->is_agreed ? AGREED : AGREED_NOT_YET;
+    uint64_t end_ms = clock_mono_ms() + patience_ms;
+    while (agreed == AGREED_NOT_YET) {
+        agreed = agreement_make(map, may_write, reason, sizeof reason);
+        if (agreed == AGREED_NOT_YET &&
+            (is_interrupted || clock_mono_ms() >= end_ms || nanosleep(&pause, NULL) != 0))
+            break;
+    }
+    if (agreed != AGREED)
+        fprintf(stderr, "parley: %s%s\n",
+                agreed == AGREED_REFUSED || is_interrupted ? "" : "Redis: ",
+                is_interrupted ? "interrupted" : reason);
+    return agreed == AGREED;
 }
 
 bool redis_is_interrupted(void)

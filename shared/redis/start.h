@@ -29,9 +29,25 @@ bool redis_check_login(struct shard_map *map) must_check;
  * passes. SIGPIPE is ignored from then on. */
 bool redis_check_start(struct shard_map *map) must_check;
 
+/* Only looks at each server, as redis_check_start does, and agrees on nothing: for a restore. */
+bool redis_check_servers(struct shard_map *map) must_check;
+
+/* For tools, after one of these: waits until it is known how many shards there are, so long if
+ * Redis is away. False, with one line on standard error, when the time is over, a signal was noted,
+ * or the servers hold another cluster. `may_write`: as of agreement_make. */
+bool redis_await_agreement(struct shard_map *map, bool may_write, uint64_t patience_ms) must_check;
+
+/* For tools: a connection to each server of the map, which is agreed on, in their order. SIGINT and
+ * SIGTERM stop all of them (sync_stop) from here on, and are noted. Once per process. */
+void redis_connect_all(const struct shard_map *map, const char *name, uint64_t patience_ms,
+                       struct sync **ret_syncs);
+void redis_disconnect_all(const struct shard_map *map, struct sync **syncs);
+
 /* For tools of one connection: SIGINT and SIGTERM stop `sync` (sync_stop) from here on, and are
  * noted. Once per process. */
 void redis_stop_on_signals(struct sync *sync);
+/* The same, while there is no connection yet. */
+void redis_note_signals(void);
 /* Such a signal came. */
 bool redis_is_interrupted(void);
 /* Further signals are ignored; before `sync` is destroyed. */

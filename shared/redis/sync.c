@@ -115,6 +115,16 @@ uint64_t sync_patience_ms(const struct sync *sync)
     return sync->config.patience_ms;
 }
 
+void sync_set_patience(struct sync *sync, uint64_t patience_ms)
+{
+    sync->config.patience_ms = patience_ms;
+}
+
+void sync_use(struct sync *sync, const char *prefix)
+{
+    sync->config.prefix = prefix;
+}
+
 void sync_pause(struct sync *sync, unsigned ms)
 {
     struct pollfd wake = {.fd = sync->wake_fd, .events = POLLIN};

@@ -10,6 +10,7 @@
 
 #include "shared/redis/call.h"
 #include "shared/redis/conn.h"
+#include "shared/redis/shard_map.h"
 
 struct sync;
 
@@ -20,6 +21,11 @@ struct sync_config {
     /* How long one call goes on trying without Redis. 0: forever. */
     uint64_t patience_ms;
     bool is_quiet; /* nothing is logged: the caller says it */
+    /* The cluster as it was agreed on (agreement.h), and which of its servers this is: each
+     * connection is compared with it, so that a server that has lost its data, or is of another
+     * cluster, is as one that is away. NULL: any server is taken. */
+    const struct shard_map *map;
+    unsigned server;
 };
 
 /* Does not connect yet: the first call does. `config` is copied, what it points to is borrowed. */
@@ -33,6 +39,10 @@ void sync_destroy(struct sync *sync);
 void sync_stop(struct sync *sync);
 
 uint64_t sync_patience_ms(const struct sync *sync);
+/* Another patience, and another prefix (borrowed), from the next call on: a connection serves all
+ * shards of its server. */
+void sync_set_patience(struct sync *sync, uint64_t patience_ms);
+void sync_use(struct sync *sync, const char *prefix);
 
 /* Waits so long, or until sync_stop. */
 void sync_pause(struct sync *sync, unsigned ms);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * sync_connect.c - the connection of a thread that waits: made, logged in and lost; see sync.h. */
+#include "shared/redis/agreement.h"
 #include "shared/redis/sync_internal.h"
 
 #include <netinet/in.h>
@@ -100,13 +101,37 @@ static bool greet(struct sync *sync, redisContext *c)
     return asked(sync, c, name, 3) && asked(sync, c, select, 2) && asked(sync, c, id, 2);
 }
 
+/* Of an only server nothing is asked: it may have lost its data (turn_agreement.c). */
+static bool is_agreed_on(struct sync *sync, redisContext *c)
+{
+    const struct shard_map *map = sync->config.map;
+    char key[AGREEMENT_KEY_BYTES];
+    struct agreement record;
+    if (map == NULL || map->server_n == 1)
+        return true;
+    struct str words[] = {STR("GET"), agreement_key(map, key)};
+    redisReply *reply = ask(c, words, 2);
+    bool is_text = reply != NULL && reply->type == REDIS_REPLY_STRING;
+    bool is_good = is_text &&
+                   agreement_parse((struct str){reply->str, (size_t)reply->len}, &record) &&
+                   agreement_is_of(&record, map, sync->config.server);
+    if (!is_good)
+        sync_set_error(sync, reply == NULL                      ? c->errstr
+                             : reply->type == REDIS_REPLY_ERROR ? reply->str
+                             : is_text                          ? AGREEMENT_FOREIGN
+                                                                : AGREEMENT_EMPTIED);
+    if (reply != NULL)
+        freeReplyObject(reply);
+    return is_good;
+}
+
 bool sync_connect(struct sync *sync)
 {
     redisContext *c = open_context(sync->config.address);
     bool is_open = c->err == 0;
     if (!is_open)
         sync_set_error(sync, c->errstr);
-    if (!is_open || !greet(sync, c)) {
+    if (!is_open || !greet(sync, c) || !is_agreed_on(sync, c)) {
         redisFree(c);
         char reason[SYNC_ERROR_BYTES];
         memcpy(reason, sync->error, sizeof reason);

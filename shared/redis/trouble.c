@@ -25,7 +25,7 @@ static const struct redis_trouble_info table[REDIS_TROUBLE_NR] = {
     [REDIS_CLUSTER] = {"cluster", "CLUSTERDOWN", ERR_STORE_BUSY,
         "Redis is a cluster that is down (CLUSTERDOWN). Look at its nodes.", true, true},
     [REDIS_EMPTIED] = {"emptied", "EMPTIED", ERR_STORE_BUSY,
-        "A Redis server of --redis has lost its data (EMPTIED): restore it. Its shards are not used until then.", true, false},
+        "It has lost its data (EMPTIED), and its shards are not used: restore it, or see parley servers --help.", true, false},
     [REDIS_FOREIGN] = {"foreign", "FOREIGN", ERR_STORE_BUSY,
         "A Redis server of --redis holds another cluster than when this process started (FOREIGN): look at --redis, and start it again.", true, false},
     [REDIS_WRONGPASS] = {"wrongpass", "WRONGPASS", ERR_REDIS_LOST,

@@ -12,13 +12,6 @@
 #include <hiredis/hiredis.h>
 #include <stdatomic.h>
 
-/* Of an only server the id says nothing: it may have lost its record and got a new one. */
-static bool is_same(const struct shard_map *map, unsigned server, const struct agreement *record)
-{
-    return record->server == server && record->server_n == map->server_n &&
-           record->shard_n == map->n && (map->server_n == 1 || strcmp(record->id, map->id) == 0);
-}
-
 static void on_record(void *arg, const redisReply *reply)
 {
     struct turn *turn = arg;
@@ -28,10 +21,10 @@ static void on_record(void *arg, const redisReply *reply)
         return;
     bool is_text = reply->type == REDIS_REPLY_STRING;
     if (reply->type == REDIS_REPLY_NIL && map->server_n > 1)
-        redis_conn_reset(turn->conn, "EMPTIED: it has no record of the cluster");
+        redis_conn_reset(turn->conn, AGREEMENT_EMPTIED);
     else if (is_text && (!agreement_parse((struct str){reply->str, (size_t)reply->len}, &record) ||
-                         !is_same(map, turn->config.shard % map->server_n, &record)))
-        redis_conn_reset(turn->conn, "FOREIGN: its record is of another cluster");
+                         !agreement_is_of(&record, map, turn->config.shard % map->server_n)))
+        redis_conn_reset(turn->conn, AGREEMENT_FOREIGN);
     else
         turn_load_library(turn); /* which says what is wrong where the record was refused */
 }

@@ -18,7 +18,7 @@ import { lines, PREFIX, tailOf } from '../support/lua.mjs';
 import { startRedis } from '../support/redis.mjs';
 
 const FUNCTION = 'turn_bench';
-const FRAME = ['n1', 150_000, 2_000, 3, 100_000, 0];
+const FRAME = ['n1', 150_000, 2_000, 3, 100_000];
 const TAIL = tailOf({ query: 'q'.repeat(300) });
 const QUERY = JSON.stringify('q'.repeat(300));
 const ANSWER = lines(`["${'a'.repeat(600)}"]`, 'null', 'null');
@@ -28,7 +28,8 @@ const ROUND_CYCLES = 400;
 const dir = mkdtempSync(join(tmpdir(), 'parley-cycles-'));
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
 
-// The library of a folder, or of a commit.
+// The library of a folder, or of a commit: its text, how many arguments each verb takes, and the words of a turn before its
+// verbs.
 function libraryOf(name, i) {
   let folder = resolve(name);
   if (!existsSync(join(folder, 'lua'))) {
@@ -36,24 +37,32 @@ function libraryOf(name, i) {
     mkdirSync(folder);
     execFileSync('tar', ['-x', '-C', folder], { input: execFileSync('git', ['archive', name, 'lua', 'cmake'], { maxBuffer: 1 << 28 }) });
   }
-  const text = execFileSync('perl', ['cmake/verbs.pl', '--expand'], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 24 });
-  return `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`;
+  const generated = (what) => execFileSync('perl', ['cmake/verbs.pl', what], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 24 });
+  const text = generated('--expand');
+  const verbs = JSON.parse(generated('--json'));
+  const argc = (name) => verbs[name].args.length + (verbs[name].nonce === 'no' ? 0 : 1);
+  const frame = [...FRAME, ...(text.includes('is_sharded') ? [1] : []), ...(text.includes('fallback_ms') ? [0] : []), 0]; // shards, fallback_ms, nonces
+  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame };
 }
 
 class Bench {
-  constructor(redis) {
-    Object.assign(this, { redis, topic: 0 });
+  constructor(redis, library) {
+    Object.assign(this, { redis, library, topic: 0 });
   }
 
   static async start(library, options) {
     const redis = await startRedis({ aof: true, args: ['--appendfsync', 'everysec', '--auto-aof-rewrite-percentage', '0'], ...options });
-    await redis.cmd('FUNCTION', 'LOAD', library);
-    return new Bench(redis);
+    await redis.cmd('FUNCTION', 'LOAD', library.text);
+    return new Bench(redis, library);
   }
 
   async turn(verbs) {
-    const words = verbs.flatMap(([name, ...args]) => [name, String(args.length).padStart(3, '0'), ...args]);
-    const replies = await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...FRAME, ...words);
+    const words = verbs.flatMap(([name, ...given]) => {
+      const args = [...given];
+      while (args.length < this.library.argc(name)) args.push(''); // what this version takes besides
+      return [name, String(args.length).padStart(3, '0'), ...args];
+    });
+    const replies = await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...this.library.frame, ...words);
     for (const reply of replies) if (reply instanceof Error) throw reply;
     return replies;
   }

@@ -4,9 +4,14 @@
 // something to say, so nothing is handed over to nobody and nothing waits for nobody.
 import assert from 'node:assert/strict';
 import { eventually, suite } from '../support/harness.mjs';
-import { parked, waiting } from './watch.mjs';
+import { onAll } from '../support/shards.mjs';
+import { holdScripts, parked, waiting } from './watch.mjs';
 
-const credits = (cluster) => cluster.redis.cmd('ZRANGE', 'parley:{0}:idle', 0, -1, 'WITHSCORES');
+// Of whole numbers: parked polls that no round has begun for.
+const credits = async (cluster) => {
+  const found = await onAll(cluster.redis, 'ZRANGE', 'idle', 0, -1, 'WITHSCORES');
+  return found.flat().reduce((sum, one, i) => sum + (i % 2 ? Number(one) : 0), 0);
+};
 
 async function send(cluster, path, options) {
   const socket = await cluster.socket({ node: 0 });
@@ -28,11 +33,11 @@ suite('clients that leave', { nodes: 2 }, ({ test, cluster }) => {
       const waiters = await Promise.all([check(cluster, Topic), check(cluster, Topic)]);
       await parked(cluster, 0, 2);
       await waiting(cluster, 0, 2);
-      await eventually(async () => (await credits(cluster))[1] === '2', { what: 'two credits are out' });
+      await eventually(async () => (await credits(cluster)) === 2, { what: 'two credits are out' });
       for (const socket of [...polls, ...waiters]) socket[leave]();
       await parked(cluster, 0, 0);
       await waiting(cluster, 0, 0);
-      await eventually(async () => (await credits(cluster)).length === 0, { what: 'their credits are taken back' });
+      await eventually(async () => (await credits(cluster)) === 0, { what: 'their credits are taken back' });
       await cluster.answer({ Topic, Seq: 1 });
     });
   }
@@ -50,6 +55,23 @@ suite('clients that leave', { nodes: 2 }, ({ test, cluster }) => {
       assert.equal(response.status, status);
       if (body) assert.deepEqual(JSON.parse(response.text), body);
       assert.equal((await socket.closed()).rest, '');
+    }
+    await cluster.answer({ Topic, Seq: 1 });
+  });
+
+  test('a client that leaves before its request begins to wait is let go', async () => {
+    const { Topic } = await cluster.add();
+    await cluster.claim();
+    for (const start of [poll, lookup, () => check(cluster, Topic)]) {
+      const held = await holdScripts(cluster.redis);
+      const socket = await start(cluster);
+      await held.blocked(); // with its nonce, on several shards
+      socket.end();
+      await cluster.request('GET', '/livez', { node: 0 }); // the node has seen the end before this
+      await held.release();
+      await socket.response();
+      await parked(cluster, 0, 0);
+      await waiting(cluster, 0, 0);
     }
     await cluster.answer({ Topic, Seq: 1 });
   });

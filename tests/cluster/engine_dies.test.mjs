@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import http2 from 'node:http2';
 import { fileURLToPath } from 'node:url';
 import { adopt, assertOk, assertProblem, eventually, exited, newTopic, suite } from '../support/harness.mjs';
+import { onAll } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
 import { becomes, holdScripts, parked, status, waiting } from './watch.mjs';
 
@@ -329,7 +330,7 @@ suite('an engine or a user that changes its mind', { nodes: 2, sweep: false }, (
     for (const { response } of waiters) assertProblem(await response, 404);
     assertProblem(await cluster.answerRaw({ Topic, Seq: 1, Query: 'old', Lease }), 404);
     assertProblem(await post('/api/extend-claim', 'Inference_1', { Topic, Lease }), 409, 'lease_lost');
-    assert.deepEqual(await cluster.redis.cmd('ZRANGE', 'parley:{0}:leases', 0, -1), []);
+    assert.deepEqual((await onAll(cluster.redis, 'ZRANGE', 'leases', 0, -1)).flat(), []);
     assert.equal((await cluster.add({ Topic, Query: 'new' })).Seq, 1);
     const again = await cluster.claim({ detail: true, as: 'Inference_2' });
     assertProblem(await cluster.answerRaw({ Topic, Seq: 1, Query: 'old', Lease }), 409);

@@ -4,6 +4,7 @@
 // acknowledged is there afterwards, everything ends once, and nobody hangs on a dead connection.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, RedisClient, suite } from '../support/harness.mjs';
+import { keyOf } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
 import { connected, holdScripts, parked, ready, status, stop } from './watch.mjs';
 
@@ -54,7 +55,7 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
     const { Topic } = await cluster.add();
     const { Lease } = await cluster.claim({ wait: 10, detail: true });
     const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
-    await eventually(() => cluster.redis.cmd('HGET', `parley:{0}:t:${Topic}`, 'w:1'), { what: 'the waiter is written down' });
+    await eventually(() => cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'w:1'), { what: 'the waiter is written down' });
     const held = await holdScripts(cluster.redis);
     const lost = cluster.answerRaw({ Topic, Seq: 1, Lease, node: 0 });
     await held.blocked();
@@ -94,7 +95,7 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
     await cluster.redis.restart();
     for (const node of [0, 1]) await ready(cluster, node);
     await eventually(
-      async () => (await cluster.redis.cmd('ZSCORE', 'parley:{0}:leases', `${Lease} ${Topic}`)) - Date.now() > 100_000,
+      async () => (await cluster.redis.cmd('ZSCORE', keyOf(Topic, 'leases'), `${Lease} ${Topic}`)) - Date.now() > 100_000,
       { what: 'the lease is a whole one' },
     );
     assert.deepEqual(await cluster.claim({ as: 'Inference_2' }), EMPTY);
@@ -111,7 +112,7 @@ suite('Redis that is down', { nodes: 2, aof: true, sweep: false }, ({ test, clus
     assert.equal(first.Topic, Topic);
     const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 60, node }));
     await eventually(
-      async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${Topic}`, 'w:1'))?.split(' ').length === 2,
+      async () => (await cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'w:1'))?.split(' ').length === 2,
       { what: 'both nodes are written down as waiting' },
     );
     await cluster.redis.kill();

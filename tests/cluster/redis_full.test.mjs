@@ -4,6 +4,7 @@
 // that was acknowledged is lost, and all goes on by itself once there is room.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newTopic, sign, suite } from '../support/harness.mjs';
+import { keyOf } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
 import { parked, ready } from './watch.mjs';
 
@@ -79,8 +80,8 @@ suite('Redis that is full', { nodes: 2, aof: true, sweep: false, args: ['--resca
       assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic: cancelled, Seq: 1 } }));
     }
     assertOk(await cluster.request('DELETE', '/api/topic', { as: 'Frontend_1', query: { OnBehalfOf: 'dora', Topic: deleted } }));
-    assert.equal(await cluster.redis.cmd('EXISTS', `parley:{0}:t:${deleted}`), 0);
-    assert.equal(await cluster.redis.cmd('EXISTS', `parley:{0}:t:${kept}`), 1);
+    assert.equal(await cluster.redis.cmd('EXISTS', keyOf(deleted, `t:${deleted}`)), 0);
+    assert.equal(await cluster.redis.cmd('EXISTS', keyOf(kept, `t:${kept}`)), 1);
     assert.equal((await cluster.check({ Topic: cancelled, detail: true })).Status, 'Cancelled');
   });
 
@@ -91,7 +92,7 @@ suite('Redis that is full', { nodes: 2, aof: true, sweep: false, args: ['--resca
     const second = await cluster.claim({ as: 'Inference_2', wait: 10, detail: true, node: 1 });
     assert.equal(second.Topic, other.Topic);
     const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
-    await eventually(() => cluster.redis.cmd('HGET', `parley:{0}:t:${Topic}`, 'w:1'), { what: 'the waiter is written down' });
+    await eventually(() => cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'w:1'), { what: 'the waiter is written down' });
     await fill(cluster);
     assertOk(await cluster.request('POST', '/api/extend-claim', { as: 'Inference_1', body: { Topic, Lease }, node: 0 }));
     await cluster.answer({ Topic, Seq: 1, Lease, Answer: ['a'.repeat(100_000)], node: 0 });

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { assertOk, assertProblem, eventually, makeFolder, RedisClient, startRedis, suite } from '../support/harness.mjs';
+import { keyOf } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
 import { parked, ready } from './watch.mjs';
 
@@ -81,10 +82,10 @@ suite('Redis that takes no writes', { nodes: 2, sweep: false, redisArgs: ['--ena
       const { Topic } = await cluster.add({ node: 0 });
       const { Lease } = await cluster.claim({ wait: 10, detail: true, node: 0 });
       const waiter = cluster.checkOpen({ Topic, wait: 60, node: 1 });
-      await eventually(() => cluster.redis.cmd('HGET', `parley:{0}:t:${Topic}`, 'w:1'), { what: 'the waiter is written down' });
+      await eventually(() => cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'w:1'), { what: 'the waiter is written down' });
       // Delivered: a claim that no node has confirmed is another engine's after two seconds.
       await eventually(
-        async () => (await cluster.redis.cmd('ZSCORE', 'parley:{0}:leases', `${Lease} ${Topic}`)) - Date.now() > 100_000,
+        async () => (await cluster.redis.cmd('ZSCORE', keyOf(Topic, 'leases'), `${Lease} ${Topic}`)) - Date.now() > 100_000,
         { what: 'the lease is a whole one' },
       );
       const poll = cluster.claimOpen({ as: 'Inference_2', wait: 60, node: 1 });

@@ -9,12 +9,13 @@ import { assertRefused, forgetLimits, formOf, settled, upload } from '../support
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { prose } from '../support/indexing.mjs';
 import { startProxy } from '../support/proxy.mjs';
+import { ask } from '../support/shards.mjs';
 
 const TEXT = prose(400_000); // some MiB
 const BLOCKS = Math.ceil(TEXT.length / (1 << 20));
 
 suite('an upload that ends in the middle', { nodes: 1, sweep: false }, ({ test, cluster }) => {
-  const keys = (pattern) => cluster.redis.cmd('KEYS', `parley:{0}:${pattern}`);
+  const keys = (pattern) => cluster.redis.cmd('KEYS', `parley:{*}:${pattern}`);
   const nothingPushed = () => eventually(async () => (await keys('pushed:*')).length === 0, { what: 'no blocks are left' });
   let n = 0;
   const newFile = () => ({ name: 'long.txt', bytes: `${TEXT} ${(n += 1)}` });
@@ -160,8 +161,8 @@ suite('an upload that ends in the middle', { nodes: 1, sweep: false }, ({ test, 
       await cluster.nodes[0].stop(); // the only indexer
       proxy.release();
       const { documentId } = assertOk(await sent, 201);
-      assert.equal(await cluster.redis.cmd('TYPE', `parley:{0}:upload:${documentId}`), 'list');
-      assert.equal(await cluster.redis.cmd('TTL', `parley:{0}:upload:${documentId}`), -1);
+      assert.equal(await ask(cluster.redis, 'TYPE', `upload:${documentId}`), 'list');
+      assert.equal(await ask(cluster.redis, 'TTL', `upload:${documentId}`), -1);
       const index = cluster.nodes.length - 1;
       assertOk(await cluster.request('DELETE', `/api/docs/${documentId}`, { as: 'User_1', node: index }));
       assert.deepEqual(await keys(`*:${documentId}*`), []);

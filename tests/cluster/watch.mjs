@@ -4,7 +4,8 @@
 // holds, and whether its call has reached Redis. holdScripts() makes Redis keep calls of scripts
 // waiting (CLIENT PAUSE WRITE), while everything else of it answers.
 import { readFileSync } from 'node:fs';
-import { eventually } from '../support/harness.mjs';
+import { assertOk, eventually, newTopic } from '../support/harness.mjs';
+import { namesOfEachShard, onAll, SHARDS } from '../support/shards.mjs';
 
 // One value of a node's /metrics, 0 if it is not there.
 export async function metric(cluster, node, name) {
@@ -24,6 +25,18 @@ export function parked(cluster, node, n) {
   return eventually(async () => (await metric(cluster, node, 'parley_polls_parked')) === n, {
     what: `${n} polls are parked on one node`,
   });
+}
+
+// What to ask with as that account without a nonce, which on several shards is a call of its own.
+export async function byToken(cluster, as) {
+  const { Token } = assertOk(await cluster.request('GET', '/api/login', { as }));
+  return { as: null, headers: { Authorization: `Bearer ${Token}` } };
+}
+
+// A new topic of a shard that has the credit of a parked poll: a question in it is handed over.
+export async function topicWithCredit(cluster) {
+  const full = (await onAll(cluster.redis, 'ZCARD', 'idle')).findIndex((n) => n > 0);
+  return namesOfEachShard(newTopic())[full];
 }
 
 export function waiting(cluster, node, n) {
@@ -54,16 +67,16 @@ export async function connections(redis, name = 'parley-turn') {
     .filter((client) => client.name === name);
 }
 
-// Both connections of every node are there, and Redis counts the bus as a subscriber: a connection has its
+// Both connections of every node to each shard are there, and Redis counts the bus as a subscriber: a connection has its
 // name before that.
 export async function connected(cluster) {
-  const n = cluster.nodes.filter(({ alive }) => alive).length;
+  const n = cluster.nodes.filter(({ alive }) => alive).length * SHARDS;
   await eventually(
     async () => {
       const buses = await connections(cluster.redis, 'parley-bus');
       return buses.filter(({ sub }) => Number(sub) > 0).length === n && (await connections(cluster.redis)).length === n;
     },
-    { ms: 60_000, what: `both connections of ${n} nodes are up` },
+    { ms: 60_000, what: `${n} connections of either kind are up` },
   );
 }
 

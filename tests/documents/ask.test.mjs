@@ -8,6 +8,7 @@ import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, makeFolde
 import { gate, openLibrary, passagesOf, postStream, withEngine } from '../support/asking.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
 import { startProxy } from '../support/proxy.mjs';
+import { keyOf, sumOfAll } from '../support/shards.mjs';
 
 const NOTHING = "I don't know based on the provided documents.";
 const BOOK = {
@@ -26,7 +27,7 @@ async function withRealEngine(cluster, args, body) {
   const engine = startProcess(['engine', '--url', urls, '--user', 'Inference_1', '--secret-file', secret, '--wait', 20, ...args]);
   try {
     await waitForOutput(engine, ({ stdout }) => READY.exec(stdout), 60_000, 'the line that the engine pulls');
-    await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'the engine waits' });
+    await eventually(async () => (await sumOfAll(cluster.redis, 'ZCARD', 'idle')) > 0, { what: 'the engine waits' });
     await body(engine);
     engine.child.kill('SIGTERM');
     assert.deepEqual(await engine.exit(), { code: 0, signal: null }, engine.stderr);
@@ -146,10 +147,10 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
       await engine.asked(1);
       const topic = await eventually(async () => {
         const topics = await library.questions();
-        const waiting = topics.length === 1 && (await cluster.redis.cmd('HGET', `parley:{0}:t:${topics[0]}`, 'asks'));
+        const waiting = topics.length === 1 && (await cluster.redis.cmd('HGET', keyOf(topics[0], `t:${topics[0]}`), 'asks'));
         return waiting === '4' && topics[0];
       }, { what: 'four requests wait for one question' });
-      assert.equal(await cluster.redis.cmd('HGET', `parley:{0}:t:${topic}`, 'seq'), '1');
+      assert.equal(await cluster.redis.cmd('HGET', keyOf(topic, `t:${topic}`), 'seq'), '1');
       const other = ask({ top_k: 1 }, { node: 1 });
       await eventually(async () => (await library.questions()).length === 2, { what: 'another question is another query' });
       open();
@@ -166,7 +167,7 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
       const [first, second] = [0, 1].map((node) => cluster.open('POST', '/ask', { body: { question: QUESTION }, node }));
       await engine.asked(1);
       const { topic, lease } = engine.prompts[0];
-      const asks = () => cluster.redis.cmd('HGET', `parley:{0}:t:${topic}`, 'asks');
+      const asks = () => cluster.redis.cmd('HGET', keyOf(topic, `t:${topic}`), 'asks');
       await eventually(async () => (await asks()) === '2', { what: 'both wait' });
       first.abort();
       await eventually(async () => (await asks()) === '1', { what: 'one is left' });
@@ -259,7 +260,7 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
       const refused = await asked;
       assertProblem(refused, 503, 'draining');
       assert.ok(Number(refused.headers['retry-after']) >= 1);
-      const waiting = (n) => eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${engine.prompts[0].topic}`, 'asks')) === n, { what: `${n} waiting for it` });
+      const waiting = (n) => eventually(async () => (await cluster.redis.cmd('HGET', keyOf(engine.prompts[0].topic, `t:${engine.prompts[0].topic}`), 'asks')) === n, { what: `${n} waiting for it` });
       await waiting('0');
       const again = ask({}, { node: 0 });
       await waiting('1');
@@ -281,7 +282,7 @@ suite('ask of an engine that has just come', { sweep: false }, ({ test, cluster 
 
   test('an engine that has answered once, and polls no more for now, is still there', async () => {
     const poll = cluster.claimOpen({ wait: 30, detail: true, node: 0 });
-    await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'it waits' });
+    await eventually(async () => (await sumOfAll(cluster.redis, 'ZCARD', 'idle')) > 0, { what: 'it waits' });
     const asked = cluster.request('POST', '/ask', { node: 1, body: { question: QUESTION } });
     const { json } = await poll.response;
     const [[Seq, Query]] = Object.entries(json.Queries[0]);
@@ -386,7 +387,7 @@ suite('ask with little patience', { nodes: 0 }, ({ test, cluster }) => {
       await engine.asked(1);
       assert.ok(Number(first.headers['retry-after']) >= 1);
       const again = cluster.request('POST', '/ask', { node: 1, body: { question: QUESTION } });
-      await eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${engine.prompts[0].topic}`, 'asks')) === '1', { every: 5, what: 'the second waits' });
+      await eventually(async () => (await cluster.redis.cmd('HGET', keyOf(engine.prompts[0].topic, `t:${engine.prompts[0].topic}`), 'asks')) === '1', { every: 5, what: 'the second waits' });
       open();
       assert.equal(assertAnswer(assertOk(await again)).answer, 'It lasts 150 seconds [1].');
       assert.equal(engine.prompts.length, 1);
@@ -404,7 +405,7 @@ suite('ask with little patience', { nodes: 0 }, ({ test, cluster }) => {
       await engine.asked(1);
       open();
       const { topic } = engine.prompts[0];
-      await eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${topic}`, 's:1')) === 'D', { what: 'it is answered' });
+      await eventually(async () => (await cluster.redis.cmd('HGET', keyOf(topic, `t:${topic}`), 's:1')) === 'D', { what: 'it is answered' });
       assert.equal(assertAnswer(assertOk(await cluster.request('POST', '/ask', { node: 1, body }))).answer, 'Late, but here [1].');
       assert.equal(engine.prompts.length, 1);
     });

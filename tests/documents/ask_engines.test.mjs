@@ -7,6 +7,7 @@ import { after, before } from 'node:test';
 import { gate, openLibrary } from '../support/asking.mjs';
 import { withEngines } from '../support/engines.mjs';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
+import { keysOfAll, sumOfAll } from '../support/shards.mjs';
 
 const BOOK = { 'leases.md': '# Leases\n\nA lease lasts 150 seconds unless a setting says otherwise.\n' };
 const QUESTION = 'How long does a lease last?';
@@ -24,7 +25,7 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
   const ask = (question = QUESTION, more = {}) =>
     cluster.open('POST', '/ask', { headers: { 'X-Forwarded-For': `192.0.2.${(asked += 1) % 250}` }, body: { question, ...more } });
   const response = (question, more) => ask(question, more).response;
-  const idle = () => eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'an engine waits' });
+  const idle = () => eventually(async () => (await sumOfAll(cluster.redis, 'ZCARD', 'idle')) > 0, { what: 'an engine waits' });
   const engines = async () => assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' })).Engines;
   // A node reports an engine a moment after its poll: one that leaves before that was never there.
   const known = () => eventually(async () => (await engines()).length > 0, { what: 'the cluster knows of it' });
@@ -50,7 +51,7 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
     await idle();
     await known();
     poll.abort();
-    await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) === 0, { what: 'its poll is gone' });
+    await eventually(async () => (await sumOfAll(cluster.redis, 'ZCARD', 'idle')) === 0, { what: 'its poll is gone' });
     assertProblem(await cluster.request('POST', '/ask', { node: 1, body: { question: QUESTION } }), 503, 'no_engine');
     // The node takes it out with what else it sends in that turn of its loop, once it has answered.
     await eventually(async () => (await library.questions()).length === 0, { what: 'it is taken out of the queue' });
@@ -61,7 +62,7 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
     await idle();
     await known();
     poll.abort();
-    await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) === 0, { what: 'its poll is gone' });
+    await eventually(async () => (await sumOfAll(cluster.redis, 'ZCARD', 'idle')) === 0, { what: 'its poll is gone' });
     const waiting = ask();
     await eventually(async () => (await library.questions()).length === 1, { what: 'it is in the queue' });
     const { Topic, Queries, Lease } = await cluster.claim({ wait: 20, detail: true });
@@ -78,8 +79,9 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
       await eventually(async () => (await engines()).some(({ RestingUntil }) => RestingUntil !== null), { what: 'it rests' });
       assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq: 1 } }));
       // Others of this file were seen lately: only who rests is left.
-      const key = 'parley:{0}:engines';
-      for (const name of await cluster.redis.cmd('HKEYS', key)) if (name.endsWith(' -')) await cluster.redis.cmd('HDEL', key, name);
+      for (const key of keysOfAll('engines')) {
+        for (const name of await cluster.redis.cmd('HKEYS', key)) if (name.endsWith(' -')) await cluster.redis.cmd('HDEL', key, name);
+      }
       const refused = await response(QUESTION, { top_k: 6 });
       assert.match(assertProblem(refused, 503, 'no_engine').detail, /Every engine rests/);
       const seconds = Number(refused.headers['retry-after']);

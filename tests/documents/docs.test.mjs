@@ -124,7 +124,7 @@ suite('documents', { sweep: false }, ({ test, cluster }) => {
       assertRefused(await cluster.request(method, path, { as: 'User_2', node: 1 }), 404, 'not_found');
       assert.deepEqual(await list(cluster, { as: 'User_2' }), []);
       assert.deepEqual(await desk.cmd('KEYS', `*${id}*`), []);
-      assert.deepEqual(await desk.cmd('KEYS', desk.key('*:o:User_2')), [], 'nothing is left of the space');
+      assert.deepEqual(await desk.cmd('KEYS', '*:o:User_2'), [], 'nothing is left of the space');
       assert.ok(['DONE', 'CANCELLED', undefined].includes((await desk.job(job)).status));
     });
   }
@@ -219,7 +219,7 @@ suite('documents under way', { sweep: false, nodes: 0 }, ({ test, cluster }) => 
     assertOk(await cluster.request('DELETE', `/api/docs/${documentId}`, { as: 'User_1' }));
     assert.equal((await desk.job(jobId)).status, 'CANCELLED');
     release();
-    await eventually(async () => (await desk.cmd('XLEN', desk.key('jobs'))) === 0);
+    await eventually(async () => (await desk.sum('XLEN', 'jobs')) === 0);
     assert.deepEqual(await desk.cmd('KEYS', `*:${documentId}*`), []);
   });
 });

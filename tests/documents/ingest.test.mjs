@@ -9,6 +9,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { BIN, makeFolder, runParley, startProcess, startRedis, suite, waitForOutput } from '../support/harness.mjs';
 import { makePdf, openDesk, prose, startEmbedder } from '../support/indexing.mjs';
 import { startProxy } from '../support/proxy.mjs';
+import { ask } from '../support/shards.mjs';
 
 const BASE = 'https://host/book';
 const SPACE = 'c:public';
@@ -70,7 +71,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
 
   // Name of file -> document, as the collection has them.
   async function stored(space = SPACE) {
-    const flat = await desk.cmd('HGETALL', desk.key(`paths:${space}`));
+    const flat = await desk.ask('HGETALL', `paths:${space}`);
     const docs = {};
     for (let i = 0; i < flat.length; i += 2) docs[decodeURIComponent(flat[i])] = { id: flat[i + 1], ...(await desk.doc(flat[i + 1])) };
     return docs;
@@ -80,8 +81,8 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     const docs = await stored();
     assert.deepEqual(Object.keys(docs).sort(), [...names].sort());
     for (const { id } of Object.values(docs)) await desk.assertWhole(id);
-    assert.equal(await desk.cmd('ZCARD', desk.key(`docs:${SPACE}`)), names.length);
-    assert.equal(await desk.cmd('XLEN', desk.key('jobs')), 0);
+    assert.equal(await desk.ask('ZCARD', `docs:${SPACE}`), names.length);
+    assert.equal(await desk.sum('XLEN', 'jobs'), 0);
     return docs;
   }
 
@@ -283,7 +284,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     const turned = await runParley(book.args('turned\u202Etxt.md'), { cwd: book.cwd });
     assert.equal(turned.code, 0, turned.stderr);
     assert.ok(!turned.stdout.includes('\u202E'), 'no mark of direction reaches the terminal');
-    const id = await desk.cmd('HGET', desk.key(`paths:${SPACE}`), encodeURIComponent('turned\u202Etxt.md'));
+    const id = await desk.ask('HGET', `paths:${SPACE}`, encodeURIComponent('turned\u202Etxt.md'));
     assert.equal((await desk.doc(id)).filename, '"turnedtxt.md"');
     assert.equal((await book.run('docs')).summary.unchanged, 5);
   });
@@ -333,7 +334,7 @@ describe('the command line of parley ingest', () => {
     const { code, stdout } = await runParley(['ingest', 'docs'], { cwd: book.cwd, env });
     assert.equal(code, 0);
     assert.match(stdout, /4 indexed/);
-    assert.equal(await redis.cmd('HLEN', 'parley:{0}:paths:c:other'), 4);
+    assert.equal(await ask(redis, 'HLEN', 'paths:c:other'), 4);
   });
 
   it('--help says how names, addresses and exit codes are', async () => {

@@ -112,7 +112,7 @@ for (const [name, { from, to }] of Object.entries(CHANGES))
       assert.deepEqual(await found(FRUIT), [apples]);
       assert.deepEqual(await found(SHIPS), [boats]);
       for (const id of [apples, boats]) await desk.assertWhole(id);
-      await eventually(async () => (await desk.cmd('KEYS', desk.key('vectors:*'))).length <= 1, { what: 'the former vector set is gone' });
+      await eventually(async () => (await desk.cmd('KEYS', '*:vectors:*')).length <= 1, { what: 'the former vector set is gone' });
       await uploadIndexed(cluster, { name: 'third.txt', bytes: 'Candles burn.', node: cluster.nodes.indexOf(node) });
     });
   });
@@ -130,7 +130,7 @@ suite('a change of the model of a collection', { nodes: 0, sweep: false }, ({ te
     return { code, stderr, files: lines.slice(0, -1), summary: lines.at(-1) };
   };
   const models = async () => {
-    const flat = await desk.cmd('HGETALL', desk.key('paths:c:public'));
+    const flat = await desk.ask('HGETALL', 'paths:c:public');
     const docs = await Promise.all(flat.filter((_, i) => i % 2).map((id) => desk.doc(id)));
     return docs.map(({ filename, model, dimension, status }) => `${filename} ${model} ${dimension} ${status}`).sort();
   };
@@ -194,8 +194,8 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     return { code, stderr, isDry: Boolean(dry), model, numbers: [old, of, queued, busy, gone].map(Number), dimension: Number(dimension) };
   };
   const count = async (model) => {
-    const keys = await desk.cmd('KEYS', desk.key('doc:*'));
-    const docs = await Promise.all(keys.map((key) => desk.doc(key.slice(desk.key('doc:').length))));
+    const keys = await desk.cmd('KEYS', '*:doc:*');
+    const docs = await Promise.all(keys.map((key) => desk.doc(key.split(':').at(-1))));
     return docs.filter((doc) => doc.model === model && doc.status === 'INDEXED').length;
   };
   before(async () => {
@@ -215,7 +215,7 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   test('a dry run counts and changes nothing', async () => {
     const dry = await reindex('--dry-run');
     assert.deepEqual([dry.code, dry.isDry, dry.model, dry.dimension, dry.numbers], [0, true, 'two', 16, [5, 5, 0, 0, 0]], dry.stderr);
-    assert.equal(await desk.cmd('XLEN', desk.key('jobs')), 0);
+    assert.equal(await desk.sum('XLEN', 'jobs'), 0);
     assert.equal(await count('one'), 5);
   });
 
@@ -224,8 +224,8 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.deepEqual((await reindex('--owner', 'nobody')).numbers, [0, 0, 0, 0, 0]);
     assert.deepEqual((await reindex()).numbers, [5, 5, 3, 2, 0]);
     // Two owners and a collection, each with one job in the stream and the others after it.
-    const queued = await Promise.all(OWNERS.map((owner) => desk.cmd('ZCARD', desk.key(`queued_jobs:o:${owner}`))));
-    assert.deepEqual([await desk.cmd('XLEN', desk.key('jobs')), ...queued], [3, 1, 1]);
+    const queued = await Promise.all(OWNERS.map((owner) => desk.ask('ZCARD', `queued_jobs:o:${owner}`)));
+    assert.deepEqual([await desk.sum('XLEN', 'jobs'), ...queued], [3, 1, 1]);
     assert.deepEqual((await reindex()).numbers, [5, 5, 0, 5, 0]);
   });
 

@@ -36,7 +36,7 @@ suite('without descriptors', { nodes: 0, sweep: false, args: ['--job-lease-secon
     await node.waitForLog(/outcome="delayed".*no process can be started/);
     const found = await eventually(async () => {
       const job = await desk.job(page.job); // it may be tried again right now
-      return (await desk.cmd('ZSCORE', desk.key('delayed_jobs'), page.job)) && job.status === 'QUEUED' && job;
+      return (await desk.ask('ZSCORE', 'delayed_jobs', page.job)) && job.status === 'QUEUED' && job;
     }, { what: 'it waits' });
     assert.deepEqual([found.attempt, found.error], ['0', '']);
     assert.equal((await desk.doc(page.doc)).status, 'QUEUED');

@@ -31,7 +31,7 @@ suite('without pdftotext', { nodes: 0, sweep: false, args: ['--job-lease-seconds
 
   // The job is left to others, which counts no attempt.
   async function passed(job) {
-    const found = await eventually(async () => (await desk.cmd('ZSCORE', desk.key('waiting_jobs'), job)) && desk.job(job), { what: `job ${job} waits` });
+    const found = await eventually(async () => (await desk.ask('ZSCORE', 'waiting_jobs', job)) && desk.job(job), { what: `job ${job} waits` });
     assert.deepEqual([found.status, found.attempt, found.entry, found.error], ['QUEUED', '0', '', '']);
     await desk.assertIdle();
   }
@@ -52,7 +52,7 @@ suite('without pdftotext', { nodes: 0, sweep: false, args: ['--job-lease-seconds
     assert.deepEqual([ended.status, ended.attempt], ['DONE', '1'], ended.error);
     assert.match((await desk.assertWhole(pdf.doc)).text, /Page 2, line 39/);
     await desk.assertIdle();
-    assert.equal(await desk.cmd('EXISTS', desk.key('waiting_jobs')), 0);
+    assert.equal(await desk.sum('EXISTS', 'waiting_jobs'), 0);
   }, PDFTOTEXT);
 
   test('once pdftotext is installed the same indexer reads what waits', async () => {
@@ -73,7 +73,7 @@ suite('without pdftotext', { nodes: 0, sweep: false, args: ['--job-lease-seconds
     assert.equal(code, 1);
     assert.match(lines.find(({ path: name }) => name === 'book.pdf').reason, /pdftotext \(package poppler-utils\)/);
     assert.deepEqual([lines.at(-1).indexed, lines.at(-1).failed], [1, 1]);
-    assert.equal(await desk.cmd('EXISTS', desk.key('waiting_jobs')), 0);
+    assert.equal(await desk.sum('EXISTS', 'waiting_jobs'), 0);
   });
 
   test('--check-config says whether it is there, where the process indexes', async () => {

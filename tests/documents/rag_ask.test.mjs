@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { assertMembers, assertOk, assertProblem, eventually, newNonce, suite } from '../support/harness.mjs';
 import { gate, openLibrary, passagesOf, postStream, withEngine } from '../support/asking.mjs';
+import { keyOf } from '../support/shards.mjs';
 
 const NOTHING = "I don't know based on the provided documents.";
 const MINE = {
@@ -101,7 +102,7 @@ suite('rag ask', {}, ({ test, cluster }) => {
       const asked = [ask({}, { as: 'User_1' }), ask({}, { as: 'User_2' }), ask({}, { as: 'Frontend_1', query: { OnBehalfOf: 'User_2' } })];
       await eventually(async () => {
         const topics = await library.questions();
-        const waiting = await Promise.all(topics.map((topic) => cluster.redis.cmd('HGET', `parley:{0}:t:${topic}`, 'asks')));
+        const waiting = await Promise.all(topics.map((topic) => cluster.redis.cmd('HGET', keyOf(topic, `t:${topic}`), 'asks')));
         return waiting.sort().join() === '1,2';
       }, { what: 'two questions, one for each owner: one request waits for one, two for the other' });
       open();

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { openLibrary, postStream, withEngine } from '../support/asking.mjs';
 import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
+import { keyOf } from '../support/shards.mjs';
 
 const MINE = { 'leases.md': '# Leases\n\nA lease lasts 150 seconds. Heartbeats renew a lease.\n' };
 const question = 'How long does a lease last?';
@@ -35,7 +36,7 @@ suite('who asks and loses the right', { threads: 2, sweep: false }, ({ test, clu
   async function bothWait(engine, n) {
     await engine.asked(n + 1);
     const { topic } = engine.prompts[n];
-    await eventually(async () => engine.prompts.length >= n + 2 || (await cluster.redis.cmd('HGET', `parley:{0}:t:${topic}`, 'asks')) === '2', {
+    await eventually(async () => engine.prompts.length >= n + 2 || (await cluster.redis.cmd('HGET', keyOf(topic, `t:${topic}`), 'asks')) === '2', {
       what: 'both requests wait',
     });
   }

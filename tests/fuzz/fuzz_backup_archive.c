@@ -25,7 +25,7 @@ static enum archive_found read_all(FILE *file, FILE *copy, uint64_t *ret_n)
     archive_init(&in, file);
     archive_init(&out, copy);
     bool is_open = archive_open(&in);
-    if (is_open && (copy == NULL || archive_begin(&out)))
+    if (is_open && (copy == NULL || archive_begin(&out, true)))
         while ((found = archive_next(&in, &parts, &n)) == ARCHIVE_RECORD) {
             look_at(&in, parts, n);
             if (copy != NULL && !archive_put(&out, parts, n))

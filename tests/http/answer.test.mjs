@@ -211,6 +211,120 @@ suite('give-new-answer', {}, ({ test, cluster }) => {
   });
 });
 
+// With Wait the response is held until there is work.
+suite('give-new-answer with Next and Wait', {}, ({ test, cluster }) => {
+  async function claimed(Query = 'Why?', options = {}) {
+    const { Topic } = await cluster.add({ Query });
+    const { Lease } = await cluster.claim({ detail: true, ...options });
+    return { Topic, Seq: 1, Query, Lease };
+  }
+  const waiting = (row, { wait = 60, query, ...options } = {}) => cluster.answer({ ...row, next: true, query: { Wait: wait, ...query }, timeout: 90_000, ...options });
+  const isDone = (row) => eventually(async () => (await cluster.check({ Topic: row.Topic, detail: true })).Status === 'Done', { what: 'the answer is stored' });
+  const parked = async () => {
+    const texts = await Promise.all([0, 1].map(async (node) => (await cluster.request('GET', '/metrics', { node })).text));
+    return texts.reduce((n, text) => n + Number(/^parley_polls_parked (\d+)/m.exec(text)[1]), 0);
+  };
+  const areParked = (n) => eventually(async () => (await parked()) === n, { what: `${n} polls are parked` });
+
+  test('what waits already comes at once', async () => {
+    const row = await claimed('one');
+    const { Topic } = await cluster.add({ Query: 'two' });
+    assert.deepEqual((await waiting(row)).Next, { Topic, Queries: [{ 1: 'two' }] });
+    await cluster.answer({ Topic, Seq: 1, Query: 'two' });
+  });
+
+  test('the answer is stored and seen while its response waits for work, which may come by the other node', async () => {
+    const row = await claimed('one', { node: 0 });
+    const response = waiting(row, { node: 0 });
+    await isDone(row);
+    await areParked(1);
+    const { Topic } = await cluster.add({ Query: 'two', node: 1 });
+    const body = await response;
+    assert.deepEqual([body.Topic, body.Status, body.Next], [row.Topic, 'Done', { Topic, Queries: [{ 1: 'two' }] }]);
+    assert.deepEqual(await cluster.claim({ as: 'Inference_2' }), EMPTY);
+    await cluster.answer({ Topic, Seq: 1, Query: 'two' });
+  });
+
+  test('when the time is up Next is empty', async () => {
+    const body = await waiting(await claimed(), { wait: 1 });
+    assert.deepEqual([body.Status, body.Next], ['Done', EMPTY]);
+    assert.equal(await parked(), 0);
+  });
+
+  test('an answer that is refused is answered at once, and takes nothing', async () => {
+    const row = await claimed('one');
+    const { Topic } = await cluster.add({ Query: 'two' });
+    for (const as of ['Inference_2', 'Inference_1']) {
+      const response = await cluster.answerRaw({ ...row, as, Lease: '999', next: true, query: { Wait: 60 } });
+      assertProblem(response, 409, 'lease_lost');
+    }
+    assert.equal((await cluster.check({ Topic, detail: true })).Status, 'Open');
+    assert.equal((await waiting(row)).Next.Topic, Topic);
+    await cluster.answer({ Topic, Seq: 1, Query: 'two' });
+  });
+
+  test('a nonce that was used takes nothing', async () => {
+    const row = await claimed('one');
+    const { Topic } = await cluster.add({ Query: 'two' });
+    const path = cluster.path('/api/give-new-answer', { as: 'Inference_1', query: { Next: 'true', Wait: 60 } });
+    const send = () => cluster.request('POST', path, { body: { ...row, Answer: ['42'] } });
+    assert.equal(assertOk(await send()).Next.Topic, Topic);
+    const third = await cluster.add({ Query: 'three' });
+    assertProblem(await send(), 401, 'nonce_used');
+    assert.equal((await cluster.check({ Topic: third.Topic, detail: true })).Status, 'Open');
+    await cluster.answer({ Topic, Seq: 1, Query: 'two' });
+    const { Lease } = await cluster.claim({ detail: true });
+    await cluster.answer({ Topic: third.Topic, Seq: 1, Query: 'three', Lease });
+  });
+
+  test('the same answer again waits for work as the first one did', async () => {
+    const row = await claimed('one');
+    await cluster.answer(row);
+    const response = waiting(row);
+    await areParked(1);
+    const { Topic } = await cluster.add({ Query: 'two' });
+    assert.equal((await response).Next.Topic, Topic);
+    await cluster.answer({ Topic, Seq: 1, Query: 'two' });
+  });
+
+  test('a client that leaves meanwhile gets nothing, and leaves no credit', async () => {
+    const row = await claimed('one');
+    const open = cluster.open('POST', '/api/give-new-answer', {
+      as: 'Inference_1', query: { Next: 'true', Wait: 60 }, body: { ...row, Answer: ['42'] },
+    });
+    open.response.catch(() => {});
+    await areParked(1);
+    open.abort();
+    await areParked(0);
+    await isDone(row);
+    const { Topic } = await cluster.add({ Query: 'two' });
+    assert.equal((await cluster.claim({ wait: 30 })).Topic, Topic);
+    await cluster.answer({ Topic, Seq: 1, Query: 'two' });
+  });
+
+  test("the engine's newer poll ends the wait", async () => {
+    const row = await claimed('one');
+    const response = waiting(row, { query: { Engine: 'e1' } });
+    await areParked(1);
+    const poll = cluster.claim({ engine: 'e1', wait: 60, node: 1 });
+    assert.deepEqual((await response).Next, EMPTY);
+    const { Topic } = await cluster.add({ Query: 'two' });
+    assert.equal((await poll).Topic, Topic);
+    await cluster.answer({ Topic, Seq: 1, Query: 'two' });
+  });
+
+  test('a large answer is not kept for as long as work may take', async () => {
+    const row = await claimed('one');
+    assert.deepEqual((await waiting(row, { Answer: ['x'.repeat(100_000)] })).Next, EMPTY);
+  });
+
+  test('Wait takes 0 to 120, and a request without it stores nothing', async () => {
+    const row = await claimed('one');
+    for (const Wait of ['121', '-1', 'x']) assertProblem(await cluster.answerRaw({ ...row, next: true, query: { Wait } }), 400);
+    assert.equal((await cluster.answer(row)).Status, 'Done');
+  });
+});
+
 suite('late answers', { args: ['--rescan-seconds', '1'] }, ({ test, cluster }) => {
   const isOpen = async (Topic, Seq = 1) => {
     await cluster.endLease(Topic);

@@ -260,6 +260,7 @@ const ROUTES = {
     ['GET', '/api/check-query', { Topic: 't', Seq: 1, Wait: 0 }],
     ['GET', '/api/get-topic-thread', { Topic: 't' }],
     ['GET', '/api/user-topics', { OnBehalfOf: 'alice' }],
+    ['GET', '/api/find-topics', { OnBehalfOf: 'alice', Text: 'x' }],
     ['DELETE', '/api/topic', { OnBehalfOf: 'alice', Topic: 't' }],
     ['PUT', '/api/rename-topic', { OnBehalfOf: 'alice', Topic: 't', Description: 'd' }],
     ['POST', '/api/cancel-query', {}, { Topic: 't', Seq: 1 }],
@@ -312,6 +313,10 @@ suite('roles', { sweep: false }, ({ test, cluster }) => {
     const requests = [
       ['POST', '/api/add-query', {}, { Topic: newTopic(), User: 'User_2', Query: 'Why?' }],
       ['GET', '/api/user-topics', other],
+      ['GET', '/api/find-topics', { ...other, Text: 'x' }],
+      ['DELETE', '/api/users/User_2', {}],
+      ['GET', '/api/users/User_2/usage', {}],
+      ['GET', '/api/users/User_2/export', {}],
       ['DELETE', '/api/topic', { ...other, Topic: 't' }],
       ['PUT', '/api/rename-topic', { ...other, Topic: 't', Description: 'd' }],
       ['POST', '/api/recommend', {}, { Topic: 't', ...other, Query: 'q', Fragment: 'f', Comment: 'c', Type: 'Promote Answer' }],

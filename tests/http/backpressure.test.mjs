@@ -3,6 +3,7 @@
 // Contract section 2, backpressure: max_waiting of an account, and a full queue.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, newNonce, suite } from '../support/harness.mjs';
+import { keepToOneShard, SHARDS, topicOn } from '../support/shards.mjs';
 
 function assertFull(response, status, code) {
   const problem = assertProblem(response, status, code);
@@ -14,6 +15,7 @@ function assertFull(response, status, code) {
 }
 
 suite('max_waiting', {}, ({ test, cluster }) => {
+  keepToOneShard(cluster); // it is counted in each shard
   const as = 'Frontend_small'; // max_waiting: 3
   const newUser = () => `user-${newNonce()}`;
 
@@ -65,7 +67,7 @@ suite('max_waiting', {}, ({ test, cluster }) => {
   test('a repeat under the same Idempotency-Key is no query more', async () => {
     const User = newUser();
     const headers = { 'Idempotency-Key': newNonce() };
-    const query = { as, User, Topic: `t-${newNonce()}`, headers };
+    const query = { as, User, Topic: topicOn(0), headers };
     const first = assertOk(await cluster.addRaw(query));
     for (let i = 0; i < 2; i++) await cluster.add({ as, User });
     assert.deepEqual(assertOk(await cluster.addRaw(query)), first);
@@ -79,7 +81,9 @@ suite('max_waiting', {}, ({ test, cluster }) => {
   });
 });
 
-suite('a full queue', { args: ['--queue-max', '6'] }, ({ test, cluster }) => {
+// Each shard has its part, here 6.
+suite('a full queue', { args: ['--queue-max', 6 * SHARDS] }, ({ test, cluster }) => {
+  keepToOneShard(cluster);
   // Half of the queue is all that an account gets: two fill it.
   const fill = async () => {
     for (let i = 0; i < 3; i++) for (const as of ['Frontend_1', 'Frontend_heavy']) await cluster.add({ as, User: `user-${i}` });
@@ -87,8 +91,8 @@ suite('a full queue', { args: ['--queue-max', '6'] }, ({ test, cluster }) => {
 
   test('gets 503 with Retry-After and its depth, for everybody, until a claim makes room', async () => {
     await fill();
-    assert.equal(assertFull(await cluster.addRaw({ as: 'User_1' }), 503, 'queue_full').depth, 6);
-    assert.equal(assertFull(await cluster.addRaw({ as: 'Frontend_small' }), 503, 'queue_full').depth, 6);
+    assert.equal(assertFull(await cluster.addRaw({ as: 'User_1' }), 503, 'queue_full').depth, 6 * SHARDS);
+    assert.equal(assertFull(await cluster.addRaw({ as: 'Frontend_small' }), 503, 'queue_full').depth, 6 * SHARDS);
     await cluster.claim();
     assertOk(await cluster.addRaw({ as: 'User_1' }));
     assertFull(await cluster.addRaw({ as: 'User_2' }), 503, 'queue_full');
@@ -107,14 +111,15 @@ suite('a full queue', { args: ['--queue-max', '6'] }, ({ test, cluster }) => {
     const { Topic } = await cluster.add();
     const other = await cluster.add({ as: 'User_1' });
     const lookup = (i, more) => cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq: 1, Fragment: `f${i}` }, ...more });
-    for (let i = 0; i < 3; i++) assertOk(await lookup(i));
-    assertFull(await lookup(3), 429, 'too_many_waiting');
+    const half = 3 * SHARDS; // lookups are all on one shard
+    for (let i = 0; i < half; i++) assertOk(await lookup(i));
+    assertFull(await lookup(half), 429, 'too_many_waiting');
     assertOk(await lookup(2));
-    assertOk(await lookup(4, { as: 'User_1', body: { Topic: other.Topic, Seq: 1, Fragment: 'mine' } }));
+    assertOk(await lookup(half + 1, { as: 'User_1', body: { Topic: other.Topic, Seq: 1, Fragment: 'mine' } }));
     const got = assertOk(await cluster.request('GET', '/api/get-new-lookup', { as: 'Inference_1', query: { Wait: 0 } }));
     assertOk(await cluster.request('POST', '/api/give-new-matches', { as: 'Inference_1', body: { Fingerprint: got.Fingerprint, Matches: [] } }));
-    assertOk(await lookup(3));
-    assertFull(await lookup(5), 429, 'too_many_waiting');
+    assertOk(await lookup(half));
+    assertFull(await lookup(half + 2), 429, 'too_many_waiting');
   });
 
   test('a full queue still takes answers and gives claims', async () => {
@@ -131,6 +136,7 @@ suite('a full queue', { args: ['--queue-max', '6'] }, ({ test, cluster }) => {
 });
 
 suite('models that do not exist', {}, ({ test, cluster }) => {
+  keepToOneShard(cluster);
   test('a thousand queries for them leave room for default, and for other accounts', async () => {
     const add = (i, more) => cluster.addRaw({ User: `user-${i % 10}`, Model: `invented-${i}`, ...more });
     const responses = [];

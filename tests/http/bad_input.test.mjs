@@ -13,7 +13,7 @@ const POSTS = {
   Operator_1: ['/api/retry-query', '/api/drain-engine'],
 };
 const GETS = {
-  Frontend_1: ['/api/check-query', '/api/get-topic-thread', '/api/user-topics', '/api/get-lookups'],
+  Frontend_1: ['/api/check-query', '/api/get-topic-thread', '/api/user-topics', '/api/get-lookups', '/api/find-topics'],
   Inference_1: ['/api/get-new-queries', '/api/get-new-lookup', '/api/get-recommendations'],
   Operator_1: ['/api/queue'],
 };

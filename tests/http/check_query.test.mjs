@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { FRAME, get as getFrame, openFrames } from '../support/frames.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
+import { SHARDS, topicOn } from '../support/shards.mjs';
 
 const PLAIN = ['Query', 'Topic', 'Seq', 'Answer', 'Think'];
 
@@ -114,14 +115,14 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.equal(done.Status, 'Done');
   });
 
-  test('Position counts the queries that would be served before', async () => {
+  test('Position counts the queries that would be served before: those of its shard, times the shards', async () => {
     const topics = [];
-    for (let i = 0; i < 4; i++) topics.push((await cluster.add({ User: 'alice', Query: `q${i}` })).Topic);
+    for (let i = 0; i < 4; i++) topics.push((await cluster.add({ Topic: topicOn(0), User: 'alice', Query: `q${i}` })).Topic);
     for (let i = 0; i < 4; i++) {
-      assert.equal((await cluster.check({ Topic: topics[i], detail: true })).Position, i);
+      assert.equal((await cluster.check({ Topic: topics[i], detail: true })).Position, i * SHARDS);
     }
     await cluster.claim();
-    assert.equal((await cluster.check({ Topic: topics[3], detail: true })).Position, 2);
+    assert.equal((await cluster.check({ Topic: topics[3], detail: true })).Position, 2 * SHARDS);
   });
 
   test('a cancelled query is answered at once and says so', async () => {

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { metric, parked } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newNonce, newTopic, sign, SLOW_RESCUE, suite } from '../support/harness.mjs';
+import { keyOf, namesOfOneShard } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const DETAIL = ['Topic', 'Queries', 'Lease', 'LeaseSeconds', 'Attempt', 'Details'];
@@ -225,7 +226,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
 
   // The poll of a named engine has reached Redis.
   const isKnown = (engine) =>
-    eventually(() => cluster.redis.cmd('EXISTS', `parley:{0}:poll:Inference_1:${engine}`), { what: `the poll of ${engine} is known` });
+    eventually(() => cluster.redis.cmd('EXISTS', keyOf(`Inference_1 ${engine}`, `poll:Inference_1:${engine}`)), { what: `the poll of ${engine} is known` });
 
   test('a newer poll of the same account and Engine ends the older one with the null pair, on either node', async () => {
     for (const [older, newer] of [
@@ -256,7 +257,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.ok(await isHeld(poll.response));
     assertOk(await get({ Engine, Rest: 100, ...signed() }, 1));
     assert.deepEqual(assertOk(await poll.response), EMPTY);
-    const rest = () => cluster.redis.cmd('GET', `parley:{0}:poll:Inference_1:${Engine}`);
+    const rest = () => cluster.redis.cmd('GET', keyOf(`Inference_1 ${Engine}`, `poll:Inference_1:${Engine}`));
     assert.equal(await rest(), 'away');
     for (const node of [0, 1]) assertProblem(await get(query, node), 401, 'nonce_used');
     assert.equal(await rest(), 'away');
@@ -277,27 +278,31 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
   });
 });
 
+// Order is kept within a shard: these topics are of one.
 suite('the order of claims', {}, ({ test, cluster }) => {
   test('a user is served first come, first served', async () => {
-    const added = [];
-    for (let i = 0; i < 10; i++) added.push((await cluster.add({ User: 'alice' })).Topic);
+    const added = namesOfOneShard(newTopic(), 10);
+    for (const Topic of added) await cluster.add({ Topic, User: 'alice' });
     const served = [];
     for (let i = 0; i < 10; i++) served.push((await cluster.claim()).Topic);
     assert.deepEqual(served, added);
   });
 
   test('user A with 60 questions does not keep user B with one waiting for more than one turn', async () => {
-    for (let i = 0; i < 60; i++) await cluster.add({ User: 'A', as: 'Frontend_heavy' });
+    const [Topic, ...others] = namesOfOneShard(newTopic(), 61);
+    for (const one of others) await cluster.add({ Topic: one, User: 'A', as: 'Frontend_heavy' });
     await cluster.claim();
-    const { Topic } = await cluster.add({ User: 'B' });
+    await cluster.add({ Topic, User: 'B' });
     const served = [(await cluster.claim()).Topic, (await cluster.claim()).Topic];
     assert.ok(served.includes(Topic), 'B is served within the next two claims');
   });
 
   test('users take turns', async () => {
     const owner = {};
-    for (const User of ['A', 'B', 'C']) {
-      for (let i = 0; i < 4; i++) owner[(await cluster.add({ User })).Topic] = User;
+    const topics = namesOfOneShard(newTopic(), 12);
+    for (const [i, Topic] of topics.entries()) {
+      owner[Topic] = 'ABC'[Math.floor(i / 4)];
+      await cluster.add({ Topic, User: owner[Topic] });
     }
     const turns = [];
     for (let i = 0; i < 12; i++) turns.push(owner[(await cluster.claim()).Topic]);
@@ -308,9 +313,9 @@ suite('the order of claims', {}, ({ test, cluster }) => {
 
   test('an account with weight 4 gets about four turns to one', async () => {
     const owner = {};
-    for (let i = 0; i < 20; i++) {
-      owner[(await cluster.add({ User: 'light', as: 'Frontend_1' })).Topic] = 'light';
-      owner[(await cluster.add({ User: 'heavy', as: 'Frontend_heavy' })).Topic] = 'heavy';
+    for (const [i, Topic] of namesOfOneShard(newTopic(), 40).entries()) {
+      owner[Topic] = i % 2 ? 'heavy' : 'light';
+      await cluster.add({ Topic, User: owner[Topic], as: i % 2 ? 'Frontend_heavy' : 'Frontend_1' });
     }
     const turns = [];
     for (let i = 0; i < 20; i++) turns.push(owner[(await cluster.claim()).Topic]);

@@ -65,7 +65,7 @@ describe('the command line', () => {
 
   it('a target that is no service is refused with the names of all', async () => {
     const run = await runParley(['serve', '--check-config', '--accounts', accounts.path, '--target', 'broker,brokr']);
-    assertWrongUsage(run, /^parley: --target: takes a comma list of: all, broker, documents, web, indexer$/m);
+    assertWrongUsage(run, /^parley: --target: takes a comma list of: all, broker, users, documents, web, indexer$/m);
   });
 
   it('a wrong setting of a service is found in a process that does not run it', async () => {

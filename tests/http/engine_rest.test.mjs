@@ -8,6 +8,7 @@ import { gate } from '../support/asking.mjs';
 import { withEngines } from '../support/engines.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
+import { keyOf, topicOn } from '../support/shards.mjs';
 
 const ONCE = ['--max-attempts', '1', '--lease-seconds', '6', '--rescan-seconds', '1'];
 
@@ -160,9 +161,9 @@ suite('an engine whose model is busy or away', { args: ONCE }, ({ test, cluster 
   test('a question that the engine cannot read fails, and those after it are answered', () =>
     withEngines(cluster, async ({ start, llm, model }) => {
       llm.behave({ text: 'Readable.' });
-      const bad = await cluster.add({ Query: 'Can you read ",\\"Lease\\":\\"7\\"?' });
-      const good = await cluster.add();
-      const key = `parley:{0}:t:${encodeURIComponent(bad.Topic)}`;
+      const bad = await cluster.add({ Topic: topicOn(0), Query: 'Can you read ",\\"Lease\\":\\"7\\"?' });
+      const good = await cluster.add({ Topic: topicOn(0) }); // after the other one
+      const key = keyOf(bad.Topic, `t:${bad.Topic}`);
       const row = (await cluster.redis.cmd('HGET', key, 'q:1')).split('\n');
       row[4] = '{"Lease":"9","temperature":1e99999}';
       await cluster.redis.cmd('HSET', key, 'q:1', row.join('\n'));

@@ -3,6 +3,7 @@
 // Contract section 3: extend-claim, release-claim, and what happens when a lease runs out.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
+import { keyOf, shardOf } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -39,10 +40,10 @@ suite('extend-claim', {}, ({ test, cluster }) => {
     const Topic = newTopic();
     for (const Query of ['one', 'two']) await cluster.add({ Topic, Query });
     const { Lease } = await cluster.claim({ detail: true });
-    const key = `parley:{0}:lease:${Lease}`;
+    const key = keyOf(Topic, `lease:${Lease}`);
     const [holder, topic, attempt, node, ...seqs] = (await cluster.redis.cmd('GET', key)).split(' ');
     assert.deepEqual([holder, topic, attempt, seqs], ['Inference_1', Topic, '1', ['1', '2']]);
-    assert.notEqual(await cluster.redis.cmd('ZSCORE', 'parley:{0}:nodes', node), null, 'a node that is there');
+    assert.notEqual(await cluster.redis.cmd('ZSCORE', keyOf(Topic, 'nodes'), node), null, 'a node that is there');
     await cluster.redis.cmd('EXPIRE', key, 60);
     assertOk(await extend(Topic, Lease, { node: 1 }));
     assert.ok((await cluster.redis.cmd('TTL', key)) > 60, 'a heartbeat renews it');
@@ -54,7 +55,7 @@ suite('extend-claim', {}, ({ test, cluster }) => {
 
   test('a claim whose key was taken away is extended, which writes it again, and answered', async () => {
     const { Topic, Lease } = await claimed();
-    const key = `parley:{0}:lease:${Lease}`;
+    const key = keyOf(Topic, `lease:${Lease}`);
     const before = await cluster.redis.cmd('GETDEL', key);
     assertOk(await extend(Topic, Lease));
     assert.equal((await cluster.redis.cmd('GET', key)).split(' ', 3).join(' '), before.split(' ', 3).join(' '));
@@ -97,7 +98,8 @@ suite('release-claim', { args: SLOW_RESCUE }, ({ test, cluster }) => {
 
   test('what is given back is Open again, at the front', async () => {
     const { Topic, Lease } = await claimed();
-    for (let i = 0; i < 3; i++) await cluster.add();
+    const ofItsShard = Array.from({ length: 300 }, () => newTopic()).filter((name) => shardOf(name) === shardOf(Topic));
+    for (const other of ofItsShard.slice(0, 3)) await cluster.add({ Topic: other });
     assert.equal((await release(Topic, Lease)).status, 200);
     assert.equal((await cluster.check({ Topic, detail: true })).Status, 'Open');
     assert.equal((await cluster.claim({ as: 'Inference_2' })).Topic, Topic);
@@ -170,7 +172,8 @@ suite(
 
     test('an engine that dies loses its claim to another, at the front, with one attempt more', async () => {
       const { Topic } = await claimed();
-      const later = await cluster.add();
+      const ofItsShard = Array.from({ length: 300 }, () => newTopic()).find((name) => shardOf(name) === shardOf(Topic));
+      const later = await cluster.add({ Topic: ofItsShard });
       await cluster.endLease(Topic);
       await eventually(async () => (await cluster.check({ Topic, detail: true })).Status === 'Open', {
         what: 'the lease runs out',

@@ -3,6 +3,7 @@
 // Contract section 3, operator routes: status, queue, retry-query, drain-engine.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { topicOn } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -112,10 +113,10 @@ suite('operator routes', {}, ({ test, cluster }) => {
   });
 
   test('retry-query opens a failed query again, at the front, with fresh attempts', async () => {
-    const { Topic } = await cluster.add();
+    const { Topic } = await cluster.add({ Topic: topicOn(0) }); // order is kept within a shard
     const { Lease } = await cluster.claim({ detail: true });
     await fail(Topic, Lease);
-    await cluster.add();
+    await cluster.add({ Topic: topicOn(0) });
     assert.equal((await retry(Topic, 1)).status, 200);
     const again = await cluster.claim({ detail: true });
     assert.equal(again.Topic, Topic);

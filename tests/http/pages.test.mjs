@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { verbCalls } from '../cluster/watch.mjs';
 import { assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { keyOf, prefixOfShard, SHARDS, topicOn } from '../support/shards.mjs';
 
 const MIB = 1 << 20;
 
 suite('pages', {}, ({ test, cluster }) => {
-  const key = (name) => `parley:{0}:${name}`;
   const get = (path, query, options = {}) => cluster.request('GET', path, { as: 'Frontend_1', query, ...options });
   const newUser = () => `user-${newNonce()}`;
 
@@ -17,9 +17,9 @@ suite('pages', {}, ({ test, cluster }) => {
     const Topic = newTopic();
     for (const [i, size] of sizes.entries()) {
       const row = [1000 + i, `Frontend_1 ${User} default 1`, JSON.stringify(User), '"default"', '{}', '', JSON.stringify(`${i}${'x'.repeat(size)}`)];
-      await cluster.redis.cmd('HSET', key(`t:${Topic}`), `q:${i + 1}`, row.join('\n'), `s:${i + 1}`, 'C "no"', 'seq', i + 1, `u:${User}`, 1);
+      await cluster.redis.cmd('HSET', keyOf(Topic, `t:${Topic}`), `q:${i + 1}`, row.join('\n'), `s:${i + 1}`, 'C "no"', 'seq', i + 1, `u:${User}`, 1);
     }
-    await cluster.redis.cmd('ZADD', key(`topics:${User}`), 1000, Topic);
+    await cluster.redis.cmd('ZADD', keyOf(Topic, `topics:${User}`), 1000, Topic);
     return Topic;
   }
 
@@ -90,7 +90,7 @@ suite('pages', {}, ({ test, cluster }) => {
     const Topic = await seedThread(Array(250).fill(300_000));
     const reading = cluster.open('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } });
     await reading.sent;
-    await cluster.redis.cmd('DEL', key(`t:${Topic}`));
+    await cluster.redis.cmd('DEL', keyOf(Topic, `t:${Topic}`));
     const { status } = await reading.response;
     assert.ok(status === 404 || status === 200, `status ${status}`); // it may have been read by then
   });
@@ -108,13 +108,13 @@ suite('pages', {}, ({ test, cluster }) => {
     const { Topic } = await cluster.add({ User });
     for (let i = 0; i < 60_000; i += 2000) {
       const fields = Array.from({ length: 2000 }, (_, k) => [`q:${2 + i + k}`, `1\nF ${User} default 1\n"a"\n"default"\n{}\n\n"q"`, `s:${2 + i + k}`, 'C "no"']).flat();
-      await cluster.redis.cmd('HSET', key(`t:${Topic}`), 'seq', 2001 + i, ...fields);
+      await cluster.redis.cmd('HSET', keyOf(Topic, `t:${Topic}`), 'seq', 2001 + i, ...fields);
     }
     await cluster.redis.cmd('CONFIG', 'RESETSTAT');
     assertOk(await cluster.request('DELETE', '/api/topic', { as: 'Frontend_1', query: { OnBehalfOf: User, Topic } }));
     const { cmdstat_fcall } = await cluster.redis.info('commandstats');
     assert.ok(Number(/calls=(\d+)/.exec(cmdstat_fcall)[1]) >= 8, cmdstat_fcall);
-    assert.equal(await cluster.redis.cmd('EXISTS', key(`t:${Topic}`)), 0);
+    assert.equal(await cluster.redis.cmd('EXISTS', keyOf(Topic, `t:${Topic}`)), 0);
     assertProblem(await get('/api/user-topics', { OnBehalfOf: User }), 404);
     assert.equal((await cluster.claim()).Topic, null);
   });
@@ -165,9 +165,9 @@ suite('pages', {}, ({ test, cluster }) => {
     const Topic = await seedThread([10, 10, 10]);
     const matches = JSON.stringify(['m'.repeat(400_000)]);
     for (let i = 0; i < 60; i++) {
-      await cluster.redis.cmd('HSET', key(`lookup:f${i}`), 'fragment', JSON.stringify(`f${i}`), 'count', 5, 'threshold', 1, 'refs', 1, 'matches', i % 10 ? matches : '[]');
-      await cluster.redis.cmd('HSET', key(`lookups:${Topic}`), `2 f${i.toString(16)}`, i);
-      await cluster.redis.cmd('RENAME', key(`lookup:f${i}`), key(`lookup:f${i.toString(16)}`));
+      await cluster.redis.cmd('HSET', `${prefixOfShard(0)}lookup:f${i}`, 'fragment', JSON.stringify(`f${i}`), 'count', 5, 'threshold', 1, 'refs', 1, 'matches', i % 10 ? matches : '[]');
+      await cluster.redis.cmd('HSET', keyOf(Topic, `lookups:${Topic}`), `2 f${i.toString(16)}`, i);
+      await cluster.redis.cmd('RENAME', `${prefixOfShard(0)}lookup:f${i}`, `${prefixOfShard(0)}lookup:f${i.toString(16)}`);
     }
     const { all, answers } = await follow('/api/get-lookups', { Topic }, ({ Lookups }) => Lookups);
     assert.equal(answers, 2);
@@ -184,7 +184,8 @@ suite('pages', {}, ({ test, cluster }) => {
 
   test('the operators\' list moves on over queries of any size', async () => {
     const topics = [];
-    for (let i = 0; i < 12; i++) topics.push((await cluster.add({ Query: 'x'.repeat(250_000) })).Topic);
+    // An order among topics is one of their shard.
+    for (let i = 0; i < 12; i++) topics.push((await cluster.add({ Topic: topicOn(SHARDS - 1), Query: 'x'.repeat(250_000) })).Topic);
     const seen = [];
     for (let After = 0, pages = 0; After !== null && pages < 20; pages++) {
       const { Queries, Next } = assertOk(await cluster.request('GET', '/api/queue', { as: 'Operator_1', query: { State: 'Open', After } }));

@@ -4,6 +4,7 @@
 // when a connection is reset (ADR 29). Everywhere else a used nonce stays used.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { keyOf } from '../support/shards.mjs';
 
 const ADD = '/api/add-query';
 const valid = (more = {}) => ({ Topic: newTopic(), User: 'alice', Query: 'Why?', ...more });
@@ -14,7 +15,7 @@ suite('a request that is sent again', {}, ({ test, cluster }) => {
   const send = (path, body, options = {}) => cluster.request('POST', path, { body, ...options });
   const threadOf = async (Topic) => assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }));
   // The topic's own field in Redis, and how it may be changed.
-  const tieKey = (Topic) => [`parley:{0}:t:${Topic}`, 'u:alice'];
+  const tieKey = (Topic) => [keyOf(Topic, `t:${Topic}`), 'u:alice'];
 
   test('the first answer again, from any node, and one query', async () => {
     const [path, body] = [signed(), valid()];

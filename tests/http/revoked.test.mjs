@@ -7,6 +7,7 @@ import { createHmac } from 'node:crypto';
 import { beforeEach } from 'node:test';
 import { ACCOUNTS, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { metric, verbCalls, waiting } from '../cluster/watch.mjs';
+import { onAll } from '../support/shards.mjs';
 import { openWatch } from '../support/websocket.mjs';
 
 const POLICY = 1008;
@@ -27,7 +28,7 @@ suite('an account that lost its right', { threads: 2, sweep: false, args: ['--mo
 
   beforeEach(() => reload(ACCOUNTS));
 
-  const parked = async () => (await cluster.redis.cmd('ZRANGE', 'parley:{0}:idle', 0, -1, 'WITHSCORES')).filter((_, i) => i % 2).reduce((sum, n) => sum + Math.floor(n), 0);
+  const parked = async () => (await onAll(cluster.redis, 'ZRANGE', 'idle', 0, -1, 'WITHSCORES')).flat().filter((_, i) => i % 2).reduce((sum, n) => sum + Math.floor(n), 0);
 
   async function reload(accounts) {
     cluster.writeAccounts(accounts);

@@ -3,6 +3,7 @@
 // Contract section 7, for GET /api/check-query with Accept: text/event-stream.
 import assert from 'node:assert/strict';
 import { assertMembers, assertOk, newTopic, suite } from '../support/harness.mjs';
+import { SHARDS, topicOn } from '../support/shards.mjs';
 
 const textOf = (events, name) =>
   events
@@ -47,13 +48,13 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
   });
 
   test('while it is Open the stream tells the place in the queue', async () => {
-    await cluster.add({ User: 'alice' });
-    const { Topic } = await cluster.add({ User: 'alice' });
+    await cluster.add({ Topic: topicOn(0), User: 'alice' });
+    const { Topic } = await cluster.add({ Topic: topicOn(0), User: 'alice' });
     const stream = await open({ Topic });
     const first = await stream.next();
     assert.equal(first.event, 'queue');
     assertMembers(first.data, ['Position', 'EtaSeconds']);
-    assert.equal(first.data.Position, 1);
+    assert.equal(first.data.Position, SHARDS);
     stream.abort();
   });
 

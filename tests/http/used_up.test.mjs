@@ -6,11 +6,12 @@
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, sign, suite } from '../support/harness.mjs';
 import { allRoutes } from '../support/routes.mjs';
+import { keyOf } from '../support/shards.mjs';
 
 const ROUTES = allRoutes().filter(({ roles }) => roles.length > 0);
 const NAMES = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
 const MIB = 1 << 20;
-const pathOf = ({ path }) => path.replace('{id}', '0123456789abcdef01234567').replace('{index}', '0');
+const pathOf = ({ path }) => path.replace('{id}', '0123456789abcdef01234567').replace('{user}', '0123456789').replace('{index}', '0');
 // Where 200 is answered without another look, for each role.
 const LATER = {
   frontend: ['/api/me', '/api/login'],
@@ -145,7 +146,7 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
     const owner = cluster.open('GET', '/api/check-query', { query, node: 0, timeout: 30_000 });
     await owner.sent;
     // The node is among those that wait for the query.
-    await eventually(async () => (await cluster.redis.cmd('HGET', `parley:{0}:t:${Topic}`, 'w:1'))?.length > 0);
+    await eventually(async () => (await cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'w:1'))?.length > 0);
     // Both requests are there when it goes on, and go to Redis in one turn.
     node.signal('SIGSTOP');
     const replays = Array.from({ length: 4 }, () => cluster.open('GET', '/api/check-query', { query, node: 0, timeout: 30_000 }));

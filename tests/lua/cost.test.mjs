@@ -32,7 +32,7 @@ redis.register_function('collect_test_garbage', function() collectgarbage() retu
 // A shard that notes what each call cost, in the order of calls.
 class Meter {
   constructor(shard, factor) {
-    Object.assign(this, { shard, factor, calls: [] });
+    Object.assign(this, { shard, factor, calls: [], shards: 1 });
   }
 
   n(most) {
@@ -72,7 +72,7 @@ class Meter {
     await this.cmd('FCALL', 'collect_test_garbage', 0);
     await this.cmd('CONFIG', 'RESETSTAT');
     const before = await this.cpuUs();
-    const { replies, events } = await this.shard.turn([[verb, ...args]], { fallbackMs: 30_000 });
+    const { replies, events } = await this.shard.turn([[verb, ...args]], { shards: this.shards, fallbackMs: 30_000 });
     assert.ok(!(replies[0] instanceof Error), `${verb}: ${replies[0]}`);
     const cpu = (await this.cpuUs()) - before;
     const { cmdstat_fcall } = await this.shard.redis.info('commandstats');
@@ -135,6 +135,10 @@ const flows = {
     await m.expect(/^ok/, 'user_topics', 0, 'alice', '', '', '1');
     await m.expect(/^ok/, 'rename', 0, 'alice', 't', m.json(1024));
     await m.call('purge', 3600, '0');
+    await m.call('find_topics', 0, 'alice', m.text(256), m.text(256, 'y'), '', 100);
+    await m.call('find_topics', 0, 'alice', 'x', '', '', 100);
+    await m.cmd('HSET', m.key('t:t'), 'u:bob', '1');
+    await m.call('delete_user', 0, 'alice', 'o:alice');
   },
 
   async 'a topic of many rows'(m) {
@@ -146,6 +150,16 @@ const flows = {
     for (let i = 0; i < m.n(1000); i++) await m.rows(`t${i}`, 1, { tail: tailOf() });
     await m.call('user_topics', 0, 'alice', '', '', '');
     await m.call('purge', 3600, '0');
+  },
+
+  // As many as one call takes.
+  async 'a user with many topics and recommendations'(m) {
+    for (let i = 0; i < m.n(450); i++) await m.rows(`t${i}`, 1, { tail: tailOf() });
+    for (let i = 0; i < m.n(450); i++) await m.shard.call('recommend', 0, 't1', 'alice', `{"n":${i}}`, 'F', 'alice');
+    await m.call('usage', 0, 'alice', 'F', 'o:alice', 0);
+    await m.call('find_topics', 0, 'alice', 'needle', '', '', 100);
+    await m.call('user_recommendations', 0, 'alice', '');
+    await m.call('delete_user', 0, 'alice', 'o:alice');
   },
 
   async 'a thousand Open queries of a topic, for models and users with long names'(m) {
@@ -220,9 +234,16 @@ const flows = {
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
     await m.call('unpark', 'E|*');
-    await m.cmd('ZADD', m.key('hints'), ...Array.from({ length: m.n(1000) }, (_, i) => [i, `n${i} E|*`]).flat());
+    // Of nodes that are all gone, while a query is Open.
+    m.shards = 4;
+    await m.cmd('DEL', m.key('idle'));
+    await m.cmd('SET', m.key('quiet'), '1');
+    await m.call('add', 0, 'hinted', 'alice', 'F', 'default', 1, 1e6, m.tail(), '', '', '');
+    await m.cmd('ZADD', m.key('hints'), ...Array.from({ length: m.n(1000) }, (_, i) => [i, `gone${i} E|*`]).flat());
+    await m.call('work', 'default', '', 1);
+    assert.equal(await m.cmd('ZCARD', m.key('hints')), 0);
     await m.call('hint', 'E|*');
-    await m.call('work', 'default', '', 0);
+    m.shards = 1;
     await m.call('supersede', 0, 'E', 'e', 1);
     await m.call('away', 0, 'E', 'e', 1000, `,"Models":${m.json(256)}}`);
     await m.call('engines', 't');
@@ -243,6 +264,24 @@ const flows = {
     for (let i = 0; i < m.n(500); i++) await m.shard.call('ask', '', `b${i}`, 'alice', 'F', 'default', 1, tailOf());
     await m.cmd('ZADD', m.key('asks'), ...Array.from({ length: m.n(500) }, (_, i) => [1, `b${i}`]).flat());
     await m.call('sweep_asks');
+  },
+
+  async 'lookups of several shards'(m) {
+    await m.rows('t', m.n(1000));
+    const prints = Array.from({ length: m.n(1000) }, (_, i) => `f${i.toString(16)}`);
+    for (const print of prints.slice(1)) await m.shard.call('note_lookup', 't', 1, '', print);
+    const [, number, stamp] = (await m.expect(/^ok/, 'note_lookup', 't', 2, '', prints[0])).split('\n');
+    const need = `t:${number}`;
+    const open = (print) => ['open_lookup', need, print, `a${print}`, m.json(FRAGMENT), 5, 1, 'F', 1000];
+    await m.expect(/^ok/, ...open(prints[0]));
+    for (const print of prints.slice(1, 9)) await m.shard.call(...open(print));
+    await m.expect(/^ok/, 'noted_lookups', 't', '', '0', '');
+    await m.expect(/^ok/, 'read_lookups', need, ...prints.slice(0, m.n(200)));
+    await m.expect(/^ok/, 'unnote_lookup', 't', 2, prints[0], stamp);
+    const items = prints.slice(0, m.n(100)).map((print) => `${print} ${need}`);
+    await m.cmd('ZADD', m.key('outbox'), ...prints.flatMap((print) => [0, `${print} ${need}`]));
+    await m.expect(/^ok/, 'release_lookups', ...items);
+    await m.expect(/^f/, 'outbox', '1', ...items);
   },
 
   async 'lookups and recommendations'(m) {
@@ -304,11 +343,13 @@ const flows = {
       await m.shard.call(...upload(i, 5, 1));
     }
     await m.call('docs', 0, ALICE, '', '');
+    await m.call('doc_content', 0, ALICE, docId(1), '', 0);
+    await m.call('doc_content', 0, ALICE, docId(10), '', 0);
     await m.call('watch_indexing', 0, ALICE);
     await m.expect(/^ok/, 'doc_delete', 0, ALICE, docId(1));
     await m.call('sweep', 100);
     await m.call('unwatch_indexing', ALICE);
-    await m.call('admit', 0, Array.from({ length: 8 }, (_, i) => `w${i}:alice:10:60`).join());
+    await m.call('admit', 0, ALICE, Array.from({ length: 8 }, (_, i) => `w${i}:alice:10:60`).join());
   },
 
   async 'a restore'(m) {
@@ -330,7 +371,8 @@ const flows = {
     await m.expect(/^ok/, 'restore_drop', 'open');
     await m.expect(/^ok/, 'restore_drop', 'failed');
     await m.expect(/^ok/, 'restore_drop', 't');
-    await m.expect(/^ok/, 'restore_unneeded', 'f0');
+    await m.expect(/^ok/, 'restore_refs', 'f0', 0);
+    await m.expect(/^ok/, 'restore_needs', 't:0', ...Array.from({ length: m.n(500) }, (_, i) => `f${i.toString(16)}`));
     const members = (n, values) => Array.from({ length: m.n(n) }, (_, i) => values(i)).flat();
     await m.expect(/^ok/, 'restore_key', 'nonces:1', 'set', '', ...members(FIELDS, (i) => String(i).padStart(16, '.')));
     await m.expect(/^ok/, 'restore_key', 'limit:x', 'zset', '', ...members(FIELDS, (i) => [`m${i}`, i]));
@@ -354,6 +396,9 @@ const flows = {
     for (let node = 0; node < 16; node++) await m.shard.turn([['rates', ...accounts]], { node: `n${node}` });
     await m.call('rates', ...accounts);
     await m.call('nonce', 0);
+    await m.expect(/^ok/, 'nonce_of_add', 0, 'ab', 'cd');
+    await m.expect(/^ok/, 'bind_key', m.text(1000), 'ab');
+    await m.expect(/^ok/, 'unbind', `key:${m.text(1000)}`, 'ab');
     await m.call('key', 'abc');
   },
 };

@@ -43,6 +43,21 @@ scripts('a full Redis', ({ test }) => {
     }
   });
 
+  test('an answer is stored, and its engine gets no other work', async (shard) => {
+    await shard.turn([add('a'), add('b')]);
+    const [, , topic, lease, , , seq] = (await shard.call('claim', 0, 'E|*', '')).split('\n');
+    await shard.cmd('CONFIG', 'SET', 'maxmemory', '1');
+    try {
+      const answer = ['complete', '0', topic, seq, lease, 'E', JSON.stringify('Why?'), '["x"]\nnull\nnull', '', 'E|*', '1', '', '7'];
+      const [reply] = await freeing(shard, [answer]);
+      assert.match(reply, /^ok\n1\n\d+\nempty$/);
+    } finally {
+      await shard.cmd('CONFIG', 'SET', 'maxmemory', '0');
+    }
+    assert.equal(await shard.cmd('EXISTS', shard.key('idle')), 0);
+    assert.match(await shard.call('claim', 0, 'E|*', ''), /^claim\n/);
+  });
+
   test('no verb that is listed as refused runs, whatever its arguments, and none that does not exist', async (shard) => {
     assert.ok(REFUSED.length > 10);
     for (const verb of [...REFUSED, 'no_such_verb']) {

@@ -55,6 +55,8 @@ scripts('add_lookup', ({ cases, test, shard }) => {
     { name: 'nobody waits but nodes of the former release: all that are alive look', before: { ...t, lookup_nodes: set('n2', 'n3', 'n9') }, alive: ['n2', 'n3'], call: add(), reply: ok, published: [['node:n2', 'lookup'], ['node:n3', 'lookup']], after: { ...added, lookup_nodes: null } },
     { name: 'a poll gets it, nodes of the former release are left alone', before: { ...t, idle_lookups: zset({ 'n1 E|?': 1 }), lookup_nodes: set('n2') }, alive: ['n2'], call: add(), reply: ok, events: [given()], after: { ...handed('n1'), idle_lookups: null } },
     { name: 'a full queue', before: asked(), call: add({ seq: 2, print: 'bb' }), frame: { queueMax: 1 }, reply: 'full\n1' },
+    { name: 'of several shards, lookups are on one: the whole bound is theirs', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ print: 'bb', alias: 'b0', account: 'G' }), frame: { queueMax: 4, shards: 4 }, reply: ok, events: ['open\n0'], after: {
+      'lookups:t': { '1 aa': 1000, '1 bb': ago() }, 'lookup:bb': lookup({ alias: 'b0', by: 'G' }), lookup_alias: { a0: 'aa', b0: 'bb' }, lookups: zset({ aa: 1000, bb: ago() }), lookups_of: { F: 2, G: 1 } } },
     { name: 'an account with half of it open', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ seq: 2, print: 'bb' }), frame: { queueMax: 4 }, reply: 'waiting\n2' },
     { name: 'an account with as many open as it may have', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ seq: 2, print: 'bb', max: 2 }), reply: 'waiting\n2' },
     { name: 'what it has open already is asked for again', before: { ...asked(), lookups_of: { F: 2 } }, call: add({ max: 2 }), reply: ok },
@@ -214,6 +216,8 @@ scripts('list_lookups', ({ cases, test, shard }) => {
 scripts('recommendations', ({ cases, test, shard }) => {
   const MAX = '18446744073709551615';
   cases([
+    { name: 'a part in a topic of another shard', before: t, calls: [['topic_part', 0, 't', 'alice'], ['topic_part', 0, 't', ''], ['topic_part', 0, 't', 'bob'], ['topic_part', 0, 'x', '']], replies: ['ok', 'ok', 'missing', 'missing'] },
+    { name: 'recommend in a topic of another shard', call: ['recommend', 0, 't', 'bob', '{"a":1}', 'F', 'u', 1], reply: (r) => /^ok\n\d{13}$/.test(r), after: { recommendations: () => true, recommenders: zset({ F: 1 }), 'recommenders:F': zset({ u: 1 }), 'recommended:F:u': () => true } },
     { name: 'recommend in an unknown topic', call: ['recommend', 0, 't', '', '{}', 'F', 'u'], reply: 'missing' },
     { name: 'recommend as a user without a part in it', before: t, call: ['recommend', 0, 't', 'bob', '{}', 'F', 'u'], reply: 'missing' },
     { name: 'there are none', call: ['recommendations', 0, '0-0'], reply: lines('ok', '0-0') },

@@ -25,7 +25,7 @@ scripts('status', ({ cases }) => {
   const near = (ms) => (found) => Math.abs(found - ms) < 10_000;
   const span = (found) => found >= 60 && found < 120;
   cases([
-    { name: 'nothing is there', call: ['status', 0], reply: fits(['ok', 0, '', 0, 0, 0, 0, 0, 0, span, 0]) },
+    { name: 'nothing is there', call: ['status', 0], reply: fits(['ok', 0, '', 0, 0, 0, 0, 0, 0, span, '', 0]) },
     {
       name: 'depth, oldest age, in flight, lookups, polls, counts, engines and nodes',
       before: () => ({
@@ -45,7 +45,7 @@ scripts('status', ({ cases }) => {
         node_info: { n2: '{"version":"1"}' },
       }),
       call: ['status', 0],
-      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 1, 'E box', near(7000), '{"a":1}', 1,
+      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 'E', 1, 'E box', near(7000), '{"a":1}',
         'n2', near(2000), '{"version":"1"}', 'n1', near(1000), '{}']),
       after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },
     },
@@ -109,6 +109,7 @@ scripts('retry', ({ cases }) => {
   cases([
     { name: 'what failed is Open again, with all its attempts', before: { 't:t': topicOf(['F "tired"'], { 'w:1': '' }), failed: zset({ 't 1': 1, 's 1': 2 }) }, call: retry(), reply: 'ok', after: { ...again, failed: zset({ 's 1': 2 }) } },
     { name: 'what was given back too often as away may be so again', before: { 't:t': topicOf(['F "tired"'], { 'w:1': '', 'b:1': 21 }) }, call: retry(), reply: 'ok', after: again },
+    { name: 'what was blanked with the data of its user stays so', before: { 't:t': topicOf(['C "Deleted with the data of its user."'], { 'q:1': rowOf({ user: '%', query: '' }) }) }, call: retry(), reply: 'missing' },
     { name: 'what was cancelled too', before: { 't:t': topicOf(['C "user"'], { 'w:1': '' }) }, call: retry(), reply: 'ok', after: again },
     {
       name: 'an engine that waits has it at once',

@@ -5,13 +5,16 @@
 // compared. The seed is printed on failure; PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
-import { lines, PREFIX, random, scripts, tailOf } from '../support/lua.mjs';
+import { lines, random, scripts, tailOf } from '../support/lua.mjs';
+import { Shards } from './random_shards.mjs';
 
 const STEPS = 700;
+const SHARD_STEPS = 800;
 const MAX_ATTEMPTS = 3;
 const NODES = ['n1', 'n2', 'n3'];
 const CLASSES = ['E|*', 'F|big', 'G|small,big', 'H|*'];
 const USERS = ['alice', 'bob', 'carol'];
+const BLANK = '%'; // the user of a row that went with its user's data
 const MODELS = ['default', 'big', 'small'];
 const TOPICS = ['t1', 't2', 't3', 't4', 't5', 't6'];
 const REASON = '"tired"';
@@ -30,6 +33,8 @@ const takes = (cls, model, fallen) => {
 class World {
   constructor(shard, seed) {
     this.shard = shard;
+    this.shards = 1;
+    this.topicNames = TOPICS;
     this.below = random(seed);
     this.topics = new Map();
     this.users = new Map(); // topic -> users with a part in it
@@ -68,16 +73,18 @@ class World {
   }
 
   async runSigned(node, nonces, verb, ...args) {
-    const seen = await this.shard.cmd('HKEYS', `${PREFIX}models_seen`);
-    const { replies, events } = await this.shard.turn([[verb, ...args]], { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9, fallbackMs: FALLBACK_MS });
+    const seen = await this.shard.cmd('HKEYS', this.shard.key('models_seen'));
+    const frame = { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9, shards: this.shards, fallbackMs: FALLBACK_MS };
+    const { replies, events } = await this.shard.turn([[verb, ...args]], frame);
     this.fellBefore = this.fallen;
     this.fellMeanwhile = new Set(MODELS.filter((model) => !seen.includes(model) && !seen.includes('*')));
-    this.fallen = new Set(await this.shard.cmd('ZRANGE', `${PREFIX}falls`, 0, 0, 'BYSCORE'));
+    this.fallen = new Set(await this.shard.cmd('ZRANGE', this.shard.key('falls'), 0, 0, 'BYSCORE'));
     if (replies[0] instanceof Error) throw replies[0];
-    this.later = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
+    this.heard = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
       assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
       return [event, channel.slice(5)];
-    })].filter(([event]) => event.startsWith('claim\n'));
+    })];
+    this.later = this.heard.filter(([event]) => event.startsWith('claim\n'));
     return replies[0];
   }
 
@@ -146,7 +153,7 @@ class World {
   // --- steps, each with what it must answer ------------------------------------------------------
 
   async add(node) {
-    const [topic, user, model] = [this.pick(TOPICS), this.pick(USERS), this.pick(MODELS)];
+    const [topic, user, model] = [this.pick(this.topicNames), this.pick(USERS), this.pick(MODELS)];
     const queries = this.topics.get(topic) ?? [];
     const query = `${topic} ${queries.length + 1}`;
     const sent = { nonce: `nonce-${String(this.nonces++).padStart(10, '0')}`, mark: String(this.nonces).padStart(12, 'a'), topic, user, seq: queries.length + 1 };
@@ -262,7 +269,7 @@ class World {
     if (this.keys.has(lease)) return;
     const [first] = this.held(topic, lease);
     const seqs = this.topics.get(topic).flatMap((q, i) => (q.state === 'Pending' && q.lease === lease ? [i + 1] : []));
-    const found = (await this.shard.cmd('GET', `${PREFIX}lease:${lease}`)) ?? 'nothing';
+    const found = (await this.shard.cmd('GET', this.shard.key(`lease:${lease}`))) ?? 'nothing';
     const most = Math.max(...this.held(topic, lease).map((q) => q.used));
     assert.match(found, new RegExp(`^${first.holder} ${topic} ${most} n\\d ${seqs.join(' ')}$`));
     this.keys.set(lease, found);
@@ -273,7 +280,7 @@ class World {
     for (const lease of [...this.keys.keys()]) {
       if (this.below(3)) continue;
       this.keys.delete(lease);
-      await this.shard.cmd('DEL', `${PREFIX}lease:${lease}`);
+      await this.shard.cmd('DEL', this.shard.key(`lease:${lease}`));
     }
   }
 
@@ -284,11 +291,11 @@ class World {
       for (const q of queries) if (q.state === 'Pending' && !this.below(3)) due.add(`${q.lease} ${topic}`);
     }
     const counts = this.below(3) > 0; // an odd deadline says that no engine ever had it
-    for (const member of due) await this.shard.cmd('ZADD', `${PREFIX}leases`, 'XX', counts ? 2 : 1, member);
+    for (const member of due) await this.shard.cmd('ZADD', this.shard.key('leases'), 'XX', counts ? 2 : 1, member);
     const over = [...this.lookups].filter(([, lookup]) => lookup.isOpen && lookup.lease && !lookup.isOver && !this.below(3));
     for (const [print, lookup] of over) {
       lookup.isOver = true;
-      await this.shard.cmd('ZADD', `${PREFIX}lookups`, 'XX', counts ? 2 : 1, print);
+      await this.shard.cmd('ZADD', this.shard.key('lookups'), 'XX', counts ? 2 : 1, print);
     }
     await this.run(node, 'reap');
     for (const member of due) {
@@ -303,13 +310,14 @@ class World {
     const { topic, seq, q } = found;
     const reply = await this.run(node, 'retry', 0, topic, seq);
     const ended = q.state === 'Failed' || q.state === 'Cancelled';
-    assert.equal(reply, ended ? 'ok' : q.state === 'Done' ? 'done' : 'pending');
-    if (ended) Object.assign(q, { state: 'Open', used: 0 });
+    const isBlank = q.user === BLANK;
+    assert.equal(reply, isBlank ? 'missing' : ended ? 'ok' : q.state === 'Done' ? 'done' : 'pending');
+    if (ended && !isBlank) Object.assign(q, { state: 'Open', used: 0 });
   }
 
   async remove(node) {
     if (this.below(4)) return;
-    const [topic, user] = [this.pick(TOPICS), this.pick(USERS)];
+    const [topic, user] = [this.pick(this.topicNames), this.pick(USERS)];
     const users = this.users.get(topic);
     const reply = await this.run(node, 'delete', 0, user, topic);
     assert.equal(reply, users?.has(user) ? 'ok' : 'forbidden');
@@ -320,6 +328,35 @@ class World {
     for (const [print, { needs }] of [...this.lookups]) {
       for (const need of [...needs]) if (need.startsWith(`${topic} `)) needs.delete(need);
       if (!needs.size) this.lookups.delete(print);
+    }
+  }
+
+  // All of a user: its own topics go, in those of others its rows are blanked.
+  async removeUser(node) {
+    if (this.below(6)) return;
+    const user = this.pick(USERS);
+    const own = [...this.users].filter(([, users]) => users.has(user));
+    const alone = own.filter(([, users]) => users.size === 1);
+    const reply = (await this.run(node, 'delete_user', 0, user, `o:${user}`)).split('\n').map(Number);
+    assert.deepEqual([reply[1], reply[2], reply[3]], [0, alone.length, own.length - alone.length]);
+    const gone = (topic, isGone) => {
+      for (const [print, { needs }] of [...this.lookups]) {
+        for (const need of [...needs]) if (isGone(...need.split(' '), topic)) needs.delete(need);
+        if (!needs.size) this.lookups.delete(print);
+      }
+    };
+    for (const [topic, users] of own) {
+      this.ties.delete(`${topic} ${user}`);
+      const queries = this.topics.get(topic);
+      const mine = new Set(queries.flatMap((q, i) => (q.user === user ? [String(i + 1)] : [])));
+      gone(topic, (of, seq) => of === topic && (users.size === 1 || mine.has(seq)));
+      if (users.size === 1) {
+        this.users.delete(topic);
+        this.topics.delete(topic);
+      } else {
+        users.delete(user);
+        for (const q of queries) if (q.user === user) Object.assign(q, { state: 'Cancelled', user: BLANK, query: '' });
+      }
     }
   }
 
@@ -396,13 +433,13 @@ class World {
 
   // No engine has been seen for long, and nobody is at work; one node notices.
   async fall(node) {
-    const waiting = await this.shard.cmd('ZRANGE', `${PREFIX}falls`, 0, -1);
-    await this.shard.cmd('DEL', `${PREFIX}models_seen`);
-    await this.shard.cmd('HSET', `${PREFIX}models_seen`, 'other', '1 E ');
-    for (const model of waiting) if (!this.fallen.has(model)) await this.shard.cmd('ZADD', `${PREFIX}falls`, 1, model);
+    const waiting = await this.shard.cmd('ZRANGE', this.shard.key('falls'), 0, -1);
+    await this.shard.cmd('DEL', this.shard.key('models_seen'));
+    await this.shard.cmd('HSET', this.shard.key('models_seen'), 'other', '1 E ');
+    for (const model of waiting) if (!this.fallen.has(model)) await this.shard.cmd('ZADD', this.shard.key('falls'), 1, model);
     await this.run(node, 'reap');
     for (const model of this.fallen) assert.ok(waiting.includes(model));
-    assert.deepEqual(await this.shard.cmd('ZRANGE', `${PREFIX}falls`, '(0', '+inf', 'BYSCORE'), [], 'all have fallen');
+    assert.deepEqual(await this.shard.cmd('ZRANGE', this.shard.key('falls'), '(0', '+inf', 'BYSCORE'), [], 'all have fallen');
   }
 
   // The last node dies without a word, or comes back.
@@ -417,7 +454,7 @@ class World {
 
   async step() {
     const verbs = ['add', 'add', 'add', 'add', 'resend', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
-      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'partial', 'forget', 'unpark', 'sync', 'fall', 'crash',
+      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'removeUser', 'partial', 'forget', 'unpark', 'sync', 'fall', 'crash',
       'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
     const verb = this.pick(verbs);
     const node = this.pick([...this.alive]);
@@ -546,7 +583,7 @@ function checkLookups(world, keys) {
 async function checkAll(world, shard) {
   const keys = await snapshot(shard);
   for (const name of keys.keys()) {
-    if (name.startsWith('lease:')) assert.ok((await shard.cmd('TTL', PREFIX + name)) > 0, `${name} does not expire`);
+    if (name.startsWith('lease:')) assert.ok((await shard.cmd('TTL', shard.key(name))) > 0, `${name} does not expire`);
   }
   const open = checkTopics(world, keys);
   checkOrder(keys, open);
@@ -557,7 +594,7 @@ async function checkAll(world, shard) {
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|idle_lookups|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+)$/;
+  const allowed = /^(meta|idle|idle_lookups|hints|quiet|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+)$/;
   const left = (await shard.names()).filter((name) => !allowed.test(name));
   assert.deepEqual(left, [], 'left behind');
   assert.equal((await shard.get('meta')).depth, '0');
@@ -583,6 +620,32 @@ scripts('random verbs', ({ test, shard }) => {
         throw error;
       } finally {
         for (const node of world.alive) await shard.ears.remove(node);
+      }
+    });
+  }
+});
+
+scripts('random verbs on several shards', ({ test, shard }) => {
+  const given = process.env.PARLEY_SEED;
+  const seeds = given ? [Number(given)] : [1, 2, randomInt(1e9)];
+  for (const n of [2, 4]) for (const seed of seeds) {
+    test(`a query is claimed once, wherever credits and questions meet (${n} shards, seed ${seed})`, async () => {
+      const options = { World, check: checkAll, nodes: NODES, classes: CLASSES, lookupClasses: LOOKUP_CLASSES };
+      const all = new Shards(shard, seed, n, options);
+      const steps = [];
+      await all.start();
+      try {
+        for (let i = 0; i < SHARD_STEPS; i++) {
+          steps.push('(broke)');
+          steps[i] = await all.step();
+          if (i % 100 === 99) await all.rest();
+        }
+        for (const world of all.worlds) await checkEnd(world, world.shard);
+      } catch (error) {
+        console.error(`PARLEY_SEED=${seed}, ${n} shards, after step ${steps.length}: …${steps.slice(-12).join(', ')}`);
+        throw error;
+      } finally {
+        all.stop();
       }
     });
   }

@@ -87,6 +87,7 @@ describe('the generator of calls', () => {
   refused('a list without columns', header('--   is_own  flag', '--   is_own  flag\n--   each toy 3:').replace('topic .. n', 'topic .. n .. toy_from'), at(11, 'each toy has no column'));
   refused('a line that is no argument', header('--   n       number', '--    n number'), at(9, "'n number how many' is indented neither as an argument (3), nor as a list's column (5), nor as a note").replace('number how', 'number  how'));
   refused('an argument that is never used', body('topic .. n', 'topic'), at(9, "the argument 'n' is never used"));
+  it('takes an argument that only says where the verb runs', () => assert.equal(faultsOf(body('topic .. n', 'n')).toy.args[0].name, 'topic'));
   refused('an argument that is read by its place', body('topic .. n', 'topic .. n .. args[a + 2]'), at(15, 'an argument is read by its place, and not by its name'));
   refused('a function that names no arguments', body('    --- arguments\n', ''), at(12, "the function's first line is not '    --- arguments'"));
   refused('a reply that is not declared', body("'missing'", "'gone'"), at(14, "the reply 'gone' is not declared under Replies:"));

@@ -10,6 +10,7 @@
 import assert from 'node:assert/strict';
 import { eventually } from './harness.mjs';
 import { openDesk } from './indexing.mjs';
+import { onAll, sumOfAll } from './shards.mjs';
 
 // What a prompt of Parley's own wants back, by the members that its system message names.
 function kindOf(system) {
@@ -81,7 +82,7 @@ export async function withEngine(cluster, reply, body, { as = 'Inference_1' } = 
   const engine = new Engine(cluster, reply, as);
   try {
     // So that it is known to be there.
-    await eventually(async () => (await cluster.redis.cmd('ZCARD', 'parley:{0}:idle')) > 0, { what: 'an engine waits' });
+    await eventually(async () => (await sumOfAll(cluster.redis, 'ZCARD', 'idle')) > 0, { what: 'an engine waits' });
     const value = await body(engine);
     if (engine.failure) throw engine.failure;
     return value;
@@ -109,12 +110,12 @@ class Library {
   }
 
   // Topics of Parley's own questions.
-  questions() {
-    return this.redis.cmd('ZRANGE', 'parley:{0}:asks', 0, -1);
+  async questions() {
+    return (await onAll(this.redis, 'ZRANGE', 'asks', 0, -1)).flat();
   }
 
   async forgetLimits() {
-    const keys = await this.redis.cmd('KEYS', 'parley:{0}:limit:*');
+    const keys = await this.redis.cmd('KEYS', '*:limit:*');
     if (keys.length > 0) await this.redis.cmd('DEL', ...keys);
   }
 

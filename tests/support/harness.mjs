@@ -20,7 +20,8 @@ import { after, before, describe, it } from 'node:test';
 import { openRequest, openSocket, openStream, REQUEST_MS, sign, withQuery } from './http.mjs';
 import { ACCOUNTS, SANITIZER, startNode, writeAccounts } from './node.mjs';
 import { assertAllFitted } from './openapi.mjs';
-import { startRedis } from './redis.mjs';
+import { startServers } from './servers.mjs';
+import { keyOf } from './shards.mjs';
 
 export * from './http.mjs';
 export * from './node.mjs';
@@ -28,7 +29,6 @@ export * from './redis.mjs';
 
 const TEST_MS = 180_000;
 const LOG_TAIL = 6_000;
-const LEASES = 'parley:{0}:leases';
 // What a lost message or delivery costs, made so long that a test which needs neither fails without the message.
 export const SLOW_RESCUE = ['--rescan-seconds', '60', '--delivery-seconds', '60'];
 
@@ -111,7 +111,7 @@ export class Cluster {
 
   async start() {
     const { aof, accounts, nodes, redisArgs } = this.options;
-    this.redis = await startRedis({ aof, args: redisArgs });
+    this.redis = await startServers({ aof, args: redisArgs });
     this.#accounts = writeAccounts(accounts);
     this.accountsFile = this.#accounts.path;
     this.writeAccounts = this.#accounts.write;
@@ -280,7 +280,7 @@ export class Cluster {
     return eventually(
       async () => {
         const [lease, now] = await this.#leaseOf(Topic);
-        return lease && now % 2 === 0 && this.redis.cmd('ZADD', LEASES, 'XX', 'CH', until, lease);
+        return lease && now % 2 === 0 && this.redis.cmd('ZADD', keyOf(Topic, 'leases'), 'XX', 'CH', until, lease);
       },
       { what: `the claim of ${Topic} is delivered` },
     );
@@ -297,8 +297,9 @@ export class Cluster {
   }
 
   async #leaseOf(Topic) {
-    const lease = (await this.redis.cmd('ZRANGE', LEASES, 0, -1)).find((member) => member.endsWith(` ${Topic}`));
-    return lease ? [lease, Number(await this.redis.cmd('ZSCORE', LEASES, lease))] : [];
+    const leases = keyOf(Topic, 'leases');
+    const lease = (await this.redis.cmd('ZRANGE', leases, 0, -1)).find((member) => member.endsWith(` ${Topic}`));
+    return lease ? [lease, Number(await this.redis.cmd('ZSCORE', leases, lease))] : [];
   }
 
   // Claims and answers what is left in the queue, so that a test finds it empty.

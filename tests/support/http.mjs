@@ -336,6 +336,7 @@ export function openSocket(base, { localAddress } = {}) {
             ms,
             'response',
           ),
+        begun: (ms = REQUEST_MS) => take(() => buffer.length > 0 || undefined, ms, 'answer'),
         closed: (ms = REQUEST_MS) => take(() => (over ? { rest: buffer.toString('latin1') } : undefined), ms, 'close'),
         end: () => socket.end(),
         pause: () => socket.pause(),

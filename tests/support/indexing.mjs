@@ -12,8 +12,9 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { eventually } from './harness.mjs';
-import { libraryText, PREFIX } from './lua.mjs';
+import { libraryText } from './lua.mjs';
 import { RedisClient } from './redis.mjs';
+import { ask, findKey, keyOf, prefixesOf, prefixOf, sumOfAll } from './shards.mjs';
 
 const FUNCTION = 'turn_test';
 const CAP_BYTES = 100 << 20;
@@ -72,14 +73,23 @@ class Desk {
     return this.client.cmd(...words.map(latin1));
   }
 
-  key(name) {
-    return `${PREFIX}${name}`;
+  // A command about a key that one shard has; the sum of its replies about the keys of that name on all of them.
+  ask(command, name, ...words) {
+    return ask(this, command, name, ...words);
   }
 
-  // One verb in a turn of its own.
-  async verb(name, ...args) {
+  sum(command, name) {
+    return sumOfAll(this, command, name);
+  }
+
+  // One verb of a space in a turn of its own.
+  verb(name, space, ...args) {
+    return this.verbAt(prefixOf(space), name, ...args);
+  }
+
+  async verbAt(prefix, name, ...args) {
     const words = ['ntest', 150_000, 2_000, 3, 100_000, 1, 0, 0, name, args.length, ...args];
-    const [reply] = await this.cmd('FCALL', FUNCTION, 1, PREFIX, ...words);
+    const [reply] = await this.cmd('FCALL', FUNCTION, 1, prefix, ...words);
     return reply;
   }
 
@@ -88,15 +98,15 @@ class Desk {
     const content = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes);
     const what = [JSON.stringify(name), createHash('sha256').update(content).digest('hex')];
     const doc = newId();
-    const begun = await this.verb('upload_begin', 0, space, '', doc, what[0], content.length, what[1], CAP_BYTES, path, url);
+    const begun = await this.verb('upload_begin', space, 0, space, '', doc, what[0], content.length, what[1], CAP_BYTES, path, url);
     const reply = begun === 'ok' ? await this.#store({ content, what, doc, space, name, kind, type, path, url }) : begun;
     return this.#uploaded(reply);
   }
 
   async #store({ content, what: [filename, sha], doc, space, name, kind, type, path, url }) {
     const blocks = Math.max(1, Math.ceil(content.length / UPLOAD_BLOCK_BYTES));
-    for (let i = 0; i < blocks; i++) await this.cmd('RPUSHX', this.key(`pushed:${doc}`), content.subarray(i * UPLOAD_BLOCK_BYTES, (i + 1) * UPLOAD_BLOCK_BYTES));
-    return this.verb('upload', space, doc, newId(), filename, type, kind ?? KINDS[name.split('.').at(-1)] ?? 'none', content.length, blocks, sha, CAP_BYTES, path, url, '');
+    for (let i = 0; i < blocks; i++) await this.cmd('RPUSHX', keyOf(space, `pushed:${doc}`), content.subarray(i * UPLOAD_BLOCK_BYTES, (i + 1) * UPLOAD_BLOCK_BYTES));
+    return this.verb('upload', space, space, doc, newId(), filename, type, kind ?? KINDS[name.split('.').at(-1)] ?? 'none', content.length, blocks, sha, CAP_BYTES, path, url, '');
   }
 
   #uploaded(reply) {
@@ -105,15 +115,15 @@ class Desk {
   }
 
   async reindex(doc, space = 'o:alice') {
-    return (await this.verb('doc_reindex', 0, space, doc, newId())).split('\n')[1];
+    return (await this.verb('doc_reindex', space, 0, space, doc, newId())).split('\n')[1];
   }
 
   remove(doc, space = 'o:alice') {
-    return this.verb('doc_delete', 0, space, doc);
+    return this.verb('doc_delete', space, 0, space, doc);
   }
 
   async hash(name) {
-    const flat = await this.cmd('HGETALL', this.key(name));
+    const flat = await this.ask('HGETALL', name);
     return Object.fromEntries(Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], Buffer.from(flat[2 * i + 1], 'latin1').toString()]));
   }
 
@@ -139,8 +149,9 @@ class Desk {
   // As if the leases of all jobs under way were over: an indexer that starts takes them, however long a lease is. One
   // that is as short as a test would end on a slow machine when it should not.
   async endLeases() {
-    for (const [entry, indexer] of await this.cmd('XPENDING', this.key('jobs'), 'indexers', '-', '+', 10))
-      await this.cmd('XCLAIM', this.key('jobs'), 'indexers', indexer, 0, entry, 'IDLE', 3_600_000, 'JUSTID');
+    for (const prefix of prefixesOf())
+      for (const [entry, indexer] of await this.cmd('XPENDING', `${prefix}jobs`, 'indexers', '-', '+', 10))
+        await this.cmd('XCLAIM', `${prefix}jobs`, 'indexers', indexer, 0, entry, 'IDLE', 3_600_000, 'JUSTID');
   }
 
   // Resolves once the job is in that stage under an indexer.
@@ -158,7 +169,7 @@ class Desk {
   // The stored text as bytes.
   async text(doc) {
     const { text } = await this.doc(doc);
-    const flat = await this.cmd('HGETALL', this.key(`text:${doc}:${text}`));
+    const flat = await this.ask('HGETALL', `text:${doc}:${text}`);
     const blocks = [];
     for (let i = 0; i < flat.length; i += 2) blocks[Number(flat[i])] = inflateRawSync(Buffer.from(flat[i + 1], 'latin1'));
     blocks.slice(0, -1).forEach((block) => assert.equal(block.length, BLOCK_BYTES));
@@ -168,7 +179,7 @@ class Desk {
   // The chunks of the pack that is searched: [start, end) in bytes and in characters.
   async chunks(doc) {
     const { generation } = await this.doc(doc);
-    const pack = Buffer.from((await this.cmd('GET', this.key(`pack:${doc}:${generation}`))) ?? '', 'latin1');
+    const pack = Buffer.from((await this.ask('GET', `pack:${doc}:${generation}`)) ?? '', 'latin1');
     assert.equal(pack.toString('latin1', 0, 4), 'PPK1');
     return Array.from({ length: pack.readUInt32LE(4) }, (_, i) => {
       const [start, end, startChars, endChars] = [0, 4, 8, 12].map((at) => pack.readUInt32LE(HEAD_BYTES + i * ROW_BYTES + at));
@@ -192,9 +203,9 @@ class Desk {
       covered = Math.max(covered, end);
     }
     assert.equal(text.toString('utf8', covered).trim(), '', 'nothing is missing at the end');
-    assert.deepEqual(await this.cmd('KEYS', this.key(`pack:${doc}:*`)), [this.key(`pack:${doc}:${found.generation}`)]);
-    assert.deepEqual(await this.cmd('KEYS', this.key(`text:${doc}:*`)), [this.key(`text:${doc}:${found.text}`)]);
-    assert.equal(await this.cmd('EXISTS', this.key(`upload:${doc}`)), 0, 'the upload is gone');
+    assert.deepEqual(await this.cmd('KEYS', `*:pack:${doc}:*`), [keyOf(found.space, `pack:${doc}:${found.generation}`)]);
+    assert.deepEqual(await this.cmd('KEYS', `*:text:${doc}:*`), [keyOf(found.space, `text:${doc}:${found.text}`)]);
+    assert.equal(await this.sum('EXISTS', `upload:${doc}`), 0, 'the upload is gone');
     if (found.vectors) await this.assertVectors(found.space, found.vectors);
     return { text: text.toString(), chunks };
   }
@@ -202,8 +213,8 @@ class Desk {
   // Where vectors are in a vector set: one for each passage that is searched, and, once the trash is
   // swept, no others. While jobs are under way theirs are there too.
   async assertVectors(space, digest) {
-    const set = this.key(`vectors:${space}:${digest}`);
-    const flat = await this.cmd('HGETALL', this.key(`packs:${space}`));
+    const set = await findKey(this, `vectors:${space}:${digest}`);
+    const flat = await this.ask('HGETALL', `packs:${space}`);
     let expected = 0;
     for (let i = 0; i < flat.length; i += 2) {
       const { chunks, vectors } = await this.doc(flat[i]);
@@ -211,15 +222,18 @@ class Desk {
       expected += Number(chunks);
       for (const at of [0, chunks - 1]) assert.ok(await this.cmd('VEMB', set, `${flat[i]}:${flat[i + 1]}:${at}`), `the vector of passage ${at}`);
     }
-    while (Number(await this.verb('sweep', 1000)) > 0);
-    if ((await this.cmd('XLEN', this.key('jobs'))) === 0) assert.equal(await this.cmd('VCARD', set), expected, 'vectors in the set');
+    while (Number(await this.verb('sweep', space, 1000)) > 0);
+    if ((await this.sum('XLEN', 'jobs')) === 0) assert.equal(await this.cmd('VCARD', set), expected, 'vectors in the set');
   }
 
   // No job is under way or waits.
   async assertIdle() {
-    assert.equal(await this.cmd('XLEN', this.key('jobs')), 0, 'no entry is left in the stream');
-    const [pending] = await this.cmd('XPENDING', this.key('jobs'), 'indexers');
-    assert.equal(pending, 0, 'none is pending');
+    assert.equal(await this.sum('XLEN', 'jobs'), 0, 'no entry is left in a stream');
+    for (const prefix of prefixesOf()) {
+      if ((await this.cmd('EXISTS', `${prefix}jobs`)) === 0) continue;
+      const [pending] = await this.cmd('XPENDING', `${prefix}jobs`, 'indexers');
+      assert.equal(pending, 0, 'none is pending');
+    }
   }
 
   close() {

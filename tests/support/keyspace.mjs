@@ -97,7 +97,18 @@ function checkQueue(keys) {
   assert.deepEqual(members(valueOf(keys, 'asks')), of(keys, 't').filter(([, hash]) => 'asks' in hash).map(([topic]) => topic).sort(), 'asks');
 }
 
-function checkLookups(keys) {
+// Who needs a lookup: of one shard their number, of several a set that names the topics.
+function checkNeeds(keys, refs) {
+  const needs = {};
+  for (const [topic, value] of of(keys, 'lookups')) {
+    for (const field of Object.keys(value)) (needs[field.split(' ')[1]] ??= new Set()).add(`${topic}:${valueOf(keys, `t:${topic}`).lookups}`);
+  }
+  const found = Object.fromEntries(of(keys, 'needs').map(([fingerprint, members]) => [fingerprint, [...members].sort()]));
+  assert.deepEqual(found, Object.fromEntries(Object.entries(needs).map(([fingerprint, members]) => [fingerprint, [...members].sort()])), 'needs');
+  return Object.fromEntries(of(keys, 'lookup').map(([fingerprint]) => [fingerprint, refs[fingerprint]]));
+}
+
+function checkLookups(keys, isSharded) {
   const refs = {};
   for (const [topic, value] of of(keys, 'lookups')) {
     assert.ok(keys.has(`t:${topic}`), `lookups:${topic} has a topic`);
@@ -107,7 +118,7 @@ function checkLookups(keys) {
       refs[fingerprint] = String(Number(refs[fingerprint] ?? 0) + 1);
     }
   }
-  const all = Object.fromEntries(of(keys, 'lookup').map(([fingerprint, hash]) => [fingerprint, hash.refs]));
+  const all = isSharded ? checkNeeds(keys, refs) : Object.fromEntries(of(keys, 'lookup').map(([fingerprint, hash]) => [fingerprint, hash.refs]));
   assert.deepEqual(all, refs, 'lookups and who needs them');
   const open = {};
   for (const fingerprint of Object.keys(valueOf(keys, 'lookups'))) {
@@ -196,18 +207,42 @@ function checkDocuments(keys) {
 
 // What holds whatever happened. keys: as snapshot() has them.
 export function assertWhole(keys) {
-  checkQueue(keys);
-  checkLookups(keys);
-  checkRecommendations(keys);
-  checkDocuments(keys);
-  checkJobQueue(keys);
+  assertWholeShards([keys]);
+}
+
+// Of several shards. A lookup is on the first, what needs it on any.
+export function assertWholeShards(shards) {
+  for (const keys of shards) {
+    checkQueue(keys);
+    checkRecommendations(keys);
+    checkDocuments(keys);
+    checkJobQueue(keys);
+  }
+  checkLookups(new Map(shards.flatMap((keys) => [...keys])), shards.length > 1);
+}
+
+const isPlain = (value) => value && typeof value === 'object' && !Array.isArray(value);
+
+// The keys of several shards as one shard would have them, as far as a backup keeps them: a user's lists, nonces and counts
+// are on all of them, each with its part.
+export function mergedShards(shards) {
+  const merged = new Map();
+  for (const [name, found] of shards.flatMap((keys) => [...keys])) {
+    const before = merged.get(name);
+    let { value } = found;
+    if (before && name.startsWith('stat:')) value = Object.fromEntries([...new Set([...Object.keys(before.value), ...Object.keys(value)])].map((field) => [field, String(Number(before.value[field] ?? 0) + Number(value[field] ?? 0))]));
+    else if (before && found.type === 'set') value = [...new Set([...before.value, ...value])].sort();
+    else if (before && isPlain(value)) value = { ...before.value, ...value };
+    merged.set(name, { ...found, value });
+  }
+  return merged;
 }
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet)(:|$)/;
+const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released)(:|$)/;
 
-const DERIVED = ['open', 'turns', 'models', 'waiting', 'shares', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs'];
+const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs'];
 
 // No claim is left: what was Pending is Open, with the attempt under way not counted.
 function withoutClaims(hash) {
@@ -219,7 +254,7 @@ function withoutClaims(hash) {
     if (attempt) {
       const [account, user, model, weight] = hash[`q:${seq}`].split('\n')[1].split(' ');
       items.push([Number(seq), `${seq} ${attempt - 1} ${model} ${user} ${account} ${weight};`]);
-    } else if (!/^[wlc]:\d+$/.test(field)) {
+    } else if (!/^([wlc]:\d+|lookups)$/.test(field)) {
       topic[field] = value;
     }
   }
@@ -249,6 +284,7 @@ export function kept(keys) {
     if (word === 'job') found = withoutRun(value);
     if (word === 'doc' && value.status === 'INDEXING') found = { ...value, status: 'QUEUED' };
     if (word === 'space') found = { ...value, version: undefined };
+    if (word === 'lookup') found = { ...value, refs: undefined }; // assertWhole has it, or `needs`
     if (word === 'lookups') found = Object.keys(value).sort(); // a lease of a lookup ends with the cluster
     if (word === 'recent_jobs') found = Object.fromEntries(Object.entries(value).filter(([job]) => latest.has(job)));
     if (found && typeof found === 'object' && !Array.isArray(found)) {

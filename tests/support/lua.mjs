@@ -114,9 +114,11 @@ class Ears {
   #socket;
   #buffer = Buffer.alloc(0);
   #waiting = [];
+  #prefix;
   heard = [];
 
-  constructor(port) {
+  constructor(port, prefix = PREFIX) {
+    this.#prefix = prefix;
     this.#socket = net.connect(port, '127.0.0.1');
     this.#socket.on('error', () => {});
     this.#socket.on('data', (chunk) => this.#read(chunk));
@@ -127,8 +129,8 @@ class Ears {
     for (let reply; this.#buffer.length && (reply = parseReply(this.#buffer, 0)); ) {
       this.#buffer = this.#buffer.subarray(reply[1]);
       const [kind, channel, body] = reply[0];
-      if (kind !== 'message') this.#waiting.shift()();
-      else for (const event of splitMessage(body)) this.heard.push([channel.slice(PREFIX.length), event]);
+      if (kind !== 'message' && kind !== 'smessage') this.#waiting.shift()();
+      else for (const event of splitMessage(body)) this.heard.push([channel.slice(this.#prefix.length), event]);
     }
   }
 
@@ -139,14 +141,16 @@ class Ears {
     });
   }
 
-  // A node with its own channel and the one of all.
+  // A node with its own channel and the one of all, as nodes of several shards have them.
   async add(node) {
-    await this.#ask(`SUBSCRIBE ${PREFIX}node:${node}`);
-    await this.#ask(`SUBSCRIBE ${PREFIX}all`);
+    await this.#ask(`SUBSCRIBE ${this.#prefix}node:${node}`);
+    await this.#ask(`SUBSCRIBE ${this.#prefix}all`);
+    for (const channel of [`node:${node}`, 'all']) await this.#ask(`SSUBSCRIBE ${this.#prefix}${channel}`);
   }
 
-  remove(node) {
-    return this.#ask(`UNSUBSCRIBE ${PREFIX}node:${node}`);
+  async remove(node) {
+    await this.#ask(`UNSUBSCRIBE ${this.#prefix}node:${node}`);
+    await this.#ask(`SUNSUBSCRIBE ${this.#prefix}node:${node}`);
   }
 
   // All that was published so far: [channel, event]. Events come in order on this connection, so an
@@ -179,8 +183,16 @@ function splitMessage(body) {
 const FRAME = { node: 'n1', leaseMs: 150_000, deliveryMs: 2_000, maxAttempts: 3, queueMax: 100_000, shards: 1, fallbackMs: 0, nonces: [] };
 
 export class Shard {
+  prefix = PREFIX;
+
   constructor(options) {
     this.options = options;
+  }
+
+  // Another shard of the same Redis. Its ears are closed by its user.
+  at(prefix) {
+    const other = new Shard(this.options);
+    return Object.assign(other, { prefix, redis: this.redis, ears: new Ears(this.redis.port, prefix) });
   }
 
   async start() {
@@ -203,7 +215,7 @@ export class Shard {
       const args = f.isRaw ? given : argumentsOf(name, given);
       words.push(name, String(args.length).padStart(3, '0'), ...args);
     }
-    const all = await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...words);
+    const all = await this.redis.cmd('FCALL', FUNCTION, 1, this.prefix, ...words);
     return { replies: all.slice(0, verbs.length), events: all.slice(verbs.length) };
   }
 
@@ -217,7 +229,7 @@ export class Shard {
   }
 
   key(name) {
-    return PREFIX + name;
+    return this.prefix + name;
   }
 
   // Fills the empty keyspace. isBare: leases get no keys that are not named, as if they had expired.
@@ -271,7 +283,7 @@ export class Shard {
   }
 
   async names() {
-    return (await this.cmd('KEYS', `${PREFIX}*`)).map((key) => key.slice(PREFIX.length)).sort();
+    return (await this.cmd('KEYS', `${this.prefix}*`)).map((key) => key.slice(this.prefix.length)).sort();
   }
 
   // The keyspace is exactly this. isBare: as in seed().

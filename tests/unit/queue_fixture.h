@@ -40,7 +40,7 @@ static void queue_fixture_on_event(void *arg, struct str kind, struct lines *res
 {
 }
 
-static void queue_fixture_on_up(void *arg)
+static void queue_fixture_on_up(void *arg, unsigned shard)
 {
 }
 
@@ -63,7 +63,7 @@ static inline void create_queue(void)
                                         .on_other_event = queue_fixture_on_event,
                                         .on_up = queue_fixture_on_up};
     queue = queue_create(&loop, &config, &metrics);
-    while (!queue_is_up(queue))
+    while (!queue_is_usable(queue))
         run_once();
     run_until_answered();
 }

@@ -131,6 +131,86 @@ static void a_server_that_has_lost_its_record_is_left_as_it_is(void **state)
     assert_string_equal(get(1, "parley:{0}:cluster"), "");
 }
 
+static void send_away(struct shard_map *map, unsigned server)
+{
+    snprintf(map->servers[server].path, sizeof map->servers[server].path, "/nowhere");
+}
+
+static void a_first_server_that_has_lost_its_record_is_left_as_it_is(void **state)
+{
+    struct shard_map first = map_of(2, 4, true), next = map_of(2, 2, false);
+    assert_int_equal(start(&first), AGREED);
+    empty(0);
+    assert_int_equal(start(&next), AGREED);
+    assert_int_equal(next.n, 4);
+    assert_string_equal(next.id, first.id);
+    assert_string_equal(get(0, "parley:{0}:cluster"), "");
+}
+
+static void without_its_first_server_a_cluster_is_known_by_the_others(void **state)
+{
+    struct shard_map first = map_of(2, 4, true), next = map_of(2, 2, false),
+                     other = map_of(2, 8, true);
+    assert_int_equal(start(&first), AGREED);
+    send_away(&next, 0);
+    send_away(&other, 0);
+    assert_int_equal(start(&next), AGREED);
+    assert_int_equal(next.n, 4);
+    assert_int_equal(start(&other), AGREED_REFUSED);
+}
+
+static void a_first_start_waits_for_all_servers(void **state)
+{
+    struct shard_map map = map_of(3, 4, true);
+    send_away(&map, 2); /* it may hold the record that the others have lost */
+    assert_int_equal(start(&map), AGREED_NOT_YET);
+    assert_non_null(strstr(reason, "server 3 of 3"));
+    assert_string_equal(get(0, "parley:{0}:cluster"), "");
+}
+
+static void a_cluster_that_was_never_whole_waits_for_all_servers(void **state)
+{
+    struct shard_map map = map_of(3, 4, true), again = map_of(3, 4, true);
+    set(0, "parley:{0}:cluster", "0123456789abcdef 0 3 4 begun");
+    send_away(&map, 2);
+    assert_int_equal(start(&map), AGREED_NOT_YET);
+    assert_int_equal(start(&again), AGREED);
+    assert_string_equal(get(2, "parley:{0}:cluster"), "0123456789abcdef 2 3 4 begun");
+}
+
+static void data_of_one_shard_on_any_server_refuse_more(void **state)
+{
+    struct shard_map map = map_of(2, 4, true);
+    struct str words[] = {STR("HSET"), STR("parley:{0}:meta"), STR("lease"), STR("7")};
+    (void)command(1, words, 4);
+    assert_int_equal(start(&map), AGREED_REFUSED);
+    assert_string_equal(get(0, "parley:{0}:cluster"), "");
+}
+
+static void an_emptied_server_is_adopted_by_hand_only(void **state)
+{
+    struct shard_map map = map_of(2, 4, true);
+    struct agreement_server servers[2];
+    char text[AGREEMENT_TEXT_BYTES];
+    assert_int_equal(agreement_look(&map, servers, reason, sizeof reason), AGREED_NOT_YET);
+    assert_int_equal(agreement_adopt(&map, 1, reason, sizeof reason), AGREED_REFUSED);
+    assert_int_equal(start(&map), AGREED);
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, "%s", get(i, "parley:{0}:cluster"));
+        assert_int_equal(agreement_adopt(&map, i, reason, sizeof reason), AGREED_REFUSED);
+        empty(i);
+        assert_int_equal(agreement_look(&map, servers, reason, sizeof reason), AGREED);
+        assert_int_equal(servers[i].answer, AGREEMENT_NONE);
+        assert_int_equal(servers[1 - i].answer, AGREEMENT_RECORD);
+        assert_string_equal(get(i, "parley:{0}:cluster"), "");
+        assert_int_equal(agreement_adopt(&map, i, reason, sizeof reason), AGREED);
+        assert_string_equal(get(i, "parley:{0}:cluster"), text);
+    }
+    assert_int_equal(agreement_adopt(&map, 2, reason, sizeof reason), AGREED_REFUSED);
+    send_away(&map, 1);
+    assert_int_equal(agreement_adopt(&map, 1, reason, sizeof reason), AGREED_NOT_YET);
+}
+
 static void a_server_of_another_cluster_is_refused(void **state)
 {
     struct shard_map first = map_of(2, 4, true), next = map_of(2, 2, false);
@@ -164,6 +244,40 @@ static void without_its_first_server_nothing_is_known(void **state)
     snprintf(map.servers[0].path, sizeof map.servers[0].path, "/nowhere");
     assert_int_equal(start(&map), AGREED_NOT_YET);
     assert_true(reason[0] != 0);
+}
+
+static void put_untagged_data(void)
+{
+    struct str words[] = {STR("HSET"), STR("parley:meta"), STR("lease"), STR("7")};
+    (void)command(0, words, 4);
+}
+
+static void data_under_a_prefix_without_a_hash_tag_are_one_shard_where_they_are(void **state)
+{
+    struct shard_map first = map_of(1, 1, false), next = map_of(1, 1, true);
+    put_untagged_data();
+    assert_int_equal(start(&first), AGREED);
+    assert_string_equal(first.prefixes[0], "parley:");
+    assert_true(first.n == 1 && first.is_untagged);
+    assert_non_null(strstr(get(0, "parley:cluster"), " 0 1 1 whole"));
+    assert_string_equal(get(0, "parley:{0}:cluster"), "");
+    assert_int_equal(start(&next), AGREED);
+    assert_string_equal(next.prefixes[0], "parley:");
+    assert_string_equal(next.id, first.id);
+}
+
+static void data_without_a_hash_tag_are_neither_several_shards_nor_passed_over(void **state)
+{
+    struct shard_map many = map_of(1, 4, true), two = map_of(2, 2, false);
+    struct shard_map both = map_of(1, 1, false);
+    put_untagged_data();
+    assert_int_equal(start(&many), AGREED_REFUSED);
+    assert_non_null(strstr(reason, "whose keys begin with parley:, as a former version"));
+    assert_int_equal(start(&two), AGREED_REFUSED);
+    set(0, "parley:{0}:cluster", "0123456789abcdef 0 1 4 whole");
+    assert_int_equal(start(&both), AGREED_REFUSED);
+    assert_non_null(strstr(reason, "two clusters"));
+    assert_non_null(strstr(reason, "parley:{0}:"));
 }
 
 static void what_is_no_record_is_not_read_as_one(void **state)
@@ -213,8 +327,16 @@ int main(void)
         AGREEMENT_TEST(servers_in_another_order_are_refused),
         AGREEMENT_TEST(of_two_that_start_at_once_the_one_that_wins_the_first_server_decides),
         AGREEMENT_TEST(a_server_that_has_lost_its_record_is_left_as_it_is),
+        AGREEMENT_TEST(a_first_server_that_has_lost_its_record_is_left_as_it_is),
+        AGREEMENT_TEST(without_its_first_server_a_cluster_is_known_by_the_others),
+        AGREEMENT_TEST(a_first_start_waits_for_all_servers),
+        AGREEMENT_TEST(a_cluster_that_was_never_whole_waits_for_all_servers),
+        AGREEMENT_TEST(data_of_one_shard_on_any_server_refuse_more),
+        AGREEMENT_TEST(an_emptied_server_is_adopted_by_hand_only),
         AGREEMENT_TEST(a_server_of_another_cluster_is_refused),
         AGREEMENT_TEST(data_without_a_record_are_one_shard),
+        AGREEMENT_TEST(data_under_a_prefix_without_a_hash_tag_are_one_shard_where_they_are),
+        AGREEMENT_TEST(data_without_a_hash_tag_are_neither_several_shards_nor_passed_over),
         AGREEMENT_TEST(who_only_reads_writes_nothing),
         AGREEMENT_TEST(without_its_first_server_nothing_is_known),
         AGREEMENT_TEST(what_is_no_record_is_not_read_as_one),

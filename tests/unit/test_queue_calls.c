@@ -385,7 +385,7 @@ static void a_credit_of_a_poll_that_ends_without_a_connection_is_taken_back(void
     assert_int_equal(number("ZCARD", "parley:{0}:idle"), credits_n + 1);
     kill_connections();
     leave(engine);
-    while (!queue_is_up(queue))
+    while (!queue_is_usable(queue))
         run_once();
     run_until_answered();
     sync_now();

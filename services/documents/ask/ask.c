@@ -78,7 +78,8 @@ static struct asker public_asker(struct request *r, struct str space)
                           .user = STR("public"),
                           .user_name = STR("public"),
                           .account = STR("%3Apublic"),
-                          .max_waiting = documents_of(r)->settings->public_max_waiting,
+                          .max_waiting = shards_part(r->server->shards,
+                                                     documents_of(r)->settings->public_max_waiting),
                           .traceparent = request_header(r, "traceparent"),
                           .scope = space};
 }

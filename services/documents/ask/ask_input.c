@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { OWNER_LIMIT_N = 20, OWNER_LIMIT_S = 60 };
+enum { OWNER_LIMIT_S = 60 };
 
 static bool refuse(struct request *r, const char *name, const char *what, double min, double max)
 {
@@ -96,7 +96,7 @@ struct str ask_input_limits(struct request *r, struct str owner)
 {
     struct buf limits;
     buf_init(&limits, 1024);
-    buf_printf(&limits, "ask:%.*s:%d:%d", STR_ARG(owner), OWNER_LIMIT_N, OWNER_LIMIT_S);
+    buf_printf(&limits, "ask:%.*s:%d:%d", STR_ARG(owner), ASKS_A_MINUTE, OWNER_LIMIT_S);
     struct str copy = request_copy(r, buf_str(&limits));
     buf_fini(&limits);
     return copy;

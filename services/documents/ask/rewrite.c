@@ -132,5 +132,5 @@ void documents_rewrite(struct request *r)
         return;
     r->state = op;
     r->on_gone = on_gone;
-    call_admit(request_call(r, on_admitted), .limits = STR(""));
+    call_admit(request_call(r, on_admitted), .space = op->owner.space, .limits = STR(""));
 }

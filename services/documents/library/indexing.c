@@ -258,11 +258,13 @@ static void on_looked(struct call *call, enum err error, struct str reply)
         tell_state(watcher, &lines);
 }
 
-void indexing_on_up(struct indexing *indexing)
+void indexing_on_up(struct indexing *indexing, unsigned shard)
 {
     struct shards *shards = indexing->documents->server->shards;
     for (struct watched *space = indexing->spaces; space != NULL; space = space->next)
         for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
+            if (shards_turn(shards, space->name) != shards->turns[shard])
+                break;
             if (watcher->websocket == NULL || call_is_under_way(&watcher->call))
                 continue; /* is asked by its request, or was just now */
             call_watch_indexing(shards_call(shards, &watcher->call, on_looked),

@@ -16,7 +16,7 @@ struct indexing *indexing_create(struct documents *documents) must_check;
 void indexing_destroy(struct indexing *indexing);
 /* An event `indexing`; `rest`: what is behind its first line. */
 void indexing_on_event(struct indexing *indexing, struct lines *rest);
-/* Messages may have been missed: what is watched is looked at again. */
-void indexing_on_up(struct indexing *indexing);
+/* Messages of that shard may have been missed: what is watched there is looked at again. */
+void indexing_on_up(struct indexing *indexing, unsigned shard);
 
 #endif

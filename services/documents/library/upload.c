@@ -118,6 +118,11 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
+static struct blocks *blocks_at(const struct upload *upload)
+{
+    return documents_blocks(documents_of(upload->r), upload->owner.space);
+}
+
 static void move(struct upload *upload, enum upload_state to)
 {
     upload->state = sm_move(&sm, upload->number, upload->state, to);
@@ -179,7 +184,7 @@ static void on_stored(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
     if (error == ERR_STORE_FULL) /* it has not run: the blocks would keep what room there is */
-        blocks_drop(documents_of(r)->blocks, upload->key);
+        blocks_drop(blocks_at(upload), upload->key);
     finish(upload, error, tag, &lines);
 }
 
@@ -215,15 +220,15 @@ static void on_begun(struct request *r, enum err error, struct str reply)
         return;
     }
     move(upload, UPLOAD_PUSHING);
-    blocks_push(documents_of(r)->blocks, &upload->push, upload->key, upload->bytes, on_pushed);
+    blocks_push(blocks_at(upload), &upload->push, upload->key, upload->bytes, on_pushed);
 }
 
-/* The list's name is ours: the cluster's prefix and an id that was made here. */
+/* The list's name is ours: the prefix of its space's shard and an id that was made here. */
 static struct str key_of(struct upload *upload)
 {
     struct buf *scratch = &upload->r->server->scratch;
     buf_clear(scratch);
-    buf_put(scratch, str_of(documents_of(upload->r)->settings->prefix));
+    buf_put(scratch, str_of(documents_prefix(documents_of(upload->r), upload->owner.space)));
     buf_lit(scratch, "pushed:");
     buf_put(scratch, upload->doc);
     return request_copy(upload->r, buf_str(scratch));

@@ -185,7 +185,7 @@ static void on_admitted(struct call *call, enum err error, struct str reply)
 static void admit(struct retrieve_op *op)
 {
     retrieve_move(op, RETRIEVE_ADMITTING);
-    call_admit(retrieve_call(op, on_admitted), .limits = op->limits);
+    call_admit(retrieve_call(op, on_admitted), .space = op->space, .limits = op->limits);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@ import { lines, scripts, zset } from '../../support/lua.mjs';
 
 const usAgo = (seconds) => Math.round((Date.now() - seconds * 1000) * 1000);
 const seen = (...secondsAgo) => zset(Object.fromEntries(secondsAgo.map((s, i) => [`r${i}`, usAgo(s)])));
-const admit = (limits) => ['admit', 0, limits];
+const admit = (limits) => ['admit', 0, 'o:alice', limits];
 // limited, with about so many seconds to wait
 const limited = (seconds, n, window) => (found) => {
   const [word, ms, ...rest] = found.split('\n');
@@ -73,7 +73,7 @@ scripts('admit', ({ cases, test, shard }) => {
   });
 
   test('a nonce that was used before counts nothing', async () => {
-    const { replies } = await shard.turn([['admit', 1, 'ask:alice:5:60'], ['admit', 2, 'ask:alice:5:60']], { nonces: ['nonce-0000000001', 'nonce-0000000001'] });
+    const { replies } = await shard.turn([['admit', 1, 'o:alice', 'ask:alice:5:60'], ['admit', 2, 'o:alice', 'ask:alice:5:60']], { nonces: ['nonce-0000000001', 'nonce-0000000001'] });
     assert.deepEqual(replies, ['ok', 'replay']);
     assert.equal(await size('ask:alice'), 1);
   });

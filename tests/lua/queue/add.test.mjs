@@ -156,6 +156,8 @@ scripts('add', ({ cases, test, shard }) => {
       after: open1,
     },
     { name: 'a full queue stores nothing', before: waiting1, call: add({ user: 'bob', account: 'Frontend_2' }), frame: { queueMax: 1 }, reply: 'full\n1\n' },
+    { name: 'of several shards, one that has its part of the queue stores nothing, and says what all have, about', before: waiting1, call: add({ user: 'bob', account: 'Frontend_2' }), frame: { queueMax: 4, shards: 4 }, reply: 'full\n4\n', events: ['open\n1'] },
+    { name: 'of several shards, each has room for one at least', before: waiting1, call: add({ user: 'bob', account: 'Frontend_2' }), frame: { queueMax: 1, shards: 8 }, reply: 'full\n8\n', events: ['open\n1'] },
     { name: 'an account with half of the queue stores nothing more, in the name of whomever', before: waiting1, call: add({ user: 'bob' }), frame: { queueMax: 2 }, reply: 'waiting\n1\n' },
     {
       name: 'a refusal names when to try again, once there is a rate',

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // complete, cancel: how a query ends, once. Races by name.
-import { ago, lines, openOf, rowOf, scripts, set, topicOf, zset } from '../../support/lua.mjs';
+import assert from 'node:assert/strict';
+import { ago, lines, openOf, rowOf, scripts, set, topicOf, ttl, zset } from '../../support/lua.mjs';
 
 const ANSWER = lines('["42"]', '["hm"]', '"big"');
-const complete = ({ topic = 't', seq = 1, lease = '', holder = 'E', query = 'Q1', answer = ANSWER, dialect = '' } = {}) =>
-  ['complete', 0, topic, seq, lease, holder, JSON.stringify(query), answer, dialect && 1];
+const complete = ({ topic = 't', seq = 1, lease = '', holder = 'E', query = 'Q1', answer = ANSWER, dialect = '', poll = [] } = {}) =>
+  ['complete', 0, topic, seq, lease, holder, JSON.stringify(query), answer, dialect && 1, ...poll];
 const ok = (seq = 1) => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}$`).test(reply);
 const stored = (found) => {
   const parts = found.split('\n');
@@ -195,6 +196,36 @@ scripts('complete', ({ cases }) => {
     { name: 'deployed: a text that it does not hold, in a known topic', before: pending(), call: complete({ seq: 9, query: '?', dialect: 'deployed' }), reply: 'mismatch' },
     { name: 'deployed: an unknown topic', call: complete({ dialect: 'deployed' }), reply: 'missing' },
   ]);
+});
+
+scripts('complete, and the next claim', ({ cases, test }) => {
+  const poll = ['E|*', 1, '', 7];
+  const claim = lines('claim', 'E|*', 'u', 8, 1, 1, 1, rowOf({ query: 'Q1' }));
+  const other = {
+    't:u': topicOf([undefined]), 'open:default:alice': zset({ u: 1_000_000 }), 'turns:default': zset({ alice: 0 }),
+    models: set('default'), waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '7', depth: '1', vt: '0.000000' },
+  };
+  const next = (reply) => /^(ok|same)\n1\n\d+\n/.test(reply) && reply.replace(/^(ok|same)\n1\n\d+\n/, '') === claim;
+  const taken = (reply) => new RegExp(`^ok\n1\n\\d{13}\n${reply}$`);
+  cases([
+    { name: 'nothing waits: the poll is a credit', before: pending(), call: complete({ poll }), reply: (r) => taken('parked').test(r), after: { ...endedWith(), idle: zset({ 'n1 E|*': 1 }) } },
+    { name: 'nothing waits, and it may not wait', before: pending(), call: complete({ poll: ['E|*', '', '', 0] }), reply: (r) => taken('empty').test(r), after: endedWith() },
+    { name: 'an engine that names itself has one poll', before: { ...pending(), 'poll:E:box': 'n2 3' }, alive: ['n2'], call: complete({ poll: ['E|*', 1, 'box', 7] }), reply: (r) => taken('parked').test(r), published: [['node:n2', 'supersede\nE\nbox\n3']], after: { ...endedWith(), idle: zset({ 'n1 E|*': 1 }), 'poll:E:box': ttl(300, 'n1 7') } },
+    { name: 'race: another engine holds the query now: nothing is claimed, and nobody is parked', before: { ...pending({ by: 'F' }), ...other, 't:t': pending({ by: 'F' })['t:t'] }, call: complete({ poll }), reply: 'lost' },
+    { name: 'what is unknown claims nothing', before: other, call: complete({ poll }), reply: 'missing' },
+  ]);
+
+  test('what waits comes with the answer, also with an answer that is sent again', async (shard) => {
+    for (const [name, state] of [['ok', 'P 7 1 E 1'], ['same', 'D']]) {
+      await shard.seed({ ...other, 't:t': topicOf([state], state === 'D' ? { 'a:1': STORED } : {}), ...(state === 'D' ? {} : { leases: zset({ '7 t': LATER }) }) });
+      const reply = await shard.call(...complete({ poll }));
+      assert.ok(reply.startsWith(`${name}\n1\n`) && next(reply), reply);
+      assert.equal(await shard.cmd('HGET', shard.key('t:t'), 's:1'), 'D');
+      assert.equal(await shard.cmd('HGET', shard.key('t:u'), 's:1'), 'P 8 1 E 1');
+      assert.deepEqual(await shard.cmd('ZRANGE', shard.key('leases'), 0, -1), ['8 u']);
+      await shard.cmd('FLUSHALL');
+    }
+  });
 });
 
 scripts('cancel', ({ cases }) => {

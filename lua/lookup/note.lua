@@ -1,0 +1,35 @@
+-- note_lookup: the first half of add_lookup, of several shards: a query of a topic needs a lookup. The other half is
+-- open_lookup; a node that dies between them leaves a note of a need that never began, which no list shows.
+-- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> "<ms>.<stamp>"), meta.
+-- Wakes: nobody.
+-- Bound: one lookup, LOOKUPS_PER_TOPIC of a topic.
+-- Lane: add.  Home: topic.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   topic        name
+--   seq          digits
+--   user         name?   must have a part in the topic
+--   fingerprint  name
+-- Replies: ok/number of the topic/stamp, with which this one may be taken back ('': it was there before)
+--   | missing | waiting/n
+local needs = require('lookup/needs')
+local bounds = require('turn/bounds')
+local counters = require('turn/counters')
+local call = redis.call
+local match = string.match
+local LOOKUPS_PER_TOPIC = bounds.LOOKUPS_PER_TOPIC
+
+local function verb(turn, a)
+    --- arguments
+    local P = turn.prefix
+    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
+    if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
+    local mine, field = P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
+    local had = call('HGET', mine, field)
+    if not had and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return 'waiting\n' .. LOOKUPS_PER_TOPIC end
+    local number, stamp = needs.number_of(turn, topic), counters.next_lease(turn)
+    call('HSET', mine, field, (had and match(had, '^%d+') or turn.now_text) .. '.' .. stamp)
+    return 'ok\n' .. number .. '\n' .. (had and '' or stamp)
+end
+
+return {note_lookup = verb}

@@ -1,0 +1,34 @@
+-- open_lookup: the second half of add_lookup, of several shards: a topic needs a lookup, which is looked up if need be.
+-- Stops this race: the topic was deleted since it wrote that down, and its needs were carried over before this came.
+-- KEYS: lookup:<fingerprint> hash, needs:<fingerprint> set, released:<digest> string, lookup_alias, lookups zset,
+--   lookups_of hash, meta, queue/idle.lua.
+-- Wakes: one parked poll, by hand-over.
+-- Bound: one lookup, and what lookups.offer hands over.
+-- Lane: add.  Home: cluster.  Nonce: no.  Full: refused.
+-- Repeatable: yes.
+-- Arguments:
+--   need         text 1k    "<topic>:<number>"
+--   fingerprint  name
+--   alias        name       the fingerprint without the newline
+--   fragment     json 512k
+--   count        digits
+--   threshold    text 32
+--   account      name
+--   max_open     number     lookups that the account may have open, and no more than its share
+-- Replies: ok/ms | missing (the topic is gone) | waiting/depth | full/depth
+local lookups = require('lookup/lookups')
+local needs = require('lookup/needs')
+local call = redis.call
+
+local function verb(turn, a)
+    --- arguments
+    local P = turn.prefix
+    if call('EXISTS', needs.released_key(turn, need)) == 1 then return 'missing' end
+    local is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
+    if refusal then return refusal end
+    call('SADD', P .. 'needs:' .. fingerprint, need)
+    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account) end
+    return 'ok\n' .. turn.now_text
+end
+
+return {open_lookup = verb}

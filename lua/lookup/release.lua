@@ -1,0 +1,34 @@
+-- release_lookups: topics are gone that needed lookups, of several shards; a lookup goes with the last one that did.
+-- Read out of the outbox of the topics' shard.
+-- KEYS: needs:<fingerprint> set, released:<digest> string with TTL, lookup:<fingerprint>, lookup_alias, lookups,
+--   lookups_of.
+-- Wakes: nobody.
+-- Bound: the needs named.
+-- Lane: first.  Home: cluster.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   each need 100:
+--     text  text 1k  "<fingerprint> <topic>:<number>"; then " part" when the topic is still there, and may need it again
+-- Replies: ok
+local lookups = require('lookup/lookups')
+local needs = require('lookup/needs')
+local call = redis.call
+local match = string.match
+
+local RELEASED_S = 86400 -- no add-lookup that was under way is later
+
+local function verb(turn, a)
+    --- arguments
+    local P = turn.prefix
+    for i = need_from, need_to do
+        local fingerprint, need, rest = match(args[i], '^(%x+) (%S+)(.*)$')
+        if need then
+            local key = P .. 'needs:' .. fingerprint
+            if rest == '' then call('SET', needs.released_key(turn, need), '1', 'EX', RELEASED_S) end
+            if call('SREM', key, need) == 1 and call('EXISTS', key) == 0 then lookups.drop(turn, fingerprint) end
+        end
+    end
+    return 'ok'
+end
+
+return {release_lookups = verb}

@@ -1,0 +1,24 @@
+-- polls: what an engine's poll gets: the next claim, or it is parked as a credit of its node and class.
+local claims = require('queue/claims')
+local hints = require('queue/hints')
+local idle = require('queue/idle')
+local presence = require('queue/presence')
+
+-- `engine`: which of its account, '' when it does not name itself; `poll`: '0' for one that does not wait. Returns
+-- what queue/claim.lua replies.
+local function claim(turn, class, is_parking, engine, poll)
+    if turn.is_full then return 'empty' end -- within a verb that runs all the same
+    local entry = idle.own_entry(turn, class)
+    if engine ~= '' and entry.account then presence.note_poll(turn, entry.account, engine, poll) end
+    local looks_before = turn.looks
+    local text = claims.next_claim(turn, entry)
+    turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
+    if text then return 'claim\n' .. text end
+    hints.end_quiet(turn)
+    if not is_parking then return 'empty' end
+    if turn.is_sharded then hints.state(turn, class) end
+    idle.grant(entry)
+    return 'parked'
+end
+
+return {claim = claim}

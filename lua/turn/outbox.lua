@@ -1,0 +1,31 @@
+-- outbox: what a verb of this shard has left to be done on another one, of several shards, taken by a node that does it
+-- and says so with the next call. What it takes comes again after TAKEN_MS, if it has not: so a node that dies loses
+-- nothing, and two that take the same do no harm, since what is to be done may be done twice.
+-- KEYS: outbox zset (what is to be done -> not before, ms).
+-- Wakes: nobody.
+-- Bound: TAKE_MAX items.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   is_taking  flag
+--   each done 100:
+--     text  text 1k
+-- Replies: (what is to be done, each on a line; none: nothing is due)
+local call = redis.call
+local concat = table.concat
+local format = string.format
+
+local TAKE_MAX, TAKEN_MS = 100, 10000
+
+local function verb(turn, a)
+    --- arguments
+    local key = turn.prefix .. 'outbox'
+    if done_from <= done_to then call('ZREM', key, unpack(args, done_from, done_to)) end
+    if not is_taking then return '' end
+    local due = call('ZRANGEBYSCORE', key, '-inf', turn.now_text, 'LIMIT', 0, TAKE_MAX)
+    local until_ms = format('%d', turn.now_ms + TAKEN_MS)
+    for i = 1, #due do call('ZADD', key, until_ms, due[i]) end
+    return concat(due, '\n')
+end
+
+return {outbox = verb}

@@ -1,0 +1,51 @@
+-- usage: a page of how much is stored for a user on this shard. Each page counts the queries of some topics; what else
+-- there is stands on all of them, and is asked for with the first.
+-- KEYS: topics:<user>, t:<topic>, waiting, recommenders, recommenders:<account>, docs:<space>, space:<space>,
+--   limit:<what>:<user>.
+-- Wakes: nobody.
+-- Bound: TOPICS_PAGE topics, of each its last Seq.
+-- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   user     name
+--   account  name    whose share of the user's Open queries it is
+--   space    name    of its documents
+--   from     number  topics that were counted
+-- Replies: replay | ok/topics to go on after ('' when there are none)/queries of this page/topics/Open queries of that
+--   account and user/recommendations/documents/bytes of them/passages of them/uploads in the last minute/in the last
+--   hour/questions over documents in the last minute
+local call = redis.call
+local format = string.format
+local concat = table.concat
+
+local TOPICS_PAGE = 1000
+
+local function recommended_n(turn, user)
+    local P, n = turn.prefix, 0
+    for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do
+        n = n + (tonumber(call('ZSCORE', P .. 'recommenders:' .. account, user) or 0) or 0)
+    end
+    return n
+end
+
+local function used(turn, what, user, seconds)
+    return call('ZCOUNT', turn.prefix .. 'limit:' .. what .. ':' .. user,
+                format('(%.0f', turn.now_us - seconds * 1000000), '+inf')
+end
+
+local function verb(turn, a)
+    --- arguments
+    local P = turn.prefix
+    local mine, queries = P .. 'topics:' .. user, 0
+    local page = call('ZRANGE', mine, from, from + TOPICS_PAGE - 1)
+    for i = 1, #page do queries = queries + (tonumber(call('HGET', P .. 't:' .. page[i], 'seq')) or 0) end
+    local s = call('HMGET', P .. 'space:' .. space, 'bytes', 'chunks')
+    return concat({
+        'ok', #page == TOPICS_PAGE and format('%d', from + TOPICS_PAGE) or '', format('%d', queries),
+        call('ZCARD', mine), call('HGET', P .. 'waiting', account .. ' ' .. user) or 0,
+        format('%d', recommended_n(turn, user)), call('ZCARD', P .. 'docs:' .. space), s[1] or 0, s[2] or 0,
+        used(turn, 'upload', user, 60), used(turn, 'upload', user, 3600), used(turn, 'ask', user, 60),
+    }, '\n')
+end
+
+return {usage = verb}

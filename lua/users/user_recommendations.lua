@@ -1,0 +1,52 @@
+-- user_recommendations: a page of what a user has recommended, whichever account sent it, the oldest first.
+-- KEYS: recommendations stream, recommenders, recommended:<account>:<user>.
+-- Wakes: nobody.
+-- Bound: ends with the recommendation that reaches REPLY_BYTES; the ids of all that are stored of the user.
+-- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   user   name
+--   after  text? 48  stream id; from the first on without
+-- Replies: replay | ok/id to go on after ('' when there are no more), then one recommendation (JSON) a line
+local bounds = require('turn/bounds')
+local call = redis.call
+local match = string.match
+local concat, sort = table.concat, table.sort
+local REPLY_BYTES = bounds.REPLY_BYTES
+
+local function parts_of(id)
+    local ms, n = match(id, '^(%d+)%-(%d+)$')
+    return tonumber(ms), tonumber(n)
+end
+
+local function is_before(x, y)
+    return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2])
+end
+
+local function verb(turn, a)
+    --- arguments
+    local P, ids, text, bytes = turn.prefix, {}, {'ok', ''}, 0
+    local last = after ~= '' and {parts_of(after)}
+    for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do
+        for _, id in ipairs(call('LRANGE', P .. 'recommended:' .. account .. ':' .. user, 0, -1)) do
+            local ms, n = parts_of(id)
+            local one = {ms, n, id}
+            if not last or is_before(last, one) then ids[#ids + 1] = one end
+        end
+    end
+    sort(ids, is_before)
+    for i = 1, #ids do
+        local entry = call('XRANGE', P .. 'recommendations', ids[i][3], ids[i][3])[1]
+        if entry then
+            text[#text + 1] = entry[2][2]
+            bytes = bytes + #entry[2][2]
+        end
+        if bytes >= REPLY_BYTES and i < #ids then
+            text[2] = ids[i][3]
+            break
+        end
+    end
+    return concat(text, '\n')
+end
+
+return {user_recommendations = verb}

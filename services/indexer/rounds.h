@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rounds: which shard an indexer of this process turns to next: one whose stream may have a job for
+ * it, and one whose turn it is to be looked at (jobs of the dead, and the like). All shards have
+ * their turn, one after the other, whatever the others hold.
+ *
+ * On several shards a thread for each server waits for new entries of all its streams at once, and
+ * notes where one came; an entry is taken from its group by one of the indexers it wakes, or by one
+ * of another process. Nobody reads a stream that has had none. On one shard there is no such
+ * thread: an indexer waits in the stream itself.
+ *
+ * A server that does not answer is left out until its thread has heard from it again: the jobs of
+ * all others go on. One per process; any thread.
+ */
+#ifndef PARLEY_INDEXER_ROUNDS_H
+#define PARLEY_INDEXER_ROUNDS_H
+
+#include "shared/redis/shard_map.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rounds;
+
+/* `map` is borrowed, and agreed on by then (or its number of shards is the one that counts).
+ * `look_ms`: how often a shard is looked at. */
+struct rounds *rounds_create(const struct shard_map *map, uint64_t look_ms) must_check;
+/* Nobody waits any more, now or later. Any thread. */
+void rounds_stop(struct rounds *rounds);
+/* After rounds_stop; nobody else may be inside. Accepts NULL. */
+void rounds_destroy(struct rounds *rounds);
+
+/* A shard that is to be looked at now, by nobody else; its stream is read by then, too. False when
+ * there is none. */
+bool rounds_look(struct rounds *rounds, unsigned *ret_shard) must_check;
+/* Something was found there: it is looked at again soon, and not after `look_ms`. */
+void rounds_look_again(struct rounds *rounds, unsigned shard);
+/* When the next look is due (clock_mono_ms). */
+uint64_t rounds_look_ms(struct rounds *rounds);
+
+/* Of several shards: waits for one whose stream may have a job, and takes the note of it off.
+ * False: a look is due, or the process stops. */
+bool rounds_wait(struct rounds *rounds, unsigned *ret_shard) must_check;
+/* Its stream had one, so it may have another. */
+void rounds_found(struct rounds *rounds, unsigned shard);
+/* Its server does not answer. */
+void rounds_lost(struct rounds *rounds, unsigned shard);
+
+#endif

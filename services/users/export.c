@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ * export.c - see export.h.
+ *
+ *   TOPICS -> THREAD -> LOOKUPS -+-> RECOMMENDATIONS -> DOCUMENTS -> FILES -> CONTENT -+-> END
+ *     ^--------------------------'                                     ^---------------'
+ *
+ * One page of a verb after the other. What a reply brings is put into `made`, from there a slice a
+ * turn of the loop into the zip, and what that has written to the client; the next page is asked
+ * for when the client has taken all of it. So a node holds a page, and a reader that is slow, or
+ * many of them, cost nobody else anything.
+ *
+ * The answer begins with the first reply. What fails after it ends the connection, without the end
+ * of the answer and of the zip: a client cannot take it for the whole. */
+#include "services/users/export.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/log.h"
+#include "shared/http/respond.h"
+
+enum {
+    EXPORTS_MAX = 8,         /* of a node at once */
+    MADE_MAX = 64 << 20,     /* the largest row, as JSON */
+    SLICE_BYTES = 128 << 10, /* that are compressed in a turn of the loop: some milliseconds */
+    OUT_MAX = 1 << 20,
+    RETRY_S = 30,
+};
+
+static void step(struct export *x)
+{
+    switch (x->stage) {
+    case EXPORT_TOPICS: export_topics(x); break;
+    case EXPORT_THREAD: export_thread(x); break;
+    case EXPORT_LOOKUPS: export_lookups(x); break;
+    case EXPORT_RECOMMENDATIONS: export_recommendations(x); break;
+    case EXPORT_DOCUMENTS: export_documents(x); break;
+    case EXPORT_FILES: export_files(x); break;
+    case EXPORT_CONTENT: export_content(x); break;
+    case EXPORT_END:
+    case EXPORT_NR:
+        zip_finish(&x->zip);
+        download_end(&x->download);
+        break;
+    }
+}
+
+/* Puts a slice of what was made into the zip, or makes more. */
+static void advance(struct export *x)
+{
+    size_t left = x->made.n - x->zipped_n;
+    if (x->made.is_over || x->zip.is_broken) {
+        export_fail(x, "it does not fit");
+    } else if (left > 0) {
+        size_t n = left < SLICE_BYTES ? left : SLICE_BYTES;
+        zip_put(&x->zip, (struct str){x->made.at + x->zipped_n, n});
+        x->zipped_n += n;
+    } else {
+        buf_clear(&x->made);
+        x->zipped_n = 0;
+        step(x);
+    }
+}
+
+static void pump(struct export *x)
+{
+    if (x->is_asking || !download_is_idle(&x->download))
+        return;
+    advance(x);
+    download_flush(&x->download);
+    if (!x->is_asking && download_is_idle(&x->download))
+        loop_set_deadline(x->r->server->loop, &x->turn, 0);
+}
+
+static void on_turn(struct deadline *deadline)
+{
+    pump(H2O_STRUCT_FROM_MEMBER(struct export, turn, deadline));
+}
+
+static void on_idle(struct download *download)
+{
+    pump(H2O_STRUCT_FROM_MEMBER(struct export, download, download));
+}
+
+void export_go_on(struct export *x)
+{
+    x->is_asking = false;
+    pump(x);
+}
+
+void export_fail(struct export *x, const char *why)
+{
+    log_write(LOG_WARN, "an export of a user was cut off", LOG_S("reason", why),
+              LOG_STR("user", x->person.whom.user_name), LOG_STR("request", x->r->id));
+    download_cut(&x->download);
+}
+
+struct call_start export_call(struct export *x, request_reply_cb *on_reply)
+{
+    x->is_asking = true;
+    return request_call(x->r, on_reply);
+}
+
+struct call_start export_call_at(struct export *x, unsigned shard, request_reply_cb *on_reply)
+{
+    x->is_asking = true;
+    return request_call_at(x->r, shard, on_reply);
+}
+
+/* The first reply: now the answer begins. */
+static void start(struct export *x)
+{
+    zip_init(&x->zip, &x->download.out);
+    download_start(&x->download, "application/zip", "export.zip");
+    zip_begin(&x->zip, STR("user.json"), x->now_s);
+    struct buf *b = &x->r->server->scratch;
+    buf_clear(b);
+    buf_lit(b, "{\"Format\":1,\"User\":");
+    buf_put_json(b, x->person.whom.user);
+    buf_lit(b, ",\"Timestamp\":");
+    buf_put_json_ms(b, x->now_s * 1000);
+    buf_lit(b, "}\n");
+    zip_put(&x->zip, buf_str(b));
+    export_begin_file(x, STR("topics.json"));
+}
+
+bool export_takes(struct export *x, enum err error, struct lines *lines, struct str other)
+{
+    struct str tag = lines_next(lines);
+    if (!x->download.is_started) {
+        if (reply_refuse(x->r, error, tag, lines))
+            return false;
+        start(x);
+    }
+    if (error != ERR_OK) {
+        x->is_asking = false;
+        export_fail(x, err_info(error)->code);
+        return false;
+    }
+    if (str_eq(tag, STR("ok")) || (other.n > 0 && str_eq(tag, other)))
+        return true;
+    x->is_asking = false;
+    export_fail(x, "what was being read has been deleted meanwhile");
+    return false;
+}
+
+void export_begin_file(struct export *x, struct str path)
+{
+    zip_begin(&x->zip, path, x->now_s);
+    x->is_first = true;
+}
+
+void export_put_comma(struct export *x)
+{
+    buf_put(&x->made, x->is_first ? STR("\n") : STR(",\n"));
+    x->is_first = false;
+}
+
+void export_set(struct buf *b, struct str s)
+{
+    buf_clear(b);
+    buf_put(b, s);
+}
+
+void export_keep_page(struct export *x, struct str next, struct str lines)
+{
+    export_set(&x->page_after, next);
+    x->is_last_page = next.n == 0;
+    export_set(&x->page, lines);
+    x->rest = lines_of(lines.at == NULL ? lines : buf_str(&x->page));
+    x->is_page = true;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void on_gone(struct request *r)
+{
+    struct export *x = r->state;
+    struct users *users = users_of(r);
+    struct buf *own[] = {&x->made, &x->page, &x->page_after, &x->after, &x->topic,
+                         &x->own,  &x->doc,  &x->filename,   &x->what};
+    *(x->previous == NULL ? &users->exports : &x->previous->next) = x->next;
+    if (x->next != NULL)
+        x->next->previous = x->previous;
+    loop_cancel_deadline(r->server->loop, &x->turn);
+    zip_fini(&x->zip);
+    download_fini(&x->download);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        buf_fini(own[i]);
+}
+
+/* May it begin beside those under way on this node? */
+static bool has_place(struct request *r, const struct person *person)
+{
+    unsigned n = 0;
+    for (struct export *x = users_of(r)->exports; x != NULL; x = x->next) {
+        if (x->download.is_ending || x->download.is_cut)
+            continue;
+        n++;
+        if (str_eq(x->person.whom.user_name, person->whom.user_name)) {
+            respond_error_more(r, ERR_RATE_LIMITED,
+                               "An export of this user is under way already: end it, or wait.",
+                               NULL, RETRY_S);
+            return false;
+        }
+    }
+    if (n < EXPORTS_MAX)
+        return true;
+    respond_error_more(r, ERR_BUSY, NULL, NULL, RETRY_S);
+    return false;
+}
+
+void users_export(struct request *r)
+{
+    struct users *users = users_of(r);
+    struct person person;
+    if (!person_of_path(r, &person) || !has_place(r, &person))
+        return;
+    struct export *x = request_alloc(r, sizeof *x);
+    *x = (struct export){.r = r, .person = person, .now_s = clock_wall_s()};
+    struct buf *own[] = {&x->made, &x->page, &x->page_after, &x->after, &x->topic,
+                         &x->own,  &x->doc,  &x->filename,   &x->what};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        buf_init(own[i], MADE_MAX);
+    x->turn.on_expire = on_turn;
+    x->is_first = true;
+    x->next = users->exports;
+    if (x->next != NULL)
+        x->next->previous = x;
+    users->exports = x;
+    download_init(&x->download, r, OUT_MAX, on_idle);
+    r->state = x;
+    r->on_gone = on_gone;
+    export_topics(x);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * export: GET /api/users/{user}/export, all that is stored for a user as a zip file. What it does
+ * step by step is export.c; what the files hold, export_topics.c and export_documents.c. In the
+ * request's memory, on the loop's thread.
+ */
+#ifndef PARLEY_SERVICES_USERS_EXPORT_H
+#define PARLEY_SERVICES_USERS_EXPORT_H
+
+#include "services/users/users.h"
+#include "services/users/zip.h"
+#include "shared/http/download.h"
+#include "shared/op/deadline.h"
+#include "shared/queue/lines.h"
+
+/* What is to be asked for next. */
+enum export_stage {
+    EXPORT_TOPICS,          /* a page of the shard's topics, or the next one of the page */
+    EXPORT_THREAD,          /* a page of the topic's queries */
+    EXPORT_LOOKUPS,         /* a page of its lookups */
+    EXPORT_RECOMMENDATIONS, /* a page of the shard's */
+    EXPORT_DOCUMENTS,       /* a page of the list */
+    EXPORT_FILES,           /* a page of the same list, or the next document of the page */
+    EXPORT_CONTENT,         /* a page of its content */
+    EXPORT_END,
+    EXPORT_NR
+};
+
+struct export
+{
+    struct export *previous, *next; /* under way on this node */
+    struct request *r;
+    struct person person;
+    struct download download;
+    struct zip zip;
+    struct deadline turn; /* goes on in the next turn of the loop */
+    enum export_stage stage;
+    bool is_asking; /* a verb is under way */
+    bool is_first;  /* of the list that is being written: no comma yet */
+    uint64_t now_s;
+    unsigned shard;
+    struct buf made; /* of the file that is being written, up to `zipped_n` in the zip */
+    size_t zipped_n;
+
+    struct buf page; /* a page of topics or documents, which are taken one by one */
+    struct lines rest;
+    struct buf page_after, after; /* where the next pages begin: of that list, of what is in it */
+    bool is_page, is_last_page;
+
+    struct buf topic; /* its name */
+    struct buf own;   /* by Seq '1' where the query is the user's */
+
+    struct buf doc, filename; /* id; JSON */
+    struct buf what;          /* that is read of it: "" at first */
+    uint64_t from;            /* block */
+};
+
+/* export.c: ends the file before and begins one. */
+void export_begin_file(struct export *x, struct str path);
+/* Where the reply of the verb that is begun goes. */
+struct call_start export_call(struct export *x, request_reply_cb *on_reply);
+struct call_start export_call_at(struct export *x, unsigned shard, request_reply_cb *on_reply);
+/* In a reply: refuses what did not go well (an answer, or a cut) and returns false. `tag` is the
+ * first line; `other`: one more that is no failure, "" for none. */
+bool export_takes(struct export *x, enum err error, struct lines *lines, struct str other);
+/* At the end of a reply. */
+void export_go_on(struct export *x);
+/* It cannot be whole any more: the client notices. */
+void export_fail(struct export *x, const char *why);
+/* The comma before each item of a list but the first. */
+void export_put_comma(struct export *x);
+/* Keeps a page, to be taken line by line. */
+void export_keep_page(struct export *x, struct str next, struct str lines);
+void export_set(struct buf *b, struct str s);
+
+/* What a stage does next: begins a verb (is_asking), or puts bytes, or goes to another stage. */
+void export_topics(struct export *x);
+void export_thread(struct export *x);
+void export_lookups(struct export *x);
+void export_recommendations(struct export *x);
+void export_documents(struct export *x);
+void export_files(struct export *x);
+void export_content(struct export *x);
+
+#endif

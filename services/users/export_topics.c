@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ * export_topics.c - topics.json and recommendations.json. Of a topic in which others have a part,
+ * too, what the user asked is written, and what it was answered: the rest is theirs. Its pages are
+ * of several moments, as in get-topic-thread; what is deleted in between is left out. */
+#include "services/users/export.h"
+
+#include "generated/verbs.h"
+
+static unsigned shard_n(const struct export *x)
+{
+    return x->r->server->shards->n;
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static void on_topics(struct request *r, enum err error, struct str reply)
+{
+    struct export *x = r->state;
+    struct lines lines = lines_of(reply);
+    if (!export_takes(x, error, &lines, STR("")))
+        return;
+    struct str next = lines_next(&lines);
+    export_keep_page(x, next, lines.rest);
+    export_go_on(x);
+}
+
+static void begin_topic(struct export *x)
+{
+    (void)lines_next(&x->rest); /* its place */
+    struct str topic = lines_next(&x->rest), name = lines_next(&x->rest);
+    struct str plain = x->r->account->namespace.n > 0 ? lines_name_within(topic) : topic;
+    export_set(&x->topic, topic);
+    buf_put(&x->made, x->is_first ? STR("[") : STR(""));
+    export_put_comma(x);
+    buf_lit(&x->made, "{\"Topic\":");
+    buf_put_json_of_name(&x->made, plain);
+    buf_lit(&x->made, ",\"Name\":");
+    buf_put(&x->made, name);
+    buf_lit(&x->made, ",\"Queries\":[");
+    buf_clear(&x->own);
+    export_set(&x->after, STR("0"));
+    x->stage = EXPORT_THREAD;
+    x->is_first = true;
+}
+
+void export_topics(struct export *x)
+{
+    if (!x->is_page) {
+        call_user_topics(export_call_at(x, x->shard, on_topics), .user = x->person.whom.user_name,
+                         .after = buf_str(&x->page_after), .limit = NO_NUMBER, .is_whole = true);
+    } else if (lines_are_left(&x->rest)) {
+        begin_topic(x);
+    } else {
+        x->is_page = false;
+        if (!x->is_last_page)
+            return;
+        buf_clear(&x->page_after);
+        if (++x->shard < shard_n(x))
+            return;
+        x->shard = 0;
+        x->stage = EXPORT_RECOMMENDATIONS;
+        buf_put(&x->made, x->is_first ? STR("[]\n") : STR("\n]\n"));
+        buf_clear(&x->after);
+    }
+}
+
+/* --- a topic ---------------------------------------------------------------------------------- */
+
+static void put_member(struct buf *b, const char *key, struct str json)
+{
+    buf_put_key(b, key);
+    buf_put(b, json.n > 0 ? json : STR("null"));
+}
+
+static void put_query(struct export *x, uint64_t seq, const struct outcome *o)
+{
+    struct buf *b = &x->made;
+    export_put_comma(x);
+    buf_lit(b, "{\"Seq\":");
+    buf_put_u64(b, seq);
+    put_member(b, "Query", o->row.query);
+    put_member(b, "Modifiers", o->row.modifiers);
+    put_member(b, "Model", o->row.model);
+    buf_printf(b, ",\"Status\":\"%.*s\"", STR_ARG(o->status));
+    buf_put_key(b, "Timestamp");
+    buf_put_json_ms(b, o->row.created_ms);
+    put_member(b, "Reason", o->reason);
+    put_member(b, "Answer", o->answer);
+    put_member(b, "Think", o->think);
+    put_member(b, "AnswerModel", o->model);
+    buf_put_char(b, '}');
+}
+
+/* Is that query the user's? */
+static bool is_own(const struct export *x, uint64_t seq)
+{
+    return seq < x->own.n && x->own.at[seq] == '1';
+}
+
+static void note(struct export *x, uint64_t seq, bool is_users)
+{
+    while (x->own.n < seq && !x->own.is_over)
+        buf_put_char(&x->own, '0');
+    buf_put_char(&x->own, is_users ? '1' : '0');
+}
+
+static void end_topic(struct export *x)
+{
+    buf_put(&x->made, x->is_first ? STR("]}") : STR("\n]}"));
+    x->stage = EXPORT_TOPICS;
+    x->is_first = false;
+}
+
+static void end_thread(struct export *x)
+{
+    buf_put(&x->made, x->is_first ? STR("],\"Lookups\":[") : STR("\n],\"Lookups\":["));
+    export_set(&x->after, STR("0"));
+    x->stage = EXPORT_LOOKUPS;
+    x->is_first = true;
+}
+
+static void on_thread(struct request *r, enum err error, struct str reply)
+{
+    struct export *x = r->state;
+    struct lines lines = lines_of(reply);
+    if (!export_takes(x, error, &lines, STR("missing")))
+        return;
+    struct str next = lines_next(&lines);
+    while (lines_are_left(&lines)) {
+        uint64_t seq = lines_next_u64(&lines);
+        struct outcome o = lines_next_outcome(&lines);
+        bool is_users = str_eq(o.row.user_name, x->person.whom.user_name);
+        note(x, seq, is_users);
+        if (is_users)
+            put_query(x, seq, &o);
+    }
+    if (x->own.is_over)
+        x->made.is_over = true; /* nothing that it says of the topic would be right */
+    export_set(&x->after, next);
+    if (next.n == 0)
+        end_thread(x);
+    export_go_on(x);
+}
+
+void export_thread(struct export *x)
+{
+    call_thread(export_call(x, on_thread), .topic = buf_str(&x->topic),
+                .user = x->person.whom.user_name, .after = buf_str(&x->after), .before = STR(""),
+                .limit = NO_NUMBER);
+}
+
+static void put_lookup(struct export *x, uint64_t seq, struct lines *lines)
+{
+    struct buf *b = &x->made;
+    struct str print = lines_next(lines), fragment = lines_next(lines), matches = lines_next(lines);
+    if (!is_own(x, seq))
+        return;
+    export_put_comma(x);
+    buf_lit(b, "{\"Seq\":");
+    buf_put_u64(b, seq);
+    buf_printf(b, ",\"Fingerprint\":\"%.*s\"", STR_ARG(print));
+    put_member(b, "Fragment", fragment);
+    put_member(b, "Matches", matches);
+    buf_put_char(b, '}');
+}
+
+static void on_lookups(struct request *r, enum err error, struct str reply)
+{
+    struct export *x = r->state;
+    struct lines lines = lines_of(reply);
+    if (!export_takes(x, error, &lines, STR("missing")))
+        return;
+    struct str next = lines_next(&lines);
+    while (lines_are_left(&lines)) {
+        uint64_t seq = lines_next_u64(&lines);
+        (void)lines_next(&lines); /* the query */
+        for (uint64_t n = lines_next_u64(&lines); n > 0 && lines_are_left(&lines); n--)
+            put_lookup(x, seq, &lines);
+    }
+    export_set(&x->after, next);
+    if (next.n == 0)
+        end_topic(x);
+    export_go_on(x);
+}
+
+void export_lookups(struct export *x)
+{
+    call_list_lookups(export_call(x, on_lookups), .topic = buf_str(&x->topic),
+                      .user = x->person.whom.user_name, .after = buf_str(&x->after),
+                      .limit = NO_NUMBER);
+}
+
+/* --- recommendations -------------------------------------------------------------------------- */
+
+static void on_recommendations(struct request *r, enum err error, struct str reply)
+{
+    struct export *x = r->state;
+    struct lines lines = lines_of(reply);
+    if (!export_takes(x, error, &lines, STR("")))
+        return;
+    struct str next = lines_next(&lines);
+    while (lines_are_left(&lines)) {
+        buf_put(&x->made, x->is_first ? STR("[") : STR(""));
+        export_put_comma(x);
+        buf_put(&x->made, lines_next(&lines));
+    }
+    export_set(&x->after, next);
+    if (next.n == 0 && ++x->shard == shard_n(x)) {
+        buf_put(&x->made, x->is_first ? STR("[]\n") : STR("\n]\n"));
+        buf_clear(&x->page_after);
+        x->stage = EXPORT_DOCUMENTS;
+    }
+    export_go_on(x);
+}
+
+void export_recommendations(struct export *x)
+{
+    if (x->shard == 0 && x->after.n == 0)
+        export_begin_file(x, STR("recommendations.json"));
+    call_user_recommendations(export_call_at(x, x->shard, on_recommendations),
+                              .user = x->person.whom.user_name, .after = buf_str(&x->after));
+}

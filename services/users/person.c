@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * person.c - whose data a request is about, and who may ask for them. */
+#include "services/users/users.h"
+
+#include "shared/http/respond.h"
+
+/* As a name in keys: a namespace, and 128 bytes of which each takes three. */
+enum { PERSON_NAME_MAX_BYTES = NAMESPACE_MAX_BYTES + 1 + 3 * USER_MAX_BYTES };
+
+bool person_of_path(struct request *r, struct person *ret_person)
+{
+    struct person person;
+    struct str user = request_path_param(r, "user"), given = request_param(r, "OnBehalfOf");
+    if (given.at != NULL && !str_eq(given, user)) {
+        respond_error(r, ERR_FORBIDDEN,
+                      "OnBehalfOf is not the user that the path names: leave it out.");
+        return false;
+    }
+    if (r->account->role == ROLE_OPERATOR) {
+        bool is_short = user.n <= USER_MAX_BYTES + NAMESPACE_MAX_BYTES + 1;
+        if (is_short)
+            person.whom = (struct on_behalf){user, on_behalf_any_name(r, user)};
+        if (!is_short || person.whom.user_name.n > PERSON_NAME_MAX_BYTES) {
+            respond_error(r, ERR_BAD_REQUEST, "The user must be at most 128 bytes.");
+            return false;
+        }
+    } else if (!on_behalf_of(r, user, &person.whom)) {
+        return false;
+    }
+    struct buf space;
+    buf_init(&space, 1024);
+    buf_lit(&space, "o:");
+    buf_put(&space, person.whom.user_name);
+    person.space = request_copy(r, buf_str(&space));
+    buf_fini(&space);
+    *ret_person = person;
+    return true;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * service.c - the users as one of the node's services (services/node/service.h): its routes, and
+ * its row. It comes with the broker, which knows who has topics. */
+#include "services/users/users.h"
+
+#include <stdlib.h>
+
+#define SELF (1u << ROLE_FRONTEND | 1u << ROLE_USER | 1u << ROLE_OPERATOR)
+
+/* clang-format off */
+static const struct route routes[] = {
+    {"DELETE", "/api/users/{user}",        SELF, users_delete, false},
+    {"GET",    "/api/users/{user}/usage",  SELF, users_usage,  false},
+    {"GET",    "/api/users/{user}/export", SELF, users_export, false},
+    {0},
+};
+/* clang-format on */
+
+static void *create(struct server *server, struct queue *queue, const void *settings)
+{
+    struct users *users = calloc(1, sizeof *users);
+    (void)queue;
+    if (users == NULL)
+        abort();
+    *users = (struct users){.server = server, .settings = settings};
+    return users;
+}
+
+static bool read_settings(const struct service_process *process, void **ret_settings)
+{
+    struct space_settings *settings = calloc(1, sizeof *settings);
+    if (settings == NULL)
+        abort();
+    *settings = space_read_options(process->config);
+    *ret_settings = settings;
+    return true;
+}
+
+const struct service users_service = {
+    .name = "users",
+    .summary = "what is stored for a user: how much, a copy of it, its deletion",
+    .comes_with = "broker",
+    .groups = (const struct config_group *const[]){&space_options, NULL},
+    .routes = routes,
+    .read = read_settings,
+    .free_settings = free,
+    .create = create,
+    .destroy = free,
+};

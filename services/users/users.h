@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * users: all that is stored for a user, whichever service it came through: how much it is, a copy
+ * of it, its deletion (contract, section 3). One per thread (service.h). A user is of every shard.
+ */
+#ifndef PARLEY_SERVICES_USERS_USERS_H
+#define PARLEY_SERVICES_USERS_USERS_H
+
+#include "services/node/service.h"
+#include "shared/ask/on_behalf.h"
+#include "shared/ask/reply.h"
+#include "shared/search/space_settings.h"
+
+struct export;
+
+struct users {
+    struct server *server;
+    const struct space_settings *settings;
+    struct export *exports; /* under way on this node */
+};
+
+extern const struct service users_service;
+
+static inline struct users *users_of(const struct request *r)
+{
+    return service_state(r, &users_service);
+}
+
+/* Whose data a request is about. All live as long as the request. */
+struct person {
+    struct on_behalf whom;
+    struct str space; /* of its documents */
+};
+
+/* The user that the path names: itself for an account of role user, any of its namespace for a
+ * frontend, any (`namespace~User`) for an operator. Answers 400 or 403 and returns false otherwise.
+ */
+bool person_of_path(struct request *r, struct person *ret_person) must_check;
+
+handler users_delete, users_usage, users_export;
+
+#endif

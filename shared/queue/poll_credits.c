@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ * poll_credits.c - parked polls, and the credits that shards have been granted for them (polls.h).
+ */
+#include "shared/queue/polls.h"
+
+#include "generated/verbs.h"
+#include "shared/base/sm.h"
+
+static const struct sm_state states[] = {
+    [POLL_IDLE] = {"IDLE", SM(POLL_CLAIMING)},
+    [POLL_CLAIMING] = {"CLAIMING", SM(POLL_PARKED) | SM(POLL_IDLE)},
+    [POLL_PARKED] = {"PARKED", SM(POLL_IDLE)},
+};
+static const struct sm sm = SM_OF("poll", states);
+
+void polls_set_state(struct poll *poll, enum poll_state to)
+{
+    poll->state = sm_move(&sm, poll->number, poll->state, to);
+}
+
+void polls_park(struct queue *queue, struct poll *poll)
+{
+    polls_set_state(poll, POLL_PARKED);
+    polls_put_last(&poll->class->parked, poll);
+    metrics_add(queue->metrics, METRIC_POLLS_PARKED, 1);
+}
+
+void polls_unlink_parked(struct queue *queue, struct poll *poll)
+{
+    polls_set_state(poll, POLL_IDLE);
+    polls_take_off(&poll->class->parked, poll);
+    metrics_add(queue->metrics, METRIC_POLLS_PARKED, -1);
+}
+
+static unsigned shard_with_most(const struct poll_class *class)
+{
+    unsigned most = 0;
+    for (unsigned i = 1; i < class->queue->shards.n; i++)
+        if (class->credits[i] > class->credits[most])
+            most = i;
+    return most;
+}
+
+/* Of equal ones, the next in turn. */
+unsigned credits_least_shard(const struct poll_class *class, uint64_t but)
+{
+    const struct queue *queue = class->queue;
+    unsigned n = queue->shards.n, least = SHARDS_MAX;
+    if (n == 1 || class->work == WORK_LOOKUPS)
+        return 0;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned shard = (class->rotor + i) % n;
+        if ((but & shard_bit(shard)) == 0 && part_is_usable(&queue->parts[shard]) &&
+            (least == SHARDS_MAX || class->credits[shard] < class->credits[least]))
+            least = shard;
+    }
+    return least;
+}
+
+static void take_credit_back(struct poll_class *class, unsigned shard)
+{
+    struct turn *turn = class->queue->shards.turns[shard];
+    class->credits[shard]--;
+    class->credit_n--;
+    if (turn_is_up(turn)) /* else its sync states what there is */
+        call_unpark(turn_forget(turn), .class = class_name(class));
+}
+
+/* After a poll has ended, or got a claim that used up no credit. */
+void credits_settle(struct poll_class *class)
+{
+    while (class->credit_n > class_idle_n(class))
+        take_credit_back(class, shard_with_most(class));
+}
+
+void credits_note(struct poll_class *class, unsigned shard)
+{
+    class->credits[shard]++;
+    class->credit_n++;
+    class->told |= shard_bit(shard);
+}
+
+/* False when the credit is not known yet: the reply that grants it is on its way. */
+bool credits_use(struct poll_class *class, unsigned shard)
+{
+    if (class->credits[shard] == 0)
+        return false;
+    class->credits[shard]--;
+    class->credit_n--;
+    return true;
+}
+
+void credits_grant_missing(struct poll_class *class)
+{
+    while (class->credit_n < class_idle_n(class)) {
+        unsigned shard = credits_least_shard(class, 0);
+        if (shard == SHARDS_MAX)
+            return; /* the sync of the first one that can be used again grants them */
+        credits_note(class, shard);
+    }
+}
+
+/* A claim, a credit that was taken back or a sync may have been lost with it, whether it ran or
+ * not: the syncs that follow state every class once. Of several shards the others grant the credits
+ * that this one had. */
+void polls_on_lost(struct queue *queue, unsigned shard)
+{
+    bool is_granted_again = false;
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
+            if (!class_is_at(class, shard))
+                continue;
+            class->told |= shard_bit(shard);
+            class->polled &= ~shard_bit(shard);
+            if (queue->shards.n == 1 || class->work == WORK_LOOKUPS || class->credits[shard] == 0)
+                continue;
+            class->credit_n -= class->credits[shard];
+            class->credits[shard] = 0;
+            is_granted_again = true;
+        }
+    if (is_granted_again)
+        queue_sync_soon(queue, 0);
+}
+
+void polls_on_up(struct queue *queue, unsigned shard)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            class->hinted &= ~shard_bit(shard);
+}

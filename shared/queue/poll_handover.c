@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * poll_handover.c - claims on their way to parked polls (polls.h).
+ *
+ * A hand-over from another node travels by the bus, a poll's own "parked" by the reply to its
+ * turn: they may come in either order. A hand-over that finds nobody while polls of its class
+ * are claiming is kept until these know their fate. */
+#include "shared/queue/polls.h"
+
+#include <stdlib.h>
+
+/* Without a call where nobody reads it. */
+static void log_claim(const char *message, const struct poll *poll, const struct claim *claim)
+{
+    if (log_is_on(LOG_DEBUG))
+        log_write(
+            LOG_DEBUG, message, LOG_STR("topic", claim->topic), LOG_STR("lease", claim->lease),
+            LOG_U("queries", claim->n), LOG_U("attempt", claim->attempt),
+            LOG_STR("class", claim->class_name),
+            LOG_STR("engine", poll == NULL || poll->engine.at == NULL ? STR("") : poll->engine));
+}
+
+void handover_deliver(struct poll *poll, struct claim *claim)
+{
+    log_claim("a claim goes to its engine", poll, claim);
+    poll->on_claim(poll, claim);
+}
+
+/* Gives a claim to the oldest live poll of the class; false when there is none. */
+static bool give_to_parked(struct queue *queue, struct poll_class *class, struct claim *claim)
+{
+    while (class->parked.first != NULL) {
+        struct poll *poll = class->parked.first;
+        polls_unlink_parked(queue, poll);
+        credits_settle(class);
+        if (poll->is_alive(poll)) {
+            handover_deliver(poll, claim);
+            return true;
+        }
+        poll->on_end(poll, ERR_NOT_FOUND);
+    }
+    return false;
+}
+
+static void keep_early(struct poll_class *class, struct origin origin, struct str claim_text)
+{
+    class->early = realloc(class->early, (class->early_n + 1) * sizeof *class->early);
+    if (class->early == NULL)
+        abort();
+    struct early *early = &class->early[class->early_n++];
+    early->origin = origin;
+    buf_init(&early->text, claim_text.n + 1);
+    buf_put(&early->text, claim_text);
+}
+
+void handover_take(struct queue *queue, struct poll_class *class, struct origin origin,
+                   struct str claim_text)
+{
+    struct lines lines = lines_of(claim_text);
+    struct claim claim = lines_next_claim(&lines);
+    if (class != NULL && origin.used_credit && credits_use(class, origin.shard))
+        origin.used_credit = false;
+    if (class != NULL && give_to_parked(queue, class, &claim)) {
+        class_note_work(class, origin.shard, &claim);
+        return;
+    }
+    if (class != NULL && class->claiming.n + class->left_n > 0)
+        keep_early(class, origin, claim_text);
+    else
+        queue_give_back(queue, claim.work, claim.topic, claim.lease);
+}
+
+/* One claiming poll of the class knows its fate: hand-overs that came too early are tried again. */
+void handover_retry(struct queue *queue, struct poll_class *class)
+{
+    unsigned n = class->early_n;
+    struct early *early = class->early;
+    class->early = NULL;
+    class->early_n = 0;
+    for (unsigned i = 0; i < n; i++) {
+        handover_take(queue, class, early[i].origin, buf_str(&early[i].text));
+        buf_fini(&early[i].text);
+    }
+    free(early);
+}
+
+void polls_on_claim_event(struct queue *queue, struct origin origin, struct str claim_text)
+{
+    struct lines lines = lines_of(claim_text), again = lines;
+    if (log_is_on(LOG_DEBUG)) {
+        struct claim claim = lines_next_claim(&again);
+        log_claim("a claim was handed over to this node", NULL, &claim);
+    }
+    handover_take(queue, class_find(queue, lines_next(&lines)), origin, claim_text);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ * poll_move.c - polls that take what is on another shard than their credit: hints, and what they
+ * lead to (polls.h, lua/queue/hints.lua). */
+#include "shared/queue/polls.h"
+
+#include "generated/verbs.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TRIED_MAX_BYTES = 512 };
+
+/* What a class asks of a shard for itself, or for a poll that was cancelled meanwhile. */
+struct move {
+    struct call call;
+    struct poll_class *class;
+    unsigned shard;
+    bool is_moving; /* for one of those that are parked */
+};
+
+struct move *move_new(struct poll_class *class, unsigned shard)
+{
+    struct move *move = calloc(1, sizeof *move);
+    if (move == NULL)
+        abort();
+    move->class = class;
+    move->shard = shard;
+    class->left_n++;
+    return move;
+}
+
+/* The word that says what became of the poll, also of one that began within `complete`. */
+static struct str next_tag(struct lines *lines)
+{
+    struct str tag = lines_next(lines);
+    if (!str_eq(tag, STR("ok")) && !str_eq(tag, STR("same")))
+        return tag;
+    (void)lines_next(lines); /* Seq */
+    (void)lines_next(lines); /* ms */
+    return lines_next(lines);
+}
+
+static void end_move(struct move *move, enum err error, struct str reply)
+{
+    struct poll_class *class = move->class;
+    struct lines lines = lines_of(reply);
+    struct str tag = next_tag(&lines);
+    class->left_n--;
+    class->moving_n -= move->is_moving;
+    if (error != ERR_OK)
+        class->hinted &= ~shard_bit(move->shard);
+    if (str_eq(tag, STR("claim")))
+        handover_take(class->queue, class, (struct origin){move->shard, false}, lines.rest);
+    else if (str_eq(tag, STR("parked")))
+        credits_note(class, move->shard);
+    credits_settle(class);
+    if (class->early_n > 0)
+        handover_retry(class->queue, class);
+    if (class->queue->call_n > 0)
+        move_retry_calls(class->queue);
+    free(move);
+}
+
+static void on_move_reply(struct call *call, enum err error, struct str reply)
+{
+    end_move(H2O_STRUCT_FROM_MEMBER(struct move, call, call), error, reply);
+}
+
+/* Its poll was cancelled: what it took or was granted is the class's. */
+void move_on_orphan(void *context, enum err error, struct str reply)
+{
+    end_move(context, error, reply);
+}
+
+/* The other shards call this node, from here on, to queries that the class may take. */
+void move_state_hints(struct poll_class *class, unsigned but)
+{
+    struct queue *queue = class->queue;
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        if (i == but || (class->hinted & shard_bit(i)) != 0 || !turn_is_up(queue->shards.turns[i]))
+            continue;
+        class->hinted |= shard_bit(i);
+        struct move *move = move_new(class, i);
+        call_hint(turn_call(queue->shards.turns[i], &move->call, on_move_reply),
+                  .class = class_name(class));
+    }
+}
+
+/* --- called to work --------------------------------------------------------------------------- */
+
+/* The class whose oldest poll that may move has waited longest; NULL when there is none. */
+static struct poll_class *find_idle_class(struct queue *queue, struct str model)
+{
+    struct poll_class *found = NULL;
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            if (class->work == WORK_QUERIES && class_idle_n(class) > 0 &&
+                class_takes_model(class, model) &&
+                (found == NULL || class->parked.first->since_ms < found->parked.first->since_ms))
+                found = class;
+    return found;
+}
+
+/* One of them may be parked with the next reply: of those up to that number, for they looked at the
+ * shard before it called, or not at all. */
+static bool may_become_idle(const struct poll_class *class, uint64_t until)
+{
+    if (class->parked.n > 0 && class->moving_n > 0)
+        return true;
+    const struct poll *poll = class->claiming.first;
+    while (poll != NULL && poll->number <= until && !poll->may_park)
+        poll = poll->next;
+    return poll != NULL && poll->number <= until;
+}
+
+static bool is_worth_waiting(struct queue *queue, struct str model, uint64_t until)
+{
+    for (unsigned i = 0; i < CLASS_BUCKET_N; i++)
+        for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next)
+            if (class->work == WORK_QUERIES && !class->is_drained &&
+                class_takes_model(class, model) && may_become_idle(class, until))
+                return true;
+    return false;
+}
+
+/* Its credit is taken back at once: a hand-over that crosses this goes to another poll, or back. If
+ * it moves in vain the next sync states a credit again, and hints call it until then. */
+static void start_move(struct poll_class *class, unsigned shard)
+{
+    struct move *move = move_new(class, shard);
+    move->is_moving = true;
+    class->moving_n++;
+    call_claim(turn_call(class->queue->shards.turns[shard], &move->call, on_move_reply),
+               .class = class_name(class), .is_parking = false, .engine = STR(""), .poll = 0);
+    credits_settle(class);
+}
+
+/* To a node that was not tried yet. */
+static void pass_on(struct queue *queue, unsigned shard, struct lines lines)
+{
+    struct str model = lines_next(&lines);
+    uint64_t hops = lines_next_u64(&lines);
+    struct str tried = lines_next(&lines);
+    char text[TRIED_MAX_BYTES];
+    int n = snprintf(text, sizeof text, "%s%.*s%s,", tried.n == 0 ? "," : "", STR_ARG(tried),
+                     queue->config.node_id);
+    if (n > 0 && (size_t)n < sizeof text)
+        call_work(turn_forget(queue->shards.turns[shard]), .model = model,
+                  .tried = ((struct str){text, (size_t)n}), .hops = hops + 1);
+}
+
+static void answer_call(struct queue *queue, unsigned shard, uint64_t until, struct str text)
+{
+    struct lines lines = lines_of(text), all = lines;
+    struct str model = lines_next(&lines);
+    struct poll_class *class = find_idle_class(queue, model);
+    if (class != NULL) {
+        start_move(class, shard);
+    } else if (queue->call_n < WORK_CALLS_MAX && is_worth_waiting(queue, model, until)) {
+        struct work_call *call = &queue->calls[queue->call_n++];
+        call->shard = shard;
+        call->until = until;
+        buf_init(&call->text, text.n + 1);
+        buf_put(&call->text, text);
+    } else {
+        pass_on(queue, shard, all);
+    }
+}
+
+void polls_on_work(struct queue *queue, unsigned shard, struct lines *rest)
+{
+    if (queue->parts[shard].open_n == 0)
+        queue->parts[shard].open_n = 1;
+    answer_call(queue, shard, queue->poll_n, rest->rest);
+}
+
+void move_retry_calls(struct queue *queue)
+{
+    struct work_call calls[WORK_CALLS_MAX];
+    unsigned n = queue->call_n;
+    memcpy(calls, queue->calls, n * sizeof *calls);
+    queue->call_n = 0;
+    for (unsigned i = 0; i < n; i++) {
+        answer_call(queue, calls[i].shard, calls[i].until, buf_str(&calls[i].text));
+        buf_fini(&calls[i].text);
+    }
+}

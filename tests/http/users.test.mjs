@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+//
+// All that is stored for a user: DELETE /api/users/{user}, its usage and its export, and find-topics.
+import assert from 'node:assert/strict';
+import { forgetLimits, upload } from '../support/documents.mjs';
+import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, newNonce, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
+import { unzip } from '../support/zip.mjs';
+
+const NAMESPACES = { acme: { secret: 'acme-secret', role: 'frontend', namespace: 'acme' }, other: { secret: 'other-secret', role: 'frontend', namespace: 'other' } };
+const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits'];
+const NOTHING = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
+
+suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, ({ test, cluster }) => {
+  const newUser = () => `user-${newNonce()}`;
+  const pathOf = (user, what = '') => `/api/users/${encodeURIComponent(user)}${what}`;
+  const removeRaw = (user, { as = 'Frontend_1', ...options } = {}) => cluster.request('DELETE', pathOf(user), { as, ...options });
+  // Until it is done; what all requests deleted together.
+  const remove = async (user, options) => {
+    const sum = { ...NOTHING };
+    for (;;) {
+      const { Deleted, Done } = assertOk(await removeRaw(user, options), 202);
+      assertMembers(Deleted, KINDS);
+      for (const kind of KINDS) sum[kind] += Deleted[kind];
+      if (Done) return sum;
+    }
+  };
+  const exportRaw = (user, { as = 'Frontend_1', ...options } = {}) => cluster.request('GET', pathOf(user, '/export'), { as, ...options });
+  const exported = async (user, options) => {
+    const response = await exportRaw(user, options);
+    assert.equal(response.status, 200, response.text.slice(0, 500));
+    assert.equal(response.headers['content-type'], 'application/zip');
+    const files = unzip(response.body);
+    return { files, json: (name) => JSON.parse(files.get(name).toString()) };
+  };
+  const usage = async (user, { as = 'Frontend_1', ...options } = {}) => assertOk(await cluster.request('GET', pathOf(user, '/usage'), { as, ...options }));
+  const find = (OnBehalfOf, Text, { as = 'Frontend_1', query = {}, ...options } = {}) =>
+    cluster.request('GET', '/api/find-topics', { as, query: { OnBehalfOf, Text, ...query }, ...options });
+  const found = async (...args) => assertOk(await find(...args)).Topics;
+  const done = async (options) => {
+    const added = await cluster.add(options);
+    const claim = await cluster.claim();
+    await cluster.answer({ Topic: claim.Topic, Seq: added.Seq, Query: options.Query, Answer: options.Answer ?? ['42'], Think: ['hm'] });
+    return added;
+  };
+  const recommend = (Topic, OnBehalfOf, Comment) =>
+    cluster.request('POST', '/api/recommend', { as: 'Frontend_1', body: { Topic, OnBehalfOf, Query: 'q', Fragment: 'f', Comment, Type: 'Promote Answer' } });
+  const keysWith = async (text) => (await cluster.redis.cmd('KEYS', `*${text}*`)).filter((key) => !key.includes(':nonces:'));
+
+  test('all that is stored for a user goes, and nothing of another one', async () => {
+    const [User, other] = [newUser(), newUser()];
+    const mine = await done({ User, Query: `of ${User}` });
+    const open = await cluster.add({ User, Query: 'still open' });
+    const kept = await cluster.add({ User: other, Query: `of ${other}` });
+    const lookup = { Topic: mine.Topic, Seq: 1, Fragment: `fragment ${User}`, Count: 1, Threshold: 1 };
+    assertOk(await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: lookup }));
+    assertOk(await recommend(mine.Topic, User, 'mine'));
+    assertOk(await recommend(mine.Topic, other, `of ${other}`));
+    const query = { OnBehalfOf: User };
+    assertOk(await upload(cluster, { as: 'Frontend_1', query, name: 'a.txt', bytes: `secret of ${User}` }), 201);
+    const before = await usage(User);
+    assert.deepEqual([before.Topics.Count, before.Queries.Count, before.Queries.Open, before.Recommendations.Count, before.Documents.Count, before.Rates.Uploads[0].Used], [2, 2, 1, 1, 1, 1]);
+    assert.deepEqual(await remove(User), { Topics: 2, SharedTopics: 0, Queries: 2, Lookups: 1, Recommendations: 1, Documents: 1, Jobs: 1, Limits: 1 });
+    for (const { Topic } of [mine, open]) assertProblem(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }), 404);
+    assertProblem(await cluster.request('GET', '/api/user-topics', { as: 'Frontend_1', query }), 404);
+    assert.deepEqual(assertOk(await cluster.request('GET', '/api/docs', { as: 'Frontend_1', query })).documents, []);
+    assert.deepEqual((await usage(User)).Queries, { Count: 0, Open: 0, OpenMax: 100 });
+    assert.deepEqual(await keysWith(User), []);
+    assert.equal((await usage(other)).Topics.Count, 1);
+    const all = assertOk(await cluster.request('GET', '/api/get-recommendations', { as: 'Inference_1' })).Recommendations;
+    assert.deepEqual(all.filter(({ Topic }) => Topic === mine.Topic).map(({ Comment }) => Comment), [`of ${other}`]);
+    assert.deepEqual(await remove(User), NOTHING, 'the second time there is nothing');
+    assert.equal((await cluster.claim()).Topic, kept.Topic, 'its open question is in no queue any more');
+  });
+
+  test('in a topic of several users only what the user asked is blanked', async () => {
+    const [User, other, Topic] = [newUser(), newUser(), newTopic()];
+    await done({ User, Topic, Query: `first, of ${User}` });
+    await done({ User: other, Topic, Query: `second, of ${other}`, Answer: ['stays'] });
+    assert.deepEqual(await remove(User), { ...NOTHING, SharedTopics: 1, Queries: 1 });
+    const thread = assertOk(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }));
+    assert.deepEqual(thread.map(({ Query, Answer, Status }) => [Query, Answer, Status]), [['', null, 'Cancelled'], [`second, of ${other}`, ['stays'], undefined]]);
+    assert.deepEqual(Object.keys(assertOk(await cluster.request('GET', '/api/user-topics', { as: 'Frontend_1', query: { OnBehalfOf: other } }))), [Topic]);
+    const everything = JSON.stringify(await cluster.redis.cmd('HGETALL', (await cluster.redis.cmd('KEYS', `*:t:${Topic}`))[0]));
+    assert.ok(!everything.includes(User), 'its name is nowhere in it');
+  });
+
+  test('a user deletes itself, and nobody else', async () => {
+    await cluster.add({ as: 'User_1' });
+    await cluster.add({ as: 'User_2' });
+    assertProblem(await removeRaw('User_2', { as: 'User_1' }), 403, 'forbidden');
+    assertProblem(await removeRaw('alice', { as: 'User_1' }), 403, 'forbidden');
+    assertProblem(await removeRaw('User_1', { as: 'User_1', query: { OnBehalfOf: 'User_2' } }), 403, 'forbidden');
+    assert.equal((await remove('User_1', { as: 'User_1' })).Topics, 1);
+    assert.equal((await remove('User_2', { as: 'User_2', query: { OnBehalfOf: 'User_2' } })).Topics, 1);
+  });
+
+  test('an engine may not, nobody unproven may', async () => {
+    for (const [method, what] of [['DELETE', ''], ['GET', '/usage'], ['GET', '/export']]) {
+      assertProblem(await cluster.request(method, pathOf('alice', what), { as: 'Inference_1' }), 403, 'forbidden');
+      assertProblem(await cluster.request(method, pathOf('alice', what), { localAddress: '127.9.0.1' }), 401, 'unauthorized');
+    }
+  });
+
+  test('two users that want each other’s data get 403, whatever route they try', async () => {
+    for (const [as, user] of [['User_1', 'User_2'], ['User_2', 'User_1']])
+      for (const [method, what] of [['DELETE', ''], ['GET', '/usage'], ['GET', '/export']])
+        assertProblem(await cluster.request(method, pathOf(user, what), { as }), 403, 'forbidden');
+    assertProblem(await find('User_2', 'x', { as: 'User_1' }), 403, 'forbidden');
+  });
+
+  test('a frontend reaches the users of its own namespace only, however it writes their names', async () => {
+    const User = newUser();
+    const add = (as, Query) => cluster.add({ as, User, Query });
+    await add('acme', 'of acme');
+    await add('other', 'of other');
+    await add('Frontend_1', 'of none');
+    for (const name of [`acme~${User}`, `acme%7E${User}`, `other~${User}`]) {
+      assert.equal((await usage(name, { as: 'Frontend_1' })).Topics.Count, 0, name);
+      assert.equal((await usage(name, { as: 'other' })).Topics.Count, 0, name);
+      assert.deepEqual(await remove(name, { as: 'other' }), NOTHING, name);
+      assert.deepEqual((await exported(name, { as: 'other' })).json('topics.json'), []);
+    }
+    assert.equal((await usage(User, { as: 'acme' })).Topics.Count, 1);
+    assert.deepEqual((await found(User, 'of', { as: 'acme' })).map(({ Query }) => Query), ['of acme']);
+    assert.equal((await usage(`acme~${User}`, { as: 'Operator_1' })).Topics.Count, 1);
+    assert.deepEqual((await exported(`acme~${User}`, { as: 'Operator_1' })).json('topics.json').map(({ Queries }) => Queries[0].Query), ['of acme']);
+    assert.equal((await remove(`acme~${User}`, { as: 'Operator_1' })).Topics, 1);
+    assert.equal((await usage(User, { as: 'other' })).Topics.Count, 1);
+    assert.equal((await remove(User, { as: 'other' })).Topics, 1);
+    assert.equal((await remove(User, { as: 'Operator_1' })).Topics, 1);
+  });
+
+  test('the largest names there are, of letters that take most room, and names that look like paths', async () => {
+    for (const User of ['ü'.repeat(64), '%'.repeat(128), `a/b ${newNonce()}`, '..', `*${newNonce()}`]) {
+      const Topic = `${'/'.repeat(100)}${newNonce()}`;
+      await cluster.add({ User, Topic, Query: 'long' });
+      assert.equal((await usage(User)).Topics.Count, 1, User);
+      assert.equal((await exported(User)).json('topics.json')[0].Topic, Topic);
+      assert.deepEqual((await found(User, 'LONG')).map((one) => one.Topic), [Topic]);
+      assert.equal((await remove(User)).Topics, 1, User);
+    }
+    assertProblem(await removeRaw('x'.repeat(129)), 400);
+    for (const name of ['x'.repeat(194), '%'.repeat(193)]) assertProblem(await removeRaw(name, { as: 'Operator_1' }), 400);
+  });
+
+  test('an engine that answers a deleted question gets 404, its claim is over', async () => {
+    const User = newUser();
+    const { Topic } = await cluster.add({ User, Query: 'gone soon' });
+    const claim = await cluster.claim({ detail: true });
+    assert.equal(claim.Topic, Topic);
+    const waiting = cluster.checkOpen({ Topic, wait: 60 });
+    await waiting.sent;
+    assert.equal((await remove(User)).Queries, 1);
+    assertProblem(await cluster.answerRaw({ Topic, Seq: 1, Query: 'gone soon', Lease: claim.Lease }), 404);
+    assertProblem(await waiting.response, 404);
+    assertProblem(await cluster.request('POST', '/api/extend-claim', { as: 'Inference_1', body: { Topic, Lease: claim.Lease } }), 409, 'lease_lost');
+    assert.deepEqual(await keysWith(Topic), []);
+  });
+
+  test('the same deletion many times at once, on several nodes: each thing is counted once', async () => {
+    const User = newUser();
+    for (let i = 0; i < 20; i++) await cluster.add({ as: 'Frontend_1', User, Query: `q${i}` });
+    const sums = await Promise.all(Array.from({ length: 8 }, () => remove(User)));
+    assert.equal(sums.reduce((sum, { Topics }) => sum + Topics, 0), 20);
+    assert.deepEqual(await keysWith(User), []);
+  });
+
+  test('an export holds all that the user has, and only that', async () => {
+    const [User, other] = [newUser(), newUser()];
+    const mine = await done({ User, Query: 'Zoë asks "why?"\n', Modifiers: { Tone: 'short' }, Answer: ['because', 'of 42'] });
+    await done({ User: other, Topic: mine.Topic, Query: `of ${other}`, Answer: ['not yours'] });
+    await cluster.add({ User, Query: 'open' });
+    assertOk(await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic: mine.Topic, Seq: 1, Fragment: 'mine', Count: 1, Threshold: 1 } }));
+    assertOk(await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic: mine.Topic, Seq: 2, Fragment: 'theirs', Count: 1, Threshold: 1 } }));
+    assertOk(await recommend(mine.Topic, User, 'good'));
+    assertOk(await recommend(mine.Topic, other, 'theirs'));
+    const query = { OnBehalfOf: User };
+    const bytes = `The lighthouse of ${User}.\n`.repeat(2000);
+    const { documentId } = assertOk(await upload(cluster, { as: 'Frontend_1', query, name: 'Zoë’s notes.txt', bytes }), 201);
+    await eventually(async () => assertOk(await cluster.request('GET', `/api/docs/${documentId}`, { as: 'Frontend_1', query })).status === 'INDEXED', { ms: 60_000, what: 'the document is read' });
+    const { files, json } = await exported(User);
+    assert.equal(json('user.json').User, User);
+    const topics = json('topics.json');
+    assert.equal(topics.length, 2);
+    const first = topics.find(({ Topic }) => Topic === mine.Topic);
+    assertMembers(first, ['Topic', 'Name', 'Queries', 'Lookups']);
+    assert.deepEqual(first.Queries.map(({ Seq, Query, Answer, Think, Status, Modifiers }) => ({ Seq, Query, Answer, Think, Status, Modifiers })), [
+      { Seq: 1, Query: 'Zoë asks "why?"\n', Answer: ['because', 'of 42'], Think: ['hm'], Status: 'Done', Modifiers: { Tone: 'short' } },
+    ]);
+    assert.deepEqual(first.Lookups.map(({ Seq, Fragment, Matches }) => [Seq, Fragment, Matches]), [[1, 'mine', null]]);
+    assert.deepEqual(json('recommendations.json').map(({ Comment }) => Comment), ['good']);
+    const [document] = json('documents.json');
+    assert.deepEqual([document.id, document.filename, document.status], [documentId, 'Zoë’s notes.txt', 'INDEXED']);
+    assert.deepEqual([...files.keys()].slice(4), [`documents/${documentId}/Zoë’s notes.txt.txt`]);
+    assert.equal(files.get(`documents/${documentId}/Zoë’s notes.txt.txt`).toString().trim(), bytes.trim());
+    for (const held of files.values()) assert.ok(!held.includes(other) && !held.includes('not yours') && !held.includes('theirs'));
+  });
+
+  test('an export of a user of whom nothing is stored is a zip with empty lists', async () => {
+    const { files, json } = await exported(newUser());
+    assert.deepEqual([...files.keys()], ['user.json', 'topics.json', 'recommendations.json', 'documents.json']);
+    for (const name of ['topics', 'recommendations', 'documents']) assert.deepEqual(json(`${name}.json`), []);
+  });
+
+  test('a name of a file leads out of no folder', async () => {
+    const User = newUser();
+    const query = { OnBehalfOf: User };
+    for (const [i, name] of ['../../etc/passwd.txt', '/root.txt', '..txt.txt', 'c:\\\\x.txt', `${'ü'.repeat(300)}.txt`].entries()) {
+      await forgetLimits(cluster);
+      const response = await upload(cluster, { as: 'Frontend_1', query, name, bytes: `file ${i} of ${User}` });
+      assert.ok([201, 400].includes(response.status), response.text);
+    }
+    const { files } = await exported(User);
+    for (const path of files.keys()) assert.match(path, /^(documents\/[0-9a-f]{24}\/[^./\\][^/\\]*|[a-z]+\.json)$/);
+    await remove(User);
+  });
+
+  test('the export of one user once at a time on a node', async () => {
+    const User = newUser();
+    const row = 'x'.repeat(200_000);
+    for (let i = 0; i < 40; i++) await cluster.add({ as: 'Frontend_1', User, Query: `${i}${newNonce()}${row}`, Topic: `${User}-${i}` });
+    const socket = await cluster.socket({ node: 0 });
+    socket.write(`GET ${cluster.path(pathOf(User, '/export'), { as: 'Frontend_1' })} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await socket.begun();
+    socket.pause();
+    assertProblem(await exportRaw(User, { node: 0 }), 429, 'rate_limited');
+    assert.equal((await exported(User, { node: 1 })).json('topics.json').length, 40);
+    socket.abort();
+    await eventually(async () => (await exportRaw(User, { node: 0 })).status === 200, { what: 'a client that leaves ends its export' });
+  });
+
+  test('the ninth export at once on a node: 503, the eight are answered', async () => {
+    const { Token } = assertOk(await cluster.request('GET', '/api/login', { as: 'Frontend_1' }));
+    const headers = { Authorization: `Bearer ${Token}` };
+    await cluster.redis.cmd('CLIENT', 'PAUSE', 60_000, 'WRITE');
+    const all = Array.from({ length: 9 }, () => cluster.request('GET', pathOf(newUser(), '/export'), { headers, node: 0 }));
+    const first = await Promise.race(all);
+    await cluster.redis.cmd('CLIENT', 'UNPAUSE');
+    assertProblem(first, 503, 'busy');
+    assert.deepEqual((await Promise.all(all)).map(({ status }) => status).sort(), [...Array(8).fill(200), 503]);
+  });
+
+  test('find-topics finds a text in questions, answers and names, in whatever case and escape it was sent', async () => {
+    const User = newUser();
+    const asked = await done({ User, Query: 'Where is the LightHouse?', Answer: ['on the island Ærø'] });
+    const escaped = await cluster.add({ User, Query: 'x' });
+    const Topic = newTopic();
+    const path = cluster.path('/api/add-query', { as: 'Frontend_1' });
+    assertOk(await cluster.request('POST', path, { body: `{"Topic":"${Topic}","User":"${User}","Query":"caf\\u00c9 \\ud83d\\ude00 a\\nb"}` }));
+    assertOk(await cluster.request('PUT', '/api/rename-topic', { as: 'Frontend_1', query: { OnBehalfOf: User, Topic: escaped.Topic, Description: 'Holidays 2025' } }));
+    const topicsOf = async (text) => (await found(User, text)).map((one) => one.Topic);
+    assert.deepEqual(await found(User, 'lighthouse'), [{ Topic: asked.Topic, Name: 'Where is the LightHouse?', Seq: 1, Query: 'Where is the LightHouse?' }]);
+    assert.deepEqual(await topicsOf('island Ærø'), [asked.Topic]);
+    assert.deepEqual(await found(User, 'holidays'), [{ Topic: escaped.Topic, Name: 'Holidays 2025', Seq: null, Query: null }]);
+    for (const text of ['cafÉ', '😀', 'a\nb']) assert.deepEqual(await topicsOf(text), [Topic], text);
+    for (const text of ['nb', '%', '.*', '[', 'hm', 'nowhere', '"']) assert.deepEqual(await topicsOf(text), [], text);
+    assert.deepEqual(await found(newUser(), 'lighthouse'), []);
+    for (const bad of [undefined, '', 'x'.repeat(257)]) assertProblem(await find(User, bad), 400);
+    for (const limit of ['0', '101', 'x']) assertProblem(await find(User, 'x', { query: { limit } }), 400);
+    for (const after of ['x', '9.', '0.x.1.t', '0.0.1.t', '0.1.1.', '-1.', '0.1.1'.padEnd(700, '1')]) assertProblem(await find(User, 'x', { query: { after } }), 400);
+  });
+
+  test('find-topics in pages: each topic once', async () => {
+    const User = newUser();
+    const names = [];
+    for (let i = 0; i < 25; i++) names.push((await cluster.add({ User, Query: i % 2 ? 'odd one' : 'even one' })).Topic);
+    const seen = [];
+    let query = { limit: '3' };
+    for (let pages = 0; query && pages < 50; pages++) {
+      const response = await find(User, 'odd', { query });
+      seen.push(...assertOk(response).Topics.map(({ Topic }) => Topic));
+      const after = /[?&]after=([^&>]+)>/.exec(response.headers.link ?? '');
+      query = after && { limit: '3', after: decodeURIComponent(after[1]) };
+    }
+    assert.deepEqual(seen.sort(), names.filter((_, i) => i % 2).sort());
+  });
+
+  test('usage counts over many topics', async () => {
+    const User = newUser();
+    const Topic = newTopic();
+    for (let i = 0; i < 3; i++) await cluster.add({ User, Topic });
+    const { Queries, Topics, Documents, Rates } = await usage(User);
+    assert.deepEqual([Topics.Count, Queries], [1, { Count: 3, Open: 3, OpenMax: 100 }]);
+    assertMembers(Documents, ['Count', 'CountMax', 'Bytes', 'BytesMax', 'Passages']);
+    assert.deepEqual(Rates.Questions, [{ Used: 0, Max: 20, Seconds: 60 }]);
+    assert.deepEqual((await usage(User, { as: 'Operator_1' })).Queries, { Count: 3, Open: null, OpenMax: null });
+    await remove(User);
+  });
+});

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+//
+// Of several shards: nonces and idempotency keys of add-query (nonce_of_add, bind_key, unbind), and what add makes of a request that was let
+// through (docs/adr/0030).
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { scripts, set, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
+
+const frame = { shards: 4 };
+// With each reply a node of several shards reads how many queries are Open there.
+const several = (cases) => cases.map((one) => ({ events: ['open\n0'], ...one }));
+const N = 'n'.repeat(16);
+const M = '0123456789ab';
+const LEFT = `left:${createHash('sha1').update('alice t').digest('hex')}`;
+const nonces = () => ({ [`nonces:${Math.floor(Date.now() / 86400000)}`]: set(N) });
+const bound = (text) => ({ 'bound:nonce:6e6e': ttl(600, text) });
+
+scripts('nonce_of_add', ({ cases }) => {
+  const use = (mark = M) => ['nonce_of_add', 1, '6e6e', mark];
+  const signed = { ...frame, nonces: [N] };
+  cases(several([
+    { name: 'a nonce is used up, with its mark', frame: signed, call: use(), reply: 'ok', after: () => ({ ...nonces(), ...bound(`1 ${M}`) }) },
+    { name: 'the same with the same mark', before: () => ({ ...nonces(), ...bound(`1 ${M}`) }), frame: signed, call: use(), reply: 'again', after: () => bound(`2 ${M}`) },
+    { name: 'the same with another mark', before: () => ({ ...nonces(), ...bound(`1 ${M}`) }), frame: signed, call: use('ba9876543210'), reply: 'replay' },
+    { name: 'used by another route', before: nonces, frame: signed, call: use(), reply: 'replay' },
+    { name: 'ten minutes later', before: nonces, frame: signed, call: use(), reply: 'replay' },
+    { name: 'race: both in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce_of_add', 2, '6e6e', M]], replies: ['ok', 'again'], after: () => ({ ...nonces(), ...bound(`2 ${M}`) }) },
+    { name: 'race: two bodies in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce_of_add', 2, '6e6e', 'ba9876543210']], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...bound(`1 ${M}`) }) },
+    { name: 'race: another route in the same turn, later', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce', 2]], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...bound(`1 ${M}`) }) },
+  ]));
+});
+
+scripts('bind_key and unbind', ({ cases }) => {
+  const bind = (digest = 'ab') => ['bind_key', 'F:k', digest];
+  const unbind = (to = 'ab') => ['unbind', 'key:F:k', to];
+  const of = (text) => ({ 'bound:key:F:k': ttl(86400, text) });
+  cases(several([
+    { name: 'a new key is for that body', frame, call: bind(), reply: 'ok', after: of('1 ab') },
+    { name: 'an equal request', before: of('1 ab'), frame, call: bind(), reply: 'ok', after: of('2 ab') },
+    { name: 'another body', before: of('1 ab'), frame, call: bind('cd'), reply: 'mismatch' },
+    { name: 'the request was refused: the key is free', before: of('1 ab'), frame, call: unbind(), reply: 'ok', after: { 'bound:key:F:k': null } },
+    { name: 'race: one of two was refused: the other one keeps it', before: of('2 ab'), frame, call: unbind(), reply: 'ok', after: of('1 ab') },
+    { name: 'race: it is for something else by now', before: of('1 cd'), frame, call: unbind(), reply: 'ok' },
+    { name: 'there is none', frame, call: unbind(), reply: 'ok' },
+  ]));
+});
+
+scripts('add on several shards', ({ cases, test, shard }) => {
+  const add = (mark = M, { idem = '' } = {}) => ['add', 0, 't', 'alice', 'default', 'F', 1, 100, tailOf({ query: 'Q1' }), idem, 'ab', '', mark, ''];
+  const stored = (tie) => ({ 't:t': topicOf(['D'], { 'u:alice': tie }), 'topics:alice': zset({ t: 1 }), users: set('alice') });
+  const now = (ms = 0) => Date.now() - ms;
+  const many = (ms, n = 9) => Array.from({ length: n }, (_, i) => `aaaaaaaaaa0${i} ${now(ms)} 1;`).join('');
+  const again = (reply) => reply === 'again\n1\n1000';
+  cases(several([
+    { name: 'it has run: its first answer', before: () => stored(`${M} ${now()} 1;`), frame, call: add(`${M}+`), reply: again },
+    { name: 'race: an equal request was quicker: its answer', before: () => stored(`${M} ${now()} 1;`), frame, call: add(), reply: again },
+    { name: 'it has run eleven minutes ago', before: () => stored(`${M} ${now(660_000)} 1;`), frame, call: add(`${M}+`), reply: 'replay' },
+    { name: 'so many came since that it may have run', before: () => stored(many(1000)), frame, call: add(`${M}+`), reply: 'replay' },
+    { name: 'its topic was deleted since', before: () => ({ [LEFT]: ttl(600, `${M} ${now()} 1;`) }), frame, call: add(`${M}+`), reply: 'replay' },
+    { name: 'it has run, and the row is gone', before: () => ({ 't:t': { seq: 0, 'u:alice': `${M} ${now()} 1;` } }), frame, call: add(`${M}+`), reply: 'replay' },
+  ]));
+
+  // A node died between nonce and add: it runs now.
+  for (const [name, before] of [
+    ['into a new topic', () => ({})],
+    ['into a topic of few adds', () => stored(many(1000, 3))],
+    ['into a topic of many adds, a while ago', () => stored(many(660_000))],
+    ['after another request of the deleted topic', () => ({ [LEFT]: ttl(600, `ffffffffffff ${now()} 1;`) })],
+  ]) {
+    test(`it has not run: it runs, ${name}`, async () => {
+      await shard.seed(before());
+      const { replies } = await shard.turn([add(`${M}+`)], frame);
+      assert.match(replies[0], /^ok\n/);
+      assert.ok((await shard.get('t:t'))['u:alice'].includes(`${M} `), 'its mark, without the +');
+      assert.match((await shard.turn([add(`${M}+`)], frame)).replies[0], /^again\n/);
+    });
+  }
+
+  test('a tie that goes leaves its marks, as many times as it goes', async () => {
+    for (const mark of ['111111111111', '222222222222']) {
+      assert.match((await shard.turn([add(mark)], frame)).replies[0], /^ok\n/);
+      assert.equal((await shard.turn([['delete', 0, 'alice', 't', '']], frame)).replies[0], 'ok');
+    }
+    for (const mark of ['111111111111', '222222222222']) assert.equal((await shard.turn([add(`${mark}+`)], frame)).replies[0], 'replay');
+    assert.ok((await shard.cmd('PTTL', shard.key(LEFT))) > 590_000);
+    assert.deepEqual((await shard.names()).filter((name) => name.startsWith('t:')), []);
+  });
+});

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// filled: a shard with everything that a cluster knows, by the verbs alone: topics in each state, what hangs on them,
+// documents in each state. For tests of what copies it.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { BOB, docId, Indexer, packOf, shaOf, upload } from './lua_documents.mjs';
+import { lines, tailOf } from './lua.mjs';
+
+const ANSWER = lines('["yes"]', 'null', 'null');
+export const ANY_BYTES = String.fromCharCode(...Array(256).keys());
+
+export const add = (shard, topic, { user = 'alice', account = 'Frontend_1', model = 'default', query = 'Why?', idem = '', digest = '' } = {}) =>
+  shard.call('add', 0, topic, user, account, model, 1, 1e6, tailOf({ user, model, query }), idem, digest, '');
+
+// The claim whose turn it is, whichever form its text has: topic and lease.
+export async function take(shard, models = '*') {
+  const text = await shard.call('claim', 0, `Inference_1|${models}`, '0');
+  if (text === 'empty') return undefined;
+  const words = text.split('\n');
+  const at = words.indexOf(`Inference_1|${models}`);
+  return { topic: words[at + 1], lease: words[at + 2], seqs: words.slice(at + 5).filter((_, i) => i % 8 === 0) };
+}
+
+export const complete = (shard, topic, seq, lease, query = 'Why?') =>
+  shard.call('complete', 0, topic, seq, lease, 'Inference_1', JSON.stringify(query), ANSWER, '');
+
+// Topics in each state, with everything that hangs on them.
+export async function fillQueue(shard) {
+  for (const topic of ['done', 'cancelled', 'failed', 'partly', 'many', 'retried']) await add(shard, topic, { model: topic });
+  await add(shard, 'many', { model: 'many', user: 'bob', query: 'And?' });
+  await add(shard, 'many', { model: 'other', query: 'Else?' });
+  const one = await take(shard, 'done');
+  assert.match(await complete(shard, 'done', 1, one.lease), /^ok/);
+  await take(shard, 'cancelled');
+  assert.equal(await shard.call('cancel', 0, 'cancelled', 1, '', '"enough"'), 'ok');
+  const failing = await take(shard, 'failed');
+  assert.equal(await shard.call('release', 0, 'failed', failing.lease, 'Inference_1', '', '"tired"', 'fail'), 'ok');
+  const partly = await take(shard, 'partly');
+  assert.match(await shard.call('partial', 0, 'partly', 1, partly.lease, 0, 'hm', 'well', 1000, 'Inference_1'), /^ok/);
+  await take(shard, 'many');
+  for (let i = 0; i < 2; i++) {
+    const again = await take(shard, 'retried');
+    assert.equal(await shard.call('release', 0, 'retried', again.lease, 'Inference_1', '', '"tired"', 'retry'), 'ok');
+  }
+  await add(shard, 'away', { model: 'away' });
+  for (let i = 0; i < 3; i++) {
+    const away = await take(shard, 'away');
+    assert.equal(await shard.call('release', 0, 'away', away.lease, 'Inference_1', '', '"gone"', 'away'), 'ok');
+  }
+  await add(shard, 'open', { idem: 'key%201', digest: 'abcd' });
+  await add(shard, 'acme~inbox', { user: 'acme~bob', account: 'acme~F', model: 'later', query: 'A long question. '.repeat(100) });
+  await add(shard, 'acme~inbox', { user: 'acme~bob', account: 'acme~F' });
+  await add(shard, 'acme~inbox', { user: 'acme~bob', account: 'acme~F', model: 'later' });
+  await add(shard, 'bytes', { query: 'Ω\u0000\u001f"' });
+  await shard.cmd('HSET', shard.key('t:open'), 'a-later-field', ANY_BYTES);
+  assert.equal(await shard.call('rename', 0, 'alice', 'open', '"My topic"'), 'ok');
+  assert.match(await shard.call('ask', 'd1', 'ask-1', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Sum up' })), /^ok/);
+  assert.match(await shard.call('ask', 'd1', 'ask-2', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Sum up' })), /^joined/);
+  assert.match(await shard.call('ask', '', 'ask-3', 'Parley', 'Parley', 'asked', 1, tailOf({ query: 'Alone' })), /^ok/);
+}
+
+export async function fillRest(shard) {
+  for (const [n, topic] of [[1, 'open'], [2, 'open'], [2, 'done'], [3, 'done']]) {
+    const fingerprint = createHash('sha1').update(String(n)).digest('hex');
+    assert.match(await shard.call('add_lookup', 0, topic, 1, '', fingerprint, `${fingerprint.slice(1)}0`, `"fragment ${n}"`, 5, 0.5, n === 2 ? 'acme~F' : 'Frontend_1', 1000), /^ok/);
+  }
+  const got = (await shard.call('claim_lookup', 0, 'E|?', '0')).split('\n');
+  assert.equal(await shard.call('match', 0, got[2], '["found"]'), 'ok');
+  await shard.call('claim_lookup', 0, 'E|?', '0');
+  await shard.cmd('XADD', shard.key('recommendations'), '*', 'r', '{"n":"of an earlier version"}');
+  for (let i = 0; i < 300; i++) assert.match(await shard.call('recommend', 0, 'open', 'alice', `{"n":${i}}`, i % 3 ? 'Frontend_1' : 'acme~F', i % 2 ? 'alice' : 'acme~bob'), /^ok/);
+  await shard.call('drain', 0, 'Inference_2', '1');
+  await shard.call('key', 'ab'.repeat(32));
+  assert.match(await shard.call('failure', 10, 65_546, 60), /^1\n/);
+  await shard.call('supersede', 0, 'Inference_1', 'gpu', '7');
+  assert.equal(await shard.call('away', 0, 'Inference_1', 'rests', 60_000, ',"Models":"*"}'), 'ok');
+  await shard.call('sync', '{"uploads":"blocks"}', 3, 4, 1, 'Inference_1|*', 0, 0, 0, '', 'Inference_1 gpu', '{}');
+  await shard.turn([['nonce', 1]], { nonces: [ANY_BYTES.slice(0, 16), ANY_BYTES.slice(16, 32)] });
+  await shard.call('rates', 'Frontend_1', 100, 3);
+  const days = await shard.cmd('KEYS', shard.key('nonces:*'));
+  for (const key of days) await shard.cmd('EXPIRE', key, 172_800);
+}
+
+// Documents in each state, by verbs; the engine's own are made by a node.
+export async function fillDocuments(shard, { vectors = 'exact' } = {}) {
+  const indexer = new Indexer(shard);
+  const limits = 'upload:bob:100:3600';
+  const put = async (n, space = BOB, path = '', bytes = `bytes ${n} ${ANY_BYTES}`) =>
+    assert.match(await upload(shard, { n, space, limits, bytes, cap: 1e7, path }), /^ok/);
+  await indexer.group();
+  await put(1);
+  await indexer.index({ blocks: ['block', ANY_BYTES], vectors, digest: 'abc', chunks: 3, pack: packOf([0, 10], [10, 20], [20, 30]) });
+  await put(2, 'c:book', 'guide%2Fa.md');
+  await indexer.index();
+  await put(3);
+  assert.equal(await shard.call('job_fail', ...Object.values((({ job, lease }) => ({ job, lease }))(await indexer.take())), '"It is empty."'), 'ok');
+  await put(4);
+  const passed = await indexer.take();
+  assert.equal(await shard.call('job_pass', passed.job, passed.lease, '"Waiting."'), 'ok');
+  await put(5);
+  await indexer.parsed(await indexer.take());
+  await put(10, 'o:dave', '', 'It was given back for later.');
+  assert.equal(await shard.call('job_release', ...Object.values((({ job, lease }) => ({ job, lease }))(await indexer.take())), 3_600_000, '"Later."'), 'ok');
+  await put(6, 'o:carol', '', 'It was queued when the backup was made.');
+  for (const n of [8, 9, 11]) await put(n, 'o:carol', '', `It waited for the turn of its space, as number ${n}.`);
+  await put(13, 'o:erin', '', 'It is queued, and larger than a block. '.repeat(70_000));
+  assert.equal(await shard.call('upload_begin', 0, 'o:erin', '', docId(14), '"f"', 1, shaOf(14), 1e7, '', ''), 'ok', 'and its blocks never come');
+  await put(12, 'o:acme~carol', '', 'It is of an account with a namespace.');
+  await upload(shard, { n: 7, space: 'c:book', filename: '"a.md"', type: 'text/markdown', bytes: 'other bytes', cap: 1e7, path: 'guide%2Fa.md' });
+}
+

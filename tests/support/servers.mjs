@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+//
+// servers: the Redis of a cluster: one server, or as many as PARLEY_TEST_SERVERS says, which share its shards and look
+// like one: `url` lists them all, a command goes to the server of the shard that its key names, one without a key to all
+// of them, and they end, pause and start again together.
+import { startRedis } from './redis.mjs';
+import { tagsOf } from './shards.mjs';
+
+const SERVERS = Number(process.env.PARLEY_TEST_SERVERS || 1);
+
+const sumOf = (texts, pattern) => texts.reduce((sum, text) => sum + Number(pattern.exec(text ?? '')?.[1] ?? 0), 0);
+
+class Servers {
+  constructor(all) {
+    this.all = all;
+    this.tags = tagsOf();
+    [this.port, this.url] = [all[0].port, all.map(({ url }) => url).join(',')];
+  }
+
+  #serverOf(words) {
+    const [, tag] = words.map((word) => /^parley:\{(\w+)\}:/.exec(word)).find((found) => found) ?? [];
+    return tag === undefined ? undefined : this.all[this.tags.indexOf(tag) % this.all.length];
+  }
+
+  async cmd(...words) {
+    const one = this.#serverOf(words.slice(1));
+    if (one) return one.cmd(...words);
+    const replies = await Promise.all(this.all.map((server) => server.cmd(...words)));
+    return Array.isArray(replies[0]) && words[0] === 'KEYS' ? replies.flat() : replies[0];
+  }
+
+  // Of commandstats the calls of all servers, else what the first one says.
+  async info(section) {
+    const all = await Promise.all(this.all.map((server) => server.info(section)));
+    if (section !== 'commandstats') return all[0];
+    const names = new Set(all.flatMap((info) => Object.keys(info)));
+    return Object.fromEntries([...names].map((name) => [name, `calls=${sumOf(all.map((info) => info[name]), /calls=(\d+)/)},usec=${sumOf(all.map((info) => info[name]), /usec=(\d+)/)}`]));
+  }
+
+  kill = (signal) => Promise.all(this.all.map((server) => server.kill(signal)));
+  pause = () => this.all.forEach((server) => server.pause());
+  resume = () => this.all.forEach((server) => server.resume());
+  restart = () => Promise.all(this.all.map((server) => server.restart()));
+  stop = () => Promise.all(this.all.map((server) => server.stop()));
+}
+
+// As startRedis.
+export async function startServers(options) {
+  if (SERVERS === 1) return startRedis(options);
+  return new Servers(await Promise.all(Array.from({ length: SERVERS }, () => startRedis(options))));
+}
