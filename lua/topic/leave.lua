@@ -9,7 +9,8 @@ local DROP_FIELDS, DROP_ROWS = drop.DROP_FIELDS, drop.DROP_ROWS
 local function untie(turn, user, topic)
     local P = turn.prefix
     local key, tie = P .. 't:' .. topic, 'u:' .. user
-    if turn.is_sharded then resent.keep_marks(turn, topic, user, call('HGET', key, tie)) end
+    local marks = turn.is_sharded and call('HGET', key, tie)
+    if marks then resent.keep_marks(turn, topic, user, marks) end -- else the topic is gone already
     call('HDEL', key, tie)
     call('ZREM', P .. 'topics:' .. user, topic)
     call('HDEL', P .. 'names:' .. user, topic)

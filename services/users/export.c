@@ -176,7 +176,7 @@ static void on_gone(struct request *r)
     struct export *x = r->state;
     struct users *users = users_of(r);
     struct buf *own[] = {&x->made, &x->page, &x->page_after, &x->after, &x->topic,
-                         &x->own,  &x->doc,  &x->filename,   &x->what};
+                         &x->own,  &x->doc,  &x->filename,   &x->what,  &x->noted};
     *(x->previous == NULL ? &users->exports : &x->previous->next) = x->next;
     if (x->next != NULL)
         x->next->previous = x->previous;
@@ -217,7 +217,7 @@ void users_export(struct request *r)
     struct export *x = request_alloc(r, sizeof *x);
     *x = (struct export){.r = r, .person = person, .now_s = clock_wall_s()};
     struct buf *own[] = {&x->made, &x->page, &x->page_after, &x->after, &x->topic,
-                         &x->own,  &x->doc,  &x->filename,   &x->what};
+                         &x->own,  &x->doc,  &x->filename,   &x->what,  &x->noted};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         buf_init(own[i], MADE_MAX);
     x->turn.on_expire = on_turn;

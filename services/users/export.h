@@ -48,10 +48,11 @@ struct export
     bool is_page, is_last_page;
 
     struct buf topic; /* its name */
+    struct buf noted; /* of several shards: which lookups it has */
     struct buf own;   /* by Seq '1' where the query is the user's */
 
     struct buf doc, filename; /* id; JSON */
-    struct buf what;          /* that is read of it: "" at first */
+    struct buf what;          /* that is read of it: "" at first; of lookups who needs them */
     uint64_t from;            /* block */
 };
 

@@ -149,10 +149,10 @@ void export_thread(struct export *x)
                 .limit = NO_NUMBER);
 }
 
-static void put_lookup(struct export *x, uint64_t seq, struct lines *lines)
+static void put_lookup(struct export *x, uint64_t seq, struct str print, struct str fragment,
+                       struct str matches)
 {
     struct buf *b = &x->made;
-    struct str print = lines_next(lines), fragment = lines_next(lines), matches = lines_next(lines);
     if (!is_own(x, seq))
         return;
     export_put_comma(x);
@@ -174,8 +174,10 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
     while (lines_are_left(&lines)) {
         uint64_t seq = lines_next_u64(&lines);
         (void)lines_next(&lines); /* the query */
-        for (uint64_t n = lines_next_u64(&lines); n > 0 && lines_are_left(&lines); n--)
-            put_lookup(x, seq, &lines);
+        for (uint64_t n = lines_next_u64(&lines); n > 0 && lines_are_left(&lines); n--) {
+            struct str print = lines_next(&lines), fragment = lines_next(&lines);
+            put_lookup(x, seq, print, fragment, lines_next(&lines));
+        }
     }
     export_set(&x->after, next);
     if (next.n == 0)
@@ -183,8 +185,106 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
     export_go_on(x);
 }
 
+/* --- the same of several shards: the topic's own says which lookups there are, shard 0 what they
+ * are. It may know more than fits; then the page ends there. */
+
+/* A page of noted_lookups, query by query. */
+struct noted {
+    struct lines lines;
+    struct str number, next;
+    uint64_t seq, before_n, n; /* of the query that was read last */
+};
+
+static struct noted read_noted(const struct export *x)
+{
+    struct noted noted = {.lines = lines_of(buf_str(&x->noted))};
+    (void)lines_next(&noted.lines); /* "ok" */
+    noted.number = lines_next(&noted.lines);
+    noted.next = lines_next(&noted.lines);
+    return noted;
+}
+
+/* Its `n` fingerprints are to be read next. */
+static bool next_noted(struct noted *noted)
+{
+    if (!lines_are_left(&noted->lines))
+        return false;
+    noted->seq = lines_next_u64(&noted->lines);
+    (void)lines_next(&noted->lines); /* the query */
+    noted->before_n = lines_next_u64(&noted->lines);
+    noted->n = lines_next_u64(&noted->lines);
+    return true;
+}
+
+static void put_noted(struct export *x, struct lines *found)
+{
+    struct noted noted = read_noted(x);
+    export_set(&x->after, noted.next);
+    while (next_noted(&noted))
+        for (uint64_t i = 0; i < noted.n; i++) {
+            if (!lines_are_left(found)) {
+                buf_clear(&x->after);
+                buf_printf(&x->after, "%llu.%llu", (unsigned long long)noted.seq,
+                           (unsigned long long)(noted.before_n + i));
+                return;
+            }
+            struct str print = lines_next(&noted.lines), fragment = lines_next(found);
+            struct str matches = lines_next(found);
+            if (fragment.n > 0)
+                put_lookup(x, noted.seq, print, fragment, matches);
+        }
+}
+
+static void on_found(struct request *r, enum err error, struct str reply)
+{
+    struct export *x = r->state;
+    struct lines lines = lines_of(reply);
+    if (!export_takes(x, error, &lines, STR("")))
+        return;
+    put_noted(x, &lines);
+    if (x->after.n == 0)
+        end_topic(x);
+    export_go_on(x);
+}
+
+static void on_noted(struct request *r, enum err error, struct str reply)
+{
+    struct export *x = r->state;
+    struct lines lines = lines_of(reply);
+    uint64_t lookup_n = 0;
+    if (!export_takes(x, error, &lines, STR("missing")))
+        return;
+    export_set(&x->noted, reply);
+    struct noted noted = read_noted(x);
+    while (next_noted(&noted))
+        for (uint64_t i = 0; i < noted.n; i++, lookup_n++)
+            (void)lines_next(&noted.lines);
+    if (lookup_n == 0) {
+        export_set(&x->after, noted.next);
+        if (x->after.n == 0)
+            end_topic(x);
+        export_go_on(x);
+        return;
+    }
+    noted = read_noted(x);
+    export_set(&x->what, buf_str(&x->topic));
+    buf_printf(&x->what, ":%.*s", STR_ARG(noted.number));
+    struct verb_writer verb =
+        begin_read_lookups(export_call(x, on_found), .need = buf_str(&x->what));
+    while (next_noted(&noted))
+        for (uint64_t i = 0; i < noted.n; i++)
+            put_read_lookups_lookup(&verb, .fingerprint = lines_next(&noted.lines));
+    end_verb(&verb);
+}
+
 void export_lookups(struct export *x)
 {
+    if (shard_n(x) > 1) {
+        call_noted_lookups(export_call(x, on_noted), .topic = buf_str(&x->topic),
+                           .user = x->person.whom.user_name, .after = buf_str(&x->after),
+                           .limit = NO_NUMBER);
+        return;
+    }
     call_list_lookups(export_call(x, on_lookups), .topic = buf_str(&x->topic),
                       .user = x->person.whom.user_name, .after = buf_str(&x->after),
                       .limit = NO_NUMBER);

@@ -295,6 +295,7 @@ const flows = {
     for (let i = 1; i < 40; i++) await m.shard.call(...add(i));
     await m.call('list_lookups', 0, 't', '', '0', '');
     const one = `{"Query":${m.json(QUERY)},"Fragment":${m.json(FRAGMENT)}}`;
+    await m.expect(/^ok/, 'topic_part', 0, 't', '');
     await m.expect(/^ok/, 'recommend', 0, 't', '', one, 'F', 'alice');
     for (let i = 0; i < 12; i++) await m.shard.call('recommend', 0, 't', '', one, 'F', 'alice');
     await m.expect(/^ok/, 'recommendations', 0, '0-0');

@@ -594,7 +594,7 @@ async function checkAll(world, shard) {
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|idle_lookups|hints|quiet|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+)$/;
+  const allowed = /^(meta|idle|idle_lookups|hints|quiet|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+|left:\w+)$/;
   const left = (await shard.names()).filter((name) => !allowed.test(name));
   assert.deepEqual(left, [], 'left behind');
   assert.equal((await shard.get('meta')).depth, '0');

@@ -141,10 +141,16 @@ scripts('delete_user', ({ cases, test, shard }) => {
     },
   ]);
 
+  test('of several shards: a topic in the list that is there no more', async () => {
+    await shard.seed({ 'topics:alice': zset({ gone: 2 }), users: set('alice') });
+    const { replies } = await shard.turn([remove()], { shards: 4 });
+    assert.equal(replies[0], gone(0));
+  });
+
   test('the limits of a user who deletes itself again and again stay', async () => {
     const found = [];
     for (let i = 0; i < 5; i++) {
-      await shard.call('admit', 0, 'ask:alice:20:60');
+      await shard.call('admit', 0, 'alice', 'ask:alice:20:60');
       found.push((await shard.call(...remove())).split('\n').at(-1));
     }
     assert.deepEqual(found, ['1', '1', '1', '0', '0']);
