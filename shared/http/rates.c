@@ -159,7 +159,7 @@ enum rates_answer rates_admit(struct rates *rates, const struct account *account
 
 void rates_return_nonce(struct rates *rates, const struct account *account)
 {
-    struct rate *rate = *place_of(rates, account->name_token);
+    struct rate *rate = account == NULL ? NULL : *place_of(rates, account->name_token);
     if (rate != NULL && rate->nonces > 0)
         rate->nonces--;
 }

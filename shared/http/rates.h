@@ -31,7 +31,7 @@ enum rates_answer { RATES_ADMITTED, RATES_TOO_FAST, RATES_TOO_MANY_NONCES, RATES
  * many again, since a token needs none. */
 enum rates_answer rates_admit(struct rates *rates, const struct account *account, bool is_signed,
                               bool is_login, unsigned *ret_retry_s);
-/* Its nonce had been used before: nothing was stored for it. */
+/* Its nonce had been used before: nothing was stored for it. Accepts a NULL account. */
 void rates_return_nonce(struct rates *rates, const struct account *account);
 
 #endif
