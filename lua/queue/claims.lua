@@ -47,13 +47,13 @@ local function claim_topic(turn, topic, entry, turn_of)
     local open = got[1]
     if not open or open == '' then return nil end
     local seqs, rows, rest, attempt, weight = {}, {}, {}, 0, 1
-    local taken, left, states = {}, {}, {}
+    local taken, left, states, is_as_default = {}, {}, {}, nil
     local bytes = nil -- of the rows so far; one alone is taken whatever its size
     local at, is_full = 1, false
     while not is_full do
         local last, seq, attempts, model, user, account, w = open_list.item_at(open, at)
         if not last then break end
-        local is_taken = idle.takes_model(entry.models, model)
+        local is_taken = idle.takes_model(turn, entry.models, model)
         if is_taken and #seqs > 0 then
             bytes = (bytes or hashes.bytes_of(key, rows[1])) + hashes.bytes_of(key, 'q:' .. seq)
             is_taken, is_full = bytes <= REPLY_BYTES, bytes > REPLY_BYTES
@@ -64,6 +64,10 @@ local function claim_topic(turn, topic, entry, turn_of)
             rows[#rows + 1] = 'q:' .. seq
             states[#states + 1] = tonumber(attempts) + 1
             attempt = max(attempt, states[#states])
+            if model ~= 'default' and not idle.names_model(entry.models, model) then
+                is_as_default = is_as_default or {}
+                is_as_default[#seqs] = true
+            end
             taken[name] = taken[name] or {model, user}
             if model == turn_of[1] and user == turn_of[2] then weight = tonumber(w) end
             shares.count(turn, account, user, model, -1)
@@ -86,6 +90,7 @@ local function claim_topic(turn, topic, entry, turn_of)
     for i = 1, #seqs do
         set[#set + 1] = 's:' .. seqs[i]
         set[#set + 1] = records.pending(lease, states[i], entry.account, n, to)
+        if is_as_default and is_as_default[i] then set[#set + 1], set[#set + 2] = 'm:' .. seqs[i], lease end
         text[#text + 1] = seqs[i]
         text[#text + 1] = rows[i]
     end

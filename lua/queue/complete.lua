@@ -60,13 +60,13 @@ end
 -- Stores it. Returns what is replied of the answer, and whether it is stored.
 local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     local key = turn.prefix .. 't:' .. topic
-    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq)
     if by_text or not got[2] or not held.ends_with(got[2], query) then
         local found = held.find_held_text(turn, topic, lease, holder, query, answer)
             or find_open_text(turn, topic, query)
         if found then
             seq = found
-            got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
+            got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq)
         elseif not got[2] then
             return (by_text and call('EXISTS', key) == 1) and 'mismatch' or 'missing'
         elseif not held.ends_with(got[2], query) then
@@ -77,9 +77,8 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     local first = state and byte(state)
     if first == 68 then
         local stored = call('HGET', key, 'a:' .. seq)
-        if sub(stored, 1, #answer + 1) == answer .. '\n' then
-            return 'same\n' .. seq .. '\n' .. match(stored, '^(%d+)', #answer + 2), true
-        end
+        local n = records.answer_bytes(stored, answer)
+        if n then return 'same\n' .. seq .. '\n' .. match(stored, '^(%d+)', n + 2), true end
         return 'done'
     end
     if first == 67 then return 'cancelled' end
@@ -88,6 +87,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     if holding then
         if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
+    if got[4] and got[4] == holding then answer = records.as_default(answer) end
     local stored = answer .. '\n' .. turn.now_text .. '\n' .. holder
     if got[3] and got[3] ~= '' then
         call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, stored, 'w:' .. seq, '')

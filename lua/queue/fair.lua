@@ -7,6 +7,7 @@
 -- nothing up. And coming back at once gains nothing: until the virtual time has passed the end of its
 -- last turn, that is where it starts (the zset served, user -> virtual time; it goes when there is no
 -- work left to be fair about).
+local fallback = require('queue/fallback')
 local idle = require('queue/idle')
 local counters = require('turn/counters')
 local call = redis.call
@@ -39,7 +40,7 @@ local function enqueue(turn, model, user, topic, at_us, is_front)
         if ends and tonumber(ends) > meta.vt then call('ZADD', turns, ends, user) end
     end
     if new_n == 1 then -- else the model has turns, and is one of those with work
-        call('SADD', P .. 'models', model)
+        if call('SADD', P .. 'models', model) == 1 then fallback.begin(turn, model) end
         turn.models_with_work = nil
     end
 end
@@ -55,6 +56,7 @@ local function dequeue(turn, model, user, topic)
     call('ZREM', turns, user)
     if call('EXISTS', turns) == 0 then
         call('SREM', P .. 'models', model)
+        fallback.finish(turn, model)
         turn.models_with_work = nil
         if counters.load(turn).depth == 0 then call('DEL', P .. 'served') end
     end
@@ -70,7 +72,7 @@ local function next_topic(turn, models)
     turn.looks = turn.looks + #models_now
     for i = 1, #models_now do
         local model = models_now[i]
-        if idle.takes_model(models, model) then
+        if idle.takes_model(turn, models, model) then
             local first = call('ZRANGE', P .. 'turns:' .. model, 0, 0, 'WITHSCORES')
             local vt = tonumber(first[2])
             if vt and (not best_vt or vt < best_vt) then

@@ -121,7 +121,7 @@ local function find_held_text(turn, topic, lease, holder, query, answer)
     end
     local function has_answer(seq)
         left.done = left.done - hashes.bytes_of(key, 'a:' .. seq)
-        return left.done >= 0 and sub(call('HGET', key, 'a:' .. seq), 1, #answer + 1) == answer .. '\n'
+        return left.done >= 0 and records.answer_bytes(call('HGET', key, 'a:' .. seq), answer)
     end
     each_state(key, newest(last, TEXT_LOOK_BACK), function(seq, state)
         local _, _, by = records.parse_pending(state)

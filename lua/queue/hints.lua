@@ -4,6 +4,7 @@
 -- Hints outlive the polls that they are of. A node that has no poll left passes the call on, HOPS_MAX times at most;
 -- then all engines are taken to be busy, and nobody is called for QUIET_MS or until a poll finds nothing here: engines
 -- that answer look for themselves.
+local fallback = require('queue/fallback')
 local events = require('turn/events')
 local idle = require('queue/idle')
 local call = redis.call
@@ -37,7 +38,7 @@ local function nodes_at(turn, from, model, tried, gone)
     for i = 1, #members, 2 do
         local node, models = match(members[i], '^(%S+) [^|]+|(%S+)$')
         local is_out = seen[node] or gone[node] or find(tried, ',' .. node .. ',', 1, true)
-        if not is_out and idle.takes_model(models, model) then
+        if not is_out and idle.takes_model(turn, models, model) then
             local list = members[i + 1] + FRESH_MS > turn.now_ms and fresh or stale
             list[#list + 1], seen[node] = node, true
         end
@@ -81,14 +82,22 @@ local function call_one(turn, nodes, text, gone)
     return false
 end
 
+-- Is a query for that model Open? Nodes are called to those of one that has fallen as for `default`, and pass that on.
+local function is_open(turn, model)
+    if call('EXISTS', turn.prefix .. 'turns:' .. model) == 1 then return true end
+    return model == 'default' and fallback.has_any_fallen(turn)
+end
+
 -- Calls one node that may have a poll for a query of `model`, if one is Open. `tried`: the nodes that had none,
 -- ",a,b,"; '' at first.
 local function call_for(turn, model, tried, hops)
     if not turn.is_sharded then return end
     local quiet = turn.prefix .. 'quiet'
     if hops == 0 and call('EXISTS', quiet) == 1 then return end
-    if call('EXISTS', turn.prefix .. 'turns:' .. model) == 0 then return end
-    local text = 'work\n' .. model .. '\n' .. format('%d', hops) .. '\n' .. tried
+    if not is_open(turn, model) then return end
+    -- The node compares with what its polls name.
+    local asked = fallback.has_fallen(turn, model) and 'default' or model
+    local text = 'work\n' .. asked .. '\n' .. format('%d', hops) .. '\n' .. tried
     local gone, from, is_heard = {}, 0, false
     while hops <= HOPS_MAX and not is_heard do
         local nodes = nodes_at(turn, from, model, tried, gone)

@@ -10,6 +10,7 @@
 -- so those that are due are their oldest.
 -- Credits are hints: a node states them again every few seconds (queue/sync.lua), a node without a
 -- subscriber is struck off, and what reaches a node without a poll is given back.
+local fallback = require('queue/fallback')
 local call = redis.call
 local byte, find, format, match = string.byte, string.find, string.format, string.match
 local floor, min = math.floor, math.min
@@ -91,10 +92,15 @@ local function has_credit(turn)
     return false
 end
 
--- Does an engine that asked for `models` take queries for `model`? `default` goes to all.
-local function takes_model(models, model)
+-- Is an engine that asked for `models` one for that model? `default` is for all.
+local function names_model(models, model)
     if models == '*' or model == 'default' then return true end
     return find(',' .. models .. ',', ',' .. model .. ',', 1, true) ~= nil
+end
+
+-- Does it take queries for that model? With no engine for it any does.
+local function takes_model(turn, models, model)
+    return names_model(models, model) or fallback.has_fallen(turn, model) or false
 end
 
 local function is_alive(turn, other)
@@ -113,7 +119,7 @@ local function find_own_due(turn, entries, model)
     local node = turn.node
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.due > 0 and entry.node == node and takes_model(entry.models, model) then return entry end
+        if entry.due > 0 and entry.node == node and takes_model(turn, entry.models, model) then return entry end
     end
     return nil
 end
@@ -123,7 +129,7 @@ local function find_due(turn, entries, model)
     if own then return own end
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.due > 0 and takes_model(entry.models, model) then
+        if entry.due > 0 and takes_model(turn, entry.models, model) then
             if entry.node == turn.node or is_alive(turn, entry.node) then return entry end
             set_credits(entry, 0)
         end
@@ -132,10 +138,10 @@ local function find_due(turn, entries, model)
 end
 
 -- All that wait for such a query are due now.
-local function begin_round(entries, model)
+local function begin_round(turn, entries, model)
     for i = 1, #entries do
         local entry = entries[i]
-        if entry.due ~= entry.credits and takes_model(entry.models, model) then entry.due = entry.credits end
+        if entry.due ~= entry.credits and takes_model(turn, entry.models, model) then entry.due = entry.credits end
     end
 end
 
@@ -148,7 +154,7 @@ local function take_waiter(turn, key, model)
         load(turn, key)
         entry = find_due(turn, entries, model)
         if not entry then
-            begin_round(entries, model)
+            begin_round(turn, entries, model)
             entry = find_due(turn, entries, model)
         end
     end
@@ -196,5 +202,6 @@ end
 return {
     QUERIES = QUERIES, LOOKUPS = LOOKUPS, LOOKS_MAX = LOOKS_MAX, is_for_lookups = is_for_lookups, own_entry = own_entry,
     set_credits = set_credits, grant = grant, take = take, put_back = put_back, has_credit = has_credit,
-    takes_model = takes_model, is_alive = is_alive, take_waiter = take_waiter, strike_off = strike_off, flush = flush,
+    names_model = names_model, takes_model = takes_model, is_alive = is_alive, take_waiter = take_waiter,
+    strike_off = strike_off, flush = flush,
 }

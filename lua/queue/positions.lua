@@ -35,13 +35,13 @@ local function models_of_engine(turn, model)
     if call('HLEN', engines) > LOOK_ENGINES then return '*' end
     for _, info in ipairs(call('HVALS', engines)) do
         local at, models = match(info, '^(%d+) {"Models":"([^"]*)"')
-        if at and tonumber(at) > turn.now_ms - SEEN_MS and idle.takes_model(models, model) then
+        if at and tonumber(at) > turn.now_ms - SEEN_MS and idle.takes_model(turn, models, model) then
             if models == '*' then return '*' end
             all[#all + 1] = models
         end
     end
     for models in pairs(turn.is_sharded and hints.models(turn) or {}) do
-        if idle.takes_model(models, model) then
+        if idle.takes_model(turn, models, model) then
             if models == '*' then return '*' end
             all[#all + 1] = models
         end
@@ -54,7 +54,7 @@ local function models_to_look_at(turn, model, engine)
     for i = 1, #models do
         if models[i] == model then
             found[#found + 1] = model
-        elseif others < LOOK_MODELS and idle.takes_model(engine, models[i]) then
+        elseif others < LOOK_MODELS and idle.takes_model(turn, engine, models[i]) then
             others = others + 1
             found[#found + 1] = models[i]
         end
@@ -133,13 +133,13 @@ end
 
 -- What a claim of this topic takes: how many queries, with which weight its payer pays (nil: it has none
 -- there), and how many of them are before `seq`. What comes after the first CLAIM_MAX is only counted.
-local function look_into(open, engine, model, user, seq)
+local function look_into(turn, open, engine, model, user, seq)
     local at, n, looked, weight = 1, 0, 0, nil
     local till = seq and open_list.place_after(open, tonumber(seq) - 1, 1) or #open + 1
     while at < till and looked < CLAIM_MAX do
         local last, _, _, its_model, its_user, _, w = open_list.item_at(open, at)
         if its_model == model and its_user == user then weight = tonumber(w) end
-        if engine == '*' or idle.takes_model(engine, its_model) then n = n + 1 end
+        if engine == '*' or idle.takes_model(turn, engine, its_model) then n = n + 1 end
         at, looked = last + 1, looked + 1
     end
     if at < till then n = n + open_list.count(open, till, #open) - looked end
@@ -177,7 +177,7 @@ local function play(turn, engine, models, topic, seq, own_open, weights)
         else
             local open = served == topic and own_open or call('HGET', turn.prefix .. 't:' .. served, 'open') or ''
             bytes = bytes + #open
-            local n, weight, ahead = look_into(open, engine, lane.model, one.name,
+            local n, weight, ahead = look_into(turn, open, engine, lane.model, one.name,
                                                served == topic and seq)
             if ahead then return before + ahead, true end
             is_gone[served], before, played = true, before + n, played + 1

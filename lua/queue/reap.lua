@@ -2,8 +2,9 @@
 -- attempts are used up. A claim that never reached an engine uses no attempt, and its node gets no more hand-overs
 -- until it is heard from again: otherwise a hung node with many polls would get the same query each time.
 -- Any node may call it at any time; leases that have not ended are left alone.
+-- Models fall whose time has come (queue/fallback.lua).
 -- Lookups whose lease has ended need no return: they are handed to polls that are parked.
--- KEYS: leases zset, lease:<id>, t:<topic>, lookup/lookups.lua.
+-- KEYS: leases zset, lease:<id>, t:<topic>, falls zset, lookup/lookups.lua.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
 -- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them; for each that has no
 --   key and no list any more the states of LOOK_BACK rows. What comes back to
@@ -11,8 +12,10 @@
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments: none.
--- Replies: ms until the next lease ends (0: more are due), '' when there is none
+-- Replies: ms until the next lease ends or model falls (0: more are due), '' when there is none
 local lookups = require('lookup/lookups')
+local claims = require('queue/claims')
+local fallback = require('queue/fallback')
 local held = require('queue/held')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
@@ -64,9 +67,11 @@ local function verb(turn, a)
         outcomes.return_rows(turn, topic, back.seqs, back.attempts,
                              '"No answer came before the lease ended, in any attempt."')
     end
+    for _, model in ipairs(fallback.fall_due(turn)) do claims.offer(turn, model) end
     lookups.offer(turn)
     leases.flush(turn)
-    return lookups.next_end(turn, call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2])
+    local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
+    return lookups.next_end(turn, fallback.sooner(turn, first))
 end
 
 return {reap = verb}

@@ -6,6 +6,7 @@
 --                when the claim is listed; after it the node that it was handed to, unless it took
 --                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
 --   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account
+--   m:<seq>      the lease of its last claim by an engine of other models, which served it as `default`
 --   w:<seq>      ids of the nodes that wait for it
 --   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOK_BACK rows came after, ' '
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
@@ -57,6 +58,19 @@ local function title_of(text)
     return at > last and text or sub(text, 1, at - 1) .. '"'
 end
 
+-- An answer ("answer\nthink\nmodel") whose engine did not say its model, of a query that it served as `default`.
+local function as_default(answer)
+    return sub(answer, -5) == '\nnull' and sub(answer, 1, -5) .. '"default"' or answer
+end
+
+-- Is that the answer which a:<seq> holds? Whether it was stored as of `default` is no difference. Returns how many
+-- bytes it has there, nil when it is another one.
+local function answer_bytes(stored, answer)
+    if sub(stored, 1, #answer + 1) == answer .. '\n' then return #answer end
+    answer = as_default(answer)
+    return sub(stored, 1, #answer + 1) == answer .. '\n' and #answer or nil
+end
+
 local function parse_pending(state)
     if not state or byte(state) ~= 80 then return nil end
     local lease, attempt, holder, n, to = match(state, '^P (%d+) (%d+) (%S+) (%d+) ?(%S*)$')
@@ -83,4 +97,5 @@ end
 return {
     after_lines = after_lines, query_of = query_of, user_of = user_of, title_of = title_of,
     parse_pending = parse_pending, pending = pending, handed_to = handed_to, has_part = has_part,
+    as_default = as_default, answer_bytes = answer_bytes,
 }

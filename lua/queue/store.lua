@@ -35,6 +35,9 @@ local function put(turn, topic, seq, open, user, account, model, weight, max_wai
         local lease = leases.start(turn, topic, waiter.account, '1', waiter.node, seq)
         call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
              records.pending(lease, '1', waiter.account, '1', records.handed_to(turn, waiter)), ...)
+        if model ~= 'default' and not idle.names_model(waiter.models, model) then
+            call('HSET', key, 'm:' .. seq, lease)
+        end
         events.send(turn, waiter.node, 'claim\n' .. waiter.class .. '\n' .. topic .. '\n' .. lease .. '\n1\n1\n' .. seq
             .. '\n' .. row)
         return nil

@@ -1,7 +1,8 @@
 -- sync: the slow rescan. A node says that it is there, states its credits again, and takes what is
 -- claimable for polls that missed their hand-over (a lost message, a struck-off node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, idle_lookups, engines hash, poll:<account>:<engine>,
---   drained set, stat:<minute> hash, nonces:<day> set, models set, queue/claims.lua, lookup/lookups.lua.
+--   drained set, stat:<minute> hash, nonces:<day> set, models set, queue/fallback.lua, queue/claims.lua,
+--   lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
 --   those named.
@@ -11,17 +12,19 @@
 --   info   json 1k
 --   added  digits   since the last sync
 --   done   digits   since the last sync
---   each class 190:
+--   each class 150:
 --     name       text 4k
 --     parked     number   polls with a credit here
 --     claiming   number   polls whose claims here may have run already: each may be a credit too
 --     elsewhere  number   polls with a credit on another shard
+--     lease      digits?  the latest claim of this shard that an engine of it got, since the last sync
 --   each engine 100:
 --     name  text 1k  "<account> <engine>", seen since the last sync
 --     info  json 1k
--- Replies: <ms until the next lease ends or ''>/<drained accounts, ','>
+-- Replies: <ms until the next lease ends or model falls, or ''>/<drained accounts, ','>
 local lookups = require('lookup/lookups')
 local claims = require('queue/claims')
+local fallback = require('queue/fallback')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
@@ -116,15 +119,20 @@ local function verb(turn, a)
     local day = floor(turn.now_ms / 86400000)
     call('EXPIRE', P .. 'nonces:' .. day, NONCE_S, 'NX')
     call('EXPIRE', P .. 'nonces:' .. (day - 1), NONCE_S, 'NX') -- of a cluster that stopped in between
-    local claims_left, bytes_left = SYNC_CLAIMS_MAX, LOOK_BYTES
-    for i = class_from, class_to, 4 do
+    local claims_left, bytes_left, seen = SYNC_CLAIMS_MAX, LOOK_BYTES, {}
+    for i = class_from, class_to, 5 do
+        if not idle.is_for_lookups(args[i]) then fallback.note_class(turn, seen, args[i], args[i + 4]) end
+    end
+    fallback.note_seen(turn, seen)
+    fallback.repair(turn)
+    for i = class_from, class_to, 5 do
         claims_left, bytes_left = serve_class(turn, args[i], tonumber(args[i + 1]), tonumber(args[i + 2]),
                                               tonumber(args[i + 3]), claims_left, bytes_left)
     end
     note_engines(turn, engine_from, engine_to)
     leases.flush(turn)
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
-    return lookups.next_end(turn, first) .. '\n' .. concat(call('SMEMBERS', P .. 'drained'), ',')
+    return lookups.next_end(turn, fallback.sooner(turn, first)) .. '\n' .. concat(call('SMEMBERS', P .. 'drained'), ',')
 end
 
 return {sync = verb}

@@ -1,5 +1,5 @@
 -- work: a node that was called to a query has no poll left for it: another one is called.
--- KEYS: hints zset, quiet string with TTL, turns:<model>.
+-- KEYS: hints zset, quiet string with TTL, turns:<model>, falls zset.
 -- Wakes: one node.
 -- Bound: HINTS_KEPT hints, a message to each of their nodes that is gone.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.

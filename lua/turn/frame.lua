@@ -7,7 +7,8 @@
 --          Keys are built from it: which topic a claim touches is known only here. All share the tag.
 -- ARGV[1]  node: this node's id            ARGV[2] lease_ms     ARGV[3] delivery_ms
 -- ARGV[4]  max_attempts                    ARGV[5] queue_max    ARGV[6] shard_n: shards of the cluster; 0: not said
--- ARGV[7]  nonce_n
+-- ARGV[7]  fallback_ms: after which queries for a model without an engine are served as `default`; 0: never
+-- ARGV[8]  nonce_n
 -- then nonce_n ids of nonces (16 bytes each), then per verb: its name, its number of arguments,
 -- its arguments.
 -- Returns  one string per verb, then this node's own events (strings; see queue/outcomes.lua
@@ -25,6 +26,7 @@
 --   idle, idle_lookups, is_alive_at                         queue/idle.lua
 --   waiting_deltas, share_deltas                            queue/shares.lua
 --   models_with_work                                        queue/fair.lua
+--   fallen                                                  queue/fallback.lua
 --   users_noted                                             queue/add.lua
 --   now_us_text                                             queue/store.lua
 --   limit_n                                                 auth/limiter.lua
@@ -49,10 +51,11 @@ local function begin(prefix, argv, is_full)
         lease_ms = argv[2], delivery_ms = argv[3], -- as text: only to be added to a number
         max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]), is_sharded = argv[6] ~= '1' and argv[6] ~= '0',
         shard_n = argv[6], -- as text, too
+        fallback_ms = tonumber(argv[7]),
         now_us = now_us, now_ms = now_ms, now_s = now_s,
         -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),
-        is_replayed_at = nonces.use(prefix, argv, 8, tonumber(argv[7]), now_ms),
+        is_replayed_at = nonces.use(prefix, argv, 9, tonumber(argv[8]), now_ms),
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
         -- With more than 16 fields named here, Lua makes room for 32 at once.
@@ -71,8 +74,8 @@ end
 
 -- run_one: what runs one verb instead of run_verb; turn/full.lua has another one.
 local function run(keys, argv, run_one)
-    local turn, nonce_n = begin(keys[1], argv, run_one ~= nil), tonumber(argv[7])
-    local replies, i = {}, 8 + nonce_n
+    local turn, nonce_n = begin(keys[1], argv, run_one ~= nil), tonumber(argv[8])
+    local replies, i = {}, 9 + nonce_n
     run_one = run_one or run_verb
     while argv[i] do
         replies[#replies + 1] = run_one(turn, argv[i], i + 2)

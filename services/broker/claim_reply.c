@@ -9,9 +9,20 @@ struct claim_row {
     struct query_row row;
 };
 
-static void put_plain(struct buf *b, const struct claim_row *rows, unsigned n, bool is_deployed)
+/* What the engine is to serve it as: a model that it did not name is `default` to it
+ * (lua/queue/fallback.lua). */
+static struct str model_for(const struct claim *claim, const struct query_row *row)
 {
-    for (unsigned i = 0; i < n; i++) {
+    struct str models = claim->class_name;
+    str_cut(&models, '|');
+    bool is_named = str_eq(models, STR("*")) || str_is_listed(models, row->model_name);
+    return is_named ? row->model : STR("\"default\"");
+}
+
+static void put_plain(struct buf *b, const struct claim *claim, const struct claim_row *rows,
+                      bool is_deployed)
+{
+    for (unsigned i = 0; i < claim->n; i++) {
         const struct query_row *row = &rows[i].row;
         buf_put(b, i == 0 ? STR("{\"") : STR(",{\""));
         buf_put(b, rows[i].seq);
@@ -23,23 +34,23 @@ static void put_plain(struct buf *b, const struct claim_row *rows, unsigned n, b
             buf_put_char(b, ',');
             buf_put(b, row->user);
             buf_put_char(b, ',');
-            buf_put(b, row->model);
+            buf_put(b, model_for(claim, row));
             buf_put_char(b, ']');
         }
         buf_put_char(b, '}');
     }
 }
 
-static void put_details(struct buf *b, const struct claim_row *rows, unsigned n)
+static void put_details(struct buf *b, const struct claim *claim, const struct claim_row *rows)
 {
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < claim->n; i++) {
         const struct query_row *row = &rows[i].row;
         buf_put(b, i == 0 ? STR("\"") : STR(",\""));
         buf_put(b, rows[i].seq);
         buf_lit(b, "\":{\"User\":");
         buf_put(b, row->user);
         buf_put_key(b, "Model");
-        buf_put(b, row->model);
+        buf_put(b, model_for(claim, row));
         buf_put_key(b, "Modifiers");
         buf_put(b, row->modifiers);
         buf_put_key(b, "Timestamp");
@@ -75,7 +86,7 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
     buf_lit(b, "{\"Topic\":");
     buf_put_json_of_name(b, claim->topic);
     buf_lit(b, ",\"Queries\":[");
-    put_plain(b, rows, claim->n, view->is_deployed);
+    put_plain(b, claim, rows, view->is_deployed);
     buf_put_char(b, ']');
     if (!view->is_detail)
         return;
@@ -88,7 +99,7 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
     buf_put_key(b, "Attempt");
     buf_put_u64(b, claim->attempt);
     buf_lit(b, ",\"Details\":{");
-    put_details(b, rows, claim->n);
+    put_details(b, claim, rows);
     buf_put_char(b, '}');
 }
 

@@ -5,6 +5,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/http/rates.h"
 enum { ANSWER_MAX_BYTES = 8 << 20 }; /* as lua/queue/complete.lua takes it */
 
 struct give_new_answer {
@@ -75,6 +76,7 @@ static bool on_joined(struct engine_poll *p, enum err error, struct lines *reply
 {
     if (error == ERR_OK && str_eq(reply->rest, STR("replay"))) {
         metrics_add(p->r->server->metrics, METRIC_NONCES_REUSED, 1);
+        rates_return_nonce(p->r->server->gate.rates, p->r->account);
         respond_error(p->r, ERR_NONCE_USED, NULL);
         return false;
     }

@@ -124,6 +124,15 @@ static const struct config_group queue_options = {
          .max = 100000000,
          .help = "Maximum Open queries in the cluster; past it new ones get 503. The same for all "
                  "nodes."},
+        {.name = "model-fallback-seconds",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "30",
+         .min = 0,
+         .max = 86400,
+         .help = "Seconds that queries for a model wait while no engine names it before any engine "
+                 "gets them as `default`; at once if none named it for a day. 0: never. The same "
+                 "for all nodes."},
         {.name = "rescan-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",

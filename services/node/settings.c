@@ -56,6 +56,7 @@ static bool read_queue(struct settings *s)
         .delivery_ms = config_number(c, "delivery-seconds") * 1000,
         .max_attempts = config_number(c, "max-attempts"),
         .queue_max = config_number(c, "queue-max"),
+        .fallback_ms = config_number(c, "model-fallback-seconds") * 1000,
         .rescan_ms = config_number(c, "rescan-seconds") * 1000,
         .retention_s = config_number(c, "retention-days") * 86400,
     };

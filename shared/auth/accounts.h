@@ -17,6 +17,8 @@ enum {
     ACCOUNT_NAME_MAX_BYTES = 128,
     ACCOUNT_SECRET_MAX_BYTES = 256,
     NAMESPACE_MAX_BYTES = 32,
+    ACCOUNT_MAX_RATE = 100000,
+    ACCOUNT_MAX_NONCES = 10000000,
     ACCOUNTS_FILE_MAX_BYTES = 1 << 20,
     ACCOUNTS_REASON_BYTES = 320 /* room for every reason, its NUL included */
 };
@@ -39,6 +41,8 @@ struct account {
     double weight;          /* fair share, 0.01 to 1000, default 1 */
     struct str weight_text; /* the same as scripts take it */
     unsigned max_waiting;   /* Open queries per user, 1 to 100000, default 100 */
+    unsigned max_rate;      /* requests a second, 1 to 1000000, default ACCOUNT_MAX_RATE */
+    uint64_t max_nonces;    /* used up a day, 100 to 10^12, default ACCOUNT_MAX_NONCES */
     bool is_deployed;       /* dialect: deployed */
 };
 

@@ -23,15 +23,18 @@ enum member {
     MEMBER_ROLE,
     MEMBER_WEIGHT,
     MEMBER_MAX_WAITING,
+    MEMBER_MAX_RATE,
+    MEMBER_MAX_NONCES,
     MEMBER_DIALECT,
     MEMBER_NAMESPACE,
     MEMBER_NR
 };
 
 static const struct str member_names[MEMBER_NR] = {
-    [MEMBER_SECRET] = STR("secret"),   [MEMBER_ROLE] = STR("role"),
-    [MEMBER_WEIGHT] = STR("weight"),   [MEMBER_MAX_WAITING] = STR("max_waiting"),
-    [MEMBER_DIALECT] = STR("dialect"), [MEMBER_NAMESPACE] = STR("namespace"),
+    [MEMBER_SECRET] = STR("secret"),     [MEMBER_ROLE] = STR("role"),
+    [MEMBER_WEIGHT] = STR("weight"),     [MEMBER_MAX_WAITING] = STR("max_waiting"),
+    [MEMBER_MAX_RATE] = STR("max_rate"), [MEMBER_MAX_NONCES] = STR("max_nonces"),
+    [MEMBER_DIALECT] = STR("dialect"),   [MEMBER_NAMESPACE] = STR("namespace"),
 };
 
 struct reader {
@@ -130,7 +133,8 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
         member++;
     if (member == MEMBER_NR)
         return fail_unknown(r, key, value,
-                            "secret, role, weight, max_waiting, dialect and namespace");
+                            "secret, role, weight, max_waiting, max_rate, max_nonces, dialect and "
+                            "namespace");
     if (*seen & 1u << member)
         return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
                     member_names[member].at);
@@ -153,6 +157,16 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
         if (!str_parse_u64(text, &number) || number < 1 || number > 100000)
             return fail(r, key, "max_waiting takes a whole number from 1 to 100000");
         draft->max_waiting = (unsigned)number;
+        return true;
+    case MEMBER_MAX_RATE:
+        if (!str_parse_u64(text, &number) || number < 1 || number > 1000000)
+            return fail(r, key, "max_rate takes a whole number from 1 to 1000000");
+        draft->max_rate = (unsigned)number;
+        return true;
+    case MEMBER_MAX_NONCES:
+        if (!str_parse_u64(text, &number) || number < 100 || number > UINT64_C(1000000000000))
+            return fail(r, key, "max_nonces takes a whole number from 100 to 1000000000000");
+        draft->max_nonces = number;
         return true;
     case MEMBER_DIALECT:
         draft->is_deployed = true;
@@ -193,7 +207,11 @@ static bool read_account(const struct reader *r, const yaml_node_t *key, const y
     unsigned seen = 0;
     if (!check_name(r, key))
         return false;
-    struct account draft = {.name = scalar(key), .weight = 1, .max_waiting = 100};
+    struct account draft = {.name = scalar(key),
+                            .weight = 1,
+                            .max_waiting = 100,
+                            .max_rate = ACCOUNT_MAX_RATE,
+                            .max_nonces = ACCOUNT_MAX_NONCES};
     if (value->type != YAML_MAPPING_NODE)
         return fail(r, key, "account '%.*s' is not of the form {secret: ..., role: ...}",
                     STR_ARG(draft.name));

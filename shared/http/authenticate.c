@@ -17,7 +17,10 @@
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
 #include "shared/http/proof.h"
+#include "shared/http/rates.h"
 #include "shared/http/respond.h"
+
+#include <stdio.h>
 
 enum { PROVIDER_MAX_WAITING = 100 };
 
@@ -124,7 +127,9 @@ static void become(struct request *r, const struct jwt_claims *claims)
                                 .role = ROLE_USER,
                                 .weight = 1,
                                 .weight_text = STR("1"),
-                                .max_waiting = PROVIDER_MAX_WAITING};
+                                .max_waiting = PROVIDER_MAX_WAITING,
+                                .max_rate = ACCOUNT_MAX_RATE,
+                                .max_nonces = ACCOUNT_MAX_NONCES};
     *identity = (struct identity){.username = request_copy(r, claims->username)};
     if (claims->email.at != NULL)
         identity->email = request_copy(r, claims->email);
@@ -203,6 +208,35 @@ static bool check_provider_token(struct request *r, struct str token, bool may_w
 
 /* --- all together ----------------------------------------------------------------------------- */
 
+static bool is_login(const struct request *r)
+{
+    return str_eq(str_of(r->route->path), STR("/api/login"));
+}
+
+/* What is refused uses no nonce up: the very same request may be sent again. */
+static bool check_rate(struct request *r)
+{
+    char detail[256];
+    unsigned retry_s = 0;
+    enum rates_answer answer =
+        rates_admit(r->server->gate.rates, r->account, r->nonce.is_set, is_login(r), &retry_s);
+    if (answer == RATES_ADMITTED)
+        return true;
+    metrics_add(r->server->metrics, METRIC_RATE_LIMITED, 1);
+    r->nonce.is_set = false;
+    if (answer == RATES_TOO_FAST)
+        snprintf(detail, sizeof detail,
+                 "This account sends more than %u requests a second: wait a moment.",
+                 r->account->max_rate);
+    else
+        snprintf(detail, sizeof detail,
+                 "This account has used up its %llu nonces of the day (UTC): use a token of "
+                 "/api/login, which needs none.",
+                 (unsigned long long)r->account->max_nonces);
+    respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, retry_s);
+    return false;
+}
+
 static bool check_role(struct request *r)
 {
     if ((r->route->roles & 1u << r->account->role) != 0)
@@ -217,7 +251,7 @@ static void on_keys_fetched(struct oidc_waiter *waiter)
     struct request *r = wait->request;
     r->on_gone = NULL;
     r->state = NULL;
-    if (check_provider_token(r, wait->token, false) && check_role(r))
+    if (check_provider_token(r, wait->token, false) && check_rate(r) && check_role(r))
         request_admit(r);
 }
 
@@ -267,7 +301,10 @@ static void forget_nonce(struct shards *shards, struct nonce_id *nonce)
 void authenticate_use_up(struct server *server, struct str query)
 {
     struct nonce_id nonce = {.is_set = false};
-    if (proof_of_query(server, query, &nonce) != NULL)
+    unsigned retry_s;
+    const struct account *account = proof_of_query(server, query, &nonce);
+    if (account != NULL &&
+        rates_admit(server->gate.rates, account, true, false, &retry_s) == RATES_ADMITTED)
         forget_nonce(server->shards, &nonce);
 }
 
@@ -276,5 +313,6 @@ bool authenticate(struct request *r)
     if (r->route->roles == ROLES_NONE)
         return true;
     struct str token = bearer_token(r);
-    return (token.at != NULL ? check_token(r, token) : check_signed(r)) && check_role(r);
+    return (token.at != NULL ? check_token(r, token) : check_signed(r)) && check_rate(r) &&
+           check_role(r);
 }

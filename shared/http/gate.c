@@ -5,6 +5,7 @@
 #include "generated/verbs.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
+#include "shared/http/rates.h"
 #include "shared/http/server.h"
 
 #include <stdlib.h>
@@ -31,6 +32,7 @@ void gate_init(struct gate *gate, struct loop *loop, const struct server_config 
     *gate = (struct gate){.accounts = config->accounts,
                           .is_sha1_allowed = config->is_sha1_allowed,
                           .failures = failures_create(),
+                          .rates = rates_create(loop, shards),
                           .shards = shards};
     if (config->oidc != NULL && oidc_is_wanted(config->oidc))
         gate->oidc = oidc_create(loop, config->oidc, metrics);
@@ -41,4 +43,5 @@ void gate_fini(struct gate *gate)
     call_detach(&gate->key_call);
     oidc_destroy(gate->oidc);
     failures_destroy(gate->failures);
+    rates_destroy(gate->rates);
 }

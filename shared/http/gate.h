@@ -15,6 +15,7 @@ struct failures;
 struct loop;
 struct metrics;
 struct oidc;
+struct rates;
 struct server_config;
 struct shards;
 
@@ -23,6 +24,7 @@ struct gate {
     bool is_sha1_allowed;
     struct oidc *oidc; /* NULL: no OpenID provider */
     struct failures *failures;
+    struct rates *rates; /* what accounts that are proven may send */
     struct token_key token_key;
     _Atomic bool has_token_key; /* Redis has said it; other threads may look */
     struct call key_call;       /* that asks for it */

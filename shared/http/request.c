@@ -11,6 +11,7 @@
 #include "shared/http/connection.h"
 #include "shared/http/leave.h"
 #include "shared/http/linger.h"
+#include "shared/http/rates.h"
 #include "shared/http/respond.h"
 #include "shared/http/rights.h"
 #include "shared/http/router.h"
@@ -387,6 +388,7 @@ static void on_call_reply(struct call *handle, enum err error, struct str reply)
     struct request *r = call->request;
     if (error == ERR_OK && str_eq(reply, STR("replay"))) {
         metrics_add(r->server->metrics, METRIC_NONCES_REUSED, 1);
+        rates_return_nonce(r->server->gate.rates, r->account);
         detach_calls(r);
         if (!r->is_answered || r->held != NULL)
             respond_instead(r, ERR_NONCE_USED);

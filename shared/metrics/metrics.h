@@ -23,6 +23,7 @@
     X(ANSWERS_REFUSED, "parley_answers_refused_total", "counter", "Answers refused (done, lost, cancelled)") \
     X(LOGIN_FAILURES, "parley_login_failures_total",   "counter", "Requests with wrong credentials") \
     X(NONCES_REUSED,  "parley_nonces_reused_total",    "counter", "Requests with a nonce used before") \
+    X(RATE_LIMITED,   "parley_rate_limited_total",     "counter", "Requests refused for the rate or the nonces of their account") \
     X(TURNS,          "parley_turns_total",            "counter", "Calls of the function library") \
     X(TURN_VERBS,     "parley_turn_verbs_total",       "counter", "Verbs in these calls")         \
     X(UPLOADS,        "parley_uploads_total",          "counter", "Documents stored by uploads")  \

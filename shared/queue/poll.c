@@ -126,6 +126,7 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
         struct claim claim = lines_next_claim(lines);
         class->rotor = poll->shard + 1;
         if (poll->is_alive(poll)) {
+            class_note_work(class, poll->shard, &claim);
             handover_deliver(poll, &claim);
         } else {
             poll->on_end(poll, ERR_NOT_FOUND);
@@ -250,6 +251,7 @@ static void begin_claiming(struct poll *poll, bool may_park)
     unsigned shard_n = class->queue->shards.n;
     poll->number = ++class->queue->poll_n;
     poll->since_ms = clock_mono_ms();
+    class_note_poll(class);
     polls_set_state(poll, POLL_CLAIMING);
     poll->may_park = may_park;
     poll->is_superseded = false;

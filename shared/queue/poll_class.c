@@ -60,7 +60,8 @@ struct poll_class *class_get(struct queue *queue, struct str account, struct str
     class->name_n = n;
     class->account_n = account.n;
     class->credits = calloc(queue->shards.n, sizeof *class->credits);
-    if (class->credits == NULL)
+    class->leases = calloc(queue->shards.n, sizeof *class->leases);
+    if (class->credits == NULL || class->leases == NULL)
         abort();
     class->work = lines_work_of(class_name(class));
     class->is_drained = str_is_listed(queue->drained, account);
@@ -74,6 +75,22 @@ bool class_takes_model(const struct poll_class *class, struct str model)
     struct str models = {class->name + class->account_n + 1, class->name_n - class->account_n - 1};
     return str_eq(models, STR("*")) || str_eq(model, STR("default")) ||
            str_is_listed(models, model);
+}
+
+/* Of the shards that can be reached: what the others do not hear of now is stated with the next
+ * poll. */
+void class_note_poll(struct poll_class *class)
+{
+    const struct queue *queue = class->queue;
+    for (unsigned i = 0; i < queue->shards.n && class->work == WORK_QUERIES; i++)
+        if (turn_is_up(queue->shards.turns[i]))
+            class->polled |= shard_bit(i);
+}
+
+void class_note_work(struct poll_class *class, unsigned shard, const struct claim *claim)
+{
+    if (claim->work == WORK_QUERIES && str_parse_u64(claim->lease, &class->leases[shard]))
+        class->polled |= shard_bit(shard);
 }
 
 void polls_on_drained(struct queue *queue, struct str names)
@@ -102,6 +119,7 @@ static void free_class(struct poll_class **at)
         buf_fini(&class->early[i].text);
     free(class->early);
     free(class->credits);
+    free(class->leases);
     free(class->name);
     free(class);
 }
@@ -109,7 +127,7 @@ static void free_class(struct poll_class **at)
 static bool is_unused(const struct poll_class *class)
 {
     return class->parked.n == 0 && class->claiming.n == 0 && class->left_n == 0 &&
-           class->early_n == 0 && class->told == 0;
+           class->early_n == 0 && (class->told | class->polled) == 0;
 }
 
 /* Its next poll would state its hints again, on each of several shards. Engines choose their lists

@@ -111,6 +111,7 @@ void polls_on_lost(struct queue *queue, unsigned shard)
             if (!class_is_at(class, shard))
                 continue;
             class->told |= shard_bit(shard);
+            class->polled &= ~shard_bit(shard);
             if (queue->shards.n == 1 || class->work == WORK_LOOKUPS || class->credits[shard] == 0)
                 continue;
             class->credit_n -= class->credits[shard];

@@ -59,8 +59,10 @@ void handover_take(struct queue *queue, struct poll_class *class, struct origin 
     struct claim claim = lines_next_claim(&lines);
     if (class != NULL && origin.used_credit && credits_use(class, origin.shard))
         origin.used_credit = false;
-    if (class != NULL && give_to_parked(queue, class, &claim))
+    if (class != NULL && give_to_parked(queue, class, &claim)) {
+        class_note_work(class, origin.shard, &claim);
         return;
+    }
     if (class != NULL && class->claiming.n + class->left_n > 0)
         keep_early(class, origin, claim_text);
     else

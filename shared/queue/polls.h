@@ -42,10 +42,12 @@ struct poll_class {
     unsigned early_n;
     uint64_t told;     /* shards that may hold credits of it, a bit each: none are stated, too */
     uint64_t hinted;   /* shards that hold its hint */
+    uint64_t polled;   /* shards to which it is not stated yet that it polled, or got work there */
     unsigned moving_n; /* parked polls for which another shard is asked: they are no credits */
     unsigned rotor;    /* where the next poll begins to look */
     unsigned credit_n; /* of all shards; of a class that is not drained as many as are parked */
     unsigned *credits; /* by shard: what each may hand over */
+    uint64_t *leases;  /* by shard: the latest claim there, until it is stated; 0: none */
 };
 
 /* --- poll.c ----------------------------------------------------------------------------------- */
@@ -74,6 +76,10 @@ static inline unsigned class_idle_n(const struct poll_class *class)
                ? 0
                : class->parked.n - class->moving_n;
 }
+/* An engine of the class polls: the syncs of all shards are to say so (lua/queue/fallback.lua). */
+void class_note_poll(struct poll_class *class);
+/* One got that claim of the shard: it is at work. */
+void class_note_work(struct poll_class *class, unsigned shard, const struct claim *claim);
 /* May it have polls or credits on that shard? Lookups are all on the cluster's. */
 static inline bool class_is_at(const struct poll_class *class, unsigned shard)
 {

@@ -23,7 +23,7 @@ enum {
     RESCAN_SHARDS_MS = 1000, /* of several: what no poll was called to waits for it */
     /* What one sync states; what is left is the next one's. As lua/queue/sync.lua declares it:
      * with the engines these are no more arguments than TURN_ARGS_MAX. */
-    SYNC_CLASSES_MAX = 190,
+    SYNC_CLASSES_MAX = 150,
 };
 
 uint32_t queue_hash(struct str s, uint64_t salt)
@@ -186,7 +186,7 @@ static void on_synced(struct call *call, enum err error, struct str reply)
 static bool is_stated(const struct poll_class *class, unsigned shard)
 {
     return class_is_at(class, shard) &&
-           (class->parked.n > 0 || (class->told & shard_bit(shard)) != 0);
+           (class->parked.n > 0 || ((class->told | class->polled) & shard_bit(shard)) != 0);
 }
 
 static unsigned count_classes(const struct queue_shard *part)
@@ -217,7 +217,10 @@ static void put_class(struct poll_class *class, unsigned shard, struct verb_writ
     if (class->is_drained)
         parked = claiming = elsewhere = 0;
     put_sync_class(verb, .name = name, .parked = parked, .claiming = claiming,
-                   .elsewhere = elsewhere);
+                   .elsewhere = elsewhere,
+                   .lease = class->leases[shard] == 0 ? NO_NUMBER : class->leases[shard]);
+    class->leases[shard] = 0;
+    class->polled &= ~shard_bit(shard);
     if (parked + claiming + elsewhere > 0)
         class->hinted |= shard_bit(shard);
 }
@@ -268,10 +271,12 @@ static void on_sync_timer(struct deadline *deadline)
         return;
     part->synced_ms = clock_mono_ms();
     /* Uploads: an indexer of a node whose record does not say so reads a string
-     * (lua/documents/uploads.lua). */
+     * (lua/documents/uploads.lua). Models: one whose record does not say so does not state what its
+     * engines do (lua/queue/fallback.lua). */
     char info[160];
     int n =
-        snprintf(info, sizeof info, "{\"version\":\"%s\",\"uploads\":\"blocks\"}", PARLEY_VERSION);
+        snprintf(info, sizeof info,
+                 "{\"version\":\"%s\",\"uploads\":\"blocks\",\"models\":\"seen\"}", PARLEY_VERSION);
     unsigned class_n = count_classes(part);
     struct verb_writer verb = begin_sync(
         turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
@@ -371,6 +376,7 @@ static void init_part(struct queue *queue, unsigned number)
                                .delivery_ms = config->delivery_ms,
                                .max_attempts = config->max_attempts,
                                .queue_max = config->queue_max,
+                               .fallback_ms = config->fallback_ms,
                                .on_event = on_event,
                                .on_up = on_up,
                                .on_lost = on_turn_lost,

@@ -81,6 +81,7 @@ struct queue_config {
     const struct shard_map *map;
     const char *node_id;
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
+    uint64_t fallback_ms; /* lua/queue/fallback.lua; 0: never */
     uint64_t retention_s; /* 0: forever */
     /* rescan_ms: 0: 5 s, of several shards 1 s. */
     /* An event that is not the queue's: its first line, and the lines behind it. */

@@ -2,8 +2,8 @@
  * batch.c - see batch.h.
  *
  *   FCALL <function> 1 <prefix> <node> <lease_ms> <delivery_ms> <max_attempts> <queue_max>
- *         <shards> <number of nonces> <nonces...> then verb by verb: <verb> <number of arguments>
- * <arguments...>
+ *         <shards> <fallback_ms> <number of nonces> <nonces...>
+ * then verb by verb: <verb> <number of arguments> <arguments...>
  *
  * A verb is written straight into its lane's bytes. How many arguments it has is known at its end
  * only, so three digits are kept free for that number. */
@@ -19,7 +19,7 @@ enum {
     SOFT_BYTES = 256 << 10, /* of the lanes that may carry much */
     HARD_BYTES = 64 << 20,
     CALL_WORDS = 4,  /* FCALL, function, number of keys, key */
-    FRAME_WORDS = 7, /* what is sent once for all verbs */
+    FRAME_WORDS = 8, /* what is sent once for all verbs */
 };
 
 struct batch *batch_create(struct turn *turn)
@@ -154,6 +154,7 @@ void batch_write(struct batch *batch, const char *function, const struct turn_co
     wire_put_u64(wire, config->max_attempts);
     wire_put_u64(wire, config->queue_max);
     wire_put_u64(wire, config->map == NULL ? 1 : config->map->n);
+    wire_put_u64(wire, config->fallback_ms);
     wire_put_u64(wire, batch->nonce_n);
     for (unsigned i = 0; i < batch->nonce_n; i++)
         wire_put(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});

@@ -15,7 +15,7 @@
 enum {
     FREEING_MAX_BYTES = 64 << 10,
     HEAD_BYTES = 512, /* without the prefix */
-    FRAME_WORDS = 11, /* FCALL name 1 prefix, and the seven words of the turn's frame */
+    FRAME_WORDS = 12, /* FCALL name 1 prefix, and the eight words of the turn's frame */
     ARGC_DIGITS = 6,
 };
 
@@ -60,7 +60,7 @@ static struct str finish(struct sync *sync, const char *function, unsigned argc)
     wire_put(&head, str_of(sync->config.prefix));
     wire_put(&head, str_of(sync->node_id));
     /* The settings of the queue's verbs, which are not called from here; and no nonces. */
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         wire_put_u64(&head, 0);
     if (head.is_over)
         abort();

@@ -38,7 +38,7 @@ struct turn_config {
     const struct shard_map *map;
     unsigned shard;
     const char *node_id; /* letters and digits */
-    uint64_t lease_ms, delivery_ms, max_attempts, queue_max;
+    uint64_t lease_ms, delivery_ms, max_attempts, queue_max, fallback_ms;
     /* An event for this node (see lua/turn/frame.lua); `event` is valid inside the call only. */
     void (*on_event)(void *arg, struct str event);
     /* The library is loaded: verbs run from here on. Also when an outage of a Redis that stood all

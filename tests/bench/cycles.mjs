@@ -41,7 +41,7 @@ function libraryOf(name, i) {
   const text = generated('--expand');
   const verbs = JSON.parse(generated('--json'));
   const argc = (name) => verbs[name].args.length + (verbs[name].nonce === 'no' ? 0 : 1);
-  const frame = text.includes('is_sharded') ? [...FRAME, 1, 0] : [...FRAME, 0]; // shards, nonces
+  const frame = [...FRAME, ...(text.includes('is_sharded') ? [1] : []), ...(text.includes('fallback_ms') ? [0] : []), 0]; // shards, fallback_ms, nonces
   return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame };
 }
 

@@ -29,7 +29,7 @@ async function done(promise) {
 }
 
 // Of these kinds none is there: vectors and their trash need Redis 8 (backup_refused.test.mjs), others a node, `restoring` a restore.
-const ABSENT = ['bound', 'deleting', 'hints', 'idle', 'idle_lookups', 'left', 'lookup_nodes', 'needs', 'outbox', 'quiet', 'released', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
+const ABSENT = ['bound', 'deleting', 'falls', 'hints', 'idle', 'idle_lookups', 'left', 'lookup_nodes', 'models_seen', 'needs', 'outbox', 'quiet', 'released', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
 
 // --- quiet ---------------------------------------------------------------------------------------
 

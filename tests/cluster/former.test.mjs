@@ -66,6 +66,16 @@ describe('the last release beside this one', { skip: status === 3 && stderr.trim
         assert.equal(JSON.stringify(thread).includes('Both.'), true);
       }));
 
+    it(`a query for a model without an engine waits for it while the former node is there: ${title}`, () =>
+      withBoth(async (cluster) => {
+        const { Topic } = await cluster.add({ node: first, Query: 'For whom?', Model: 'big' });
+        for (const node of [first, second]) assert.equal((await cluster.claim({ node, query: { Models: 'tiny' } })).Topic, null);
+        await eventually(async () => (await cluster.redis.cmd('ZSCORE', 'parley:{0}:falls', 'big')) > 0, { what: 'it is known when it falls' });
+        const { Lease } = await cluster.claim({ node: second, query: { Models: 'big' }, detail: true });
+        await cluster.answer({ node: second, Topic, Seq: 1, Query: 'For whom?', Lease });
+        await eventually(async () => !(await cluster.redis.cmd('EXISTS', 'parley:{0}:falls')), { what: 'it does not wait any more' });
+      }));
+
     it(`a hand-over to an engine that is parked on the other node: ${title}`, () =>
       withBoth(async (cluster) => {
         const poll = cluster.claimOpen({ node: second, wait: 20, detail: true, engine: 'e' });

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { eventually, suite } from '../support/harness.mjs';
 
-const POLLS = 450; // a sync states 190 classes and 100 engines
+const POLLS = 450; // a sync states 150 classes and 100 engines
 const ENGINES = 200; // with names of their own; the others are one more
 
 suite('many lists of models', { nodes: 1, args: ['--rescan-seconds', '1'], sweep: false }, ({ test, cluster }) => {

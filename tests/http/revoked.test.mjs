@@ -19,7 +19,7 @@ const CHANGES = [
   ['has another role', (accounts) => ({ ...accounts, User_1: { ...accounts.User_1, role: 'operator' }, Inference_1: { ...accounts.Inference_1, role: 'user' } })],
 ];
 
-suite('an account that lost its right', { threads: 2, sweep: false }, ({ test, cluster }) => {
+suite('an account that lost its right', { threads: 2, sweep: false, args: ['--model-fallback-seconds', '0'] }, ({ test, cluster }) => {
   const tokenOf = async (as) => assertOk(await cluster.request('GET', '/api/login', { as })).Token;
   const bearer = (token) => ({ Authorization: `Bearer ${token}` });
   const me = (token, node) => cluster.request('GET', '/api/me', { headers: bearer(token), node });

@@ -72,7 +72,7 @@ class Meter {
     await this.cmd('FCALL', 'collect_test_garbage', 0);
     await this.cmd('CONFIG', 'RESETSTAT');
     const before = await this.cpuUs();
-    const { replies, events } = await this.shard.turn([[verb, ...args]], { shards: this.shards });
+    const { replies, events } = await this.shard.turn([[verb, ...args]], { shards: this.shards, fallbackMs: 30_000 });
     assert.ok(!(replies[0] instanceof Error), `${verb}: ${replies[0]}`);
     const cpu = (await this.cpuUs()) - before;
     const { cmdstat_fcall } = await this.shard.redis.info('commandstats');
@@ -185,14 +185,14 @@ const flows = {
     await m.call('claim', 0, 'E|*', '0');
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0, ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*"}']).flat());
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0, '', ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*"}']).flat());
     await m.call('status', 0);
     await m.call('delete', 0, name('u', 1), 't', '');
   },
 
   async 'claims of one query each, all of one topic, whose engine is gone'(m) {
     for (let i = 0; i < m.n(2000); i += 100) {
-      await m.shard.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0);
+      await m.shard.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0, '');
       await m.shard.turn(Array.from({ length: 100 }, () => ['add', 0, 't', 'alice', 'F', 'default', 1, 1e6, tailOf(), '', '', '']));
     }
     const leases = (await m.cmd('ZRANGE', m.key('leases'), 0, -1)).sort((x, y) => parseInt(x) - parseInt(y)).slice(0, m.n(100));
@@ -206,8 +206,22 @@ const flows = {
     for (let k = 0; k < 3; k++)
       await m.shard.turn(models.map((model, i) => ['add', 0, `t${k}-${model}`, `u${i}`, `F${i % 10}`, model, 1, 1e6, tailOf(), '', '', '']));
     await m.expect(/^claim/, 'claim', 0, 'E|*', '0');
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', m.n(1000), 0, 0);
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', m.n(1000), 0, 0, '');
     await m.call('status', 0);
+  },
+
+  async 'a thousand models that fall at once, and engines that name as many'(m) {
+    const models = Array.from({ length: m.n(1000) }, (_, i) => `${'m'.repeat(100)}${i}`);
+    await m.cmd('HSET', m.key('models_seen'), ...models.flatMap((model) => [model, `${Date.now()} E `]));
+    await m.shard.turn(models.map((model, i) => ['add', 0, `t-${i}`, `u${i}`, `F${i % 10}`, model, 1, 1e6, tailOf(), '', '', '']), { fallbackMs: 30_000 });
+    assert.equal(await m.cmd('ZCARD', m.key('falls')), models.length);
+    await m.cmd('HSET', m.key('models_seen'), ...models.flatMap((model) => [model, '1 E ']));
+    await m.cmd('ZADD', m.key('falls'), 'XX', ...models.flatMap((model) => [1, model]));
+    await m.cmd('ZADD', m.key('idle'), ...Array.from({ length: m.n(128) }, (_, i) => [1, `n1 E|x${i}`]).flat());
+    await m.call('reap');
+    const classes = Array.from({ length: m.n(150) }, (_, i) => [`E|${Array.from({ length: 30 }, (_, k) => `${'e'.repeat(100)}${i}-${k}`).join()}`, 0, 0, 0, '7']);
+    await m.call('sync', '{}', 0, 0, classes.length, ...classes.flat());
+    await m.call('sync', '{}', 0, 0, classes.length, ...classes.flat());
   },
 
   async 'many large claims at once, and queries of operators'(m) {
@@ -216,7 +230,7 @@ const flows = {
     await m.call('list', 0, 'Open', '', 0, 100);
     await m.call('claim', 0, 'E|*', '0');
     await m.call('list', 0, 'Pending', 'nobody', 0, 100);
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0);
+    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0, '');
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
     await m.call('unpark', 'E|*');
@@ -379,6 +393,9 @@ const flows = {
 
   async 'names and ids'(m) {
     await m.call('failure', 65_535, 131_071, 10);
+    const accounts = Array.from({ length: m.n(300) }, (_, i) => [`${'a'.repeat(500)}${i}`, 100, 1]).flat();
+    for (let node = 0; node < 16; node++) await m.shard.turn([['rates', ...accounts]], { node: `n${node}` });
+    await m.call('rates', ...accounts);
     await m.call('nonce', 0);
     await m.expect(/^ok/, 'nonce_of_add', 0, 'ab', 'cd');
     await m.expect(/^ok/, 'bind_key', m.text(1000), 'ab');

@@ -19,12 +19,14 @@ const MODELS = ['default', 'big', 'small'];
 const TOPICS = ['t1', 't2', 't3', 't4', 't5', 't6'];
 const REASON = '"tired"';
 const NO_LEASE = '999999';
+const FALLBACK_MS = 1e6;
 const FRAGMENTS = ['aa', 'bb', 'cc']; // their fingerprints
 const LOOKUP_CLASSES = ['E|?', 'F|?'];
 
-const takes = (cls, model) => {
+// `fallen`: models that any engine takes, since none is there for them.
+const takes = (cls, model, fallen) => {
   const models = cls.split('|')[1];
-  return models === '*' || model === 'default' || models.split(',').includes(model);
+  return models === '*' || model === 'default' || models.split(',').includes(model) || fallen.has(model);
 };
 
 // What the tester knows: topics -> queries [{state, user, model, used, lease, holder, answer, cancelledBy}].
@@ -39,6 +41,9 @@ class World {
     // Fingerprint -> {needs: topics and Seqs, count, claimed, isOpen, lease, isOver: its lease has ended}.
     this.lookups = new Map();
     this.alive = new Set(NODES);
+    this.fallen = new Set(); // models, after the last verb
+    this.fellBefore = new Set(); // before it
+    this.fellMeanwhile = new Set(); // that fell at once, if they began to wait by it
     this.leases = new Set(); // all that ever were
     this.keys = new Map(); // of leases that have their key -> what it says
     this.ties = new Map(); // `<topic> <user>` -> its signed adds, while the user has a part in the topic
@@ -68,8 +73,12 @@ class World {
   }
 
   async runSigned(node, nonces, verb, ...args) {
-    const frame = { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9, shards: this.shards };
+    const seen = await this.shard.cmd('HKEYS', this.shard.key('models_seen'));
+    const frame = { node, nonces, maxAttempts: MAX_ATTEMPTS, deliveryMs: 1e9, leaseMs: 1e9, shards: this.shards, fallbackMs: FALLBACK_MS };
     const { replies, events } = await this.shard.turn([[verb, ...args]], frame);
+    this.fellBefore = this.fallen;
+    this.fellMeanwhile = new Set(MODELS.filter((model) => !seen.includes(model) && !seen.includes('*')));
+    this.fallen = new Set(await this.shard.cmd('ZRANGE', this.shard.key('falls'), 0, 0, 'BYSCORE'));
     if (replies[0] instanceof Error) throw replies[0];
     this.heard = [...events.map((event) => [event, node]), ...(await this.shard.ears.take()).map(([channel, event]) => {
       assert.ok(channel === 'all' || this.alive.has(channel.slice(5)), `nobody hears ${channel}`);
@@ -89,12 +98,12 @@ class World {
     this.later = [];
     // A reap hands over claim by claim: what comes back later in the same topic is not there yet. Claims of
     // one verb for several nodes come in no order: all are noted before it is looked what is left.
-    if (this.verb === 'reap') return;
+    if (this.verb === 'reap' || this.verb === 'fall') return;
     for (const claim of claimed) this.assertNoneLeft(claim);
   }
 
   assertNoneLeft({ queries, cls }) {
-    const left = queries.filter((q) => q.state === 'Open' && takes(cls, q.model));
+    const left = queries.filter((q) => q.state === 'Open' && takes(cls, q.model, this.fallen));
     assert.equal(left.length, 0, 'all that are Open go together');
   }
 
@@ -109,7 +118,7 @@ class World {
     for (let i = 0; i < n; i++) {
       const q = queries[rest[i * 8] - 1];
       assert.equal(q.state, 'Open', `${topic} ${rest[i * 8]} was ${q.state}`);
-      assert.ok(takes(cls, q.model), `${cls} does not serve ${q.model}`);
+      assert.ok([this.fallen, this.fellBefore, this.fellMeanwhile].some((fallen) => takes(cls, q.model, fallen)), `${cls} does not serve ${q.model}`);
       Object.assign(q, { state: 'Pending', lease, holder: cls.split('|')[0], used: q.used + 1 });
       most = Math.max(most, q.used);
     }
@@ -182,7 +191,7 @@ class World {
   async claim(node) {
     const cls = this.pick(CLASSES);
     const parks = this.below(2);
-    const waits = [...this.topics.values()].flat().some((q) => q.state === 'Open' && takes(cls, q.model));
+    const waits = [...this.topics.values()].flat().some((q) => q.state === 'Open' && takes(cls, q.model, this.fallen));
     const reply = await this.run(node, 'claim', 0, cls, String(parks));
     if (waits) this.assertNoneLeft(this.noteClaim(reply, node));
     else assert.equal(reply, parks ? 'parked' : 'empty');
@@ -418,8 +427,19 @@ class World {
   }
 
   async sync(node) {
-    const args = [...CLASSES, ...LOOKUP_CLASSES].flatMap((cls) => [cls, this.below(2), this.below(2), 0]);
-    await this.run(node, 'sync', '{}', 0, 0, args.length / 4, ...args);
+    const args = [...CLASSES, ...LOOKUP_CLASSES].filter((cls) => cls.endsWith('?') || this.below(4)).flatMap((cls) => [cls, this.below(2), this.below(2), 0, this.below(2) ? this.pick(['', ...this.leases]) : '']);
+    await this.run(node, 'sync', '{"models":"seen"}', 0, 0, args.length / 5, ...args);
+  }
+
+  // No engine has been seen for long, and nobody is at work; one node notices.
+  async fall(node) {
+    const waiting = await this.shard.cmd('ZRANGE', this.shard.key('falls'), 0, -1);
+    await this.shard.cmd('DEL', this.shard.key('models_seen'));
+    await this.shard.cmd('HSET', this.shard.key('models_seen'), 'other', '1 E ');
+    for (const model of waiting) if (!this.fallen.has(model)) await this.shard.cmd('ZADD', this.shard.key('falls'), 1, model);
+    await this.run(node, 'reap');
+    for (const model of this.fallen) assert.ok(waiting.includes(model));
+    assert.deepEqual(await this.shard.cmd('ZRANGE', this.shard.key('falls'), '(0', '+inf', 'BYSCORE'), [], 'all have fallen');
   }
 
   // The last node dies without a word, or comes back.
@@ -434,7 +454,7 @@ class World {
 
   async step() {
     const verbs = ['add', 'add', 'add', 'add', 'resend', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
-      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'removeUser', 'partial', 'forget', 'unpark', 'sync', 'crash',
+      'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'removeUser', 'partial', 'forget', 'unpark', 'sync', 'fall', 'crash',
       'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
     const verb = this.pick(verbs);
     const node = this.pick([...this.alive]);
@@ -504,6 +524,7 @@ function checkOrder(keys, open) {
   assert.deepEqual(members('open').sort(), [...expected.open].sort(), 'open:*');
   assert.deepEqual(members('turns').sort(), [...expected.turns].sort(), 'turns:*');
   assert.deepEqual([...(keys.get('models') ?? [])].sort(), [...expected.models].sort(), 'models');
+  assert.deepEqual(Object.keys(keys.get('falls') ?? {}).sort(), [...expected.models].filter((model) => model !== 'default').sort(), 'falls');
   assert.deepEqual({ ...keys.get('waiting') }, waiting, 'waiting');
   assert.equal(Number(keys.get('meta')?.depth ?? 0), open.length, 'depth');
   if (!open.length) assert.ok(!keys.has('served'), 'served is gone with the last work');
@@ -524,7 +545,7 @@ function checkRest(world, keys, open) {
     const due = Math.round((score - credits) * 1e6);
     assert.ok(credits >= 1 && due <= credits, `${member}: ${score} credits`);
     const [node, cls] = member.split(' ');
-    const missed = world.alive.has(node) && open.find(({ model }) => takes(cls, model));
+    const missed = world.alive.has(node) && open.find(({ model }) => takes(cls, model, world.fallen));
     assert.ok(!missed, `${member} waits while ${missed?.topic} is Open`);
   }
   const failed = [...world.topics].flatMap(([topic, queries]) => queries.flatMap((q, i) => (q.state === 'Failed' ? [`${topic} ${i + 1}`] : [])));
@@ -573,7 +594,7 @@ async function checkAll(world, shard) {
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|idle_lookups|hints|quiet|nodes|node_info|users|stat:\d+|nonces:\d+|left:\w+)$/;
+  const allowed = /^(meta|idle|idle_lookups|hints|quiet|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+|left:\w+)$/;
   const left = (await shard.names()).filter((name) => !allowed.test(name));
   assert.deepEqual(left, [], 'left behind');
   assert.equal((await shard.get('meta')).depth, '0');

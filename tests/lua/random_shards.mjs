@@ -15,9 +15,10 @@ import assert from 'node:assert/strict';
 import { random } from '../support/lua.mjs';
 import { prefixesOf, shardOf } from '../support/shards.mjs';
 
-const takes = (cls, model) => {
+// `fallen`: models that any engine takes, since none is there for them.
+const takes = (cls, model, fallen = new Set()) => {
   const models = cls.split('|')[1];
-  return models === '*' || model === 'default' || models.split(',').includes(model);
+  return models === '*' || model === 'default' || models.split(',').includes(model) || fallen.has(model);
 };
 const isOfLookups = (cls) => cls.endsWith('|?');
 
@@ -173,7 +174,7 @@ export class Shards {
   waits(shard, cls) {
     const world = this.worlds[shard];
     if (isOfLookups(cls)) return [...world.lookups.values()].some((lookup) => world.isClaimable(lookup));
-    return [...world.topics.values()].flat().some((q) => q.state === 'Open' && takes(cls, q.model));
+    return [...world.topics.values()].flat().some((q) => q.state === 'Open' && takes(cls, q.model, world.fallen));
   }
 
   async claim(node, shard, cls, isParking) {
@@ -268,7 +269,7 @@ export class Shards {
       while (sumOf(held.credits) < idleOf(held)) held.credits[node.least(held)]++;
       const elsewhere = Math.max(0, idleOf(held) - held.credits[shard]);
       if (held.credits[shard] + elsewhere > 0) held.hinted.add(shard);
-      return [held.cls, held.credits[shard], 0, elsewhere];
+      return [held.cls, held.credits[shard], 0, elsewhere, ''];
     });
     const isLate = node.inbox.some((one) => one.shard === shard && one.event.startsWith('claim\n'));
     const before = node.inbox.length;
@@ -381,7 +382,7 @@ export class Shards {
       const open = [...world.topics].flatMap(([topic, queries]) => queries.filter(({ state }) => state === 'Open').map((q) => [topic, q]));
       for (const [topic, { model }] of open) {
         for (const name of this.alive) for (const held of this.nodes.get(name).classes.values()) {
-          const isIdle = !isOfLookups(held.cls) && idleOf(held) > 0 && takes(held.cls, model);
+          const isIdle = !isOfLookups(held.cls) && idleOf(held) > 0 && takes(held.cls, model, world.fallen);
           assert.ok(!isIdle, `${topic} of shard ${number} is Open while ${name} has a poll of ${held.cls}`);
         }
       }

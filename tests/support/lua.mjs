@@ -180,7 +180,7 @@ function splitMessage(body) {
 // --- the shard ---------------------------------------------------------------------------------
 
 // Settings of a turn that a test does not name. isRaw: verbs get the arguments as they are, however many.
-const FRAME = { node: 'n1', leaseMs: 150_000, deliveryMs: 2_000, maxAttempts: 3, queueMax: 100_000, shards: 1, nonces: [] };
+const FRAME = { node: 'n1', leaseMs: 150_000, deliveryMs: 2_000, maxAttempts: 3, queueMax: 100_000, shards: 1, fallbackMs: 0, nonces: [] };
 
 export class Shard {
   prefix = PREFIX;
@@ -210,7 +210,7 @@ export class Shard {
   // One turn: verbs are [name, ...arguments]. Returns one reply per verb, and this node's own events.
   async turn(verbs, options = {}) {
     const f = { ...FRAME, ...options };
-    const words = [f.node, f.leaseMs, f.deliveryMs, f.maxAttempts, f.queueMax, f.shards, f.nonces.length, ...f.nonces];
+    const words = [f.node, f.leaseMs, f.deliveryMs, f.maxAttempts, f.queueMax, f.shards, f.fallbackMs, f.nonces.length, ...f.nonces];
     for (const [name, ...given] of verbs) {
       const args = f.isRaw ? given : argumentsOf(name, given);
       words.push(name, String(args.length).padStart(3, '0'), ...args);

@@ -38,6 +38,8 @@ static void all_members_and_their_defaults_are_read(void **state)
               "    role: user\n"
               "    weight: 2.5\n"
               "    max_waiting: 7\n"
+              "    max_rate: 8\n"
+              "    max_nonces: 900\n"
               "  Inference_1: {secret: 'null', role: engine, dialect: deployed}\n"
               "  \"\\\"\xc3\xa4\": {secret: x, role: operator}\n");
     assert_int_equal(accounts_count(accounts), 4);
@@ -50,6 +52,8 @@ static void all_members_and_their_defaults_are_read(void **state)
     assert_true(account->weight == 1);
     assert_true(str_eq(account->weight_text, STR("1")));
     assert_int_equal(account->max_waiting, 100);
+    assert_int_equal(account->max_rate, ACCOUNT_MAX_RATE);
+    assert_int_equal(account->max_nonces, ACCOUNT_MAX_NONCES);
     assert_false(account->is_deployed);
 
     account = accounts_find(accounts, STR("ann@example.org"));
@@ -59,6 +63,8 @@ static void all_members_and_their_defaults_are_read(void **state)
     assert_true(account->weight == 2.5);
     assert_true(str_eq(account->weight_text, STR("2.5")));
     assert_int_equal(account->max_waiting, 7);
+    assert_int_equal(account->max_rate, 8);
+    assert_int_equal(account->max_nonces, 900);
 
     account = accounts_find(accounts, STR("Inference_1"));
     assert_str(account->secret, "null");
@@ -169,16 +175,25 @@ static const struct broken broken[] = {
      "line 2: max_waiting takes a whole number from 1 to 100000"},
     {IN_A("role: user, max_waiting: 1.5"),
      "line 2: max_waiting takes a whole number from 1 to 100000"},
+    {IN_A("role: user, max_rate: 0"), "line 2: max_rate takes a whole number from 1 to 1000000"},
+    {IN_A("role: user, max_rate: 1000001"),
+     "line 2: max_rate takes a whole number from 1 to 1000000"},
+    {IN_A("role: user, max_nonces: 99"),
+     "line 2: max_nonces takes a whole number from 100 to 1000000000000"},
+    {IN_A("role: user, max_nonces: all"),
+     "line 2: max_nonces takes a whole number from 100 to 1000000000000"},
     {IN_A("role: user, dialect: topsecret"),
      "line 2: unknown dialect of account 'A'; known is deployed"},
-    {IN_A("role: user, max_wating: 5"), "line 2: unknown member 'max_wating'; known are secret, "
-                                        "role, weight, max_waiting, dialect and namespace"},
+    {IN_A("role: user, max_wating: 5"),
+     "line 2: unknown member 'max_wating'; known are secret, "
+     "role, weight, max_waiting, max_rate, max_nonces, dialect and namespace"},
     {IN_A("role: user, ? [a] : b"), "line 2: a member that is not one of secret, role, weight, "
-                                    "max_waiting, dialect and namespace"},
+                                    "max_waiting, max_rate, max_nonces, dialect and namespace"},
     {"accounts:\n  A: {topsecret}\n", "line 2: a member that is not one of secret, role, weight, "
-                                      "max_waiting, dialect and namespace"},
-    {"accounts:\n  A: {t0psecret: secret}\n", "line 2: a member that is not one of secret, role, "
-                                              "weight, max_waiting, dialect and namespace"},
+                                      "max_waiting, max_rate, max_nonces, dialect and namespace"},
+    {"accounts:\n  A: {t0psecret: secret}\n",
+     "line 2: a member that is not one of secret, role, "
+     "weight, max_waiting, max_rate, max_nonces, dialect and namespace"},
     {IN_A("role: user, namespace: a~b"), "line 2: the namespace of account 'A' is not 1 to 32 "
                                          "letters, digits, '-' and '_'"},
     {IN_A("role: user, namespace: ''"), "line 2: the namespace of account 'A' is not 1 to 32 "

@@ -154,10 +154,10 @@ scripts('hints', ({ test, shard }) => {
     await run('claim', 0, 'E|*', '1');
     await run('claim_lookup', 0, 'E|?', '1');
     assert.deepEqual(await hints(), ['n1 E|*']);
-    await run('sync', '{}', 0, 0, 3, 'E|a', 0, 0, 1, 'E|b', 0, 0, 0, 'E|?', 1, 0, 0);
+    await run('sync', '{}', 0, 0, 3, 'E|a', 0, 0, 1, '', 'E|b', 0, 0, 0, '', 'E|?', 1, 0, 0, '');
     assert.deepEqual((await hints()).sort(), ['n1 E|*', 'n1 E|a']);
     await shard.cmd('FLUSHALL');
-    await shard.turn([['claim', 0, 'E|*', '1'], ['sync', '{}', 0, 0, 1, 'E|a', 1, 0, 0]]);
+    await shard.turn([['claim', 0, 'E|*', '1'], ['sync', '{}', 0, 0, 1, 'E|a', 1, 0, 0, '']]);
     await shard.turn([ADD.with(5, 'b')]);
     assert.deepEqual((await shard.names()).filter((name) => name === 'hints' || name === 'quiet'), []);
   });

@@ -225,21 +225,21 @@ scripts('sync', ({ cases, test, shard }) => {
     {
       name: 'credits are stated again, none takes the class away',
       before: { idle: zset({ 'n1 E|*': 9, 'n1 F|*': 2, 'n2 E|*': 3 }) },
-      call: ['sync', '{}', 0, 0, 2, 'E|*', 4, 0, 0, 'F|*', 0, 0, 0],
+      call: ['sync', '{}', 0, 0, 2, 'E|*', 4, 0, 0, '', 'F|*', 0, 0, 0, ''],
       reply: '\n',
       after: { ...here, idle: zset({ 'n1 E|*': 4, 'n2 E|*': 3 }) },
     },
     {
       name: 'race: polls whose claims run before the sync may be credits already: these stay',
       before: { idle: zset({ 'n1 E|*': 3, 'n1 F|*': 9, 'n1 G|*': 1 }) },
-      call: ['sync', '{}', 0, 0, 3, 'E|*', 1, 2, 0, 'F|*', 1, 2, 0, 'G|*', 2, 1, 0],
+      call: ['sync', '{}', 0, 0, 3, 'E|*', 1, 2, 0, '', 'F|*', 1, 2, 0, '', 'G|*', 2, 1, 0, ''],
       reply: '\n',
       after: { ...here, idle: zset({ 'n1 E|*': 3, 'n1 F|*': 3, 'n1 G|*': 2 }) },
     },
     {
       name: 'race: a poll that was parked while its hand-over was lost gets what waits',
       before: waiting(),
-      call: ['sync', '{}', 0, 0, 1, 'E|*', 2, 0, 0],
+      call: ['sync', '{}', 0, 0, 1, 'E|*', 2, 0, 0, ''],
       reply: (r) => /^(1\d{3}|200\d)\n$/.test(r),
       events: [CLAIM],
       after: { ...here, ...claimed, idle: zset({ 'n1 E|*': 1 }) },
@@ -312,10 +312,10 @@ scripts('sync', ({ cases, test, shard }) => {
     const scored = Array.from({ length: 1200 }, (_, i) => [i, i]).flat();
     await shard.cmd('ZADD', shard.key('open:default:alice'), ...scored);
     await shard.seed({ 'turns:default': zset({ alice: 0 }), models: set('default'), meta: { depth: '1200' }, waiting: { 'Frontend_1 alice': '1200' } });
-    const first = await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 1200, 0, 0]]);
+    const first = await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 1200, 0, 0, '']]);
     assert.equal(first.events.length, 1000);
     assert.equal(await shard.cmd('ZCARD', shard.key('leases')), 1000);
-    const second = await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 200, 0, 0]]);
+    const second = await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 200, 0, 0, '']]);
     assert.equal(second.events.length, 200);
     assert.deepEqual(await shard.get('meta'), { lease: '1200', depth: '0', vt: (await shard.get('meta')).vt });
     assert.equal(await shard.get('waiting'), undefined);

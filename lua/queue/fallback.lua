@@ -1,0 +1,198 @@
+-- fallback: queries for a model that no engine is there for are served as `default`, by any engine. It is the model
+-- that falls, not each of its queries: they stay where they are (queue/fair.lua), and what engines take of them follows
+-- from the zset `falls`: models with Open queries (`default` is none of them) -> when they fall (ms). 0: it has fallen.
+-- A model falls `fallback_ms` after it began to wait, or after an engine that names it was last known to be there, if
+-- that is later; at once when none was for a day. The hash `models_seen` says when that was: model -> "<ms> <account>
+-- <lease>". While there is that lease, the latest claim of such an engine ('' if none is known), one is at work and so
+-- there still. `*` stands for engines that name no models: they take them all, so nothing falls while one is there.
+-- Nothing falls either while a node of the former release is there, which does not say what its engines name.
+local call = redis.call
+local find, format, gmatch, match = string.find, string.format, string.gmatch, string.match
+local sort = table.sort
+local min = math.min
+
+local SEEN_MS = 86400000
+local SEEN_MAX = 1000      -- models that are remembered; of one account half of them when they are too many
+local MODELS_OF_CLASS = 100 -- that a sync notes
+local FALL_MAX = 100       -- models that fall with one call
+
+local function fallen_models(turn)
+    local fallen = turn.fallen
+    if fallen then return fallen end
+    fallen = {}
+    if turn.fallback_ms > 0 then
+        for _, model in ipairs(call('ZRANGE', turn.prefix .. 'falls', 0, 0, 'BYSCORE')) do fallen[model] = true end
+    end
+    turn.fallen = fallen
+    return fallen
+end
+
+local function has_fallen(turn, model)
+    return fallen_models(turn)[model]
+end
+
+local function has_any_fallen(turn)
+    return next(fallen_models(turn)) ~= nil
+end
+
+-- When an engine for that model was last known to be there (ms); nil when none is known.
+local function seen_at(turn, model)
+    local P = turn.prefix
+    local at, lease = match(call('HGET', P .. 'models_seen', model) or '', '^(%d+) %S+ (%d*)$')
+    if lease and lease ~= '' and call('EXISTS', P .. 'lease:' .. lease) == 1 then return turn.now_ms end
+    return tonumber(at)
+end
+
+-- Until when a model does not fall because an engine for it is there; nil when none is.
+local function kept_until(turn, model)
+    local at = seen_at(turn, model)
+    return at and at + turn.fallback_ms > turn.now_ms and at + turn.fallback_ms or nil
+end
+
+-- Until when nothing falls, whatever its model; nil when it may now.
+local function held_until(turn)
+    local kept = kept_until(turn, '*')
+    if kept then return kept end
+    local nodes = call('HVALS', turn.prefix .. 'node_info')
+    for i = 1, #nodes do
+        if not find(nodes[i], '"models":"seen"', 1, true) then return turn.now_ms + turn.fallback_ms end
+    end
+    return nil
+end
+
+local function set_fall(turn, model, at)
+    call('ZADD', turn.prefix .. 'falls', format('%d', at), model)
+    if turn.fallen then turn.fallen[model] = at == 0 or nil end
+end
+
+-- A model has Open queries now.
+local function begin(turn, model)
+    if model == 'default' or turn.fallback_ms == 0 then return end
+    local seen = seen_at(turn, model)
+    if seen and seen > turn.now_ms - SEEN_MS then
+        set_fall(turn, model, turn.now_ms + turn.fallback_ms)
+    else
+        set_fall(turn, model, held_until(turn) or 0)
+    end
+end
+
+-- It has none any more.
+local function finish(turn, model)
+    if model == 'default' then return end
+    call('ZREM', turn.prefix .. 'falls', model)
+    if turn.fallen then turn.fallen[model] = nil end
+end
+
+-- Lets the models fall that are due. Returns them.
+local function fall_due(turn)
+    local falls, P = {}, turn.prefix
+    if turn.fallback_ms == 0 then return falls end
+    local due = call('ZRANGE', P .. 'falls', '(0', turn.now_text, 'BYSCORE', 'LIMIT', 0, FALL_MAX)
+    if #due == 0 then return falls end
+    -- With no engine seen at all there is nobody who would take them: a cluster that has just been restored waits for
+    -- those to come back that name them.
+    local till = call('EXISTS', P .. 'models_seen') == 0 and turn.now_ms + turn.fallback_ms or held_until(turn)
+    for i = 1, #due do
+        local at = till or kept_until(turn, due[i]) or 0
+        set_fall(turn, due[i], at)
+        if at == 0 then falls[#falls + 1] = due[i] end
+    end
+    return falls
+end
+
+-- The sooner one of `other` (text, a time in ms; nil: none) and the next time at which a model falls.
+local function sooner(turn, other)
+    if turn.fallback_ms == 0 then return other end
+    local first = call('ZRANGE', turn.prefix .. 'falls', '(0', '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+    if not first or (other and tonumber(other) < tonumber(first)) then return other end
+    return first
+end
+
+-- Engines choose what models are called: of those not named for a day none is kept, of all others the newest. When
+-- they are too many, those of an account with more than half of them go first.
+local function forget_models(turn)
+    local key = turn.prefix .. 'models_seen'
+    local all, seen, of_account = call('HGETALL', key), {}, {}
+    for i = 1, #all, 2 do
+        local at, account = match(all[i + 1], '^(%d+) (%S+) ')
+        local one = {at = tonumber(at), model = all[i], account = account}
+        if one.at > turn.now_ms - SEEN_MS then
+            seen[#seen + 1] = one
+            of_account[account] = (of_account[account] or 0) + 1
+        else
+            call('HDEL', key, one.model)
+        end
+    end
+    local over = #seen - SEEN_MAX
+    if over <= 0 then return end
+    sort(seen, function(x, y) return x.at < y.at or (x.at == y.at and x.model > y.model) end)
+    for _, at_most in ipairs({SEEN_MAX / 2, 0}) do
+        for i = 1, #seen do
+            local one = seen[i]
+            if over > 0 and not one.is_gone and of_account[one.account] > at_most then
+                call('HDEL', key, one.model)
+                one.is_gone, over, of_account[one.account] = true, over - 1, of_account[one.account] - 1
+            end
+        end
+    end
+end
+
+-- Notes the models of a class ("<account>|<models>") in `seen`, which note_seen writes down.
+local function note_class(turn, seen, class, lease)
+    local account, models = match(class, '^([^|]+)|(%S+)$')
+    local n = 0
+    for model in gmatch(models or '', '[^,]+') do
+        n = n + 1
+        if n > MODELS_OF_CLASS then break end
+        if not seen[model] or lease ~= '' then seen[model] = {account = account, lease = lease} end
+    end
+end
+
+-- Engines for these models are there: those that wait for one wait on, and what had fallen is its engine's again.
+local function note_seen(turn, seen)
+    local P, names, new_n = turn.prefix, {}, 0
+    for model in pairs(seen) do names[#names + 1] = model end
+    if #names == 0 or turn.fallback_ms == 0 then return end
+    sort(names)
+    local due = format('%d', turn.now_ms + turn.fallback_ms)
+    for from = 1, #names, SEEN_MAX do
+        local part = {unpack(names, from, min(from + SEEN_MAX - 1, #names))}
+        local had = call('HMGET', P .. 'models_seen', unpack(part))
+        local pairs_of, waiting = {}, {}
+        for i = 1, #part do
+            local one = seen[part[i]]
+            local lease = one.lease ~= '' and one.lease or match(had[i] or '', '^%d+ %S+ (%d*)$') or ''
+            pairs_of[2 * i - 1], pairs_of[2 * i] = part[i], turn.now_text .. ' ' .. one.account .. ' ' .. lease
+            waiting[2 * i - 1], waiting[2 * i] = due, part[i]
+        end
+        new_n = new_n + call('HSET', P .. 'models_seen', unpack(pairs_of))
+        call('ZADD', P .. 'falls', 'XX', 'GT', unpack(waiting))
+    end
+    turn.fallen = nil
+    if new_n > 0 then forget_models(turn) end
+end
+
+-- Nodes of the former release, a restore, and nodes where nothing falls leave `falls` alone: these are the models that
+-- began or ceased to wait because of them.
+local function repair(turn)
+    local P = turn.prefix
+    local models, falls = P .. 'models', P .. 'falls'
+    if turn.fallback_ms == 0 then return end
+    if call('SCARD', models) - call('SISMEMBER', models, 'default') == call('ZCARD', falls) then return end
+    local waits, is_known = {}, {}
+    for _, model in ipairs(call('SMEMBERS', models)) do waits[model] = true end
+    for _, model in ipairs(call('ZRANGE', falls, 0, -1)) do
+        is_known[model] = true
+        if not waits[model] then finish(turn, model) end
+    end
+    for model in pairs(waits) do
+        if not is_known[model] and model ~= 'default' then
+            set_fall(turn, model, turn.now_ms + turn.fallback_ms)
+        end
+    end
+end
+
+return {
+    has_fallen = has_fallen, has_any_fallen = has_any_fallen, begin = begin, finish = finish, fall_due = fall_due,
+    sooner = sooner, note_class = note_class, note_seen = note_seen, repair = repair,
+}

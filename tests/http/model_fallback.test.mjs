@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+//
+// Contract section 3: a model that no engine has named for --model-fallback-seconds is served as `default`.
+import assert from 'node:assert/strict';
+import { parked } from '../cluster/watch.mjs';
+import { assertOk, eventually, suite } from '../support/harness.mjs';
+
+const EMPTY = { Topic: null, Queries: null };
+const SHARDS = Number(process.env.PARLEY_TEST_SHARDS ?? 1);
+
+// No sweep: its engine names no models, and nothing falls while such a one is there.
+suite('a model without an engine', { sweep: false, args: ['--model-fallback-seconds', '2', '--rescan-seconds', '1'] }, ({ test, cluster }) => {
+  const claim = (Models, more = {}) => cluster.claim({ detail: true, query: { Models }, ...more });
+  const answer = ({ Topic, Lease }, more = {}) => cluster.answer({ Topic, Seq: 1, Query: 'Why?', Lease, ...more });
+  const servedBy = async (Topic, node) => (await cluster.check({ Topic, detail: true, node })).Model;
+
+  // Each shard knows that an engine named it.
+  const isKnown = (model) =>
+    eventually(
+      async () => {
+        const keys = await cluster.redis.cmd('KEYS', 'parley:*:models_seen');
+        const found = await Promise.all(keys.map((key) => cluster.redis.cmd('HEXISTS', key, model)));
+        return found.filter(Boolean).length === SHARDS;
+      },
+      { what: `an engine for ${model} is known` },
+    );
+  const engineWasThere = async (model, node) => {
+    assert.deepEqual(await claim(model, { node }), EMPTY);
+    await isKnown(model);
+  };
+
+  test('of which none was ever seen: any engine gets its query at once, as default, and Detail says so', async () => {
+    for (const [from, to] of [[0, 1], [1, 0]]) {
+      const { Topic } = await cluster.add({ Query: 'Why?', Model: 'nobody', node: from });
+      const got = await claim('tiny', { node: to });
+      assert.equal(got.Topic, Topic);
+      assert.equal(got.Details[1].Model, 'default');
+      await answer(got, { node: from });
+      for (const node of [0, 1]) assert.equal(await servedBy(Topic, node), 'default');
+    }
+  });
+
+  test('of which none was ever seen: an engine that is parked is called to it', async () => {
+    const poll = cluster.claimOpen({ detail: true, wait: 60, query: { Models: 'tiny' }, node: 1 });
+    await parked(cluster, 1, 1);
+    const { Topic } = await cluster.add({ Query: 'Why?', Model: 'nobody', node: 0 });
+    const got = assertOk(await poll.response);
+    assert.equal(got.Topic, Topic);
+    await answer(got);
+  });
+
+  test('an answer that names its model is of that model', async () => {
+    const { Topic } = await cluster.add({ Query: 'Why?', Model: 'nobody' });
+    await answer(await claim('tiny'), { Model: 'tiny-7b' });
+    assert.equal(await servedBy(Topic), 'tiny-7b');
+  });
+
+  test('whose engine has been there: its query waits for it, then one that is parked on the other node gets it', async () => {
+    await engineWasThere('mine', 0);
+    const { Topic } = await cluster.add({ Query: 'Why?', Model: 'mine', node: 0 });
+    const poll = cluster.claimOpen({ detail: true, wait: 60, query: { Models: 'tiny' }, node: 1 });
+    const got = assertOk(await poll.response);
+    assert.deepEqual([got.Topic, got.Details[1].Model], [Topic, 'default']);
+    await answer(got);
+    assert.equal(await servedBy(Topic), 'default');
+  });
+
+  test('whose engine comes back in time gets its query as its own', async () => {
+    await engineWasThere('ours', 1);
+    const { Topic } = await cluster.add({ Query: 'Why?', Model: 'ours' });
+    const got = await claim('ours', { node: 1 });
+    assert.deepEqual([got.Topic, got.Details[1].Model], [Topic, 'ours']);
+    await answer(got);
+    assert.equal(await servedBy(Topic), 'ours');
+  });
+
+  test('whose engine comes back after it fell gets it as well, if nobody else has', async () => {
+    await engineWasThere('late', 0);
+    const { Topic } = await cluster.add({ Query: 'Why?', Model: 'late' });
+    const falls = async () => (await Promise.all((await cluster.redis.cmd('KEYS', 'parley:*:falls')).map((key) => cluster.redis.cmd('ZSCORE', key, 'late')))).some((at) => at === '0');
+    await eventually(falls, { what: 'it has fallen, though nobody asked' });
+    const got = await claim('late', { node: 1 });
+    assert.deepEqual([got.Topic, got.Details[1].Model], [Topic, 'late']);
+    await answer(got);
+  });
+
+  test('an engine that names no models is asked for the model itself, and nothing falls while it is there', async () => {
+    const { Topic } = await cluster.add({ Query: 'Why?', Model: 'nobody' });
+    const got = await cluster.claim({ detail: true });
+    assert.equal(got.Details[1].Model, 'nobody');
+    await isKnown('*');
+    await answer(got);
+    assert.equal(await servedBy(Topic), 'nobody');
+  });
+});
