@@ -94,14 +94,13 @@ run_node_group() {
     run_node "$1" "${files[@]}"
 }
 
-# On four shards: of one Redis, and of two for what does not end or refill one of them.
+# On four shards. (With PARLEY_TEST_SERVERS=2 they are on two servers: for what does not empty one of them.)
 run_shards() {
     local group files
     build_programs || return 0
     for group in http documents cluster; do
         mapfile -t files < <(find "tests/$group" -name '*.test.mjs' 2>/dev/null | sort)
-        PARLEY_TEST_SHARDS=4 PARLEY_TEST_SERVERS=$([ "$group" = http ] && echo 2 || echo 1) \
-            run_node "shards-$group" "${files[@]}"
+        PARLEY_TEST_SHARDS=4 run_node "shards-$group" "${files[@]}"
     done
 }
 

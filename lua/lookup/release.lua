@@ -8,7 +8,7 @@
 -- Repeatable: yes.
 -- Arguments:
 --   each need 100:
---     text  text 1k  "<fingerprint> <topic>:<number>"; then " part" when the topic is still there, and may need it again
+--     text  text 1k  "<fingerprint> <topic>:<number>"; and " part" when the topic is there still
 -- Replies: ok
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')

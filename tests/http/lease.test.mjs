@@ -3,7 +3,7 @@
 // Contract section 3: extend-claim, release-claim, and what happens when a lease runs out.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
-import { keyOf, shardOf } from '../support/shards.mjs';
+import { keyOf, shardOf, topicOn } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -19,8 +19,8 @@ function defineHelpers(cluster) {
       }),
     cancel: async (Topic, Seq) =>
       assertOk(await cluster.request('POST', '/api/cancel-query', { as: 'Frontend_1', body: { Topic, Seq } })),
-    async claimed(options = {}) {
-      const { Topic } = await cluster.add();
+    async claimed(options = {}, added = {}) {
+      const { Topic } = await cluster.add(added);
       const { Lease } = await cluster.claim({ detail: true, ...options });
       return { Topic, Lease };
     },
@@ -74,8 +74,8 @@ suite('extend-claim', {}, ({ test, cluster }) => {
   });
 
   test('a lease that never was, of another topic, of another engine, given back or answered: 409 lease_lost', async () => {
-    const { Topic, Lease } = await claimed();
-    const other = await claimed();
+    const { Topic, Lease } = await claimed({}, { Topic: topicOn(0) });
+    const other = await claimed({}, { Topic: topicOn(0) }); // ids are those of a shard
     assertProblem(await extend(Topic, '999999999'), 409, 'lease_lost');
     assertProblem(await extend(other.Topic, Lease), 409, 'lease_lost');
     assert.ok([404, 409].includes((await extend(newTopic(), Lease)).status));

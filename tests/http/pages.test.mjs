@@ -164,10 +164,12 @@ suite('pages', {}, ({ test, cluster }) => {
   test('lookups whose matches do not fit into one answer go on with Link, within a query too', async () => {
     const Topic = await seedThread([10, 10, 10]);
     const matches = JSON.stringify(['m'.repeat(400_000)]);
+    await cluster.redis.cmd('HSET', keyOf(Topic, `t:${Topic}`), 'lookups', 1); // the number of its needs, of several shards
     for (let i = 0; i < 60; i++) {
       await cluster.redis.cmd('HSET', `${prefixOfShard(0)}lookup:f${i}`, 'fragment', JSON.stringify(`f${i}`), 'count', 5, 'threshold', 1, 'refs', 1, 'matches', i % 10 ? matches : '[]');
       await cluster.redis.cmd('HSET', keyOf(Topic, `lookups:${Topic}`), `2 f${i.toString(16)}`, i);
       await cluster.redis.cmd('RENAME', `${prefixOfShard(0)}lookup:f${i}`, `${prefixOfShard(0)}lookup:f${i.toString(16)}`);
+      if (SHARDS > 1) await cluster.redis.cmd('SADD', `${prefixOfShard(0)}needs:f${i.toString(16)}`, `${Topic}:1`);
     }
     const { all, answers } = await follow('/api/get-lookups', { Topic }, ({ Lookups }) => Lookups);
     assert.equal(answers, 2);

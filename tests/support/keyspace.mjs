@@ -240,7 +240,7 @@ export function mergedShards(shards) {
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released)(:|$)/;
+const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting)(:|$)/;
 
 const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs'];
 
