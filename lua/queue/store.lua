@@ -1,6 +1,7 @@
 -- store: puts a query into its topic and makes it claimable, or says why there is no room for it.
 local claims = require('queue/claims')
 local fair = require('queue/fair')
+local fallback = require('queue/fallback')
 local held = require('queue/held')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
@@ -58,7 +59,8 @@ local function put(turn, topic, seq, open, user, account, model, weight, max_wai
     shares.count(turn, account, user, model, 1)
     turn.now_us_text = turn.now_us_text or format('%d', turn.now_us)
     fair.enqueue(turn, model, user, topic, turn.now_us_text, false)
-    if has_open then
+    -- One that has fallen at once is for engines that were not asked above.
+    if has_open or (model ~= 'default' and fallback.has_fallen(turn, model)) then
         claims.offer(turn, model)
     elseif turn.is_sharded then
         hints.call_for(turn, model, '', 0)

@@ -6,7 +6,7 @@ import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, ne
 
 const EMPTY = { Topic: null, Queries: null };
 
-suite('give-new-answer', {}, ({ test, cluster }) => {
+suite('give-new-answer', { args: ['--model-fallback-seconds', '0'] }, ({ test, cluster }) => {
   async function claimed(Query = 'Why?', options = {}) {
     const { Topic } = await cluster.add({ Query });
     const { Lease } = await cluster.claim({ detail: true, ...options });

@@ -51,6 +51,19 @@ scripts('a model without an engine', ({ test, cases }) => {
     });
   }
 
+  test('that was never seen: an engine that is parked already gets its query at once', async (shard) => {
+    await shard.seed({ ...NODE, idle: zset({ 'n1 E|small': 1 }) });
+    const { replies, events } = await turn(shard, [add('big')]);
+    assert.match(replies[0], /^ok\n1\n/);
+    assert.match(events[0], /^claim\nE\|small\nt\n/);
+  });
+
+  test('of several shards: a node that was called to its query as for default, and has no poll left, calls another one', async (shard) => {
+    await shard.seed({ ...NODE, ...waiting('big', 0), hints: zset({ 'n1 E|small': Date.now() }) });
+    const { events } = await turn(shard, [['work', 'default', ',n2,', 1]], { shards: 4 });
+    assert.ok(events.includes(lines('work', 'default', 1, ',n2,')), events.join('|'));
+  });
+
   test('with the fallback off its query waits for it, and no key is left of that', async (shard) => {
     await shard.turn([['sync', INFO, 0, 0, 1, 'E|small', 1, 0, 0, '']]);
     await shard.turn([['unpark', 'E|small'], add('big')]);
