@@ -72,6 +72,8 @@ describe('a query for a model whose engine has gone', () => {
       const { Topic } = await cluster.add({ Query: 'Long?', Model: 'big' });
       const first = await cluster.claim({ query: { Models: 'big' }, wait: 60, detail: true });
       assert.equal(first.Topic, Topic);
+      const seen = async () => Promise.all((await cluster.redis.cmd('KEYS', 'parley:*:models_seen')).map((key) => cluster.redis.cmd('HGET', key, 'big')));
+      await eventually(async () => (await seen()).some((text) => / \d+$/.test(text ?? '')), { what: 'a sync has stated the claim' });
       // The same topic: of several shards it is the one that knows of the claim.
       await cluster.add({ Topic, Query: 'And then?', Model: 'big' });
       const falls = async () => Number((await Promise.all((await cluster.redis.cmd('KEYS', 'parley:*:falls')).map((key) => cluster.redis.cmd('ZSCORE', key, 'big')))).find(Boolean));
