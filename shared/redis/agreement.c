@@ -263,12 +263,13 @@ static enum agreed make(struct asking *asking, bool may_write)
 {
     enum agreed former = agreement_look_for_former(asking->map, asking->syncs[0], asking->reason,
                                                    asking->reason_size);
-    if (former != AGREED)
+    if (former == AGREED_REFUSED)
         return former;
     read_all(asking);
     unsigned known = first_known(asking);
-    if (known == asking->map->server_n)
-        return begin(asking, may_write);
+    if (known ==
+        asking->map->server_n) /* of none the first one says whether there is a former one */
+        return former == AGREED ? begin(asking, may_write) : former;
     enum agreed agreed = compare_all(asking, known);
     if (agreed == AGREED && known == 0 && may_write && !asking->servers[0].record.is_whole)
         return complete(asking);
