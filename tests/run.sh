@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
-# documents and cluster (Node's own test runner), shards (http, documents and cluster again on four
-# shards), servers (lua and documents again on Redis 8 and Valkey 8), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
+# documents and cluster (Node's own test runner), shards (http again on four shards), servers (lua
+# and documents again on Redis 8 and Valkey 8), fuzz (every target for FUZZ_SECONDS), lint
+# (tests/lint). The last
 # line is `N passed, N failed`, summed over all; a group that finds no test counts as one failure,
 # so that an empty run can never look green.
 set -euo pipefail
@@ -13,6 +14,8 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 readonly GROUPS_ALL="lint unit lua http documents cluster shards servers fuzz"
 # The groups that run again on the other servers, see tests/servers.sh.
 readonly ON_SERVERS="lua documents"
+# Those that run again on four shards.
+readonly ON_SHARDS="http"
 readonly FUZZ_SECONDS=10
 # No group may hang: past this many seconds it is interrupted and counts as failed.
 readonly GROUP_SECONDS=1800
@@ -98,7 +101,7 @@ run_node_group() {
 run_shards() {
     local group files
     build_programs || return 0
-    for group in http documents cluster; do
+    for group in $ON_SHARDS; do
         mapfile -t files < <(find "tests/$group" -name '*.test.mjs' 2>/dev/null | sort)
         PARLEY_TEST_SHARDS=4 run_node "shards-$group" "${files[@]}"
     done

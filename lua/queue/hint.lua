@@ -17,11 +17,8 @@ local function verb(turn, a)
     local looks_before = turn.looks
     local text = claims.next_claim(turn, idle.own_entry(turn, class))
     turn.looks = looks_before -- it was asked for
-    if not text then
-        hints.end_quiet(turn)
-        return 'empty'
-    end
-    return 'claim\n' .. text
+    hints.end_quiet(turn)
+    return text and 'claim\n' .. text or 'empty'
 end
 
 return {hint = verb}

@@ -2,7 +2,7 @@
 -- when its node last said so, ms). A query that finds no credit here calls one of these nodes with `work`: it may
 -- claim with a poll that is parked elsewhere. With one shard there are none.
 -- Hints outlive the polls that they are of. A node that has no poll left passes the call on, HOPS_MAX times at most;
--- then all engines are taken to be busy, and nobody is called for QUIET_MS or until a poll finds nothing here: engines
+-- then all engines are taken to be busy, and nobody is called for QUIET_MS or until a poll has looked here: engines
 -- that answer look for themselves.
 local fallback = require('queue/fallback')
 local events = require('turn/events')
@@ -19,7 +19,7 @@ local function state(turn, class)
     call('ZADD', turn.prefix .. 'hints', turn.now_text, turn.node .. ' ' .. class)
 end
 
--- A poll has found nothing here: its node may be called.
+-- A poll has looked here: its node may be called, also when it found something and the next question comes at once.
 local function end_quiet(turn)
     if turn.is_sharded then call('DEL', turn.prefix .. 'quiet') end
 end

@@ -13,8 +13,8 @@ local function claim(turn, class, is_parking, engine, poll)
     local looks_before = turn.looks
     local text = claims.next_claim(turn, entry)
     turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
-    if text then return 'claim\n' .. text end
     hints.end_quiet(turn)
+    if text then return 'claim\n' .. text end
     if not is_parking then return 'empty' end
     if turn.is_sharded then hints.state(turn, class) end
     idle.grant(entry)

@@ -25,8 +25,8 @@ static bool next_shard(const struct poll *poll, bool is_open, unsigned *ret_shar
     unsigned n = queue->shards.n;
     for (unsigned i = 0; i < n; i++) {
         unsigned shard = (poll->first_shard + i) % n;
-        bool fits =
-            part_is_usable(&queue->parts[shard]) && (!is_open || queue->parts[shard].open_n > 0);
+        const struct queue_shard *part = &queue->parts[shard];
+        bool fits = part_is_usable(part) && (!is_open || part->open_n > 0 || part->is_called);
         if (fits && (poll->looked & shard_bit(shard)) == 0) {
             *ret_shard = shard;
             return true;
@@ -55,6 +55,7 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
     start.nonce = nonce;
     poll->shard = shard;
     poll->looked |= shard_bit(shard);
+    queue->parts[shard].is_called = false;
     if (poll->class->work == WORK_LOOKUPS) {
         call_claim_lookup(start, .class = class_name(poll->class), .is_parking = is_parking);
         return;

@@ -168,8 +168,7 @@ static void answer_call(struct queue *queue, unsigned shard, uint64_t until, str
 
 void polls_on_work(struct queue *queue, unsigned shard, struct lines *rest)
 {
-    if (queue->parts[shard].open_n == 0)
-        queue->parts[shard].open_n = 1;
+    queue->parts[shard].is_called = true;
     answer_call(queue, shard, queue->poll_n, rest->rest);
 }
 

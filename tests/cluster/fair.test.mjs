@@ -6,6 +6,9 @@ import assert from 'node:assert/strict';
 import { ACCOUNTS, suite } from '../support/harness.mjs';
 import { status } from './watch.mjs';
 
+// The order of turns is one of each shard.
+delete process.env.PARLEY_TEST_SHARDS;
+
 const ACCOUNTS_HERE = {
   ...ACCOUNTS,
   Frontend_1: { ...ACCOUNTS.Frontend_1, max_waiting: 5000 },

@@ -11,6 +11,9 @@ import { Cluster, assertOk, assertProblem, eventually } from '../support/harness
 import { openLibrary } from '../support/asking.mjs';
 import { BIN, makeFolder } from '../support/node.mjs';
 
+// Of one shard: a former node knows no others.
+delete process.env.PARLEY_TEST_SHARDS;
+
 const { status, stdout, stderr } = spawnSync('tests/former.sh', { encoding: 'utf8' });
 const FORMER = stdout.trim();
 const BOTH = [

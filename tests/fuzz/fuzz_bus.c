@@ -49,7 +49,7 @@ static void on_other_event(void *arg, struct str kind, struct lines *rest)
     told_n++;
 }
 
-static void on_up(void *arg)
+static void on_up(void *arg, unsigned shard)
 {
 }
 
