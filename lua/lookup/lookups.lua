@@ -163,7 +163,7 @@ local function drop(turn, fingerprint)
     call('DEL', key)
 end
 
--- A topic no longer needs a lookup; it goes with the last one that did.
+-- A topic no longer needs a lookup, which is deleted when no other topic needs it.
 local function forget(turn, fingerprint)
     if call('HINCRBY', turn.prefix .. 'lookup:' .. fingerprint, 'refs', -1) <= 0 then drop(turn, fingerprint) end
 end

@@ -1,6 +1,6 @@
--- delete_user: deletes what is stored for a user, some of it a call. Called until it answers 0.
--- A topic goes with its last tie. In one where others have a part, too, the rows of this user are blanked and its tie
--- goes. Where a call has stopped within a topic stands in deleting:<user>, so whoever calls next goes on there.
+-- delete_user: deletes what is stored for a user, a bounded part per call. Called until it answers 0.
+-- A topic is deleted with its last tie. In a topic shared with other users, this user's rows are blanked and its tie is
+-- removed. When a call stops within a topic, deleting:<user> records where, and the next call continues from there.
 -- Stops these races: an engine answers a query that is gone (it is missing, or cancelled where the row stays); an
 --   indexer works on a document of the user (its job is lost); two delete the same user (each does a part).
 -- KEYS: topics:<user>, names:<user>, users, deleting:<user>; of its topics as delete, lookups:<topic> and

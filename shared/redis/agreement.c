@@ -106,7 +106,8 @@ static enum agreement_answer read_record(struct asking *asking, unsigned server)
 }
 
 /* A server is written only after the one before it. So they are read from the last to the first:
- * one without a record before one that has it has lost it, whoever writes meanwhile. */
+ * one without a record before one that has it has lost it, even if another process writes
+ * meanwhile. */
 static void read_all(struct asking *asking)
 {
     for (unsigned i = asking->map->server_n; i-- > 0;)
