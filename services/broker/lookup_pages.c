@@ -120,44 +120,15 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
 
 /* --- of several shards ------------------------------------------------------------------------ */
 
-/* A page of noted_lookups, query by query. */
-struct noted {
-    struct lines lines;
-    struct str number, next;
-    uint64_t seq, before_n, n; /* of the query that was read last */
-    struct str query;
-};
-
-static struct noted read_noted(const struct listing *listing)
-{
-    struct noted noted = {.lines = lines_of(buf_str(&listing->noted))};
-    lines_next(&noted.lines); /* "ok" */
-    noted.number = lines_next(&noted.lines);
-    noted.next = lines_next(&noted.lines);
-    return noted;
-}
-
-/* Its `n` fingerprints are to be read next. */
-static bool next_noted(struct noted *noted)
-{
-    if (!lines_are_left(&noted->lines))
-        return false;
-    noted->seq = lines_next_u64(&noted->lines);
-    noted->query = lines_next(&noted->lines);
-    noted->before_n = lines_next_u64(&noted->lines);
-    noted->n = lines_next_u64(&noted->lines);
-    return true;
-}
-
 static void put_noted(struct request *r, struct lines *found)
 {
     struct listing *listing = r->state;
     struct buf *b = begin_page(r);
-    struct noted noted = read_noted(listing);
+    struct noted noted = lines_noted_of(buf_str(&listing->noted));
     struct str next = noted.next;
     char cursor[48];
     uint64_t query_n = 0;
-    for (bool is_cut = false; !is_cut && next_noted(&noted); query_n++) {
+    for (bool is_cut = false; !is_cut && lines_next_noted(&noted); query_n++) {
         begin_query(b, listing, noted.seq, noted.query);
         for (uint64_t i = 0; i < noted.n && !is_cut; i++) {
             is_cut = !lines_are_left(found);
@@ -191,9 +162,9 @@ static void on_noted(struct request *r, enum err error, struct str reply)
         return;
     buf_clear(&listing->noted);
     buf_put(&listing->noted, reply);
-    struct noted noted = read_noted(listing);
+    struct noted noted = lines_noted_of(buf_str(&listing->noted));
     uint64_t lookup_n = 0;
-    while (next_noted(&noted))
+    while (lines_next_noted(&noted))
         for (uint64_t i = 0; i < noted.n; i++, lookup_n++)
             lines_next(&noted.lines);
     if (lookup_n == 0) {
@@ -201,10 +172,10 @@ static void on_noted(struct request *r, enum err error, struct str reply)
         put_noted(r, &none);
         return;
     }
-    noted = read_noted(listing);
+    noted = lines_noted_of(buf_str(&listing->noted));
     struct verb_writer verb = begin_read_lookups(
         request_call(r, on_found), .need = lookup_need(r, listing->topic, noted.number));
-    while (next_noted(&noted))
+    while (lines_next_noted(&noted))
         for (uint64_t i = 0; i < noted.n; i++)
             put_read_lookups_lookup(&verb, .fingerprint = lines_next(&noted.lines));
     end_verb(&verb);

@@ -188,39 +188,11 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
 /* --- the same of several shards: the topic's own says which lookups there are, shard 0 what they
  * are. It may know more than fits; then the page ends there. */
 
-/* A page of noted_lookups, query by query. */
-struct noted {
-    struct lines lines;
-    struct str number, next;
-    uint64_t seq, before_n, n; /* of the query that was read last */
-};
-
-static struct noted read_noted(const struct export *x)
-{
-    struct noted noted = {.lines = lines_of(buf_str(&x->noted))};
-    (void)lines_next(&noted.lines); /* "ok" */
-    noted.number = lines_next(&noted.lines);
-    noted.next = lines_next(&noted.lines);
-    return noted;
-}
-
-/* Its `n` fingerprints are to be read next. */
-static bool next_noted(struct noted *noted)
-{
-    if (!lines_are_left(&noted->lines))
-        return false;
-    noted->seq = lines_next_u64(&noted->lines);
-    (void)lines_next(&noted->lines); /* the query */
-    noted->before_n = lines_next_u64(&noted->lines);
-    noted->n = lines_next_u64(&noted->lines);
-    return true;
-}
-
 static void put_noted(struct export *x, struct lines *found)
 {
-    struct noted noted = read_noted(x);
+    struct noted noted = lines_noted_of(buf_str(&x->noted));
     export_set(&x->after, noted.next);
-    while (next_noted(&noted))
+    while (lines_next_noted(&noted))
         for (uint64_t i = 0; i < noted.n; i++) {
             if (!lines_are_left(found)) {
                 buf_clear(&x->after);
@@ -255,8 +227,8 @@ static void on_noted(struct request *r, enum err error, struct str reply)
     if (!export_takes(x, error, &lines, STR("missing")))
         return;
     export_set(&x->noted, reply);
-    struct noted noted = read_noted(x);
-    while (next_noted(&noted))
+    struct noted noted = lines_noted_of(buf_str(&x->noted));
+    while (lines_next_noted(&noted))
         for (uint64_t i = 0; i < noted.n; i++, lookup_n++)
             (void)lines_next(&noted.lines);
     if (lookup_n == 0) {
@@ -266,12 +238,12 @@ static void on_noted(struct request *r, enum err error, struct str reply)
         export_go_on(x);
         return;
     }
-    noted = read_noted(x);
+    noted = lines_noted_of(buf_str(&x->noted));
     export_set(&x->what, buf_str(&x->topic));
     buf_printf(&x->what, ":%.*s", STR_ARG(noted.number));
     struct verb_writer verb =
         begin_read_lookups(export_call(x, on_found), .need = buf_str(&x->what));
-    while (next_noted(&noted))
+    while (lines_next_noted(&noted))
         for (uint64_t i = 0; i < noted.n; i++)
             put_read_lookups_lookup(&verb, .fingerprint = lines_next(&noted.lines));
     end_verb(&verb);

@@ -131,3 +131,23 @@ void buf_put_json_ms(struct buf *b, uint64_t ms)
     buf_put_timestamp(b, ms / 1000);
     buf_put_char(b, '"');
 }
+
+struct noted lines_noted_of(struct str reply)
+{
+    struct noted noted = {.lines = lines_of(reply)};
+    (void)lines_next(&noted.lines); /* "ok" */
+    noted.number = lines_next(&noted.lines);
+    noted.next = lines_next(&noted.lines);
+    return noted;
+}
+
+bool lines_next_noted(struct noted *noted)
+{
+    if (!lines_are_left(&noted->lines))
+        return false;
+    noted->seq = lines_next_u64(&noted->lines);
+    noted->query = lines_next(&noted->lines);
+    noted->before_n = lines_next_u64(&noted->lines);
+    noted->n = lines_next_u64(&noted->lines);
+    return true;
+}

@@ -79,6 +79,17 @@ struct claim {
 enum work lines_work_of(struct str class_name);
 struct claim lines_next_claim(struct lines *lines);
 
+/* A page of noted_lookups (lua/lookup/noted.lua), query by query. It borrows from the reply. */
+struct noted {
+    struct lines lines;
+    struct str number, next;
+    uint64_t seq, before_n, n; /* of the query that was read last */
+    struct str query;
+};
+struct noted lines_noted_of(struct str reply);
+/* Its `n` fingerprints are to be read from `lines` next; false when there are no more queries. */
+bool lines_next_noted(struct noted *noted);
+
 /* Puts a name (buf_put_name) as the JSON string of what it names, with its namespace in front if it
  * has one: `acme~inbox` (ADR 16). */
 void buf_put_json_of_name(struct buf *b, struct str name);
