@@ -18,7 +18,7 @@ readonly ON_SERVERS="lua documents"
 readonly ON_SHARDS="http"
 readonly FUZZ_SECONDS=10
 # No group may hang: past this many seconds it is interrupted and counts as failed.
-readonly GROUP_SECONDS=1800
+readonly GROUP_SECONDS=900
 readonly OUT=build/test
 CORES=$(nproc)
 passed=0 failed=0 skipped=0

@@ -7,7 +7,8 @@ import { topicOn } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
-suite('operator routes', {}, ({ test, cluster }) => {
+// A model that no engine names stays Open as long as these tests look at it.
+suite('operator routes', { args: ['--model-fallback-seconds', '0'] }, ({ test, cluster }) => {
   const as = 'Operator_1';
   const status = async () => assertOk(await cluster.request('GET', '/api/status', { as }));
   const queue = (query = {}, options = {}) => cluster.request('GET', '/api/queue', { as, query, ...options });

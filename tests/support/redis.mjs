@@ -10,14 +10,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 
 const STARTUP_MS = 30_000;
 const live = new Set();
 
 // A test process that ends in any way takes its servers along.
-process.on('exit', () => {
+const killAll = () => {
   for (const child of live) child.kill('SIGKILL');
-});
+};
+process.on('exit', killAll);
+// It would not end while one of them runs that a failed test has left. (Only under the test runner: benchmarks are none.)
+if (process.env.NODE_TEST_CONTEXT) after(killAll);
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
   process.on(signal, () => process.exit(1));
 }
