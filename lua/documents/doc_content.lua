@@ -16,35 +16,35 @@
 local documents = require('documents/documents')
 local storage = require('documents/storage')
 local bounds = require('turn/bounds')
+local parts = require('turn/parts')
 local call = redis.call
 local format, sub = string.format, string.sub
-local concat = table.concat
 local REPLY_BYTES = bounds.REPLY_BYTES
 
-local function answer(what, next_from, parts)
-    return 'ok\n' .. next_from .. '\n' .. what .. '\0' .. concat(parts)
+local function answer(what, next_from, text)
+    return parts.put_first('ok\n' .. next_from .. '\n' .. what .. '\0', text)
 end
 
 local function upload_page(key, from)
-    local parts = {}
+    local text = {}
     if call('TYPE', key).ok == 'string' then
-        storage.put_part(parts, call('GET', key))
-        return answer('upload', '', parts)
+        storage.put_part(text, call('GET', key))
+        return answer('upload', '', text)
     end
     local n = call('LLEN', key)
-    storage.put_part(parts, call('LINDEX', key, from) or '')
-    return answer('upload', from + 1 < n and format('%d', from + 1) or '', parts)
+    storage.put_part(text, call('LINDEX', key, from) or '')
+    return answer('upload', from + 1 < n and format('%d', from + 1) or '', text)
 end
 
 local function text_page(key, what, from)
-    local parts, bytes, n = {}, 0, call('HLEN', key)
+    local text, bytes, n = {}, 0, call('HLEN', key)
     for block = from, n - 1 do
-        local text = call('HGET', key, format('%d', block)) or ''
-        storage.put_part(parts, text)
-        bytes = bytes + #text
-        if bytes >= REPLY_BYTES and block < n - 1 then return answer(what, format('%d', block + 1), parts) end
+        local one = call('HGET', key, format('%d', block)) or ''
+        storage.put_part(text, one)
+        bytes = bytes + #one
+        if bytes >= REPLY_BYTES and block < n - 1 then return answer(what, format('%d', block + 1), text) end
     end
-    return answer(what, '', parts)
+    return answer(what, '', text)
 end
 
 local function verb(turn, a)
@@ -57,7 +57,7 @@ local function verb(turn, a)
     local stored = has_upload and 'upload' or number ~= '' and 'text.' .. number or 'none'
     if what == '' then what = stored end
     if what == 'upload' then return has_upload and upload_page(upload, from) or 'gone' end
-    if what == 'none' then return answer(what, '', {}) end
+    if what == 'none' then return answer(what, '', '') end
     local key = storage.text_key(turn, doc, sub(what, 6))
     return call('EXISTS', key) == 1 and text_page(key, what, from) or 'gone'
 end

@@ -14,7 +14,6 @@ local storage = require('documents/storage')
 local bounds = require('turn/bounds')
 local call = redis.call
 local format = string.format
-local concat = table.concat
 local REPLY_BYTES = bounds.REPLY_BYTES
 
 local function verb(turn, a)
@@ -29,7 +28,7 @@ local function verb(turn, a)
         bytes = bytes + #text
         if bytes >= REPLY_BYTES then break end
     end
-    return concat(parts)
+    return parts
 end
 
 return {job_text = verb}

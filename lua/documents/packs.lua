@@ -16,7 +16,6 @@ local documents = require('documents/documents')
 local storage = require('documents/storage')
 local hashes = require('turn/hashes')
 local call = redis.call
-local concat = table.concat
 
 local PACKS_BYTES = 4194304
 
@@ -39,7 +38,7 @@ local function verb(turn, a)
             storage.put_part(reply, one)
         end
     end
-    return concat(reply)
+    return reply
 end
 
 return {packs = verb}

@@ -12,7 +12,7 @@ local ELEMENT_BYTES = 820
 -- every byte of every string that it makes, so bytes that are joined step by step cost as much as often.
 local function put_part(list, bytes)
     local n = #list
-    list[n + 1], list[n + 2], list[n + 3] = #bytes, ':', bytes
+    list[n + 1], list[n + 2] = #bytes .. ':', bytes
 end
 
 local function text_key(turn, doc, number)

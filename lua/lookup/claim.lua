@@ -17,7 +17,7 @@ local function verb(turn, a)
     local entry, looks_before = idle.own_entry(turn, class), turn.looks
     local text = lookups.next_claim(turn, entry)
     turn.looks = looks_before -- it was asked for
-    if text then return 'claim\n' .. text end
+    if text then return text end
     if not is_parking then return 'empty' end
     idle.grant(entry)
     return 'parked\n' .. lookups.next_end(turn)

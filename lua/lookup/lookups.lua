@@ -50,7 +50,7 @@ local function next_claim(turn, entry)
          'lease', lease .. ' ' .. entry.node)
     call('ZADD', P .. 'lookups', time_text(turn.now_ms + turn.delivery_ms, true), fingerprint)
     turn.looks = turn.looks + LOOKS_EACH
-    return concat({entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
+    return concat({'claim', entry.class, fingerprint, lease, 1, 1, got[1], got[2], got[3]}, '\n')
 end
 
 -- Hands lookups to parked polls while there are both. Called after a verb made one claimable. Returns true when some
@@ -62,7 +62,7 @@ local function offer(turn)
         if not entry then return true end
         local text = next_claim(turn, entry)
         turn.offered_bytes = turn.offered_bytes + #text
-        events.send(turn, entry.node, 'claim\n' .. text)
+        events.send(turn, entry.node, text)
     end
     return false
 end

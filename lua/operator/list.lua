@@ -92,7 +92,7 @@ local function verb(turn, a)
         text[#text + 1] = seq
         local first = got[2] and byte(got[2])
         if first == 70 then
-            text[#text + 1] = outcomes.as_text(row, got[2])
+            text[#text + 1] = concat(outcomes.as_text(row, got[2]))
         else
             text[#text + 1] = state .. '\n' .. row .. '\n\n\n\n\n'
         end

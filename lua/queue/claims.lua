@@ -1,5 +1,6 @@
 -- claims: how queries pass from Open to Pending and back.
--- A claim as text: class / topic / lease / attempt / n, then per query its Seq and 7 row lines.
+-- A claim as text: `claim` / class / topic / lease / attempt / n, then per query its Seq and 7 row lines; in parts
+-- (turn/parts.lua).
 local fair = require('queue/fair')
 local held = require('queue/held')
 local hints = require('queue/hints')
@@ -11,6 +12,7 @@ local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
 local hashes = require('turn/hashes')
+local parts = require('turn/parts')
 local call = redis.call
 local format, match, sub = string.format, string.match, string.sub
 local concat, sort = table.concat, table.sort
@@ -39,7 +41,7 @@ local function note_left(open, at, taken, left, rest)
     return at
 end
 
--- Marks all Open queries of `topic` that the class takes as Pending and returns the claim as text, or
+-- Marks all Open queries of `topic` that the class takes as Pending and returns the claim, or
 -- nil when there is none. `turn_of` {model, user, vt}: whose turn pays for it.
 local function claim_topic(turn, topic, entry, turn_of)
     local key = turn.prefix .. 't:' .. topic
@@ -86,13 +88,13 @@ local function claim_topic(turn, topic, entry, turn_of)
     local lease = leases.start(turn, topic, entry.account, attempt, entry.node, list)
     if n == 1 and tonumber(seqs[1]) < got[2] - LOOK_BACK then n = 2 end
     local set, to = {'open', concat(rest)}, records.handed_to(turn, entry)
-    local text = {entry.class, topic, lease, attempt, #seqs}
+    local text = {'claim\n' .. entry.class .. '\n' .. topic .. '\n' .. lease .. '\n' .. attempt .. '\n' .. #seqs}
     for i = 1, #seqs do
         set[#set + 1] = 's:' .. seqs[i]
         set[#set + 1] = records.pending(lease, states[i], entry.account, n, to)
         if is_as_default and is_as_default[i] then set[#set + 1], set[#set + 2] = 'm:' .. seqs[i], lease end
-        text[#text + 1] = seqs[i]
-        text[#text + 1] = rows[i]
+        text[2 * i] = '\n' .. seqs[i] .. '\n'
+        text[2 * i + 1] = rows[i]
     end
     if n > 1 then
         set[#set + 1] = 'l:' .. lease
@@ -106,7 +108,7 @@ local function claim_topic(turn, topic, entry, turn_of)
         if name == payer then has_more = more end
     end
     if taken[payer] then fair.charge(turn, turn_of[1], turn_of[2], turn_of[3], weight, has_more) end
-    return concat(text, '\n')
+    return text
 end
 
 -- The claim whose turn it is, for an engine of that class; nil when there is no work.
@@ -134,21 +136,21 @@ local function offer(turn, model)
             idle.put_back(entry)
             return
         end
-        turn.offered_bytes = turn.offered_bytes + #text
-        events.send(turn, entry.node, 'claim\n' .. text)
+        turn.offered_bytes = turn.offered_bytes + parts.bytes_of(text)
+        events.send(turn, entry.node, text)
     end
 end
 
 -- Puts items in their places: {seq (number), text} each, sorted.
 local function put_in_place(open, items)
-    local parts, at = {}, 1
+    local pieces, at = {}, 1
     for i = 1, #items do
         local to = open_list.place_after(open, items[i][1], at)
-        if to > at then parts[#parts + 1] = sub(open, at, to - 1) end
-        parts[#parts + 1], at = items[i][2], to
+        if to > at then pieces[#pieces + 1] = sub(open, at, to - 1) end
+        pieces[#pieces + 1], at = items[i][2], to
     end
-    parts[#parts + 1] = sub(open, at)
-    return concat(parts)
+    pieces[#pieces + 1] = sub(open, at)
+    return concat(pieces)
 end
 
 -- Puts Pending (or Failed) rows back to Open, in their place by Seq and served next. `attempts` per Seq:

@@ -29,6 +29,7 @@ local outcomes = require('queue/outcomes')
 local polls = require('queue/polls')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
+local parts = require('turn/parts')
 local call = redis.call
 local byte, gmatch, match, sub = string.byte, string.gmatch, string.match, string.sub
 
@@ -105,7 +106,7 @@ local function verb(turn, a)
     --- arguments
     local reply, is_stored = complete(turn, topic, seq, lease, holder, query, answer, by_text)
     if class == '' or not is_stored then return reply end
-    return reply .. '\n' .. polls.claim(turn, class, is_parking, engine, poll)
+    return parts.put_first(reply .. '\n', polls.claim(turn, class, is_parking, engine, poll))
 end
 
 return {complete = verb}

@@ -18,7 +18,7 @@ local function verb(turn, a)
     local text = claims.next_claim(turn, idle.own_entry(turn, class))
     turn.looks = looks_before -- it was asked for
     hints.end_quiet(turn)
-    return text and 'claim\n' .. text or 'empty'
+    return text or 'empty'
 end
 
 return {hint = verb}

@@ -19,14 +19,13 @@ local STAT_S = rate.STAT_S
 
 local OUTCOME_INLINE_MAX = 65536 -- nodes that wait fetch larger answers
 
--- `before` and `after`, if any, are what it is to stand between: texts are joined once, since every string
--- that is made costs a hash of all its bytes.
+-- In parts (turn/parts.lua). `before` and `after`, if any, are what it is to stand between.
 local function as_text(row, state, answer, before, after)
     local first = byte(state)
-    before, after = before or '', after or ''
-    if first == 68 then return before .. 'Done\n' .. row .. '\n' .. answer .. after end
+    before = before or ''
+    if first == 68 then return {before .. 'Done\n', row, '\n', answer, after} end
     local name = first == 70 and 'Failed' or 'Cancelled'
-    return before .. name .. '\n' .. row .. '\n' .. sub(state, 3) .. '\n\n\n\n' .. after
+    return {before .. name .. '\n', row, '\n', sub(state, 3), '\n\n\n\n' .. (after or '')}
 end
 
 local function as_event(topic, seq, row, state, answer)

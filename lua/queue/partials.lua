@@ -15,9 +15,9 @@ local outcomes = require('queue/outcomes')
 local positions = require('queue/positions')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
+local parts = require('turn/parts')
 local call = redis.call
 local byte = string.byte
-local concat = table.concat
 
 local PIECES_MAX = 256
 
@@ -42,14 +42,17 @@ local function verb(turn, a)
             head = 'Open\n' .. row .. '\n\n\n\n\n\n' .. position .. '\n' .. eta
         end
     end
-    local pieces = {head, '\0'}
+    local pieces = {}
+    parts.put(pieces, head)
+    pieces[#pieces + 1] = '\0'
     for _, entry in ipairs(call('XRANGE', P .. 'partials:' .. topic .. ':' .. seq, '(' .. after, '+',
                                 'COUNT', PIECES_MAX)) do
         for _, part in ipairs({entry[1], entry[2][2], entry[2][4]}) do
-            pieces[#pieces + 1] = #part .. ':' .. part
+            pieces[#pieces + 1] = #part .. ':'
+            pieces[#pieces + 1] = part
         end
     end
-    return concat(pieces)
+    return pieces
 end
 
 return {partials = verb}

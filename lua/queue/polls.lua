@@ -5,7 +5,7 @@ local idle = require('queue/idle')
 local presence = require('queue/presence')
 
 -- `engine`: which of its account, '' when it does not name itself; `poll`: '0' for one that does not wait. Returns
--- what queue/claim.lua replies.
+-- what queue/claim.lua replies; a claim in parts (turn/parts.lua).
 local function claim(turn, class, is_parking, engine, poll)
     if turn.is_full then return 'empty' end -- within a verb that runs all the same
     local entry = idle.own_entry(turn, class)
@@ -14,7 +14,7 @@ local function claim(turn, class, is_parking, engine, poll)
     local text = claims.next_claim(turn, entry)
     turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
     hints.end_quiet(turn)
-    if text then return 'claim\n' .. text end
+    if text then return text end
     if not is_parking then return 'empty' end
     if turn.is_sharded then hints.state(turn, class) end
     idle.grant(entry)

@@ -39,8 +39,8 @@ local function put(turn, topic, seq, open, user, account, model, weight, max_wai
         if model ~= 'default' and not idle.names_model(waiter.models, model) then
             call('HSET', key, 'm:' .. seq, lease)
         end
-        events.send(turn, waiter.node, 'claim\n' .. waiter.class .. '\n' .. topic .. '\n' .. lease .. '\n1\n1\n' .. seq
-            .. '\n' .. row)
+        events.send(turn, waiter.node, {'claim\n' .. waiter.class .. '\n' .. topic .. '\n' .. lease .. '\n1\n1\n' .. seq
+            .. '\n', row})
         return nil
     end
     local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)

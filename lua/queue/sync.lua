@@ -32,6 +32,7 @@ local presence = require('queue/presence')
 local rate = require('queue/rate')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
+local parts = require('turn/parts')
 local call = redis.call
 local gsub, sub = string.gsub, string.sub
 local concat = table.concat
@@ -73,13 +74,13 @@ local function serve_class(turn, class, parked, claiming, elsewhere, claims_left
     while entry.credits + elsewhere > 0 and claims_left > 0 and bytes_left > 0 and turn.looks < LOOKS_MAX do
         local text = kind.next_claim(turn, entry)
         if not text then break end
-        claims_left, bytes_left = claims_left - 1, bytes_left - #text
+        claims_left, bytes_left = claims_left - 1, bytes_left - parts.bytes_of(text)
         if entry.credits > 0 then
             idle.take(entry)
-            events.send(turn, turn.node, 'claim\n' .. text)
+            events.send(turn, turn.node, text)
         else
             elsewhere = elsewhere - 1
-            events.send(turn, turn.node, 'taken\n' .. text)
+            events.send(turn, turn.node, parts.put_first('taken\n', text))
         end
     end
     return claims_left, bytes_left

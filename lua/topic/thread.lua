@@ -15,9 +15,9 @@
 local outcomes = require('queue/outcomes')
 local bounds = require('turn/bounds')
 local hashes = require('turn/hashes')
+local parts = require('turn/parts')
 local call = redis.call
 local byte = string.byte
-local concat = table.concat
 local min = math.min
 local REPLY_BYTES, THREAD_PAGE = bounds.REPLY_BYTES, bounds.THREAD_PAGE
 
@@ -54,11 +54,11 @@ local function put_queries(text, key, from, to)
             local i = (seq - at) * 3
             local row, state, answer = values[i + 1], values[i + 2], values[i + 3]
             local first = state and byte(state)
-            text[#text + 1] = seq
+            text[#text + 1] = '\n' .. seq .. '\n'
             if first and first ~= 80 then
-                text[#text + 1] = outcomes.as_text(row, state, answer)
+                parts.put(text, outcomes.as_text(row, state, answer))
             else
-                text[#text + 1] = (first and 'Pending\n' or 'Open\n') .. row .. '\n\n\n\n\n'
+                parts.put(text, {first and 'Pending\n' or 'Open\n', row, '\n\n\n\n\n'})
             end
         end
     end
@@ -69,7 +69,7 @@ local function verb(turn, a)
     local key = turn.prefix .. 't:' .. topic
     local got = call('HMGET', key, 'seq', 'u:' .. user)
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
-    local last, n, text = tonumber(got[1]), min(limit or THREAD_PAGE, THREAD_PAGE), {'ok', ''}
+    local last, n, text = tonumber(got[1]), min(limit or THREAD_PAGE, THREAD_PAGE), {'ok\n'}
     local from = 1
     if before ~= '' then
         last = min(last, tonumber(before) - 1)
@@ -77,11 +77,11 @@ local function verb(turn, a)
     else
         from = tonumber(after) + 1
         local to = from <= last and page_end(key, from, last, 1, n) or last
-        if to < last then text[2] = to end
+        if to < last then text[1] = 'ok\n' .. to end
         last = to
     end
     put_queries(text, key, from, last)
-    return concat(text, '\n')
+    return text
 end
 
 return {thread = verb}

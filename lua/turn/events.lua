@@ -1,5 +1,7 @@
--- events: what nodes are told. This one's own go with the reply, another's by one message at the turn's end: by
+-- events: what nodes hear. This one's own are a part of the reply, another's are one message at the turn's end: by
 -- PUBLISH, or of several shards by SPUBLISH, which in a Redis Cluster costs the channel's server alone.
+-- An event is a text, or its parts (turn/parts.lua).
+local parts = require('turn/parts')
 local call, concat = redis.call, table.concat
 
 local function send(turn, to, event)
@@ -11,12 +13,13 @@ end
 
 -- Events travel in one message as <length>:<bytes> each.
 local function publish(turn, channel, list)
-    local parts = {}
-    for i = 1, #list do -- joined once: every string that is made costs a hash of all its bytes
-        local n = #parts
-        parts[n + 1], parts[n + 2], parts[n + 3] = #list[i], ':', list[i]
+    local message = {}
+    for i = 1, #list do
+        message[#message + 1] = parts.bytes_of(list[i])
+        message[#message + 1] = ':'
+        parts.put(message, list[i])
     end
-    return call(turn.is_sharded and 'SPUBLISH' or 'PUBLISH', turn.prefix .. channel, concat(parts))
+    return call(turn.is_sharded and 'SPUBLISH' or 'PUBLISH', turn.prefix .. channel, concat(message))
 end
 
 -- Sends what was collected. This node's own events are put behind `replies`.
@@ -24,7 +27,7 @@ local function flush(turn, replies)
     if not turn.events then return end
     for to, list in pairs(turn.events) do
         if to == turn.node then
-            for i = 1, #list do replies[#replies + 1] = list[i] end
+            for i = 1, #list do parts.put_reply(replies, list[i]) end
         else
             publish(turn, 'node:' .. to, list)
         end

@@ -12,7 +12,7 @@
 -- then nonce_n ids of nonces (16 bytes each), then per verb: its name, its number of arguments,
 -- its arguments.
 -- Returns  one string per verb, then this node's own events (strings; see queue/outcomes.lua
---          and queue/claims.lua). All strings are lines: every field is a number, a name
+--          and queue/claims.lua); a long one in parts (turn/parts.lua). All are lines: every field is a number, a name
 --          (buf_put_name) or compact JSON, none of which holds a newline. A verb that breaks (a bug
 --          of ours) is an error in its place; the others of the turn run and are written all the same.
 --
@@ -37,6 +37,7 @@ local shares = require('queue/shares')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local nonces = require('turn/nonces')
+local parts = require('turn/parts')
 local call = redis.call
 local floor, format = math.floor, string.format
 
@@ -78,7 +79,7 @@ local function run(keys, argv, run_one)
     local replies, i = {}, 9 + nonce_n
     run_one = run_one or run_verb
     while argv[i] do
-        replies[#replies + 1] = run_one(turn, argv[i], i + 2)
+        parts.put_reply(replies, run_one(turn, argv[i], i + 2))
         i = i + 2 + argv[i + 1]
     end
     if turn.is_sharded then events.send(turn, turn.node, 'open\n' .. format('%d', counters.load(turn).depth)) end

@@ -40,7 +40,7 @@ void queue_on_event(struct queue *queue, unsigned shard, struct str event)
     struct str kind = lines_next(&lines);
     if (str_eq(kind, STR("claim")))
         polls_on_claim_event(queue, (struct origin){shard, true}, lines.rest);
-    else if (str_eq(kind, STR("taken")))
+    else if (str_eq(kind, STR("taken")) && str_eq(lines_next(&lines), STR("claim")))
         polls_on_claim_event(queue, (struct origin){shard, false}, lines.rest);
     else if (str_eq(kind, STR("work")))
         polls_on_work(queue, shard, &lines);

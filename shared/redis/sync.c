@@ -278,6 +278,7 @@ struct sync *sync_create(const struct sync_config *config)
     if (sync->wake_fd < 0)
         abort();
     buf_init(&sync->wire, SYNC_WIRE_MAX_BYTES);
+    buf_init(&sync->joined, SYNC_WIRE_MAX_BYTES);
     buf_init(&text, LIBRARY_MAX_BYTES);
     redis_library_put(&text, &sync->functions);
     buf_fini(&text);
@@ -292,6 +293,7 @@ void sync_destroy(struct sync *sync)
     drop_reply(sync);
     close(sync->wake_fd);
     buf_fini(&sync->wire);
+    buf_fini(&sync->joined);
     free(sync);
 }
 

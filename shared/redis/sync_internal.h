@@ -20,6 +20,7 @@ struct sync {
     struct sync_config config;
     redisContext *context; /* NULL: not connected */
     redisReply *reply;     /* of the last call */
+    struct buf joined;     /* its text, when it came in parts */
     struct str *strings;   /* sync_answer */
     char *numbers;
     struct buf wire; /* of the command; of the verb that is being written, see sync_verb.c */

@@ -8,6 +8,7 @@
 #include "shared/redis/sync_internal.h"
 
 #include "shared/base/clock.h"
+#include "shared/redis/parts.h"
 #include "shared/redis/wire.h"
 
 #include <stdlib.h>
@@ -84,7 +85,7 @@ static enum err read_reply(struct sync *sync, struct str *ret_reply)
         sync_set_error(sync, first->type == REDIS_REPLY_ERROR ? first->str : "no string");
         return ERR_INTERNAL;
     }
-    *ret_reply = (struct str){first->str, (size_t)first->len};
+    *ret_reply = parts_text(sync->reply, 0, &sync->joined);
     return ERR_OK;
 }
 

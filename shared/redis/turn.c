@@ -15,6 +15,7 @@
  * turn_library.c loads the library and keeps what is wrong with Redis.
  *
  * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. */
+#include "shared/redis/parts.h"
 #include "shared/redis/turn_internal.h"
 
 #include <hiredis/hiredis.h>
@@ -23,7 +24,9 @@
 
 enum {
     IN_FLIGHT_MAX = 8,
-    BYTES_A_MS = 4096, /* of a slow network: uploads get the time that they take on one */
+    BYTES_A_MS = 4096,           /* of a slow network: uploads get the time that they take on one */
+    JOINED_MAX_BYTES = 64 << 20, /* far more than a verb returns (lua/turn/bounds.lua) */
+    JOINED_KEPT_BYTES = 64 << 10,
 };
 
 /* --- batches -------------------------------------------------------------------------------- */
@@ -91,13 +94,6 @@ static void fail_doomed(struct turn *turn)
     }
 }
 
-static struct str reply_str(const redisReply *reply)
-{
-    if (reply->type != REDIS_REPLY_STRING)
-        return STR("");
-    return (struct str){reply->str, (size_t)reply->len};
-}
-
 /* A verb that broke is a bug of ours, which the others of its batch do not suffer from. */
 static enum err error_of(const redisReply *reply)
 {
@@ -112,10 +108,11 @@ static enum err error_of(const redisReply *reply)
 static void answer_lane(struct turn *turn, const struct lane *lane, uint64_t now_us,
                         const redisReply *reply, size_t at)
 {
-    for (struct call_slot *slot = lane->first; slot != NULL; slot = slot->next, at++) {
+    for (struct call_slot *slot = lane->first; slot != NULL; slot = slot->next) {
         enum err error = at >= reply->elements ? ERR_INTERNAL : error_of(reply->element[at]);
         answer(turn, slot, now_us, error,
-               error == ERR_OK ? reply_str(reply->element[at]) : (struct str){NULL, 0});
+               error == ERR_OK ? parts_text(reply, at, &turn->joined) : (struct str){NULL, 0});
+        at = at >= reply->elements ? at : parts_next(reply, at);
     }
 }
 
@@ -125,14 +122,21 @@ static void answer_batch(struct turn *turn, struct batch *batch, const redisRepl
 {
     size_t at[LANE_NR + 1] = {0};
     uint64_t now_us = clock_mono_us();
-    for (int i = 0; i < LANE_NR; i++)
-        at[i + 1] = at[i] + batch->lanes[i].call_n;
+    for (int i = 0; i < LANE_NR; i++) {
+        at[i + 1] = at[i];
+        for (unsigned k = 0; k < batch->lanes[i].call_n && at[i + 1] < reply->elements; k++)
+            at[i + 1] = parts_next(reply, at[i + 1]);
+    }
     answer_lane(turn, &batch->lanes[LANE_CLAIM], now_us, reply, at[LANE_CLAIM]);
-    for (size_t i = at[LANE_NR]; i < reply->elements; i++)
-        turn->config.on_event(turn->config.arg, reply_str(reply->element[i]));
+    for (size_t i = at[LANE_NR]; i < reply->elements; i = parts_next(reply, i))
+        turn->config.on_event(turn->config.arg, parts_text(reply, i, &turn->joined));
     for (int i = 0; i < LANE_NR; i++)
         if (i != LANE_CLAIM)
             answer_lane(turn, &batch->lanes[i], now_us, reply, at[i]);
+    if (turn->joined.cap > JOINED_KEPT_BYTES) {
+        buf_fini(&turn->joined);
+        buf_init(&turn->joined, JOINED_MAX_BYTES);
+    }
     recycle(turn, batch);
 }
 
@@ -309,6 +313,7 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
     turn->config = *config;
     buf_init(&turn->library, LIBRARY_MAX_BYTES);
     redis_library_put(&turn->library, &turn->functions);
+    buf_init(&turn->joined, JOINED_MAX_BYTES);
     turn->collecting = new_batch(turn);
     if (config->metrics != NULL)
         metrics_name_verbs(verb_name, verb_infos_n);
@@ -347,6 +352,7 @@ void turn_destroy(struct turn *turn)
     destroy_batches(turn->collecting);
     destroy_batches(turn->free);
     buf_fini(&turn->library);
+    buf_fini(&turn->joined);
     free(turn);
 }
 

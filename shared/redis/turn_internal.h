@@ -28,6 +28,7 @@ struct turn {
     struct batch *parked;      /* found the library missing: sent again once it is loaded */
     struct deadline load_late; /* while is_loading */
     struct buf library;
+    struct buf joined; /* a text that came in parts, see parts.h */
     struct redis_library_names functions;
     enum redis_trouble trouble; /* what the last reply said; while is_up */
     bool is_trouble_said;       /* in the log, so its end is said, too */

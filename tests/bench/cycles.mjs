@@ -14,7 +14,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { lines, PREFIX, tailOf } from '../support/lua.mjs';
+import { joined, lines, PREFIX, tailOf } from '../support/lua.mjs';
 import { startRedis } from '../support/redis.mjs';
 
 const FUNCTION = 'turn_bench';
@@ -62,7 +62,7 @@ class Bench {
       while (args.length < this.library.argc(name)) args.push(''); // what this version takes besides
       return [name, String(args.length).padStart(3, '0'), ...args];
     });
-    const replies = await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...this.library.frame, ...words);
+    const replies = joined(await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...this.library.frame, ...words));
     for (const reply of replies) if (reply instanceof Error) throw reply;
     return replies;
   }

@@ -3,15 +3,15 @@
 // The library's second function, at maxmemory: which verbs run, in their order and with their nonces, and
 // that nothing is stored by the others.
 import assert from 'node:assert/strict';
-import { PREFIX, scripts, tailOf, VERBS } from '../support/lua.mjs';
+import { joined, PREFIX, scripts, tailOf, VERBS } from '../support/lua.mjs';
 
 const REFUSED = Object.keys(VERBS).filter((name) => VERBS[name].full === 'refused');
 
 scripts('a full Redis', ({ test }) => {
-  const freeing = (shard, verbs, nonces = []) => {
+  const freeing = async (shard, verbs, nonces = []) => {
     const words = ['n1', 150_000, 2_000, 3, 100, 1, 0, nonces.length, ...nonces];
     for (const [name, ...args] of verbs) words.push(name, args.length, ...args);
-    return shard.cmd('FCALL', 'turn_test_freeing', 1, PREFIX, ...words);
+    return joined(await shard.cmd('FCALL', 'turn_test_freeing', 1, PREFIX, ...words));
   };
   const add = (topic) => ['add', '0', topic, 'alice', 'Frontend_1', 'default', '1', '100', tailOf(), '', '', '0'];
 

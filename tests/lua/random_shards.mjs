@@ -119,7 +119,7 @@ export class Shards {
   }
 
   note(world, event, node) {
-    const text = event.replace(/^taken/, 'claim');
+    const text = event.replace(/^taken\n/, '');
     if (isOfLookups(text.split('\n')[1])) world.noteLookup(text);
     else world.noteClaim(text, node);
   }

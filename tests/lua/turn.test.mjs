@@ -10,6 +10,17 @@ const add = (topic, { nonce = 0, user = 'alice', model = 'default', max = 100 } 
   ['add', nonce, topic, user, 'Frontend_1', model, 1, max, tailOf({ user, model }), '', '', ''];
 
 scripts('turn', ({ cases, test, shard }) => {
+  test('a long text leaves it in parts: how many they are, then each', async (shard) => {
+    await shard.turn([['claim', 0, 'E|*', '1'], add('t')]);
+    const answer = ['complete', 0, 't', 1, '', 'E', '"Why?"', lines('["x"]', 'null', 'null'), ''];
+    assert.match((await shard.turn([answer])).replies[0], /^ok\n1\n/);
+    const words = ['n1', 150_000, 2_000, 3, 100, 1, 0, 0, 'thread', '006', '0', 't', '', '0', '', ''];
+    const thread = await shard.cmd('FCALL', 'turn_test', 1, shard.prefix, ...words);
+    assert.ok(thread.length > 4);
+    assert.equal(thread[0], `\x01${thread.length - 1}`);
+    assert.match(thread.slice(1).join(''), /^ok\n\n1\nDone\n/);
+  });
+
   cases([
     {
       name: 'a turn of nothing writes nothing',

@@ -182,6 +182,19 @@ function splitMessage(body) {
 // Settings of a turn that a test does not name. isRaw: verbs get the arguments as they are, however many.
 const FRAME = { node: 'n1', leaseMs: 150_000, deliveryMs: 2_000, maxAttempts: 3, queueMax: 100_000, shards: 1, fallbackMs: 0, nonces: [] };
 
+// What a turn returned, with texts that came in parts joined (lua/turn/parts.lua).
+export function joined(replies) {
+  const texts = [];
+  for (let i = 0; i < replies.length; i++) {
+    const n = replies[i][0] === '\x01' ? Number(replies[i].slice(1)) : 0;
+    const parts = replies.slice(i + 1, i + 1 + n);
+    assert.ok(parts.length === n && parts.every((part) => typeof part === 'string'), 'parts are texts');
+    texts.push(n ? parts.join('') : replies[i]);
+    i += n;
+  }
+  return texts;
+}
+
 export class Shard {
   prefix = PREFIX;
 
@@ -215,7 +228,7 @@ export class Shard {
       const args = f.isRaw ? given : argumentsOf(name, given);
       words.push(name, String(args.length).padStart(3, '0'), ...args);
     }
-    const all = await this.redis.cmd('FCALL', FUNCTION, 1, this.prefix, ...words);
+    const all = joined(await this.redis.cmd('FCALL', FUNCTION, 1, this.prefix, ...words));
     return { replies: all.slice(0, verbs.length), events: all.slice(verbs.length) };
   }
 

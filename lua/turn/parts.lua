@@ -1,0 +1,42 @@
+-- parts: a long text that leaves the scripts is a list of its parts, which the node joins (shared/redis/turn.c). To
+-- join them here would make a string of them, and every string that is made costs a hash of all its bytes.
+-- Parts are strings: Redis would make another kind of reply of a number.
+-- In what a turn returns the parts stand one after the other, and before them how many they are, after a byte that no
+-- text begins with. (An array of its own would cost Redis as much as that hash does of 500 bytes.)
+local COUNTED = {'\0011', '\0012', '\0013', '\0014', '\0015'} -- the most frequent ones
+
+local function bytes_of(text)
+    if type(text) == 'string' then return #text end
+    local n = 0
+    for i = 1, #text do n = n + #text[i] end
+    return n
+end
+
+-- Puts a text, or its parts, at the end of `list`.
+local function put(list, text)
+    if type(text) == 'string' then
+        list[#list + 1] = text
+        return
+    end
+    for i = 1, #text do list[#list + 1] = text[i] end
+end
+
+-- Puts a text at the end of what a turn returns.
+local function put_reply(replies, text)
+    if type(text) == 'string' or text.err then
+        replies[#replies + 1] = text
+        return
+    end
+    local at, n = #replies + 1, #text
+    replies[at] = n == 0 and '' or COUNTED[n] or '\1' .. n
+    for i = 1, n do replies[at + i] = text[i] end
+end
+
+-- `text`, a string, in front of a text or of its parts. Those are the caller's own: they are changed.
+local function put_first(text, rest)
+    if type(rest) == 'string' then return text .. rest end
+    rest[1] = text .. (rest[1] or '')
+    return rest
+end
+
+return {bytes_of = bytes_of, put = put, put_reply = put_reply, put_first = put_first}
