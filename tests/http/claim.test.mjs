@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { metric, parked } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newNonce, newTopic, sign, SLOW_RESCUE, suite } from '../support/harness.mjs';
-import { keyOf, namesOfOneShard } from '../support/shards.mjs';
+import { keyOf, namesOfOneShard, topicOn } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const DETAIL = ['Topic', 'Queries', 'Lease', 'LeaseSeconds', 'Attempt', 'Details'];
@@ -23,8 +23,8 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
   });
 
   test('a claim is one topic and no more', async () => {
-    const first = await cluster.add({ Query: 'one' });
-    const second = await cluster.add({ Query: 'two' });
+    const first = await cluster.add({ Topic: topicOn(0), Query: 'one' }); // order is kept within a shard
+    const second = await cluster.add({ Topic: topicOn(0), Query: 'two' });
     assert.deepEqual(await cluster.claim(), { Topic: first.Topic, Queries: [{ 1: 'one' }] });
     assert.deepEqual(await cluster.claim(), { Topic: second.Topic, Queries: [{ 1: 'two' }] });
   });

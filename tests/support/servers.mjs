@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// servers: the Redis of a cluster: one server, or as many as PARLEY_TEST_SERVERS says, which share its shards and look
+// servers: the Redis of a cluster: one server, or several that share its shards and look
 // like one: `url` lists them all, a command goes to the server of the shard that its key names, one without a key to all
 // of them, and they end, pause and start again together.
 import { startRedis } from './redis.mjs';
-import { tagsOf } from './shards.mjs';
-
-const SERVERS = Number(process.env.PARLEY_TEST_SERVERS || 1);
+import { SERVERS, tagsOf } from './shards.mjs';
 
 const sumOf = (texts, pattern) => texts.reduce((sum, text) => sum + Number(pattern.exec(text ?? '')?.[1] ?? 0), 0);
 
@@ -44,8 +42,8 @@ class Servers {
   stop = () => Promise.all(this.all.map((server) => server.stop()));
 }
 
-// As startRedis.
-export async function startServers(options) {
-  if (SERVERS === 1) return startRedis(options);
-  return new Servers(await Promise.all(Array.from({ length: SERVERS }, () => startRedis(options))));
+// As startRedis. n: how many servers; as many as the environment says.
+export async function startServers(options, n = SERVERS) {
+  if (n === 1) return startRedis(options);
+  return new Servers(await Promise.all(Array.from({ length: n }, () => startRedis(options))));
 }
