@@ -3,7 +3,8 @@
 // Redis restarts, hangs, forgets the scripts and drops connections, most of it under load. What was
 // acknowledged is there afterwards, everything ends once, and nobody hangs on a dead connection.
 import assert from 'node:assert/strict';
-import { assertOk, assertProblem, eventually, newNonce, newTopic, RedisClient, suite } from '../support/harness.mjs';
+import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { openClient } from '../support/servers.mjs';
 import { keyOf } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
 import { connected, holdScripts, parked, ready, status, stop, topicWithCredit } from './watch.mjs';
@@ -241,7 +242,7 @@ suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ tes
   });
 
   test('Redis that is out of memory or read-only: 503, and the node goes on when it passes', async () => {
-    const client = new RedisClient(cluster.redis.port);
+    const client = openClient(cluster.redis);
     try {
       for (const [set, back] of [
         [
