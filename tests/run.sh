@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
-# documents and cluster (Node's own test runner), shards (http again on four shards), servers (lua
-# and documents again on Redis 8 and Valkey 8), fuzz (every target for FUZZ_SECONDS), lint
-# (tests/lint). The last
+# documents and cluster (Node's own test runner), shards (http, documents and cluster again on four
+# shards), servers (lua and documents again on Redis 8 and Valkey 8), fuzz (every target for
+# FUZZ_SECONDS), lint (tests/lint). The last
 # line is `N passed, N failed`, summed over all; a group that finds no test counts as one failure,
 # so that an empty run can never look green.
 set -euo pipefail
@@ -14,13 +14,16 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 readonly GROUPS_ALL="lint unit lua http documents cluster shards servers fuzz"
 # The groups that run again on the other servers, see tests/servers.sh.
 readonly ON_SERVERS="lua documents"
-# Those that run again on four shards.
-readonly ON_SHARDS="http"
+# Those that run again on four shards. Not lua: a script acts on one shard, and how many there are is an argument of its
+# turn, which its tests name. The random models of several shards run on two and four in any case.
+readonly ON_SHARDS="http documents cluster"
 readonly FUZZ_SECONDS=10
 # No group may hang: past this many seconds it is interrupted and counts as failed.
 readonly GROUP_SECONDS=900
 readonly OUT=build/test
 CORES=$(nproc)
+# Files of Node's tests at once: they wait for leases, processes and deadlines for most of their time.
+JOBS=$((2 * CORES))
 passed=0 failed=0 skipped=0
 
 say() { printf '%s\n' "$*"; }
@@ -73,7 +76,7 @@ run_node() {
         fail "$name: no test found"
         return 0
     fi
-    node --help | grep -q -e --test-concurrency && parallel=--test-concurrency=$CORES
+    node --help | grep -q -e --test-concurrency && parallel=--test-concurrency=$JOBS
     rm -f "$counts"
     # shellcheck disable=SC2086
     timeout -s INT -k 20 $GROUP_SECONDS node --test $parallel \
@@ -97,12 +100,12 @@ run_node_group() {
     run_node "$1" "${files[@]}"
 }
 
-# On four shards. (With PARLEY_TEST_SERVERS=2 they are on two servers: for what does not empty one of them.)
+# On four shards. Files whose clusters say themselves how many they have (ownShards) are what they were.
 run_shards() {
     local group files
     build_programs || return 0
     for group in $ON_SHARDS; do
-        mapfile -t files < <(find "tests/$group" -name '*.test.mjs' 2>/dev/null | sort)
+        mapfile -t files < <(find "tests/$group" -name '*.test.mjs' -exec grep -L '^ownShards()' {} + | sort)
         PARLEY_TEST_SHARDS=4 run_node "shards-$group" "${files[@]}"
     done
 }

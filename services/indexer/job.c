@@ -88,8 +88,10 @@ static struct call_start locked_call(struct job *job)
 
 static enum err locked_reply(struct job *job, struct str *ret_reply)
 {
-    if (job->call.error == ERR_STORE_FULL)
+    if (job->call.error == ERR_STORE_FULL) {
+        atomic_store(&job->has_met_full, true);
         return ERR_REDIS_LOST;
+    }
     if (job->call.error == ERR_OK && str_eq(job->call.reply, STR("lost"))) {
         job->is_lost = true;
         atomic_store(&job->must_stop, true);
@@ -267,6 +269,7 @@ enum err job_begin(struct job *job, struct str entry, struct str id, struct str 
         buf_clear(&job->message);
         buf_lit(&job->message, "\"\"");
         atomic_store(&job->must_stop, false);
+        atomic_store(&job->has_met_full, false);
         if (job->is_stopping != NULL && atomic_load(job->is_stopping))
             atomic_store(&job->must_stop, true);
         pthread_cond_signal(&job->changed);

@@ -32,6 +32,9 @@ struct job {
     /* The work on this job ends soon: it is lost, or the process stops. For steps that take long
      * and may be asked to stop. */
     atomic_bool must_stop;
+    /* Its Redis was full for longer than a call of it waits: it is there, and takes the job back.
+     */
+    atomic_bool has_met_full;
     /* private */
     struct sync *sync;
     uint64_t renew_ms, lease_ms;

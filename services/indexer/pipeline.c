@@ -11,7 +11,8 @@
  *        ERR_BUSY  no process can be started here   --> job_release --> DELAYED
  *        ERR_DRAINING  the process stops            --> job_release --> RELEASED
  *        ERR_LEASE_LOST  deleted, or another's      --> (nothing)   --> LOST
- *        ERR_REDIS_LOST  out of patience            --> (nothing)   --> CUT
+ *        ERR_REDIS_LOST  out of patience, full      --> job_release --> RELEASED
+ *                        out of patience, away      --> (nothing)   --> CUT
  *        ERR_INTERNAL  a verb broke: our own bug    --> job_fail, if that works
  *
  * Each step is a function that returns one of these errors. What cannot be reported to Redis is
@@ -117,7 +118,7 @@ static enum pipeline_outcome finish(struct pipeline *p, enum err error)
     case ERR_FILE_TYPE: return end(p, END_PASS, PIPELINE_PASSED);
     case ERR_BUSY: return end(p, END_DELAY, PIPELINE_DELAYED);
     case ERR_REDIS_LOST:
-        if (!atomic_load(&p->is_stopping))
+        if (!atomic_load(&p->is_stopping) && !atomic_load(&p->job.has_met_full))
             return PIPELINE_CUT;
         break;
     case ERR_INTERNAL:

@@ -11,7 +11,8 @@
  *   the deadline in any of them: ENDED. cancel in any of them: ENDED without a word.
  *   `ask` says "maybe": WAITING, and after DOUBT_MS all shards are asked whether an engine is
  * there: if none has one, ENDED. `ask` says "unseen": they are asked at once, and then "maybe" is
- * no end.
+ * no end; the owner hears that the question is in the queue only when they have replied, so that a
+ * stream whose question ends here has not begun.
  *
  * The watch is set before `ask` is sent, which registers this node as waiting in the same atomic
  * step in which it adds, so no outcome falls between; after a lost connection it is looked for
@@ -68,7 +69,8 @@ struct question {
     uint64_t keep_ms; /* of a question that ended in ASKING */
     char topic[TOPIC_BYTES + 1];
     char digest[2 * DIGEST_BYTES + 1]; /* "": not shared */
-    bool is_in_queue, is_followed, is_again;
+    bool is_in_queue, is_followed, is_again, is_new;
+    bool is_announced; /* its owner knows that it is in the queue */
     /* While it is in doubt whether an engine is there: */
     struct presence *presences; /* one for each shard; NULL before */
     unsigned presence_left_n, presence_failed_n;
@@ -233,18 +235,30 @@ static void end_no_engine(struct question *q, uint64_t rest_s)
     end_with(q, &end);
 }
 
+/* The owner may cancel the question in its callback. */
+static void announce(struct question *q)
+{
+    if (q->is_announced)
+        return;
+    q->is_announced = true;
+    if (q->events->on_asked != NULL)
+        q->events->on_asked(q->context, q->watch.topic, q->is_new);
+}
+
 /* All shards have been asked. One that is away says nothing: the engines that wait have credits
  * elsewhere. */
 static void on_all_asked(struct question *q)
 {
-    if (q->is_engine_there)
-        return;
-    if (q->presence_failed_n == queue_shards(q->queue)->n)
-        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_AGAIN_MS);
-    else if (q->may_engine_come && !q->is_last_doubt)
-        loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
-    else
+    bool is_unknown = q->presence_failed_n == queue_shards(q->queue)->n;
+    bool may_come = q->may_engine_come && !q->is_last_doubt;
+    if (!q->is_engine_there && !is_unknown && !may_come) {
         end_no_engine(q, q->rest_s);
+        return;
+    }
+    if (!q->is_engine_there)
+        loop_set_deadline(q->queue->loop, &q->doubt, is_unknown ? DOUBT_AGAIN_MS : DOUBT_MS);
+    if (!is_unknown)
+        announce(q);
 }
 
 static void on_engines(struct call *call, enum err error, struct str reply)
@@ -362,14 +376,16 @@ static void on_asked(struct call *call, enum err error, struct str reply)
                       LOG_STR("topic", q->watch.topic), LOG_U("seq", 1),
                       LOG_STR("found", asked.tag));
         struct str doubt = lines_next(&lines);
+        bool is_unseen = !asked.is_done && str_eq(doubt, STR("unseen"));
+        q->is_new = asked.is_made;
         if (!asked.is_done && str_eq(doubt, STR("maybe")))
             loop_set_deadline(q->queue->loop, &q->doubt, DOUBT_MS);
-        else if (!asked.is_done && str_eq(doubt, STR("unseen")))
+        else if (is_unseen)
             ask_for_engines(q, false);
         if ((q->is_again || asked.is_joined) && !q->is_followed)
             look(q);
-        if (q->events->on_asked != NULL)
-            q->events->on_asked(q->context, q->watch.topic, asked.is_made);
+        if (!is_unseen)
+            announce(q);
     } else if (error != ERR_OK) {
         end_lost(q, error);
     } else if (str_eq(asked.tag, STR("no_engine"))) {

@@ -14,9 +14,10 @@ import { ALICE, BOB, docId, Indexer, shaOf, upload } from '../support/lua_docume
 import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
 import { PREFIX, random, tailOf } from '../support/lua.mjs';
 import { startProxy } from '../support/proxy.mjs';
+import { ownShards } from '../support/shards.mjs';
 
 const LATIN = { encoding: 'latin1' };
-delete process.env.PARLEY_TEST_SHARDS; // of one shard; more are in backup_shards.test.mjs
+ownShards(); // more are in backup_shards.test.mjs
 
 const backup = (redis, file, ...more) => runParley(['backup', '--redis', redis.url, ...more, file], { timeout: 300_000 });
 const restore = (redis, file, ...more) => runParley(['restore', '--redis', redis.url, ...more, file], { timeout: 300_000 });

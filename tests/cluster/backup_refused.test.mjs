@@ -11,8 +11,9 @@ import { accountsYaml, BIN, eventually, makeFolder, runParley, startProcess, sta
 import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
 import { BOB, docId, Indexer, knowsVectorSets, packOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, tailOf } from '../support/lua.mjs';
+import { ownShards } from '../support/shards.mjs';
 
-delete process.env.PARLEY_TEST_SHARDS; // of one shard; more are in backup_shards.test.mjs
+ownShards(); // more are in backup_shards.test.mjs
 const LATIN = { encoding: 'latin1' };
 const MIB = 1 << 20;
 

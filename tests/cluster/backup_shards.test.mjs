@@ -13,9 +13,9 @@ import { assertWhole, assertWholeShards, kept, mergedShards, openShard, snapshot
 import { Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, random } from '../support/lua.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { prefixesOf, shardOf } from '../support/shards.mjs';
+import { ownShards, prefixesOf, shardOf } from '../support/shards.mjs';
 
-delete process.env.PARLEY_TEST_SHARDS; // each cluster says how many it has
+ownShards(); // each cluster says how many it has
 
 const LATIN = { encoding: 'latin1' };
 const urls = (servers) => servers.map(({ url }) => url).join();

@@ -8,9 +8,9 @@ import { after, before, describe, it } from 'node:test';
 import { formOf } from '../support/documents.mjs';
 import { assertOk, eventually, makeFolder, runParley, startCluster, startRedis } from '../support/harness.mjs';
 import { prose } from '../support/indexing.mjs';
-import { namesOfEachShard, prefixesOf } from '../support/shards.mjs';
+import { namesOfEachShard, ownShards, prefixesOf } from '../support/shards.mjs';
 
-delete process.env.PARLEY_TEST_SHARDS;
+ownShards(); // flags say how many
 
 const SHARDS = 4;
 const OWNERS = namesOfEachShard('o:user', SHARDS).map((space) => space.slice(2)); // by shard: shard i is on server i mod 2

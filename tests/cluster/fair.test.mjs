@@ -4,10 +4,10 @@
 // told is the one in which they are served.
 import assert from 'node:assert/strict';
 import { ACCOUNTS, suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
 import { status } from './watch.mjs';
 
-// The order of turns is one of each shard.
-delete process.env.PARLEY_TEST_SHARDS;
+ownShards(); // the order of turns is one of each shard
 
 const ACCOUNTS_HERE = {
   ...ACCOUNTS,

@@ -10,9 +10,9 @@ import { settled, upload } from '../support/documents.mjs';
 import { Cluster, assertOk, assertProblem, eventually } from '../support/harness.mjs';
 import { openLibrary } from '../support/asking.mjs';
 import { BIN, makeFolder } from '../support/node.mjs';
+import { ownShards } from '../support/shards.mjs';
 
-// Of one shard: a former node knows no others.
-delete process.env.PARLEY_TEST_SHARDS;
+ownShards(); // a former node knows one
 
 const { status, stdout, stderr } = spawnSync('tests/former.sh', { encoding: 'utf8' });
 const FORMER = stdout.trim();

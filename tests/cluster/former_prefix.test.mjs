@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { uploadIndexed } from '../support/documents.mjs';
 import { assertOk, makeFolder, runParley, startCluster, startRedis } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
 
-delete process.env.PARLEY_TEST_SHARDS;
+ownShards(); // without a hash tag there is one
 
 const PREFIX = ['--key-prefix', 'parley:'];
 

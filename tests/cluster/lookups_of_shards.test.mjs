@@ -5,8 +5,10 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { assertOk, assertProblem, eventually, newNonce, startRedis, suite } from '../support/harness.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
+import { ownShards, prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
 import { verbCalls } from './watch.mjs';
+
+ownShards(); // flags say how many
 
 const N = 4;
 const ZERO = prefixOfShard(0);

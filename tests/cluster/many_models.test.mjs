@@ -3,6 +3,7 @@
 // A node with polls for more lists of models, and from more engines, than one sync can state.
 import assert from 'node:assert/strict';
 import { eventually, suite } from '../support/harness.mjs';
+import { onAll, sumOfAll } from '../support/shards.mjs';
 
 const POLLS = 450; // a sync states 150 classes and 100 engines
 const ENGINES = 200; // with names of their own; the others are one more
@@ -12,10 +13,10 @@ suite('many lists of models', { nodes: 1, args: ['--rescan-seconds', '1'], sweep
     const polls = Array.from({ length: POLLS }, (_, i) =>
       cluster.claimOpen({ wait: 60, models: `model-${i}`, engine: i < ENGINES ? `engine-${i}` : undefined }),
     );
-    const count = (command, key) => cluster.redis.cmd(command, `parley:{0}:${key}`);
+    const count = (command, key) => sumOfAll(cluster.redis, command, key);
     try {
       await eventually(async () => (await count('ZCARD', 'idle')) === POLLS, { what: 'all polls are parked', ms: 60_000 });
-      await count('DEL', 'idle');
+      await onAll(cluster.redis, 'DEL', 'idle');
       await eventually(async () => (await count('ZCARD', 'idle')) === POLLS, { what: 'all credits are stated again', ms: 60_000 });
       await eventually(async () => (await count('HLEN', 'engines')) === ENGINES + 1, { what: 'all engines are known', ms: 60_000 });
       const { Topic } = await cluster.add({ Model: `model-${POLLS - 1}` });

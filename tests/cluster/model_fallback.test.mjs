@@ -4,9 +4,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertOk, Cluster, eventually } from '../support/harness.mjs';
+import { SHARDS } from '../support/shards.mjs';
 import { ready } from './watch.mjs';
-
-const SHARDS = Number(process.env.PARLEY_TEST_SHARDS ?? 1);
 
 async function withCluster(options, body) {
   const cluster = new Cluster({ args: ['--model-fallback-seconds', '3', '--rescan-seconds', '1'], sweep: false, ...options });

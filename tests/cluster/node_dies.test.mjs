@@ -169,6 +169,7 @@ suite('a node that is told to end', { nodes: 2, args: SLOW_RESCAN, sweep: false 
 
   test('SIGTERM finishes what runs: an add and an answer in flight are stored and answered', async () => {
     const ending = await cluster.startNode();
+    await ready(cluster, ending);
     const { Topic } = await cluster.add({ node: 0 });
     await cluster.claim({ node: 0 });
     const held = await holdScripts(cluster.redis);
@@ -188,6 +189,7 @@ suite('a node that is told to end', { nodes: 2, args: SLOW_RESCAN, sweep: false 
 
   test('a poll in flight at SIGTERM is not given a claim that nobody gets', async () => {
     const ending = await cluster.startNode();
+    await ready(cluster, ending);
     const { Topic } = await cluster.add({ node: 0 });
     const held = await holdScripts(cluster.redis);
     const poll = cluster.claimOpen({ wait: 60, node: ending, detail: true });

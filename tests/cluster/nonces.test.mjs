@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';
 import { startProxy } from '../support/proxy.mjs';
-import { nonceId, shardOf, topicOn } from '../support/shards.mjs';
+import { nonceId, ownShards, shardOf, topicOn } from '../support/shards.mjs';
+
+ownShards(); // flags say how many
 
 const N = 4;
 const ADD = '/api/add-query';

@@ -3,10 +3,11 @@
 // Redis restarts, hangs, forgets the scripts and drops connections, most of it under load. What was
 // acknowledged is there afterwards, everything ends once, and nobody hangs on a dead connection.
 import assert from 'node:assert/strict';
-import { assertOk, assertProblem, eventually, newNonce, newTopic, RedisClient, suite } from '../support/harness.mjs';
+import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { openClient } from '../support/servers.mjs';
 import { keyOf } from '../support/shards.mjs';
 import { startLoad } from './load.mjs';
-import { connected, holdScripts, parked, ready, status, stop } from './watch.mjs';
+import { connected, holdScripts, parked, ready, status, stop, topicWithCredit } from './watch.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -194,9 +195,10 @@ suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ tes
     await connected(cluster);
     const poll = cluster.claimOpen({ wait: 60, detail: true, node: 0 });
     await parked(cluster, 0, 1);
+    const Topic = await topicWithCredit(cluster);
     // For Redis the subscription of a node that does not read is as good as any.
     await stop(cluster.nodes[0]);
-    const { Topic } = await cluster.add({ node: 1 });
+    await cluster.add({ Topic, node: 1 });
     try {
       assert.equal((await status(cluster, Topic, 1, { node: 1 })).Status, 'Pending');
       await cluster.redis.cmd('CLIENT', 'KILL', 'TYPE', 'pubsub');
@@ -240,7 +242,7 @@ suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ tes
   });
 
   test('Redis that is out of memory or read-only: 503, and the node goes on when it passes', async () => {
-    const client = new RedisClient(cluster.redis.port);
+    const client = openClient(cluster.redis);
     try {
       for (const [set, back] of [
         [

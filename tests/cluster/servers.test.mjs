@@ -5,8 +5,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertOk, assertProblem, Cluster, eventually, newNonce, runParley, startRedis } from '../support/harness.mjs';
-import { engineShard, prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
+import { engineShard, ownShards, prefixOf, prefixOfShard, topicOn } from '../support/shards.mjs';
 import { parked, waiting } from './watch.mjs';
+
+ownShards(); // flags say how many
 
 const SHARDS = 4;
 const EMPTY = { Topic: null, Queries: null };

@@ -5,8 +5,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertOk, Cluster, eventually, SLOW_RESCUE } from '../support/harness.mjs';
-import { prefixOfShard, topicOn } from '../support/shards.mjs';
+import { ownShards, prefixOfShard, topicOn } from '../support/shards.mjs';
 import { calls, connections, parked, ready } from './watch.mjs';
+
+ownShards(); // flags say how many
 
 const SHARDS = 4;
 

@@ -4,8 +4,10 @@
 // same, at a bounded cost and by one engine.
 import assert from 'node:assert/strict';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
-import { namesOfEachShard, prefixesOf } from '../support/shards.mjs';
+import { namesOfEachShard, ownShards, prefixesOf } from '../support/shards.mjs';
 import { calls, metric, parked, stop, verbCalls } from './watch.mjs';
+
+ownShards(); // flags say how many
 
 const SHARDS = 4;
 const FOUR = ['--shards', SHARDS, '--indexers', 0];

@@ -4,8 +4,10 @@
 // signed, and idle nodes cost one call a second and shard.
 import assert from 'node:assert/strict';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
-import { prefixesOf } from '../support/shards.mjs';
+import { ownShards, prefixesOf } from '../support/shards.mjs';
 import { byToken, calls, metric, parked } from './watch.mjs';
+
+ownShards(); // flags say how many
 
 const [NODES, SHARDS, ENGINES, ADDS] = [8, 4, 1000, 200];
 const AFTERWARDS_MS = 5200; // longer than confirming and looking after delivery leases

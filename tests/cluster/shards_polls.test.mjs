@@ -4,8 +4,10 @@
 // rescan is slow, what a test waits for came by hints and calls alone; where it is not, the test says that a sync finds it.
 import assert from 'node:assert/strict';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
-import { namesOfEachShard, prefixesOf } from '../support/shards.mjs';
+import { namesOfEachShard, ownShards, prefixesOf } from '../support/shards.mjs';
 import { byToken, holdScripts, metric, parked, status, stop, verbCalls } from './watch.mjs';
+
+ownShards(); // flags say how many
 
 const SHARDS = 4;
 const FOUR = ['--shards', SHARDS, '--indexers', 0];

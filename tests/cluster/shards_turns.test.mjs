@@ -3,8 +3,10 @@
 // No shard waits for another one to be empty: what an engine gets, in the order in which it got it, over shards that all have work.
 import assert from 'node:assert/strict';
 import { assertOk, newTopic, suite } from '../support/harness.mjs';
-import { namesOfEachShard, shardOf } from '../support/shards.mjs';
+import { namesOfEachShard, ownShards, shardOf } from '../support/shards.mjs';
 import { parked } from './watch.mjs';
+
+ownShards(); // flags say how many
 
 let topics = 0;
 const topicOn = (shard, n) => namesOfEachShard(`turns-${topics++}-`, n)[shard];

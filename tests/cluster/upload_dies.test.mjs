@@ -10,6 +10,7 @@ import { assertOk, eventually, suite } from '../support/harness.mjs';
 import { prose } from '../support/indexing.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { ask } from '../support/shards.mjs';
+import { ready } from './watch.mjs';
 
 const TEXT = prose(400_000); // some MiB
 const BLOCKS = Math.ceil(TEXT.length / (1 << 20));
@@ -138,7 +139,7 @@ suite('an upload that ends in the middle', { nodes: 1, sweep: false }, ({ test, 
       for (const socket of proxy.sockets) socket.destroy();
       assertRefused(await sent, 503, 'redis_lost');
       await assertNoDocument();
-      await eventually(async () => (await cluster.request('GET', '/readyz', { node: index })).status === 200, { what: 'the node is ready again' });
+      await ready(cluster, index);
       for (const key of await keys('pushed:*')) assert.ok((await cluster.redis.cmd('TTL', key)) > 0);
       const { documentId } = assertOk(await upload(cluster, { ...file, node: index }), 201);
       assert.equal((await settled(cluster, 'User_1', documentId)).status, 'INDEXED');

@@ -92,7 +92,7 @@ suite('a user with very much', { nodes: 2, sweep: false, accounts: { ...ACCOUNTS
   });
 });
 
-suite('an export that something ends', { nodes: 2, sweep: false, accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
+suite('an export that something ends', { nodes: 2, aof: true, sweep: false, accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
   // Random letters, which no compression makes few.
   const text = () => Array.from({ length: 12_000 }, () => newNonce()).join('').slice(0, 250_000);
   const User = `large-${newNonce()}`;

@@ -50,11 +50,15 @@ export function verbCalls(cluster, node, verb) {
   return metric(cluster, node, `parley_verb_calls_total{verb="${verb}"}`);
 }
 
+// With all of its shards: /readyz is 200 with half of them, and names the others.
 export function ready(cluster, node, isReady = true) {
-  return eventually(async () => (await cluster.request('GET', '/readyz', { node })).status === (isReady ? 200 : 503), {
-    ms: 60_000,
-    what: `the node is ${isReady ? '' : 'not '}ready`,
-  });
+  return eventually(
+    async () => {
+      const { status, json } = await cluster.request('GET', '/readyz', { node });
+      return isReady ? status === 200 && json.away === undefined : status === 503;
+    },
+    { ms: 60_000, what: `the node is ${isReady ? '' : 'not '}ready` },
+  );
 }
 
 // The nodes' connections of one name, as CLIENT LIST shows them.

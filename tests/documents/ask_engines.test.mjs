@@ -7,11 +7,12 @@ import { after, before } from 'node:test';
 import { gate, openLibrary } from '../support/asking.mjs';
 import { withEngines } from '../support/engines.mjs';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
-import { keysOfAll, sumOfAll } from '../support/shards.mjs';
+import { keysOfAll, prefixesOf, SHARDS, sumOfAll } from '../support/shards.mjs';
 
 const BOOK = { 'leases.md': '# Leases\n\nA lease lasts 150 seconds unless a setting says otherwise.\n' };
 const QUESTION = 'How long does a lease last?';
-const PATIENT = ['--ask-seconds', '600', '--trusted-proxies', '127.0.0.1', '--public-max-waiting', '3'];
+const PUBLIC_MAX_WAITING = 3 * SHARDS; // divided by the number of shards
+const PATIENT = ['--ask-seconds', '600', '--trusted-proxies', '127.0.0.1', '--public-max-waiting', String(PUBLIC_MAX_WAITING)];
 
 suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: false }, ({ test, cluster }) => {
   let library;
@@ -97,18 +98,36 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
       await idle();
       const busy = await cluster.add({ Query: 'What keeps it busy?' });
       await eventually(() => llm.requests.length > 0, { what: 'it is busy' });
-      const waiting = [1, 2, 3].map((top_k) => ask(`${QUESTION} ${'lease '.repeat(top_k)}`));
-      await eventually(async () => (await library.questions()).length === 3, { what: 'three wait' });
-      for (const word of ['last', 'setting']) {
-        const refused = await response(`${QUESTION} ${word}`);
+      // Each shard has its part of the places: which one a question takes shows once it is in the queue.
+      const waiting = [];
+      const isFull = async () => (await library.questions()).length === PUBLIC_MAX_WAITING;
+      let number = 0;
+      const fill = async () => {
+        const refusals = [];
+        while (!(await isFull())) {
+          const before = (await library.questions()).length;
+          const one = ask(`${QUESTION} ${'lease '.repeat((number += 1))}`);
+          const isIn = eventually(async () => (await library.questions()).length > before, { what: 'it is in the queue, or refused' });
+          const refused = await Promise.race([one.response, isIn.then(() => undefined)]);
+          isIn.catch(() => {});
+          if (refused) refusals.push(refused);
+          else waiting.push(one);
+        }
+        return refusals;
+      };
+      const early = await fill();
+      assert.equal(waiting.length, PUBLIC_MAX_WAITING);
+      if (SHARDS === 1) assert.deepEqual(early, [], 'one shard has all places');
+      for (const word of ['last', 'setting']) early.push(await response(`${QUESTION} ${word}`));
+      for (const refused of early) {
         assertProblem(refused, 503, 'queue_full');
         assert.ok(Number(refused.headers['retry-after']) >= 1);
       }
-      waiting.push(ask(`${QUESTION} ${'lease '.repeat(1)}`));
-      waiting[2].abort();
-      await eventually(async () => (await library.questions()).length === 2, { what: 'one has left' });
-      waiting[2] = ask(`${QUESTION} seconds`);
-      await eventually(async () => (await library.questions()).length === 3, { what: 'its place is taken' });
+      for (const prefix of prefixesOf()) assert.equal(await cluster.redis.cmd('ZCARD', `${prefix}asks`), 3, `${prefix} has its part`);
+      waiting.push(ask(`${QUESTION} ${'lease '}`));
+      waiting.splice(1, 1)[0].abort();
+      await eventually(async () => !(await isFull()), { what: 'one has left' });
+      await fill();
       open();
       for (const { response: answered } of waiting) assertOk(await answered);
       assertOk(await response(`${QUESTION} otherwise`));

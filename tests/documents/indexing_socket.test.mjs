@@ -4,6 +4,7 @@
 // other does.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
+import { ready } from '../cluster/watch.mjs';
 import { forgetLimits, settled, upload, uploadIndexed } from '../support/documents.mjs';
 import { assertMembers, assertOk, assertTimestamp, eventually, suite } from '../support/harness.mjs';
 import { openDesk, prose, startEmbedder } from '../support/indexing.mjs';
@@ -212,7 +213,7 @@ suite('the indexing socket while Redis is away', { aof: true, sweep: false }, ({
     assert.equal((await socket.next()).data.document_id, earlier.id);
     await cluster.redis.restart();
     assert.equal((await socket.next()).data.document_id, earlier.id);
-    await eventually(async () => (await cluster.request('GET', '/readyz', { node: 1 })).status === 200);
+    await ready(cluster, 1);
     await forgetLimits(cluster);
     const { documentId } = assertOk(await upload(cluster, { name: 'later.txt', bytes: 'later', node: 1 }), 201);
     await socket.until('index_complete', ({ data }) => data.document_id === documentId);

@@ -2,6 +2,7 @@
 //
 // Contract section 5: POST /api/docs/upload, on two nodes in turn, and what becomes of the file.
 import assert from 'node:assert/strict';
+import { ready } from '../cluster/watch.mjs';
 import { assertRefused, forgetLimits, formOf, settled, upload, uploadIndexed } from '../support/documents.mjs';
 import { assertMembers, assertOk, eventually, sign, suite } from '../support/harness.mjs';
 import { makePdf } from '../support/indexing.mjs';
@@ -247,13 +248,13 @@ suite('uploads up to the cap', { args: ['--owner-max-mib=1', '--upload-max-mib=2
   });
 });
 
-suite('uploads without Redis', { nodes: 1, sweep: false }, ({ test, cluster }) => {
+suite('uploads without Redis', { nodes: 1, aof: true, sweep: false }, ({ test, cluster }) => {
   test('an upload is 503 while Redis is away, and works when it is back', async () => {
     await cluster.redis.kill();
     await eventually(async () => (await cluster.request('GET', '/readyz')).status === 503);
     assertRefused(await upload(cluster, { name: 'a.txt', bytes: 'text' }), 503, 'redis_lost');
     await cluster.redis.restart();
-    await eventually(async () => (await cluster.request('GET', '/readyz')).status === 200);
+    await ready(cluster, 0);
     const { documentId } = assertOk(await upload(cluster, { name: 'a.txt', bytes: 'text' }), 201);
     assert.equal((await settled(cluster, 'User_1', documentId)).status, 'INDEXED');
   });

@@ -2,6 +2,7 @@
 //
 // Contract section 2: POST /api/add-query?Wait=, ask and wait in one request, plain and as a stream.
 import assert from 'node:assert/strict';
+import { ready } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newNonce, newTopic, SLOW_RESCUE, startCluster, suite } from '../support/harness.mjs';
 
 const PLAIN = ['Query', 'Topic', 'Seq', 'Answer', 'Think'];
@@ -297,7 +298,7 @@ suite('add-query with Wait in an outage', { aof: true }, ({ test, cluster }) => 
   test('Redis that restarts meanwhile: it waits on, and gets its answer', async () => {
     const { body, response } = await openStored({ wait: 60, node: 0 });
     await cluster.redis.restart();
-    await eventually(async () => (await cluster.request('GET', '/readyz', { node: 1 })).status === 200);
+    await ready(cluster, 1);
     await eventually(async () => (await cluster.claimRaw({ node: 1 })).json?.Topic === body.Topic, { ms: 30_000, what: 'the claim' });
     await cluster.answer({ Topic: body.Topic, Seq: 1, Query: 'Why?', node: 1 });
     assert.deepEqual(assertOk(await response).Answer, ['42']);

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { metric, parked } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newNonce, newTopic, sign, SLOW_RESCUE, suite } from '../support/harness.mjs';
-import { keyOf, namesOfOneShard } from '../support/shards.mjs';
+import { keyOf, namesOfOneShard, onAll, SHARDS, topicOn } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 const DETAIL = ['Topic', 'Queries', 'Lease', 'LeaseSeconds', 'Attempt', 'Details'];
@@ -23,8 +23,8 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
   });
 
   test('a claim is one topic and no more', async () => {
-    const first = await cluster.add({ Query: 'one' });
-    const second = await cluster.add({ Query: 'two' });
+    const first = await cluster.add({ Topic: topicOn(0), Query: 'one' }); // order is kept within a shard
+    const second = await cluster.add({ Topic: topicOn(0), Query: 'two' });
     assert.deepEqual(await cluster.claim(), { Topic: first.Topic, Queries: [{ 1: 'one' }] });
     assert.deepEqual(await cluster.claim(), { Topic: second.Topic, Queries: [{ 1: 'two' }] });
   });
@@ -163,6 +163,9 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     const other = cluster.claimOpen({ wait: 3, models: 'other' });
     const right = cluster.claimOpen({ wait: 30, models: Model, as: 'Inference_2' });
     assert.ok(await isHeld(right.response));
+    // A query for a model that a shard has heard of from no engine is for all of them there.
+    const classes = () => onAll(cluster.redis, 'ZRANGE', SHARDS > 1 ? 'hints' : 'idle', 0, -1);
+    await eventually(async () => (await classes()).every((all) => all.some((one) => one.endsWith(`|${Model}`))), { what: 'its model is known' });
     const { Topic } = await cluster.add({ Model });
     assert.equal(assertOk(await right.response).Topic, Topic);
     assert.deepEqual(assertOk(await other.response), EMPTY);
@@ -199,8 +202,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
   });
 
   test('each claim has a lease of its own', async () => {
-    await cluster.add();
-    await cluster.add();
+    for (let i = 0; i < 2; i++) await cluster.add({ Topic: topicOn(0) }); // ids are those of a shard
     const [one, two] = [await cluster.claim({ detail: true }), await cluster.claim({ detail: true })];
     assert.notEqual(one.Lease, two.Lease);
   });

@@ -164,7 +164,7 @@ suite('failed logins behind a trusted proxy', { args: ['--trusted-proxies', '127
   });
 });
 
-suite('failed logins while Redis is away', { nodes: 1, sweep: false }, ({ test, cluster }) => {
+suite('failed logins while Redis is away', { nodes: 1, aof: true, sweep: false }, ({ test, cluster }) => {
   test('failures are still 401, and no more than ten a minute', async () => {
     const localAddress = newAddress();
     const login = (options) => cluster.request('GET', '/api/login', { localAddress, ...options });

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { parked } from '../cluster/watch.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';
+import { SHARDS } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
-const SHARDS = Number(process.env.PARLEY_TEST_SHARDS ?? 1);
 
 // No sweep: its engine names no models, and nothing falls while such a one is there.
 suite('a model without an engine', { sweep: false, args: ['--model-fallback-seconds', '2', '--rescan-seconds', '1'] }, ({ test, cluster }) => {

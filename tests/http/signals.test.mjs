@@ -20,12 +20,13 @@ import {
   waitForOutput,
   writeAccounts,
 } from '../support/harness.mjs';
-import { parked, waiting } from '../cluster/watch.mjs';
+import { parked, ready, waiting } from '../cluster/watch.mjs';
 
 // What is handed to a node that is gone would come back after all that a test waits for.
 suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds', '60'] }, ({ test, cluster }) => {
   test('a node on its way out answers what is parked and exits 0', async () => {
     const stopping = await cluster.startNode();
+    await ready(cluster, stopping);
     const { Topic } = await cluster.add({ node: 0, Model: 'nobody-serves-it' });
     const polls = [0, 1].map(() => cluster.claimOpen({ wait: 60, models: 'none', node: stopping }));
     const check = cluster.checkOpen({ Topic, wait: 60, node: stopping });
@@ -61,6 +62,7 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds'
 
   test('what was asked of the node that left is not lost', async () => {
     const stopping = await cluster.startNode();
+    await ready(cluster, stopping);
     const { Topic } = await cluster.add({ node: stopping });
     const waiter = cluster.checkOpen({ Topic, wait: 30, node: 0 });
     await stopping.stop();

@@ -4,6 +4,7 @@
 // of every service is refused in every way that there is, and then the same signed query is tried again, on
 // another route and on another node. The routes are read from the tables, so a new one is tried here too.
 import assert from 'node:assert/strict';
+import { ready } from '../cluster/watch.mjs';
 import { assertOk, assertProblem, eventually, newNonce, sign, suite } from '../support/harness.mjs';
 import { allRoutes } from '../support/routes.mjs';
 import { keyOf } from '../support/shards.mjs';
@@ -181,7 +182,7 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
   });
 });
 
-suite('a signed query while Redis is away', { nodes: 1, sweep: false }, ({ test, cluster }) => {
+suite('a signed query while Redis is away', { nodes: 1, aof: true, sweep: false }, ({ test, cluster }) => {
   test('is answered with 503 and stays good', async () => {
     const refused = sign('User_1', cluster.accounts.User_1.secret);
     const shown = sign('User_1', cluster.accounts.User_1.secret);
@@ -190,7 +191,7 @@ suite('a signed query while Redis is away', { nodes: 1, sweep: false }, ({ test,
     assertProblem(await cluster.request('GET', '/api/status', { query: refused }), 503, 'redis_lost');
     assertProblem(await cluster.request('GET', '/api/me', { query: shown }), 503, 'redis_lost');
     await cluster.redis.restart();
-    await eventually(async () => (await cluster.request('GET', '/readyz')).status === 200);
+    await ready(cluster, 0);
     assertProblem(await cluster.request('GET', '/api/status', { query: refused }), 403);
     assertOk(await cluster.request('GET', '/api/me', { query: shown }));
     assertProblem(await cluster.request('GET', '/api/me', { query: refused }), 401, 'nonce_used');

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { lines, random, scripts, tailOf } from '../support/lua.mjs';
+import { SHARDS } from '../support/shards.mjs';
 import { Shards } from './random_shards.mjs';
 
 const STEPS = 700;
@@ -629,7 +630,7 @@ scripts('random verbs', ({ test, shard }) => {
 scripts('random verbs on several shards', ({ test, shard }) => {
   const given = process.env.PARLEY_SEED;
   const seeds = given ? [Number(given)] : [1, 2, randomInt(1e9)];
-  for (const n of [2, 4]) for (const seed of seeds) {
+  for (const n of new Set([2, 4, Math.max(2, SHARDS)])) for (const seed of seeds) {
     test(`a query is claimed once, wherever credits and questions meet (${n} shards, seed ${seed})`, async () => {
       const options = { World, check: checkAll, nodes: NODES, classes: CLASSES, lookupClasses: LOOKUP_CLASSES };
       const all = new Shards(shard, seed, n, options);

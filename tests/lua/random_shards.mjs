@@ -262,11 +262,20 @@ export class Shards {
     await this.settleCredits(node, held);
   }
 
+  // For polls that have no credit, after a move in vain. The shard hears of it with its own next sync.
+  grantMissing(node, held) {
+    while (sumOf(held.credits) < idleOf(held)) {
+      const shard = node.least(held);
+      held.credits[shard]++;
+      node.exact.delete(shard);
+    }
+  }
+
   async sync(node, shard = this.below(this.n)) {
     const world = this.worlds[shard];
     const stated = this.classes.filter((cls) => shard === 0 || !isOfLookups(cls)).map((cls) => node.of(cls));
     const args = stated.flatMap((held) => {
-      while (sumOf(held.credits) < idleOf(held)) held.credits[node.least(held)]++;
+      this.grantMissing(node, held);
       const elsewhere = Math.max(0, idleOf(held) - held.credits[shard]);
       if (held.credits[shard] + elsewhere > 0) held.hinted.add(shard);
       return [held.cls, held.credits[shard], 0, elsewhere, ''];
@@ -279,6 +288,8 @@ export class Shards {
     for (const { event } of own) this.note(world, event, node.name);
     for (const { event } of own) await this.take(node, shard, event, event.startsWith('claim\n'));
     if (!isLate) node.exact.add(shard);
+    // A shard forgets who has said nothing for a minute. Real nodes sync each second, on a machine that stands still as well.
+    await world.shard.cmd('ZADD', world.shard.key('nodes'), Date.now() + 1e9, node.name);
   }
 
   // From a sync on until something is handed over, or a node is struck off.
@@ -362,20 +373,23 @@ export class Shards {
     }
   }
 
-  // Nothing is under way any more, and all have synced: twice, for what the first ones gave back.
+  // Until nothing has been under way while all have synced: twice, for what the first ones gave back.
   async rest() {
     this.touched = new Set();
     const isBusy = () => [...this.alive].some((name) => this.nodes.get(name).inbox.length + this.nodes.get(name).calls.length > 0);
-    for (let round = 0; round < 3 || isBusy(); round++) {
+    for (let round = 0, calm = 0; calm < 2; round++) {
       assert.ok(round < 200, 'it comes to rest');
+      let wasBusy = false;
       for (const name of this.alive) {
         const node = this.nodes.get(name);
         for (let i = 0; i < 1000 && node.inbox.length + node.calls.length > 0; i++) {
           await this.readInbox(node);
           await this.runCall(node);
         }
-        if (!isBusy()) for (let shard = 0; shard < this.n; shard++) await this.sync(node, shard);
+        wasBusy ||= isBusy();
+        if (!wasBusy) for (let shard = 0; shard < this.n; shard++) await this.sync(node, shard);
       }
+      calm = wasBusy || isBusy() ? 0 : calm + 1;
     }
     await this.assertAll();
     for (const [number, world] of this.worlds.entries()) {

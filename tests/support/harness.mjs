@@ -12,7 +12,8 @@
 //   });
 //
 // Options of suite and startCluster: nodes (2), aof (false), redisArgs (flags of Redis), args (flags of every node), env,
-// accounts (an object like ACCOUNTS), threads (1), sweep (true: the queue is emptied before each test).
+// accounts (an object like ACCOUNTS), threads (1), servers (1: of Redis, whatever the environment says), sweep (true: the queue is
+// emptied before each test).
 // No sleeps: wait with eventually(condition), or for the very response.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -110,8 +111,8 @@ export class Cluster {
   }
 
   async start() {
-    const { aof, accounts, nodes, redisArgs } = this.options;
-    this.redis = await startServers({ aof, args: redisArgs });
+    const { aof, accounts, nodes, redisArgs, servers } = this.options;
+    this.redis = await startServers({ aof, args: redisArgs }, servers);
     this.#accounts = writeAccounts(accounts);
     this.accountsFile = this.#accounts.path;
     this.writeAccounts = this.#accounts.write;

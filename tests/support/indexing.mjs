@@ -13,7 +13,7 @@ import http from 'node:http';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { eventually } from './harness.mjs';
 import { libraryText } from './lua.mjs';
-import { RedisClient } from './redis.mjs';
+import { openClient } from './servers.mjs';
 import { ask, findKey, keyOf, prefixesOf, prefixOf, sumOfAll } from './shards.mjs';
 
 const FUNCTION = 'turn_test';
@@ -243,7 +243,7 @@ class Desk {
 
 // `redis` as startRedis gives it; may be called after each restart of it.
 export async function openDesk(redis) {
-  const desk = new Desk(new RedisClient(redis.port, 'latin1'));
+  const desk = new Desk(openClient(redis, 'latin1'));
   await desk.cmd('FUNCTION', 'LOAD', 'REPLACE', libraryText());
   return desk;
 }

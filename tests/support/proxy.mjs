@@ -16,12 +16,12 @@ import { once } from 'node:events';
 const HOLD_MS = 60_000;
 
 class Proxy {
-  constructor(server, port) {
-    this.server = server;
-    this.port = port;
-    this.url = `redis://127.0.0.1:${server.address().port}/0`;
+  // servers: the proxy's own, one for each Redis server of that cluster.
+  constructor(servers, ports) {
+    this.servers = servers;
+    this.url = servers.map((server) => `redis://127.0.0.1:${server.address().port}/0`).join(',');
     this.sockets = new Set();
-    server.on('connection', (client) => this.connect(client));
+    servers.forEach((server, i) => server.on('connection', (client) => this.connect(client, ports[i])));
   }
 
   // Resolves once a call is held. `text`: a word of it, as bytes between line ends; `nth`: which one.
@@ -50,8 +50,8 @@ class Proxy {
     });
   }
 
-  connect(client) {
-    const server = net.connect(this.port, '127.0.0.1');
+  connect(client, port) {
+    const server = net.connect(port, '127.0.0.1');
     let isRequestHeld = false;
     let isReplyHeld = false;
     let tail = Buffer.alloc(0);
@@ -105,15 +105,23 @@ class Proxy {
 
   async stop() {
     for (const socket of this.sockets) socket.destroy();
-    this.server.close();
-    await once(this.server, 'close');
+    for (const server of this.servers) {
+      server.close();
+      await once(server, 'close');
+    }
   }
 }
 
-export async function startProxy({ port }) {
+async function listen() {
   const server = net.createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   server.unref(); // a test that failed before stop() must not keep its process
-  return new Proxy(server, port);
+  return server;
+}
+
+// In front of a Redis, or of all of a cluster (support/servers.mjs).
+export async function startProxy(redis) {
+  const ports = (redis.all ?? [redis]).map(({ port }) => port);
+  return new Proxy(await Promise.all(ports.map(listen)), ports);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // shards: where a cluster's keys are, for tests that look into Redis themselves: the same map as
-// shared/redis/shard_map.c has. Tests run on one shard, or on as many as PARLEY_TEST_SHARDS says.
+// shared/redis/shard_map.c has. Tests run on one shard, or on as many as PARLEY_TEST_SHARDS says, and on one server, or on as
+// many as PARLEY_TEST_SERVERS says.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +13,14 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const [, table] = /tags\[SHARDS_MAX\] = \{([^}]*)\}/.exec(readFileSync(join(ROOT, 'shared/redis/shard_map.c'), 'utf8'));
 const TAGS = [...table.matchAll(/"(\w+)"/g)].map(([, tag]) => tag);
 
-export const SHARDS = Number(process.env.PARLEY_TEST_SHARDS || 1);
+export let SHARDS = Number(process.env.PARLEY_TEST_SHARDS || 1);
+export let SERVERS = Number(process.env.PARLEY_TEST_SERVERS || 1);
+
+// The clusters of this file have one shard on one server, unless their flags say otherwise: whatever the environment says.
+export function ownShards() {
+  SHARDS = SERVERS = 1;
+  delete process.env.PARLEY_TEST_SHARDS; // which nodes are given, see cleanEnvironment
+}
 
 // The part in braces of each shard's prefix, in their order.
 export const tagsOf = () => TAGS;
