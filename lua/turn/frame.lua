@@ -27,6 +27,7 @@
 --   waiting_deltas, share_deltas                            queue/shares.lua
 --   models_with_work                                        queue/fair.lua
 --   fallen                                                  queue/fallback.lua
+--   has_ended_quiet                                         queue/hints.lua
 --   users_noted                                             queue/add.lua
 --   now_us_text                                             queue/store.lua
 --   limit_n                                                 auth/limiter.lua
