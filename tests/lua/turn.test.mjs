@@ -100,6 +100,13 @@ scripts('turn', ({ cases, test, shard }) => {
     assert.match(replies[2].message, /^ERR cancel: /, 'without its arguments');
   });
 
+  test('each node has its own settings, however many nodes there were', async () => {
+    const added = async (node, queueMax) => (await shard.turn([add(`t-${node}`, { max: 1e6 })], { node, queueMax })).replies[0].split('\n')[0];
+    assert.equal(await added('first', 1000), 'ok');
+    for (let i = 0; i < 300; i++) assert.equal(await added(`node${i}`, i % 2 ? 1000 : 1), i % 2 ? 'ok' : 'waiting', `node ${i}`);
+    for (const max of [1, 1000, 1]) assert.equal(await added('first', max), max === 1 ? 'waiting' : 'ok');
+  });
+
   test('ten thousand leases that end in one turn are all written', async () => {
     const rows = Array.from({ length: 10_000 }, (_, i) => `P ${i + 1} 1 E 1`);
     await shard.seed({ 't:big': topicOf(rows), 'topics:alice': zset({ big: 1 }) });
