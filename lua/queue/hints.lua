@@ -21,7 +21,9 @@ end
 
 -- A poll has looked here: its node may be called, also when it found something and the next question comes at once.
 local function end_quiet(turn)
-    if turn.is_sharded then call('DEL', turn.prefix .. 'quiet') end
+    if not turn.is_sharded or turn.has_ended_quiet then return end
+    call('DEL', turn.prefix .. 'quiet')
+    turn.has_ended_quiet = true
 end
 
 -- Puts `found` behind `nodes`. It begins with any of them, so that all have their turn.
@@ -105,7 +107,10 @@ local function call_for(turn, model, tried, hops)
         is_heard, from = call_one(turn, nodes, text, gone), from + HINTS_MAX
     end
     if next(gone) then strike_off(turn, gone) end
-    if not is_heard then call('SET', quiet, '1', 'PX', QUIET_MS) end
+    if not is_heard then
+        call('SET', quiet, '1', 'PX', QUIET_MS)
+        turn.has_ended_quiet = false
+    end
 end
 
 return {

@@ -5,10 +5,10 @@
 --
 -- KEYS[1]  prefix of this shard's keys, with its hash tag: parley:{0}:
 --          Keys are built from it: which topic a claim touches is known only here. All share the tag.
--- ARGV[1]  node: this node's id            ARGV[2] lease_ms     ARGV[3] delivery_ms
--- ARGV[4]  max_attempts                    ARGV[5] queue_max    ARGV[6] shard_n: shards of the cluster; 0: not said
--- ARGV[7]  fallback_ms: after which queries for a model without an engine are served as `default`; 0: never
--- ARGV[8]  nonce_n
+-- ARGV[1]  what is the same in all turns of a node, by spaces: node (its id), lease_ms, delivery_ms, max_attempts,
+--          queue_max, shard_n (shards of the cluster; 0: not said), fallback_ms (after which queries for a model
+--          without an engine are served as `default`; 0: never)
+-- ARGV[2]  nonce_n
 -- then nonce_n ids of nonces (16 bytes each), then per verb: its name, its number of arguments,
 -- its arguments.
 -- Returns  one string per verb, then this node's own events (strings; see queue/outcomes.lua
@@ -27,6 +27,7 @@
 --   waiting_deltas, share_deltas                            queue/shares.lua
 --   models_with_work                                        queue/fair.lua
 --   fallen                                                  queue/fallback.lua
+--   has_ended_quiet                                         queue/hints.lua
 --   users_noted                                             queue/add.lua
 --   now_us_text                                             queue/store.lua
 --   limit_n                                                 auth/limiter.lua
@@ -39,24 +40,42 @@ local events = require('turn/events')
 local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
-local floor, format = math.floor, string.format
+local floor, format, match = math.floor, string.format, string.match
+
+local SETTINGS_MAX = 256 -- that are kept; nodes have new ids when they start again
+local settings, settings_n = {}, 0
+
+-- What a node says of itself is read once: each word of a call costs more than many commands do.
+local function settings_of(text)
+    local known = settings[text]
+    if known then return known end
+    local node, lease_ms, delivery_ms, max_attempts, queue_max, shard_n, fallback_ms =
+        match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+    known = {
+        node = node, lease_ms = tonumber(lease_ms), delivery_ms = tonumber(delivery_ms),
+        max_attempts = tonumber(max_attempts), queue_max = tonumber(queue_max), shard_n = tonumber(shard_n),
+        fallback_ms = tonumber(fallback_ms),
+    }
+    if settings_n == SETTINGS_MAX then settings, settings_n = {}, 0 end
+    settings[text], settings_n = known, settings_n + 1
+    return known
+end
 
 -- is_full: Redis is (turn/full.lua).
 local function begin(prefix, argv, is_full)
     local time = call('TIME')
     local now_s = tonumber(time[1])
     local now_us = now_s * 1000000 + tonumber(time[2])
-    local now_ms = floor(now_us / 1000)
+    local now_ms, node = floor(now_us / 1000), settings_of(argv[1])
     return {
-        prefix = prefix, args = argv, node = argv[1], is_full = is_full,
-        lease_ms = argv[2], delivery_ms = argv[3], -- as text: only to be added to a number
-        max_attempts = tonumber(argv[4]), queue_max = tonumber(argv[5]), is_sharded = argv[6] ~= '1' and argv[6] ~= '0',
-        shard_n = argv[6], -- as text, too
-        fallback_ms = tonumber(argv[7]),
+        prefix = prefix, args = argv, node = node.node, is_full = is_full,
+        lease_ms = node.lease_ms, delivery_ms = node.delivery_ms, max_attempts = node.max_attempts,
+        queue_max = node.queue_max, is_sharded = node.shard_n > 1, shard_n = node.shard_n,
+        fallback_ms = node.fallback_ms,
         now_us = now_us, now_ms = now_ms, now_s = now_s,
         -- As text: to write a double out and to read it back costs more than most commands do.
         now_text = format('%d', now_ms),
-        is_replayed_at = nonces.use(prefix, argv, 9, tonumber(argv[8]), now_ms),
+        is_replayed_at = nonces.use(prefix, argv, 3, tonumber(argv[2]), now_ms),
         offered_bytes = 0, -- of claims that were handed over because of work that came (queue/claims.lua)
         looks = 0,         -- for claims: models and Open queries that were looked at
         -- With more than 16 fields named here, Lua makes room for 32 at once.
@@ -75,8 +94,8 @@ end
 
 -- run_one: what runs one verb instead of run_verb; turn/full.lua has another one.
 local function run(keys, argv, run_one)
-    local turn, nonce_n = begin(keys[1], argv, run_one ~= nil), tonumber(argv[8])
-    local replies, i = {}, 9 + nonce_n
+    local turn, nonce_n = begin(keys[1], argv, run_one ~= nil), tonumber(argv[2])
+    local replies, i = {}, 3 + nonce_n
     run_one = run_one or run_verb
     while argv[i] do
         parts.put_reply(replies, run_one(turn, argv[i], i + 2))

@@ -128,6 +128,16 @@ static void take_away(struct request *r, struct str engine, struct str models)
               .rest_ms = rest_s * 1000, .info = buf_str(info));
 }
 
+/* Of several shards. A poll may look anywhere first, so it uses its nonce up with its claim where
+ * that belongs, if it fits: a hop less. What names its engine ends another poll before it claims.
+ */
+static bool needs_nonce_first(struct request *r, struct str models, bool is_named, uint64_t wait_s)
+{
+    return r->nonce.is_set && r->server->shards->n > 1 &&
+           (is_named || !queue_poll_fits_nonce(broker_of(r)->queue, r->account->name_token, models,
+                                               &r->nonce, wait_s > 0));
+}
+
 void broker_get_new_queries(struct request *r)
 {
     struct str models, engine = request_param(r, "Engine");
@@ -138,7 +148,12 @@ void broker_get_new_queries(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "Engine must be at most 64 bytes.");
         return;
     }
-    if (request_param_is_true(r, "Leave") || request_param(r, "Rest").at != NULL) {
+    bool is_away = request_param_is_true(r, "Leave") || request_param(r, "Rest").at != NULL;
+    if (needs_nonce_first(r, models, is_away || engine.n > 0, wait_s)) {
+        request_handle_after_nonce(r);
+        return;
+    }
+    if (is_away) {
         take_away(r, engine, models);
         return;
     }

@@ -23,7 +23,7 @@ const struct route broker_routes[] = {
     {"GET",    "/api/get-lookups",         FRONT,     broker_get_lookups,         false},
     {"POST",   "/api/recommend",           FRONT,     broker_recommend,           false},
 
-    {"GET",    "/api/get-new-queries",     ENGINE,    broker_get_new_queries,     true},
+    {"GET",    "/api/get-new-queries",     ENGINE,    broker_get_new_queries,     true, .uses_nonce_itself = true},
     {"POST",   "/api/give-new-answer",     ENGINE,    broker_give_new_answer,     false},
     {"POST",   "/api/give-partial",        ENGINE,    broker_give_partial,        false},
     {"POST",   "/api/extend-claim",        ENGINE,    broker_extend_claim,        false},

@@ -260,6 +260,11 @@ static void on_nonce_used_first(struct request *r, enum err error, struct str re
         r->route->handle(r);
 }
 
+void request_handle_after_nonce(struct request *r)
+{
+    request_use_nonce(r, on_nonce_used_first);
+}
+
 void request_admit(struct request *r)
 {
     if (r->account != NULL) {
@@ -269,7 +274,7 @@ void request_admit(struct request *r)
     if (r->objection != ERR_OK)
         respond_error(r, r->objection, r->objection_detail);
     else if (r->nonce.is_set && r->server->shards->n > 1 && !r->route->uses_nonce_itself)
-        request_use_nonce(r, on_nonce_used_first);
+        request_handle_after_nonce(r);
     else
         r->route->handle(r);
 }

@@ -184,6 +184,8 @@ struct call_start request_call(struct request *r, request_reply_cb *on_reply);
 struct call_start request_call_at(struct request *r, unsigned shard, request_reply_cb *on_reply);
 /* Uses up the nonce and nothing else; calls under way are detached, as if the client had left. */
 void request_use_nonce(struct request *r, request_reply_cb *on_reply);
+/* The same, of several shards: then its route's handler runs again, without one. */
+void request_handle_after_nonce(struct request *r);
 
 /* `listener` runs at most once, from the loop: when the client closes its side of the connection
  * while there is no answer yet, or no end of the stream, or when the account loses its right

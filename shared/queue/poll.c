@@ -17,6 +17,14 @@ static void follow_lookup_leases(struct queue *queue, struct str ms)
         part_look_after(&queue->parts[0], next_ms);
 }
 
+/* Is something Open there for one more poll of the class, as far as is known? What it was called to
+ * may be for it alone. */
+static bool may_be_open(const struct poll_class *class, unsigned shard)
+{
+    const struct queue_shard *part = &class->queue->parts[shard];
+    return part->open_n > class->looks[shard] || part->is_called;
+}
+
 /* The next shard that it has not looked at, in turn. is_open: of those where something is Open, as
  * far as is known. Shards that cannot be reached are left out. */
 static bool next_shard(const struct poll *poll, bool is_open, unsigned *ret_shard)
@@ -25,8 +33,8 @@ static bool next_shard(const struct poll *poll, bool is_open, unsigned *ret_shar
     unsigned n = queue->shards.n;
     for (unsigned i = 0; i < n; i++) {
         unsigned shard = (poll->first_shard + i) % n;
-        const struct queue_shard *part = &queue->parts[shard];
-        bool fits = part_is_usable(part) && (!is_open || part->open_n > 0 || part->is_called);
+        bool fits =
+            part_is_usable(&queue->parts[shard]) && (!is_open || may_be_open(poll->class, shard));
         if (fits && (poll->looked & shard_bit(shard)) == 0) {
             *ret_shard = shard;
             return true;
@@ -53,9 +61,12 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
     bool is_only = queue->shards.n == 1;
     struct call_start start = turn_call(queue->shards.turns[shard], &poll->call, on_claim_reply);
     start.nonce = nonce;
+    poll->has_nonce = nonce != NULL && nonce->is_set;
     poll->shard = shard;
     poll->looked |= shard_bit(shard);
     queue->parts[shard].is_called = false;
+    poll->is_looking = true;
+    poll->class->looks[shard]++;
     if (poll->class->work == WORK_LOOKUPS) {
         call_claim_lookup(start, .class = class_name(poll->class), .is_parking = is_parking);
         return;
@@ -65,17 +76,32 @@ static void claim_at(struct poll *poll, unsigned shard, bool is_parking, struct 
                .poll = poll->may_park ? poll->number : 0);
 }
 
-/* May it park with this look? It saves a call, where the class has not many more credits than
- * elsewhere, and nothing is Open on a shard that it has not looked at. */
+/* Has the class not many more credits there than elsewhere? */
+static bool may_take_credit(const struct poll_class *class, unsigned shard, uint64_t but)
+{
+    unsigned least = credits_least_shard(class, but);
+    return least != SHARDS_MAX && class->credits[shard] <= class->credits[least] + UNEVEN_CREDITS;
+}
+
+/* May it park with this look? It saves a call, where nothing is Open on a shard that it has not
+ * looked at. */
 static bool may_park_at(struct poll *poll, unsigned shard)
 {
-    const struct poll_class *class = poll->class;
-    unsigned least = credits_least_shard(class, poll->failed), other;
-    if (!poll->may_park || least == SHARDS_MAX ||
-        class->credits[shard] > class->credits[least] + UNEVEN_CREDITS)
+    unsigned other;
+    if (!poll->may_park || !may_take_credit(poll->class, shard, poll->failed))
         return false;
     poll->looked |= shard_bit(shard);
     return !next_shard(poll, true, &other);
+}
+
+/* Of several shards: the one that its nonce is of, if that is to be used up. */
+static bool look_of_nonce(const struct poll *poll, const struct nonce_id *nonce,
+                          unsigned *ret_shard)
+{
+    if (nonce == NULL || !nonce->is_set)
+        return false;
+    *ret_shard = shards_of_nonce(&poll->class->queue->shards, nonce);
+    return true;
 }
 
 /* Looks on: at the next shard, or parks where the class has least credits. False: it has looked
@@ -84,7 +110,8 @@ static bool claim_next(struct poll *poll, struct nonce_id *nonce)
 {
     struct poll_class *class = poll->class;
     unsigned shard;
-    if (class->queue->shards.n > 1 && next_look(poll, &shard)) {
+    if (class->queue->shards.n > 1 &&
+        (look_of_nonce(poll, nonce, &shard) || next_look(poll, &shard))) {
         bool is_parking = may_park_at(poll, shard);
         claim_at(poll, shard, is_parking, nonce);
         if (is_parking)
@@ -148,12 +175,14 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
 static void go_on(struct poll *poll, enum err error, struct lines *lines)
 {
     struct poll_class *class = poll->class;
+    class->looks[poll->shard] -= poll->is_looking;
+    poll->is_looking = false;
     struct str tag = lines_next(lines);
     bool is_empty = error == ERR_OK && str_eq(tag, STR("empty"));
-    /* Of several shards one is away: the others may have work. What the lost call took or was
-     * granted is stated by the next sync there. */
-    bool is_away =
-        err_is_outage(error) && class->queue->shards.n > 1 && class->work == WORK_QUERIES;
+    /* Of several shards one is away: the others may have work, but not for one whose nonce may not
+     * be used up. What the lost call took or was granted is stated by the next sync there. */
+    bool is_away = err_is_outage(error) && class->queue->shards.n > 1 &&
+                   class->work == WORK_QUERIES && !poll->has_nonce;
     if (is_away)
         poll->failed |= shard_bit(poll->shard);
     bool goes_on =
@@ -258,6 +287,7 @@ static void begin_claiming(struct poll *poll, bool may_park)
     poll->is_superseded = false;
     polls_put_last(&class->claiming, poll);
     poll->looked = poll->failed = 0;
+    poll->is_looking = false;
     poll->first_shard = class->rotor++ % shard_n;
     if (poll->after.n > 0 && shard_n > 1)
         poll->first_shard = (shard_of(poll->after, shard_n) + 1) % shard_n;
@@ -280,6 +310,23 @@ bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account,
                            .number = may_park ? poll->number : 0};
     ret_join->start.nonce = nonce;
     return true;
+}
+
+bool queue_poll_fits_nonce(struct queue *queue, struct str account, struct str models,
+                           const struct nonce_id *nonce, bool may_park)
+{
+    const struct poll_class *class = class_get(queue, account, models);
+    unsigned home = shards_of_nonce(&queue->shards, nonce);
+    const struct queue_shard *parts = queue->parts;
+    if (class->is_drained || !part_is_usable(&parts[home]) ||
+        turn_trouble(parts[home].turn) != REDIS_FINE)
+        return false;
+    if (may_be_open(class, home))
+        return true;
+    for (unsigned i = 0; i < queue->shards.n; i++)
+        if (part_is_usable(&parts[i]) && may_be_open(class, i))
+            return false;
+    return !may_park || may_take_credit(class, home, 0);
 }
 
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
@@ -311,7 +358,8 @@ void queue_poll_cancel(struct queue *queue, struct poll *poll)
     } else if (poll->state == POLL_CLAIMING) {
         polls_set_state(poll, POLL_IDLE);
         polls_take_off(&poll->class->claiming, poll);
-        call_leave(&poll->call, move_on_orphan, move_new(poll->class, poll->shard));
+        call_leave(&poll->call, move_on_orphan,
+                   move_new(poll->class, poll->shard, poll->is_looking));
     }
 }
 

@@ -60,8 +60,9 @@ struct poll_class *class_get(struct queue *queue, struct str account, struct str
     class->name_n = n;
     class->account_n = account.n;
     class->credits = calloc(queue->shards.n, sizeof *class->credits);
+    class->looks = calloc(queue->shards.n, sizeof *class->looks);
     class->leases = calloc(queue->shards.n, sizeof *class->leases);
-    if (class->credits == NULL || class->leases == NULL)
+    if (class->credits == NULL || class->looks == NULL || class->leases == NULL)
         abort();
     class->work = lines_work_of(class_name(class));
     class->is_drained = str_is_listed(queue->drained, account);
@@ -119,6 +120,7 @@ static void free_class(struct poll_class **at)
         buf_fini(&class->early[i].text);
     free(class->early);
     free(class->credits);
+    free(class->looks);
     free(class->leases);
     free(class->name);
     free(class);

@@ -14,16 +14,18 @@ struct move {
     struct call call;
     struct poll_class *class;
     unsigned shard;
+    bool is_look;   /* one of class->looks */
     bool is_moving; /* for one of those that are parked */
 };
 
-struct move *move_new(struct poll_class *class, unsigned shard)
+struct move *move_new(struct poll_class *class, unsigned shard, bool is_look)
 {
     struct move *move = calloc(1, sizeof *move);
     if (move == NULL)
         abort();
     move->class = class;
     move->shard = shard;
+    move->is_look = is_look;
     class->left_n++;
     return move;
 }
@@ -46,6 +48,7 @@ static void end_move(struct move *move, enum err error, struct str reply)
     struct str tag = next_tag(&lines);
     class->left_n--;
     class->moving_n -= move->is_moving;
+    class->looks[move->shard] -= move->is_look;
     if (error != ERR_OK)
         class->hinted &= ~shard_bit(move->shard);
     if (str_eq(tag, STR("claim")))
@@ -79,7 +82,7 @@ void move_state_hints(struct poll_class *class, unsigned but)
         if (i == but || (class->hinted & shard_bit(i)) != 0 || !turn_is_up(queue->shards.turns[i]))
             continue;
         class->hinted |= shard_bit(i);
-        struct move *move = move_new(class, i);
+        struct move *move = move_new(class, i, false);
         call_hint(turn_call(queue->shards.turns[i], &move->call, on_move_reply),
                   .class = class_name(class));
     }
@@ -126,9 +129,10 @@ static bool is_worth_waiting(struct queue *queue, struct str model, uint64_t unt
  * it moves in vain the next sync states a credit again, and hints call it until then. */
 static void start_move(struct poll_class *class, unsigned shard)
 {
-    struct move *move = move_new(class, shard);
+    struct move *move = move_new(class, shard, true);
     move->is_moving = true;
     class->moving_n++;
+    class->looks[shard]++;
     call_claim(turn_call(class->queue->shards.turns[shard], &move->call, on_move_reply),
                .class = class_name(class), .is_parking = false, .engine = STR(""), .poll = 0);
     credits_settle(class);
@@ -153,6 +157,7 @@ static void answer_call(struct queue *queue, unsigned shard, uint64_t until, str
     struct lines lines = lines_of(text), all = lines;
     struct str model = lines_next(&lines);
     struct poll_class *class = find_idle_class(queue, model);
+    queue->parts[shard].is_called |= class == NULL;
     if (class != NULL) {
         start_move(class, shard);
     } else if (queue->call_n < WORK_CALLS_MAX && is_worth_waiting(queue, model, until)) {
@@ -168,7 +173,6 @@ static void answer_call(struct queue *queue, unsigned shard, uint64_t until, str
 
 void polls_on_work(struct queue *queue, unsigned shard, struct lines *rest)
 {
-    queue->parts[shard].is_called = true;
     answer_call(queue, shard, queue->poll_n, rest->rest);
 }
 

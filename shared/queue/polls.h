@@ -47,6 +47,7 @@ struct poll_class {
     unsigned rotor;    /* where the next poll begins to look */
     unsigned credit_n; /* of all shards; of a class that is not drained as many as are parked */
     unsigned *credits; /* by shard: what each may hand over */
+    unsigned *looks;   /* by shard: claims under way there, which take what is Open first */
     uint64_t *leases;  /* by shard: the latest claim there, until it is stated; 0: none */
 };
 
@@ -136,7 +137,7 @@ void polls_on_claim_event(struct queue *queue, struct origin origin, struct str 
 
 /* What a class asks of a shard for itself, or for a poll that was cancelled meanwhile. */
 struct move;
-struct move *move_new(struct poll_class *class, unsigned shard);
+struct move *move_new(struct poll_class *class, unsigned shard, bool is_look);
 /* For call_leave: what the claim of a cancelled poll took, or was granted, is the class's. */
 void move_on_orphan(void *move, enum err error, struct str reply);
 /* The other shards call this node, from here on, to queries that the class may take. */

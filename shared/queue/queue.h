@@ -35,6 +35,8 @@ struct poll {
     unsigned first_shard, shard; /* where it began to look, and looks now */
     uint64_t looked;             /* at these shards, a bit each */
     uint64_t failed;             /* of these: they could not be asked */
+    bool is_looking;             /* its claim is under way there */
+    bool has_nonce;              /* with its nonce, which is not used up if that one fails */
     struct poll_class *class;
     struct poll *previous, *next; /* of its class, oldest first */
     struct call call;             /* while it is claiming */
@@ -123,6 +125,10 @@ uint64_t queue_lease_ms(const struct queue *queue);
  * happens but on_end(ERR_NONCE_USED). Its callbacks never run before this returns. */
 void queue_poll_start(struct queue *queue, struct poll *poll, struct str account, struct str models,
                       struct nonce_id *nonce, bool may_park);
+/* Of several shards: would such a poll look first on the shard that its nonce is of? Then it may be
+ * started with it; else the nonce is to be used up before. */
+bool queue_poll_fits_nonce(struct queue *queue, struct str account, struct str models,
+                           const struct nonce_id *nonce, bool may_park);
 /* As queue_poll_start, within a verb that the caller begins at once, with what is returned. False,
  * and nothing is begun, where the poll needs a call of its own: it may have to look at several
  * shards, or its account is drained. on_joined is called first. */

@@ -63,8 +63,9 @@ struct queue_shard {
     unsigned engine_n;    /* of queue->engines, those whose home it is */
     bool was_up;          /* once, since the node started */
     bool outbox_has_news; /* since its outbox was asked for */
-    /* It has called for a poll since one has looked there. The reply of a turn that ran before the
-     * query was added may come after that call, and says that nothing is Open. */
+    /* It has called for a poll, none could move at once, and none has looked there since. The reply
+     * of a turn that ran before the query was added may come after that call, and says that nothing
+     * is Open. */
     bool is_called;
     uint64_t open_n; /* queries that are Open there, as far as is known; of several shards only */
     char purge_cursor[32];

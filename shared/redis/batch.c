@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * batch.c - see batch.h.
  *
- *   FCALL <function> 1 <prefix> <node> <lease_ms> <delivery_ms> <max_attempts> <queue_max>
- *         <shards> <fallback_ms> <number of nonces> <nonces...>
+ *   FCALL <function> 1 <prefix> <settings> <number of nonces> <nonces...>
  * then verb by verb: <verb> <number of arguments> <arguments...>
  *
  * A verb is written straight into its lane's bytes. How many arguments it has is known at its end
@@ -19,7 +18,7 @@ enum {
     SOFT_BYTES = 256 << 10, /* of the lanes that may carry much */
     HARD_BYTES = 64 << 20,
     CALL_WORDS = 4,  /* FCALL, function, number of keys, key */
-    FRAME_WORDS = 8, /* what is sent once for all verbs */
+    FRAME_WORDS = 2, /* what is sent once for all verbs */
 };
 
 struct batch *batch_create(struct turn *turn)
@@ -136,7 +135,23 @@ bool batch_is_full(const struct batch *batch)
            batch->lanes[LANE_FIRST].wire.n + batch->lanes[LANE_ADD].wire.n > SOFT_BYTES;
 }
 
-void batch_write(struct batch *batch, const char *function, const struct turn_config *config)
+void batch_put_settings(struct buf *settings, const struct turn_config *config)
+{
+    uint64_t numbers[] = {config->lease_ms,
+                          config->delivery_ms,
+                          config->max_attempts,
+                          config->queue_max,
+                          config->map == NULL ? 1 : config->map->n,
+                          config->fallback_ms};
+    buf_put(settings, str_of(config->node_id));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        buf_put_char(settings, ' ');
+        buf_put_u64(settings, numbers[i]);
+    }
+}
+
+void batch_write(struct batch *batch, const char *function, const char *prefix,
+                 const struct buf *settings)
 {
     struct buf *wire = &batch->wire;
     unsigned word_n = CALL_WORDS + FRAME_WORDS + batch->nonce_n;
@@ -147,14 +162,8 @@ void batch_write(struct batch *batch, const char *function, const struct turn_co
     wire_put(wire, STR("FCALL"));
     wire_put(wire, str_of(function));
     wire_put_u64(wire, 1);
-    wire_put(wire, str_of(config->prefix));
-    wire_put(wire, str_of(config->node_id));
-    wire_put_u64(wire, config->lease_ms);
-    wire_put_u64(wire, config->delivery_ms);
-    wire_put_u64(wire, config->max_attempts);
-    wire_put_u64(wire, config->queue_max);
-    wire_put_u64(wire, config->map == NULL ? 1 : config->map->n);
-    wire_put_u64(wire, config->fallback_ms);
+    wire_put(wire, str_of(prefix));
+    wire_put(wire, buf_str(settings));
     wire_put_u64(wire, batch->nonce_n);
     for (unsigned i = 0; i < batch->nonce_n; i++)
         wire_put(wire, (struct str){(const char *)batch->nonces[i].bytes, NONCE_ID_BYTES});

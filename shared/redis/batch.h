@@ -67,6 +67,9 @@ bool batch_is_full(const struct batch *batch);
 
 /* Writes `batch->wire`: a call of `function` with the turn's frame (lua/turn/frame.lua). Past 64
  * MiB, of the call or of a lane, the buf is over, and the batch must not be sent. */
-void batch_write(struct batch *batch, const char *function, const struct turn_config *config);
+void batch_write(struct batch *batch, const char *function, const char *prefix,
+                 const struct buf *settings);
+/* Puts what is the same in all calls of a node, the frame's first word. */
+void batch_put_settings(struct buf *settings, const struct turn_config *config);
 
 #endif

@@ -29,6 +29,12 @@ static inline struct turn *shards_turn(const struct shards *shards, struct str n
  * "<account> <engine>" (names; `engine` is "-" for those without one). */
 unsigned shards_of_engine(const struct shards *shards, struct str account, struct str engine);
 
+/* Where a nonce that is set is used up. */
+static inline unsigned shards_of_nonce(const struct shards *shards, const struct nonce_id *nonce)
+{
+    return shard_of((struct str){(const char *)nonce->bytes, NONCE_ID_BYTES}, shards->n);
+}
+
 /* Where what is of the whole cluster lives: lookups, recommendations, failures of logins, keys. */
 static inline struct turn *shards_cluster(const struct shards *shards)
 {

@@ -16,7 +16,7 @@
 enum {
     FREEING_MAX_BYTES = 64 << 10,
     HEAD_BYTES = 512, /* without the prefix */
-    FRAME_WORDS = 12, /* FCALL name 1 prefix, and the eight words of the turn's frame */
+    FRAME_WORDS = 6,  /* FCALL name 1 prefix, and the two words of the turn's frame */
     ARGC_DIGITS = 6,
 };
 
@@ -49,6 +49,17 @@ static void put_argc(struct sync *sync, unsigned argc)
         abort();
 }
 
+/* Zeroes for the settings of the queue's verbs, which are not called from here. */
+static void put_settings(struct buf *head, const char *node_id)
+{
+    const struct str zeroes = STR(" 0 0 0 0 0 0");
+    struct str node = str_of(node_id);
+    wire_put_head(head, node.n + zeroes.n);
+    buf_put(head, node);
+    buf_put(head, zeroes);
+    buf_lit(head, "\r\n");
+}
+
 /* The whole command. */
 static struct str finish(struct sync *sync, const char *function, unsigned argc)
 {
@@ -59,10 +70,8 @@ static struct str finish(struct sync *sync, const char *function, unsigned argc)
     wire_put(&head, str_of(function));
     wire_put(&head, STR("1"));
     wire_put(&head, str_of(sync->config.prefix));
-    wire_put(&head, str_of(sync->node_id));
-    /* The settings of the queue's verbs, which are not called from here; and no nonces. */
-    for (int i = 0; i < 7; i++)
-        wire_put_u64(&head, 0);
+    put_settings(&head, sync->node_id);
+    wire_put(&head, STR("0")); /* nonces */
     if (head.is_over)
         abort();
     size_t at = sync->verb_at - head.n;

@@ -24,6 +24,7 @@
 
 enum {
     IN_FLIGHT_MAX = 8,
+    SETTINGS_MAX_BYTES = 1024,
     BYTES_A_MS = 4096,           /* of a slow network: uploads get the time that they take on one */
     JOINED_MAX_BYTES = 64 << 20, /* far more than a verb returns (lua/turn/bounds.lua) */
     JOINED_KEPT_BYTES = 64 << 10,
@@ -150,10 +151,18 @@ static void unlink_sent(struct turn *turn, struct batch *batch)
     loop_cancel_deadline(turn->loop, &batch->deadline);
 }
 
+/* The number of shards may be agreed on after the turn was made, not after it is up. */
+static const struct buf *settings_of(struct turn *turn)
+{
+    if (turn->settings.n == 0)
+        batch_put_settings(&turn->settings, &turn->config);
+    return &turn->settings;
+}
+
 static void send_freeing(struct turn *turn, struct batch *batch)
 {
     batch->is_freeing = true;
-    batch_write(batch, turn->functions.turn_freeing, &turn->config);
+    batch_write(batch, turn->functions.turn_freeing, turn->config.prefix, settings_of(turn));
     turn_send_batch(turn, batch);
     redis_conn_flush(turn->conn);
 }
@@ -237,7 +246,7 @@ static void send_collected(struct turn *turn)
         fail_later(turn, batch, ERR_REDIS_LOST);
         return;
     }
-    batch_write(batch, turn->functions.turn, &turn->config);
+    batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
     turn_send_batch(turn, batch);
 }
 
@@ -311,6 +320,7 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
         abort();
     turn->loop = loop;
     turn->config = *config;
+    buf_init(&turn->settings, SETTINGS_MAX_BYTES);
     buf_init(&turn->library, LIBRARY_MAX_BYTES);
     redis_library_put(&turn->library, &turn->functions);
     buf_init(&turn->joined, JOINED_MAX_BYTES);
@@ -351,6 +361,7 @@ void turn_destroy(struct turn *turn)
     destroy_batches(turn->doomed);
     destroy_batches(turn->collecting);
     destroy_batches(turn->free);
+    buf_fini(&turn->settings);
     buf_fini(&turn->library);
     buf_fini(&turn->joined);
     free(turn);

@@ -27,6 +27,7 @@ struct turn {
     bool is_up, is_loading;
     struct batch *parked;      /* found the library missing: sent again once it is loaded */
     struct deadline load_late; /* while is_loading */
+    struct buf settings;       /* of the frame; empty until the first call is sent */
     struct buf library;
     struct buf joined; /* a text that came in parts, see parts.h */
     struct redis_library_names functions;

@@ -41,7 +41,8 @@ function libraryOf(name, i) {
   const text = generated('--expand');
   const verbs = JSON.parse(generated('--json'));
   const argc = (name) => verbs[name].args.length + (verbs[name].nonce === 'no' ? 0 : 1);
-  const frame = [...FRAME, ...(text.includes('is_sharded') ? [1] : []), ...(text.includes('fallback_ms') ? [0] : []), 0]; // shards, fallback_ms, nonces
+  const words = [...FRAME, ...(text.includes('is_sharded') ? [1] : []), ...(text.includes('fallback_ms') ? [0] : [])]; // shards, fallback_ms
+  const frame = [...(text.includes('settings_of') ? [words.join(' ')] : words), 0]; // nonces
   return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame };
 }
 

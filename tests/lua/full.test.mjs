@@ -9,7 +9,7 @@ const REFUSED = Object.keys(VERBS).filter((name) => VERBS[name].full === 'refuse
 
 scripts('a full Redis', ({ test }) => {
   const freeing = async (shard, verbs, nonces = []) => {
-    const words = ['n1', 150_000, 2_000, 3, 100, 1, 0, nonces.length, ...nonces];
+    const words = ['n1 150000 2000 3 100 1 0', nonces.length, ...nonces];
     for (const [name, ...args] of verbs) words.push(name, args.length, ...args);
     return joined(await shard.cmd('FCALL', 'turn_test_freeing', 1, PREFIX, ...words));
   };

@@ -136,7 +136,7 @@ scripts('lookups of two shards, at random', ({ test, shard }) => {
 
   // A verb on one of the two shards.
   async function on(prefix, name, ...args) {
-    const words = ['n1', 150_000, 2_000, 3, 100_000, 4, 0, 0, name, String(args.length).padStart(3, '0'), ...args];
+    const words = ['n1 150000 2000 3 100000 4 0', 0, name, String(args.length).padStart(3, '0'), ...args];
     return (await shard.cmd('FCALL', 'turn_test', 1, prefix, ...words))[0];
   }
 

@@ -14,7 +14,7 @@ scripts('turn', ({ cases, test, shard }) => {
     await shard.turn([['claim', 0, 'E|*', '1'], add('t')]);
     const answer = ['complete', 0, 't', 1, '', 'E', '"Why?"', lines('["x"]', 'null', 'null'), ''];
     assert.match((await shard.turn([answer])).replies[0], /^ok\n1\n/);
-    const words = ['n1', 150_000, 2_000, 3, 100, 1, 0, 0, 'thread', '006', '0', 't', '', '0', '', ''];
+    const words = ['n1 150000 2000 3 100 1 0', 0, 'thread', '006', '0', 't', '', '0', '', ''];
     const thread = await shard.cmd('FCALL', 'turn_test', 1, shard.prefix, ...words);
     assert.ok(thread.length > 4);
     assert.equal(thread[0], `\x01${thread.length - 1}`);
@@ -109,6 +109,13 @@ scripts('turn', ({ cases, test, shard }) => {
     assert.match(replies[0].message, /^ERR no_such_verb: /);
     assert.equal(replies[1], 'ok');
     assert.match(replies[2].message, /^ERR cancel: /, 'without its arguments');
+  });
+
+  test('each node has its own settings, however many nodes there were', async () => {
+    const added = async (node, queueMax) => (await shard.turn([add(`t-${node}`, { max: 1e6 })], { node, queueMax })).replies[0].split('\n')[0];
+    assert.equal(await added('first', 1000), 'ok');
+    for (let i = 0; i < 300; i++) assert.equal(await added(`node${i}`, i % 2 ? 1000 : 1), i % 2 ? 'ok' : 'waiting', `node ${i}`);
+    for (const max of [1, 1000, 1]) assert.equal(await added('first', max), max === 1 ? 'waiting' : 'ok');
   });
 
   test('ten thousand leases that end in one turn are all written', async () => {

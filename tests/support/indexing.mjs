@@ -88,7 +88,7 @@ class Desk {
   }
 
   async verbAt(prefix, name, ...args) {
-    const words = ['ntest', 150_000, 2_000, 3, 100_000, 1, 0, 0, name, args.length, ...args];
+    const words = ['ntest 150000 2000 3 100000 1 0', 0, name, args.length, ...args];
     const [reply] = await this.cmd('FCALL', FUNCTION, 1, prefix, ...words);
     return reply;
   }

@@ -223,7 +223,8 @@ export class Shard {
   // One turn: verbs are [name, ...arguments]. Returns one reply per verb, and this node's own events.
   async turn(verbs, options = {}) {
     const f = { ...FRAME, ...options };
-    const words = [f.node, f.leaseMs, f.deliveryMs, f.maxAttempts, f.queueMax, f.shards, f.fallbackMs, f.nonces.length, ...f.nonces];
+    const settings = [f.node, f.leaseMs, f.deliveryMs, f.maxAttempts, f.queueMax, f.shards, f.fallbackMs].join(' ');
+    const words = [settings, f.nonces.length, ...f.nonces];
     for (const [name, ...given] of verbs) {
       const args = f.isRaw ? given : argumentsOf(name, given);
       words.push(name, String(args.length).padStart(3, '0'), ...args);
