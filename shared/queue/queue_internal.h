@@ -35,7 +35,7 @@ struct engine_seen {
     char info[600];
 };
 
-/* When a sync last reported an engine of that name. */
+/* When a sync last reported an engine of that name, or a class of that name last polled. */
 struct engine_reported {
     uint32_t hash;
     uint64_t at_ms; /* 0: never, or it has left since */
