@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue_internal: what the files of shared/queue share: queue.c (life, events, timers), poll*.c
+ * queue_internal: what the files of shared/queue share: queue.c (life, events), timers.c, poll*.c
  * (polls, see polls.h), engines.c, deliver.c (claims confirmed or given back) and watch.c (who
  * waits for what). On the loop's thread.
  */
@@ -120,15 +120,20 @@ static inline unsigned part_shard(const struct queue_shard *part)
 }
 /* The part that a topic (name) is of. */
 struct queue_shard *queue_part(struct queue *queue, struct str topic);
-/* Its connections stand, and Redis does what it is asked. */
+/* Its connections stand. */
+bool part_is_up(const struct queue_shard *part);
+/* The same, and Redis does what it is asked. */
 bool part_is_usable(const struct queue_shard *part);
+
+/* timers.c */
 /* No later than in that time: say that we are there (on every shard), and reap. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void part_sync_by(struct queue_shard *part, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
 /* A lease ends in that time which nobody else may look after. */
 void part_look_after(struct queue_shard *part, uint64_t after_ms);
-
+void timers_init(struct queue_shard *part);
+void timers_fini(struct queue_shard *part);
 /* outbox.c: of several shards; of one there is none. */
 /* Takes what that shard has left to be done on another one, and does it there. */
 void outbox_look(struct queue_shard *part);
