@@ -24,7 +24,7 @@ local function end_quiet(turn)
     if turn.is_sharded then call('DEL', turn.prefix .. 'quiet') end
 end
 
--- Puts `found` behind `nodes`. It begins with any of them, so that all have their turn.
+-- Puts `found` after `nodes`. It begins with any of them, so that all have their turn.
 local function put_in_turn(nodes, found, offset)
     for i = 1, #found do nodes[#nodes + 1] = found[(offset + i) % #found + 1] end
 end

@@ -18,7 +18,7 @@ enum {
     WORK_CALLS_MAX = 16
 };
 
-/* A lease is looked after so long behind its end. */
+/* So long after its end a lease is looked for. */
 enum { QUEUE_REAP_AFTER_MS = 20 };
 
 /* A shard's call for a poll, while this node does not know yet whether it has one. */
@@ -53,7 +53,7 @@ struct queue_shard {
     struct turn *turn;
     struct bus *bus;
     unsigned sync_bucket;                      /* of classes: where the next sync begins */
-    struct delivered delivered[DELIVERED_MAX]; /* to be told together */
+    struct delivered delivered[DELIVERED_MAX]; /* to be confirmed together */
     unsigned delivered_n;
     uint64_t added_n, done_n;
     uint64_t synced_ms;           /* when the last sync was sent */
