@@ -1,5 +1,5 @@
 -- limiter: how often somebody may do something, for the whole cluster: an exact sliding window.
--- The zset limit:<what>:<who> holds each admitted request by its time (microseconds). What lies behind the
+-- The zset limit:<what>:<who> holds each admitted request by its time (microseconds). What is older than the
 -- longest window that a call names for it is dropped then, and what is refused is not written down,
 -- so a zset holds no more than that window admits. It expires with its last request.
 -- Limits as text: "<what>:<who>:<n>:<window s>,…": n requests in any stretch of so many seconds. Two
@@ -23,7 +23,7 @@ local function parse_limits(turn, text)
     return limits, longest_us
 end
 
--- How many microseconds until this limit admits one more; nil when it does now. What lies behind the
+-- How many microseconds until this limit admits one more; nil when it does now. What is older than the
 -- window has been dropped, up to the longest window of the key.
 local function wait_us(turn, limit)
     local key = limit.key

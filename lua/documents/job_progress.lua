@@ -1,4 +1,4 @@
--- job_progress: how far a job is; renews its lease, and tells an indexer whose document is gone.
+-- job_progress: how far a job is; renews its lease; its reply is `lost` once the document is gone.
 -- KEYS: job:<job>, recent_jobs:<space>.
 -- Wakes: watching nodes.
 -- Bound: one job.

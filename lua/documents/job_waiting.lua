@@ -1,5 +1,5 @@
 -- job_waiting: the job that waits longest for an indexer that can read its file; to be begun without an entry.
--- Several may be told the same one: the first to begin it has it.
+-- Several indexers may get the same one: the first to begin it has it.
 -- KEYS: waiting_jobs zset, job:<job> hash.
 -- Wakes: nobody.
 -- Bound: one job.

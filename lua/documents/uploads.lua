@@ -58,7 +58,7 @@ local function drop(turn, doc)
 end
 
 -- An indexer of the former version reads one string, and fails a document that has none. Nodes that read blocks say so
--- in their record (shared/queue/queue.c); one that has died counts for a minute more.
+-- in their record (shared/queue/timers.c); one that has died counts for a minute more.
 local function has_former_nodes(turn)
     for _, info in ipairs(call('HVALS', turn.prefix .. 'node_info')) do
         if not find(info, '"uploads":"blocks"', 1, true) then return true end

@@ -21,23 +21,20 @@
 --   account      name
 --   max_open     number     lookups that the account may have open, and no more than its share
 -- Replies: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | replay
+local listed = require('lookup/listed')
 local lookups = require('lookup/lookups')
-local bounds = require('turn/bounds')
 local call = redis.call
-local LOOKUPS_PER_TOPIC = bounds.LOOKUPS_PER_TOPIC
 
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
-    if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
-    local mine, field = P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
-    local is_new = call('HEXISTS', mine, field) == 0
-    if is_new and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return 'waiting\n' .. LOOKUPS_PER_TOPIC end
-    local is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
+    local had, refusal = listed.look(turn, topic, seq, user, fingerprint)
     if refusal then return refusal end
-    if is_new then
-        call('HSET', mine, field, turn.now_ms)
+    local is_to_do
+    is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
+    if refusal then return refusal end
+    if not had then
+        call('HSET', P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint, turn.now_ms)
         call('HINCRBY', P .. 'lookup:' .. fingerprint, 'refs', 1)
     end
     if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account) end

@@ -1,7 +1,23 @@
--- listed: which lookups the queries of a topic need, in the order in which they are listed.
+-- listed: which lookups the queries of a topic need (lookups:<topic>), and pages of them.
+local records = require('queue/records')
+local bounds = require('turn/bounds')
+local hashes = require('turn/hashes')
 local call = redis.call
-local match = string.match
+local format, match = string.format, string.match
 local sort = table.sort
+local min = math.min
+local LOOKUPS_PER_TOPIC, REPLY_BYTES, THREAD_PAGE = bounds.LOOKUPS_PER_TOPIC, bounds.REPLY_BYTES, bounds.THREAD_PAGE
+
+-- May a query need that lookup? When it was asked for, as lookups:<topic> has it (nil: it is new), and a refusal.
+local function look(turn, topic, seq, user, fingerprint)
+    local P = turn.prefix
+    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
+    if not got[1] or (user ~= '' and not got[2]) then return nil, 'missing' end
+    local mine = P .. 'lookups:' .. topic
+    local had = call('HGET', mine, seq .. ' ' .. fingerprint)
+    if not had and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return nil, 'waiting\n' .. LOOKUPS_PER_TOPIC end
+    return had or nil
+end
 
 -- By Seq: a list of {when, fingerprint}.
 local function by_seq(turn, topic)
@@ -23,4 +39,31 @@ local function sorted(list)
     return fingerprints
 end
 
-return {by_seq = by_seq, sorted = sorted}
+-- A page of a topic's queries, by ascending Seq: begins after the cursor `after`, ends with `limit` queries, or
+-- REPLY_BYTES. Calls put(seq, query, fingerprints, done, bytes) for each: `done` of its lookups were on former pages,
+-- `bytes` is the size of the page with that query. It returns how many of them are listed now, and the size with those;
+-- nil when the page ends before that query. Returns the cursor of the next page ('' when there is none), and the
+-- topic's number (lookup/needs.lua); nil when the user has no such topic.
+local function page(turn, topic, user, after, limit, put)
+    local key = turn.prefix .. 't:' .. topic
+    local got = call('HMGET', key, 'seq', 'u:' .. user, 'lookups')
+    if not got[1] or (user ~= '' and not got[2]) then return nil end
+    local lists, bytes, number = by_seq(turn, topic), 0, got[3] or '0'
+    local last_seq, done = match(after, '^(%d+)%.?(%d*)$')
+    local first = tonumber(last_seq) + (done == '' and 1 or 0)
+    local queries, to = min(limit or THREAD_PAGE, THREAD_PAGE), nil
+    done = tonumber(done) or 0
+    for n = first, tonumber(got[1]) do
+        local seq = format('%d', n)
+        bytes = bytes + hashes.bytes_of(key, 'q:' .. seq)
+        if n > first and (bytes > REPLY_BYTES or n - first == queries) then return format('%d', n - 1), number end
+        local list = sorted(lists[seq])
+        to, bytes = put(seq, records.query_of(call('HGET', key, 'q:' .. seq)), list, done, bytes)
+        if not to then return format('%d', n - 1), number end
+        if to < #list then return seq .. '.' .. to, number end
+        done = 0
+    end
+    return '', number
+end
+
+return {look = look, page = page}

@@ -12,23 +12,19 @@
 --   fingerprint  name
 -- Replies: ok/number of the topic/stamp, with which this one may be taken back ('': it was there before)
 --   | missing | waiting/n
+local listed = require('lookup/listed')
 local needs = require('lookup/needs')
-local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call
 local match = string.match
-local LOOKUPS_PER_TOPIC = bounds.LOOKUPS_PER_TOPIC
 
 local function verb(turn, a)
     --- arguments
-    local P = turn.prefix
-    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
-    if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
-    local mine, field = P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
-    local had = call('HGET', mine, field)
-    if not had and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return 'waiting\n' .. LOOKUPS_PER_TOPIC end
+    local had, refusal = listed.look(turn, topic, seq, user, fingerprint)
+    if refusal then return refusal end
     local number, stamp = needs.number_of(turn, topic), counters.next_lease(turn)
-    call('HSET', mine, field, (had and match(had, '^%d+') or turn.now_text) .. '.' .. stamp)
+    local when = had and match(had, '^%d+') or turn.now_text
+    call('HSET', turn.prefix .. 'lookups:' .. topic, seq .. ' ' .. fingerprint, when .. '.' .. stamp)
     return 'ok\n' .. number .. '\n' .. (had and '' or stamp)
 end
 

@@ -1,4 +1,4 @@
--- recommendations: a page of them behind a cursor, ascending.
+-- recommendations: a page of them after a cursor, ascending.
 -- KEYS: recommendations stream.
 -- Wakes: nobody.
 -- Bound: ends with the recommendation that reaches REPLY_BYTES; RECOMMENDATIONS_PAGE of them.

@@ -9,8 +9,9 @@
 --   user   name?                      of this one only
 --   skip   number                     cursor: how many queries of that state were looked at
 --   page   number                     queries at most
--- Replies: replay | ok/next cursor ('' at the end), then per query topic / Seq / 13 lines as in queue/outcomes.lua. A
---   page may hold fewer queries than asked for, or none, and still have a next one
+-- Replies: replay | ok/next cursor ('' at the end), then per query ms / cursor after it / topic / Seq / 13 lines as
+--   in queue/outcomes.lua. Lists of several shards are merged by ms: when an Open query was added, when a Pending one's
+--   lease ends, when a Failed one failed. A page may hold fewer queries than asked for, or none, and still have a next
 local fair = require('queue/fair')
 local held = require('queue/held')
 local outcomes = require('queue/outcomes')
@@ -36,8 +37,8 @@ local function open_by_queue(turn, topic)
     return by_queue
 end
 
--- Calls visit(topic, seq, user) for the queries in a state, until it returns true. `user` is nil where only
--- the row knows.
+-- Calls visit(topic, seq, user, ms) for the queries in a state, until it returns true. `user` and `ms` are nil where
+-- only the row knows.
 local function each_open(turn, visit)
     local P = turn.prefix
     local topics = {}
@@ -54,18 +55,20 @@ local function each_open(turn, visit)
 end
 
 local function each_pending(turn, visit)
-    for _, member in ipairs(call('ZRANGE', turn.prefix .. 'leases', 0, LIST_SCAN_MAX)) do
-        local lease, topic = match(member, '^(%d+) (%S+)$')
+    local found = call('ZRANGE', turn.prefix .. 'leases', 0, LIST_SCAN_MAX, 'WITHSCORES')
+    for i = 1, #found, 2 do
+        local lease, topic = match(found[i], '^(%d+) (%S+)$')
         for _, seq in ipairs(held.held_by(turn, topic, lease)) do
-            if visit(topic, seq) then return end
+            if visit(topic, seq, nil, found[i + 1]) then return end
         end
     end
 end
 
 local function each_failed(turn, visit)
-    for _, member in ipairs(call('ZRANGE', turn.prefix .. 'failed', 0, LIST_SCAN_MAX)) do
-        local topic, seq = match(member, '^(%S+) (%d+)$')
-        if visit(topic, seq) then return end
+    local found = call('ZRANGE', turn.prefix .. 'failed', 0, LIST_SCAN_MAX, 'WITHSCORES')
+    for i = 1, #found, 2 do
+        local topic, seq = match(found[i], '^(%S+) (%d+)$')
+        if visit(topic, seq, nil, found[i + 1]) then return end
     end
 end
 
@@ -73,7 +76,7 @@ local function verb(turn, a)
     --- arguments
     local each = ({Open = each_open, Pending = each_pending, Failed = each_failed})[state]
     local text, looked, taken, read, bytes = {'ok', ''}, 0, 0, 0, 0
-    each(turn, function(topic, seq, of_user)
+    each(turn, function(topic, seq, of_user, ms)
         looked = looked + 1
         if looked > LIST_SCAN_MAX then return true end
         if looked <= skip or (of_user and user ~= '' and of_user ~= user) then return false end
@@ -88,6 +91,8 @@ local function verb(turn, a)
         read = read + size
         if not row or (user ~= '' and match(row, '^%d+\n%S+ (%S+)') ~= user) then return false end
         taken, bytes = taken + 1, bytes + size
+        text[#text + 1] = ms or match(row, '^%d+')
+        text[#text + 1] = format('%d', looked)
         text[#text + 1] = topic
         text[#text + 1] = seq
         local first = got[2] and byte(got[2])

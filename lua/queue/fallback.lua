@@ -6,13 +6,14 @@
 -- <lease>". While there is that lease, the latest claim of such an engine ('' if none is known), one is at work and so
 -- there still. `*` stands for engines that name no models: they take them all, so nothing falls while one is there.
 -- Nothing falls either while a node of the former release is there, which does not say what its engines name.
+local newest = require('queue/newest')
 local call = redis.call
 local find, format, gmatch, match = string.find, string.format, string.gmatch, string.match
 local sort = table.sort
 local min = math.min
 
 local SEEN_MS = 86400000
-local SEEN_MAX = 1000      -- models that are remembered; of one account half of them when they are too many
+local AT_ONCE = 1000        -- models that are written down with one command
 local MODELS_OF_CLASS = 100 -- that a sync notes
 local FALL_MAX = 100       -- models that fall with one call
 
@@ -108,35 +109,6 @@ local function sooner(turn, other)
     return first
 end
 
--- Engines choose what models are called: of those not named for a day none is kept, of all others the newest. When
--- they are too many, those of an account with more than half of them go first.
-local function forget_models(turn)
-    local key = turn.prefix .. 'models_seen'
-    local all, seen, of_account = call('HGETALL', key), {}, {}
-    for i = 1, #all, 2 do
-        local at, account = match(all[i + 1], '^(%d+) (%S+) ')
-        local one = {at = tonumber(at), model = all[i], account = account}
-        if one.at > turn.now_ms - SEEN_MS then
-            seen[#seen + 1] = one
-            of_account[account] = (of_account[account] or 0) + 1
-        else
-            call('HDEL', key, one.model)
-        end
-    end
-    local over = #seen - SEEN_MAX
-    if over <= 0 then return end
-    sort(seen, function(x, y) return x.at < y.at or (x.at == y.at and x.model > y.model) end)
-    for _, at_most in ipairs({SEEN_MAX / 2, 0}) do
-        for i = 1, #seen do
-            local one = seen[i]
-            if over > 0 and not one.is_gone and of_account[one.account] > at_most then
-                call('HDEL', key, one.model)
-                one.is_gone, over, of_account[one.account] = true, over - 1, of_account[one.account] - 1
-            end
-        end
-    end
-end
-
 -- Notes the models of a class ("<account>|<models>") in `seen`, which note_seen writes down.
 local function note_class(turn, seen, class, lease)
     local account, models = match(class, '^([^|]+)|(%S+)$')
@@ -148,6 +120,8 @@ local function note_class(turn, seen, class, lease)
     end
 end
 
+local function account_of(_, seen) return match(seen, '^%d+ (%S+)') end
+
 -- Engines for these models are there: those that wait for one wait on, and what had fallen is its engine's again.
 local function note_seen(turn, seen)
     local P, names, new_n = turn.prefix, {}, 0
@@ -155,8 +129,8 @@ local function note_seen(turn, seen)
     if #names == 0 or turn.fallback_ms == 0 then return end
     sort(names)
     local due = format('%d', turn.now_ms + turn.fallback_ms)
-    for from = 1, #names, SEEN_MAX do
-        local part = {unpack(names, from, min(from + SEEN_MAX - 1, #names))}
+    for from = 1, #names, AT_ONCE do
+        local part = {unpack(names, from, min(from + AT_ONCE - 1, #names))}
         local had = call('HMGET', P .. 'models_seen', unpack(part))
         local pairs_of, waiting = {}, {}
         for i = 1, #part do
@@ -169,7 +143,7 @@ local function note_seen(turn, seen)
         call('ZADD', P .. 'falls', 'XX', 'GT', unpack(waiting))
     end
     turn.fallen = nil
-    if new_n > 0 then forget_models(turn) end
+    if new_n > 0 then newest.keep(turn, 'models_seen', account_of) end
 end
 
 -- Nodes of the former release, a restore, and nodes where nothing falls leave `falls` alone: these are the models that

@@ -26,7 +26,7 @@ local function end_quiet(turn)
     turn.has_ended_quiet = true
 end
 
--- Puts `found` behind `nodes`. It begins with any of them, so that all have their turn.
+-- Puts `found` after `nodes`. It begins with any of them, so that all have their turn.
 local function put_in_turn(nodes, found, offset)
     for i = 1, #found do nodes[#nodes + 1] = found[(offset + i) % #found + 1] end
 end

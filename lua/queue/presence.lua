@@ -1,15 +1,14 @@
 -- presence: which engines are there, from their polls (poll:<account>:<engine>) and what nodes wrote into the hash
 -- `engines`.
 local idle = require('queue/idle')
+local newest = require('queue/newest')
 local events = require('turn/events')
 local call = redis.call
 local format, match = string.format, string.match
-local sort = table.sort
 local ceil, min = math.ceil, math.min
 
 local AWAY = 'away' -- what poll:<account>:<engine> holds of one that has left or rests
 local POLL_S = 300      -- no poll is parked longer
-local ENGINES_MAX, ENGINE_GONE_MS = 1000, 86400000
 local ENGINE_SEEN_MS = 600000  -- since its poll began, which may be parked or have brought a long claim since
 local REST_SHORT_MS = 15000     -- a question outlasts such a rest
 
@@ -59,32 +58,10 @@ local function note_poll(turn, account, engine, poll)
     if older ~= newer then end_poll(turn, older, account, engine) end
 end
 
--- Engines choose their names: of those not seen for a day none is kept, of all others the newest. When they are
--- too many, those of an account with more than half of them go first: none pushes out the engines of others.
+local function account_of(name) return match(name, '^%S+') end
+
 local function forget_engines(turn)
-    local P = turn.prefix
-    local all, seen, of_account = call('HGETALL', P .. 'engines'), {}, {}
-    for i = 1, #all, 2 do
-        local one = {at = tonumber(match(all[i + 1], '^%d+')), name = all[i], account = match(all[i], '^%S+')}
-        if one.at > turn.now_ms - ENGINE_GONE_MS then
-            seen[#seen + 1] = one
-            of_account[one.account] = (of_account[one.account] or 0) + 1
-        else
-            call('HDEL', P .. 'engines', one.name)
-        end
-    end
-    local over = #seen - ENGINES_MAX
-    if over <= 0 then return end
-    sort(seen, function(x, y) return x.at < y.at or (x.at == y.at and x.name > y.name) end)
-    for _, at_most in ipairs({ENGINES_MAX / 2, 0}) do
-        for i = 1, #seen do
-            local one = seen[i]
-            if over > 0 and not one.is_gone and of_account[one.account] > at_most then
-                call('HDEL', P .. 'engines', one.name)
-                one.is_gone, over, of_account[one.account] = true, over - 1, of_account[one.account] - 1
-            end
-        end
-    end
+    newest.keep(turn, 'engines', account_of)
 end
 
 return {

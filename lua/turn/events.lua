@@ -1,4 +1,4 @@
--- events: what nodes hear. This one's own are a part of the reply, another's are one message at the turn's end: by
+-- events: what nodes hear of. This node's own are in the reply, another's in one message at the turn's end: by
 -- PUBLISH, or of several shards by SPUBLISH, which in a Redis Cluster costs the channel's server alone.
 -- An event is a text, or its parts (turn/parts.lua).
 local parts = require('turn/parts')
@@ -22,7 +22,7 @@ local function publish(turn, channel, list)
     return call(turn.is_sharded and 'SPUBLISH' or 'PUBLISH', turn.prefix .. channel, concat(message))
 end
 
--- Sends what was collected. This node's own events are put behind `replies`.
+-- Sends what was collected. This node's own events are put after `replies`.
 local function flush(turn, replies)
     if not turn.events then return end
     for to, list in pairs(turn.events) do

@@ -6,6 +6,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "services/broker/merged_pages.h"
 #include "shared/http/gather.h"
 #include "shared/http/pages.h"
 
@@ -88,59 +89,32 @@ void broker_get_topic_thread(struct request *r)
 
 static void ask_for_topics(struct request *r);
 
-/* A shard's page, from the next topic on. */
-struct topic_page {
-    struct lines rest;
-    struct str place, topic, text; /* place: "<ms>.<topic>"; n == 0: there is no topic left */
-    bool has_next;                 /* page */
-};
-
-static void step(struct topic_page *page)
+/* `place`: "<ms>.<topic>", or "". */
+static void set_place(struct merged_page *page, struct str place)
 {
-    page->place = page->topic = page->text = STR("");
-    if (!lines_are_left(&page->rest))
-        return;
-    page->place = lines_next(&page->rest);
+    struct str rest = place;
+    page->place = place;
+    if (!str_parse_u64(str_cut(&rest, '.'), &page->ms))
+        page->ms = 0;
+}
+
+/* Reads up to its next topic's text. */
+static void step(struct merged_page *page)
+{
+    set_place(page, lines_next(&page->rest));
     page->topic = lines_next(&page->rest);
-    page->text = lines_next(&page->rest);
-}
-
-static bool is_older(const struct topic_page *a, const struct topic_page *b)
-{
-    struct str rest_a = a->place, rest_b = b->place;
-    uint64_t ms_a, ms_b;
-    bool are_numbers =
-        str_parse_u64(str_cut(&rest_a, '.'), &ms_a) && str_parse_u64(str_cut(&rest_b, '.'), &ms_b);
-    if (are_numbers && ms_a != ms_b)
-        return ms_a < ms_b;
-    return str_compare(a->topic, b->topic) < 0;
-}
-
-/* The page whose topic is the oldest; NULL when none is left, or when a page has ended that another
- * one follows: what that holds may be older than the rest. */
-static struct topic_page *oldest(struct topic_page *pages, unsigned n)
-{
-    struct topic_page *first = NULL;
-    for (unsigned i = 0; i < n; i++) {
-        struct topic_page *page = &pages[i];
-        if (page->place.n == 0 && page->has_next)
-            return NULL;
-        if (page->place.n > 0 && (first == NULL || is_older(page, first)))
-            first = page;
-    }
-    return first;
 }
 
 static void on_user_topics(struct request *r, enum err error, const struct gather *all)
 {
     struct reading *reading = r->state;
     struct lines none = lines_of(STR(""));
-    struct topic_page pages[SHARDS_MAX], *page;
+    struct merged_page pages[SHARDS_MAX], *page;
     if (reply_refuse(r, error, STR("ok"), &none))
         return;
     struct str next = STR(""), last = reading->pages.after;
     for (unsigned i = 0; i < all->n; i++) {
-        pages[i] = (struct topic_page){.rest = lines_of(all->replies[i])};
+        pages[i] = (struct merged_page){.rest = lines_of(all->replies[i])};
         (void)lines_next(&pages[i].rest); /* "ok" */
         struct str its_next = lines_next(&pages[i].rest);
         pages[i].has_next = its_next.n > 0;
@@ -148,23 +122,23 @@ static void on_user_topics(struct request *r, enum err error, const struct gathe
             next = its_next;
         step(&pages[i]);
         if (pages[i].place.n == 0)
-            pages[i].place = its_next; /* its topics up to there are gone */
+            set_place(&pages[i], its_next); /* its topics up to there are gone */
     }
     struct buf *b = pages_buf(&reading->pages, r);
     uint64_t n = 0, most = reading->pages.left;
-    while (n < most && (page = oldest(pages, all->n)) != NULL) {
+    while (n < most && (page = merged_pages_first(pages, all->n)) != NULL) {
         if (page->topic.n > 0) {
             buf_put_char(b, b->n == 0 ? '{' : ',');
             names_put_topic(b, r, page->topic);
             buf_put_char(b, ':');
-            buf_put(b, page->text);
+            buf_put(b, lines_next(&page->rest));
             n++;
         }
         last = page->place;
         step(page);
     }
     if (all->n > 1) /* what was not taken comes again */
-        next = next.n > 0 || oldest(pages, all->n) != NULL ? last : STR("");
+        next = next.n > 0 || merged_pages_first(pages, all->n) != NULL ? last : STR("");
     if (pages_go_on(&reading->pages, r, next, n)) {
         ask_for_topics(r);
         return;

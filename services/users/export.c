@@ -154,19 +154,42 @@ void export_put_comma(struct export *x)
     x->is_first = false;
 }
 
+void export_begin_item(struct export *x)
+{
+    buf_put(&x->made, x->is_first ? STR("[") : STR(""));
+    export_put_comma(x);
+}
+
+void export_end_list(struct export *x)
+{
+    buf_put(&x->made, x->is_first ? STR("[]\n") : STR("\n]\n"));
+}
+
+void export_put_member(struct buf *b, const char *key, struct str json)
+{
+    buf_put_key(b, key);
+    buf_put(b, json.n > 0 ? json : STR("null"));
+}
+
 void export_set(struct buf *b, struct str s)
 {
     buf_clear(b);
     buf_put(b, s);
 }
 
-void export_keep_page(struct export *x, struct str next, struct str lines)
+void export_on_page(struct request *r, enum err error, struct str reply)
 {
+    struct export *x = r->state;
+    struct lines lines = lines_of(reply);
+    if (!export_takes(x, error, &lines, STR("")))
+        return;
+    struct str next = lines_next(&lines);
     export_set(&x->page_after, next);
     x->is_last_page = next.n == 0;
-    export_set(&x->page, lines);
-    x->rest = lines_of(lines.at == NULL ? lines : buf_str(&x->page));
+    export_set(&x->page, lines.rest);
+    x->rest = lines_of(lines.rest.at == NULL ? lines.rest : buf_str(&x->page));
     x->is_page = true;
+    export_go_on(x);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

@@ -70,8 +70,13 @@ void export_go_on(struct export *x);
 void export_fail(struct export *x, const char *why);
 /* The comma before each item of a list but the first. */
 void export_put_comma(struct export *x);
+/* The same of a list that is a file: its bracket, or a comma; and its end. */
+void export_begin_item(struct export *x);
+void export_end_list(struct export *x);
+/* A member whose value is stored as JSON; null where there is none. */
+void export_put_member(struct buf *b, const char *key, struct str json);
 /* Keeps a page, to be taken line by line. */
-void export_keep_page(struct export *x, struct str next, struct str lines);
+void export_on_page(struct request *r, enum err error, struct str reply);
 void export_set(struct buf *b, struct str s);
 
 /* What a stage does next: begins a verb (is_asking), or puts bytes, or goes to another stage. */

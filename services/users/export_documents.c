@@ -10,12 +10,6 @@ enum { FILENAME_MAX_BYTES = 200 };
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static void put_or_null(struct buf *b, const char *key, struct str json)
-{
-    buf_put_key(b, key);
-    buf_put(b, json.n > 0 ? json : STR("null"));
-}
-
 /* Takes the 16 lines of a document; puts its object if `b` is given. */
 static void take_document(struct lines *lines, struct buf *b, struct str *ret_id,
                           struct str *ret_filename)
@@ -31,17 +25,17 @@ static void take_document(struct lines *lines, struct buf *b, struct str *ret_id
         return;
     buf_lit(b, "{\"id\":");
     buf_put_json(b, *ret_id);
-    put_or_null(b, "filename", *ret_filename);
+    export_put_member(b, "filename", *ret_filename);
     buf_put_key(b, "contentType");
     buf_put_json(b, type);
-    put_or_null(b, "sizeBytes", size);
+    export_put_member(b, "sizeBytes", size);
     buf_put_key(b, "status");
     buf_put_json(b, status);
     buf_put_key(b, "createdAt");
     buf_put_json_ms(b, created_ms);
     buf_put_key(b, "updatedAt");
     buf_put_json_ms(b, updated_ms);
-    put_or_null(b, "chunkCount", chunks);
+    export_put_member(b, "chunkCount", chunks);
     buf_put_char(b, '}');
 }
 
@@ -54,13 +48,12 @@ static void on_documents(struct request *r, enum err error, struct str reply)
         return;
     struct str next = lines_next(&lines);
     while (lines_are_left(&lines)) {
-        buf_put(&x->made, x->is_first ? STR("[") : STR(""));
-        export_put_comma(x);
+        export_begin_item(x);
         take_document(&lines, &x->made, &id, &filename);
     }
     export_set(&x->page_after, next);
     if (next.n == 0) {
-        buf_put(&x->made, x->is_first ? STR("[]\n") : STR("\n]\n"));
+        export_end_list(x);
         x->is_page = false;
         x->stage = EXPORT_FILES;
     }
@@ -77,22 +70,11 @@ void export_documents(struct export *x)
 
 /* --- one by one ------------------------------------------------------------------------------- */
 
-static void on_files(struct request *r, enum err error, struct str reply)
-{
-    struct export *x = r->state;
-    struct lines lines = lines_of(reply);
-    if (!export_takes(x, error, &lines, STR("")))
-        return;
-    struct str next = lines_next(&lines);
-    export_keep_page(x, next, lines.rest);
-    export_go_on(x);
-}
-
 void export_files(struct export *x)
 {
     struct str id, filename;
     if (!x->is_page) {
-        call_docs(export_call(x, on_files), .space = x->person.space,
+        call_docs(export_call(x, export_on_page), .space = x->person.space,
                   .before = buf_str(&x->page_after), .limit = NO_NUMBER);
     } else if (lines_are_left(&x->rest)) {
         take_document(&x->rest, NULL, &id, &filename);

@@ -13,25 +13,13 @@ static unsigned shard_n(const struct export *x)
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static void on_topics(struct request *r, enum err error, struct str reply)
-{
-    struct export *x = r->state;
-    struct lines lines = lines_of(reply);
-    if (!export_takes(x, error, &lines, STR("")))
-        return;
-    struct str next = lines_next(&lines);
-    export_keep_page(x, next, lines.rest);
-    export_go_on(x);
-}
-
 static void begin_topic(struct export *x)
 {
     (void)lines_next(&x->rest); /* its place */
     struct str topic = lines_next(&x->rest), name = lines_next(&x->rest);
     struct str plain = x->r->account->namespace.n > 0 ? lines_name_within(topic) : topic;
     export_set(&x->topic, topic);
-    buf_put(&x->made, x->is_first ? STR("[") : STR(""));
-    export_put_comma(x);
+    export_begin_item(x);
     buf_lit(&x->made, "{\"Topic\":");
     buf_put_json_of_name(&x->made, plain);
     buf_lit(&x->made, ",\"Name\":");
@@ -46,8 +34,9 @@ static void begin_topic(struct export *x)
 void export_topics(struct export *x)
 {
     if (!x->is_page) {
-        call_user_topics(export_call_at(x, x->shard, on_topics), .user = x->person.whom.user_name,
-                         .after = buf_str(&x->page_after), .limit = NO_NUMBER, .is_whole = true);
+        call_user_topics(export_call_at(x, x->shard, export_on_page),
+                         .user = x->person.whom.user_name, .after = buf_str(&x->page_after),
+                         .limit = NO_NUMBER, .is_whole = true);
     } else if (lines_are_left(&x->rest)) {
         begin_topic(x);
     } else {
@@ -59,18 +48,12 @@ void export_topics(struct export *x)
             return;
         x->shard = 0;
         x->stage = EXPORT_RECOMMENDATIONS;
-        buf_put(&x->made, x->is_first ? STR("[]\n") : STR("\n]\n"));
+        export_end_list(x);
         buf_clear(&x->after);
     }
 }
 
 /* --- a topic ---------------------------------------------------------------------------------- */
-
-static void put_member(struct buf *b, const char *key, struct str json)
-{
-    buf_put_key(b, key);
-    buf_put(b, json.n > 0 ? json : STR("null"));
-}
 
 static void put_query(struct export *x, uint64_t seq, const struct outcome *o)
 {
@@ -78,16 +61,16 @@ static void put_query(struct export *x, uint64_t seq, const struct outcome *o)
     export_put_comma(x);
     buf_lit(b, "{\"Seq\":");
     buf_put_u64(b, seq);
-    put_member(b, "Query", o->row.query);
-    put_member(b, "Modifiers", o->row.modifiers);
-    put_member(b, "Model", o->row.model);
+    export_put_member(b, "Query", o->row.query);
+    export_put_member(b, "Modifiers", o->row.modifiers);
+    export_put_member(b, "Model", o->row.model);
     buf_printf(b, ",\"Status\":\"%.*s\"", STR_ARG(o->status));
     buf_put_key(b, "Timestamp");
     buf_put_json_ms(b, o->row.created_ms);
-    put_member(b, "Reason", o->reason);
-    put_member(b, "Answer", o->answer);
-    put_member(b, "Think", o->think);
-    put_member(b, "AnswerModel", o->model);
+    export_put_member(b, "Reason", o->reason);
+    export_put_member(b, "Answer", o->answer);
+    export_put_member(b, "Think", o->think);
+    export_put_member(b, "AnswerModel", o->model);
     buf_put_char(b, '}');
 }
 
@@ -109,6 +92,14 @@ static void end_topic(struct export *x)
     buf_put(&x->made, x->is_first ? STR("]}") : STR("\n]}"));
     x->stage = EXPORT_TOPICS;
     x->is_first = false;
+}
+
+/* A page of its lookups was read, and the next one begins at x->after. */
+static void end_page(struct export *x)
+{
+    if (x->after.n == 0)
+        end_topic(x);
+    export_go_on(x);
 }
 
 static void end_thread(struct export *x)
@@ -159,8 +150,8 @@ static void put_lookup(struct export *x, uint64_t seq, struct str print, struct 
     buf_lit(b, "{\"Seq\":");
     buf_put_u64(b, seq);
     buf_printf(b, ",\"Fingerprint\":\"%.*s\"", STR_ARG(print));
-    put_member(b, "Fragment", fragment);
-    put_member(b, "Matches", matches);
+    export_put_member(b, "Fragment", fragment);
+    export_put_member(b, "Matches", matches);
     buf_put_char(b, '}');
 }
 
@@ -180,9 +171,7 @@ static void on_lookups(struct request *r, enum err error, struct str reply)
         }
     }
     export_set(&x->after, next);
-    if (next.n == 0)
-        end_topic(x);
-    export_go_on(x);
+    end_page(x);
 }
 
 /* --- the same of several shards: the topic's own says which lookups there are, shard 0 what they
@@ -214,9 +203,7 @@ static void on_found(struct request *r, enum err error, struct str reply)
     if (!export_takes(x, error, &lines, STR("")))
         return;
     put_noted(x, &lines);
-    if (x->after.n == 0)
-        end_topic(x);
-    export_go_on(x);
+    end_page(x);
 }
 
 static void on_noted(struct request *r, enum err error, struct str reply)
@@ -233,9 +220,7 @@ static void on_noted(struct request *r, enum err error, struct str reply)
             (void)lines_next(&noted.lines);
     if (lookup_n == 0) {
         export_set(&x->after, noted.next);
-        if (x->after.n == 0)
-            end_topic(x);
-        export_go_on(x);
+        end_page(x);
         return;
     }
     noted = lines_noted_of(buf_str(&x->noted));
@@ -272,13 +257,12 @@ static void on_recommendations(struct request *r, enum err error, struct str rep
         return;
     struct str next = lines_next(&lines);
     while (lines_are_left(&lines)) {
-        buf_put(&x->made, x->is_first ? STR("[") : STR(""));
-        export_put_comma(x);
+        export_begin_item(x);
         buf_put(&x->made, lines_next(&lines));
     }
     export_set(&x->after, next);
     if (next.n == 0 && ++x->shard == shard_n(x)) {
-        buf_put(&x->made, x->is_first ? STR("[]\n") : STR("\n]\n"));
+        export_end_list(x);
         buf_clear(&x->page_after);
         x->stage = EXPORT_DOCUMENTS;
     }

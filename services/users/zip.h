@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * zip: a zip file that is written piece by piece into a buffer, from which its owner takes what is
- * there. Written by libarchive: sizes stand behind each file, so none has to be known before, and a
+ * there. Written by libarchive: sizes stand after each file, so none has to be known before, and a
  * file may be larger than 4 GiB. In its owner's memory; one thread at a time.
  */
 #ifndef PARLEY_SERVICES_USERS_ZIP_H

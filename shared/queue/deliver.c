@@ -23,8 +23,8 @@ static uint64_t late_ms(const struct queue *queue)
     return queue->config.delivery_ms * 3 / 5;
 }
 
-/* Claims of one kind that are being confirmed. What a lost connection swallows is told again: their
- * engines are at work, and would lose them with the delivery lease. */
+/* Claims of one kind that are being confirmed. What a lost connection swallows is confirmed again:
+ * their engines are at work, and would lose them with the delivery lease. */
 struct delivered_call {
     struct call call;
     struct queue_shard *part;

@@ -5,6 +5,9 @@
  * Between two polls that report is all that is known of an engine, and lua/queue/ask.lua refuses a
  * question that no engine is there for. So an engine that this node has not reported lately is
  * reported at once, others within a second.
+ *
+ * The same of a class that has not polled here lately, to each shard: a question for a model falls
+ * at once where no engine for it was ever stated (lua/queue/fallback.lua).
  */
 #include "shared/queue/polls.h"
 
@@ -64,12 +67,30 @@ static void report_soon(struct queue *queue, unsigned shard, uint64_t now_ms)
                  queue->news_n++ < NEWS_A_SECOND ? 0 : queue->news_ms + NEWS_MS - now_ms);
 }
 
+static bool is_lately(const struct engine_reported *reported, uint32_t hash, uint64_t now_ms)
+{
+    return reported->hash == hash && reported->at_ms != 0 && now_ms <= reported->at_ms + LATELY_MS;
+}
+
+static void note_class(struct queue *queue, const struct poll_class *class, uint64_t now_ms)
+{
+    uint32_t hash = queue_hash(class_name(class), 0);
+    struct engine_reported *reported = reported_place(queue, hash);
+    bool was_lately = is_lately(reported, hash, now_ms);
+    *reported = (struct engine_reported){.hash = hash, .at_ms = now_ms};
+    for (unsigned i = 0; i < queue->shards.n && !was_lately; i++)
+        if ((class->polled & shard_bit(i)) != 0)
+            report_soon(queue, i, now_ms);
+}
+
 void engines_note(struct queue *queue, const struct poll *poll)
 {
     const struct poll_class *class = poll->class;
+    uint64_t now_ms = clock_mono_ms();
     struct str account = {class->name, class->account_n};
     struct str models = {class->name + account.n + 1, class->name_n - account.n - 1};
     struct engine_seen seen;
+    note_class(queue, class, now_ms);
     if (queue->engine_n == ENGINES_MAX)
         return; /* it is noted with its next poll */
     size_t name_n = put_name(&seen, account, poll->engine);
@@ -83,9 +104,7 @@ void engines_note(struct queue *queue, const struct poll *poll)
     queue->parts[seen.shard].engine_n++;
     queue->engine_hashes[queue->engine_n] = hash;
     queue->engines[queue->engine_n++] = seen;
-    const struct engine_reported *reported = reported_place(queue, hash);
-    uint64_t now_ms = clock_mono_ms();
-    if (reported->hash != hash || reported->at_ms == 0 || now_ms > reported->at_ms + LATELY_MS)
+    if (!is_lately(reported_place(queue, hash), hash, now_ms))
         report_soon(queue, seen.shard, now_ms);
 }
 

@@ -6,7 +6,7 @@
  *                       +----------------- pieces are given -----------+
  *   An outcome comes with the rest of the text. Its owner may stop it in any of them: OVER.
  *
- * What was given is kept, to tell at the end whether it adds up to the stored answer; if it does
+ * What was given is kept, to see at the end whether it adds up to the stored answer; if it does
  * not, FOLLOW_RESET carries the whole. Looking registers this node as waiting in the same atomic
  * step, so no outcome falls between. */
 #include "shared/queue/follow.h"
@@ -61,7 +61,7 @@ static bool is_seen(const struct follow *f)
            (f->id.attempt == f->seen.attempt && f->id.n <= f->seen.n);
 }
 
-/* Counts one event more, behind those that the reader has: ids only ever rise. */
+/* Counts one event more, after those that the reader has: ids only ever rise. */
 static void count_last_event(struct follow *f)
 {
     if (f->id.attempt == 0)

@@ -14,7 +14,7 @@
  *
  * A reader that is slow costs nothing here: more is read only once it is ready (is_ready), one page
  * of pieces at a time. All that is given has an id, which only ever rises, and a reader that comes
- * back with one goes on behind it, on any node. The texts of FOLLOW_ANSWER put together, from the
+ * back with one goes on after it, on any node. The texts of FOLLOW_ANSWER put together, from the
  * last restart or reset on, are the texts of the stored answer, one below the other.
  */
 #ifndef PARLEY_QUEUE_FOLLOW_H

@@ -14,7 +14,7 @@ static struct str account_of(const struct poll_class *class)
 
 static struct str models_of(const struct poll_class *class)
 {
-    size_t from = class->account_n + 1; /* behind the '|' */
+    size_t from = class->account_n + 1; /* after the '|' */
     return (struct str){class->name + from, class->name_n - from};
 }
 

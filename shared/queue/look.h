@@ -22,8 +22,8 @@ struct look_class {
 };
 struct look_claim {
     struct str topic, lease;
-    bool is_early; /* handed over, while its poll does not know yet that it waits; else it has
-                      reached its engine, and Redis is told with the next turn */
+    bool is_early; /* handed over before its poll knows that it is parked; else it has reached its
+                      engine, which the next turn confirms to Redis */
 };
 /* Those who wait for one query. Of many queries in one bucket some may come in several parts. */
 struct look_watch {

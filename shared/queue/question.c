@@ -89,7 +89,7 @@ static void leave(struct queue *queue, struct str topic, uint64_t keep_ms)
 {
     struct turn *turn = shards_turn(queue_shards(queue), topic);
     if (!turn_is_up(turn))
-        return; /* what a node leaves behind is swept (lua/queue/sweep_asks.lua) */
+        return; /* what a node leaves there is swept (lua/queue/sweep_asks.lua) */
     call_ask_leave(turn_forget(turn), .topic = topic, .keep_ms = keep_ms);
 }
 
@@ -330,7 +330,7 @@ static bool take_topic(struct question *q, struct str topic)
 
 /* What `ask` said of the question. */
 struct asked {
-    struct lines lines; /* behind the tag */
+    struct lines lines; /* after the tag */
     struct str tag;
     bool is_made, is_done, is_joined;
     bool is_in_queue; /* by any of these */

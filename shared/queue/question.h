@@ -2,8 +2,8 @@
  *
  * question: a query that Parley itself puts into the queue and waits for: a question over
  * documents, one to be rewritten, a step of the agent. It has a topic of its own ("ask." and 24 hex
- * digits), belongs to nobody's topics, and goes when the last one that waits for it is served
- * (lua/queue/ask.lua, ask_leave.lua).
+ * digits), is in no user's list of topics, and is deleted when the last one that waits for it is
+ * served (lua/queue/ask.lua, ask_leave.lua).
  *
  * Questions of one scope that give an engine the very same are one query, on whichever nodes they
  * wait. All on the loop's thread of the queue.
@@ -13,8 +13,8 @@
 
 #include "shared/queue/queue.h"
 
-/* How long a shared question that nobody waits for any more stays, for a client that was told to
- * come back. */
+/* How long a shared question stays that nobody waits for any more: for a client that is to come
+ * back. */
 enum { QUESTION_KEEP_MS = 60000 };
 
 enum question_outcome {
@@ -62,7 +62,7 @@ struct question_settings {
     unsigned max_tokens;    /* 0: the engine's own */
     uint64_t deadline_ms;   /* from now */
     /* The owner follows the topic itself (shared/queue/follow.h) from on_asked on: then on_end
-     * tells only what goes wrong before, and the deadline. */
+     * reports only what goes wrong before, and the deadline. */
     bool is_followed;
 };
 

@@ -86,7 +86,7 @@ struct queue_config {
     uint64_t fallback_ms; /* lua/queue/fallback.lua; 0: never */
     uint64_t retention_s; /* 0: forever */
     /* rescan_ms: 0: 5 s, of several shards 1 s. */
-    /* An event that is not the queue's: its first line, and the lines behind it. */
+    /* An event that is not the queue's: its first line, and the lines after it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
     /* Scripts of that shard run (again). */
     void (*on_up)(void *arg, unsigned shard);
@@ -158,7 +158,7 @@ void queue_unwatch(struct queue *queue, struct watch *watch);
 /* Calls on_changed of every watch. */
 void queue_each_watch(struct queue *queue);
 
-/* What may wait a moment goes along with what is about to be sent. Before each turn_flush. */
+/* Adds what may wait a moment to what is about to be sent. Before each turn_flush. */
 void queue_before_flush(struct queue *queue);
 
 /* A lookup was just added, and may have been handed over to a node that dies: what becomes of it is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue_internal: what the files of shared/queue share: queue.c (life, events, timers), poll*.c
+ * queue_internal: what the files of shared/queue share: queue.c (life, events), timers.c, poll*.c
  * (polls, see polls.h), engines.c, deliver.c (claims confirmed or given back) and watch.c (who
  * waits for what). On the loop's thread.
  */
@@ -18,7 +18,7 @@ enum {
     WORK_CALLS_MAX = 16
 };
 
-/* A lease is looked after so long behind its end. */
+/* So long after its end a lease is looked for. */
 enum { QUEUE_REAP_AFTER_MS = 20 };
 
 /* A shard's call for a poll, while this node does not know yet whether it has one. */
@@ -35,7 +35,7 @@ struct engine_seen {
     char info[600];
 };
 
-/* When a sync last reported an engine of that name. */
+/* When a sync last reported an engine of that name, or a class of that name last polled. */
 struct engine_reported {
     uint32_t hash;
     uint64_t at_ms; /* 0: never, or it has left since */
@@ -53,7 +53,7 @@ struct queue_shard {
     struct turn *turn;
     struct bus *bus;
     unsigned sync_bucket;                      /* of classes: where the next sync begins */
-    struct delivered delivered[DELIVERED_MAX]; /* to be told together */
+    struct delivered delivered[DELIVERED_MAX]; /* to be confirmed together */
     unsigned delivered_n;
     uint64_t added_n, done_n;
     uint64_t synced_ms;           /* when the last sync was sent */
@@ -121,15 +121,20 @@ static inline unsigned part_shard(const struct queue_shard *part)
 }
 /* The part that a topic (name) is of. */
 struct queue_shard *queue_part(struct queue *queue, struct str topic);
-/* Its connections stand, and Redis does what it is asked. */
+/* Its connections stand. */
+bool part_is_up(const struct queue_shard *part);
+/* The same, and Redis does what it is asked. */
 bool part_is_usable(const struct queue_shard *part);
+
+/* timers.c */
 /* No later than in that time: say that we are there (on every shard), and reap. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void part_sync_by(struct queue_shard *part, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
 /* A lease ends in that time which nobody else may look after. */
 void part_look_after(struct queue_shard *part, uint64_t after_ms);
-
+void timers_init(struct queue_shard *part);
+void timers_fini(struct queue_shard *part);
 /* outbox.c: of several shards; of one there is none. */
 /* Takes what that shard has left to be done on another one, and does it there. */
 void outbox_look(struct queue_shard *part);

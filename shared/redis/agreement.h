@@ -25,9 +25,9 @@ struct agreement {
 
 /* False when `text` is no record. */
 bool agreement_parse(struct str text, struct agreement *ret_agreement) must_check;
-/* Writes it with a NUL behind it; AGREEMENT_TEXT_BYTES suffice. */
+/* Writes it with a NUL after it; AGREEMENT_TEXT_BYTES suffice. */
 struct str agreement_put(const struct agreement *agreement, char *text);
-/* The record's key, the same on each server, with a NUL behind it; AGREEMENT_KEY_BYTES suffice. */
+/* The record's key, the same on each server, with a NUL after it; AGREEMENT_KEY_BYTES suffice. */
 struct str agreement_key(const struct shard_map *map, char *key);
 
 /* Is it what that server of an agreed cluster has to hold? Of an only server the id says nothing:

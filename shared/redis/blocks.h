@@ -53,8 +53,8 @@ void blocks_destroy(struct blocks *blocks);
  * it ends. `on_pushed` runs once, never before this returns. */
 void blocks_push(struct blocks *blocks, struct push *push, struct str key, struct str bytes,
                  push_cb *on_pushed);
-/* The owner goes: nothing runs, and the list goes with all of its blocks. Nothing happens when it
- * is not under way. */
+/* Its owner ends: no callback runs, and the list is deleted with all of its blocks. Nothing happens
+ * when it is not under way. */
 void blocks_cancel(struct push *push);
 /* Deletes the list of a value that was pushed and that nobody took over. */
 void blocks_drop(struct blocks *blocks, struct str key);

@@ -35,7 +35,7 @@ void redis_conn_destroy(struct redis_conn *conn);
  * command, never before redis_conn_send returns. */
 typedef void redis_reply_cb(void *arg, const struct redisReply *reply);
 
-/* Sends `wire`, commands already in Redis's protocol, with a NUL behind it (buf_terminate), one
+/* Sends `wire`, commands already in Redis's protocol, with a NUL after it (buf_terminate), one
  * reply expected. ERR_REDIS_LOST (and no callback) when the connection is down. Written at
  * redis_conn_flush at the latest. */
 enum err redis_conn_send(struct redis_conn *conn, struct str wire, redis_reply_cb *on_reply,

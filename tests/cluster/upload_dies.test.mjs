@@ -93,35 +93,22 @@ suite('an upload that ends in the middle', { nodes: 1, sweep: false }, ({ test, 
     }
   });
 
-  test('Redis becomes full between two blocks: the answer is store_full, and those that are there are deleted', async () => {
-    const file = await standingAt('RPUSHX', 2, 'reply', async ({ proxy, sent }) => {
-      await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '1');
-      try {
-        proxy.release();
-        assertRefused(await sent, 503, 'store_full');
-        await nothingPushed();
-        await assertNoDocument();
-      } finally {
-        await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
-      }
+  for (const [when, pushed_n] of [['between two blocks', 2], ['before the verb that makes a document of the blocks', BLOCKS]]) {
+    test(`Redis becomes full ${when}: the answer is store_full, and those that are there are deleted`, async () => {
+      const file = await standingAt('RPUSHX', pushed_n, 'reply', async ({ proxy, sent }) => {
+        await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '1');
+        try {
+          proxy.release();
+          assertRefused(await sent, 503, 'store_full');
+          await nothingPushed();
+          await assertNoDocument();
+        } finally {
+          await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
+        }
+      });
+      await assertTaken(file);
     });
-    await assertTaken(file);
-  });
-
-  test('Redis becomes full before the verb that makes a document of the blocks: the same', async () => {
-    const file = await standingAt('RPUSHX', BLOCKS, 'reply', async ({ proxy, sent }) => {
-      await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '1');
-      try {
-        proxy.release();
-        assertRefused(await sent, 503, 'store_full');
-        await nothingPushed();
-        await assertNoDocument();
-      } finally {
-        await cluster.redis.cmd('CONFIG', 'SET', 'maxmemory', '0');
-      }
-    });
-    await assertTaken(file);
-  });
+  }
 
   test('Redis loses the blocks that it has, between two of them: no document is made of the rest', async () => {
     const file = await standingAt('RPUSHX', 2, 'reply', async ({ proxy, sent }) => {

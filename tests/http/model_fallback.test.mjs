@@ -8,22 +8,24 @@ import { SHARDS } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
+// Each shard knows that an engine named it.
+const isKnownIn = (cluster, model) =>
+  eventually(
+    async () => {
+      const keys = await cluster.redis.cmd('KEYS', 'parley:*:models_seen');
+      const found = await Promise.all(keys.map((key) => cluster.redis.cmd('HEXISTS', key, model)));
+      return found.filter(Boolean).length === SHARDS;
+    },
+    { what: `an engine for ${model} is known` },
+  );
+
 // No sweep: its engine names no models, and nothing falls while such a one is there.
 suite('a model without an engine', { sweep: false, args: ['--model-fallback-seconds', '2', '--rescan-seconds', '1'] }, ({ test, cluster }) => {
   const claim = (Models, more = {}) => cluster.claim({ detail: true, query: { Models }, ...more });
   const answer = ({ Topic, Lease }, more = {}) => cluster.answer({ Topic, Seq: 1, Query: 'Why?', Lease, ...more });
   const servedBy = async (Topic, node) => (await cluster.check({ Topic, detail: true, node })).Model;
 
-  // Each shard knows that an engine named it.
-  const isKnown = (model) =>
-    eventually(
-      async () => {
-        const keys = await cluster.redis.cmd('KEYS', 'parley:*:models_seen');
-        const found = await Promise.all(keys.map((key) => cluster.redis.cmd('HEXISTS', key, model)));
-        return found.filter(Boolean).length === SHARDS;
-      },
-      { what: `an engine for ${model} is known` },
-    );
+  const isKnown = (model) => isKnownIn(cluster, model);
   const engineWasThere = async (model, node) => {
     assert.deepEqual(await claim(model, { node }), EMPTY);
     await isKnown(model);
@@ -91,5 +93,28 @@ suite('a model without an engine', { sweep: false, args: ['--model-fallback-seco
     await isKnown('*');
     await answer(got);
     assert.equal(await servedBy(Topic), 'nobody');
+  });
+});
+
+suite('a model whose engine has just come', { sweep: false, args: ['--rescan-seconds', '3600'] }, ({ test, cluster }) => {
+  const claim = (Models, more = {}) => cluster.claim({ detail: true, query: { Models }, ...more });
+
+  test('every shard hears of it with its first poll, also where the account has polled for another one before', async () => {
+    for (const [model, node] of [['first', 0], ['second', 0], ['third', 1], ['fourth', 0]]) {
+      assert.deepEqual(await claim(model, { node }), EMPTY);
+      await isKnownIn(cluster, model);
+    }
+    const { Topic } = await cluster.add({ Query: 'Why?', Model: 'second' });
+    for (const node of [0, 1]) assert.deepEqual(await claim('first', { node }), EMPTY, 'it waits for its own engine');
+    assert.equal((await claim('second')).Topic, Topic);
+  });
+
+  test('also with a first poll that parks', async () => {
+    for (const [i, node] of [0, 1, 0].entries()) {
+      const poll = cluster.claimOpen({ wait: 60, query: { Models: `parked-${i}` }, node });
+      await isKnownIn(cluster, `parked-${i}`);
+      await cluster.add({ Query: 'Why?', Model: `parked-${i}` });
+      assertOk(await poll.response);
+    }
   });
 });

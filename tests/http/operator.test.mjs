@@ -3,7 +3,7 @@
 // Contract section 3, operator routes: status, queue, retry-query, drain-engine.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
-import { topicOn } from '../support/shards.mjs';
+import { keyOf, SHARDS, topicOn } from '../support/shards.mjs';
 
 const EMPTY = { Topic: null, Queries: null };
 
@@ -89,7 +89,7 @@ suite('operator routes', { args: ['--model-fallback-seconds', '0'] }, ({ test, c
     assert.deepEqual(await of(`no-${User}`), []);
   });
 
-  test('queue goes on behind its cursor and shows each query once', async () => {
+  test('queue goes on after its cursor and shows each query once', async () => {
     const User = `user-${newNonce()}`;
     const added = await Promise.all(Array.from({ length: 99 }, (_, i) => cluster.add({ User, Query: `q${i}` })));
     const more = await Promise.all(
@@ -109,9 +109,43 @@ suite('operator routes', { args: ['--model-fallback-seconds', '0'] }, ({ test, c
     assert.equal(seen.length, 99 + more.filter(Boolean).length);
   });
 
+  test('queue is one list by time, whatever shards its queries are on, and shows each query once', async () => {
+    const User = `user-${newNonce()}`;
+    const options = await withToken();
+    const listed = async (State) => {
+      const pages = [];
+      for (let After = 0; After !== null; ) {
+        const page = assertOk(await queue({ State, User, After }, options));
+        pages.push(page.Queries);
+        After = page.Next;
+      }
+      assert.ok(pages.length > 1, 'several pages');
+      return pages.flat();
+    };
+    const areAscending = (times) => assert.deepEqual(times, [...times].sort((a, b) => a - b));
+    // The first shard has the oldest ones and the newest.
+    const topics = [0, 0, 0, 1, 2, 3, 3, 2, 1, 0, 1, 0].map((shard) => topicOn(shard));
+    for (const Topic of topics) await cluster.add({ Topic, User, Model: 'by time', Query: 'x'.repeat(250_000) });
+    const open = (await listed('Open')).map(({ Topic }) => Topic);
+    assert.deepEqual([...open].sort(), [...topics].sort());
+    const addedAt = async (Topic) => (await cluster.redis.cmd('HGET', keyOf(Topic, `t:${Topic}`), 'q:1')).split('\n')[0];
+    areAscending((await Promise.all(open.map(addedAt))).map(Number));
+    for (let i = 0; i < topics.length; i++) {
+      const { Topic, Lease } = await cluster.claim({ detail: true, models: 'by time' });
+      assert.equal((await fail(Topic, Lease)).status, 200);
+    }
+    const failed = (await listed('Failed')).map(({ Topic }) => Topic);
+    assert.deepEqual([...failed].sort(), [...topics].sort());
+    const failedAt = (Topic) => cluster.redis.cmd('ZSCORE', keyOf(Topic, 'failed'), `${Topic} 1`);
+    areAscending((await Promise.all(failed.map(failedAt))).map(Number));
+  });
+
   test('queue with an unknown State or a cursor that is none of ours: 400', async () => {
     for (const State of ['open', 'Nonsense', 'Open,Pending']) assertProblem(await queue({ State }), 400);
-    for (const After of ['x', '-1', '1.5']) assertProblem(await queue({ State: 'Open', After }), 400);
+    const numbers = (n) => Array(n).fill(1).join('.');
+    const others = ['x', '-1', '1.x', '.', numbers(SHARDS + 1), `${numbers(SHARDS)}.`, numbers(SHARDS - 1) || '1.1', numbers(SHARDS).replace('1', '4294967296')];
+    for (const After of others) assertProblem(await queue({ State: 'Open', After }), 400);
+    assertOk(await queue({ State: 'Open', After: numbers(SHARDS) }));
   });
 
   test('retry-query opens a failed query again, at the front, with fresh attempts', async () => {

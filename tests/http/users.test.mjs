@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { forgetLimits, upload } from '../support/documents.mjs';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, newNonce, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
+import { topicOn } from '../support/shards.mjs';
 import { unzip } from '../support/zip.mjs';
 
 const NAMESPACES = { acme: { secret: 'acme-secret', role: 'frontend', namespace: 'acme' }, other: { secret: 'other-secret', role: 'frontend', namespace: 'other' } };
@@ -194,6 +195,58 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assert.deepEqual([...files.keys()].slice(4), [`documents/${documentId}/Zoë’s notes.txt.txt`]);
     assert.equal(files.get(`documents/${documentId}/Zoë’s notes.txt.txt`).toString().trim(), bytes.trim());
     for (const held of files.values()) assert.ok(!held.includes(other) && !held.includes('not yours') && !held.includes('theirs'));
+  });
+
+  test('an export has the lookups of each topic with their matches, on whatever shards, in however many pages', async () => {
+    const [User, other] = [newUser(), newUser()];
+    const large = 'm'.repeat(400_000);
+    const matches = new Map(); // fragment: its matches
+    const fragmentOf = (Fragment, Matches) => {
+      matches.set(Fragment, Matches);
+      return Fragment;
+    };
+    const lookUp = async (Topic, Seq, Fragment) => {
+      assertOk(await cluster.request('POST', '/api/add-lookup', { as: 'Frontend_1', body: { Topic, Seq, Fragment, Count: 3, Threshold: 1 } }));
+      return [Seq, Fragment, matches.get(Fragment) ?? null];
+    };
+    const shared = fragmentOf(`shared ${User}`, ['both have it']);
+    const expected = new Map(); // topic: [Seq, fragment, matches] of each lookup
+    for (let i = 0; i < 5; i++) {
+      const { Topic } = await done({ User, Topic: topicOn(i), Query: `first of ${i}` });
+      await done({ User: other, Topic, Query: `of ${other}` });
+      await done({ User, Topic, Query: `third of ${i}` });
+      const theirs = fragmentOf(`theirs ${i} ${other}`, ['not yours']);
+      const own = [await lookUp(Topic, 1, fragmentOf(`a ${i} ${User}`, [`"m" ${i}`, 'ü'])), await lookUp(Topic, 3, `none yet ${i} ${User}`)];
+      own.push(await lookUp(Topic, 3, shared));
+      await lookUp(Topic, 2, theirs);
+      // Of one topic more than a page holds.
+      for (let k = 0; i === 1 && k < 6; k++) own.push(await lookUp(Topic, 1 + 2 * (k % 2), fragmentOf(`large ${k} ${User}`, [`${k}${large}`])));
+      expected.set(Topic, own);
+    }
+    for (const given = new Set(); given.size < matches.size; ) {
+      const lookup = await eventually(
+        async () => {
+          const response = await cluster.request('GET', '/api/get-new-lookup', { as: 'Inference_1' });
+          return response.status === 200 && response.json;
+        },
+        { ms: 60_000, what: 'a lookup to do' },
+      );
+      const Matches = matches.get(lookup.Fragment);
+      if (Matches === undefined) continue;
+      assertOk(await cluster.request('POST', '/api/give-new-matches', { as: 'Inference_1', body: { Fingerprint: lookup.Fingerprint, Matches } }));
+      given.add(lookup.Fragment);
+    }
+    for (const node of [0, 1]) {
+      const { files, json } = await exported(User, { node });
+      const topics = json('topics.json');
+      assert.deepEqual(topics.map(({ Topic }) => Topic).sort(), [...expected.keys()].sort());
+      for (const { Topic, Lookups } of topics) {
+        const inOrder = (rows) => rows.sort((a, b) => (a[1] < b[1] ? -1 : 1));
+        assert.deepEqual(inOrder(Lookups.map(({ Seq, Fragment, Matches }) => [Seq, Fragment, Matches])), inOrder(expected.get(Topic)));
+      }
+      for (const held of files.values()) assert.ok(!held.includes('theirs') && !held.includes('not yours'));
+    }
+    for (const user of [User, other]) await remove(user);
   });
 
   test('an export of a user of whom nothing is stored is a zip with empty lists', async () => {

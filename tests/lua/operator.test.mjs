@@ -63,9 +63,10 @@ scripts('list', ({ cases, test, shard }) => {
     'turns:default': zset({ alice: 0, bob: 1 }),
     models: set('default'),
   };
-  const first = ['t', 1, 'Open', row(1), NONE];
-  const second = ['t', 3, 'Open', row(3), NONE];
-  const third = ['u', 1, 'Open', row(1, 'bob'), NONE];
+  // When it was added, and where the list goes on after it.
+  const first = [1000, 1, 't', 1, 'Open', row(1), NONE];
+  const second = [1002, 2, 't', 3, 'Open', row(3), NONE];
+  const third = [1000, 3, 'u', 1, 'Open', row(1, 'bob'), NONE];
   cases([
     ...['Open', 'Pending', 'Failed'].map((state) => ({ name: `nothing is ${state}`, call: list({ state }), reply: lines('ok', '') })),
     { name: 'Open: by turns, topics and Seq', before: open, call: list(), reply: lines('ok', '', ...first, ...second, ...third) },
@@ -77,13 +78,13 @@ scripts('list', ({ cases, test, shard }) => {
       name: 'Pending: by lease, the claims of one and of more',
       before: { 't:t': topicOf(['P 1 1 E 2', 'P 2 1 E 1', 'P 1 1 E 2'], { 'l:1': '1 3' }), leases: zset({ '1 t': LATER, '2 t': LATER + 1, '9 gone': 1 }) },
       call: list({ state: 'Pending' }),
-      reply: lines('ok', '', 't', 1, 'Pending', row(1), NONE, 't', 3, 'Pending', row(3), NONE, 't', 2, 'Pending', row(2), NONE),
+      reply: lines('ok', '', LATER, 1, 't', 1, 'Pending', row(1), NONE, LATER, 2, 't', 3, 'Pending', row(3), NONE, LATER + 1, 3, 't', 2, 'Pending', row(2), NONE),
     },
     {
       name: 'Failed: the oldest first, with the reason',
       before: { 't:t': topicOf(['F "a"', 'F "b"']), failed: zset({ 't 2': 1, 't 1': 2, 'gone 1': 3 }) },
       call: list({ state: 'Failed' }),
-      reply: lines('ok', '', 't', 2, 'Failed', row(2), '"b"', '', '', '', '', 't', 1, 'Failed', row(1), '"a"', '', '', '', ''),
+      reply: lines('ok', '', 1, 1, 't', 2, 'Failed', row(2), '"b"', '', '', '', '', 2, 2, 't', 1, 'Failed', row(1), '"a"', '', '', '', ''),
     },
   ]);
 

@@ -14,12 +14,8 @@
 import assert from 'node:assert/strict';
 import { random } from '../support/lua.mjs';
 import { prefixesOf, shardOf } from '../support/shards.mjs';
+import { takes } from './random_world.mjs';
 
-// `fallen`: models that any engine takes, since none is there for them.
-const takes = (cls, model, fallen = new Set()) => {
-  const models = cls.split('|')[1];
-  return models === '*' || model === 'default' || models.split(',').includes(model) || fallen.has(model);
-};
 const isOfLookups = (cls) => cls.endsWith('|?');
 
 class Node {
