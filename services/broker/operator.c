@@ -304,16 +304,15 @@ void broker_queue(struct request *r)
         wanted = user;
     if (wanted.at == NULL && r->is_signed)
         wanted = request_second_param(r, "User");
-    if (wanted.n > USER_MAX_BYTES + NAMESPACE_MAX_BYTES + 1) {
-        respond_error(r, ERR_BAD_REQUEST, "User must be at most 128 bytes.");
+    struct str name = STR("");
+    if (wanted.n > 0 && !on_behalf_any_name(r, wanted, &name))
         return;
-    }
     if (!request_param_u64(r, "After", 0, UINT32_MAX, 0, &after))
         return;
     unsigned shard_n = r->server->shards->n;
     struct listing *listing = r->state = request_alloc(r, sizeof *listing);
     *listing = (struct listing){.state = state,
-                                .user = wanted.n == 0 ? STR("") : on_behalf_any_name(r, wanted),
+                                .user = name,
                                 .shard = (unsigned)(after % shard_n),
                                 .looked_n = after / shard_n,
                                 .has_answer = after > 0};

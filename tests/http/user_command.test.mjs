@@ -239,7 +239,7 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
   });
 
   test('a wrong use: one line, exit 2', async () => {
-    for (const words of [[], ['usage'], ['usage', ''], ['usage', 'a', 'b'], ['show', 'a'], ['export', 'a'], ['export', 'a', '-o'], ['usage', 'x'.repeat(194)], ['usage', 'a', '--patience-seconds', 'x']])
+    for (const words of [[], ['usage'], ['usage', ''], ['usage', 'a', 'b'], ['show', 'a'], ['export', 'a'], ['export', 'a', '-o'], ['usage', 'x'.repeat(162)], ['usage', 'a', '--patience-seconds', 'x']])
       await refused(words, /^parley: /, { exit: 2 });
     await refused(['usage', 'a'], /--url takes/, { exit: 2, url: 'ftp://x' });
     await refused(['usage', 'a'], /--url takes/, { exit: 2, url: 'http://u:p@x' });

@@ -12,7 +12,7 @@
 
 struct http_client;
 
-enum { CLI_URLS_MAX = 16, CLI_NAME_MAX_BYTES = 193 };
+enum { CLI_URLS_MAX = 16, CLI_NAME_MAX_BYTES = 161 };
 
 struct cli {
     const struct config *config;

@@ -184,7 +184,7 @@ static bool read_words(struct cli *cli, int (**ret_run)(struct cli *cli))
         return refuse(cli, "which user?");
     struct str name = str_of(cli->name);
     if (name.n == 0 || name.n > CLI_NAME_MAX_BYTES || !str_is_utf8(name))
-        return refuse(cli, "the name of a user is 1 to 193 bytes of UTF-8");
+        return refuse(cli, "the name of a user is 1 to 161 bytes of UTF-8");
     return true;
 }
 
