@@ -4,8 +4,21 @@
 
 #include "shared/extract/extract.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Where a standard stream is closed, the next file or socket would get its number, and with it what
+ * is printed. Each gets a file that can only be used the wrong way around, so that it fails. */
+static void fill_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_streams();
     extract_set_program("/proc/self/exe");
     return commands_run(argc - 1, argv + 1);
 }

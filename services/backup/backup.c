@@ -15,12 +15,12 @@
 #include "services/backup/kinds.h"
 #include "services/backup/units.h"
 #include "shared/base/log_options.h"
+#include "shared/op/whole_file.h"
 #include "shared/redis/start.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { WRITE_BUFFER_BYTES = 1 << 20 };
@@ -80,74 +80,46 @@ static bool read_all(struct units *units)
 
 struct place {
     FILE *file;
-    char *temporary; /* NULL: standard output */
+    struct whole_file whole; /* unless it is standard output */
 };
 
 static bool open_place(struct tool *tool, bool may_replace, struct place *ret_place)
 {
-    struct stat found;
-    char hex[17];
     if (strcmp(tool->path, "-") == 0) {
         ret_place->file = stdout;
         return !isatty(STDOUT_FILENO) ||
                tool_complain(tool, "standard output is a terminal: name a file, or use a pipe");
     }
-    if (lstat(tool->path, &found) == 0 && (!may_replace || !S_ISREG(found.st_mode)))
-        return tool_complain(tool, "%s exists%s", tool->path,
-                             S_ISREG(found.st_mode) ? ": take another name, or --force"
-                                                    : " and is no file");
-    str_random_hex(8, hex);
-    if (asprintf(&ret_place->temporary, "%s.part-%s", tool->path, hex) < 0)
-        abort();
-    int fd = open(ret_place->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return tool_complain(tool, "%s: %s", ret_place->temporary, strerror(errno));
-    ret_place->file = fdopen(fd, "w");
-    if (ret_place->file == NULL || fchmod(fd, 0600) != 0)
+    if (!whole_file_open(&ret_place->whole, tool->path, may_replace))
+        return tool_complain(tool, "%s%s%s", tool->path,
+                             errno == EEXIST    ? " exists: take another name, or --force"
+                             : errno == ENOTSUP ? " exists and is no file"
+                                                : ": ",
+                             errno == EEXIST || errno == ENOTSUP ? "" : strerror(errno));
+    /* A descriptor of its own: both are closed, each by its owner. */
+    int fd = fcntl(ret_place->whole.fd, F_DUPFD_CLOEXEC, 0);
+    ret_place->file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (ret_place->file == NULL)
         abort();
     return true;
-}
-
-/* The folder too: else a power failure may lose the name. A failure of that is none of the file. */
-static void sync_folder(const char *path)
-{
-    char *folder = str_copy(str_of(path)), *slash = strrchr(folder, '/');
-    if (slash != NULL)
-        slash[slash == folder] = 0;
-    int fd = open(slash == NULL ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
-    free(folder);
 }
 
 /* The file gets its name; without --force only if nobody else took that meanwhile. */
-static bool settle(struct tool *tool, bool may_replace, struct place *place)
+static bool settle(struct tool *tool, struct place *place)
 {
-    if (place->temporary == NULL)
+    if (place->file == stdout)
         return fflush(stdout) == 0 || tool_complain(tool, "standard output: %s", strerror(errno));
-    bool is_written = fflush(place->file) == 0 && fsync(fileno(place->file)) == 0;
-    if (fclose(place->file) != 0)
-        is_written = false;
+    bool is_written = fclose(place->file) == 0;
     place->file = NULL;
-    if (!is_written || renameat2(AT_FDCWD, place->temporary, AT_FDCWD, tool->path,
-                                 may_replace ? 0 : RENAME_NOREPLACE) != 0)
-        return tool_complain(tool, "%s: %s", tool->path, strerror(errno));
-    sync_folder(tool->path);
-    free(place->temporary);
-    place->temporary = NULL;
-    return true;
+    return (is_written && whole_file_settle(&place->whole)) ||
+           tool_complain(tool, "%s: %s", tool->path, strerror(errno));
 }
 
 static void leave(struct place *place)
 {
-    if (place->temporary == NULL)
-        return;
-    if (place->file != NULL)
+    if (place->file != NULL && place->file != stdout)
         fclose(place->file);
-    unlink(place->temporary);
-    free(place->temporary);
+    whole_file_leave(&place->whole);
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
@@ -178,7 +150,7 @@ static int run(struct tool *tool)
     if (is_good) {
         (void)setvbuf(place.file, NULL, _IOFBF, WRITE_BUFFER_BYTES);
         archive_init(&archive, place.file);
-        is_good = tool_connect(tool) && read_all(&units) && settle(tool, may_replace, &place);
+        is_good = tool_connect(tool) && read_all(&units) && settle(tool, &place);
         archive_fini(&archive);
     }
     if (is_good)

@@ -164,16 +164,12 @@ void broker_queue(struct request *r)
         wanted = user;
     if (wanted.at == NULL && r->is_signed)
         wanted = request_second_param(r, "User");
-    if (wanted.n > USER_MAX_BYTES + NAMESPACE_MAX_BYTES + 1) {
-        respond_error(r, ERR_BAD_REQUEST, "User must be at most 128 bytes.");
+    if (wanted.n > 0 && !on_behalf_any_name(r, wanted, &listing->user))
         return;
-    }
     if (!read_after(r, listing)) {
         respond_error(r, ERR_BAD_REQUEST, "After must be the Next of an earlier answer.");
         return;
     }
-    if (wanted.n > 0)
-        listing->user = on_behalf_any_name(r, wanted);
     struct gather *all = gather_begin_partial(r, on_list);
     for (unsigned i = 0; i < all->n; i++)
         call_list(gather_call(r, i), .state = listing->state, .user = listing->user,

@@ -13,6 +13,7 @@
     ROW(backup)                                                                                    \
     ROW(restore)                                                                                   \
     ROW(servers)                                                                                   \
+    ROW(user)                                                                                      \
     ROW(show)                                                                                      \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \

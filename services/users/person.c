@@ -4,9 +4,6 @@
 
 #include "shared/http/respond.h"
 
-/* As a name in keys: a namespace, and 128 bytes of which each takes three. */
-enum { PERSON_NAME_MAX_BYTES = NAMESPACE_MAX_BYTES + 1 + 3 * USER_MAX_BYTES };
-
 bool person_of_path(struct request *r, struct person *ret_person)
 {
     struct person person;
@@ -17,13 +14,9 @@ bool person_of_path(struct request *r, struct person *ret_person)
         return false;
     }
     if (r->account->role == ROLE_OPERATOR) {
-        bool is_short = user.n <= USER_MAX_BYTES + NAMESPACE_MAX_BYTES + 1;
-        if (is_short)
-            person.whom = (struct on_behalf){user, on_behalf_any_name(r, user)};
-        if (!is_short || person.whom.user_name.n > PERSON_NAME_MAX_BYTES) {
-            respond_error(r, ERR_BAD_REQUEST, "The user must be at most 128 bytes.");
+        person.whom.user = user;
+        if (!on_behalf_any_name(r, user, &person.whom.user_name))
             return false;
-        }
     } else if (!on_behalf_of(r, user, &person.whom)) {
         return false;
     }

@@ -14,17 +14,20 @@ struct str on_behalf_name(struct request *r, struct str namespace, struct str pl
     return request_copy(r, buf_str(&name));
 }
 
-struct str on_behalf_any_name(struct request *r, struct str text)
-{
-    struct str namespace = STR(""), plain = text;
-    (void)!accounts_split_namespace(gate_accounts(&r->server->gate), text, &namespace, &plain);
-    return on_behalf_name(r, namespace, plain);
-}
-
 static bool refuse(struct request *r, enum err error, const char *detail)
 {
     respond_error(r, error, detail);
     return false;
+}
+
+bool on_behalf_any_name(struct request *r, struct str text, struct str *ret_name)
+{
+    struct str namespace = STR(""), plain = text;
+    (void)!accounts_split_namespace(gate_accounts(&r->server->gate), text, &namespace, &plain);
+    if (plain.n > USER_MAX_BYTES)
+        return refuse(r, ERR_BAD_REQUEST, "The user must be at most 128 bytes.");
+    *ret_name = on_behalf_name(r, namespace, plain);
+    return true;
 }
 
 bool on_behalf_of(struct request *r, struct str given, struct on_behalf *ret_whom)

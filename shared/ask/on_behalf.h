@@ -24,7 +24,8 @@ bool on_behalf_of(struct request *r, struct str given, struct on_behalf *ret_who
 /* The name of the user or topic `plain` of that namespace (n == 0: none), which callers hold to 128
  * bytes, in the request's pool. */
 struct str on_behalf_name(struct request *r, struct str namespace, struct str plain);
-/* The name of a user that an operator names: `User` or `namespace~User`, in the request's pool. */
-struct str on_behalf_any_name(struct request *r, struct str text);
+/* The name of a user that an operator names: `User` or `namespace~User`, in the request's pool.
+ * Answers 400 and returns false when the user is longer than 128 bytes. */
+bool on_behalf_any_name(struct request *r, struct str text, struct str *ret_name) must_check;
 
 #endif

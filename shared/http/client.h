@@ -36,7 +36,8 @@ struct http_request {
     struct str body;            /* `at == NULL`: none */
     uint64_t timeout_ms;        /* for the whole exchange; 0: none */
     uint64_t idle_timeout_s;    /* without a single byte; 0: none */
-    size_t body_max_bytes;      /* of the response; 0: 1 MiB */
+    /* Of the response; 0: 1 MiB. Beside an on_body what that does not get is 1 MiB at most. */
+    size_t body_max_bytes;
 };
 
 enum http_outcome {

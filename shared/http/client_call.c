@@ -76,12 +76,14 @@ static size_t on_curl_write(char *bytes, size_t size, size_t n, void *context)
     if (call->state == CALL_ENDED)
         return 0;
     long status = status_of(call->easy);
+    bool is_kept = call->events->on_body == NULL || status < 200 || status > 299;
+    bool has_limit = is_kept && call->events->on_body != NULL && call->body.max > BODY_MAX_BYTES;
     call->received_bytes += n;
-    if (call->received_bytes > call->body.max) {
+    if (call->received_bytes > (has_limit ? BODY_MAX_BYTES : call->body.max)) {
         call->is_too_large = true;
         return 0;
     }
-    if (call->events->on_body == NULL || status < 200 || status > 299) {
+    if (is_kept) {
         buf_put(&call->body, (struct str){bytes, n});
         return n;
     }
@@ -112,6 +114,8 @@ static void set_connection(struct http_call *call, const struct http_client_sett
 {
     CURL *easy = call->easy;
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    /* A part of a path that is "..", such as the name of a user, is what it is. */
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);

@@ -31,7 +31,7 @@ struct work_call {
 /* An engine that polled since the last sync of its home. */
 struct engine_seen {
     unsigned shard; /* its home */
-    char name[300]; /* "<account> <engine>" */
+    char name[600]; /* "<account> <engine>": names of 128 and 64 bytes, of three letters a byte */
     char info[600];
 };
 
