@@ -4,7 +4,7 @@
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash (fragment, count,
 --   threshold, alias, refs, claimed, lease, matches), lookup_alias hash (fingerprint without the newline ->
 --   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in
---   `lookups` that it opened), meta, queue/idle.lua, lookup_nodes set (of the former release).
+--   `lookups` that it opened), meta, queue/idle.lua, lookup_nodes set (of the former release); stored.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one lookup, and what lookups.offer hands over; nodes of the former release.
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
@@ -20,8 +20,11 @@
 --   threshold    text 32
 --   account      name
 --   max_open     number     lookups that the account may have open, and no more than its share
--- Replies: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | replay
+--   max_stored   number?    bytes that the query's account may have on this shard; without: none are counted
+--   max_stored_per_user  number?  of them each of its users; no limit without
+-- Replies: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | stored, as of add | replay
 local lookups = require('lookup/lookups')
+local noting = require('lookup/noting')
 local bounds = require('turn/bounds')
 local call = redis.call
 local LOOKUPS_PER_TOPIC = bounds.LOOKUPS_PER_TOPIC
@@ -29,7 +32,7 @@ local LOOKUPS_PER_TOPIC = bounds.LOOKUPS_PER_TOPIC
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
+    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user, 'stored')
     if not got[1] or (user ~= '' and not got[2]) then return 'missing' end
     local mine, field = P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
     local is_new = call('HEXISTS', mine, field) == 0
@@ -37,10 +40,12 @@ local function verb(turn, a)
     local is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
     if refusal then return refusal end
     if is_new then
+        refusal = noting.count(turn, topic, got[1], got[3], #fragment, max_stored, max_stored_per_user)
+        if refusal then return refusal end
         call('HSET', mine, field, turn.now_ms)
         call('HINCRBY', P .. 'lookup:' .. fingerprint, 'refs', 1)
     end
-    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account) end
+    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account, max_stored) end
     return 'ok\n' .. turn.now_ms
 end
 

@@ -25,6 +25,7 @@
 --                                                           queue/leases.lua
 --   idle, idle_lookups, is_alive_at                         queue/idle.lua
 --   waiting_deltas, share_deltas                            queue/shares.lua
+--   stored_sums, stored_deltas                              queue/stored.lua
 --   models_with_work                                        queue/fair.lua
 --   fallen                                                  queue/fallback.lua
 --   users_noted                                             queue/add.lua
@@ -34,6 +35,7 @@ local verbs = require('verbs')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local shares = require('queue/shares')
+local stored = require('queue/stored')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local nonces = require('turn/nonces')
@@ -85,6 +87,7 @@ local function run(keys, argv, run_one)
     leases.flush(turn)
     idle.flush(turn)
     shares.flush(turn)
+    stored.flush(turn)
     counters.flush(turn)
     events.flush(turn, replies)
     return replies

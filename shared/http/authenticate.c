@@ -129,7 +129,8 @@ static void become(struct request *r, const struct jwt_claims *claims)
                                 .weight_text = STR("1"),
                                 .max_waiting = PROVIDER_MAX_WAITING,
                                 .max_rate = ACCOUNT_MAX_RATE,
-                                .max_nonces = ACCOUNT_MAX_NONCES};
+                                .max_nonces = ACCOUNT_MAX_NONCES,
+                                .max_stored = ACCOUNT_MAX_STORED};
     *identity = (struct identity){.username = request_copy(r, claims->username)};
     if (claims->email.at != NULL)
         identity->email = request_copy(r, claims->email);
