@@ -2,8 +2,8 @@
 -- When there are RECOMMENDATIONS_MAX, the oldest one goes of the user with most, of the account with most: nobody
 -- pushes out what others said.
 -- KEYS: t:<topic>, recommendations stream (fields r: JSON, a: account, u: user, n: bytes that are counted),
---   recommenders zset (account -> how many), recommenders:<account> zset (user -> how many), recommended:<account>:<user> list (stream ids);
---   stored.
+--   recommenders zset (account -> how many), recommenders:<account> zset (user -> how many),
+--   recommended:<account>:<user> list (stream ids); stored.
 -- Wakes: nobody.
 -- Bound: one recommendation, and the oldest ones that go for it.
 -- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.

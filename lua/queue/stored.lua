@@ -1,6 +1,6 @@
 -- stored: how many bytes are stored for each account, and for each of its users (max_stored). The hash `stored` has
--- them by "<account> <user>", in whole BLOCKs for each topic, and by "<account>": all of its users, each in whole UNITs, and
--- what was found for lookups that it had opened.
+-- them by "<account> <user>", in whole BLOCKs for each topic, and by "<account>": all of its users, each in whole
+-- UNITs, and what was found for lookups that it had opened.
 -- What a topic was counted with stands in the topic, so that with it goes just what was counted: its field `stored` is
 -- "<bytes> <account> <user>" of who asked first there. With a "+" before it others have asked there, too, and each of
 -- them has a field "stored:<account> <user>". Counted are rows, answers, and the fragments of lookups. Most of what is
