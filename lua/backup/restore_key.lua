@@ -49,7 +49,7 @@ local function verb(turn, a)
             call('RPUSH', key, unpack(args, piece_from + 1, piece_to))
         end
     elseif of == 'stream' then
-        restore_stream(turn, key, piece_from, piece_to, name == 'recommendations' and recommended.list or nil)
+        restore_stream(turn, key, piece_from, piece_to, name == 'recommendations' and recommended.restore or nil)
     else
         return 'unknown'
     end

@@ -1,5 +1,5 @@
 -- restore_lookup: a lookup, before the topics that need it; and after them, those go that none needs.
--- KEYS: lookup:<fingerprint> hash, lookup_alias, lookups, lookups_of.
+-- KEYS: lookup:<fingerprint> hash, lookup_alias, lookups, lookups_of, stored.
 -- Wakes: nobody.
 -- Bound: one lookup.
 -- Lane: add.  Home: cluster.  Nonce: no.  Full: refused.
@@ -12,8 +12,9 @@
 --     value  text? 64m
 -- Replies: ok
 local lookups = require('lookup/lookups')
+local stored = require('queue/stored')
 local call = redis.call
-local format = string.format
+local format, match = string.format, string.match
 local min = math.min
 
 local function verb(turn, a)
@@ -21,10 +22,14 @@ local function verb(turn, a)
     local P = turn.prefix
     local key = P .. 'lookup:' .. fingerprint
     lookups.close(turn, fingerprint) -- a key that SCAN showed twice was read twice: the second time counts
+    local had = call('HGET', key, 'stored')
+    if had then lookups.count_matches(turn, fingerprint, had, 0) end
     for i = pair_from, pair_to, 2 do
         if args[i] == 'alias' then call('HSET', P .. 'lookup_alias', args[i + 1], fingerprint) end
         if args[i] ~= 'refs' then call('HSET', key, args[i], args[i + 1]) end
     end
+    local bytes, account = match(call('HGET', key, 'stored') or '', '^(%d+) (%S+)$')
+    if bytes then stored.change(turn, account, tonumber(bytes)) end
     call('HSETNX', key, 'refs', 0)
     if due ~= '' and call('ZADD', P .. 'lookups', format('%d', min(due, turn.now_ms)), fingerprint) == 1 then
         local account = call('HGET', key, 'by')

@@ -1,6 +1,6 @@
 -- restore_topic: a piece of a topic. Its rows alone decide; what other keys say of it is made from them here:
--- open:<model>:<user>, turns:<model>, models, waiting, shares, meta's depth, topics:<user>, names:<user>, users,
--- failed, lookups:<topic>, asks, asked:<digest>. Fields that are not known stay as they are.
+-- open:<model>:<user>, turns:<model>, models, waiting, shares, stored, meta's depth, topics:<user>, names:<user>,
+-- users, failed, lookups:<topic>, asks, asked:<digest>. Fields that are not known stay as they are.
 -- No query is Pending afterwards: what was is Open, and that claim counts as no attempt. A row that comes twice
 -- (a hash that grew while it was read) is what it was the second time; so is a topic that comes twice.
 -- KEYS: t:<topic> and those.
@@ -19,6 +19,7 @@ local restored = require('backup/restored')
 local fair = require('queue/fair')
 local open_list = require('queue/open_list')
 local shares = require('queue/shares')
+local stored = require('queue/stored')
 local bounds = require('turn/bounds')
 local call = redis.call
 local byte, gmatch, match = string.byte, string.gmatch, string.match
@@ -83,7 +84,7 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local key, own, ties, rows, attempts, states = P .. 't:' .. topic, {}, {}, {}, {}, {}
+    local key, own, ties, rows, attempts, states, names = P .. 't:' .. topic, {}, {}, {}, {}, {}, {}
     for i = pair_from, pair_to, 2 do
         local field, value = args[i], args[i + 1]
         if byte(field) == 64 then
@@ -95,6 +96,7 @@ local function verb(turn, a)
             end
         else
             own[#own + 1], own[#own + 2] = field, value
+            if byte(field) == 115 then names[#names + 1] = i end -- a state, or what is stored
             local kind, seq = match(field, '^([qs]):(%d+)$')
             if kind == 'q' then rows[seq] = value end
             if kind == 's' then states[seq] = true end
@@ -102,6 +104,7 @@ local function verb(turn, a)
     end
     if is_first and call('EXISTS', key) == 1 then restored.drop(turn, topic) end
     local is_known = call('EXISTS', key) == 1
+    for i = 1, #names do stored.restore(turn, key, args[names[i]], args[names[i] + 1]) end
     bounds.in_parts(own, function(...) call('HSET', key, ...) end)
     for seq in pairs(attempts) do
         if states[seq] then error('restore_topic: ' .. topic .. ' ' .. seq) end

@@ -4,7 +4,7 @@
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash (fragment, count,
 --   threshold, alias, refs, claimed, lease, matches), lookup_alias hash (fingerprint without the newline ->
 --   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in
---   `lookups` that it opened), meta, queue/idle.lua, lookup_nodes set (of the former release).
+--   `lookups` that it opened), meta, queue/idle.lua, lookup_nodes set (of the former release); stored.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one lookup, and what lookups.offer hands over; nodes of the former release.
 -- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
@@ -20,24 +20,30 @@
 --   threshold    text 32
 --   account      name
 --   max_open     number     lookups that the account may have open, and no more than its share
--- Replies: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | replay
+--   max_stored   number?    bytes that the query's account may have on this shard; without one a topic that is not
+--                           counted stays so
+--   max_stored_per_user  number?  of them each of its users; no limit without
+-- Replies: ok/ms | missing | waiting/depth (of the account, or of the topic) | full/depth | stored, as of add | replay
 local listed = require('lookup/listed')
 local lookups = require('lookup/lookups')
+local noting = require('lookup/noting')
 local call = redis.call
 
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local had, refusal = listed.look(turn, topic, seq, user, fingerprint)
+    local had, refusal, row, record = listed.look(turn, topic, seq, user, fingerprint)
     if refusal then return refusal end
     local is_to_do
     is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
     if refusal then return refusal end
     if not had then
+        refusal = noting.count(turn, topic, row, record, #fragment, max_stored, max_stored_per_user)
+        if refusal then return refusal end
         call('HSET', P .. 'lookups:' .. topic, seq .. ' ' .. fingerprint, turn.now_ms)
         call('HINCRBY', P .. 'lookup:' .. fingerprint, 'refs', 1)
     end
-    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account) end
+    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account, max_stored) end
     return 'ok\n' .. turn.now_ms
 end
 

@@ -8,15 +8,16 @@ local sort = table.sort
 local min = math.min
 local LOOKUPS_PER_TOPIC, REPLY_BYTES, THREAD_PAGE = bounds.LOOKUPS_PER_TOPIC, bounds.REPLY_BYTES, bounds.THREAD_PAGE
 
--- May a query need that lookup? When it was asked for, as lookups:<topic> has it (nil: it is new), and a refusal.
+-- May a query need that lookup? When it was asked for, as lookups:<topic> has it (nil: it is new), and a refusal, or
+-- the query's row and the topic's field `stored`.
 local function look(turn, topic, seq, user, fingerprint)
     local P = turn.prefix
-    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user)
+    local got = call('HMGET', P .. 't:' .. topic, 'q:' .. seq, 'u:' .. user, 'stored')
     if not got[1] or (user ~= '' and not got[2]) then return nil, 'missing' end
     local mine = P .. 'lookups:' .. topic
     local had = call('HGET', mine, seq .. ' ' .. fingerprint)
     if not had and call('HLEN', mine) >= LOOKUPS_PER_TOPIC then return nil, 'waiting\n' .. LOOKUPS_PER_TOPIC end
-    return had or nil
+    return had or nil, nil, got[1], got[3]
 end
 
 -- By Seq: a list of {when, fingerprint}.

@@ -7,6 +7,7 @@
 -- threshold.
 local idle = require('queue/idle')
 local shares = require('queue/shares')
+local stored = require('queue/stored')
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local events = require('turn/events')
@@ -133,11 +134,13 @@ local function look(turn, fingerprint, count, threshold, account, max_open)
     return true, depth >= turn.queue_max and 'full\n' .. depth or nil
 end
 
--- It is to be looked up, because of that account.
-local function begin(turn, fingerprint, alias, fragment, count, threshold, account)
+-- It is to be looked up, because of that account; `is_counted`: what is found is counted for it, unless it is for
+-- another one already.
+local function begin(turn, fingerprint, alias, fragment, count, threshold, account, is_counted)
     local P = turn.prefix
-    call('HSET', P .. 'lookup:' .. fingerprint, 'fragment', fragment, 'count', count, 'threshold', threshold,
-         'alias', alias)
+    local key = P .. 'lookup:' .. fingerprint
+    call('HSET', key, 'fragment', fragment, 'count', count, 'threshold', threshold, 'alias', alias)
+    if is_counted then call('HSETNX', key, 'stored', '0 ' .. account) end
     call('HSET', P .. 'lookup_alias', alias, fingerprint)
     open(turn, fingerprint, account)
 end
@@ -153,11 +156,20 @@ local function close(turn, fingerprint)
     if call('HINCRBY', P .. 'lookups_of', account, -1) <= 0 then call('HDEL', P .. 'lookups_of', account) end
 end
 
+-- What its account is counted with for it becomes that many bytes.
+local function count_matches(turn, fingerprint, record, bytes)
+    local had, account = match(record, '^(%d+) (%S+)$')
+    stored.change(turn, account, bytes - had)
+    call('HSET', turn.prefix .. 'lookup:' .. fingerprint, 'stored', format('%d', bytes) .. ' ' .. account)
+end
+
 -- Nobody needs it any more.
 local function drop(turn, fingerprint)
     local P = turn.prefix
     local key = P .. 'lookup:' .. fingerprint
-    local alias = call('HGET', key, 'alias')
+    local got = call('HMGET', key, 'alias', 'stored')
+    local alias = got[1]
+    if got[2] then count_matches(turn, fingerprint, got[2], 0) end
     if alias then call('HDEL', P .. 'lookup_alias', alias) end
     close(turn, fingerprint)
     call('DEL', key)
@@ -170,5 +182,5 @@ end
 
 return {
     next_claim = next_claim, offer = offer, next_end = next_end, keep = keep, reopen = reopen, look = look,
-    begin = begin, close = close, drop = drop, forget = forget,
+    begin = begin, close = close, count_matches = count_matches, drop = drop, forget = forget,
 }

@@ -2,7 +2,7 @@
 -- Stops this race: a larger Count is asked for while an engine works on the smaller one; its matches are
 --   kept, and the lookup stays to be done again. A fingerprint without the newline is resolved unless it
 --   is another fragment's own.
--- KEYS: lookup:<fingerprint>, lookup_alias, lookups.
+-- KEYS: lookup:<fingerprint>, lookup_alias, lookups, stored.
 -- Wakes: nobody.
 -- Bound: one lookup.
 -- Lane: first.  Home: cluster.  Nonce: yes.  Full: refused.
@@ -23,8 +23,9 @@ local function verb(turn, a)
         if not fingerprint then return 'missing' end
         key = P .. 'lookup:' .. fingerprint
     end
-    local got = call('HMGET', key, 'count', 'threshold', 'claimed')
+    local got = call('HMGET', key, 'count', 'threshold', 'claimed', 'stored')
     call('HSET', key, 'matches', matches)
+    if got[4] then lookups.count_matches(turn, fingerprint, got[4], #matches) end
     if not got[3] or got[3] == got[1] .. ' ' .. got[2] then lookups.close(turn, fingerprint) end
     return 'ok'
 end

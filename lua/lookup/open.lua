@@ -15,6 +15,7 @@
 --   threshold    text 32
 --   account      name
 --   max_open     number     lookups that the account may have open, and no more than its share
+--   is_counted   flag       its matches are counted for the account
 -- Replies: ok/ms | missing (the topic is gone) | waiting/depth | full/depth
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
@@ -27,7 +28,7 @@ local function verb(turn, a)
     local is_to_do, refusal = lookups.look(turn, fingerprint, count, threshold, account, max_open)
     if refusal then return refusal end
     call('SADD', P .. 'needs:' .. fingerprint, need)
-    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account) end
+    if is_to_do then lookups.begin(turn, fingerprint, alias, fragment, count, threshold, account, is_counted) end
     return 'ok\n' .. turn.now_text
 end
 

@@ -1,6 +1,6 @@
 -- unnote_lookup: open_lookup has refused what note_lookup wrote down.
 -- Stops this race: an equal request came in between and was not refused; its note is another one.
--- KEYS: lookups:<topic>.
+-- KEYS: lookups:<topic>, t:<topic>, stored.
 -- Wakes: nobody.
 -- Bound: one lookup.
 -- Lane: first.  Home: topic.  Nonce: no.  Full: runs.
@@ -10,14 +10,19 @@
 --   seq          digits
 --   fingerprint  name
 --   stamp        name
+--   bytes        number?  as note_lookup has counted them
 -- Replies: ok
+local noting = require('lookup/noting')
 local call = redis.call
 local match = string.match
 
 local function verb(turn, a)
     --- arguments
     local mine, field = turn.prefix .. 'lookups:' .. topic, seq .. ' ' .. fingerprint
-    if match(call('HGET', mine, field) or '', '^%d+%.(%d+)$') == stamp then call('HDEL', mine, field) end
+    if match(call('HGET', mine, field) or '', '^%d+%.(%d+)$') ~= stamp then return 'ok' end
+    call('HDEL', mine, field)
+    local got = bytes and call('HMGET', turn.prefix .. 't:' .. topic, 'q:' .. seq, 'stored')
+    if got and got[1] and got[2] then noting.count(turn, topic, got[1], got[2], -bytes) end
     return 'ok'
 end
 

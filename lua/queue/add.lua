@@ -1,10 +1,12 @@
 -- add: stores one query in its topic and makes it claimable.
 -- Guarantees: Seq counts 1, 2, 3 in a topic; the same Idempotency-Key stores nothing twice, and neither does the same
 --   nonce with the same body within ten minutes (queue/resent.lua); a full queue (TOPIC_OPEN_MAX Open queries of a
---   topic, MODELS_MAX models waited for, max_waiting of a user, an account's share, queue_max in all) stores nothing.
+--   topic, MODELS_MAX models waited for, max_waiting of a user, an account's share, queue_max in all) stores nothing,
+--   and neither does one that would take more room than the account or its user may have (queue/stored.lua).
 --   With an engine parked somewhere the query is handed over at once and never enters the queue.
 -- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key> string with TTL;
---   left:<digest> string with TTL (queue/resent.lua), queue/shares.lua, queue/fair.lua, queue/idle.lua, meta.
+--   left:<digest> string with TTL (queue/resent.lua), stored hash, queue/shares.lua,
+--   queue/fair.lua, queue/idle.lua, meta.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
 -- Lane: add.  Home: topic.  Nonce: again.  Full: refused.
@@ -23,11 +25,14 @@
 --   mark         name?    of account, nonce and body (12 hex digits); of a signed request only. With a `+` its nonce
 --                         was used before, on the shard of that
 --   is_waiting   flag     this node waits for its outcome
+--   max_stored   number?  bytes that the account may have on this shard; without: its bytes are not counted
+--   max_stored_per_user  number?  of them each of its users; no limit without
 -- Replies: ok/seq/ms | again/seq/ms (it was there already; nobody is registered) | replay | missing | mismatch
---   | waiting/depth/eta | full/depth/eta
+--   | waiting/depth/eta | full/depth/eta | stored/bytes/limit/account or user (whose room it is)
 local records = require('queue/records')
 local resent = require('queue/resent')
 local store = require('queue/store')
+local stored = require('queue/stored')
 local call = redis.call
 local match = string.match
 
@@ -52,7 +57,7 @@ local function verb(turn, a)
     --- arguments
     local P, now_text = turn.prefix, turn.now_text
     local topic_key, tie_field = P .. 't:' .. topic, 'u:' .. user
-    local got = call('HMGET', topic_key, 'seq', tie_field, 'open')
+    local got = call('HMGET', topic_key, 'seq', tie_field, 'open', 'stored')
     local last, tie = got[1], got[2]
     if is_replay then return answer_again(turn, topic_key, tie, mark) end
     if turn.is_sharded and mark ~= '' then
@@ -72,19 +77,28 @@ local function verb(turn, a)
     if is_own and last and not tie then return 'missing' end
     local seq = store.next_seq(last)
     local new_tie = mark == '' and (tie or '1') or resent.with_mark(turn, tie, mark, seq)
-    local has_title, refusal = not last and #tail > TITLE_FROM, nil
-    if has_title or is_waiting then
+    local row, counted, refusal = store.row_of(turn, account, user, model, weight, tail), nil, nil
+    if max_stored or got[4] then -- what is counted stays counted
+        counted, refusal = stored.move(turn, topic_key, got[4], account, user, #row, max_stored, max_stored_per_user)
+        if refusal then return refusal end
+    end
+    local has_title = not last and #tail > TITLE_FROM
+    if has_title or is_waiting or not counted then
         local more = {tie_field, new_tie}
+        if counted then more[3], more[4] = 'stored', counted end
         if has_title then
-            more[3], more[4] = 'title', records.title_of(records.after_lines(tail, 4))
+            more[#more + 1], more[#more + 2] = 'title', records.title_of(records.after_lines(tail, 4))
         end
         if is_waiting then more[#more + 1], more[#more + 2] = 'w:' .. seq, turn.node end
-        refusal = store.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, tail, unpack(more))
+        refusal = store.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, row, unpack(more))
     else
-        refusal = store.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, tail,
-                            tie_field, new_tie)
+        refusal = store.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, row,
+                            tie_field, new_tie, 'stored', counted)
     end
-    if refusal then return refusal end
+    if refusal then
+        if counted then stored.move(turn, topic_key, counted, account, user, -#row) end
+        return refusal
+    end
     if not tie then
         local noted = turn.users_noted or {}
         if call('ZADD', P .. 'topics:' .. user, now_text, topic) == 1 and not noted[user] then

@@ -62,7 +62,8 @@ local function verb(turn, a)
     if reply then return reply end
     local there, seconds = presence.engines_there(turn)
     if not there and not turn.is_sharded then return presence.no_engine(seconds) end
-    local refusal = store.put(turn, topic, '1', nil, user, account, model, weight, max_waiting or HUGE, tail,
+    local row = store.row_of(turn, account, user, model, weight, tail)
+    local refusal = store.put(turn, topic, '1', nil, user, account, model, weight, max_waiting or HUGE, row,
                               'w:1', turn.node, 'digest', digest)
     if refusal then return refusal end
     asks.hold(turn, topic)

@@ -4,7 +4,7 @@
 --   differs) or nobody has (taken, also by its text alone), the same answer sent twice after a lost
 --   reply (same).
 -- With a class it goes on as queue/claim.lua does, once the answer is stored.
--- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq>; with a class those of queue/claim.lua.
+-- KEYS: t:<topic>, stored, leases, lease:<id>, partials:<topic>:<seq>; with a class those of queue/claim.lua.
 -- Wakes: every node that waits for the query, with the answer; with a class whom queue/claim.lua wakes.
 -- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
 --   (REPLY_BYTES), TEXT_LOOK_BACK states and twice LOOK_BYTES of rows, when the text decides; with a class one claim.
@@ -28,6 +28,7 @@ local held = require('queue/held')
 local outcomes = require('queue/outcomes')
 local polls = require('queue/polls')
 local records = require('queue/records')
+local stored = require('queue/stored')
 local waiters = require('queue/waiters')
 local parts = require('turn/parts')
 local call = redis.call
@@ -61,13 +62,13 @@ end
 -- Stores it. Returns what is replied of the answer, and whether it is stored.
 local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     local key = turn.prefix .. 't:' .. topic
-    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq)
+    local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq, 'stored')
     if by_text or not got[2] or not held.ends_with(got[2], query) then
         local found = held.find_held_text(turn, topic, lease, holder, query, answer)
             or find_open_text(turn, topic, query)
         if found then
             seq = found
-            got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq)
+            got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq, 'm:' .. seq, 'stored')
         elseif not got[2] then
             return (by_text and call('EXISTS', key) == 1) and 'mismatch' or 'missing'
         elseif not held.ends_with(got[2], query) then
@@ -77,9 +78,9 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     local state, row = got[1], got[2]
     local first = state and byte(state)
     if first == 68 then
-        local stored = call('HGET', key, 'a:' .. seq)
-        local n = records.answer_bytes(stored, answer)
-        if n then return 'same\n' .. seq .. '\n' .. match(stored, '^(%d+)', n + 2), true end
+        local had = call('HGET', key, 'a:' .. seq)
+        local n = records.answer_bytes(had, answer)
+        if n then return 'same\n' .. seq .. '\n' .. match(had, '^(%d+)', n + 2), true end
         return 'done'
     end
     if first == 67 then return 'cancelled' end
@@ -89,15 +90,19 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
         if by ~= holder or (lease ~= '' and lease ~= holding) then return 'lost' end
     end
     if got[4] and got[4] == holding then answer = records.as_default(answer) end
-    local stored = answer .. '\n' .. turn.now_text .. '\n' .. holder
-    if got[3] and got[3] ~= '' then
-        call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, stored, 'w:' .. seq, '')
+    local text, is_waited = answer .. '\n' .. turn.now_text .. '\n' .. holder, got[3] and got[3] ~= ''
+    local counted = got[5] and stored.add_answer(turn, key, got[5], row, #text)
+    if counted and not is_waited then
+        call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, text, 'stored', counted)
     else
-        call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, stored)
+        local more = {}
+        if counted then more[1], more[2] = 'stored', counted end
+        if is_waited then more[#more + 1], more[#more + 2] = 'w:' .. seq, '' end
+        call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, text, unpack(more))
     end
     if holding then outcomes.leave_lease(turn, topic, holding, n) else outcomes.leave_open(turn, topic, seq) end
-    if got[3] and got[3] ~= '' then
-        waiters.tell(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', stored))
+    if is_waited then
+        waiters.tell(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end
     return 'ok\n' .. seq .. '\n' .. turn.now_text, true
 end

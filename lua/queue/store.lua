@@ -23,11 +23,31 @@ local function next_seq(last)
     return last and format('%d', last + 1) or '1'
 end
 
+-- A query's row; `tail`: its lines 3 to 7.
+local function row_of(turn, account, user, model, weight, tail)
+    return turn.now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
+end
+
+-- What refuses a query that finds no engine; nil when nothing does.
+local function refusal_to_wait(turn, open, user, account, model, max_waiting)
+    local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)
+    if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end
+    local taken = shares.share_taken(turn, account, model, depth)
+    if taken then return 'waiting\n' .. taken .. '\n' .. rate.eta_seconds(turn, taken) end
+    if open and (#open >= TOPIC_OPEN_BYTES
+        or open_list.count(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
+        return 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
+    end
+    if depth >= shares.room(turn) or not shares.is_room_for(turn, model, depth) then
+        return 'full\n' .. rate.of_cluster(turn, depth) .. '\n' .. rate.eta_seconds(turn, depth)
+    end
+    return nil
+end
+
 -- Stores a query as the next one of its topic, whose fields `seq` (see next_seq) and `open` the caller has read, and
 -- makes it claimable. What follows are more fields of the topic. Returns nil, or what refuses it.
-local function put(turn, topic, seq, open, user, account, model, weight, max_waiting, tail, ...)
+local function put(turn, topic, seq, open, user, account, model, weight, max_waiting, row, ...)
     local key = turn.prefix .. 't:' .. topic
-    local row = turn.now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
     local has_open = open and open ~= ''
     if #seq > 2 and tonumber(seq) > LOOK_BACK + 1 then held.list_passed(key, seq) end
     local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)
@@ -43,17 +63,8 @@ local function put(turn, topic, seq, open, user, account, model, weight, max_wai
             .. '\n', row})
         return nil
     end
-    local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)
-    if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end
-    local taken = shares.share_taken(turn, account, model, depth)
-    if taken then return 'waiting\n' .. taken .. '\n' .. rate.eta_seconds(turn, taken) end
-    if has_open and (#open >= TOPIC_OPEN_BYTES
-        or open_list.count(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
-        return 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
-    end
-    if depth >= shares.room(turn) or not shares.is_room_for(turn, model, depth) then
-        return 'full\n' .. rate.of_cluster(turn, depth) .. '\n' .. rate.eta_seconds(turn, depth)
-    end
+    local refusal = refusal_to_wait(turn, has_open and open, user, account, model, max_waiting)
+    if refusal then return refusal end
     call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',
          (open or '') .. open_list.item(seq, 0, model, user, account, weight), ...)
     shares.count(turn, account, user, model, 1)
@@ -68,4 +79,4 @@ local function put(turn, topic, seq, open, user, account, model, weight, max_wai
     return nil
 end
 
-return {put = put, next_seq = next_seq}
+return {put = put, row_of = row_of, next_seq = next_seq}

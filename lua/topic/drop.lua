@@ -5,6 +5,7 @@ local fair = require('queue/fair')
 local leases = require('queue/leases')
 local records = require('queue/records')
 local shares = require('queue/shares')
+local stored = require('queue/stored')
 local waiters = require('queue/waiters')
 local call = redis.call
 local byte, format, gmatch, match = string.byte, string.format, string.gmatch, string.match
@@ -75,7 +76,9 @@ end
 local function drop_topic(turn, topic)
     local P = turn.prefix
     local key = P .. 't:' .. topic
-    local last = tonumber(call('HGET', key, 'seq')) or 0
+    local got = call('HMGET', key, 'seq', 'stored')
+    local last = tonumber(got[1]) or 0
+    stored.release(turn, key, got[2])
     drop_open(turn, topic, 1)
     for from = 1, last, DROP do drop_rows(turn, topic, from, min(from + DROP - 1, last)) end
     if turn.is_sharded then

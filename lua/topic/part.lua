@@ -5,6 +5,7 @@ local needs = require('lookup/needs')
 local held = require('queue/held')
 local leases = require('queue/leases')
 local records = require('queue/records')
+local stored = require('queue/stored')
 local waiters = require('queue/waiters')
 local drop = require('topic/drop')
 local hashes = require('turn/hashes')
@@ -69,7 +70,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
     local key = P .. 't:' .. topic
     local last = tonumber(call('HGET', key, 'seq'))
     local to, bytes = page_end(key, from, last, left)
-    local claims, blanked, streams = {}, {}, {}
+    local claims, blanked, streams, accounts = {}, {}, {}, {}
     left.rows, left.bytes = left.rows - max(0, to - from + 1), left.bytes - bytes - hashes.bytes_of(key, 'open')
     drop.drop_open(turn, topic, from, user)
     for at = from, to, CHUNK do
@@ -83,6 +84,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
             if row and records.user_of(row) == user then
                 local seq = sub(names[i], 3)
                 local lease = records.parse_pending(state)
+                accounts[match(row, '^%d+\n(%S+)')] = true
                 if lease then claims[lease] = claims[lease] and claims[lease] .. ',' .. seq or seq end
                 if state and byte(state) == 70 then call('ZREM', P .. 'failed', topic .. ' ' .. seq) end
                 local n = #values
@@ -104,6 +106,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
         end
     end
     end_claims(turn, topic, claims)
+    stored.release_user(turn, key, accounts, user)
     if next(blanked) then gone.lookups = gone.lookups + forget_lookups(turn, topic, blanked) end
     return to < last and to + 1 or nil
 end

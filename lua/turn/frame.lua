@@ -25,6 +25,7 @@
 --                                                           queue/leases.lua
 --   idle, idle_lookups, is_alive_at                         queue/idle.lua
 --   waiting_deltas, share_deltas                            queue/shares.lua
+--   stored_sums, stored_deltas                              queue/stored.lua
 --   models_with_work                                        queue/fair.lua
 --   fallen                                                  queue/fallback.lua
 --   has_ended_quiet                                         queue/hints.lua
@@ -35,6 +36,7 @@ local verbs = require('verbs')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
 local shares = require('queue/shares')
+local stored = require('queue/stored')
 local counters = require('turn/counters')
 local events = require('turn/events')
 local nonces = require('turn/nonces')
@@ -105,6 +107,7 @@ local function run(keys, argv, run_one)
     leases.flush(turn)
     idle.flush(turn)
     shares.flush(turn)
+    stored.flush(turn)
     counters.flush(turn)
     events.flush(turn, replies)
     return replies

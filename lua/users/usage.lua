@@ -1,6 +1,6 @@
 -- usage: a page of how much is stored for a user on this shard. Each page counts the queries of some topics; what else
 -- there is stands on all of them, and is asked for with the first.
--- KEYS: topics:<user>, t:<topic>, waiting, recommenders, recommenders:<account>, docs:<space>, space:<space>,
+-- KEYS: topics:<user>, t:<topic>, waiting, stored, recommenders, recommenders:<account>, docs:<space>, space:<space>,
 --   limit:<what>:<user>.
 -- Wakes: nobody.
 -- Bound: TOPICS_PAGE topics, of each its last Seq.
@@ -12,8 +12,8 @@
 --   space    name    of its documents
 --   from     number  topics that were counted
 -- Replies: replay | ok/topics to go on after ('' when there are none)/queries of this page/topics/Open queries of that
---   account and user/recommendations/documents/bytes of them/passages of them/uploads in the last minute/in the last
---   hour/questions over documents in the last minute
+--   account and user/bytes stored for that account and user/for that account/recommendations/documents/bytes of
+--   them/passages of them/uploads in the last minute/in the last hour/questions over documents in the last minute
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -39,10 +39,12 @@ local function verb(turn, a)
     local mine, queries = P .. 'topics:' .. user, 0
     local page = call('ZRANGE', mine, from, from + TOPICS_PAGE - 1)
     for i = 1, #page do queries = queries + (tonumber(call('HGET', P .. 't:' .. page[i], 'seq')) or 0) end
+    local b = call('HMGET', P .. 'stored', account .. ' ' .. user, account)
     local s = call('HMGET', P .. 'space:' .. space, 'bytes', 'chunks')
     return concat({
         'ok', #page == TOPICS_PAGE and format('%d', from + TOPICS_PAGE) or '', format('%d', queries),
         call('ZCARD', mine), call('HGET', P .. 'waiting', account .. ' ' .. user) or 0,
+        b[1] or 0, b[2] or 0,
         format('%d', recommended_n(turn, user)), call('ZCARD', P .. 'docs:' .. space), s[1] or 0, s[2] or 0,
         used(turn, 'upload', user, 60), used(turn, 'upload', user, 3600), used(turn, 'ask', user, 60),
     }, '\n')

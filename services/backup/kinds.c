@@ -45,6 +45,7 @@ static const struct {
     {"falls", KIND_DERIVED}, /* by the first sync of a node */
     {"waiting", KIND_DERIVED},
     {"shares", KIND_DERIVED},
+    {"stored", KIND_DERIVED}, /* from lookups and recommendations, too */
     {"users", KIND_DERIVED},
     {"meta", KIND_DERIVED}, /* its lease is in the file's end */
     /* from lookups */

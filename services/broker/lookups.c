@@ -4,6 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/ask/room.h"
 #include <openssl/sha.h>
 #include <stdio.h>
 
@@ -45,6 +46,7 @@ struct adding {
     int64_t count;
     char print[13], alias[13], threshold[32];
     struct str number, stamp; /* of several: of the topic, and of a note that is new */
+    uint64_t bytes;           /* of the fragment as JSON */
 };
 
 static void answer_added(struct request *r, struct lines *rest)
@@ -89,7 +91,7 @@ static void on_opened(struct request *r, enum err error, struct str reply)
     else if (!err_is_outage(error) && adding->stamp.n > 0) /* else it may have been opened */
         call_unnote_lookup(shards_forget(r->server->shards), .topic = adding->topic,
                            .seq = adding->seq, .fingerprint = str_of(adding->print),
-                           .stamp = adding->stamp);
+                           .stamp = adding->stamp, .bytes = adding->bytes);
 }
 
 static void on_noted(struct request *r, enum err error, struct str reply)
@@ -105,7 +107,7 @@ static void on_noted(struct request *r, enum err error, struct str reply)
                      .fingerprint = str_of(adding->print), .alias = str_of(adding->alias),
                      .fragment = put_fragment(r), .count = (uint64_t)adding->count,
                      .threshold = str_of(adding->threshold), .account = r->account->name_token,
-                     .max_open = max_open(r));
+                     .max_open = max_open(r), .is_counted = room_of_account(r) != NO_NUMBER);
 }
 
 static bool read_threshold(struct request *r, char ret_text[32])
@@ -136,13 +138,18 @@ void broker_add_lookup(struct request *r)
         return;
     fingerprint(fragment, true, adding->print);
     fingerprint(fragment, false, adding->alias);
+    struct str json = put_fragment(r);
+    adding->bytes = json.n;
     if (r->server->shards->n > 1)
         call_note_lookup(request_call(r, on_noted), .topic = adding->topic, .seq = adding->seq,
-                         .user = names_viewer(r), .fingerprint = str_of(adding->print));
+                         .user = names_viewer(r), .fingerprint = str_of(adding->print),
+                         .bytes = adding->bytes, .max_stored = room_of_account(r),
+                         .max_stored_per_user = room_of_user(r));
     else
         call_add_lookup(request_call(r, on_added), .topic = adding->topic, .seq = adding->seq,
                         .user = names_viewer(r), .fingerprint = str_of(adding->print),
-                        .alias = str_of(adding->alias), .fragment = put_fragment(r),
+                        .alias = str_of(adding->alias), .fragment = json,
                         .count = (uint64_t)adding->count, .threshold = str_of(adding->threshold),
-                        .account = r->account->name_token, .max_open = max_open(r));
+                        .account = r->account->name_token, .max_open = max_open(r),
+                        .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r));
 }

@@ -4,6 +4,7 @@
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
+#include "shared/ask/room.h"
 
 enum { COMMENT_MAX_BYTES = 16 << 10, CURSOR_MAX = 44 };
 
@@ -39,7 +40,8 @@ static void store(struct request *r, const struct recommend *op, bool is_known)
 {
     call_recommend(request_call(r, on_recommended), .topic = op->topic, .viewer = names_viewer(r),
                    .is_known = is_known, .recommendation = op->text,
-                   .account = r->account->name_token, .user = op->user_name);
+                   .account = r->account->name_token, .user = op->user_name,
+                   .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r));
 }
 
 static void on_part(struct request *r, enum err error, struct str reply)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * usage.c - GET /api/users/{user}/usage: how much is stored for a user, and how much may be
- * (lua/users/usage.lua). Queries are counted topic by topic, a page of topics after the other. What
- * the topics take in bytes is not known to the verb: the place for it, and for its cap, is here. */
+ * (lua/users/usage.lua). Queries are counted topic by topic, a page of topics after the other. */
 #include "services/users/users.h"
 
 #include "generated/verbs.h"
@@ -14,6 +13,8 @@ enum count {
     COUNT_QUERIES,
     COUNT_TOPICS,
     COUNT_OPEN,
+    COUNT_STORED,
+    COUNT_STORED_OF_ACCOUNT,
     COUNT_RECOMMENDATIONS,
     COUNT_DOCUMENTS,
     COUNT_BYTES,
@@ -44,6 +45,32 @@ static void put_rate(struct buf *b, uint64_t used, uint64_t most, unsigned secon
                (unsigned long long)most, seconds);
 }
 
+static void put_bound(struct buf *b, const char *key, uint64_t bytes)
+{
+    buf_put_key(b, key);
+    if (bytes > 0)
+        buf_put_u64(b, bytes);
+    else
+        buf_lit(b, "null");
+}
+
+/* Bytes of the user and of the whole account, if they are counted. */
+static void put_stored(struct buf *b, const struct request *r, const uint64_t *n)
+{
+    const struct account *account = r->account;
+    if (account->max_stored == 0 && account->max_stored_per_user == 0) {
+        buf_lit(b, ",\"Stored\":{\"Bytes\":null,\"BytesMax\":null,\"AccountBytes\":null,"
+                   "\"AccountBytesMax\":null}");
+        return;
+    }
+    buf_printf(b, ",\"Stored\":{\"Bytes\":%llu", (unsigned long long)n[COUNT_STORED]);
+    put_bound(b, "BytesMax", account->max_stored_per_user);
+    buf_put_key(b, "AccountBytes");
+    buf_put_u64(b, n[COUNT_STORED_OF_ACCOUNT]);
+    put_bound(b, "AccountBytesMax", account->max_stored);
+    buf_put_char(b, '}');
+}
+
 static void answer(struct request *r, const struct counting *counting)
 {
     struct buf *b = &r->server->scratch;
@@ -60,6 +87,7 @@ static void answer(struct request *r, const struct counting *counting)
         buf_printf(b, ",\"Queries\":{\"Count\":%llu,\"Open\":null,\"OpenMax\":null}",
                    (unsigned long long)n[COUNT_QUERIES]);
     }
+    put_stored(b, r, n);
     buf_printf(b, ",\"Recommendations\":{\"Count\":%llu}",
                (unsigned long long)n[COUNT_RECOMMENDATIONS]);
     put_pair(b, "Documents", "Count", n[COUNT_DOCUMENTS], "CountMax", DOCUMENTS_MAX);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { LIMITED_RETRY_MAX_S = 3600 };
+enum { LIMITED_RETRY_MAX_S = 3600, STORED_RETRY_S = 60 };
 
 /* Tags without more: what each of them is answered with. */
 static const struct {
@@ -33,6 +33,25 @@ static void refuse_full(struct request *r, enum err error, struct lines *rest)
         snprintf(members, sizeof members, "\"depth\":%llu,\"eta_seconds\":null",
                  (unsigned long long)depth);
     respond_error_more(r, error, NULL, members, refusal_retry_s(has_eta, eta_s));
+}
+
+/* stored/<bytes>/<limit>/<user or account>: whose room is used up, and what makes room again. */
+static void refuse_stored(struct request *r, struct lines *rest)
+{
+    char detail[512], members[96];
+    uint64_t used = lines_next_u64(rest), most = lines_next_u64(rest);
+    bool is_of_user = str_eq(lines_next(rest), STR("user"));
+    bool is_of_shard = r->server->shards->n > 1;
+    snprintf(detail, sizeof detail,
+             "This would take more than may be stored for %s%s: %llu of %llu bytes are counted. "
+             "Delete topics (DELETE /api/topic) or all of a user (DELETE /api/users/{user}); an "
+             "operator may raise %s, or let old topics go by themselves (--retention-days).",
+             is_of_user ? "this user of the account" : "all users of this account",
+             is_of_shard ? ", on the shard of this topic" : "", (unsigned long long)used,
+             (unsigned long long)most, is_of_user ? "max_stored_per_user" : "max_stored");
+    snprintf(members, sizeof members, "\"stored\":%llu,\"max_stored\":%llu",
+             (unsigned long long)used, (unsigned long long)most);
+    respond_error_more(r, ERR_TOO_MUCH_STORED, detail, members, STORED_RETRY_S);
 }
 
 static void put_header(struct request *r, const char *name, uint64_t value)
@@ -66,6 +85,10 @@ bool reply_refuse(struct request *r, enum err error, struct str tag, struct line
         return false;
     if (str_eq(tag, STR("waiting")) || str_eq(tag, STR("full"))) {
         refuse_full(r, tag.at[0] == 'w' ? ERR_USER_QUEUE_FULL : ERR_QUEUE_FULL, rest);
+        return true;
+    }
+    if (str_eq(tag, STR("stored"))) {
+        refuse_stored(r, rest);
         return true;
     }
     if (str_eq(tag, STR("limited"))) {

@@ -19,9 +19,13 @@ enum {
     NAMESPACE_MAX_BYTES = 32,
     ACCOUNT_MAX_RATE = 100000,
     ACCOUNT_MAX_NONCES = 10000000,
+    ACCOUNT_STORED_MIN = 65536, /* as much as any user counts (lua/queue/stored.lua) */
+    ACCOUNT_STORED_MIN_PER_USER = 4096,
     ACCOUNTS_FILE_MAX_BYTES = 1 << 20,
     ACCOUNTS_REASON_BYTES = 320 /* room for every reason, its NUL included */
 };
+
+#define ACCOUNT_STORED_MAX 1000000000000000ULL /* scripts take it without rounding */
 
 enum role { ROLE_FRONTEND, ROLE_USER, ROLE_ENGINE, ROLE_OPERATOR, ROLE_NR };
 
@@ -43,7 +47,10 @@ struct account {
     unsigned max_waiting;   /* Open queries per user, 1 to 100000, default 100 */
     unsigned max_rate;      /* requests a second, 1 to 1000000, default ACCOUNT_MAX_RATE */
     uint64_t max_nonces;    /* used up a day, 100 to 10^12, default ACCOUNT_MAX_NONCES */
-    bool is_deployed;       /* dialect: deployed */
+    /* Bytes that may be stored for it, ACCOUNT_STORED_MIN to ACCOUNT_STORED_MAX, 0: no bound; and
+     * of them for each of its users, ACCOUNT_STORED_MIN_PER_USER to 10^15, 0: no bound but that. */
+    uint64_t max_stored, max_stored_per_user;
+    bool is_deployed; /* dialect: deployed */
 };
 
 struct accounts;

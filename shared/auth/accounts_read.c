@@ -25,16 +25,24 @@ enum member {
     MEMBER_MAX_WAITING,
     MEMBER_MAX_RATE,
     MEMBER_MAX_NONCES,
+    MEMBER_MAX_STORED,
+    MEMBER_MAX_STORED_PER_USER,
     MEMBER_DIALECT,
     MEMBER_NAMESPACE,
     MEMBER_NR
 };
 
 static const struct str member_names[MEMBER_NR] = {
-    [MEMBER_SECRET] = STR("secret"),     [MEMBER_ROLE] = STR("role"),
-    [MEMBER_WEIGHT] = STR("weight"),     [MEMBER_MAX_WAITING] = STR("max_waiting"),
-    [MEMBER_MAX_RATE] = STR("max_rate"), [MEMBER_MAX_NONCES] = STR("max_nonces"),
-    [MEMBER_DIALECT] = STR("dialect"),   [MEMBER_NAMESPACE] = STR("namespace"),
+    [MEMBER_SECRET] = STR("secret"),
+    [MEMBER_ROLE] = STR("role"),
+    [MEMBER_WEIGHT] = STR("weight"),
+    [MEMBER_MAX_WAITING] = STR("max_waiting"),
+    [MEMBER_MAX_RATE] = STR("max_rate"),
+    [MEMBER_MAX_NONCES] = STR("max_nonces"),
+    [MEMBER_MAX_STORED] = STR("max_stored"),
+    [MEMBER_MAX_STORED_PER_USER] = STR("max_stored_per_user"),
+    [MEMBER_DIALECT] = STR("dialect"),
+    [MEMBER_NAMESPACE] = STR("namespace"),
 };
 
 struct reader {
@@ -124,6 +132,15 @@ static bool read_secret(const struct reader *r, struct account *draft, const yam
     return true;
 }
 
+static bool read_bytes(const struct reader *r, const yaml_node_t *key, struct str text,
+                       unsigned least, uint64_t *ret_bytes)
+{
+    if (!str_parse_u64(text, ret_bytes) || *ret_bytes < least || *ret_bytes > ACCOUNT_STORED_MAX)
+        return fail(r, key, "%.*s takes a whole number of bytes from %u to %llu",
+                    STR_ARG(scalar(key)), least, ACCOUNT_STORED_MAX);
+    return true;
+}
+
 static bool read_member(const struct reader *r, struct account *draft, unsigned *seen,
                         const yaml_node_t *key, const yaml_node_t *value)
 {
@@ -133,8 +150,8 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
         member++;
     if (member == MEMBER_NR)
         return fail_unknown(r, key, value,
-                            "secret, role, weight, max_waiting, max_rate, max_nonces, dialect and "
-                            "namespace");
+                            "secret, role, weight, max_waiting, max_rate, max_nonces, max_stored, "
+                            "max_stored_per_user, dialect and namespace");
     if (*seen & 1u << member)
         return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
                     member_names[member].at);
@@ -168,6 +185,9 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
             return fail(r, key, "max_nonces takes a whole number from 100 to 1000000000000");
         draft->max_nonces = number;
         return true;
+    case MEMBER_MAX_STORED: return read_bytes(r, key, text, ACCOUNT_STORED_MIN, &draft->max_stored);
+    case MEMBER_MAX_STORED_PER_USER:
+        return read_bytes(r, key, text, ACCOUNT_STORED_MIN_PER_USER, &draft->max_stored_per_user);
     case MEMBER_DIALECT:
         draft->is_deployed = true;
         return str_eq(text, STR("deployed")) ||

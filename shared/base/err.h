@@ -42,6 +42,7 @@
     X(HEADERS_TOO_LARGE, 431, "headers_too_large", LOG_DEBUG, "The request's headers are too large.") \
     X(TOO_MANY_FAILURES, 429, "too_many_failures", LOG_WARN, "Too many failed logins of this account from this address: check the secret, then wait a minute.") \
     X(USER_QUEUE_FULL,  429, "too_many_waiting", LOG_INFO,  "Too much waits for this user or account: retry later.") \
+    X(TOO_MUCH_STORED,  429, "too_much_stored",  LOG_INFO,  "Too much is stored for this user or account: delete topics.") \
     X(RATE_LIMITED,     429, "rate_limited",     LOG_INFO,  "Too many requests: wait a little.")   \
     X(INTERNAL,         500, "internal",         LOG_ERROR, "Something broke on our side.")        \
     X(QUEUE_FULL,       503, "queue_full",       LOG_WARN,  "The queue is full: retry later.")     \

@@ -22,6 +22,8 @@ static void check(const struct accounts *accounts, const struct account *account
     assert(account->secret.n > 0 && account->secret.n <= ACCOUNT_SECRET_MAX_BYTES);
     assert((unsigned)account->role < ROLE_NR);
     assert(account->weight >= 0.01 && account->weight <= 1000);
+    assert(account->max_stored == 0 ||
+           (account->max_stored >= 65536 && account->max_stored <= ACCOUNT_STORED_MAX));
     assert(account->max_rate >= 1 && account->max_rate <= 1000000);
     assert(account->max_nonces >= 100);
     assert(account->max_waiting >= 1 && account->max_waiting <= 100000);

@@ -56,7 +56,7 @@ describe('building the library', () => {
   refuses('a name that nobody takes from a module', /^lua\/queue\/store\.lua: nobody takes 'spare' from module 'queue\/store'$/m, ({ edit }) =>
     edit('queue/store.lua', 'return {put = ', 'return {spare = put, put = '));
   refuses('a module that returns nothing', /^lua\/queue\/store\.lua: does not end with 'return \{name = …\}'$/m, ({ edit }) =>
-    edit('queue/store.lua', 'return {put = put, next_seq = next_seq}\n', ''));
+    edit('queue/store.lua', 'return {put = put, row_of = row_of, next_seq = next_seq}\n', ''));
   refuses('a module whose name is made while it runs', /^lua\/queue\/add\.lua: require takes a name that is known at build time/m, ({ edit }) =>
     edit('queue/add.lua', "require('queue/store')", "require('queue/' .. 'store')"));
 

@@ -3,6 +3,7 @@
 // random_checks: what holds of a keyspace after any verb, beside what a World (random_world.mjs) knows of it: the sentences of docs/redis-keys.md
 // on states, the fair order, leases and their keys, credits, lookups and counters.
 import assert from 'node:assert/strict';
+import { checkStored } from './random_stored.mjs';
 import { takes } from './random_world.mjs';
 
 async function snapshot(shard) {
@@ -126,6 +127,7 @@ export async function checkAll(world, shard) {
   checkOrder(keys, open);
   checkRest(world, keys, open);
   checkLookups(world, keys);
+  checkStored(keys);
 }
 
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.

@@ -150,11 +150,12 @@ export class World {
   async add(node) {
     const [topic, user, model] = [this.pick(this.topicNames), this.pick(USERS), this.pick(MODELS)];
     const queries = this.topics.get(topic) ?? [];
-    const query = `${topic} ${queries.length + 1}`;
+    const query = `${topic} ${queries.length + 1}${' '.repeat(this.below(4) * 1500)}`;
     const sent = { nonce: `nonce-${String(this.nonces++).padStart(10, '0')}`, mark: String(this.nonces).padStart(12, 'a'), topic, user, seq: queries.length + 1 };
     const isSigned = this.below(2), waits = this.below(2) ? '1' : '';
-    sent.args = [topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '', isSigned ? sent.mark : '', waits];
+    sent.args = [topic, user, 'A', model, 1, 1e6, tailOf({ user, model, query }), '', '', '', isSigned ? sent.mark : '', waits, 2 ** 40, this.below(8) ? '' : this.below(40) * 1000];
     const reply = isSigned ? await this.runSigned(node, [sent.nonce], 'add', 1, ...sent.args) : await this.run(node, 'add', 0, ...sent.args);
+    if (sent.args.at(-1) !== '' && reply.startsWith('stored\n')) return; // its room is full: nothing is stored
     assert.match(reply, new RegExp(`^ok\n${queries.length + 1}\n`));
     if (isSigned) {
       const tie = this.ties.get(`${topic} ${user}`) ?? [];
@@ -198,7 +199,7 @@ export class World {
     const { topic, seq, q } = found;
     const lease = this.pick([q.lease ?? '1', '', NO_LEASE]);
     const holder = this.pick([q.holder ?? 'E', 'Z']);
-    const answer = lines(`["${this.below(2)}"]`, 'null', 'null');
+    const answer = lines(`["${this.below(2)}${'x'.repeat(this.below(2) * 3000)}"]`, 'null', 'null');
     const reply = (await this.run(node, 'complete', 0, topic, seq, lease, holder, JSON.stringify(q.query), answer, '')).split('\n')[0];
     if (q.state === 'Done') return assert.equal(reply, q.answer === answer ? 'same' : 'done');
     if (q.state === 'Failed' || q.state === 'Cancelled') return assert.equal(reply, q.state.toLowerCase());
@@ -361,7 +362,8 @@ export class World {
     const found = this.any(this.pick(['Done', 'Open']));
     if (!found) return;
     const [print, count] = [this.pick(FRAGMENTS), 1 + this.below(100)];
-    const reply = await this.run(node, 'add_lookup', 0, found.topic, found.seq, '', print, `${print}0`, `"${print}"`, count, 1, this.pick(['A', 'B']), 1000);
+    const reply = await this.run(node, 'add_lookup', 0, found.topic, found.seq, '', print, `${print}0`, `"${print}"`, count, 1, this.pick(['A', 'B']), 1000, 2 ** 40, this.below(4) ? '' : this.below(40) * 1000);
+    if (reply.startsWith('stored\n')) return;
     assert.match(reply, /^ok\n/);
     const lookup = this.lookups.get(print) ?? { needs: new Set(), count: 0, isOpen: false };
     this.lookups.set(print, lookup);
@@ -401,7 +403,7 @@ export class World {
   async match(node) {
     const print = this.pick(FRAGMENTS);
     const lookup = this.lookups.get(print);
-    const reply = await this.run(node, 'match', 0, print, '["m"]');
+    const reply = await this.run(node, 'match', 0, print, `["${'m'.repeat(this.below(5000))}"]`);
     assert.equal(reply, lookup ? 'ok' : 'missing');
     if (lookup && (lookup.claimed === undefined || lookup.claimed === lookup.count)) Object.assign(lookup, { isOpen: false, lease: undefined });
   }

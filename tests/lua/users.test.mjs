@@ -217,20 +217,20 @@ scripts('usage', ({ cases }) => {
   const usage = (from = 0) => ['usage', 0, 'alice', 'F', ALICE, from];
   const found = (next, queries, topics, ...rest) => lines('ok', next, queries, topics, ...rest);
   cases([
-    { name: 'a user of whom nothing is stored', call: usage(), reply: found('', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) },
+    { name: 'a user of whom nothing is stored', call: usage(), reply: found('', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) },
     {
       name: 'counts what is the user’s',
       before: () => ({
         't:a': topicOf(['D', 'D'], { 'a:1': STORED, 'a:2': STORED }), 't:b': topicOf(['C "no"']), 'topics:alice': zset({ a: 1, b: 2, gone: 3 }),
-        waiting: { 'F alice': '2', 'F bob': '5', 'G alice': '7' },
+        waiting: { 'F alice': '2', 'F bob': '5', 'G alice': '7' }, stored: { F: '131072', 'F alice': '8192', 'F bob': '4096', 'G alice': '1' },
         recommenders: zset({ F: 3, G: 1 }), 'recommenders:F': zset({ alice: 2, bob: 1 }), 'recommenders:G': zset({ alice: 1 }),
         ...keysOf({ n: 1, state: 'INDEXED' }, { n: 2, space: BOB }),
         'limit:upload:alice': zset({ a: (Date.now() - 5_000) * 1000, b: (Date.now() - 90_000) * 1000 }), 'limit:ask:alice': zset({ a: (Date.now() - 5_000) * 1000 }),
       }),
       call: usage(),
-      reply: (text) => /^ok\n\n3\n3\n2\n3\n1\n\d+\n1\n1\n2\n1$/.test(text),
+      reply: (text) => /^ok\n\n3\n3\n2\n8192\n131072\n3\n1\n\d+\n1\n1\n2\n1$/.test(text),
     },
-    { name: 'from a later topic on', before: { 't:a': topicOf(['C "no"']), 't:b': topicOf(['C "no"']), 'topics:alice': zset({ a: 1, b: 2 }) }, call: usage(1), reply: found('', 1, 2, 0, 0, 0, 0, 0, 0, 0, 0) },
+    { name: 'from a later topic on', before: { 't:a': topicOf(['C "no"']), 't:b': topicOf(['C "no"']), 'topics:alice': zset({ a: 1, b: 2 }) }, call: usage(1), reply: found('', 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) },
   ]);
 });
 

@@ -11,7 +11,7 @@ const ANSWER = lines('["yes"]', 'null', 'null');
 export const ANY_BYTES = String.fromCharCode(...Array(256).keys());
 
 export const add = (shard, topic, { user = 'alice', account = 'Frontend_1', model = 'default', query = 'Why?', idem = '', digest = '' } = {}) =>
-  shard.call('add', 0, topic, user, account, model, 1, 1e6, tailOf({ user, model, query }), idem, digest, '');
+  shard.call('add', 0, topic, user, account, model, 1, 1e6, tailOf({ user, model, query }), idem, digest, '', '', '', 2 ** 40);
 
 // The claim whose turn it is, whichever form its text has: topic and lease.
 export async function take(shard, models = '*') {

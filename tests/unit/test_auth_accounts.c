@@ -182,18 +182,27 @@ static const struct broken broken[] = {
      "line 2: max_nonces takes a whole number from 100 to 1000000000000"},
     {IN_A("role: user, max_nonces: all"),
      "line 2: max_nonces takes a whole number from 100 to 1000000000000"},
+    {IN_A("role: user, max_stored: 65535"),
+     "line 2: max_stored takes a whole number of bytes from 65536 to 1000000000000000"},
+    {IN_A("role: user, max_stored: 1000000000000001"),
+     "line 2: max_stored takes a whole number of bytes from 65536 to 1000000000000000"},
+    {IN_A("role: user, max_stored_per_user: 0"),
+     "line 2: max_stored_per_user takes a whole number of bytes from 4096 to 1000000000000000"},
     {IN_A("role: user, dialect: topsecret"),
      "line 2: unknown dialect of account 'A'; known is deployed"},
-    {IN_A("role: user, max_wating: 5"),
-     "line 2: unknown member 'max_wating'; known are secret, "
-     "role, weight, max_waiting, max_rate, max_nonces, dialect and namespace"},
-    {IN_A("role: user, ? [a] : b"), "line 2: a member that is not one of secret, role, weight, "
-                                    "max_waiting, max_rate, max_nonces, dialect and namespace"},
-    {"accounts:\n  A: {topsecret}\n", "line 2: a member that is not one of secret, role, weight, "
-                                      "max_waiting, max_rate, max_nonces, dialect and namespace"},
+    {IN_A("role: user, max_wating: 5"), "line 2: unknown member 'max_wating'; known are secret, "
+                                        "role, weight, max_waiting, max_rate, max_nonces, "
+                                        "max_stored, max_stored_per_user, dialect and namespace"},
+    {IN_A("role: user, ? [a] : b"),
+     "line 2: a member that is not one of secret, role, weight, "
+     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and namespace"},
+    {"accounts:\n  A: {topsecret}\n",
+     "line 2: a member that is not one of secret, role, weight, "
+     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and namespace"},
     {"accounts:\n  A: {t0psecret: secret}\n",
      "line 2: a member that is not one of secret, role, "
-     "weight, max_waiting, max_rate, max_nonces, dialect and namespace"},
+     "weight, max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and "
+     "namespace"},
     {IN_A("role: user, namespace: a~b"), "line 2: the namespace of account 'A' is not 1 to 32 "
                                          "letters, digits, '-' and '_'"},
     {IN_A("role: user, namespace: ''"), "line 2: the namespace of account 'A' is not 1 to 32 "

@@ -1,0 +1,16 @@
+-- noting: what a lookup that a topic needs is counted with, for the user of the query that it is for
+-- (queue/stored.lua): the bytes of its fragment, in each topic that needs it. They are given back with the topic.
+local stored = require('queue/stored')
+local call = redis.call
+
+-- `record`: the topic's field `stored`. Returns what refuses it. Without a limit, of a caller of the former release, a
+-- topic that is not counted stays so.
+local function count(turn, topic, row, record, bytes, most, most_of_user)
+    if not record and not most then return nil end
+    local key = turn.prefix .. 't:' .. topic
+    local counted, refusal = stored.move_of_row(turn, key, record, row, bytes, most, most_of_user)
+    if counted then call('HSET', key, 'stored', counted) end
+    return refusal
+end
+
+return {count = count}
