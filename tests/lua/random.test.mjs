@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What holds whatever happens: random verbs of several nodes and engines (random_world.mjs) and, after each step, the invariants of the keyspace
-// (random_checks.mjs), on one shard and on several (random_shards.mjs). The seed is printed on failure; PARLEY_SEED=N runs
-// that one alone.
+// What holds whatever happens: random verbs of several nodes and engines (random_world.mjs) and, after each step, the
+// invariants of the keyspace (random_checks.mjs), on one shard and on several (random_shards.mjs). The seed is printed on
+// failure; PARLEY_SEED=N runs that one alone.
 import { randomInt } from 'node:crypto';
 import { scripts } from '../support/lua.mjs';
 import { SHARDS } from '../support/shards.mjs';
