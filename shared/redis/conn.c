@@ -421,6 +421,13 @@ void redis_conn_flush(struct redis_conn *conn)
         redisAsyncHandleWrite(conn->ac);
 }
 
+void redis_conn_push(struct redis_conn *conn)
+{
+    int is_done;
+    if (conn->ac != NULL && conn->state == CONN_UP && (conn->ac->c.flags & REDIS_IN_CALLBACK) == 0)
+        (void)redisBufferWrite(&conn->ac->c, &is_done);
+}
+
 enum redis_trouble redis_conn_trouble(const struct redis_conn *conn)
 {
     return conn->trouble == REDIS_FINE ? REDIS_AWAY : conn->trouble;

@@ -54,6 +54,9 @@ enum err redis_conn_subscribe(struct redis_conn *conn, struct str channel,
                               redis_reply_cb *on_message, void *arg) must_check;
 /* Writes what was sent since the last call, now, instead of after the next poll. */
 void redis_conn_flush(struct redis_conn *conn);
+/* Writes what it can at once, and no callback runs: that it failed is noticed by the next flush, or
+ * the loop. */
+void redis_conn_push(struct redis_conn *conn);
 /* Why it is down; REDIS_AWAY while it has not been up yet. Of no meaning while it is up. */
 enum redis_trouble redis_conn_trouble(const struct redis_conn *conn);
 /* Gives the connection up, as if it had been lost, and makes a new one. `reason`: for the

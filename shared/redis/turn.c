@@ -14,7 +14,9 @@
  *
  * turn_library.c loads the library and keeps what is wrong with Redis.
  *
- * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. */
+ * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. While it is
+ * idle one of EARLY_CALLS verbs does not wait for the turn's end: Redis runs them while the node
+ * reads the next requests. */
 #include "shared/redis/parts.h"
 #include "shared/redis/turn_internal.h"
 
@@ -24,6 +26,7 @@
 
 enum {
     IN_FLIGHT_MAX = 8,
+    EARLY_CALLS = 8,
     SETTINGS_MAX_BYTES = 1024,
     BYTES_A_MS = 4096,           /* of a slow network: uploads get the time that they take on one */
     JOINED_MAX_BYTES = 64 << 20, /* far more than a verb returns (lua/turn/bounds.lua) */
@@ -278,8 +281,11 @@ void turn_end_verb(struct turn *turn, unsigned argc)
 {
     struct batch *batch = turn->collecting;
     batch_end(batch, argc);
-    if (batch_is_full(batch))
+    bool is_idle = turn->is_up && turn->in_flight_n == 0 && batch->call_n >= EARLY_CALLS;
+    if (batch_is_full(batch) || is_idle)
         send_collected(turn);
+    if (is_idle)
+        redis_conn_push(turn->conn);
 }
 
 /* --- life ----------------------------------------------------------------------------------- */

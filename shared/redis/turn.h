@@ -2,8 +2,8 @@
  *
  * turn: the way to Redis's scripts. What one turn of the loop asks for is collected and sent as
  * one call of the function library (lua/library.lua), so a request costs a part of one round
- * trip. Makes sure that the library is loaded, again when Redis has lost it. One per loop, used
- * on its thread only.
+ * trip; or as several, where it is much. Makes sure that the library is loaded, again when Redis
+ * has lost it. One per loop, used on its thread only.
  *
  *     call_retry(turn_call(turn, &op->call, on_retried), .topic = topic, .seq = seq);
  *

@@ -11,8 +11,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/un.h>
 
 #include <cmocka.h>
 
@@ -389,6 +391,65 @@ static void each_of_a_thousand_calls_of_one_turn_is_answered_once_with_its_own_r
     turn_destroy(turn);
 }
 
+enum { FEW = 7 }; /* turn.c: one less than EARLY_CALLS */
+
+/* What comes while they are under way is collected as before. */
+static void an_idle_redis_gets_eight_calls_before_the_end_of_the_turn(void **state)
+{
+    struct owner *of_turn[2 * FEW + 2];
+    create_with_redis();
+    for (unsigned i = 0; i < FEW; i++)
+        of_turn[i] = begin_new();
+    assert_true(turn_is_collecting(turn));
+    of_turn[FEW] = begin_new();
+    assert_false(turn_is_collecting(turn));
+    assert_int_equal(told_n, 0);
+    for (unsigned i = FEW + 1; i < 2 * FEW + 2; i++)
+        of_turn[i] = begin_new();
+    assert_true(turn_is_collecting(turn));
+    run_until_answered();
+    for (unsigned i = 0; i < 2 * FEW + 2; i++) {
+        assert_string_equal(of_turn[i]->reply, "ok");
+        free(of_turn[i]);
+    }
+    turn_destroy(turn);
+}
+
+/* Both directions of each connection to Redis. */
+static void shut_connections(void)
+{
+    unsigned n = 0;
+    for (int fd = 3; fd < 1024; fd++) {
+        struct sockaddr_un peer = {.sun_family = AF_UNSPEC};
+        socklen_t size = sizeof peer;
+        bool is_ours = getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
+                       peer.sun_family == AF_UNIX &&
+                       strcmp(peer.sun_path, redis_fixture.address.path) == 0;
+        n += is_ours && shutdown(fd, SHUT_RDWR) == 0;
+    }
+    assert_int_equal(n, 1);
+}
+
+/* That the connection broke is noticed at the end of the turn, not by those who begin a call. */
+static void a_redis_that_hangs_up_under_calls_that_go_early_is_noticed_later(void **state)
+{
+    struct owner *of_turn[FEW + 1];
+    create_with_redis();
+    signal(SIGPIPE, SIG_IGN); /* as nodes do */
+    shut_connections();
+    for (unsigned i = 0; i <= FEW; i++) {
+        of_turn[i] = begin_new();
+        assert_int_equal(told_n, 0);
+    }
+    run_until_answered();
+    assert_int_equal(told_n, FEW + 1);
+    for (unsigned i = 0; i <= FEW; i++) {
+        assert_int_equal(of_turn[i]->error, ERR_REDIS_LOST);
+        free(of_turn[i]);
+    }
+    turn_destroy(turn);
+}
+
 static void owners_that_go_while_their_verbs_run_hear_nothing(void **state)
 {
     struct orphan orphan = {0};
@@ -575,6 +636,8 @@ int main(void)
         cmocka_unit_test(a_connection_over_tcp_probes_a_silent_redis),
         cmocka_unit_test(a_batch_with_a_lane_that_overflowed_is_not_sent),
         cmocka_unit_test(each_of_a_thousand_calls_of_one_turn_is_answered_once_with_its_own_reply),
+        cmocka_unit_test(an_idle_redis_gets_eight_calls_before_the_end_of_the_turn),
+        cmocka_unit_test(a_redis_that_hangs_up_under_calls_that_go_early_is_noticed_later),
         cmocka_unit_test(owners_that_go_while_their_verbs_run_hear_nothing),
         cmocka_unit_test(a_turn_that_is_destroyed_while_verbs_run_tells_those_who_wait),
         cmocka_unit_test(a_turn_that_is_destroyed_while_the_library_is_loaded_tells_those_who_wait),
