@@ -361,7 +361,8 @@ suite('ask without engines', { sweep: false }, ({ test, cluster }) => {
       assertProblem(response, 503, 'no_engine');
       assert.ok(Number(response.headers['retry-after']) >= 1);
     }
-    assert.deepEqual(await library.questions(), []);
+    // Of several shards it may have been queued; it is taken out once it has been answered.
+    await eventually(async () => (await library.questions()).length === 0, { what: 'none is in the queue' });
   });
 });
 
