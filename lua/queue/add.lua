@@ -77,7 +77,8 @@ local function verb(turn, a)
     if is_own and last and not tie then return 'missing' end
     local seq = store.next_seq(last)
     local new_tie = mark == '' and (tie or '1') or resent.with_mark(turn, tie, mark, seq)
-    local row, counted, refusal = store.row_of(turn, account, user, model, weight, tail), nil, nil
+    local row = store.row_of(turn, account, user, model, weight, tail)
+    local counted, refusal
     if max_stored or got[4] then -- what is counted stays counted
         counted, refusal = stored.move(turn, topic_key, got[4], account, user, #row, max_stored, max_stored_per_user)
         if refusal then return refusal end

@@ -32,7 +32,7 @@ local stored = require('queue/stored')
 local waiters = require('queue/waiters')
 local parts = require('turn/parts')
 local call = redis.call
-local byte, gmatch, match, sub = string.byte, string.gmatch, string.match, string.sub
+local byte, gmatch, match = string.byte, string.gmatch, string.match
 
 local OPEN_LOOK_ROWS, OPEN_LOOK_BYTES = 1000, 4194304 -- of Open rows, for the text of a late answer
 
