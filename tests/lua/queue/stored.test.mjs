@@ -49,7 +49,7 @@ scripts('what is stored', ({ test, shard }) => {
     await is({ F: UNIT, 'F alice': BLOCK });
   });
 
-  test('a query that would take more than its account may have is refused, whoever asks', async () => {
+  test('a query that would take its account past max_stored is refused, for any of its users', async () => {
     await shard.call(...add({ most: UNIT }));
     assert.equal(await shard.call(...add({ most: UNIT, topic: 'other', user: 'bob' })), lines('stored', UNIT, UNIT, 'account'));
     assert.equal(await topic('other'), undefined);
