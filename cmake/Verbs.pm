@@ -20,14 +20,14 @@ our %KINDS = map {$_ => 1} qw(name number digits flag text json bytes words);
 my %SIZED = map {$_ => 1} qw(text json bytes);
 my %FIXED_MAX = (name => 512, number => 20, digits => 20, flag => 1);
 my %WORD_OF = (
-    Lane => [qw(first claim add read)],
+    Lane => [qw(first claim add read slow)],
     Home => [qw(topic digest space session room bot engine nonce key cluster every)],
     Nonce => [qw(yes again no)],
     Full => [qw(runs refused)],
 );
 # A verb with that home has one of these arguments, from which its shard is known.
 my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job'],
-    key => ['key'], engine => ['engine']);
+    session => ['session'], key => ['key'], engine => ['engine']);
 my $MAX_ARGS = 24; # as many as VERB_COUNT of shared/redis/verb.h can count
 my @PROSE = qw(KEYS Wakes Bound Repeatable);
 my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Arguments|Replies):/;
@@ -205,8 +205,9 @@ sub value {
 
 # What `--- arguments` stands for, in one line, so that lines keep their numbers. Of a list there are the places of
 # its first and last argument: NAME_from and NAME_to. Of all lists but the last the caller says how many they are.
+# The argument that says where the verb runs gets no local if the body does not use it.
 sub arguments_text {
-    my ($verb) = @_;
+    my ($verb, $body) = @_;
     my ($n, @names, @values) = (0);
     my $text = 'local args = turn.args ';
     if (takes_nonce($verb)) {
@@ -215,8 +216,10 @@ sub arguments_text {
         $n = 1;
     }
     for my $arg (@{$verb->{args}}) {
+        my $value = value($arg, $n++);
+        next if $arg->{name} eq $verb->{fields}{Home} and $body !~ /\b$arg->{name}\b/;
         push @names, $arg->{name};
-        push @values, value($arg, $n++);
+        push @values, $value;
     }
     my $list_n = @{$verb->{lists}};
     my $at = $n + max(0, $list_n - 1);
@@ -312,7 +315,7 @@ sub read_file {
     $verb->{header} = $header;
     read_header($verb, $header, $fault);
     check_body($verb, $body, $line, $fault);
-    my $arguments = arguments_text($verb);
+    my $arguments = arguments_text($verb, $body);
     $text =~ s/^    --- arguments$/    $arguments/m;
     return $text;
 }

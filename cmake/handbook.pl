@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
 # Writes a C file that holds the handbook as HTML pages: handbook.pl OUT.c STYLE.css PAGE.md...
+# `handbook.pl --questions PAGE.md...` prints docs/questions.md instead, the list of all questions.
 # (services/web/page.h has the types). `cmark` renders the text; here come the frame around it, an anchor
 # per heading, and links: to other pages as the nodes serve them, to elsewhere as they are. What
 # leaves the folder by a path is served by no node, so only its text stays.
@@ -10,22 +11,20 @@ use warnings;
 use utf8;
 use open qw(:std :encoding(UTF-8));
 use Digest::SHA qw(sha256_hex sha256_base64);
-use Encode qw(encode_utf8);
+use Encode qw(decode_utf8 encode_utf8);
 use File::Basename;
+use FindBin;
+use lib $FindBin::Bin;
+use CText qw(slurp c_text);
 
-use constant {INDEX => 'README.md', ROOT => '/handbook', LIST_ID => 'all-pages'};
+use constant {INDEX => 'README.md', ROOT => '/handbook', LIST_ID => 'all-pages', QUESTIONS_ID => 'all-questions'};
 
-my ($out, $style_file, @files) = @ARGV;
-die "usage: handbook.pl OUT.c STYLE.css PAGE.md...\n" unless @files;
+my $is_list = @ARGV && $ARGV[0] eq '--questions' && shift @ARGV;
+my ($out, $style_file) = $is_list ? () : splice(@ARGV, 0, 2);
+my @files = @ARGV;
+die "usage: handbook.pl OUT.c STYLE.css PAGE.md... | --questions PAGE.md...\n" unless @files;
 
 my (%pages, @order, %ids);
-
-sub slurp {
-    my ($path) = @_;
-    open(my $in, '<', $path) or die "$path: $!\n";
-    local $/;
-    return scalar <$in>;
-}
 
 sub text_of {
     my ($html) = @_;
@@ -51,15 +50,17 @@ sub render {
     my $html = do { local $/; <$in> };
     close($in) or die "cmark: $file: it failed\n";
     die "$file: HTML in Markdown is not shown\n" if $html =~ /<!-- raw HTML omitted -->/;
-    my %used = (LIST_ID, 1);
+    my %used = (LIST_ID, 1, QUESTIONS_ID, 1);
+    my @questions;
     $html =~ s{<(h[1-6])>(.*?)</\1>}{
         my ($tag, $inner) = ($1, $2);
         my $slug = slug_of($inner, \%used);
         $ids{$name}{$slug} = 1;
+        push @questions, [$slug, $inner] if $tag eq 'h2' and $name ne INDEX;
         qq(<$tag id="$slug">$inner <a class="anchor" href="#$slug" aria-label="Link to this heading">#</a></$tag>);
     }gse;
     $html =~ m{<h1 [^>]*>(.*?) <a class="anchor"} or die "$file: it has no heading of level 1\n";
-    $pages{$name} = {file => $file, title => text_of($1), html => $html};
+    $pages{$name} = {file => $file, title => text_of($1), html => $html, questions => \@questions};
 }
 
 # The address below ROOT, as `parley ingest` makes it.
@@ -102,11 +103,39 @@ sub list_of {
     return $list;
 }
 
+# Every question with a link to its section, for the index page.
+sub questions_of {
+    my $list = '';
+    for my $name (@order) {
+        $list .= '<li><a href="' . url_of($name) . "#$_->[0]\">$_->[1]</a></li>\n" for @{$pages{$name}{questions}};
+    }
+    my $id = QUESTIONS_ID;
+    return qq(<nav id="$id" aria-label="All questions">\n<p>All questions</p>\n<ul>\n$list</ul>\n</nav>\n);
+}
+
+# The same as Markdown.
+sub print_questions {
+    print "# Questions\n\n",
+        "Every question that the [handbook](handbook/README.md) answers, one per line. `cmake/handbook.pl` makes this page\n",
+        "from the headings of the handbook.\n";
+    for my $name (@order) {
+        my @questions = @{$pages{$name}{questions}} or next;
+        print "\n## $pages{$name}{title}\n\n";
+        for (@questions) {
+            my ($slug, $inner) = @$_;
+            $inner =~ s{</?code>}{`}g;
+            $inner =~ s/&(amp|lt|gt|quot);/{amp => '&', lt => '<', gt => '>', quot => '"'}->{$1}/ge;
+            print "- [$inner](handbook/$name#$slug)\n";
+        }
+    }
+}
+
 sub frame {
     my ($name, $style) = @_;
     my ($page, $book) = ($pages{$name}, $pages{+INDEX}{title});
     my $title = $name eq INDEX ? $book : "$page->{title} - $book";
     my ($root, $id, $list) = (ROOT, LIST_ID, list_of($name));
+    my $questions = $name eq INDEX ? questions_of() : '';
     return <<"HTML";
 <!doctype html>
 <html lang="en">
@@ -124,30 +153,23 @@ $page->{html}</main>
 <ul>
 $list</ul>
 </nav>
-</body>
+$questions</body>
 </html>
 HTML
-}
-
-sub c_string {
-    my $c = '';
-    for my $line (split(/(?<=\n)/, $_[0])) {
-        $line =~ s/([\\"?])/\\$1/g;
-        $line =~ s/\n/\\n/;
-        $line =~ s/([^\x20-\x7e])/sprintf('\\%03o', ord($1))/ge;
-        $c .= "\n    \"$line\"";
-    }
-    return $c;
 }
 
 render($_) for @files;
 die INDEX . " is not among the pages\n" unless $pages{+INDEX};
 put_in_order();
+if ($is_list) {
+    print_questions();
+    exit 0;
+}
 for my $name (@order) {
     $pages{$name}{html} =~ s{<a href="([^"]*)">(.*?)</a>}{resolve($name, $1, $2)}gse;
 }
 
-my $style = slurp($style_file);
+my $style = decode_utf8(slurp($style_file));
 my $hash = sha256_base64(encode_utf8($style)) . '=';
 open(my $c, '>:raw', $out) or die "$out: $!\n";
 print $c "/* Made by cmake/handbook.pl. */\n#include \"services/web/page.h\"\n\n";
@@ -155,7 +177,7 @@ print $c "const char web_style_hash[] = \"sha256-$hash\";\n\nconst struct web_pa
 for my $name (@order) {
     my $html = encode_utf8(frame($name, $style));
     my $etag = substr(sha256_hex($html), 0, 32);
-    printf $c "{\"%s\", \"\\\"%s\\\"\", {%s, %d}},\n", name_of($name), $etag, c_string($html), length $html;
+    printf $c "{\"%s\", \"\\\"%s\\\"\", {%s, %d}},\n", name_of($name), $etag, c_text($html), length $html;
 }
 print $c "{0},\n};\n";
 close($c) or die "$out: $!\n";

@@ -1,9 +1,9 @@
 -- library: every verb of Parley, loaded as one Redis function library by each node
 -- (shared/redis/library.c puts the `#!lua` line and FUNCTION_NAME in front). One registered
--- function, `turn`, runs what one turn of a node's event loop asked for; see turn/frame.lua. A second
--- one, `turn_freeing`, runs what may run while Redis is full; see turn/full.lua.
--- The files of lua/ are modules (cmake/LuaModules.pm). While a library is loaded Redis gives it nothing but
--- register_function, so they run with the first call.
+-- function, `turn`, runs the verbs of one turn of a node's event loop; see turn/frame.lua. A second one,
+-- `turn_freeing`, runs the verbs that are allowed while Redis is full; see turn/full.lua. The files of lua/ are modules
+-- (cmake/LuaModules.pm). While a library is being loaded, Redis offers it only register_function, so the modules run
+-- with the first call.
 local function turn(keys, argv)
     return require('turn/frame').run(keys, argv)
 end

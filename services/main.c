@@ -2,9 +2,11 @@
  * main.c - runs a subcommand. One executable with many roles: see docs/adr/0001. */
 #include "services/commands/commands.h"
 
+#include "services/workflow/sql/child.h"
 #include "shared/extract/extract.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Where a standard stream is closed, the next file or socket would get its number, and with it what
@@ -20,5 +22,7 @@ int main(int argc, char **argv)
 {
     fill_standard_streams();
     extract_set_program("/proc/self/exe");
+    if (argc == 2 && strcmp(argv[1], CHILD_ARGUMENT) == 0)
+        return child_run();
     return commands_run(argc - 1, argv + 1);
 }

@@ -2,29 +2,43 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
-# documents and cluster (Node's own test runner), shards (http, documents and cluster again on four
-# shards), servers (lua and documents again on Redis 8, lua on Valkey 8, which has no vector sets, as
+# documents, workflow and cluster (Node's own test runner), shards (these four again on four shards),
+# servers (lua and documents again on Redis 8, lua on Valkey 8, which has no vector sets, as
 # the installed Redis has none), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
-# line is `N passed, N failed`, summed over all; a group that finds no test counts as one failure,
-# so that an empty run can never look green.
+# line is `N passed, N failed`, summed over all, and the failures are listed once more above it: who
+# sees only the end of the output can read what failed. A group that finds no test counts as one
+# failure, so that an empty run can never look green.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-readonly GROUPS_ALL="lint unit lua http documents cluster shards servers fuzz"
+readonly GROUPS_ALL="lint unit lua http documents workflow cluster shards servers fuzz"
 # The groups that run again on the other servers, see tests/servers.sh.
 readonly -A ON_SERVERS=([redis8]="lua documents" [valkey8]="lua")
 # Those that run again on four shards. Not lua: a script acts on one shard, and how many there are is an argument of its
 # turn, which its tests name. The random models of several shards run on two and four in any case.
-readonly ON_SHARDS="http documents cluster"
+readonly ON_SHARDS="http documents workflow cluster"
 readonly FUZZ_SECONDS=6
+# What runs side by side when all groups run, after lint, the builds and unit, which occupy all cores. Most files of
+# Node's tests wait for most of their time (leases, processes that start, deadlines), and one lane works while another
+# waits. Both lanes take about as long. Fuzz targets use what is left.
+readonly LANES=("cluster shards" "http documents workflow lua servers" "fuzz")
 # No group may hang: past this many seconds it is interrupted and counts as failed.
 readonly GROUP_SECONDS=900
 readonly OUT=build/test
+# What failed: a title with its group on a line, and below it the first lines of its error, indented. Tests run this
+# script as well, so each run has a file of its own.
+export FAILURES=$PWD/$OUT/failures.$$
+readonly FAILURES FAILURES_LINES=60 ERROR_LINES=6 ERROR_COLUMNS=160
+# Of `--name PATTERN`: tests of Node's runner whose names do not match are passed over.
+name_pattern=
 CORES=$(nproc)
-# Files of Node's tests at once: they wait for leases, processes and deadlines for most of their time.
+# Files of Node's tests at once, in each lane.
 JOBS=$((2 * CORES))
+fuzz_jobs=$CORES
 passed=0 failed=0 skipped=0
+# The presets that are built already, with all that tests run of them.
+built=
 
 say() { printf '%s\n' "$*"; }
 heading() { printf '\n== %s\n' "$*"; }
@@ -34,52 +48,119 @@ count() {
     failed=$((failed + $2))
 }
 
+# fail TITLE [LINES]: one failure. LINES say why, the first ones are listed at the end.
 fail() {
-    say "FAILED: $*"
+    say "FAILED: $1"
     count 0 1
+    list "$@"
 }
 
-build() { ./dev build "$1" >"$OUT/build-$1.log" 2>&1 || {
-    tail -n 40 "$OUT/build-$1.log"
-    fail "the build ($1)"
-    return 1
-}; }
+list() {
+    say "$1"
+    grep -v '^[[:space:]]*$' <<<"${2:-}" | head -n $ERROR_LINES | cut -c "1-$ERROR_COLUMNS" | sed 's/^/    /' || true
+} >>"$FAILURES"
 
-# What Node's tests run: what they try, and what ships, for those that measure memory.
-build_programs() { build dev && build release; }
+# Prints the list of failures: whole, or with fewer lines of each error, or at last only the first titles.
+show_failures() {
+    [ -s "$FAILURES" ] || return 0
+    heading "failures"
+    awk -v most=$FAILURES_LINES '
+        { line[NR] = $0; below = /^    / ? below + 1 : 0; depth[NR] = below; per[below]++; deepest = below > deepest ? below : deepest }
+        END {
+            for (keep = deepest; keep >= 0; keep--) {
+                n = 0
+                for (i = 0; i <= keep; i++) n += per[i]
+                if (n <= most) break
+            }
+            for (i = 1; i <= NR; i++) {
+                if (depth[i] > (keep < 0 ? 0 : keep)) continue
+                if (++shown < most || n <= most) print line[i]
+            }
+            if (n > most) print "and " shown - most + 1 " more"
+        }' "$FAILURES"
+}
+
+# build PRESET [TARGET...]
+build() {
+    [[ " $built " != *" $1 "* ]] || return 0
+    ./dev build "$@" >"$OUT/build-$1.log" 2>&1 && return
+    tail -n 40 "$OUT/build-$1.log"
+    fail "the build ($1)" "$(grep -E 'error|undefined reference|^CMake Error|^dev: ' "$OUT/build-$1.log" || tail -n $ERROR_LINES "$OUT/build-$1.log")"
+    return 1
+}
+
+# What these files run, and nothing else: the program under test, which scripts in tests/lua do without, and what
+# ships, for tests that measure memory. PARLEY_BIN stands for both.
+build_programs() {
+    local file needs_program=no
+    if [ -n "${PARLEY_BIN:-}" ]; then
+        [ -x "$PARLEY_BIN" ] || {
+            fail "PARLEY_BIN names no program: $PARLEY_BIN"
+            return 1
+        }
+        return 0
+    fi
+    for file; do
+        case $file in tests/lua/*) ;; *) needs_program=yes ;; esac
+    done
+    [ $needs_program = no ] || build dev parley || return 1
+    if grep -q '\bRELEASE_BIN\b' "$@" /dev/null; then build release parley || return 1; fi
+}
 
 # Sums up the N of all lines in FILE that match the pattern, in which N is the first group.
 sum() { sed -nE "s/$2/\\1/p" "$1" | awk '{ n += $1 } END { print n + 0 }'; }
 
-# cmocka says how many tests passed; a program that died (a sanitizer, an assertion) says nothing, so
-# ctest's own count of failed programs is the least.
+# Lists the failures of ctest's LOG: of a program each test that cmocka says failed, with what it found; or the
+# program itself, if it died (a sanitizer, an assertion) or took too long, with the line that says so.
+list_unit() {
+    awk -v most=$ERROR_LINES -v columns=$ERROR_COLUMNS '
+        function add(text) { if (n++ < most && text != "") found = found "    " substr(text, 1, columns - 4) "\n" }
+        function title(name) { print "unit: tests/unit/" program ".c" (name == "" ? "" : ": " name); printf "%s", found; listed++ }
+        function reset() { found = ""; n = 0 }
+        /^[0-9]+\/[0-9]+ Testing: / { program = $3; listed = 0; last = ""; reset() }
+        /^\[ RUN      \] / { last = $4; reset() }
+        /^\[==========\] [0-9]+ test\(s\) run/ { is_over = 1 }
+        /^\[==========\] Running/ { is_over = 0 }
+        /^\[  ERROR   \] |^\[   LINE   \] / { sub(/^\[[A-Z ]*\] (--- )?/, ""); add($0); next }
+        /runtime error: |^SUMMARY: |ERROR: [A-Za-z]*Sanitizer|[Aa]ssertion/ { add($0) }
+        /^\[  FAILED  \] / && !is_over { title($4); reset() }
+        /^Test time = / { if (listed == 0) add((last == "" ? "no test began" : "ended in " last) ", after " $4 " s") }
+        /^Test Failed\.$/ { if (listed == 0) title("") }' "$1"
+}
+
+# cmocka says how many tests passed; of a program that died it says nothing, so what is listed counts.
+# run_unit [PROGRAM]
 run_unit() {
-    local log=$OUT/unit.log pattern=${1:-.} ok bad broken
+    local log=$OUT/unit.log ok bad
     heading "unit"
-    build dev || return 0
-    ctest --test-dir build/dev -j "$CORES" --timeout 120 -R "$pattern" --output-on-failure || true
+    if [ $# -gt 0 ] && [ ! -f "tests/unit/$1.c" ]; then
+        fail "there is no tests/unit/$1.c"
+        return 0
+    fi
+    build dev "$@" || return 0
+    ctest --test-dir build/dev -j "$CORES" --timeout 120 -R "^${1:-.*}\$" --output-on-failure || true
     cp build/dev/Testing/Temporary/LastTest.log $log 2>/dev/null || : >$log
     ok=$(sum $log '^\[  PASSED  \] ([0-9]+) test\(s\)\..*')
-    bad=$(sum $log '^\[  FAILED  \] ([0-9]+) test\(s\).*')
-    broken=$(grep -c '^Test Failed\.$' $log || true)
-    [ "$bad" -ge "$broken" ] || bad=$broken
+    list_unit $log >$OUT/unit.failures
+    cat $OUT/unit.failures >>"$FAILURES"
+    bad=$(grep -c '^unit: ' $OUT/unit.failures || true)
     [ $((ok + bad)) -gt 0 ] || fail "unit: no test found"
     count "$ok" "$bad"
 }
 
 # run_node NAME FILES...: one run of Node's test runner.
 run_node() {
-    local name=$1 counts=$OUT/$1.counts ok bad skip status=0 parallel=
+    local name=$1 counts=$OUT/$1.counts ok bad skip status=0 flags=()
     shift
     heading "$name ($# files)"
     if [ ! -f "${1:-}" ]; then
         fail "$name: no test found"
         return 0
     fi
-    node --help | grep -q -e --test-concurrency && parallel=--test-concurrency=$JOBS
+    ! node --help | grep -q -e --test-concurrency || flags+=("--test-concurrency=$JOBS")
+    [ -z "$name_pattern" ] || flags+=(--test-name-pattern="$name_pattern")
     rm -f "$counts"
-    # shellcheck disable=SC2086
-    timeout -s INT -k 20 $GROUP_SECONDS node --test $parallel \
+    FAILURES_GROUP=$name timeout -s INT -k 20 $GROUP_SECONDS node --test "${flags[@]}" \
         --test-reporter=spec --test-reporter-destination=stdout \
         --test-reporter=./tests/count.mjs --test-reporter-destination="$counts" "$@" || status=$?
     if ! read -r ok bad skip <"$counts"; then
@@ -93,19 +174,19 @@ run_node() {
 
 run_node_group() {
     local files
-    build_programs || return 0
+    mapfile -t files < <(find "tests/$1" -name '*.test.mjs' 2>/dev/null | sort)
+    build_programs "${files[@]}" || return 0
     # Not while tests run beside it. What is wrong, the test that needs it says.
     [ "$1" != cluster ] || tests/former.sh >/dev/null 2>&1 || true
-    mapfile -t files < <(find "tests/$1" -name '*.test.mjs' 2>/dev/null | sort)
     run_node "$1" "${files[@]}"
 }
 
 # On four shards. Files whose clusters say themselves how many they have (ownShards) are what they were.
 run_shards() {
     local group files
-    build_programs || return 0
     for group in $ON_SHARDS; do
-        mapfile -t files < <(find "tests/$group" -name '*.test.mjs' -exec grep -L '^ownShards()' {} + | sort)
+        mapfile -t files < <(find "tests/$group" -name '*.test.mjs' -exec grep -L '^ownShards()' {} + 2>/dev/null | sort)
+        build_programs "${files[@]}" || return 0
         PARLEY_TEST_SHARDS=4 run_node "shards-$group" "${files[@]}"
     done
 }
@@ -113,13 +194,13 @@ run_shards() {
 # What depends on the server's kind runs on each of the others too.
 run_servers() {
     local server path files group status
-    build dev || return 0
     for server in redis8 valkey8; do
         files=() status=0
         for group in ${ON_SERVERS[$server]}; do
             mapfile -t -O ${#files[@]} files < <(find "tests/$group" -name '*.test.mjs' | sort)
         done
         path=$(tests/servers.sh $server) || status=$?
+        build_programs "${files[@]}" || return 0
         if [ $status -eq 3 ]; then
             skipped=$((skipped + ${#files[@]}))
         elif [ $status -ne 0 ]; then
@@ -141,7 +222,7 @@ fuzz_one() {
     [ -d "$seeds" ] || seeds=
     # shellcheck disable=SC2086
     UBSAN_OPTIONS=print_stacktrace=1 \
-        "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+        "$target" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="var/fuzz/$name-" "$work" $seeds >"$OUT/fuzz-$name.log" 2>&1
 }
 
@@ -150,32 +231,33 @@ fuzz_report() {
     say "  $name: $(sum "$log" '^stat::number_of_executed_units: *([0-9]+)') inputs, ok"
 }
 
-# run_fuzz SECONDS [NAME]: all targets, as many at a time as there are cores.
+# run_fuzz SECONDS [NAME]: all targets, some at a time.
 run_fuzz() {
     local seconds=$1 only=${2:-*} target name targets=() pids=() i
     heading "fuzz ($seconds s each)"
-    build fuzz || return 0
     for target in tests/fuzz/fuzz_${only#fuzz_}.c; do
         [ -f "$target" ] && targets+=("build/fuzz/$(basename "$target" .c)")
     done
     [ ${#targets[@]} -gt 0 ] || {
-        fail "fuzz: no target found"
+        fail "fuzz: there is no tests/fuzz/fuzz_${only#fuzz_}.c"
         return 0
     }
-    for ((i = 0; i < ${#targets[@]}; i += CORES)); do
+    build fuzz "${targets[@]##*/}" || return 0
+    for ((i = 0; i < ${#targets[@]}; i += fuzz_jobs)); do
         pids=()
-        for target in "${targets[@]:i:CORES}"; do
+        for target in "${targets[@]:i:fuzz_jobs}"; do
             fuzz_one "$target" "$seconds" &
             pids+=($!)
         done
-        for target in "${targets[@]:i:CORES}"; do
+        for target in "${targets[@]:i:fuzz_jobs}"; do
             name=$(basename "$target") name=${name#fuzz_}
             if wait "${pids[0]}"; then
                 fuzz_report "$name"
                 count 1 0
             else
                 tail -n 40 "$OUT/fuzz-$name.log"
-                fail "fuzz target $name; its input is var/fuzz/$name-*"
+                fail "fuzz target $name; its input is var/fuzz/$name-*" \
+                    "$(grep -E 'runtime error: |ERROR: |SUMMARY: |^Base64: | in .* /.*/(shared|services|tests)/' "$OUT/fuzz-$name.log" || tail -n 2 "$OUT/fuzz-$name.log")"
             fi
             pids=("${pids[@]:1}")
         done
@@ -183,10 +265,17 @@ run_fuzz() {
 }
 
 run_lint() {
-    local check
+    local check log=$OUT/lint.log
     heading "lint"
-    for check in format boundaries headers lua_headers verbs lua_patterns buffers text links settings; do
-        if tests/lint/run.sh $check; then count 1 0; else fail "lint: $check"; fi
+    for check in $(tests/lint/run.sh --quick); do
+        if ! tests/lint/run.sh "$check" >$log 2>&1; then
+            fail "lint: $check" "$(<$log)"
+        elif grep -q "^$check: skipped" $log; then
+            skipped=$((skipped + 1))
+        else
+            count 1 0
+        fi
+        cat $log
     done
 }
 
@@ -200,8 +289,14 @@ run_one() {
     shards) run_shards ;;
     servers) run_servers ;;
     tests/fuzz/fuzz_*.c | fuzz_*) run_fuzz $FUZZ_SECONDS "$(basename "$what" .c)" ;;
-    tests/unit/test_*.c | test_*) run_unit "^$(basename "$what" .c)\$" ;;
-    *.mjs) build_programs && run_node "$(basename "$what" .test.mjs)" "$what" ;;
+    tests/unit/test_*.c | test_*) run_unit "$(basename "$what" .c)" ;;
+    *.mjs)
+        if [ -f "$what" ]; then
+            build_programs "$what" && run_node "$(basename "$what" .test.mjs)" "$what"
+        else
+            fail "there is no file $what"
+        fi
+        ;;
     *)
         if [ -d "tests/$what" ]; then
             run_node_group "$what"
@@ -212,9 +307,81 @@ run_one() {
     esac
 }
 
+# run_timed NAME COMMAND...: notes how long it took.
+run_timed() {
+    local began=$SECONDS
+    "${@:2}"
+    echo "$1 $((SECONDS - began)) s" >>$OUT/seconds
+}
+
+# All that several groups run. Servers come from Debian's packages meanwhile; what is wrong, their group says.
+build_all() {
+    heading "builds"
+    { tests/servers.sh redis8 && tests/servers.sh valkey8; } >/dev/null 2>&1 &
+    if build dev && build release parley; then built="dev release"; fi
+    tests/former.sh >/dev/null 2>&1 || true
+    wait
+}
+
+# run_lane GROUPS...: one after another, in a process of its own, whose counts are in a file at its end. The output of
+# each group is printed as a whole.
+run_lane() {
+    local group name=$1
+    passed=0 failed=0 skipped=0
+    for group; do
+        run_timed "$group" run_one "$group" >"$OUT/group-$group.log" 2>&1
+        flock $OUT/output.lock cat "$OUT/group-$group.log"
+    done
+    echo "$passed $failed $skipped" >"$OUT/lane-$name.counts"
+}
+
+# Ends what a process started, and what that started. Lanes have no terminal, so nothing else ends them.
+end_children() {
+    local child children
+    read -ra children < <(cat /proc/"$1"/task/*/children 2>/dev/null) || true
+    for child in "${children[@]}"; do
+        end_children "$child"
+        kill "$child" 2>/dev/null || true
+    done
+}
+
+run_all() {
+    local lane ok bad skip
+    : >$OUT/seconds
+    rm -f $OUT/lane-*.counts
+    run_timed lint run_lint
+    run_timed builds build_all
+    [ -n "$built" ] || return 0
+    run_timed unit run_unit
+    trap 'trap - INT TERM; end_children $$; exit 130' INT TERM
+    # In groups of processes of their own: otherwise they, and all that tests start, would ignore SIGINT.
+    set -m
+    for lane in "${LANES[@]}"; do
+        # shellcheck disable=SC2086
+        if [ "$lane" = fuzz ]; then
+            (set +m && fuzz_jobs=$(((CORES + 1) / 2)) && renice -n 10 $BASHPID >/dev/null && run_lane $lane) </dev/null &
+        else
+            (set +m && run_lane $lane) </dev/null &
+        fi
+    done
+    set +m
+    wait
+    for lane in "${LANES[@]}"; do
+        if ! read -r ok bad skip <"$OUT/lane-${lane%% *}.counts"; then
+            fail "the groups $lane did not end"
+            continue
+        fi
+        count "$ok" "$bad"
+        skipped=$((skipped + skip))
+    done 2>/dev/null
+    say
+    say "took $SECONDS s: $(paste -sd, $OUT/seconds | sed 's/,/, /g')"
+}
+
 main() {
     local what
     mkdir -p $OUT
+    : >"$FAILURES"
     case ${1:-} in
     --fuzz) # [NAME] [SECONDS], in either order
         local name='*' seconds=60
@@ -224,14 +391,25 @@ main() {
         done
         run_fuzz "$seconds" "$name"
         ;;
+    '') run_all ;;
     *)
-        # shellcheck disable=SC2086
-        [ $# -gt 0 ] || set -- $GROUPS_ALL
-        for what in "$@"; do run_one "${what#./}"; done
+        while [ $# -gt 0 ]; do
+            case $1 in
+            --name)
+                name_pattern=${2:?"--name needs a pattern"}
+                shift
+                ;;
+            *) run_one "${1#./}" ;;
+            esac
+            shift
+        done
         ;;
     esac
     say
+    [ $((passed + failed)) -gt 0 ] || say "no test has a name that matches '$name_pattern'"
+    show_failures
     [ $skipped -eq 0 ] || say "$skipped skipped"
+    rm -f "$FAILURES"
     say "$passed passed, $failed failed"
     [ $failed -eq 0 ] && [ $passed -gt 0 ]
 }

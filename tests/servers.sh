@@ -68,13 +68,15 @@ fetch -t "$suite" download $packages
 for package in "$dir"/*.deb; do dpkg-deb -x "$package" "$dir/root"; done
 rm -rf "$dir"/*.deb "$dir/lists" "$dir/archives" "$dir"/*.bin
 
-# Started by its own loader, so that it finds its own C library. It takes its role from its name.
-loader=$(find "$dir/root" -name 'ld-linux*.so*' | head -n 1)
-libraries=$(dirname "$(find "$dir/root" -name 'libjemalloc.so*' | head -n 1)")
+# Started by its own loader, so that it finds its own C library, wherever this folder is moved. It takes its role
+# from its name.
+loader=$(cd "$dir" && find root -name 'ld-linux*.so*' | head -n 1)
+libraries=$(cd "$dir" && dirname "$(find root -name 'libjemalloc.so*' | head -n 1)")
 ln -sf "$program" "$dir/root/usr/bin/redis-server"
 cat >"$dir/redis-server.new" <<TEXT
 #!/bin/sh
-exec "$loader" --library-path "$libraries:$(dirname "$loader")" "$dir/root/usr/bin/redis-server" "\$@"
+here=\$(dirname "\$(readlink -f "\$0")")
+exec "\$here/$loader" --library-path "\$here/$libraries:\$here/$(dirname "$loader")" "\$here/root/usr/bin/redis-server" "\$@"
 TEXT
 chmod +x "$dir/redis-server.new"
 "$dir/redis-server.new" --version >>"$dir/apt.log"

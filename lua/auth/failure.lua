@@ -1,5 +1,5 @@
 -- failure: counts a failed login in its two slots (shared/http/failures.h), over the last 60 to 80 seconds.
--- Only failures cost this call. What strangers invent costs no more than the four strings of 128 KiB.
+-- Only failed logins cost this call. Invented names cost at most four strings of 128 KiB.
 -- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s.
 -- Wakes: nobody.
 -- Bound: two slots of four strings, which hold 128 KiB each.

@@ -1,4 +1,4 @@
--- key: the cluster's key for tokens: the first node's proposal stays.
+-- key: returns the cluster's token key; the first proposal of a node is kept.
 -- KEYS: token_key string.
 -- Wakes: nobody.
 -- Bound: one key.

@@ -1,4 +1,4 @@
--- nonce: uses up a nonce for a request that needs nothing else of Redis.
+-- nonce: uses up a nonce for a request that needs nothing else from Redis.
 -- KEYS: nonces:<day>.
 -- Wakes: nobody.
 -- Bound: one id.

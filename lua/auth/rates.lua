@@ -1,9 +1,9 @@
--- rates: a node states how much its accounts asked for, and hears what the other nodes' did: its own share of an
---   account's rate follows (shared/http/rates.h). Only accounts near a limit are stated, and those that used nonces.
+-- rates: a node reports the demand of its accounts and receives that of the other nodes, from which it computes its
+--   share of an account's rate (shared/http/rates.h). It reports only accounts that are near a limit or used nonces.
 -- KEYS: rate:<account> hash with TTL (node -> "<ms> <requests a second>"), nonce_counts:<day> hash with TTL (account ->
 --   nonces that it used up).
 -- Wakes: nobody.
--- Bound: the accounts that it names, and of each the nodes that stated it within RATE_S seconds.
+-- Bound: the accounts named, and for each the nodes that reported it within RATE_S seconds.
 -- Lane: first.  Home: cluster.  Nonce: no.  Full: runs.
 -- Repeatable: nonces are counted again.
 -- Arguments:
@@ -42,7 +42,7 @@ local function verb(turn, a)
     local has_counted = false
     for i = account_from, account_to, 3 do
         local name, per_s, nonces = args[i], args[i + 1], args[i + 2]
-        local key, n = P .. 'rate:' .. name, nil
+        local key, n = P .. 'rate:' .. name
         if per_s ~= '0' then
             call('HSET', key, turn.node, turn.now_text .. ' ' .. per_s)
             call('EXPIRE', key, RATE_S)

@@ -1,8 +1,9 @@
--- restore_begin: numbers that rise go on above all that the backup's cluster gave: its leases, the generations of
--- documents and the versions of spaces. An engine or a node that remembers one of that cluster's meets none again.
--- Stops these races: two restores find the same Redis empty, and a node starts while one runs: what finds
--- `restoring` does not begin (shared/redis/start.c). It is there until the restore's end, so also after one that
--- was cut short.
+-- restore_begin: makes rising numbers continue above all that the backup's cluster used: leases, generations of
+--   documents and versions of spaces. So an engine or node that remembers a number of that cluster never meets it
+--   again.
+-- Stops these races: two restores find the same Redis empty; a node starts during a restore. A process that finds
+--   `restoring` does not start (shared/redis/start.c). The key exists until the restore has finished, so also after an
+--   interrupted one.
 -- KEYS: meta, restoring string.
 -- Wakes: nobody.
 -- Bound: one number, one key.

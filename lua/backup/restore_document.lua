@@ -1,8 +1,7 @@
--- restore_document: a document, after its bytes, its texts and its pack. The indexes of its space are made
--- from it: docs:, shas:, paths:, packs:<space>, the counters of space:<space>. An unfinished job is queued again,
--- with the attempt under way not counted.
--- A Redis without vector sets (`has_sets` 0) takes a document without its vectors: its words are
--- found, and it counts as one of another embedding, which `parley reindex` mends.
+-- restore_document: a document, after its bytes, its texts and its pack. The indexes of its space are rebuilt from it:
+-- docs:, shas:, paths:, packs:<space>, the counters of space:<space>. An unfinished job is queued again, and its
+-- current attempt is not counted. A Redis without vector sets (`has_sets` 0) gets the document without its vectors: it
+-- is found by words only and counts as one of another embedding, which `parley reindex` fixes.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc>, pack:<doc>:<generation>, docs:, shas:, paths:, packs:, space:,
 --   recent_jobs:<space>, waiting_jobs; documents/job_queue.lua.
 -- Wakes: indexers that read the stream.

@@ -1,5 +1,4 @@
--- restore_drop: a topic that was deleted, or became another one, while it was being read: what was restored of
--- it is dropped.
+-- restore_drop: drops the restored part of a topic that was deleted or replaced while the backup read it.
 -- KEYS: as delete.
 -- Wakes: nobody.
 -- Bound: one topic; nobody else uses a Redis that is being restored.

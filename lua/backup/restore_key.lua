@@ -1,5 +1,5 @@
--- restore_key: a piece of a key that is kept as it is.
--- KEYS: that key.
+-- restore_key: restores a part of a key that is copied unchanged.
+-- KEYS: that key; of a workflow file wf_files.
 -- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one value.
 -- Lane: add.  Home: every.  Nonce: no.  Full: refused.
@@ -12,6 +12,7 @@
 --     value  bytes? 64m  as services/backup/read.lua gives them
 -- Replies: ok | unknown (a type of which nothing is kept)
 local recommended = require('lookup/recommended')
+local files = require('workflow/files')
 local call = redis.call
 local match = string.match
 
@@ -37,6 +38,10 @@ local function verb(turn, a)
     if match(name, '^job:') and call('EXISTS', key) == 1 then return 'ok' end
     if of == 'string' then
         call('SET', key, args[piece_from])
+    elseif of == 'hash' and match(name, '^wf_file:') then
+        for i = piece_from, piece_to, 2 do
+            if args[i] == 'text' then files.restore(turn, match(name, '^wf_file:(.*)'), args[i + 1]) end
+        end
     elseif of == 'hash' then
         if piece_from <= piece_to then call('HSET', key, unpack(args, piece_from, piece_to)) end
     elseif of == 'set' then

@@ -1,4 +1,4 @@
--- restore_lookup: a lookup, before the topics that need it; and after them, those go that none needs.
+-- restore_lookup: restores a lookup before the topics that need it. Lookups that no topic needs are deleted afterwards.
 -- KEYS: lookup:<fingerprint> hash, lookup_alias, lookups, lookups_of, stored.
 -- Wakes: nobody.
 -- Bound: one lookup.
@@ -32,8 +32,8 @@ local function verb(turn, a)
     if bytes then stored.change(turn, account, tonumber(bytes)) end
     call('HSETNX', key, 'refs', 0)
     if due ~= '' and call('ZADD', P .. 'lookups', format('%d', min(due, turn.now_ms)), fingerprint) == 1 then
-        local account = call('HGET', key, 'by')
-        if account then call('HINCRBY', P .. 'lookups_of', account, 1) end
+        local by = call('HGET', key, 'by')
+        if by then call('HINCRBY', P .. 'lookups_of', by, 1) end
     end
     return 'ok'
 end

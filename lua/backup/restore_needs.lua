@@ -1,4 +1,4 @@
--- restore_needs: which lookups a topic needs, of several shards, once all topics are there.
+-- restore_needs: with several shards, restores which lookups a topic needs, after all topics.
 -- KEYS: lookup:<fingerprint> hash, needs:<fingerprint> set.
 -- Wakes: nobody.
 -- Bound: the lookups named.

@@ -1,4 +1,4 @@
--- restore_refs: how many queries need a lookup, once all topics are there; one that none needs is dropped.
+-- restore_refs: restores how many queries need a lookup, after all topics; a lookup that none needs is dropped.
 -- KEYS: lookup:<fingerprint> hash, lookup_alias, lookups, lookups_of.
 -- Wakes: nobody.
 -- Bound: one lookup.

@@ -1,8 +1,8 @@
--- restore_topic: a piece of a topic. Its rows alone decide; what other keys say of it is made from them here:
--- open:<model>:<user>, turns:<model>, models, waiting, shares, stored, meta's depth, topics:<user>, names:<user>,
--- users, failed, lookups:<topic>, asks, asked:<digest>. Fields that are not known stay as they are.
--- No query is Pending afterwards: what was is Open, and that claim counts as no attempt. A row that comes twice
--- (a hash that grew while it was read) is what it was the second time; so is a topic that comes twice.
+-- restore_topic: restores a part of a topic. Its rows are the only source; other keys about it are rebuilt from them
+-- here: open:<model>:<user>, turns:<model>, models, waiting, shares, stored, meta's depth, topics:<user>, names:<user>,
+-- users, failed, lookups:<topic>, asks, asked:<digest>. Unknown fields are kept unchanged. No query is Pending
+-- afterwards: Pending ones are Open, and that claim does not count as an attempt. If a row or a topic comes twice (a
+-- hash that grew while it was read), the second copy counts.
 -- KEYS: t:<topic> and those.
 -- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one row.

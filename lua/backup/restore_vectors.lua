@@ -1,4 +1,4 @@
--- restore_vectors: elements of a document in its space's vector set (Redis 8).
+-- restore_vectors: restores elements of a document in its space's vector set (Redis 8).
 -- KEYS: vectors:<space>:<digest>.
 -- Wakes: nobody.
 -- Bound: one piece of 1 MiB.

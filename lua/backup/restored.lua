@@ -1,4 +1,4 @@
--- restored: taking back what was restored of a topic.
+-- restored: undoes the restore of a topic.
 local asks = require('queue/asks')
 local call = redis.call
 local match = string.match

@@ -1,4 +1,4 @@
--- admit: counts a request, unless one of its limits is reached.
+-- admit: counts a request unless one of its limits is reached.
 -- KEYS: limit:<what>:<who> zsets (auth/limiter.lua).
 -- Wakes: nobody.
 -- Bound: LIMITS_MAX limits.
@@ -7,12 +7,14 @@
 -- Arguments:
 --   space   name      whose shard counts it
 --   limits  text? 4k
--- Replies: ok | limited/retry ms/limit/window s | replay
+-- Replies: ok/left ("<limit> <left> <ms until one more is left>" of the limit with least left; '' without limits)
+--   | limited/retry ms/limit/window s | replay
 local limiter = require('auth/limiter')
 
 local function verb(turn, a)
     --- arguments
-    return limiter.admit(turn, limits) or 'ok'
+    local refused, left = limiter.admit(turn, limits)
+    return refused or 'ok\n' .. left
 end
 
 return {admit = verb}

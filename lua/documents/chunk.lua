@@ -1,5 +1,5 @@
--- chunk: one passage of a document: where it begins and ends, and the blocks of text that hold it.
--- Where it is, the document's pack says: a header of 32 bytes, then 24 bytes per chunk (shared/search/pack.h).
+-- chunk: returns one passage of a document: its start and end, and the blocks of text that contain it. The document's
+--   pack gives its position: a header of 32 bytes, then 24 bytes per chunk (shared/search/pack.h).
 -- KEYS: doc:<doc> hash, pack:<doc>:<generation> string, text:<doc>:<n> hash.
 -- Wakes: nobody.
 -- Bound: PASSAGE_BLOCKS blocks of BLOCK_BYTES.

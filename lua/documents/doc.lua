@@ -1,4 +1,4 @@
--- doc: one document of a space. One of another space is missing, as one that never was.
+-- doc: returns one document of a space. A document of another space is `missing`, like one that does not exist.
 -- KEYS: doc:<doc>, job:<job>, space:<space> hashes.
 -- Wakes: nobody.
 -- Bound: one document.
@@ -7,7 +7,7 @@
 -- Arguments:
 --   space  name
 --   doc    name
--- Replies: ok, then 16 lines as in docs | missing | replay
+-- Replies: ok, then 17 lines as in docs | missing | replay
 local documents = require('documents/documents')
 
 local function verb(turn, a)

@@ -1,10 +1,10 @@
--- doc_content: a page of what is stored of a document: the bytes as they were uploaded while they are there, then its
--- text. The text that is asked for by its number is that one, or is gone.
+-- doc_content: returns a page of a document's content: the uploaded bytes while they are stored, otherwise its text. A
+--   text requested by number is exactly that one, or `gone`.
 -- KEYS: doc:<doc>, upload:<doc>, text:<doc>:<n>.
 -- Wakes: nobody.
 -- Bound: one block of an upload (1 MiB; of the former version all of it); of a text it ends with the block that reaches
 --   REPLY_BYTES.
--- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   space  name

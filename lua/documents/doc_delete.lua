@@ -1,11 +1,11 @@
 -- doc_delete: deletes a document and everything stored for it, and cancels its job.
--- Stops this race: an indexer is working on it. What it has stored so far is deleted here; its next verb
---   replies `lost`, so it can store nothing afterwards.
+-- Stops this race: an indexer is working on the document. What it has stored so far is deleted here, and its next verb
+--   replies `lost`, so it can store nothing more.
 -- KEYS: doc:<doc>, job:<job>, upload:<doc>, text:<doc>:<n>, pack:<doc>:<generation>, docs:<space>, space:<space>,
 --   shas:<space>, paths:<space>, packs:<space>, recent_jobs:<space>, jobs, trash.
 -- Wakes: watching nodes, if it was being indexed.
 -- Bound: one document.
--- Lane: first.  Home: space.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: the second time it is missing.
 -- Arguments:
 --   space  name

@@ -1,5 +1,5 @@
--- doc_reindex: a new job for a document, from its stored text: after a change of the embedding model, or when
--- indexing it failed. It stays searchable as it is until the job is done.
+-- doc_reindex: creates a new job for a document from its stored text, after a change of the embedding model or a failed
+--   indexing. Its current index stays searchable until the job is done.
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, jobs stream.
 -- Wakes: the readers of the stream.
 -- Bound: one document.

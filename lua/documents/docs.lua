@@ -1,16 +1,17 @@
--- docs: a page of a space's documents, the newest first.
+-- docs: returns a page of a space's documents, newest first.
 -- KEYS: docs:<space> zset, doc:<doc>, job:<job>, space:<space> hashes.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one document at least; DOCS_PAGE documents.
--- Lane: read.  Home: space.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: space.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   space   name
 --   before  text? 24  created (ms): only earlier ones; from the newest on without
 --   limit   number?   documents at most; DOCS_PAGE without
--- Replies: replay | ok/before for the next page ('' when there is none), then per document 16 lines: doc, filename
+-- Replies: replay | ok/before for the next page ('' when there is none), then per document 17 lines: doc, filename
 --   (JSON), type, size, status, created, updated (ms), chunks, path, job, its status, stage, progress, error (JSON or
---   ''), model ('' until it is indexed), is_old (1: the space has gone on to another model, or dimension)
+--   ''), model ('' until it is indexed), is_old (1: the space has gone on to another model, or dimension),
+--   sha (SHA-256 of its bytes, hex)
 local documents = require('documents/documents')
 local bounds = require('turn/bounds')
 local call = redis.call

@@ -1,10 +1,10 @@
--- documents: what is stored of a document.
+-- documents: the stored parts of a document.
 --
--- A document is a hash doc:<doc>; its bytes (upload:<doc>) stay until they are parsed, its text
--- (text:<doc>:<number>) for good, and the pack of its newest indexing (pack:<doc>:<generation>) is what
--- is searched. A generation is the lease of the job that made it, a text's number the lease of the job
--- that parsed it (documents/jobs.lua). While a document that is searched gets new bytes, its pack goes on pointing
--- into the text that it was made of: that one is kept as `old_text` until the next pack is in place.
+-- A document is a hash doc:<doc>; its bytes (upload:<doc>) are kept until they are parsed, its text
+-- (text:<doc>:<number>) permanently. Searches use the pack of its newest indexing (pack:<doc>:<generation>). A
+-- generation is the lease of the job that created it, a text's number the lease of the job that parsed it
+-- (documents/jobs.lua). When a searchable document gets new bytes, its pack still points into the old text, which is
+-- kept as `old_text` until the next pack is in place.
 local counters = require('turn/counters')
 local hashes = require('turn/hashes')
 local call = redis.call
@@ -29,17 +29,17 @@ local function embedding_of(model, dimension)
     return redis.sha1hex(model .. ' ' .. (dimension or 0))
 end
 
--- What a person sees of a document, 16 lines; nil when it is gone. `s`: model and dimension of its space.
+-- What a person sees of a document, 17 lines; nil when it is gone. `s`: model and dimension of its space.
 local function lines(turn, doc, s)
     local P = turn.prefix
     local got = call('HMGET', P .. 'doc:' .. doc, 'filename', 'type', 'size', 'status', 'created', 'updated',
-                     'chunks', 'path', 'job', 'model', 'dimension', 'generation')
+                     'chunks', 'path', 'job', 'model', 'dimension', 'generation', 'sha')
     if not got[1] then return nil end
     local job = call('HMGET', P .. 'job:' .. got[9], 'status', 'stage', 'progress', 'error')
     for i = 1, 4 do job[i] = job[i] or '' end
     local is_old = got[12] ~= '0' and (got[10] ~= s.model or got[11] ~= s.dimension)
     return doc .. '\n' .. concat(got, '\n', 1, 9) .. '\n' .. concat(job, '\n') .. '\n' .. got[10] .. '\n'
-        .. (is_old and 1 or 0)
+        .. (is_old and 1 or 0) .. '\n' .. (got[13] or '')
 end
 
 local function embedding_of_space(turn, space)

@@ -1,5 +1,5 @@
--- elements: what documents have in vector sets. To remove one costs too much to do it for a whole document at once:
--- the list `trash` says what is to go.
+-- elements: the elements of documents in vector sets. Removing all of a document's elements in one call would cost too
+--   much, so the list `trash` records what to delete.
 local call = redis.call
 local format, match = string.format, string.match
 local max = math.max

@@ -1,11 +1,11 @@
--- job_begin: an indexer that has read an entry of the stream, or took it over, runs its job from here on,
--- under a new lease. Without an entry (`parley ingest`) the job is run past the stream; its entry stays
--- there, so that others find it if this indexer dies; one that waits outside the stream gets an entry now.
--- Guarantees: one lease at a time; the same call again (a lost reply) is the same lease and the same
---   attempt. What an earlier attempt put into a vector set goes; the text that it stored is gone on with.
--- Stops this race: an indexer reads the entry of a job that runs already, past the stream or because
---   another one took it over and was quicker. Only job_steal's word takes a running job away, or, past the
---   stream where no indexer may ever have read its entry, that nothing was heard of it for so long.
+-- job_begin: starts the job of a stream entry that an indexer has read or taken over, under a new lease. Without an
+--   entry (`parley ingest`) the job runs outside the stream; its entry stays there so that others find it if this
+--   indexer dies, and a job without an entry gets one now.
+-- Guarantees: one lease at a time; a repeated call (after a lost reply) returns the same lease and attempt. Elements
+--   that an earlier attempt put into a vector set are deleted; its stored text is reused.
+-- Stops this race: an indexer reads the entry of a job that is already running, outside the stream or because another
+--   one took it over first. Only job_steal takes a running job away, or, for a job outside the stream whose entry no
+--   indexer may have read, a silence of idle_ms.
 -- KEYS: job:<job>, doc:<doc> hashes, jobs stream, waiting_jobs, recent_jobs:<space>, trash; meta;
 --   documents/job_queue.lua.
 -- Wakes: watching nodes, when it is spent; an indexer, if its space has another job.

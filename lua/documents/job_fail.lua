@@ -1,5 +1,5 @@
--- job_fail: a document cannot be indexed. Its bytes go; its text, if there is one, stays for a reindexing,
--- and what was searched of it before is still searched.
+-- job_fail: marks a job as failed. The document's bytes are deleted; its text, if any, is kept for reindexing, and its
+--   former index stays searchable.
 -- KEYS: job:<job>, doc:<doc>, upload:<doc>, jobs, recent_jobs:<space>, trash.
 -- Wakes: watching nodes.
 -- Bound: one job.

@@ -1,7 +1,7 @@
--- job_parsed: stores the text of a document in the place of the bytes that it was read from.
+-- job_parsed: stores the text of a document and deletes the bytes that it was read from.
 -- KEYS: job:<job>, doc:<doc>, upload:<doc>, text:<doc>:<n>, space:<space>.
 -- Wakes: nobody.
--- Bound: the text that it brings.
+-- Bound: the text in the call.
 -- Lane: first.  Home: space.  Nonce: no.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:

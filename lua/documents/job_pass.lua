@@ -1,5 +1,5 @@
--- job_pass: an indexer lacks what it takes to read this kind of file and leaves the job to one that has it.
--- The attempt is not counted. The job waits outside the stream: there the same indexer would read it again.
+-- job_pass: an indexer that cannot read this kind of file leaves the job to another one. The attempt does not count.
+--   The job waits outside the stream, because the same indexer would read it there again.
 -- KEYS: job:<job>, doc:<doc>, jobs, waiting_jobs, recent_jobs:<space>, trash.
 -- Wakes: watching nodes; job_waiting finds it.
 -- Bound: one job.
@@ -20,7 +20,7 @@ local function verb(turn, a)
     if not j then return 'lost' end
     jobs.take_back(turn, j)
     call('ZADD', turn.prefix .. 'waiting_jobs', turn.now_text, j.id)
-    watchers.tell(turn, j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
+    watchers.notify(turn, j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
     return 'ok'
 end
 

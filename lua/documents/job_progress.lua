@@ -1,4 +1,4 @@
--- job_progress: how far a job is; renews its lease; its reply is `lost` once the document is gone.
+-- job_progress: reports a job's progress and renews its lease; replies `lost` once the document is deleted.
 -- KEYS: job:<job>, recent_jobs:<space>.
 -- Wakes: watching nodes.
 -- Bound: one job.
@@ -21,7 +21,7 @@ local function verb(turn, a)
     if not j then return 'lost' end
     call('HSET', j.key, 'stage', stage, 'progress', progress, 'updated', turn.now_text)
     jobs.list(turn, j.space, job, false)
-    watchers.tell(turn, j.space, job, j.doc, 'index_progress', stage, progress, message)
+    watchers.notify(turn, j.space, job, j.doc, 'index_progress', stage, progress, message)
     return 'ok'
 end
 

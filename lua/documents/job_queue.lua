@@ -1,11 +1,11 @@
--- job_queue: whose document is indexed next. Spaces take turns, one job as the unit of service: the stream
--- `jobs` holds at most one job of a space that is not begun yet (the hash job_turns, space -> job), its others
--- wait in the zset queued_jobs:<space> by age. With the begin of a job, or its end before that, the next one of
--- its space enters the stream at the end. So 10,000 jobs of one owner delay another owner's by one at most for
--- each indexer, and the stream itself still wakes an indexer, and shows whose entry is abandoned.
+-- job_queue: decides whose document is indexed next. Spaces take turns, one job at a time: the stream `jobs` holds at
+--   most one unstarted job of each space (the hash job_turns, space -> job); the others wait in the zset
+--   queued_jobs:<space> by age. When a job begins, or ends before that, the next one of its space is appended to the
+--   stream. So 10,000 jobs of one owner delay another owner's job by at most one job per indexer, and the stream still
+--   wakes indexers and shows abandoned entries.
 --
--- An older version begins and cancels jobs without passing the turn on. The zset queued_spaces holds all spaces
--- with such a queue, by when one was looked at last: each look of an indexer mends some of them.
+-- An older version begins and cancels jobs without passing the turn on. The zset queued_spaces holds all spaces with
+-- such a queue by the time of their last check; each check by an indexer repairs some of them.
 local call = redis.call
 
 local GROUP = 'indexers'

@@ -1,6 +1,5 @@
--- job_release: an indexer gives its job back, the attempt not counted: because it stops, or because nothing can
--- be read where it is at the moment. Then it says for how long the job should wait, so that nobody reads it again
--- and again, and why.
+-- job_release: an indexer gives its job back without counting the attempt, because it stops or cannot read files at the
+--   moment. In the latter case it gives a delay, so that the job is not retried in a tight loop, and a reason.
 -- KEYS: job:<job>, doc:<doc>, jobs, delayed_jobs, recent_jobs:<space>, trash; documents/job_queue.lua.
 -- Wakes: an indexer; watching nodes, if there is a message.
 -- Bound: one job.
@@ -27,7 +26,7 @@ local function verb(turn, a)
         job_queue.queue_job(turn, j.space, j.id, j.created)
     else
         call('ZADD', turn.prefix .. 'delayed_jobs', format('%d', turn.now_ms + delay_ms), j.id)
-        watchers.tell(turn, j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
+        watchers.notify(turn, j.space, j.id, j.doc, 'index_progress', j.stage, 0, message)
     end
     return 'ok'
 end

@@ -1,6 +1,6 @@
--- job_steal: takes over one job whose indexer was not heard of for so long. Until the thief begins it, its
--- indexer may come back: then it is that one's again. It is an indexer's regular look, so it also moves what was
--- given back for later and is due to where jobs wait for their turn, and mends turns.
+-- job_steal: takes over one job whose indexer has been silent for idle_ms. If that indexer returns before the new one
+--   begins the job, it keeps the job. Indexers call this regularly, so it also requeues delayed jobs that are due and
+--   repairs turns.
 -- KEYS: jobs stream, job:<job> hash, delayed_jobs; documents/job_queue.lua.
 -- Wakes: an indexer, when a job enters the stream.
 -- Bound: STEAL_STEPS entries, 100 jobs that are due, the turns of 10 spaces.

@@ -1,9 +1,9 @@
--- job_store: a document is searched by its new pack from here on. One atom: the new pack is in, the old one,
--- its text and its elements are out, the job is done.
--- Stops this race: two indexers end the same job. The lease of one of them is over.
--- A space has one embedding model, and keeps its vectors in one way: what is searched already decides.
---   A reindexing may bring another model, since a space gets there document by document. Until it is there,
---   a search compares the vectors of its own model only, and finds the other documents by their words.
+-- job_store: makes a document searchable by its new pack. In one atomic step the new pack is stored, the old one with
+--   its text and elements is removed, and the job is done.
+-- Stops this race: two indexers finish the same job; the lease of one of them has expired. A space has one embedding
+--   model and one way to store vectors, determined by its searchable documents. A reindexing may use another model,
+--   because a space changes document by document. Until all have changed, a search compares only vectors of its own
+--   model and finds the other documents by words.
 -- KEYS: job:<job>, doc:<doc>, pack:<doc>:<generation>, text:<doc>:<n>, space:<space>, packs:<space>, jobs,
 --   recent_jobs:<space>, trash; meta.
 -- Wakes: watching nodes.
@@ -81,7 +81,7 @@ local function verb(turn, a)
     documents.change_space(turn, j.space)
     jobs.finish(turn, j, 'DONE', 'STORE', 100, '')
     local message = '"' .. chunks .. (chunks == '1' and ' passage' or ' passages') .. ' can be searched."'
-    watchers.tell(turn, j.space, j.id, j.doc, 'index_complete', 'STORE', 100, message)
+    watchers.notify(turn, j.space, j.id, j.doc, 'index_complete', 'STORE', 100, message)
     return 'ok'
 end
 

@@ -1,4 +1,4 @@
--- job_text: a page of the text that a job works on, as it was stored.
+-- job_text: returns a page of the stored text that a job works on.
 -- KEYS: job:<job>, doc:<doc>, text:<doc>:<n>.
 -- Wakes: nobody.
 -- Bound: ends with the block that reaches REPLY_BYTES.

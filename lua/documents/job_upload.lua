@@ -1,6 +1,5 @@
--- job_upload: where the bytes are that a job is to parse. The indexer reads them itself, block by block: a script
--- would copy each of them twice. When the job is lost meanwhile they are another's, or gone; what it makes of them is
--- refused then.
+-- job_upload: returns where the bytes are that a job must parse. The indexer reads them directly, because a script
+--   would copy them twice. If the job is lost in the meantime, its results are refused.
 -- KEYS: job:<job>, upload:<doc>.
 -- Wakes: nobody.
 -- Bound: one job.

@@ -1,8 +1,8 @@
--- job_vectors: puts vectors of a job into the space's vector set (Redis 8). They are found once the job is
--- stored; if that never happens they go with the job.
+-- job_vectors: puts vectors of a job into the space's vector set (Redis 8). Searches find them once the job is stored;
+--   if that never happens, they are deleted with the job.
 -- KEYS: job:<job>, vectors:<space>:<digest> vector set.
 -- Wakes: nobody.
--- Bound: the vectors that it brings.
+-- Bound: the vectors in the call.
 -- Lane: first.  Home: space.  Nonce: no.  Full: refused.
 -- Repeatable: yes.
 -- Arguments:

@@ -1,5 +1,5 @@
--- job_waiting: the job that waits longest for an indexer that can read its file; to be begun without an entry.
--- Several indexers may get the same one: the first to begin it has it.
+-- job_waiting: returns the job that has waited longest for an indexer that can read its file; begin it without an
+--   entry. Several indexers may get the same job; the first to begin it keeps it.
 -- KEYS: waiting_jobs zset, job:<job> hash.
 -- Wakes: nobody.
 -- Bound: one job.

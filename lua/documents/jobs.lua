@@ -1,10 +1,10 @@
 -- jobs: the life of the job that indexes a document: a hash job:<job>, and one entry of the stream `jobs` while it runs
 -- and while it is its space's next one (documents/job_queue.lua says where it waits before that):
---   QUEUED -> RUNNING (a lease, an attempt) -> DONE | FAILED; CANCELLED when its document goes or gets
---   other bytes. RUNNING -> QUEUED when it is released; RUNNING -> RUNNING with a new lease when
---   its indexer died and another one took its entry.
--- Each verb of a job names its lease. A new one is given with every begin, from the counter that only
--- rises, so an indexer that was given up for dead and comes back is told `lost` and changes nothing.
+--   QUEUED -> RUNNING (a lease, an attempt) -> DONE | FAILED; CANCELLED when its document is deleted or gets other
+--   bytes. RUNNING -> QUEUED when it is released; RUNNING -> RUNNING with a new lease when its indexer died and another
+--   one took its entry.
+-- Each verb of a job names its lease. Every begin issues a new lease from a counter that only rises, so an indexer that
+-- was presumed dead and returns gets `lost` and changes nothing.
 local elements = require('documents/elements')
 local job_queue = require('documents/job_queue')
 local storage = require('documents/storage')
@@ -16,7 +16,7 @@ local GROUP = job_queue.GROUP
 
 local JOB_ATTEMPTS = 3
 local JOB_SHOWN_MS, JOBS_SHOWN = 3600000, 200
-local UNFINISHED_MS = 1e12    -- unfinished jobs stand behind all finished ones in recent_jobs
+local UNFINISHED_MS = 1e12    -- unfinished jobs sort after all finished ones in recent_jobs
 
 -- The job stands among the space's recent ones: while it is unfinished, and for an hour after.
 local function list(turn, space, job, is_over)
@@ -85,11 +85,11 @@ local function fail(turn, j, problem)
     storage.count_bytes(turn, j.doc, j.space)
     local progress = call('HGET', j.key, 'progress')
     finish(turn, j, 'FAILED', j.stage, progress, problem)
-    watchers.tell(turn, j.space, j.id, j.doc, 'index_failed', j.stage, progress, problem)
+    watchers.notify(turn, j.space, j.id, j.doc, 'index_failed', j.stage, progress, problem)
 end
 
--- A document's job is to be its latest no longer: an unfinished one is cancelled, and its indexer told
--- `lost`. It stays for an hour, for those who know its id.
+-- Detaches a document from its latest job: an unfinished one is cancelled, and its indexer notified `lost`. It stays
+-- for an hour, for those who know its id.
 local function retire(turn, job, reason)
     local j = read(turn, job)
     if j.is_open then
@@ -98,7 +98,7 @@ local function retire(turn, job, reason)
         trash_job_elements(turn, j)
         call('HSET', j.key, 'status', 'CANCELLED', 'updated', turn.now_text)
         call('ZREM', turn.prefix .. 'recent_jobs:' .. j.space, job)
-        watchers.tell(turn, j.space, job, j.doc, 'index_failed', j.stage, call('HGET', j.key, 'progress'), reason)
+        watchers.notify(turn, j.space, job, j.doc, 'index_failed', j.stage, call('HGET', j.key, 'progress'), reason)
     end
     call('PEXPIRE', j.key, JOB_SHOWN_MS)
 end

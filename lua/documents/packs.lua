@@ -1,9 +1,9 @@
--- packs: returns the packs that a node does not have yet: as many as fit, in order; the caller asks again for
--- the rest. A document that is gone has an empty pack.
+-- packs: returns packs that a node lacks: as many as fit, in order; the caller requests the rest. A deleted document
+--   has an empty pack.
 -- KEYS: doc:<doc> hashes, pack:<doc>:<generation> strings.
 -- Wakes: nobody.
 -- Bound: PACKS_BYTES, but one pack at least.
--- Lane: read.  Home: space.  Nonce: no.  Full: runs.
+-- Lane: slow.  Home: space.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   space  name

@@ -1,4 +1,4 @@
--- passages: the passages that a search found. One of a generation that is no longer searched is gone.
+-- passages: returns the passages that a search found. A passage of an outdated generation is gone.
 -- KEYS: as chunk.
 -- Wakes: nobody.
 -- Bound: as chunk, for each that is named.

@@ -1,4 +1,4 @@
--- removal: the end of a document, with everything stored for it.
+-- removal: deletes a document with everything stored for it.
 local documents = require('documents/documents')
 local elements = require('documents/elements')
 local jobs = require('documents/jobs')

@@ -1,8 +1,8 @@
--- search: what a search of a space needs of Redis: which packs are searched now, if the node's own are
--- others, and the nearest elements of its vector set, if it has one. The node ranks (shared/search/index.h).
--- A vector set holds the vectors of one model and dimension. The one that is asked is that of the question's
--- own vector, whatever other ones the space has while it goes from one model to the next.
--- Elements that go, or belong to a job under way, are left out here: more than wanted are asked for.
+-- search: returns what a search of a space needs from Redis: the list of current packs, if the node's list is outdated,
+--   and the nearest elements of its vector set, if it has one. The node does the ranking (shared/search/index.h). A
+--   vector set holds the vectors of one model and dimension. The search uses the set of the question's model, even if
+--   the space has others while it changes models. Elements that are being deleted or belong to a running job are
+--   skipped, so more elements than needed are requested.
 -- KEYS: space:<space>, packs:<space> hashes, vectors:<space>:<digest> vector set; auth/limiter.lua.
 -- Wakes: nobody.
 -- Bound: DOCS_MAX documents, NEAR_MAX elements.
@@ -15,9 +15,9 @@
 --   count   number
 --   vector  bytes? 32k  float32, little-endian
 --   digest  name?       of its model and dimension (embedding_of)
--- Replies: replay | limited/retry ms/limit/window s | ok/version/n, then n lines "<doc> <generation>" of all documents
---   (none when the version is the known one), NUL, then lines "<doc> <generation> <chunk> <similarity>" (cosine, -1 to
---   1; the nearest first) of the vector set
+-- Replies: replay | limited/retry ms/limit/window s | ok/left (as in admit)/version/n, then n lines
+--   "<doc> <generation>" of all documents (none when the version is the known one), NUL, then lines
+--   "<doc> <generation> <chunk> <similarity>" (cosine, -1 to 1; the nearest first) of the vector set
 local limiter = require('auth/limiter')
 local call = redis.call
 local format, match = string.format, string.match
@@ -51,15 +51,15 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local refused = limiter.admit(turn, limits)
+    local refused, left = limiter.admit(turn, limits)
     if refused then return refused end
     local version = call('HGET', P .. 'space:' .. space, 'version') or '0'
-    local text = {'ok', version, ''}
+    local text = {'ok', left, version, ''}
     if version ~= known then
         local packs = call('HGETALL', P .. 'packs:' .. space)
         for i = 1, #packs, 2 do text[#text + 1] = packs[i] .. ' ' .. packs[i + 1] end
     end
-    text[3] = #text - 3
+    text[4] = #text - 4
     return concat(text, '\n') .. '\0' .. nearest(turn, space, digest, vector, count)
 end
 

@@ -1,11 +1,11 @@
--- storage: the bytes, texts and packs of documents, and how much of it counts for their space.
+-- storage: the bytes, texts and packs of documents, and how much of them counts towards their space's limit.
 local hashes = require('turn/hashes')
 local call = redis.call
 local format = string.format
 
 -- What one element of a vector set takes besides its vector, which is an int8 per number: its name, its node
--- and its links. Redis's page on the memory of vector sets tells M * 2 + M * 0.33 pointers of links, with M = 16;
--- the whole was measured (used_memory of Redis 8.0: 815 to 837 for 4 to 1,024 numbers).
+-- and its links. Redis's page on the memory of vector sets gives M * 2 + M * 0.33 pointers of links, with M = 16; the
+-- whole was measured (used_memory of Redis 8.0: 815 to 837 for 4 to 1,024 numbers).
 local ELEMENT_BYTES = 820
 
 -- A string of any bytes in a reply that holds several, onto a list that is joined at the end: Redis's Lua hashes

@@ -1,4 +1,4 @@
--- sweep: what deleted and replaced documents left in vector sets goes, some elements a call.
+-- sweep: removes elements that deleted and replaced documents left in vector sets, a few per call.
 -- KEYS: trash list, vectors:<space>:<digest> vector sets.
 -- Wakes: nobody.
 -- Bound: as many elements as its argument says.

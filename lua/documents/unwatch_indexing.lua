@@ -1,4 +1,4 @@
--- unwatch_indexing: nobody watches that space on this node any more.
+-- unwatch_indexing: removes this node from the watchers of a space.
 -- KEYS: watchers:<space> zset.
 -- Wakes: nobody.
 -- Bound: one space.

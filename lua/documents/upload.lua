@@ -1,9 +1,10 @@
--- upload: makes a document of the blocks that were pushed, and the job that indexes them.
--- Guarantees: the same bytes are stored once in a space, and under one id; a document that has a path (a file
---   of a collection) is known by it instead, keeps its id when it gets other bytes, and stays searchable as
---   it was until these are indexed; nothing is stored past the cap. What FAILED is stored again. What is refused
---   leaves no blocks.
--- Stops this race: two uploads of the same bytes, or two that fit one by one, were both begun: it looks again.
+-- upload: creates a document from the pushed blocks, and its indexing job.
+-- Guarantees: the same bytes are stored once in a space, and under one id; a document with a path (a file of a
+--   collection) is identified by it instead, keeps its id when its bytes change, and keeps its old index until the new
+--   bytes are indexed; nothing is stored beyond the cap. A FAILED document is stored again. A refused upload leaves no
+--   blocks.
+-- Stops this race: two uploads of the same bytes, or two that only fit separately, have both begun: this verb checks
+--   again.
 -- KEYS: doc:<doc>, job:<job> hashes, pushed:<doc>, upload:<doc> lists, docs:<space> zset, space:<space>, shas:<space>,
 --   paths:<space>, node_info hashes, jobs stream; documents/documents.lua.
 -- Wakes: the readers of the stream; watching nodes, if a job is cancelled.
@@ -25,7 +26,8 @@
 --   path          text? 4k   of a file of a collection
 --   url           json? 8k
 --   is_reindex    flag       it may bring another model into the space
--- Replies: ok/doc/job | duplicate/doc/job/status | full/used/cap | many (documents) | gone (not all blocks are there)
+-- Replies: ok/doc/job | duplicate/doc/job/status/filename (JSON) | full/used/cap | many (documents)
+--   | gone (not all blocks are there)
 local jobs = require('documents/jobs')
 local storage = require('documents/storage')
 local uploads = require('documents/uploads')

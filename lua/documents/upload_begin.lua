@@ -1,6 +1,6 @@
--- upload_begin: an upload is to come: may it? Then there is a list for its blocks, which the node pushes before it
--- calls `upload`. So what is refused (the owner's rate or room, a duplicate) never sends its bytes to Redis.
--- Guarantees: the list is gone by itself if nobody takes it over within five minutes.
+-- upload_begin: checks whether an upload is allowed and creates the list for its blocks, which the node pushes before
+--   it calls `upload`. So a refused upload (rate or storage limit, duplicate) never sends its bytes to Redis.
+-- Guarantees: the list expires if no `upload` takes it over within five minutes.
 -- KEYS: pushed:<doc> list; docs:<space>, space:<space>, shas:<space>, paths:<space>, doc:<doc>; auth/limiter.lua.
 -- Wakes: nobody.
 -- Bound: one document.
@@ -16,16 +16,23 @@
 --   cap       number     bytes
 --   path      text? 4k   of a file of a collection
 --   url       json? 8k
--- Replies: ok | duplicate/doc/job/status | limited/retry ms/limit/window s | full/used/cap | many (documents) | replay
+-- Replies: ok/left | duplicate/left/doc/job/status/filename | full/left/used/cap | many/left (documents)
+--   | limited/retry ms/limit/window s | replay; `left` as in admit
 local limiter = require('auth/limiter')
 local uploads = require('documents/uploads')
+local match = string.match
 
 local function verb(turn, a)
     --- arguments
-    local refused = limiter.admit(turn, limits) or uploads.judge(turn, space, path, sha, filename, url, size, cap)
-    if refused then return refused end
+    local limited, left = limiter.admit(turn, limits)
+    if limited then return limited end
+    local refused = uploads.judge(turn, space, path, sha, filename, url, size, cap)
+    if refused then
+        local word, rest = match(refused, '^(%l+)(.*)$')
+        return word .. '\n' .. left .. rest
+    end
     uploads.begin(turn, space, doc)
-    return 'ok'
+    return 'ok\n' .. left
 end
 
 return {upload_begin = verb}

@@ -1,7 +1,6 @@
--- uploads: the bytes of a document before they are a document's: a list pushed:<doc> of blocks (1 MiB each, the last
--- one shorter: shared/redis/blocks.h), which the node fills by RPUSHX over a connection of its own. Its first element
--- is the space that it was begun for, so the list is there before the first block, with its time to live: what nobody
--- takes over is gone then.
+-- uploads: the bytes of an upload before it is a document: a list pushed:<doc> of blocks (1 MiB each, the last one
+--   shorter: shared/redis/blocks.h), which the node fills by RPUSHX over a separate connection. Its first element is
+--   the space of the upload, so the list exists before the first block, with a time to live: an abandoned list expires.
 local documents = require('documents/documents')
 local storage = require('documents/storage')
 local call = redis.call
@@ -37,7 +36,7 @@ local function judge(turn, space, path, sha, filename, url, size, cap)
         had = documents.read(turn, space, doc)
         local is_same = had.sha == sha and (path == '' or (had.filename == filename and had.url == url))
         if is_same and had.status ~= 'FAILED' then
-            return 'duplicate\n' .. doc .. '\n' .. had.job .. '\n' .. had.status
+            return concat({'duplicate', doc, had.job, had.status, had.filename}, '\n')
         end
         going = storage.upload_bytes(turn, doc) + storage.loose_text_bytes(had)
     elseif call('ZCARD', P .. 'docs:' .. space) >= DOCS_MAX then

@@ -1,4 +1,4 @@
--- vectors: where a new space's vectors can be kept in this Redis.
+-- vectors: returns how this Redis can store a new space's vectors.
 -- KEYS: none that is there.
 -- Wakes: nobody.
 -- Bound: nothing is read.

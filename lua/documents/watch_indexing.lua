@@ -1,5 +1,5 @@
--- watch_indexing: somebody watches a space's jobs on this node: what is under way and what ended within an
--- hour, and from here on every event. Both in one atomic step: no event falls between them.
+-- watch_indexing: registers this node as a watcher of a space and returns its running jobs and those that ended within
+--   an hour. Both happen in one atomic step, so no event is lost in between.
 -- KEYS: watchers:<space> zset (node -> until ms), recent_jobs:<space> zset, job:<job>, doc:<doc> hashes.
 -- Wakes: nobody.
 -- Bound: JOBS_SHOWN jobs.

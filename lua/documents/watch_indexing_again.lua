@@ -1,4 +1,4 @@
--- watch_indexing_again: somebody still watches that space on this node.
+-- watch_indexing_again: renews this node's registration as a watcher of a space.
 -- KEYS: watchers:<space> zset.
 -- Wakes: nobody.
 -- Bound: one space.

@@ -1,4 +1,4 @@
--- watchers: nodes with somebody who watches the jobs of a space.
+-- watchers: the nodes whose clients watch the jobs of a space.
 local events = require('turn/events')
 local call = redis.call
 local format = string.format
@@ -13,11 +13,11 @@ local function add(turn, space)
     call('EXPIRE', key, WATCH_S)
 end
 
--- Tells the nodes with somebody who watches that space.
-local function tell(turn, space, job, doc, what, stage, progress, message)
+-- Notifies the nodes whose clients watch that space.
+local function notify(turn, space, job, doc, what, stage, progress, message)
     local watchers = call('ZRANGEBYSCORE', turn.prefix .. 'watchers:' .. space, '(' .. turn.now_text, '+inf')
     local event = {'indexing', space, job, doc, what, stage, progress, message, turn.now_text}
     for i = 1, #watchers do events.send(turn, watchers[i], concat(event, '\n')) end
 end
 
-return {add = add, tell = tell}
+return {add = add, notify = notify}

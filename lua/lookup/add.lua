@@ -1,6 +1,6 @@
--- add_lookup: asks for matches of a fragment, for one query of a topic. Lookups are shared by
--- fingerprint: the same fragment is looked up once, again only for a larger Count or another
--- Threshold. Of several shards note_lookup and open_lookup are its halves.
+-- add_lookup: requests matches of a fragment for one query of a topic. Lookups are shared by fingerprint: a fragment is
+--   looked up once, and again only for a larger Count or another Threshold. With several shards, note_lookup and
+--   open_lookup are its two halves.
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> ms), lookup:<fingerprint> hash (fragment, count,
 --   threshold, alias, refs, claimed, lease, matches), lookup_alias hash (fingerprint without the newline ->
 --   fingerprint), lookups zset (fingerprint -> ms from which it may be claimed), lookups_of hash (account -> lookups in

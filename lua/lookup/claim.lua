@@ -1,5 +1,5 @@
--- claim_lookup: the lookup that may be claimed since the longest time, for an engine's poll, or its poll is parked as a
--- credit. It may be claimed again once its lease has passed: a short one, until it is delivered.
+-- claim_lookup: claims the lookup that has been claimable longest for an engine's poll, or parks the poll as a credit.
+--   The lookup can be claimed again when its lease has expired; until it is delivered, that lease is short.
 -- KEYS: lookups zset, lookup:<fingerprint>, meta, queue/idle.lua.
 -- Wakes: nobody.
 -- Bound: one lookup.

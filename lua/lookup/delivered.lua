@@ -1,5 +1,5 @@
--- delivered_lookups: the lookups' bytes were written to their engines: their delivery leases become whole ones. One
--- whose claim ended meanwhile is left alone.
+-- delivered_lookups: turns delivery leases into full leases after the lookups were written to their engines. A lookup
+--   whose claim has ended in the meantime is left unchanged.
 -- KEYS: lookup:<fingerprint>, lookups.
 -- Wakes: nobody.
 -- Bound: the claims named.

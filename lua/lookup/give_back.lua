@@ -1,5 +1,5 @@
--- give_back_lookup: a claim of a lookup that never reached an engine (its client left, no poll was parked): it is the
--- next one to be claimed.
+-- give_back_lookup: returns a lookup claim that never reached an engine (its client left, no poll was parked). The
+--   lookup is the next one to be claimed.
 -- KEYS: lookup:<fingerprint>, lookups, queue/idle.lua.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one lookup, and what lookups.offer hands over.

@@ -1,9 +1,9 @@
--- list_lookups: a page of a topic's queries with their lookups and matches, by ascending Seq and age. Of several shards
--- noted_lookups and read_lookups are its halves.
+-- list_lookups: returns a page of a topic's queries with their lookups and matches, by ascending Seq and age. With
+--   several shards, noted_lookups and read_lookups are its two halves.
 -- KEYS: t:<topic>, lookups:<topic>, lookup:<fingerprint>.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query or one lookup at least; THREAD_PAGE queries; LOOKUPS_PER_TOPIC lookups.
--- Lane: read.  Home: topic.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   topic  name

@@ -52,15 +52,16 @@ local function page(turn, topic, user, after, limit, put)
     local lists, bytes, number = by_seq(turn, topic), 0, got[3] or '0'
     local last_seq, done = match(after, '^(%d+)%.?(%d*)$')
     local first = tonumber(last_seq) + (done == '' and 1 or 0)
-    local queries, to = min(limit or THREAD_PAGE, THREAD_PAGE), nil
+    local queries = min(limit or THREAD_PAGE, THREAD_PAGE)
     done = tonumber(done) or 0
     for n = first, tonumber(got[1]) do
         local seq = format('%d', n)
         bytes = bytes + hashes.bytes_of(key, 'q:' .. seq)
         if n > first and (bytes > REPLY_BYTES or n - first == queries) then return format('%d', n - 1), number end
         local list = sorted(lists[seq])
-        to, bytes = put(seq, records.query_of(call('HGET', key, 'q:' .. seq)), list, done, bytes)
+        local to, size = put(seq, records.query_of(call('HGET', key, 'q:' .. seq)), list, done, bytes)
         if not to then return format('%d', n - 1), number end
+        bytes = size
         if to < #list then return seq .. '.' .. to, number end
         done = 0
     end

@@ -1,10 +1,9 @@
--- lookups: the life of a lookup: opened for an account, claimed and given back, closed when it is done, forgotten with
--- the last topic that needs it.
--- The zset `lookups` says from when on each may be claimed: a time to come is a lease, so one that ends needs nobody.
--- As of queries' leases (queue/leases.lua) an odd one is a delivery lease: no engine has it yet. `lease` of the hash
--- lookup:<fingerprint> is "<lease> <node>", the claim's fencing number and the node that it was given to.
--- A claim as text is like one of queries (queue/claims.lua): class / fingerprint / lease / 1 / 1 / fragment / count /
--- threshold.
+-- lookups: the life of a lookup: opened for an account, claimed and given back, closed when it is done, deleted with
+-- the last topic that needs it. The zset `lookups` gives the time from which each may be claimed: a future time is a
+-- lease, so leases expire without any action. As with queries' leases (queue/leases.lua), an odd time is a delivery
+-- lease: no engine has the lookup yet. `lease` of the hash lookup:<fingerprint> is "<lease> <node>", the claim's
+-- fencing number and the node that it was given to. A claim as text is like one of queries (queue/claims.lua): class /
+-- fingerprint / lease / 1 / 1 / fragment / count / threshold.
 local idle = require('queue/idle')
 local shares = require('queue/shares')
 local stored = require('queue/stored')

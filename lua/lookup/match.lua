@@ -1,7 +1,6 @@
--- match: what an engine found for a lookup. The last word counts.
--- Stops this race: a larger Count is asked for while an engine works on the smaller one; its matches are
---   kept, and the lookup stays to be done again. A fingerprint without the newline is resolved unless it
---   is another fragment's own.
+-- match: stores an engine's matches for a lookup. The last reply wins.
+-- Stops this race: a larger Count is requested while an engine works on the smaller one; its matches are kept, and the
+--   lookup stays open. A fingerprint without the newline is resolved unless it is another fragment's own.
 -- KEYS: lookup:<fingerprint>, lookup_alias, lookups, stored.
 -- Wakes: nobody.
 -- Bound: one lookup.

@@ -1,9 +1,9 @@
--- needs: which topics need a lookup, of several shards. Lookups are on shard 0, and beside each, in the set
--- `needs:<fingerprint>`, the topics that need it, as "<topic>:<number>". What a topic asked for is on its own shard,
--- in lookups:<topic>. Its number is the field `lookups` of t:<topic>: a topic of the same name that comes later has
--- another one. So a need begins once and ends once; to carry either over twice, late or in another order changes
--- nothing. A need is written down in the topic before it begins on shard 0. When the topic goes, "<fingerprint> <need>"
--- is put into the `outbox` of its shard, from which any node carries it to shard 0 (outbox, release_lookups).
+-- needs: with several shards, which topics need a lookup. Lookups are on shard 0; the set `needs:<fingerprint>` lists
+--   the topics that need each one, as "<topic>:<number>". A topic's own requests are on its shard, in lookups:<topic>.
+--   Its number is the field `lookups` of t:<topic>: a later topic with the same name has another number. So a need
+--   begins once and ends once, and repeating, delaying or reordering these messages changes nothing. A need is recorded
+--   in the topic before it begins on shard 0. When the topic is deleted, "<fingerprint> <need>" is put into the
+--   `outbox` of its shard, and any node carries it to shard 0 (outbox, release_lookups).
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local events = require('turn/events')

@@ -1,5 +1,6 @@
--- note_lookup: the first half of add_lookup, of several shards: a query of a topic needs a lookup. The other half is
--- open_lookup; a node that dies between them leaves a note of a need that never began, which no list shows.
+-- note_lookup: the first half of add_lookup with several shards: records that a query of a topic needs a lookup. The
+--   other half is open_lookup; a node that dies between them leaves a note of a need that never began, which no list
+--   shows.
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> "<ms>.<stamp>"), stored, meta.
 -- Wakes: nobody.
 -- Bound: one lookup, LOOKUPS_PER_TOPIC of a topic.

@@ -1,9 +1,9 @@
--- noted_lookups: as list_lookups, of several shards: a page of a topic's queries with the fingerprints that they need.
--- What these are is on shard 0 (read_lookups).
+-- noted_lookups: the first half of list_lookups with several shards: returns a page of a topic's queries with the
+--   fingerprints that they need. The lookups themselves are on shard 0 (read_lookups).
 -- KEYS: t:<topic>, lookups:<topic>.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query at least; THREAD_PAGE queries; NOTED_PAGE lookups.
--- Lane: read.  Home: topic.  Nonce: no.  Full: runs.
+-- Lane: slow.  Home: topic.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   topic  name

@@ -1,5 +1,5 @@
--- noting: what a lookup that a topic needs is counted with, for the user of the query that it is for
--- (queue/stored.lua): the bytes of its fragment, in each topic that needs it. They are given back with the topic.
+-- noting: the bytes that a lookup counts for the user of its query (queue/stored.lua): those of its fragment, in each
+--   topic that needs it. They are returned when the topic is deleted.
 local stored = require('queue/stored')
 local call = redis.call
 

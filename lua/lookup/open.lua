@@ -1,5 +1,6 @@
--- open_lookup: the second half of add_lookup, of several shards: a topic needs a lookup, which is looked up if need be.
--- Stops this race: the topic was deleted since it wrote that down, and its needs were carried over before this came.
+-- open_lookup: the second half of add_lookup with several shards: records that a topic needs a lookup and opens it if
+--   necessary.
+-- Stops this race: the topic was deleted after it had recorded the need, and its needs were released before this call.
 -- KEYS: lookup:<fingerprint> hash, needs:<fingerprint> set, released:<digest> string, lookup_alias, lookups zset,
 --   lookups_of hash, meta, queue/idle.lua.
 -- Wakes: one parked poll, by hand-over.

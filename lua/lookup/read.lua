@@ -1,4 +1,4 @@
--- read_lookups: what lookups are that a topic needs, of several shards.
+-- read_lookups: with several shards, returns the lookups that a topic needs.
 -- KEYS: lookup:<fingerprint>, needs:<fingerprint>.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one lookup at least.

@@ -1,8 +1,14 @@
--- recommended: whose recommendations there are, so that of too many each account's go in its turn.
+-- recommended: records who sent each recommendation, so that the accounts and users with most lose theirs first; what a
+-- user said for and against a fragment; and which ones were removed, for engines that have read them.
 local stored = require('queue/stored')
 local bounds = require('turn/bounds')
 local call = redis.call
+local match, sub = string.match, string.sub
+local max = math.max
 local LOOK_BYTES = bounds.LOOK_BYTES
+
+local REMOVED_KEPT = 10000 -- an engine that has missed more reads everything again
+local JUDGED_MAX = 100 -- per kind, user and fragment
 
 local function count(turn, account, user, delta)
     local P = turn.prefix
@@ -13,29 +19,82 @@ local function count(turn, account, user, delta)
     end
 end
 
--- What is known of an entry besides: whose it is, so that it is dropped in its turn. Without an account it is of
--- an earlier version.
-local function list(turn, id, account, user)
+local function judged_key(turn, account, user)
+    return turn.prefix .. 'judged:' .. account .. ':' .. user
+end
+
+-- Indexes an entry by its account and user, so that it can be dropped in turn, and by its judgement of a fragment
+-- (`judged`: "<digest> P", "<digest> F" or nil). An entry without an account was stored by an earlier version.
+local function list(turn, id, account, user, judged)
     if not account then return end
     call('RPUSH', turn.prefix .. 'recommended:' .. account .. ':' .. user, id)
     count(turn, account, user, 1)
+    if judged then call('ZADD', judged_key(turn, account, user), 0, judged .. ' ' .. id) end
 end
 
--- One that was restored, with its fields.
-local function restore(turn, id, _, _, _, account, _, user, _, bytes)
-    list(turn, id, account, user)
+-- Indexes and counts an entry that a restore wrote, given its fields.
+local function restore(turn, id, _, _, _, account, _, user, _, bytes, _, judged)
+    list(turn, id, account, user, judged)
     if bytes then stored.count(turn, account, account .. ' ' .. user, tonumber(bytes)) end
 end
 
--- Deletes an entry of that user, and gives back what it was counted with. Returns its bytes.
-local function delete(turn, id, account, user)
-    local all = turn.prefix .. 'recommendations'
-    local entry = call('XRANGE', all, id, id)[1]
-    if not entry then return 0 end
+local function read(turn, id)
+    local entry = call('XRANGE', turn.prefix .. 'recommendations', id, id)[1]
+    if not entry then return nil end
+    local fields = {}
+    for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
+    return fields
+end
+
+-- Deletes an entry of the stream and records the removal under a new id of the same stream, so that one cursor covers
+-- additions and removals.
+local function take_out(turn, id)
+    local P = turn.prefix
+    local all = P .. 'recommendations'
     call('XDEL', all, id)
-    local fields = entry[2]
-    if fields[8] then stored.count(turn, account, account .. ' ' .. user, -fields[8]) end
-    return #fields[2]
+    local at = call('XADD', all, '*', 'd', id)
+    call('XDEL', all, at)
+    call('XADD', P .. 'unrecommended', 'MAXLEN', REMOVED_KEPT, at, 'd', id)
+end
+
+-- Deletes an entry of that user and subtracts its counted bytes. Returns the bytes of its JSON.
+local function delete(turn, id, account, user)
+    local fields = read(turn, id)
+    if not fields then return 0 end
+    take_out(turn, id)
+    if fields.n then stored.count(turn, account, account .. ' ' .. user, -fields.n) end
+    if fields.j then call('ZREM', judged_key(turn, account, user), fields.j .. ' ' .. id) end
+    return #fields.r
+end
+
+-- Removes one entry of any user. Returns false if it does not exist.
+local function remove(turn, id)
+    local fields = read(turn, id)
+    if not fields then return false end
+    local account, user = fields.a, fields.u
+    if not account then
+        take_out(turn, id) -- stored by an earlier version
+    else
+        call('LREM', turn.prefix .. 'recommended:' .. account .. ':' .. user, 1, id)
+        count(turn, account, user, -1)
+        delete(turn, id, account, user)
+    end
+    return true
+end
+
+-- Removes the user's entries of that kind for a fragment, except the newest `kept_n`. Returns how many it removed.
+local function unjudge(turn, account, user, digest, kind, kept_n)
+    local from = digest .. ' ' .. kind .. ' '
+    local found = call('ZRANGEBYLEX', judged_key(turn, account, user), '[' .. from, '[' .. from .. '\255')
+    for i = 1, #found - kept_n do remove(turn, sub(found[i], #from + 1)) end
+    return max(#found - kept_n, 0)
+end
+
+-- Runs before a user promotes ('P') or flags ('F') a fragment: removes the user's opposite entries for it. Returns how
+-- many it removed.
+local function judge(turn, account, user, digest, kind)
+    unjudge(turn, account, user, digest, kind, JUDGED_MAX - 1)
+    return unjudge(turn, account, user, digest, kind == 'P' and 'F' or 'P', 0)
 end
 
 local function drop(turn)
@@ -49,12 +108,12 @@ local function drop(turn)
         count(turn, account, user, -1)
         delete(turn, id, account, user)
     else
-        call('XDEL', all, oldest[1]) -- without an account: of an earlier version
+        take_out(turn, oldest[1]) -- has no account: stored by an earlier version
     end
 end
 
--- Drops those of a user, n at most of each account and LOOK_BYTES of all. Returns how many went. What an earlier
--- version stored names no user.
+-- Drops a user's entries, at most n per account and LOOK_BYTES in total. Returns how many it dropped. Entries of an
+-- earlier version name no user.
 local function drop_of(turn, user, n)
     local P, gone_n, bytes = turn.prefix, 0, 0
     for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do
@@ -70,4 +129,17 @@ local function drop_of(turn, user, n)
     return gone_n
 end
 
-return {list = list, restore = restore, drop = drop, drop_of = drop_of}
+-- Splits a stream id for is_before.
+local function parts_of(id)
+    local ms, n = match(id, '^(%d+)%-(%d+)$')
+    return {tonumber(ms), tonumber(n), id}
+end
+
+local function is_before(x, y)
+    return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2])
+end
+
+return {
+    REMOVED_KEPT = REMOVED_KEPT, list = list, restore = restore, drop = drop, drop_of = drop_of, remove = remove,
+    judge = judge, parts_of = parts_of, is_before = is_before,
+}

@@ -1,5 +1,5 @@
--- release_lookups: on several shards, drops the needs of deleted topics, and each lookup that no topic needs any more.
--- A node reads them from the outbox of the topics' shard.
+-- release_lookups: with several shards, drops the needs of deleted topics, and each lookup that no topic needs any
+-- more. A node reads them from the outbox of the topics' shard.
 -- KEYS: needs:<fingerprint> set, released:<digest> string with TTL, lookup:<fingerprint>, lookup_alias, lookups,
 --   lookups_of.
 -- Wakes: nobody.

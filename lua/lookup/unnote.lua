@@ -1,5 +1,5 @@
--- unnote_lookup: open_lookup has refused what note_lookup wrote down.
--- Stops this race: an equal request came in between and was not refused; its note is another one.
+-- unnote_lookup: removes the note of a lookup that open_lookup has refused.
+-- Stops this race: an equal request came in between and was accepted; its note has another stamp.
 -- KEYS: lookups:<topic>, t:<topic>, stored.
 -- Wakes: nobody.
 -- Bound: one lookup.

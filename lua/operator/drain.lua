@@ -1,5 +1,5 @@
--- drain: an engine account gets no new claims (its polls are held and end empty), or gets them again.
--- What it works on, it finishes.
+-- drain: stops or resumes new claims for an engine account. While drained, its polls are held and end empty; it
+--   finishes its current work.
 -- KEYS: drained set.
 -- Wakes: all nodes.
 -- Bound: the accounts.

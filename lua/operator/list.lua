@@ -1,8 +1,8 @@
--- list: a page of queries in one state, for operators.
+-- list: returns a page of queries in one state, for operators.
 -- KEYS: models, turns:<model>, open:<model>:<user>, leases, lease:<id>, failed, t:<topic>.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query at least; LOOK_BYTES of rows, LIST_SCAN_MAX queries looked at.
--- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   state  words Open|Pending|Failed

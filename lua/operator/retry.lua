@@ -1,5 +1,4 @@
--- retry: a Failed or Cancelled query is Open again, at the front, with all of its attempts, and of the times that
--- it may be given back without one.
+-- retry: reopens a Failed or Cancelled query at the front of the queue and resets its attempts and its give-back count.
 -- KEYS: t:<topic>, failed.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).

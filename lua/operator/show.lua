@@ -1,4 +1,4 @@
--- show: what one node shows of itself, put where the `parley show` that asked for it waits (services/node/show.h).
+-- show: delivers one node's state to the `parley show` that asked for it (services/node/show.h).
 -- KEYS: shown:<ask> list.
 -- Wakes: who blocks on that list.
 -- Bound: one part; of one question SHOWN_MAX parts, for SHOWN_S seconds.

@@ -1,9 +1,9 @@
--- status: the state of the queue for operators.
+-- status: returns the state of the queue, for operators.
 -- KEYS: meta, models, turns:<model>, open:<model>:<user>, leases, engines, drained, nodes, node_info, idle,
 --   stat:<minute>, lookups.
 -- Wakes: nobody.
 -- Bound: STATUS_USERS users, ENGINES_MAX engines, all nodes; no text of clients but names.
--- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed of the last two

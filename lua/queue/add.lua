@@ -1,9 +1,9 @@
 -- add: stores one query in its topic and makes it claimable.
 -- Guarantees: Seq counts 1, 2, 3 in a topic; the same Idempotency-Key stores nothing twice, and neither does the same
 --   nonce with the same body within ten minutes (queue/resent.lua); a full queue (TOPIC_OPEN_MAX Open queries of a
---   topic, MODELS_MAX models waited for, max_waiting of a user, an account's share, queue_max in all) stores nothing,
---   and neither does one that would take more room than the account or its user may have (queue/stored.lua).
---   With an engine parked somewhere the query is handed over at once and never enters the queue.
+--   topic, MODELS_MAX models waited for, max_waiting of a user, an account's share, queue_max in total) stores nothing,
+--   and neither does a query that exceeds the storage limit of the account or its user (queue/stored.lua). If an engine
+--   is parked, the query is handed over immediately and never enters the queue.
 -- KEYS: t:<topic> hash, topics:<user> zset (topic -> created ms), users set, idem:<account>:<key> string with TTL;
 --   left:<digest> string with TTL (queue/resent.lua), stored hash, queue/shares.lua,
 --   queue/fair.lua, queue/idle.lua, meta.
@@ -29,9 +29,9 @@
 --   max_stored_per_user  number?  of them each of its users; no limit without
 -- Replies: ok/seq/ms | again/seq/ms (it was there already; nobody is registered) | replay | missing | mismatch
 --   | waiting/depth/eta | full/depth/eta | stored/bytes/limit/account or user (whose room it is)
+local enqueue = require('queue/enqueue')
 local records = require('queue/records')
 local resent = require('queue/resent')
-local store = require('queue/store')
 local stored = require('queue/stored')
 local call = redis.call
 local match = string.match
@@ -75,9 +75,9 @@ local function verb(turn, a)
         if reply then return reply end
     end
     if is_own and last and not tie then return 'missing' end
-    local seq = store.next_seq(last)
+    local seq = enqueue.next_seq(last)
     local new_tie = mark == '' and (tie or '1') or resent.with_mark(turn, tie, mark, seq)
-    local row = store.row_of(turn, account, user, model, weight, tail)
+    local row = enqueue.row_of(turn, account, user, model, weight, tail)
     local counted, refusal
     if max_stored or got[4] then -- what is counted stays counted
         counted, refusal = stored.move(turn, topic_key, got[4], account, user, #row, max_stored, max_stored_per_user)
@@ -91,9 +91,9 @@ local function verb(turn, a)
             more[#more + 1], more[#more + 2] = 'title', records.title_of(records.after_lines(tail, 4))
         end
         if is_waiting then more[#more + 1], more[#more + 2] = 'w:' .. seq, turn.node end
-        refusal = store.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, row, unpack(more))
+        refusal = enqueue.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, row, unpack(more))
     else
-        refusal = store.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, row,
+        refusal = enqueue.put(turn, topic, seq, got[3], user, account, model, weight, max_waiting, row,
                             tie_field, new_tie, 'stored', counted)
     end
     if refusal then

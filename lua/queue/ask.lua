@@ -22,9 +22,9 @@
 --   now, but one was lately and did not say that it leaves: ask again with `engines` a moment later; or a line
 --   `unseen`, of several shards: this one knows of none, ask all with `engines` now
 local asks = require('queue/asks')
+local enqueue = require('queue/enqueue')
 local outcomes = require('queue/outcomes')
 local presence = require('queue/presence')
-local store = require('queue/store')
 local waiters = require('queue/waiters')
 local call = redis.call
 local byte = string.byte
@@ -62,8 +62,8 @@ local function verb(turn, a)
     if reply then return reply end
     local there, seconds = presence.engines_there(turn)
     if not there and not turn.is_sharded then return presence.no_engine(seconds) end
-    local row = store.row_of(turn, account, user, model, weight, tail)
-    local refusal = store.put(turn, topic, '1', nil, user, account, model, weight, max_waiting or HUGE, row,
+    local row = enqueue.row_of(turn, account, user, model, weight, tail)
+    local refusal = enqueue.put(turn, topic, '1', nil, user, account, model, weight, max_waiting or HUGE, row,
                               'w:1', turn.node, 'digest', digest)
     if refusal then return refusal end
     asks.hold(turn, topic)

@@ -1,6 +1,6 @@
--- ask_leave: a request waits for its question no longer. With the last one the topic goes, at once when it is
--- ended or is not to be kept: its query leaves the queue, its engine's answer finds nothing. Else it stays so
--- long: a client that asks again finds it.
+-- ask_leave: a request stops waiting for its question. When the last one leaves, the topic is deleted: its query leaves
+--   the queue, and an engine's answer finds nothing. If the question has not ended and keep_ms is set, the topic is
+--   kept that long, so that a client that asks again finds it.
 -- KEYS: t:<topic>, asked:<digest>, asks; as delete.
 -- Wakes: nodes that wait for a topic that goes.
 -- Bound: one topic, of one query.

@@ -1,4 +1,4 @@
--- asks: the life of the topics that hold questions of Parley's own (queue/ask.lua).
+-- asks: the lifecycle of topics with Parley's own questions (queue/ask.lua).
 local drop = require('topic/drop')
 local call = redis.call
 local format = string.format

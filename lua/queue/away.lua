@@ -1,5 +1,5 @@
--- away: an engine takes nothing for a while, because its model rests, or it leaves. Its parked poll ends, so no
--- hand-over finds it, and `engines` says so: a question (queue/ask.lua) need not wait for it.
+-- away: an engine rests for a while or leaves. Its parked poll ends, so no hand-over finds it, and `engines` records
+--   it, so that no question (queue/ask.lua) waits for it.
 -- KEYS: poll:<account>:<engine> (`away` until its next poll), engines.
 -- Wakes: the node that holds its poll.
 -- Bound: one engine; a new one reads all of the hash engines, ENGINES_MAX.

@@ -1,6 +1,6 @@
--- bind_key: an idempotency key is for one body, of several shards. The topic's shard has the answer, as of one shard
--- (queue/add.lua); this keeps the key from being used for another topic, which may be on another shard. After a restore
--- the answer may be here: what a key was used for does not name the topic.
+-- bind_key: with several shards, binds an idempotency key to one body. The topic's shard has the answer, as with one
+--   shard (queue/add.lua); this verb prevents the use of the key for another topic, which may be on another shard.
+--   After a restore the answer may be here, because the record of a key does not name the topic.
 -- KEYS: bound:key:<account>:<key> string with TTL, idem:<account>:<key>.
 -- Wakes: nobody.
 -- Bound: one key.
@@ -19,7 +19,7 @@ local function verb(turn, a)
     --- arguments
     local reply = resent.answer_to_key(turn, key, digest)
     if reply then return reply end
-    return bound.bind(turn, 'key:' .. key, digest, IDEMPOTENCY_MS) and 'ok' or 'mismatch'
+    return bound.bind(turn, key, digest, IDEMPOTENCY_MS) and 'ok' or 'mismatch'
 end
 
 return {bind_key = verb}

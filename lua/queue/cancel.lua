@@ -1,5 +1,5 @@
--- cancel: stops a query for good. Repeatable; refused once Done. Its engine hears of it with its next
--- partial or heartbeat, and its answer is refused.
+-- cancel: stops a query permanently. Repeatable; refused once Done. Its engine learns of it with its next partial or
+--   heartbeat, and its answer is refused.
 -- KEYS: t:<topic>, leases, lease:<id>, failed.
 -- Wakes: every node that waits for the query.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).

@@ -1,5 +1,5 @@
--- check: what became of a query; while it has no outcome the node is written down as waiting for it.
--- Looking and registering are one atom, so no answer falls between them.
+-- check: returns the state of a query and, while it has no outcome, registers the node as waiting for it. Both happen
+--   in one atomic step, so no answer is lost in between.
 -- KEYS: t:<topic>; queue/positions.lua (what is before an Open query).
 -- Wakes: nobody.
 -- Bound: one query and its answer; queue/positions.lua.

@@ -1,4 +1,4 @@
--- claim: the next claim for an engine's poll, or its poll is parked as a credit.
+-- claim: returns the next claim for an engine's poll, or parks the poll as a credit.
 -- Guarantees: all Open queries of the topic whose turn it is become Pending under one new lease.
 -- KEYS: queue/fair.lua, queue/claims.lua, queue/idle.lua, queue/hints.lua, poll:<account>:<engine> string with TTL
 --   ("<node> <poll>").

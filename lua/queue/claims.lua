@@ -1,4 +1,4 @@
--- claims: how queries pass from Open to Pending and back.
+-- claims: moves queries from Open to Pending and back.
 -- A claim as text: `claim` / class / topic / lease / attempt / n, then per query its Seq and 7 row lines; in parts
 -- (turn/parts.lua).
 local fair = require('queue/fair')

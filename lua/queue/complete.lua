@@ -3,7 +3,7 @@
 --   after its lease ended and another has claimed the row (lost: the holder or the fencing id
 --   differs) or nobody has (taken, also by its text alone), the same answer sent twice after a lost
 --   reply (same).
--- With a class it goes on as queue/claim.lua does, once the answer is stored.
+-- With a class it then continues like queue/claim.lua.
 -- KEYS: t:<topic>, stored, leases, lease:<id>, partials:<topic>:<seq>; with a class those of queue/claim.lua.
 -- Wakes: every node that waits for the query, with the answer; with a class whom queue/claim.lua wakes.
 -- Bound: one query; the states of its claim (CLAIM_MAX) when the last Seq is answered first; the rows of its claim
@@ -102,7 +102,7 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
     end
     if holding then outcomes.leave_lease(turn, topic, holding, n) else outcomes.leave_open(turn, topic, seq) end
     if is_waited then
-        waiters.tell(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
+        waiters.notify(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end
     return 'ok\n' .. seq .. '\n' .. turn.now_text, true
 end

@@ -1,5 +1,5 @@
--- delivered: the claims' bytes were written to their engines: the delivery lease becomes a whole
--- one. XX: a lease that ended meanwhile is not brought back.
+-- delivered: turns delivery leases into full leases after the claims were written to their engines. XX: a lease that
+--   has ended in the meantime is not restored.
 -- KEYS: leases zset.
 -- Wakes: nobody.
 -- Bound: the leases named.

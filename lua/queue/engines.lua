@@ -1,7 +1,7 @@
--- engines: is an engine there now, for a question that `ask` answered with `maybe`? Asked a moment later: an engine
--- that was between two polls has come back by then, one that hung up has not. A question that was claimed meanwhile, or
--- has its outcome, had its engine, wherever that is now. Of several shards all are asked, also for one that `ask`
--- answered with `unseen`: then `maybe` is a reason to ask again.
+-- engines: checks again whether an engine is available for a question that `ask` answered with `maybe`. Called a moment
+--   later: an engine that was between two polls has returned by then, one that disconnected has not. A question that
+--   was claimed or has an outcome has had its engine. With several shards all are asked, also if `ask` answered
+--   `unseen`; `maybe` then means to ask again.
 -- KEYS: idle, leases, engines, t:<topic>.
 -- Wakes: nobody.
 -- Bound: ENGINES_MAX engines.

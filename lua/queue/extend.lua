@@ -1,4 +1,4 @@
--- extend: a heartbeat: the lease starts again, if it is still this one's, and so does its key.
+-- extend: a heartbeat: restarts the lease and its key if the engine still holds it.
 -- KEYS: t:<topic>, leases, lease:<id>.
 -- Wakes: nobody.
 -- Bound: the states of one claim; without its key of LOOK_BACK rows.

@@ -1,12 +1,10 @@
--- fair: who is served next. Users take turns (start-time fair queueing, Goyal et al. 1996, with
--- one claim as the unit of service): the zset turns:<model> holds every user with Open queries by
--- the virtual time of its next turn, open:<model>:<user> that user's topics by age. A claim takes
--- the user with the lowest virtual time and moves it 1/weight further, so 1,000 questions of one
--- user delay another user's single one by at most one turn. A user has one virtual time, in whatever
--- models it asks. A user that comes (back) starts at the shard's virtual time: being away saves
--- nothing up. And coming back at once gains nothing: until the virtual time has passed the end of its
--- last turn, that is where it starts (the zset served, user -> virtual time; it goes when there is no
--- work left to be fair about).
+-- fair: decides who is served next. Users take turns (start-time fair queueing, Goyal et al. 1996, with one claim as
+-- the unit of service): the zset turns:<model> holds every user with Open queries by the virtual time of its next turn,
+-- open:<model>:<user> that user's topics by age. A claim takes the user with the lowest virtual time and moves it
+-- 1/weight further, so 1,000 questions of one user delay another user's single one by at most one turn. A user has one
+-- virtual time, in whatever models it asks. A user that arrives or returns starts at the shard's virtual time, so
+-- absence earns no credit. Returning at once gains nothing either: until the virtual time has passed the end of its
+-- last turn, the user starts there (the zset served, user -> virtual time; deleted when no work is left).
 local fallback = require('queue/fallback')
 local idle = require('queue/idle')
 local counters = require('turn/counters')
@@ -58,7 +56,7 @@ local function dequeue(turn, model, user, topic)
         call('SREM', P .. 'models', model)
         fallback.finish(turn, model)
         turn.models_with_work = nil
-        if counters.load(turn).depth == 0 then call('DEL', P .. 'served') end
+        if counters.load(turn).depth == 0 then call('UNLINK', P .. 'served') end
     end
     return false
 end

@@ -1,11 +1,11 @@
--- fallback: queries for a model that no engine is there for are served as `default`, by any engine. It is the model
--- that falls, not each of its queries: they stay where they are (queue/fair.lua), and what engines take of them follows
--- from the zset `falls`: models with Open queries (`default` is none of them) -> when they fall (ms). 0: it has fallen.
--- A model falls `fallback_ms` after it began to wait, or after an engine that names it was last known to be there, if
--- that is later; at once when none was for a day. The hash `models_seen` says when that was: model -> "<ms> <account>
--- <lease>". While there is that lease, the latest claim of such an engine ('' if none is known), one is at work and so
--- there still. `*` stands for engines that name no models: they take them all, so nothing falls while one is there.
--- Nothing falls either while a node of the former release is there, which does not say what its engines name.
+-- fallback: serves queries for a model without an engine as `default`, by any engine. The model falls back, not each of
+-- its queries: they stay in place (queue/fair.lua), and the zset `falls` determines which engines take them: models
+-- with Open queries (except `default`) -> when they fall back (ms). 0: it has fallen back. A model falls back
+-- `fallback_ms` after it began to wait, or after an engine that names it was last seen, whichever is later; immediately
+-- if none was seen for a day. The hash `models_seen` records that: model -> "<ms> <account> <lease>". While that lease
+-- (the latest claim of such an engine, '' if unknown) exists, the engine is working and counts as seen. `*` stands for
+-- engines that name no models: they take all of them, so nothing falls back while one is present. Nothing falls back
+-- either while a node of the former release runs, which does not report the models of its engines.
 local newest = require('queue/newest')
 local call = redis.call
 local find, format, gmatch, match = string.find, string.format, string.gmatch, string.match

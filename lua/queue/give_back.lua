@@ -1,5 +1,5 @@
--- give_back: a claim that never reached an engine (its client left, no poll was parked) is Open
--- again at the front; the attempt does not count.
+-- give_back: returns a claim that never reached an engine (its client left, no poll was parked). Its queries are Open
+--   again at the front; the attempt does not count.
 -- KEYS: t:<topic>, leases, lease:<id>.
 -- Wakes: one parked poll a claim, by hand-over.
 -- Bound: one claim (CLAIM_MAX queries, REPLY_BYTES).

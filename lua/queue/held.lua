@@ -1,5 +1,5 @@
--- held: which queries a lease holds, and which one of them has a given text. The state s:<seq> alone decides; the
--- lease's key, the topic's list of the claim and the order of rows say where to look.
+-- held: finds the queries that a lease holds, and the one with a given text. Only the state s:<seq> is authoritative;
+--   the lease's key, the topic's list of the claim and the order of rows only narrow the search.
 local leases = require('queue/leases')
 local records = require('queue/records')
 local bounds = require('turn/bounds')

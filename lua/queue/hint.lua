@@ -1,4 +1,5 @@
--- hint: a node has a poll of a class, whose credit is on another shard. What is Open here already is claimed for it.
+-- hint: records that a node has a poll of a class whose credit is on another shard, and claims queries that are already
+--   Open here for it.
 -- KEYS: hints zset, quiet string with TTL, queue/claims.lua.
 -- Wakes: nobody.
 -- Bound: one claim.

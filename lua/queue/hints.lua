@@ -1,9 +1,8 @@
--- hints: which nodes hold polls of a class, whichever shard has their credits: the zset `hints` ("<node> <class>" ->
--- when its node last said so, ms). A query that finds no credit here calls one of these nodes with `work`: it may
--- claim with a poll that is parked elsewhere. With one shard there are none.
--- Hints outlive the polls that they are of. A node that has no poll left passes the call on, HOPS_MAX times at most;
--- then all engines are taken to be busy, and nobody is called for QUIET_MS or until a poll has looked here: engines
--- that answer look for themselves.
+-- hints: the nodes that hold polls of a class, whichever shard has their credits: the zset `hints` ("<node> <class>" ->
+-- when its node last said so, ms). A query that finds no credit here notifies one of these nodes with `work`, which can
+-- claim with a poll that is parked elsewhere. With one shard there are no hints. Hints outlive their polls. A node
+-- without a poll passes the notification on, at most HOPS_MAX times; then all engines are assumed to be busy, and no
+-- node is notified for QUIET_MS or until a poll has looked here, because engines that answer look for work themselves.
 local fallback = require('queue/fallback')
 local events = require('turn/events')
 local idle = require('queue/idle')

@@ -1,15 +1,13 @@
--- idle: which nodes hold parked polls. Every parked poll is a credit of its node and class in
--- the zset `idle` ("<node> <class>" -> credits), in `idle_lookups` when it waits for a lookup. Parking grants
--- one, a hand-over uses one up, a poll that ends takes its own back, so a hand-over goes to one node only and finds a
--- poll there.
--- A class is "<account>|<models>", models "*" or "a,b", "?" for lookups: the engine's account is known at
--- hand-over, so it can be written down as the holder of the lease.
--- Engines take turns, in rounds: credits that were there when a round began are due, and are used up before any
--- other. One that is granted during a round is due in the next. A score holds those that are due after its decimal
--- point, in millionths: 3.000002 says three credits, two of them due. Nodes give to the poll that has waited longest,
--- so those that are due are their oldest.
--- Credits are hints: a node states them again every few seconds (queue/sync.lua), a node without a
--- subscriber is struck off, and what reaches a node without a poll is given back.
+-- idle: the nodes that hold parked polls. Every parked poll is a credit of its node and class in the zset `idle`
+-- ("<node> <class>" -> credits), or in `idle_lookups` if it waits for a lookup. Parking grants a credit, a hand-over
+-- uses one up, and a poll that ends takes its own back, so a hand-over goes to exactly one node and finds a poll there.
+-- A class is "<account>|<models>", models "*" or "a,b", "?" for lookups: the engine's account is known at hand-over, so
+-- it can be recorded as the holder of the lease. Engines take turns in rounds: credits that existed when a round began
+-- are due and are used up before any other. A credit granted during a round is due in the next. The fraction of a score
+-- counts the due ones in millionths: 3.000002 means three credits, two of them due. Nodes serve the poll that has
+-- waited longest, so the due polls are their oldest.
+-- Credits are hints: a node reports them again every few seconds (queue/sync.lua), a node without a subscriber is
+--   removed, and a claim that reaches a node without a poll is given back.
 local fallback = require('queue/fallback')
 local call = redis.call
 local byte, find, format, match = string.byte, string.find, string.format, string.match

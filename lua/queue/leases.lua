@@ -1,8 +1,7 @@
--- leases: what is held, by whom and for how long. The zset leases ("<lease> <topic>" -> deadline ms) is the index of
--- running claims, and decides: what a turn begins, renews and ends of them is written once, at its end or before a
--- verb looks at the index. The key lease:<id> ("<holder> <topic> <attempt> <node> <Seqs>", with a TTL) says what the
--- claim took: to operators, and to verbs that would search for it. It may be gone before its claim: nothing depends
--- on it.
+-- leases: running claims, their holders and deadlines. The zset leases ("<lease> <topic>" -> deadline ms) is the
+--   authoritative index; a turn writes its changes once, at its end or before a verb reads the index. The key
+--   lease:<id> ("<holder> <topic> <attempt> <node> <Seqs>", with a TTL) records what the claim took, for operators and
+--   to spare verbs a search. It may expire before its claim: nothing depends on it.
 local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call

@@ -1,6 +1,6 @@
--- newest: what is kept of a hash whose fields engines name (themselves, or models), each value beginning with the ms at
--- which it was seen last. Of those not seen for a day none is kept, of all others the newest. When they are too many,
--- those of an account with more than half of them go first: none pushes out what others named.
+-- newest: limits a hash whose fields are named by engines (their own names, or models); each value begins with the ms
+--   when it was last seen. Fields not seen for a day are deleted, then the oldest. If there are too many, those of an
+--   account with more than half of them are deleted first, so that no account displaces others.
 local call = redis.call
 local match = string.match
 local sort = table.sort

@@ -1,6 +1,6 @@
 -- open_list: the Open queries of a topic, as text in its field `open`: "<seq> <attempts> <model> <user> <account>
--- <weight>;", one after another by Seq. Clients may add up to TOPIC_OPEN_MAX, but what was claimed meanwhile may come
--- back too, so there may be many times more. What a verb does with some of them must not look at each of the others.
+-- <weight>;", one after another by Seq. Clients may add up to TOPIC_OPEN_MAX, but claimed queries may come back too, so
+-- there may be many times more. A verb that works on some of them must not read all the others.
 local find, match, sub = string.find, string.match, string.sub
 local floor, min = math.floor, math.min
 
@@ -16,7 +16,7 @@ local function item_at(open, at)
     return last, seq, attempts, model, user, account, weight
 end
 
--- Where the first item begins whose Seq is larger than `seq` (a number), from the one that begins at `from` on; behind
+-- Where the first item begins whose Seq is larger than `seq` (a number), from the one that begins at `from` on; after
 -- the end if there is none. It halves the bytes.
 local function place_after(open, seq, from)
     local low, high, found = from, #open + 1, #open + 1

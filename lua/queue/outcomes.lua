@@ -1,6 +1,6 @@
--- outcomes: how a query ends, once, and who is told. The event "outcome" carries what check-query
--- shows, so that a waiting node needs no second look; "changed" asks it to look (partials,
--- a claim that came back). Both name topic and Seq first.
+-- outcomes: ends a query once and notifies waiting nodes. The event "outcome" carries what check-query shows, so that a
+--   waiting node needs no further call; "changed" makes it check again (partials, a claim that came back). Both begin
+--   with topic and Seq.
 -- An outcome as text: status / 7 row lines / 5 answer lines (empty ones without an answer, with
 -- the reason in the place of the answer when Failed or Cancelled).
 local claims = require('queue/claims')
@@ -81,7 +81,7 @@ local function end_query(turn, topic, seq, kind, reason, is_lease_over)
         call('EXPIRE', stat, STAT_S)
     end
     call('DEL', P .. 'partials:' .. topic .. ':' .. seq)
-    waiters.tell(turn, topic, seq, got[3], as_event(topic, seq, got[2], state))
+    waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, got[2], state))
 end
 
 -- Gives Pending rows back after a claim ended without an answer: Open again at the front, or
@@ -97,7 +97,7 @@ local function return_rows(turn, topic, seqs, attempts, reason)
             used[#used + 1] = attempts[i]
             local waiting = call('HGET', P .. 't:' .. topic, 'w:' .. seqs[i])
             call('DEL', P .. 'partials:' .. topic .. ':' .. seqs[i])
-            waiters.tell(turn, topic, seqs[i], waiting, 'changed\n' .. topic .. '\n' .. seqs[i])
+            waiters.notify(turn, topic, seqs[i], waiting, 'changed\n' .. topic .. '\n' .. seqs[i])
         end
     end
     if #again > 0 then claims.reopen(turn, topic, again, used) end

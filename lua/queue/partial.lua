@@ -1,10 +1,10 @@
--- partial: appends new text of an answer under way, and renews the lease.
--- The stream partials:<topic>:<seq> has one entry per piece, id "<attempt>-<n>" (what SSE clients
--- see as event id), fields k ("t" think, "a" answer), x (text), o (bytes of all text up to its end).
--- Overlap with what is stored is ignored, a gap refused. A new attempt starts at offset 0.
+-- partial: appends new text of an unfinished answer and renews the lease. The stream partials:<topic>:<seq> has one
+-- entry per piece, id "<attempt>-<n>" (what SSE clients see as event id), fields k ("t" think, "a" answer), x (text), o
+-- (bytes of all text up to its end). Overlap with what is stored is ignored, a gap refused. A new attempt starts at
+-- offset 0.
 -- KEYS: t:<topic>, leases, lease:<id>, partials:<topic>:<seq> stream.
 -- Wakes: every node that waits for the query.
--- Bound: the text that it brings.
+-- Bound: the text in the call.
 -- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.
 -- Repeatable: yes, by its offset.
 -- Arguments:
@@ -65,7 +65,7 @@ local function verb(turn, a)
     end
     if is_new then
         call('EXPIRE', stream, PARTIALS_S)
-        waiters.tell(turn, topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
+        waiters.notify(turn, topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
     end
     held.renew(turn, topic, lease, holder)
     return 'ok\n' .. have

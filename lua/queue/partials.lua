@@ -1,4 +1,4 @@
--- partials: the state of a query and the pieces of its answer after an event id, for streams.
+-- partials: returns the state of a query and the pieces of its answer after an event id, for streams.
 -- KEYS: t:<topic>, partials:<topic>:<seq> stream; queue/positions.lua.
 -- Wakes: nobody.
 -- Bound: one query and PIECES_MAX pieces, whose texts are the 1 MiB that `partial` stores at most;

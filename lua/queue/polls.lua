@@ -1,4 +1,4 @@
--- polls: what an engine's poll gets: the next claim, or it is parked as a credit of its node and class.
+-- polls: gives an engine's poll the next claim, or parks it as a credit of its node and class.
 local claims = require('queue/claims')
 local hints = require('queue/hints')
 local idle = require('queue/idle')

@@ -1,11 +1,10 @@
--- positions: how many queries would be served before one, if from now on an engine that takes its model
--- claimed again and again, and nothing else happened. The claims are played through on a copy of what next_topic,
--- claim_topic and charge decide by: the turns of all users, by their weights, in all models of that engine; topics
--- go whole. Which engine it will be nobody knows: it takes what all those together take that were seen lately and
--- take this model, and every model if none was seen or they are too many to look at. Of several shards each knows some
--- of the engines by their names, and by its hints all those that have waited.
--- Played are LOOK_CLAIMS claims (fewer with many models) and LOOK_QUERIES queries at most. What lies farther
--- away is estimated from the virtual times, a query per topic, and is never less than what was played.
+-- positions: estimates how many queries would be served before a given one, if from now on only one engine that takes
+-- its model kept claiming. It simulates the claims on a copy of the data that next_topic, claim_topic and charge use:
+-- the turns of all users, by weight, in all models of that engine; topics are claimed whole. The simulated engine takes
+-- the models of all recently seen engines that take this model, or every model if none was seen or there are too many.
+-- With several shards, each knows some of the engines by name, and by its hints all that have waited. It simulates at
+-- most LOOK_CLAIMS claims (fewer with many models) and LOOK_QUERIES queries. Beyond that the position is estimated from
+-- the virtual times, one query per topic, and is never less than the simulated count.
 local claims = require('queue/claims')
 local fair = require('queue/fair')
 local hints = require('queue/hints')

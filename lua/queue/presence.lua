@@ -1,5 +1,4 @@
--- presence: which engines are there, from their polls (poll:<account>:<engine>) and what nodes wrote into the hash
--- `engines`.
+-- presence: the available engines, from their polls (poll:<account>:<engine>) and the hash `engines` that nodes write.
 local idle = require('queue/idle')
 local newest = require('queue/newest')
 local events = require('turn/events')

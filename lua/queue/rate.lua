@@ -1,6 +1,6 @@
--- rate: how fast queries are answered, from the counts of the last minutes (stat:<minute>). Both are of this shard, so
--- seconds are right as they are; a count that stands for the whole cluster is that of the shard times the shards, since
--- names and engines spread over them evenly.
+-- rate: the rate at which queries are answered, from the counts of the last minutes (stat:<minute>). Both are per
+--   shard, so durations need no scaling; a cluster-wide count is the shard's count times the number of shards, because
+--   names and engines are spread evenly.
 local call = redis.call
 local format = string.format
 local ceil, floor = math.ceil, math.floor

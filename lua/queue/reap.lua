@@ -1,9 +1,8 @@
 -- reap: returns claims whose lease has ended to Open, at the front of the queue, or marks them Failed when their
 -- attempts are used up. A claim that never reached an engine uses no attempt, and its node gets no more hand-overs
--- until it is heard from again: otherwise a hung node with many polls would get the same query each time.
--- Any node may call it at any time; leases that have not ended are left alone.
--- Models fall whose time has come (queue/fallback.lua).
--- Lookups whose lease has ended need no return: they are handed to polls that are parked.
+-- until it reports again: otherwise a hung node with many polls would get the same query each time. Any node may call
+-- it at any time; leases that have not ended are left alone. Models whose time has come fall back (queue/fallback.lua).
+-- Lookups whose lease has ended need not be returned: they are handed to parked polls.
 -- KEYS: leases zset, lease:<id>, t:<topic>, falls zset, lookup/lookups.lua.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
 -- Bound: REAP_MAX leases, ending with the one that reaches REAP_ROWS rows or LOOK_BYTES of them; for each that has no

@@ -1,4 +1,4 @@
--- records: what the fields of a topic hold, as text. A topic is one hash t:<topic>:
+-- records: the fields of a topic, as text. A topic is one hash t:<topic>:
 --   seq          the last Seq
 --   q:<seq>      the row, 7 lines: created ms / "account user model weight" (names) / user /
 --                model / modifiers / traceparent / query (JSON, as clients get them)
@@ -7,7 +7,7 @@
 --                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).
 --   a:<seq>      the answer, 5 lines: answer / think / model (JSON) / ms / account
 --   m:<seq>      the lease of its last claim by an engine of other models, which served it as `default`
---   w:<seq>      ids of the nodes that wait for it
+--   w:<seq>      ids of the nodes waiting for it
 --   l:<lease>    the Seqs of a claim that took more than one, or one that more than LOOK_BACK rows came after, ' '
 --   c:<lease>    the Seqs of a claim that were cancelled under it, ','
 --   u:<user>     that user's tie to the topic

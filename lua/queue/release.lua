@@ -1,4 +1,4 @@
--- release: an engine gives a claim back, to be tried again or to fail.
+-- release: an engine gives a claim back, to be retried or to fail.
 -- KEYS: t:<topic>, leases, lease:<id>.
 -- Wakes: one parked poll a claim, by hand-over; waiters of what failed.
 -- Bound: one claim (CLAIM_MAX queries, REPLY_BYTES); of one found by its text LOOK_BYTES are read.

@@ -1,12 +1,13 @@
--- resent: which signed adds a topic has had lately of a user, so that one that its client sends again is recognised.
--- They stand in the field u:<user> of the topic, which each add reads and writes anyway, as `<mark> <ms> <seq>;` each,
--- the newest last; <mark>: 12 hex digits made of account, nonce and body, <ms>: when.
--- Of several shards the nonce's own one lets such a request through (queue/nonce_of_add.lua), with a `+` after its
--- mark, and what the topic knows decides: its tie, and the marks of ties that went, in `left:<digest>`.
+-- resent: the recent signed adds of a user in a topic, to recognise a request that its client sends again. They are in
+--   the topic's field u:<user>, which each add reads and writes anyway, each as `<mark> <ms> <seq>;`, newest last;
+--   <mark>: 12 hex digits of account, nonce and body, <ms>: when. With several shards, the nonce's shard admits such a
+--   request (queue/nonce_of_add.lua) with a `+` after its mark, and the topic decides: by its tie, and by the marks of
+--   deleted ties in `left:<digest>`.
 local call = redis.call
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
 local RESENT_MS = 600000
+local LET_THROUGH_MS = RESENT_MS + 60000 -- by the nonce's shard, which knows minutes (queue/nonce_marks.lua)
 local MARKS_BYTES = 512 -- past that the older half is left out: 8 adds at least stay
 local FULL_BYTES = 200  -- a tie from which marks may have been left out is longer
 local LEFT_BYTES = 1024
@@ -41,7 +42,9 @@ end
 -- run all the same? Marks are left out of a tie by many others, and they go with it.
 local function may_have_run(turn, topic, user, tie, mark)
     if tie and find(tie, mark, 1, true) then return true end
-    if tie and #tie > FULL_BYTES and turn.now_ms - tonumber(match(tie, '^%x+ (%d+)')) <= RESENT_MS then return true end
+    if tie and #tie > FULL_BYTES and turn.now_ms - tonumber(match(tie, '^%x+ (%d+)')) <= LET_THROUGH_MS then
+        return true
+    end
     local left = call('GET', left_key(turn, topic, user))
     return left and find(left, mark, 1, true) ~= nil
 end
@@ -50,7 +53,7 @@ end
 local function keep_marks(turn, topic, user, tie)
     if tie == '1' then return end
     local key = left_key(turn, topic, user)
-    call('SET', key, sub((call('GET', key) or '') .. tie, -LEFT_BYTES), 'PX', RESENT_MS)
+    call('SET', key, sub((call('GET', key) or '') .. tie, -LEFT_BYTES), 'PX', LET_THROUGH_MS)
 end
 
 -- What an idempotency key ("<account>:<key>") was answered with here; nil when it was not used.

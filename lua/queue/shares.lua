@@ -1,7 +1,7 @@
--- shares: how many queries are Open, and an account's share of what all have together: whatever one sends, in the name
--- of however many users, there is room for others. The hash `waiting` counts Open queries by account and user. The hash
--- `shares` counts them, too: "<account>" all of an account, "<account>:<model>" those for that model, and "<account>:"
--- its models; `default` is not counted among models.
+-- shares: counts Open queries and limits each account's share of them, so that one account, with any number of users,
+-- leaves room for others. The hash `waiting` counts Open queries by account and user. The hash `shares` counts them,
+-- too: "<account>" all of an account, "<account>:<model>" those for that model, and "<account>:" its models; `default`
+-- is not counted among models.
 local counters = require('turn/counters')
 local call = redis.call
 local match = string.match

@@ -1,11 +1,10 @@
--- stored: how many bytes are stored for each account, and for each of its users (max_stored). The hash `stored` has
--- them by "<account> <user>", in whole BLOCKs for each topic, and by "<account>": all of its users, each in whole
--- UNITs, and what was found for lookups that it had opened.
--- What a topic was counted with stands in the topic, so that with it goes just what was counted: its field `stored` is
--- "<bytes> <account> <user>" of who asked first there. With a "+" before it others have asked there, too, and each of
--- them has a field "stored:<account> <user>". Counted are rows, answers, and the fragments of lookups. Most of what is
--- added to a topic changes nothing but that field, which is written with the row or the answer.
--- A topic without the field is not counted: one of Parley's own questions (queue/ask.lua), or of a former release.
+-- stored: counts the bytes stored for each account and each of its users (max_stored). The hash `stored` has them by
+-- "<account> <user>", in whole BLOCKs per topic, and by "<account>": all of its users, each in whole UNITs, plus
+-- matches for lookups that it opened. A topic records what it was counted with, so that its deletion subtracts exactly
+-- that: its field `stored` is "<bytes> <account> <user>" of its first asker. A "+" before it means that others have
+-- asked there too, and each of them has a field "stored:<account> <user>". Rows, answers and the fragments of lookups
+-- are counted. Most additions change only that field, which is written with the row or the answer. A topic without the
+-- field is not counted: one of Parley's own questions (queue/ask.lua), or of a former release.
 local call = redis.call
 local byte, find, format, match, sub = string.byte, string.find, string.format, string.match, string.sub
 

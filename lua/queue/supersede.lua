@@ -1,4 +1,5 @@
--- supersede: a poll of an engine that names itself and gets no claim: its account is drained. Else `claim` does this.
+-- supersede: handles the poll of a named engine whose account is drained, which gets no claim: it ends the engine's
+--   older poll. Otherwise `claim` does this.
 -- KEYS: poll:<account>:<engine> string with TTL ("<node> <poll>").
 -- Wakes: the node that holds the engine's older poll, this one too.
 -- Bound: one poll.

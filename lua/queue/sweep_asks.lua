@@ -1,5 +1,5 @@
--- sweep_asks: questions go that nobody waits for any more: those that were kept for a while, and those of
--- nodes that died, which would hold places of strangers for as long as a question may take.
+-- sweep_asks: deletes questions that nobody waits for any more: those that were kept for a while, and those of dead
+--   nodes, which would otherwise occupy places of public questions until their time limit.
 -- KEYS: asks zset, nodes zset; as delete.
 -- Wakes: nodes that wait for them.
 -- Bound: twice SWEEP_MAX topics, of one query each.

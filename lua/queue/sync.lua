@@ -1,8 +1,8 @@
--- sync: the slow rescan. A node says that it is there, states its credits again, and takes what is
--- claimable for polls that missed their hand-over (a lost message, a struck-off node).
+-- sync: the slow rescan. A node reports that it is alive, reports its credits again, and claims for polls that missed
+--   their hand-over (a lost message, a removed node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, idle_lookups, engines hash, poll:<account>:<engine>,
---   drained set, stat:<minute> hash, nonces:<day> set, models set, queue/fallback.lua, queue/claims.lua,
---   lookup/lookups.lua.
+--   drained set, stat:<minute> hash, nonces:<day> set, nonce_marks:<minute> set, models set, queue/fallback.lua,
+--   queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
 --   those named.
@@ -28,10 +28,12 @@ local fallback = require('queue/fallback')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
+local nonce_marks = require('queue/nonce_marks')
 local presence = require('queue/presence')
 local rate = require('queue/rate')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
+local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
 local gsub, sub = string.gsub, string.sub
@@ -42,7 +44,7 @@ local AWAY = presence.AWAY
 local STAT_S = rate.STAT_S
 local LOOK_BYTES = bounds.LOOK_BYTES
 
-local NODE_GONE_MS, NONCE_S, SYNC_CLAIMS_MAX = 60000, 172800, 1000
+local NODE_GONE_MS, SYNC_CLAIMS_MAX = 60000, 1000
 
 -- Nodes that have not said anything for a minute go, with the credits that they had.
 local function forget_nodes(turn)
@@ -109,7 +111,10 @@ local function verb(turn, a)
     call('ZADD', P .. 'nodes', turn.now_ms, turn.node)
     call('HSET', P .. 'node_info', turn.node, info)
     forget_nodes(turn)
-    if turn.is_sharded then hints.forget_oldest(turn) end
+    if turn.is_sharded then
+        hints.forget_oldest(turn)
+        nonce_marks.sweep(turn)
+    end
     local stat = P .. 'stat:' .. floor(turn.now_s / 60)
     for name, n in pairs({added = added, done = done}) do
         if n ~= '0' then
@@ -117,9 +122,7 @@ local function verb(turn, a)
             call('EXPIRE', stat, STAT_S)
         end
     end
-    local day = floor(turn.now_ms / 86400000)
-    call('EXPIRE', P .. 'nonces:' .. day, NONCE_S, 'NX')
-    call('EXPIRE', P .. 'nonces:' .. (day - 1), NONCE_S, 'NX') -- of a cluster that stopped in between
+    nonces.sweep(turn)
     local claims_left, bytes_left, seen = SYNC_CLAIMS_MAX, LOOK_BYTES, {}
     for i = class_from, class_to, 5 do
         if not idle.is_for_lookups(args[i]) then fallback.note_class(turn, seen, args[i], args[i + 4]) end

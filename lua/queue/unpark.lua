@@ -1,5 +1,5 @@
--- unpark: a parked poll ended without a claim: its credit goes. If a hand-over has used the credit
--- up meanwhile, that claim is on its way and the node gives it to another poll or back.
+-- unpark: removes the credit of a parked poll that ended without a claim. If a hand-over has already used the credit,
+--   the claim is on its way, and the node gives it to another poll or gives it back.
 -- KEYS: idle.
 -- Wakes: nobody.
 -- Bound: one credit.

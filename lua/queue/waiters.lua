@@ -24,9 +24,9 @@ local function add(turn, topic, seq, waiting)
     end
 end
 
-local function tell(turn, topic, seq, waiting, event)
+local function notify(turn, topic, seq, waiting, event)
     if not waiting or waiting == '' then return end
     for to in gmatch(waiting, '%S+') do events.send(turn, to, event) end
 end
 
-return {add = add, tell = tell}
+return {add = add, notify = notify}

@@ -1,4 +1,4 @@
--- work: a node that was called to a query has no poll left for it: another one is called.
+-- work: notifies another node of a query, after the notified node had no poll left for it.
 -- KEYS: hints zset, quiet string with TTL, turns:<model>, falls zset.
 -- Wakes: one node.
 -- Bound: HINTS_KEPT hints, a message to each of their nodes that is gone.

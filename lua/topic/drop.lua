@@ -1,4 +1,4 @@
--- drop: the end of a topic, whole or its newest rows first.
+-- drop: deletes a topic, whole or newest rows first.
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
 local fair = require('queue/fair')
@@ -29,7 +29,7 @@ local function drop_rows(turn, topic, from, to)
         local lease = records.parse_pending(state)
         if lease and not leases.has_ended(turn, lease) then leases.finish(turn, lease, topic) end
         if state and byte(state) == 70 then call('ZREM', P .. 'failed', topic .. ' ' .. seq) end
-        waiters.tell(turn, topic, seq, waiting, 'changed\n' .. topic .. '\n' .. seq)
+        waiters.notify(turn, topic, seq, waiting, 'changed\n' .. topic .. '\n' .. seq)
     end
     call('UNLINK', unpack(streams))
 end

@@ -1,11 +1,11 @@
--- find_topics: a page of a user's topics that hold a text: in their own name, a question or an answer. The newest topic
--- first; of each the first query that holds it.
--- What is searched is JSON as clients sent it, in lower case as far as it is ASCII, so the text comes as JSON too: with
--- its letters as they are, and with those past ASCII as \u, which some clients write.
+-- find_topics: returns a page of a user's topics that contain a text in their name, a question or an answer, newest
+--   topic first, each with its first matching query. The search runs over JSON as clients sent it, with ASCII in lower
+--   case, so the text is given as JSON too: once with its letters unescaped, and once with non-ASCII letters as \u,
+--   which some clients write.
 -- KEYS: topics:<user>, names:<user>, t:<topic>.
 -- Wakes: nobody.
 -- Bound: ends with the row that reaches LOOK_BYTES; LOOK_ROWS rows, of which a topic counts one more; `limit` topics.
--- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   user     name

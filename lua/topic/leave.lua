@@ -1,4 +1,4 @@
--- leave: the end of a user's tie to a topic, and with the last tie of the topic, some rows a call.
+-- leave: removes a user's tie to a topic and, with the last tie, the topic itself, some rows per call.
 local resent = require('queue/resent')
 local drop = require('topic/drop')
 local call = redis.call

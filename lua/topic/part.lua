@@ -1,5 +1,5 @@
--- part: what one user asked in a topic that others have a part in, too. Their Seqs stay, so the row does: without its
--- text, its user, its modifiers and its answer, and Cancelled.
+-- part: blanks a user's queries in a topic that other users share. The Seqs must not change, so each row stays,
+--   Cancelled and without its text, user, modifiers and answer.
 local lookups = require('lookup/lookups')
 local needs = require('lookup/needs')
 local held = require('queue/held')
@@ -95,7 +95,7 @@ local function blank_rows(turn, user, topic, from, left, gone)
                 streams[#streams + 1] = P .. 'partials:' .. topic .. ':' .. seq
                 if seq == '1' then fields[#fields + 1] = 'title' end
                 blanked[seq], gone.queries = true, gone.queries + 1
-                waiters.tell(turn, topic, seq, waiting, 'changed\n' .. topic .. '\n' .. seq)
+                waiters.notify(turn, topic, seq, waiting, 'changed\n' .. topic .. '\n' .. seq)
             end
         end
         if #values > 0 then

@@ -1,4 +1,4 @@
--- purge: retention. Topics whose last query is older than the cut-off go, some rows a call.
+-- purge: retention. Deletes topics whose last query is older than the cut-off, some rows per call.
 -- KEYS: users set, topics:<user>, names:<user>, t:<topic>.
 -- Wakes: as delete.
 -- Bound: PURGE_ROWS rows and topics, ending with the topic that reaches LOOK_BYTES; PURGE_USERS users.

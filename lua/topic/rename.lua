@@ -1,4 +1,4 @@
--- rename: a user's own name for one of its topics.
+-- rename: sets a user's own name for one of its topics.
 -- KEYS: t:<topic>, names:<user> hash.
 -- Wakes: nobody.
 -- Bound: one name.

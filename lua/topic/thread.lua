@@ -1,8 +1,8 @@
--- thread: a page of a topic's queries with what became of them, ascending.
+-- thread: returns a page of a topic's queries with their outcomes, ascending.
 -- KEYS: t:<topic>.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES, but one query at least; THREAD_PAGE queries.
--- Lane: read.  Home: topic.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: topic.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   topic   name

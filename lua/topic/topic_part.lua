@@ -1,4 +1,4 @@
--- topic_part: is the topic there, and has the user a part in it? For verbs of other shards, which cannot look.
+-- topic_part: checks whether a topic exists and the user has a part in it, for verbs on other shards.
 -- KEYS: t:<topic> hash.
 -- Wakes: nobody.
 -- Bound: one topic.

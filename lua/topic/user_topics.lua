@@ -1,8 +1,8 @@
--- user_topics: a page of a user's topics, the newest last, each with its first query or its new name.
+-- user_topics: returns a page of a user's topics, newest last, each with its first query or its new name.
 -- KEYS: topics:<user> zset, names:<user> hash, t:<topic>.
 -- Wakes: nobody.
 -- Bound: REPLY_BYTES and LOOK_BYTES, but one topic at least; TOPICS_PAGE topics.
--- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   user      name

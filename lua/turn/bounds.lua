@@ -1,6 +1,6 @@
--- bounds: how much one call of a verb may read and answer, whatever clients have stored. A verb that lists
--- answers with a page: as many items as fit, one at least, and where to go on. Between two pages other turns run.
--- Each verb states its own bound in its header; docs/redis-keys.md has them all.
+-- bounds: limits how much one call of a verb may read and return, whatever clients have stored. A listing verb returns
+-- a page: as many items as fit, at least one, and a cursor. Other turns run between two pages. Each verb states its own
+-- bound in its header; docs/redis-keys.md has them all.
 local min = math.min
 
 local REPLY_BYTES = 1048576 -- of a page; its first item may be larger alone

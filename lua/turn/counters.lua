@@ -1,5 +1,5 @@
--- counters: the hash `meta` holds the shard's: lease (last lease id), depth (Open queries), vt (virtual time of the
--- fair order). Read once a turn, written once when changed.
+-- counters: the shard's counters in the hash `meta`: lease (last lease id), depth (Open queries), vt (virtual time of
+-- the fair order). Read once a turn, written once when changed.
 local call, format, max = redis.call, string.format, math.max
 
 -- {lease, depth, vt, vt_text, is_dirty}: set is_dirty when you change one. vt_text is vt as it is stored: to write a

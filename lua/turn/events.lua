@@ -1,5 +1,5 @@
--- events: what nodes hear of. This node's own are in the reply, another's in one message at the turn's end: by
--- PUBLISH, or of several shards by SPUBLISH, which in a Redis Cluster costs the channel's server alone.
+-- events: notifications to nodes. This node's own events are in the reply, another node's in one message at the end of
+-- the turn: by PUBLISH, or with several shards by SPUBLISH, which in a Redis Cluster costs only the channel's server.
 -- An event is a text, or its parts (turn/parts.lua).
 local parts = require('turn/parts')
 local call, concat = redis.call, table.concat

@@ -1,7 +1,6 @@
--- frame: runs the verbs of one turn. A node collects what one turn of its event loop asked for and
--- sends it as one call, so that a request costs a fraction of a round trip and of a script's
--- start. Inside a turn the verbs run one after the other; what can be written once for all of
--- them (used nonces, leases, counters, messages to one node) is collected and written at the end.
+-- frame: runs the verbs of one turn. A node collects the verbs of one turn of its event loop and sends them as one
+--   call, so a request costs only a fraction of a round trip and of a script start. The verbs of a turn run in
+--   sequence; shared writes (used nonces, leases, counters, messages to one node) are collected and written at the end.
 --
 -- KEYS[1]  prefix of this shard's keys, with its hash tag: parley:{0}:
 --          Keys are built from it: which topic a claim touches is known only here. All share the tag.
@@ -13,12 +12,11 @@
 -- its arguments.
 -- Returns  one string per verb, then this node's own events (strings; see queue/outcomes.lua
 --          and queue/claims.lua); a long one in parts (turn/parts.lua). All are lines: every field is a number, a name
---          (buf_put_name) or compact JSON, none of which holds a newline. A verb that breaks (a bug
---          of ours) is an error in its place; the others of the turn run and are written all the same.
+--          (buf_put_name) or compact JSON, none of which holds a newline. A verb that fails (our own bug) returns an
+--          error in its place; the other verbs of the turn still run and are written.
 --
--- All that belongs to a turn is in one table, which is made here at its begin and given to every verb and every helper.
--- No module keeps anything of it, so nothing of a turn is met in the next. What one module collects is made by it when
--- it is needed:
+-- The state of a turn is one table, created here and passed to every verb and helper. Modules keep no state of their
+-- own, so nothing leaks into the next turn. Each module creates its fields when it needs them:
 --   meta                                                    turn/counters.lua
 --   events                                                  turn/events.lua
 --   leases_begun, leases_kept, leases_ended, lease_keys_ended, lease_ended_at, lease_end_text, delivery_end_text
@@ -26,15 +24,17 @@
 --   idle, idle_lookups, is_alive_at                         queue/idle.lua
 --   waiting_deltas, share_deltas                            queue/shares.lua
 --   stored_sums, stored_deltas                              queue/stored.lua
+--   marks_noted                                             queue/nonce_marks.lua
 --   models_with_work                                        queue/fair.lua
 --   fallen                                                  queue/fallback.lua
 --   has_ended_quiet                                         queue/hints.lua
 --   users_noted                                             queue/add.lua
---   now_us_text                                             queue/store.lua
+--   now_us_text                                             queue/enqueue.lua
 --   limit_n                                                 auth/limiter.lua
 local verbs = require('verbs')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
+local nonce_marks = require('queue/nonce_marks')
 local shares = require('queue/shares')
 local stored = require('queue/stored')
 local counters = require('turn/counters')
@@ -108,6 +108,7 @@ local function run(keys, argv, run_one)
     idle.flush(turn)
     shares.flush(turn)
     stored.flush(turn)
+    nonce_marks.flush(turn)
     counters.flush(turn)
     events.flush(turn, replies)
     return replies

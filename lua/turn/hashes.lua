@@ -1,4 +1,4 @@
--- hashes: looking into a hash of Redis.
+-- hashes: reads Redis hashes.
 local call = redis.call
 
 -- The bytes of some fields of a hash, without reading them.

@@ -1,14 +1,17 @@
--- nonces: which signed requests of a turn came before. A nonce argument is its 1-based place in the turn's list, 0 for
--- none, negative for one that is only to be recorded (a request that is sent again after a lost connection). The build
--- puts the look at it, turn.is_replayed_at, in front of each verb that has one (`--- arguments`).
-local call, floor = redis.call, math.floor
+-- nonces: detects replayed requests in a turn. A nonce argument is its 1-based index in the turn's list, 0 for none,
+--   negative for one that is only recorded (a request that is resent after a lost connection). The build inserts the
+--   check, turn.is_replayed_at, at the start of each verb that has a nonce (`--- arguments`).
+local call, floor, format = redis.call, math.floor, string.format
+
+local DAY_MS, DAY_S = 86400000, 86400
+local KEPT_DAYS = 3 -- a nonce is looked for on two
 
 local NONE = {} -- is never written
 
 -- Uses up the nonces args[first] to args[first + n - 1]. Returns the places of those that were used before.
 local function use(prefix, args, first, n, now_ms)
     if n == 0 then return NONE end
-    local last, day = first + n - 1, floor(now_ms / 86400000)
+    local last, day = first + n - 1, floor(now_ms / DAY_MS)
     local today, yesterday = prefix .. 'nonces:' .. day, prefix .. 'nonces:' .. (day - 1)
     local in_today = call('SMISMEMBER', today, unpack(args, first, last))
     local in_yesterday = call('SMISMEMBER', yesterday, unpack(args, first, last))
@@ -22,4 +25,15 @@ local function use(prefix, args, first, n, now_ms)
     return is_replayed_at
 end
 
-return {use = use}
+-- Runs with each sync. Drops sets that no turn reads any more with UNLINK, which frees them in a background thread.
+-- Redis frees a set that expires in its main thread, which takes 1 s for a million nonces; so sets expire a day later,
+-- in case no node runs.
+local function sweep(turn)
+    local day = floor(turn.now_ms / DAY_MS)
+    call('UNLINK', turn.prefix .. 'nonces:' .. (day - 2))
+    for of = day - 1, day do
+        call('EXPIREAT', turn.prefix .. 'nonces:' .. of, format('%d', (of + KEPT_DAYS) * DAY_S))
+    end
+end
+
+return {use = use, sweep = sweep}

@@ -1,6 +1,6 @@
--- outbox: what a verb of this shard has left to be done on another one, of several shards, taken by a node that does it
--- and says so with the next call. What it takes comes again after TAKEN_MS, if it has not: so a node that dies loses
--- nothing, and two that take the same do no harm, since what is to be done may be done twice.
+-- outbox: with several shards, work that a verb of this shard has left for another shard. A node takes items, does them
+--   and confirms them with its next call. An unconfirmed item is handed out again after TAKEN_MS, so a node that dies
+--   loses nothing; doing an item twice is harmless.
 -- KEYS: outbox zset (what is to be done -> not before, ms).
 -- Wakes: nobody.
 -- Bound: TAKE_MAX items.

@@ -1,8 +1,7 @@
--- parts: a long text that leaves the scripts is a list of its parts, which the node joins (shared/redis/turn.c). To
--- join them here would make a string of them, and every string that is made costs a hash of all its bytes.
--- Parts are strings: Redis would make another kind of reply of a number.
--- In what a turn returns the parts stand one after the other, and before them how many they are, after a byte that no
--- text begins with. (An array of its own would cost Redis as much as that hash does of 500 bytes.)
+-- parts: returns a long text as a list of parts, which the node joins (shared/redis/turn.c). Joining them here would
+--   create a new string, and Lua hashes all bytes of every new string. Parts are strings, because Redis would turn a
+--   number into another kind of reply. In a turn's reply the parts follow each other, preceded by a byte that no text
+--   begins with and their number. (A nested array would cost Redis as much as hashing 500 bytes.)
 local COUNTED = {'\0011', '\0012', '\0013', '\0014', '\0015'} -- the most frequent ones
 
 local function bytes_of(text)

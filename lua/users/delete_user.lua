@@ -2,23 +2,25 @@
 -- A topic is deleted with its last tie. In a topic shared with other users, this user's rows are blanked and its tie is
 -- removed. When a call stops within a topic, deleting:<user> records where, and the next call continues from there.
 -- Stops these races: an engine answers a query that is gone (it is missing, or cancelled where the row stays); an
---   indexer works on a document of the user (its job is lost); two delete the same user (each does a part).
+--   indexer works on a document of the user (its job is lost); two calls delete the same user (each does a part).
 -- KEYS: topics:<user>, names:<user>, users, deleting:<user>; of its topics as delete, lookups:<topic> and
---   lookup:<fingerprint>; recommendations, recommenders, recommenders:<account>, recommended:<account>:<user>; of its
---   documents as doc_delete, recent_jobs:<space>, job:<job>; limit:<what>:<user>, limit:forget:<digest>.
+--   lookup:<fingerprint>; recommendations, unrecommended, recommenders, recommenders:<account>,
+--   recommended:<account>:<user>, judged:<account>:<user>; of its documents as doc_delete, recent_jobs:<space>,
+--   job:<job>; limit:<what>:<user>, limit:forget:<digest>; wf_of:<user> and of its runs as workflow_delete.
 -- Wakes: nodes that wait for its queries, nodes that watch its documents.
 -- Bound: ROWS_MAX rows, of which a topic counts 10, a document 250; ends with the row that reaches LOOK_BYTES; what one
 --   step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs.
--- Lane: first.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   user   name
 --   space  name  of its documents
 -- Replies: replay | ok/is_more (1: call again), then how many went, a line each: topics / parts in topics of others /
---   queries / lookups / recommendations / documents / jobs / limits
+--   queries / lookups / recommendations / documents / jobs / limits / runs of workflows
 local limiter = require('auth/limiter')
 local jobs = require('documents/jobs')
 local removal = require('documents/removal')
+local run_removal = require('workflow/removal')
 local recommended = require('lookup/recommended')
 local leaving = require('topic/leave')
 local part = require('topic/part')
@@ -104,6 +106,18 @@ local function drop_documents(turn, space, left, gone)
     end
 end
 
+local function drop_runs(turn, user, left, gone)
+    local key = turn.prefix .. 'wf_of:' .. user
+    while left.rows > 0 do
+        local id = call('ZRANGE', key, 0, 0)[1]
+        if not id then return end
+        if run_removal.drop(turn, id, left) then
+            call('ZREM', key, id)
+            gone.runs = gone.runs + 1
+        end
+    end
+end
+
 local function drop_limits(turn, user, gone)
     local keys = {}
     for i = 1, #LIMITS do keys[i] = turn.prefix .. 'limit:' .. LIMITS[i] .. ':' .. user end
@@ -117,22 +131,23 @@ local function verb(turn, a)
     local P = turn.prefix
     local left = {rows = ROWS_MAX, bytes = LOOK_BYTES}
     local gone = {topics = 0, parts = 0, queries = 0, lookups = 0, recommendations = 0, documents = 0, jobs = 0,
-        limits = 0}
+        limits = 0, runs = 0}
     leave_topics(turn, user, left, gone)
     if left.rows > 0 and left.bytes > 0 then
         gone.recommendations = recommended.drop_of(turn, user, RECOMMENDATIONS_N)
         left.rows = left.rows - gone.recommendations
         drop_documents(turn, space, left, gone)
+        drop_runs(turn, user, left, gone)
     end
     local is_more = left.rows <= 0 or left.bytes <= 0 or gone.recommendations > 0
-        or call('EXISTS', P .. 'topics:' .. user, P .. 'docs:' .. space) > 0
+        or call('EXISTS', P .. 'topics:' .. user, P .. 'docs:' .. space, P .. 'wf_of:' .. user) > 0
     if not is_more then
         drop_limits(turn, user, gone)
         call('SREM', P .. 'users', user)
     end
     return concat({
         'ok', is_more and 1 or 0, gone.topics, gone.parts, gone.queries, gone.lookups, gone.recommendations,
-        gone.documents, gone.jobs, gone.limits,
+        gone.documents, gone.jobs, gone.limits, gone.runs,
     }, '\n')
 end
 

@@ -1,10 +1,10 @@
--- usage: a page of how much is stored for a user on this shard. Each page counts the queries of some topics; what else
--- there is stands on all of them, and is asked for with the first.
+-- usage: counts what is stored for a user on this shard, in pages. Each page counts the queries of some topics; every
+--   page has the other counts too.
 -- KEYS: topics:<user>, t:<topic>, waiting, stored, recommenders, recommenders:<account>, docs:<space>, space:<space>,
---   limit:<what>:<user>.
+--   limit:<what>:<user>, wf_of:<user>.
 -- Wakes: nobody.
 -- Bound: TOPICS_PAGE topics, of each its last Seq.
--- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   user     name
@@ -13,7 +13,8 @@
 --   from     number  topics that were counted
 -- Replies: replay | ok/topics to go on after ('' when there are none)/queries of this page/topics/Open queries of that
 --   account and user/bytes stored for that account and user/for that account/recommendations/documents/bytes of
---   them/passages of them/uploads in the last minute/in the last hour/questions over documents in the last minute
+--   them/passages of them/uploads in the last minute/in the last hour/questions over documents in the last minute/runs
+--   of workflows
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -47,6 +48,7 @@ local function verb(turn, a)
         b[1] or 0, b[2] or 0,
         format('%d', recommended_n(turn, user)), call('ZCARD', P .. 'docs:' .. space), s[1] or 0, s[2] or 0,
         used(turn, 'upload', user, 60), used(turn, 'upload', user, 3600), used(turn, 'ask', user, 60),
+        call('ZCARD', P .. 'wf_of:' .. user),
     }, '\n')
 end
 

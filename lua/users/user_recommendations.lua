@@ -1,36 +1,27 @@
--- user_recommendations: a page of what a user has recommended, whichever account sent it, the oldest first.
+-- user_recommendations: returns a page of a user's recommendations from all accounts, oldest first.
 -- KEYS: recommendations stream, recommenders, recommended:<account>:<user>.
 -- Wakes: nobody.
 -- Bound: ends with the recommendation that reaches REPLY_BYTES; the ids of all that are stored of the user.
--- Lane: read.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
 --   user   name
 --   after  text? 48  stream id; from the first on without
 -- Replies: replay | ok/id to go on after ('' when there are no more), then one recommendation (JSON) a line
+local recommended = require('lookup/recommended')
 local bounds = require('turn/bounds')
 local call = redis.call
-local match = string.match
 local concat, sort = table.concat, table.sort
 local REPLY_BYTES = bounds.REPLY_BYTES
-
-local function parts_of(id)
-    local ms, n = match(id, '^(%d+)%-(%d+)$')
-    return tonumber(ms), tonumber(n)
-end
-
-local function is_before(x, y)
-    return x[1] < y[1] or (x[1] == y[1] and x[2] < y[2])
-end
+local parts_of, is_before = recommended.parts_of, recommended.is_before
 
 local function verb(turn, a)
     --- arguments
     local P, ids, text, bytes = turn.prefix, {}, {'ok', ''}, 0
-    local last = after ~= '' and {parts_of(after)}
+    local last = after ~= '' and parts_of(after)
     for _, account in ipairs(call('ZRANGE', P .. 'recommenders', 0, -1)) do
         for _, id in ipairs(call('LRANGE', P .. 'recommended:' .. account .. ':' .. user, 0, -1)) do
-            local ms, n = parts_of(id)
-            local one = {ms, n, id}
+            local one = parts_of(id)
             if not last or is_before(last, one) then ids[#ids + 1] = one end
         end
     end

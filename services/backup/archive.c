@@ -118,14 +118,15 @@ bool archive_open(struct archive *archive)
     char line[FIRST_BYTES];
     if (fread(line, 1, sizeof line, archive->file) != sizeof line ||
         memcmp(line, first_lines[0], FAMILY_BYTES) != 0)
-        return refuse(archive, "it is no backup of Parley");
+        return refuse(archive, "it is not a Parley backup");
     for (size_t i = 0; i < sizeof first_lines / sizeof *first_lines; i++)
         if (memcmp(line, first_lines[i], sizeof line) == 0) {
             add_to_sum(archive, line, sizeof line);
             return true;
         }
-    return refuse(archive, "its format is of another version than 1 to 3: use the Parley that "
-                           "wrote it, or a later one");
+    return refuse(
+        archive,
+        "its format version is not 1 to 3: use the Parley version that wrote it, or a later one");
 }
 
 /* Reads the record's bytes, growing with what is there: a length alone costs no memory. */
@@ -134,7 +135,7 @@ static bool read_record(struct archive *archive, uint32_t *ret_length)
     struct buf *record = &archive->record;
     size_t n = fread(ret_length, 1, sizeof *ret_length, archive->file), bytes;
     if (n != sizeof *ret_length)
-        return refuse(archive, "it is cut off");
+        return refuse(archive, "it is truncated");
     bytes = le32toh(*ret_length);
     if (bytes > ARCHIVE_RECORD_MAX_BYTES)
         return refuse(archive, "it is damaged");
@@ -143,7 +144,7 @@ static bool read_record(struct archive *archive, uint32_t *ret_length)
         size_t step = bytes - record->n < STEP_BYTES ? bytes - record->n : STEP_BYTES;
         char *at = buf_reserve(record, step);
         if (fread(at, 1, step, archive->file) != step)
-            return refuse(archive, "it is cut off");
+            return refuse(archive, "it is truncated");
         record->n += step;
     }
     return true;
@@ -176,9 +177,9 @@ static bool is_end_sound(struct archive *archive, size_t n)
     if (n != END_PARTS || !str_parse_u64(archive->parts[1], &lease) ||
         !str_parse_u64(archive->parts[2], &record_n) || record_n != archive->record_n ||
         !str_eq(archive->parts[3], (struct str){(const char *)sum, sizeof sum}))
-        return refuse(archive, "it is damaged: its sum is another one");
+        return refuse(archive, "it is damaged: the checksum does not match");
     if (fgetc(archive->file) != EOF)
-        return refuse(archive, "something follows its end");
+        return refuse(archive, "there is data after its end");
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * archive: the file of a backup, written and read front to back. Knows records and parts, not what
- * they mean (kinds.h). One thread, owned by its holder; the FILE is the caller's.
+ * archive: writes and reads a backup file sequentially. It knows records and parts, not their
+ * meaning (kinds.h). One thread, owned by its holder; the FILE is the caller's.
  *
  *   "parley backup 3\n"              16 bytes; the number is the version of the format: 1 is read
  *                                    too, in which no key is a list, and 2, of one shard
@@ -9,8 +9,8 @@
  *   the end                          a record: "end", lease, how many records before it, SHA-256
  *                                    (32 bytes) of all bytes of the file before it
  *
- * Numbers are little-endian. Nothing follows the end, so a file that was cut off anywhere, or in
- * which a byte was changed, is refused. The sum finds accidents; it is no signature.
+ * Numbers are little-endian. Nothing follows the end, so a truncated or modified file is refused.
+ * The checksum detects accidental damage; it is not a signature.
  */
 #ifndef PARLEY_SERVICES_BACKUP_ARCHIVE_H
 #define PARLEY_SERVICES_BACKUP_ARCHIVE_H
@@ -44,7 +44,7 @@ void archive_fini(struct archive *archive);
  * with version 2 where there is one shard. */
 bool archive_begin(struct archive *archive, bool has_shards) must_check;
 bool archive_put(struct archive *archive, const struct str *parts, size_t n) must_check;
-/* Writes the end; `lease`: the cluster's last number. The caller syncs and closes. */
+/* Writes the end; `lease`: the cluster's last number. The caller connections and closes. */
 bool archive_end(struct archive *archive, struct str lease) must_check;
 
 enum archive_found { ARCHIVE_RECORD, ARCHIVE_END, ARCHIVE_BROKEN };

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * backup.c - `parley backup`: writes all that a cluster knows into one file, while it works.
+ * backup.c - `parley backup`: writes all data of a running cluster to one file.
  *
  *   idempotency keys, lookups (SCAN) --> topics, documents, the rest (SCAN) --> the last number
  *
  * Each arrow is for all shards of all servers, so the order holds among these too.
  *
- * What was acknowledged before it began is in the file: SCAN and HSCAN show all that is there from
- * their beginning to their end. In that order: an idempotency key names a row that is read later,
- * a topic names lookups that were read before, and the last number is above all that was read.
+ * The file contains everything that was acknowledged before the backup began: SCAN and HSCAN return
+ * every element that exists from their start to their end. The order matters: an idempotency key
+ * names a row that is read later, a topic names lookups that were read before, and the last number
+ * is above all that was read.
  *
- * The file is made beside its place with mode 0600 and gets its name when it is whole. */
+ * The file is written under a temporary name with mode 0600 and renamed when it is complete. */
 #include "services/commands/commands.h"
 
 #include "services/backup/kinds.h"
@@ -30,11 +31,11 @@ static const struct config_group backup_options = {
                  {.name = "force",
                   .kind = CONFIG_BOOL,
                   .fallback = "off",
-                  .help = "Replaces FILE if it exists, once the new one is whole."},
+                  .help = "Replaces an existing FILE once the new one is complete."},
                  {.name = "json",
                   .kind = CONFIG_BOOL,
                   .fallback = "off",
-                  .help = "Prints the counts as one JSON object, and no progress."},
+                  .help = "Prints the counts as one JSON object, without progress lines."},
                  {0}}};
 
 /* --- what is read ----------------------------------------------------------------------------- */
@@ -61,6 +62,7 @@ static bool visit_rest(void *data, struct str name)
     switch (kind_of(name)) {
     case KIND_TOPIC: return units_put_topic(units, cut_name(name));
     case KIND_DOCUMENT: return units_put_document(units, cut_name(name));
+    case KIND_RUN: return units_put_run(units, cut_name(name));
     case KIND_COPIED: return units_put_key(units, name);
     case KIND_COUNTED: return units_put_counted(units, name);
     case KIND_EXPIRING: return units_put_expiring(units, name);
@@ -68,12 +70,20 @@ static bool visit_rest(void *data, struct str name)
     }
 }
 
+static bool visit_last(void *data, struct str name)
+{
+    struct units *units = data;
+    return kind_of(name) == KIND_LAST ? units_put_key(units, name)
+                                      : !redis_is_interrupted() || tool_complain_redis(units->tool);
+}
+
 static bool read_all(struct units *units)
 {
     return (archive_begin(units->archive, units->tool->map.n > 1) ||
             tool_complain(units->tool, "%s: %s", units->tool->path, strerror(errno))) &&
            units_put_head(units) && tool_each_key(units->tool, "", visit_first, units) &&
-           tool_each_key(units->tool, "", visit_rest, units) && units_put_end(units);
+           tool_each_key(units->tool, "", visit_rest, units) &&
+           tool_each_key(units->tool, "wf_file", visit_last, units) && units_put_end(units);
 }
 
 /* --- where it is written ---------------------------------------------------------------------- */
@@ -88,12 +98,13 @@ static bool open_place(struct tool *tool, bool may_replace, struct place *ret_pl
     if (strcmp(tool->path, "-") == 0) {
         ret_place->file = stdout;
         return !isatty(STDOUT_FILENO) ||
-               tool_complain(tool, "standard output is a terminal: name a file, or use a pipe");
+               tool_complain(tool,
+                             "standard output is a terminal: give a file name, or use a pipe");
     }
     if (!whole_file_open(&ret_place->whole, tool->path, may_replace))
         return tool_complain(tool, "%s%s%s", tool->path,
-                             errno == EEXIST    ? " exists: take another name, or --force"
-                             : errno == ENOTSUP ? " exists and is no file"
+                             errno == EEXIST    ? " exists: choose another name, or add --force"
+                             : errno == ENOTSUP ? " exists and is not a regular file"
                                                 : ": ",
                              errno == EEXIST || errno == ENOTSUP ? "" : strerror(errno));
     /* A descriptor of its own: both are closed, each by its owner. */
@@ -127,13 +138,13 @@ static void leave(struct place *place)
 static void sum_up(struct tool *tool, const struct units *units)
 {
     FILE *out = strcmp(tool->path, "-") == 0 ? stderr : stdout;
-    tool_clear_progress(tool);
+    status_line_clear(&tool->progress);
     fprintf(out,
             tool->is_json
                 ? "{\"topics\":%llu,\"queries\":%llu,\"documents\":%llu,\"otherKeys\":%llu,"
                   "\"skippedKeys\":%llu,\"bytes\":%llu}\n"
                 : "%llu topics with %llu queries, %llu documents, %llu other keys (%llu of types "
-                  "that are not kept), %llu bytes\n",
+                  "that are not backed up), %llu bytes\n",
             (unsigned long long)tool->topic_n, (unsigned long long)tool->row_n,
             (unsigned long long)tool->document_n, (unsigned long long)tool->key_n,
             (unsigned long long)units->skipped_n, (unsigned long long)tool->bytes);
@@ -171,24 +182,25 @@ static int run_backup(const struct config *config)
 
 const struct command backup_command = {
     .name = "backup",
-    .summary = "write all that a cluster knows into one file, while it works",
+    .summary = "write all data of a running cluster to one file",
     .about =
         "usage: parley backup [--redis URL] [--force] [--json] FILE\n"
         "\n"
-        "Writes all that a cluster knows into one file while its nodes go on working: topics with\n"
-        "their queries and answers, lookups, documents with their indexes, idempotency keys, used\n"
-        "nonces, limits. What was acknowledged before it began is in the file. Claims are not:\n"
-        "after a restore their queries are Open again.\n"
+        "Writes all data of a cluster to one file while its nodes keep running: topics with their\n"
+        "queries and answers, lookups, documents with their indexes, runs of workflows with their\n"
+        "approvals, idempotency keys, used nonces and limits. The file contains everything\n"
+        "that was acknowledged before the backup began.\n"
+        "Claims are not included: after a restore their queries are Open again.\n"
         "\n"
-        "FILE appears with mode 0600 once it is whole; - is standard output. It holds everything\n"
-        "that users wrote and the cluster's key for tokens: keep it like a secret. The accounts\n"
-        "file is not in it.\n"
+        "FILE is created with mode 0600 once it is complete; - is standard output. It contains\n"
+        "everything that users wrote and the cluster's token key: protect it like a secret. It\n"
+        "does not contain the accounts file.\n"
         "\n",
     .more = "\n"
             "Exit codes\n"
-            "  0  FILE is whole\n"
-            "  1  FILE exists or cannot be written, Redis was gone for 30 seconds, or it was\n"
-            "     interrupted; there is no new FILE then\n"
+            "  0  FILE is complete\n"
+            "  1  FILE exists or cannot be written, Redis was unreachable for 30 seconds, or the\n"
+            "     backup was interrupted; no new FILE was created\n"
             "  2  a wrong flag or value\n"
             "\n"
             "Examples\n"

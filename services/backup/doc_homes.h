@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * doc_homes: the space of each document of a file, as far as it says a shard: what belongs to a
- * document comes before the document itself, which alone says of which space it is. 25 bytes a
- * document. One thread.
+ * doc_homes: the space of each document of a file, as far as it determines a shard: the parts of a
+ * document come before the document itself, which alone names its space. 25 bytes per document. One
+ * thread.
  */
 #ifndef PARLEY_SERVICES_BACKUP_DOC_HOMES_H
 #define PARLEY_SERVICES_BACKUP_DOC_HOMES_H

@@ -5,9 +5,9 @@
  *        ^                                                        | yes: the document itself
  *        '--------------- no, or a blob was missing: forget ------'
  *
- * Blobs are never changed under their names, only deleted, so those that a document names before
- * and after are the ones that it is searched by. The document comes last: nothing is counted for
- * a space before all of it is there. */
+ * Blobs are immutable and only deleted, so those that a document names before and after are the
+ * ones its search uses. The document comes last, so nothing is counted for a space before it is
+ * complete. */
 #include "services/backup/units.h"
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void put_name(struct document *d, const char *kind, struct str part)
 }
 
 /* Keeps what the answer names. */
-static void note(struct document *d, const struct sync_answer *a)
+static void note(struct document *d, const struct blocking_answer *a)
 {
     d->space = str_copy(a->at[1]);
     d->generation = str_copy(a->at[5]);
@@ -160,7 +160,8 @@ bool units_put_document(struct units *units, struct str doc)
         clear(&d);
     }
     if (is_good && is_again)
-        return tool_complain(units->tool, "document %.*s changed during each of %d readings",
+        return tool_complain(units->tool,
+                             "document %.*s changed during each of %d attempts to read it",
                              STR_ARG(doc), TRIES);
     return is_good;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * kinds.c - see kinds.h.
  *
- * Keys are read one after the other while the cluster works, so what one key says of another does
- * not fit what that one says of itself. Hence only topics, documents and lookups count, each read
- * so that it fits in itself; all that is DERIVED here is made from them by the verbs in lua/backup,
- * with the very functions that make it in daily work (fair.enqueue, shares.count, ...). */
+ * Keys are read one after the other while the cluster works, so references between keys may be
+ * inconsistent. Therefore only topics, documents, lookups and runs are authoritative, each read
+ * consistently; everything DERIVED here is rebuilt from them by the verbs in lua/backup, with the
+ * same functions as in normal operation (fair.enqueue, shares.count, ...). */
 #include "services/backup/kinds.h"
 
 static const struct {
@@ -15,7 +15,9 @@ static const struct {
     {"t", KIND_TOPIC},
     {"lookup", KIND_LOOKUP},
     {"doc", KIND_DOCUMENT},
+    {"wfr", KIND_RUN},
     {"idem", KIND_FIRST, HOME_KEPT},
+    {"wf_file", KIND_LAST, HOME_KEPT},
     {"job", KIND_EXPIRING, HOME_KEPT},
     {"nonces", KIND_COPIED, HOME_MEMBERS},
     {"nonce_counts", KIND_COPIED, HOME_CLUSTER},
@@ -31,6 +33,11 @@ static const struct {
     {"vectors", KIND_PART},
     {"recent_jobs", KIND_PART},
     {"waiting_jobs", KIND_PART},
+    /* with a run */
+    {"wff", KIND_PART},
+    {"wfs", KIND_PART},
+    {"wfa", KIND_PART},
+    {"wfq", KIND_PART},
     /* with a topic */
     {"topics", KIND_PART},
     {"names", KIND_PART},
@@ -45,7 +52,7 @@ static const struct {
     {"falls", KIND_DERIVED}, /* by the first sync of a node */
     {"waiting", KIND_DERIVED},
     {"shares", KIND_DERIVED},
-    {"stored", KIND_DERIVED}, /* from lookups and recommendations, too */
+    {"stored", KIND_DERIVED}, /* from lookups, recommendations and runs, too */
     {"users", KIND_DERIVED},
     {"meta", KIND_DERIVED}, /* its lease is in the file's end */
     /* from lookups */
@@ -55,6 +62,7 @@ static const struct {
     /* from recommendations */
     {"recommenders", KIND_DERIVED},
     {"recommended", KIND_DERIVED},
+    {"judged", KIND_DERIVED},
     /* from documents */
     {"docs", KIND_DERIVED},
     {"space", KIND_DERIVED},
@@ -66,6 +74,15 @@ static const struct {
     {"queued_jobs", KIND_DERIVED},
     {"queued_spaces", KIND_DERIVED},
     {"delayed_jobs", KIND_DERIVED},
+    /* from runs */
+    {"wf", KIND_DERIVED},
+    {"wf_due", KIND_DERIVED},
+    {"wf_done", KIND_DERIVED},
+    {"wf_of", KIND_DERIVED},
+    {"wf_open", KIND_DERIVED},
+    {"wf_ask", KIND_DERIVED},
+    {"wf_asked", KIND_DERIVED},
+    {"wf_files", KIND_DERIVED}, /* from the files */
     /* not there after a restore */
     {"deleting", KIND_PASSING}, /* the request that is sent again finds its place again */
     {"served", KIND_PASSING},
@@ -78,9 +95,12 @@ static const struct {
     {"models_seen", KIND_PASSING},
     {"quiet", KIND_PASSING},
     {"bound", KIND_PASSING},
+    {"nonce_marks", KIND_PASSING},
+    {"resent", KIND_PASSING},
     {"left", KIND_PASSING},
     {"outbox", KIND_PASSING}, /* of topics that are gone */
     {"released", KIND_PASSING},
+    {"unrecommended", KIND_PASSING}, /* engines that read them read everything again */
     {"cluster", KIND_PASSING},
     {"poll", KIND_PASSING},
     {"rate", KIND_PASSING},
@@ -93,6 +113,7 @@ static const struct {
     {"failures", KIND_PASSING},
     {"restoring", KIND_PASSING},
     {"shown", KIND_PASSING},
+    {"wfw", KIND_PASSING},
     {"pushed", KIND_PASSING}, /* of uploads that nobody has acknowledged */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * kinds: what a backup does with each kind of key (docs/redis-keys.md), by the first word of its
- * name. A kind that is not in the table is copied as it is, which is right for what stands for
- * itself and wrong for what is derived: tests/cluster/backup_kinds.test.mjs compares the table with
- * the page. Pure functions, any thread.
+ * kinds: how a backup treats each kind of key (docs/redis-keys.md), by the first word of its name.
+ * A kind that is not in the table is copied unchanged, which is right for primary data and wrong
+ * for derived data: tests/cluster/backup_kinds.test.mjs compares the table with the page. Pure
+ * functions, any thread.
  */
 #ifndef PARLEY_SERVICES_BACKUP_KINDS_H
 #define PARLEY_SERVICES_BACKUP_KINDS_H
@@ -18,8 +18,10 @@ enum kind {
     KIND_LOOKUP,   /* lookup:<fingerprint>, before the topics that need it */
     KIND_TOPIC,    /* t:<topic>, and what other keys say of it */
     KIND_DOCUMENT, /* doc:<doc> with its job, bytes, texts, pack and vectors */
-    KIND_PART,     /* comes with a topic or a document */
-    KIND_DERIVED,  /* is made from topics and documents by restore */
+    KIND_RUN,      /* wfr:<session>.<run>, a run of a workflow, with its questions and lists */
+    KIND_LAST,     /* as KIND_COPIED, after all runs: each file that one of them names is there */
+    KIND_PART,     /* comes with a topic, a document or a run */
+    KIND_DERIVED,  /* is made from topics, documents and runs by restore */
     KIND_PASSING,  /* of nodes, engines and claims that are not there after a restore */
     KIND_NR
 };
@@ -34,8 +36,8 @@ enum kind_home {
     HOME_NR
 };
 /* A name that was on shard s of S is on one of those t of T with s = t, modulo the smaller of S and
- * T: a shard is the low bits of a hash. So what does not say what it belongs to is put onto all of
- * these: one of fewer shards or of as many. */
+ * T: a shard is the low bits of a hash. So a key that does not say what it belongs to is put onto
+ * all of these. */
 
 /* The kind of a key without the prefix. */
 enum kind kind_of(struct str name);

@@ -11,6 +11,8 @@
 --   doc     Returns ok, then what names its blobs: space, 1 if there is an upload, text, old text, generation, digest of its
 --           vector set, number of elements, a text that changes with any of them; then pairs; or gone.
 --   vectors digest, generation, first, n: elements of a vector set. Returns ok, then vectors (float32); or gone.
+--   run     Returns ok, how many frames, step records and answers it has, the steps of its questions but the newest, the
+--           step of that one ('' for none), then its fields, and with '@' those of that question; or gone.
 -- A topic comes as its fields, but not those that say who waits or works (w:, l:, c:, open) and no Pending
 -- state: a lease means nothing elsewhere. What other keys say of it comes as fields that begin with '@', read in
 -- the same step: '@open <seq>' (attempts used up), '@tie <user>' (score in topics:<user>), '@name <user>',
@@ -199,6 +201,27 @@ local function read_doc()
     return out
 end
 
+-- A question that is not the newest has ended, and does not change any more.
+local function read_run()
+    local all = call('HGETALL', P .. 'wfr:' .. name)
+    if #all == 0 then return {'gone'} end
+    local got = call('HMGET', P .. 'wfr:' .. name, 'question', 'questions')
+    local newest, ended = got[1] or '', {}
+    for step in gmatch(got[2] or '', '%d+') do
+        if step ~= newest then ended[#ended + 1] = step end
+    end
+    local out = {'ok'}
+    for i, word in ipairs({'wff:', 'wfs:', 'wfa:'}) do out[1 + i] = tostring(call('LLEN', P .. word .. name)) end
+    out[5], out[6] = table.concat(ended, ' '), newest
+    for i = 1, #all do out[6 + i] = all[i] end
+    local question = newest ~= '' and call('HGETALL', P .. 'wfq:' .. name .. '.' .. newest) or {}
+    for i = 1, #question, 2 do
+        out[#out + 1] = '@' .. question[i]
+        out[#out + 1] = question[i + 1]
+    end
+    return out
+end
+
 local function read_vectors()
     local key, generation, first, n = P .. 'vectors:' .. ARGV[3], ARGV[4], ARGV[5], ARGV[6]
     local out = {'ok'}
@@ -215,4 +238,4 @@ local function read_vectors()
     return out
 end
 
-return ({key = read_key, topic = read_topic, lookup = read_lookup, doc = read_doc, vectors = read_vectors})[what]()
+return ({key = read_key, topic = read_topic, lookup = read_lookup, doc = read_doc, run = read_run, vectors = read_vectors})[what]()

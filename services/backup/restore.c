@@ -5,9 +5,9 @@
  *     --> read it once more, a verb per record (restore_records.c) --> who needs which lookup
  *     (restore_lookups.c) --> are they the same servers still? --> the marks are taken away
  *
- * So nothing is written of a file that was cut off or damaged. The verbs are in lua/backup; each
- * may run twice, so a lost connection in between does no harm; a Redis that was started again does:
- * what it had taken before may be lost. */
+ * So nothing is written from a truncated or damaged file. The verbs are in lua/backup and
+ * repeatable, so a lost connection is harmless. A restart of Redis is not: data written before may
+ * be lost. */
 #include "services/backup/restore.h"
 
 #include "services/commands/commands.h"
@@ -25,20 +25,20 @@ static const struct config_group restore_options = {
                  {.name = "json",
                   .kind = CONFIG_BOOL,
                   .fallback = "off",
-                  .help = "Prints the counts as one JSON object, and no progress."},
+                  .help = "Prints the counts as one JSON object, without progress lines."},
                  {0}}};
 
 /* --- for its parts ---------------------------------------------------------------------------- */
 
-bool restore_has_reply(struct restore *x, const struct sync_call *call)
+bool restore_has_reply(struct restore *x, const struct blocking_call *call)
 {
     return call->error == ERR_OK || tool_complain_redis(&x->tool);
 }
 
-struct sync_call restore_call(const struct restore *x)
+struct blocking_call restore_call(const struct restore *x)
 {
-    return (struct sync_call){.sync = x->tool.sync,
-                              .error = redis_is_interrupted() ? ERR_REDIS_LOST : ERR_OK};
+    return (struct blocking_call){.blocking = x->tool.blocking,
+                                  .error = redis_is_interrupted() ? ERR_REDIS_LOST : ERR_OK};
 }
 
 struct str restore_put_key(struct buf *key, const struct restore *x, const char *kind,
@@ -55,9 +55,9 @@ bool restore_ask_key(struct restore *x, const char *command, const char *kind, s
                      bool *ret_is_one)
 {
     struct buf key;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {str_of(command), restore_put_key(&key, x, kind, name)};
-    enum err error = sync_command(x->tool.sync, words, 2, 0, &answer);
+    enum err error = blocking_command(x->tool.blocking, words, 2, 0, &answer);
     buf_fini(&key);
     if (error != ERR_OK || answer.n != 1)
         return tool_complain_redis(&x->tool);
@@ -75,7 +75,7 @@ static bool read_file(struct restore *x, bool is_writing)
     enum archive_found found = ARCHIVE_BROKEN;
     bool is_good = true;
     if (fseeko(x->file, 0, SEEK_SET) != 0)
-        return tool_complain(&x->tool, "%s: it is read twice, so it must be a file: %s",
+        return tool_complain(&x->tool, "%s: must be a regular file, because it is read twice: %s",
                              x->tool.path, strerror(errno));
     archive_init(&x->archive, x->file);
     if (archive_open(&x->archive))
@@ -100,21 +100,21 @@ static bool write_all(struct restore *x)
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-static void sum_up(const struct restore *x)
+static void sum_up(struct restore *x)
 {
-    const struct tool *t = &x->tool;
-    tool_clear_progress(t);
+    struct tool *t = &x->tool;
+    status_line_clear(&t->progress);
     printf(t->is_json ? "{\"topics\":%llu,\"queries\":%llu,\"documents\":%llu,\"pieces\":%llu,"
                         "\"skippedKeys\":%llu,\"withoutVectors\":%llu}\n"
-                      : "%llu topics with %llu queries, %llu documents, %llu pieces of other keys "
-                        "(%llu of types that are not kept); %llu documents without vectors\n",
+                      : "%llu topics with %llu queries, %llu documents, %llu parts of other keys "
+                        "(%llu of types that are not restored); %llu documents without vectors\n",
            (unsigned long long)t->topic_n, (unsigned long long)t->row_n,
            (unsigned long long)t->document_n, (unsigned long long)t->key_n,
            (unsigned long long)x->unknown_n, (unsigned long long)x->without_vectors_n);
     fflush(stdout);
     if (x->without_vectors_n > 0)
-        fputs("parley: this Redis does not know vector sets: run `parley reindex` once the nodes "
-              "are up\n",
+        fputs("parley: this Redis does not support vector sets: run `parley reindex` once the "
+              "nodes are up\n",
               stderr);
 }
 
@@ -131,8 +131,7 @@ static int run(struct restore *x)
     if (is_good)
         sum_up(x);
     else if (x->has_begun)
-        fputs("parley: the restore is not complete: empty this Redis (FLUSHDB) and restore once "
-              "more\n",
+        fputs("parley: the restore is incomplete: empty this Redis (FLUSHDB) and restore again\n",
               stderr);
     if (!is_input)
         fclose(x->file);
@@ -152,36 +151,42 @@ static int run_restore(const struct config *config)
 
 const struct command restore_command = {
     .name = "restore",
-    .summary = "put a backup into an empty Redis",
+    .summary = "restore a backup into an empty Redis",
     .about =
         "usage: parley restore [--redis URL] [--shards N] [--json] FILE\n"
         "\n"
-        "Puts a file of `parley backup` into a Redis that holds nothing under --key-prefix,\n"
-        "which may differ from the backup's. Start the nodes afterwards: they write to Redis as\n"
-        "soon as they run. The file is checked first; of one that was cut off or damaged nothing\n"
-        "is written. Redis may be of another version than that of the backup (7.0 or later, or\n"
-        "Valkey 8).\n"
+        "Restores a file written by `parley backup` into a Redis that holds nothing under\n"
+        "--key-prefix, which may differ from the backup's. Start the nodes afterwards, because "
+        "they\n"
+        "write to Redis as soon as they run. The file is checked first: nothing is written from a\n"
+        "truncated or damaged one. Redis may have another version than the backup's (7.0 or "
+        "later,\n"
+        "or Valkey 8).\n"
         "\n"
-        "Queries that were Pending are Open again, and the claim they were in counts as no\n"
-        "attempt. Documents that were being indexed are queued again. Where the backup has vector\n"
-        "sets and Redis does not know them (Redis 8 does), documents are found by their words\n"
-        "alone until `parley reindex`.\n"
+        "Queries that were Pending are Open again, and their claim does not count as an attempt.\n"
+        "Documents that were being indexed are queued again, and runs of workflows go on. If the "
+        "backup has vector sets and "
+        "this\n"
+        "Redis does not support them (Redis 8 does), documents are found by words only until you "
+        "run\n"
+        "`parley reindex`.\n"
         "\n"
-        "With --shards the new cluster has so many shards, whatever the backup has: this is the "
-        "way\n"
-        "from one to more, and back. Without it there are as many as in the backup, or as\n"
-        "servers in --redis. All servers must be empty.\n"
+        "--shards sets the number of shards of the new cluster, whatever the backup has: use it "
+        "to\n"
+        "change that number. Without it the number is that of the backup, or the number of "
+        "servers\n"
+        "in --redis. All servers must be empty.\n"
         "\n"
         "FILE is read twice; - is standard input, which must be a file, not a pipe.\n"
         "\n",
     .more =
         "\n"
         "Exit codes\n"
-        "  0  all of it is there\n"
-        "  1  FILE cannot be read, is damaged or of another format; Redis holds data, was gone "
-        "for\n"
-        "     30 seconds or is too small; or it was interrupted. If it had begun to write, empty\n"
-        "     Redis before the next try\n"
+        "  0  everything is restored\n"
+        "  1  FILE cannot be read, is damaged or has another format; Redis holds data, was\n"
+        "     unreachable for 30 seconds or is too small; or the command was interrupted. If it "
+        "had\n"
+        "     begun to write, empty Redis before the next attempt\n"
         "  2  a wrong flag or value\n"
         "\n"
         "Examples\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * restore: what the parts of `parley restore` share: the command (restore.c), one record of the
- * file (restore_records.c), the servers that are filled (restore_target.c), how many queries need
- * each lookup (restore_lookups.c). One per process, main thread. All false after one line on
- * standard error.
+ * restore: shared by the parts of `parley restore`: the command (restore.c), one record of the file
+ * (restore_records.c), the servers that are filled (restore_target.c), how many queries need each
+ * lookup (restore_lookups.c). One per process, main thread. All false after one line on standard
+ * error.
  */
 #ifndef PARLEY_SERVICES_BACKUP_RESTORE_H
 #define PARLEY_SERVICES_BACKUP_RESTORE_H
@@ -22,8 +22,8 @@ struct restore {
     uint64_t lease;
     unsigned from_n, from;      /* shards of the backup; on which of them what comes now was */
     struct doc_homes doc_homes; /* after the first reading */
-    bool is_in_document;        /* between `blobs` and `document` or `forget` */
-    bool is_skipping;           /* what comes is of a document that is there, or will not come */
+    bool is_in_unit;            /* from `blobs` or `parts` to `document`, `run` or `forget` */
+    bool is_skipping; /* what comes is of a document or run that is there, or will not come */
     bool has_begun;
     bool has_sets[SHARDS_MAX]; /* by server */
     char run_ids[SHARDS_MAX][RUN_ID_BYTES];
@@ -32,8 +32,8 @@ struct restore {
 };
 
 /* How a verb is called, on the shard in use; not at all once the restore was interrupted. */
-struct sync_call restore_call(const struct restore *x);
-bool restore_has_reply(struct restore *x, const struct sync_call *call) must_check;
+struct blocking_call restore_call(const struct restore *x);
+bool restore_has_reply(struct restore *x, const struct blocking_call *call) must_check;
 /* A key of the shard in use, in `key`, which it initializes. */
 struct str restore_put_key(struct buf *key, const struct restore *x, const char *kind,
                            struct str name);
@@ -53,13 +53,13 @@ bool restore_put_record(struct restore *x, const struct str *parts, size_t n) mu
 /* Settles the number of shards, looks whether the servers are empty, writes the cluster's record
  * and marks all shards as being restored. */
 bool restore_begin(struct restore *x) must_check;
-/* Is all there that was written? Then the marks go. */
+/* Checks that everything written is there, then removes the marks. */
 bool restore_end(struct restore *x) must_check;
 
 /* --- restore_lookups.c --- */
 
-/* After all topics: counts what needs each lookup; what none needs goes, and so does what needs a
- * lookup that is not there. */
+/* After all topics: counts the needs of each lookup; deletes lookups that nothing needs, and needs
+ * of missing lookups. */
 bool restore_count_lookups(struct restore *x) must_check;
 
 #endif

@@ -30,7 +30,7 @@ struct counting {
 static bool note(struct counting *c, struct buf *names, struct str name)
 {
     archive_put_part(names, name);
-    return !names->is_over || tool_complain(&c->restore->tool, "there are too many lookups");
+    return !names->is_over || tool_complain(&c->restore->tool, "too many lookups");
 }
 
 static bool visit_lookup(void *data, struct str name)
@@ -100,9 +100,9 @@ static struct counted *find(const struct counting *c, struct str field)
 static bool count_topic(struct counting *c, struct str key, struct buf *ret_known,
                         struct buf *ret_unknown)
 {
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {STR("HKEYS"), key};
-    if (sync_command(c->restore->tool.sync, words, 2, 0, &answer) != ERR_OK)
+    if (blocking_command(c->restore->tool.blocking, words, 2, 0, &answer) != ERR_OK)
         return tool_complain_redis(&c->restore->tool);
     for (size_t i = 0; i < answer.n; i++) {
         struct counted *found = find(c, answer.at[i]);
@@ -121,12 +121,13 @@ static bool put_need(struct counting *c, struct str topic, struct buf *need)
 {
     struct restore *x = c->restore;
     struct buf key;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str name = restore_put_key(&key, x, "t:", topic);
     struct str give[] = {STR("HSETNX"), name, STR("lookups"), STR("0")};
     struct str get[] = {STR("HGET"), name, STR("lookups")};
-    bool is_good = sync_command(x->tool.sync, give, 4, 0, &answer) == ERR_OK &&
-                   sync_command(x->tool.sync, get, 3, 0, &answer) == ERR_OK && answer.n == 1;
+    bool is_good = blocking_command(x->tool.blocking, give, 4, 0, &answer) == ERR_OK &&
+                   blocking_command(x->tool.blocking, get, 3, 0, &answer) == ERR_OK &&
+                   answer.n == 1;
     buf_fini(&key);
     if (!is_good)
         return tool_complain_redis(&x->tool);
@@ -145,8 +146,8 @@ static bool state_needs(struct counting *c, struct str need, struct str known)
         n++;
     if (n == 0)
         return true;
-    struct sync_call call = restore_call(x);
-    struct verb_writer verb = begin_restore_needs(sync_start(&call), .need = need);
+    struct blocking_call call = restore_call(x);
+    struct verb_writer verb = begin_restore_needs(blocking_start(&call), .need = need);
     while (n-- > 0 && archive_cut_part(&known, &fingerprint))
         put_restore_needs_lookup(&verb, .fingerprint = fingerprint);
     end_verb(&verb);
@@ -169,11 +170,11 @@ static bool put_needs(struct counting *c, struct str topic, struct str known)
 
 static bool drop_unknown(struct counting *c, struct str key, struct str fields)
 {
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {STR("HDEL"), key, STR("")};
     bool is_good = true;
     while (is_good && archive_cut_part(&fields, &words[2]))
-        is_good = sync_command(c->restore->tool.sync, words, 3, 0, &answer) == ERR_OK ||
+        is_good = blocking_command(c->restore->tool.blocking, words, 3, 0, &answer) == ERR_OK ||
                   tool_complain_redis(&c->restore->tool);
     return is_good;
 }
@@ -208,8 +209,8 @@ static bool count_all(struct counting *c)
     for (size_t i = 0; is_good && i < c->n; i++) {
         if (!has_refs && c->at[i].refs > 0)
             continue;
-        struct sync_call call = restore_call(c->restore);
-        call_restore_refs(sync_start(&call), .fingerprint = c->at[i].fingerprint,
+        struct blocking_call call = restore_call(c->restore);
+        call_restore_refs(blocking_start(&call), .fingerprint = c->at[i].fingerprint,
                           .refs = c->at[i].refs);
         is_good = restore_has_reply(c->restore, &call);
     }

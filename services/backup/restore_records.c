@@ -2,13 +2,15 @@
  * restore_records.c - see restore.h: each kind of record, by the verbs in lua/backup, on the shard
  * where it belongs.
  *
- * A topic is on the shard of its name, a document on that of its space, lookups are on the first.
+ * A topic is on the shard of its name, a document on that of its space, a run on that of its
+ * session, lookups are on the first.
  * Of other keys kinds.h says where they go. */
 #include "services/backup/restore.h"
 
 #include "services/backup/kinds.h"
 #include "shared/redis/blocks.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { PARTS_OF_KEY = 4 };
@@ -18,9 +20,9 @@ enum { PARTS_OF_KEY = 4 };
 /* One piece of a key, onto the shard in use. */
 static bool put_key(struct restore *x, const struct str *parts, size_t n)
 {
-    struct sync_call call = restore_call(x);
-    struct verb_writer verb =
-        begin_restore_key(sync_start(&call), .name = parts[1], .of = parts[2], .expires = parts[3]);
+    struct blocking_call call = restore_call(x);
+    struct verb_writer verb = begin_restore_key(blocking_start(&call), .name = parts[1],
+                                                .of = parts[2], .expires = parts[3]);
     for (size_t i = PARTS_OF_KEY; i < n; i++)
         put_restore_key_piece(&verb, .value = parts[i]);
     end_verb(&verb);
@@ -61,6 +63,7 @@ static bool put_kept(struct restore *x, const struct str *parts, size_t n)
 {
     unsigned to_n = x->tool.map.n, least = x->from_n < to_n ? x->from_n : to_n;
     bool is_good = true;
+    assert(least > 0);
     for (unsigned i = x->from % least; is_good && i < to_n; i += least) {
         tool_use(&x->tool, i);
         is_good = put_key(x, parts, n);
@@ -120,7 +123,7 @@ static bool put_key_record(struct restore *x, const struct str *parts, size_t n)
     x->tool.key_n++;
     if (n == 5 && str_eq(parts[2], STR("string")) && str_has_prefix(parts[1], STR("upload:")))
         return put_upload_string(x, parts);
-    if (x->is_in_document)
+    if (x->is_in_unit)
         return put_key(x, parts, n);
     switch (kind_home_of(parts[1])) {
     case HOME_CLUSTER: tool_use(&x->tool, 0); return put_key(x, parts, n);
@@ -136,10 +139,10 @@ static bool put_key_record(struct restore *x, const struct str *parts, size_t n)
 static bool put_lookup(struct restore *x, const struct str *parts, size_t n)
 {
     tool_use(&x->tool, 0);
-    struct sync_call call = restore_call(x);
+    struct blocking_call call = restore_call(x);
     x->tool.key_n++;
     struct verb_writer verb =
-        begin_restore_lookup(sync_start(&call), .fingerprint = parts[1], .due = parts[2]);
+        begin_restore_lookup(blocking_start(&call), .fingerprint = parts[1], .due = parts[2]);
     for (size_t i = 3; i + 1 < n; i += 2)
         put_restore_lookup_pair(&verb, .field = parts[i], .value = parts[i + 1]);
     end_verb(&verb);
@@ -154,11 +157,11 @@ static void use_topic(struct restore *x, struct str topic)
 static bool put_topic(struct restore *x, const struct str *parts, size_t n)
 {
     use_topic(x, parts[1]);
-    struct sync_call call = restore_call(x);
+    struct blocking_call call = restore_call(x);
     bool is_first = str_eq(parts[2], STR("1"));
     x->tool.topic_n += is_first;
     struct verb_writer verb =
-        begin_restore_topic(sync_start(&call), .topic = parts[1], .is_first = is_first);
+        begin_restore_topic(blocking_start(&call), .topic = parts[1], .is_first = is_first);
     for (size_t i = 3; i + 1 < n; i += 2) {
         x->tool.row_n += str_has_prefix(parts[i], STR("q:"));
         put_restore_topic_pair(&verb, .field = parts[i], .value = parts[i + 1]);
@@ -170,8 +173,8 @@ static bool put_topic(struct restore *x, const struct str *parts, size_t n)
 static bool put_drop(struct restore *x, const struct str *parts, size_t n)
 {
     use_topic(x, parts[1]);
-    struct sync_call call = restore_call(x);
-    call_restore_drop(sync_start(&call), .topic = parts[1]);
+    struct blocking_call call = restore_call(x);
+    call_restore_drop(blocking_start(&call), .topic = parts[1]);
     return restore_has_reply(x, &call);
 }
 
@@ -189,7 +192,7 @@ static bool use_document(struct restore *x, struct str doc)
 
 static bool put_blobs(struct restore *x, const struct str *parts, size_t n)
 {
-    x->is_in_document = true;
+    x->is_in_unit = true;
     x->is_skipping = !use_document(x, parts[1]);
     return x->is_skipping || restore_ask_key(x, "EXISTS", "doc:", parts[1], &x->is_skipping);
 }
@@ -201,10 +204,10 @@ static bool has_sets(const struct restore *x)
 
 static bool put_vectors(struct restore *x, const struct str *parts, size_t n)
 {
-    struct sync_call call = restore_call(x);
+    struct blocking_call call = restore_call(x);
     if (x->is_skipping || !has_sets(x))
         return true;
-    struct verb_writer verb = begin_restore_vectors(sync_start(&call), .space = parts[1],
+    struct verb_writer verb = begin_restore_vectors(blocking_start(&call), .space = parts[1],
                                                     .document = parts[2], .first = parts[3]);
     for (size_t i = 4; i < n; i++)
         put_restore_vectors_vector(&verb, .floats = parts[i]);
@@ -222,16 +225,16 @@ static bool put_document(struct restore *x, const struct str *parts, size_t n)
 {
     if (!use_document(x, parts[1]))
         return complain_changed(x);
-    struct sync_call call = restore_call(x);
+    struct blocking_call call = restore_call(x);
     struct verb_writer verb =
-        begin_restore_document(sync_start(&call), .doc = parts[1], .has_sets = has_sets(x));
+        begin_restore_document(blocking_start(&call), .doc = parts[1], .has_sets = has_sets(x));
     for (size_t i = 2; i + 1 < n; i += 2)
         put_restore_document_pair(&verb, .field = parts[i], .value = parts[i + 1]);
     end_verb(&verb);
     bool is_good = restore_has_reply(x, &call);
     x->tool.document_n += is_good && !x->is_skipping;
     x->without_vectors_n += is_good && str_eq(call.reply, STR("without_vectors"));
-    x->is_in_document = x->is_skipping = false;
+    x->is_in_unit = x->is_skipping = false;
     return is_good;
 }
 
@@ -240,7 +243,40 @@ static bool put_forget(struct restore *x, const struct str *parts, size_t n)
     bool is_one, is_good = true;
     for (size_t i = 2; is_good && !x->is_skipping && i < n; i++)
         is_good = restore_ask_key(x, "UNLINK", "", parts[i], &is_one);
-    x->is_in_document = x->is_skipping = false;
+    x->is_in_unit = x->is_skipping = false;
+    return is_good;
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+/* One that SCAN showed twice is there already. */
+static bool put_parts(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str rest = parts[1];
+    x->is_in_unit = true;
+    tool_use(&x->tool, shard_of(str_cut(&rest, '.'), x->tool.map.n));
+    return restore_ask_key(x, "EXISTS", "wfr:", parts[1], &x->is_skipping);
+}
+
+static bool put_run(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str run = parts[1], session = str_cut(&run, '.');
+    uint64_t number, frames, records, answers, question = NO_NUMBER;
+    if (!str_parse_u64(run, &number) || !str_parse_u64(parts[2], &frames) ||
+        !str_parse_u64(parts[3], &records) || !str_parse_u64(parts[4], &answers) ||
+        (parts[5].n > 0 && !str_parse_u64(parts[5], &question)))
+        return tool_complain(&x->tool, "%s: record %llu has no number where one must be",
+                             x->tool.path, (unsigned long long)x->archive.record_n);
+    struct blocking_call call = restore_call(x);
+    struct verb_writer verb = begin_restore_run(blocking_start(&call), .session = session,
+                                                .run = number, .frames = frames, .records = records,
+                                                .answers = answers, .question = question);
+    for (size_t i = 6; i + 1 < n; i += 2)
+        put_restore_run_pair(&verb, .field = parts[i], .value = parts[i + 1]);
+    end_verb(&verb);
+    bool is_good = restore_has_reply(x, &call);
+    x->tool.key_n += is_good && !x->is_skipping;
+    x->is_in_unit = x->is_skipping = false;
     return is_good;
 }
 
@@ -293,6 +329,8 @@ static const struct record {
     {"blobs", 2, false, put_blobs, NULL},
     {"vectors", 4, false, put_vectors, NULL},
     {"document", 2, true, put_document, note_document},
+    {"parts", 2, false, put_parts, NULL},
+    {"run", 6, true, put_run, NULL},
     {"forget", 2, false, put_forget, NULL},
 };
 enum { RECORD_N = sizeof records / sizeof records[0] };
@@ -311,7 +349,7 @@ bool restore_note_record(struct restore *x, const struct str *parts, size_t n)
 {
     const struct record *record = find_record(parts, n);
     return (record != NULL && (record->note == NULL || record->note(x, parts, n))) ||
-           tool_complain(&x->tool, "%s: record %llu is of no known kind", x->tool.path,
+           tool_complain(&x->tool, "%s: record %llu is of an unknown kind", x->tool.path,
                          (unsigned long long)x->archive.record_n);
 }
 

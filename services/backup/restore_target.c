@@ -38,8 +38,8 @@ static bool visit_any(void *data, struct str key)
     char record[AGREEMENT_KEY_BYTES];
     return str_eq(key, agreement_key(&x->tool.map, record)) ||
            tool_complain(&x->tool,
-                         "Redis holds data already (%.*s): restore into one that holds none "
-                         "under this prefix, and start the nodes afterwards",
+                         "Redis already holds data (%.*s): restore into a Redis without data under "
+                         "this prefix, and start the nodes afterwards",
                          STR_ARG(key));
 }
 
@@ -56,9 +56,9 @@ static bool agree(struct restore *x)
 
 static bool look_for_sets(struct restore *x)
 {
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {STR("COMMAND"), STR("INFO"), STR("VADD")};
-    enum err error = sync_command(x->tool.sync, words, 3, 0, &answer);
+    enum err error = blocking_command(x->tool.blocking, words, 3, 0, &answer);
     x->has_sets[x->tool.shard] = error == ERR_OK && answer.n > 0 && answer.at[0].at != NULL;
     return error != ERR_REDIS_LOST || tool_complain_redis(&x->tool);
 }
@@ -67,9 +67,9 @@ static bool look_for_sets(struct restore *x)
  * Empty where INFO is forbidden. */
 static bool read_run_id(struct restore *x, char ret_id[RUN_ID_BYTES])
 {
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {STR("INFO"), STR("server")}, line, rest = STR("");
-    enum err error = sync_command(x->tool.sync, words, 2, 0, &answer);
+    enum err error = blocking_command(x->tool.blocking, words, 2, 0, &answer);
     if (error == ERR_REDIS_LOST)
         return tool_complain_redis(&x->tool);
     ret_id[0] = 0;
@@ -85,16 +85,17 @@ static bool read_run_id(struct restore *x, char ret_id[RUN_ID_BYTES])
 
 static bool begin_shard(struct restore *x)
 {
-    struct sync_call call = restore_call(x);
+    struct blocking_call call = restore_call(x);
     bool had_begun = x->has_begun;
     x->has_begun = true; /* also when the reply is lost */
-    call_restore_begin(sync_start(&call), .lease = x->lease + LEASE_GAP, .restore = str_of(x->id));
+    call_restore_begin(blocking_start(&call), .lease = x->lease + LEASE_GAP,
+                       .restore = str_of(x->id));
     if (!restore_has_reply(x, &call))
         return false;
     if (str_eq(call.reply, STR("ok")))
         return true;
     x->has_begun = had_begun;
-    return tool_complain(&x->tool, "another restore into this Redis has begun just now");
+    return tool_complain(&x->tool, "another restore into this Redis has just begun");
 }
 
 bool restore_begin(struct restore *x)
@@ -118,18 +119,18 @@ static bool is_same_server(struct restore *x)
 {
     char run_id[RUN_ID_BYTES];
     struct buf key;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     if (!read_run_id(x, run_id))
         return false;
     struct str words[] = {STR("GET"), restore_put_key(&key, x, "restoring", STR(""))};
-    enum err error = sync_command(x->tool.sync, words, 2, 0, &answer);
+    enum err error = blocking_command(x->tool.blocking, words, 2, 0, &answer);
     buf_fini(&key);
     if (error != ERR_OK || answer.n != 1)
         return tool_complain_redis(&x->tool);
     return (strcmp(run_id, x->run_ids[x->tool.shard]) == 0 &&
             str_eq(answer.at[0], str_of(x->id))) ||
-           tool_complain(&x->tool, "Redis was started again or emptied during the restore: what "
-                                   "it had taken before may be lost");
+           tool_complain(&x->tool, "Redis was restarted or emptied during the restore: data "
+                                   "restored before that may be lost");
 }
 
 bool restore_end(struct restore *x)

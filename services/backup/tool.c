@@ -3,39 +3,33 @@
 #include "services/backup/tool.h"
 
 #include "services/backup/archive.h"
-#include "shared/base/clock.h"
 #include "shared/base/log_options.h"
 #include "shared/redis/start.h"
 
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 enum {
     PATIENCE_MS = 30000,
-    PROGRESS_MS = 250,
     PAGE_MAX_BYTES = 64 << 20,
     PATTERN_MAX_BYTES = 1024,
 };
 
-bool tool_complain(const struct tool *tool, const char *format, ...)
+bool tool_complain(struct tool *tool, const char *format, ...)
 {
     va_list list;
-    tool_clear_progress(tool);
-    fputs("parley: ", stderr);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    status_line_complain(&tool->progress, format, list);
     va_end(list);
-    fputc('\n', stderr);
     return false;
 }
 
-bool tool_complain_redis(const struct tool *tool)
+bool tool_complain_redis(struct tool *tool)
 {
     if (redis_is_interrupted())
         return tool_complain(tool, "interrupted");
-    return tool_complain(tool, "Redis: %s", sync_error(tool->sync));
+    return tool_complain(tool, "Redis: %s", blocking_error(tool->blocking));
 }
 
 static bool read_settings(struct tool *tool)
@@ -43,22 +37,22 @@ static bool read_settings(struct tool *tool)
     const struct config *c = tool->config;
     if (c->argument_n != 1)
         return tool_complain(tool, "%s (see parley %s --help)",
-                             c->argument_n == 0 ? "which file?" : "one file at a time",
+                             c->argument_n == 0 ? "which file?" : "give one file at a time",
                              tool->command);
     if (!redis_read_options(c, &tool->map))
         return false;
     log_read_options(c);
     tool->path = c->arguments[0];
-    tool->is_json = config_number(c, "json");
+    tool->is_json = tool->progress.is_off = config_number(c, "json");
     return true;
 }
 
 void tool_use(struct tool *tool, unsigned shard)
 {
     tool->shard = shard;
-    tool->sync = tool->syncs[shard % tool->map.server_n];
+    tool->blocking = tool->connections[shard % tool->map.server_n];
     tool->prefix = str_of(tool->map.prefixes[shard]);
-    sync_use(tool->sync, tool->prefix.at);
+    blocking_use(tool->blocking, tool->prefix.at);
 }
 
 int tool_start(struct tool *tool, const char *command, const struct config *config)
@@ -81,7 +75,7 @@ bool tool_connect(struct tool *tool)
     if (is_backup && !redis_await_agreement(&tool->map, false, PATIENCE_MS))
         return false;
     redis_connect_all(&tool->map, is_backup ? "parley-backup" : "parley-restore", PATIENCE_MS,
-                      tool->syncs);
+                      tool->connections);
     tool_use(tool, 0);
     return true;
 }
@@ -89,24 +83,14 @@ bool tool_connect(struct tool *tool)
 void tool_fini(struct tool *tool)
 {
     redis_ignore_signals();
-    redis_disconnect_all(&tool->map, tool->syncs);
+    redis_disconnect_all(&tool->map, tool->connections);
 }
 
 void tool_show_progress(struct tool *tool, const char *doing)
 {
-    uint64_t now_ms = clock_mono_ms();
-    if (tool->is_json || now_ms < tool->shown_ms + PROGRESS_MS || !isatty(STDERR_FILENO))
-        return;
-    tool->shown_ms = now_ms;
-    fprintf(stderr, "\r%s: %llu topics, %llu documents, %llu other keys, %llu MiB", doing,
-            (unsigned long long)tool->topic_n, (unsigned long long)tool->document_n,
-            (unsigned long long)tool->key_n, (unsigned long long)(tool->bytes >> 20));
-}
-
-void tool_clear_progress(const struct tool *tool)
-{
-    if (tool->shown_ms > 0)
-        fputs("\r\033[K", stderr);
+    status_line_show(&tool->progress, "%s: %llu topics, %llu documents, %llu other keys, %llu MiB",
+                     doing, (unsigned long long)tool->topic_n, (unsigned long long)tool->document_n,
+                     (unsigned long long)tool->key_n, (unsigned long long)(tool->bytes >> 20));
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -123,11 +107,11 @@ static void put_pattern(struct buf *pattern, struct str literal)
 /* One page of SCAN, kept as parts: an answer is gone with the next call. */
 static bool read_page(struct tool *tool, struct str pattern, char cursor[24], struct buf *keys)
 {
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {STR("SCAN"), str_of(cursor), STR("MATCH"),
                           pattern,     STR("COUNT"),   STR("1000")};
     buf_clear(keys);
-    if (sync_command(tool->sync, words, 6, 0, &answer) != ERR_OK)
+    if (blocking_command(tool->blocking, words, 6, 0, &answer) != ERR_OK)
         return tool_complain_redis(tool);
     if (answer.n == 0 || answer.at[0].n >= 24)
         return tool_complain(tool, "Redis: SCAN answered no cursor");

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * tool: what `parley backup` and `parley restore` have in common: settings, the connection,
- * signals, the line of progress. One per process, main thread.
+ * tool: shared by `parley backup` and `parley restore`: settings, the connection, signals, the
+ * progress line. One per process, main thread.
  */
 #ifndef PARLEY_SERVICES_BACKUP_TOOL_H
 #define PARLEY_SERVICES_BACKUP_TOOL_H
 
 #include "shared/base/config.h"
+#include "shared/base/status_line.h"
+#include "shared/redis/blocking.h"
 #include "shared/redis/shard_map.h"
-#include "shared/redis/sync.h"
 
 struct tool {
     const char *command; /* "backup" */
     const struct config *config;
     struct shard_map map;
-    struct sync *syncs[SHARDS_MAX]; /* to each server */
-    struct sync *sync;              /* that of the shard in use */
-    struct str prefix;              /* of its keys */
+    struct blocking *connections[SHARDS_MAX]; /* to each server */
+    struct blocking *blocking;                /* that of the shard in use */
+    struct str prefix;                        /* of its keys */
     unsigned shard;
     const char *path; /* FILE */
     bool is_json;
     uint64_t topic_n, row_n, document_n, key_n; /* what went through; key_n: all others */
-    uint64_t bytes, shown_ms;
+    uint64_t bytes;
+    struct status_line progress;
 };
 
 /* Reads the settings and looks whether the servers take it. -1: go on; else the exit code, after
@@ -36,14 +38,13 @@ bool tool_connect(struct tool *tool) must_check;
 void tool_use(struct tool *tool, unsigned shard);
 
 /* One line on standard error; false. */
-bool tool_complain(const struct tool *tool, const char *format, ...)
+bool tool_complain(struct tool *tool, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same for a call of Redis that failed; the interruption is named when it was one. */
-bool tool_complain_redis(const struct tool *tool);
+bool tool_complain_redis(struct tool *tool);
 
-/* One line that is written over, on a terminal, at most four times a second. */
+/* How far it is, see status_line.h. */
 void tool_show_progress(struct tool *tool, const char *doing);
-void tool_clear_progress(const struct tool *tool);
 
 /* Visits the names (without the prefix) of all keys whose names begin with `start`, each with its
  * shard in use; a key may come twice. Each server is read once, whatever the number of its shards.

@@ -23,7 +23,7 @@ bool units_step(struct units *units, const struct str *args, size_t n)
     struct str words[STEP_WORDS] = {
         STR("EVAL"), {lua_backup_read, lua_backup_read_bytes}, STR("1"), tool->prefix};
     memcpy(words + 4, args, n * sizeof *args);
-    if (sync_command(tool->sync, words, 4 + n, 0, &units->answer) != ERR_OK)
+    if (blocking_command(tool->blocking, words, 4 + n, 0, &units->answer) != ERR_OK)
         return tool_complain_redis(tool);
     if (units->answer.n == 0)
         return tool_complain(tool, "Redis: the reading script answered nothing");
@@ -79,13 +79,13 @@ static enum units_key copy_string(struct units *units, struct str name, struct s
 {
     struct buf key;
     char until[24];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     snprintf(until, sizeof until, "%.*s", STR_ARG(expiry));
     buf_init(&key, KEY_MAX_BYTES);
     buf_put(&key, units->tool->prefix);
     buf_put(&key, name);
     struct str words[] = {STR("GET"), buf_str(&key)};
-    enum err error = sync_command(units->tool->sync, words, 2, 0, &answer);
+    enum err error = blocking_command(units->tool->blocking, words, 2, 0, &answer);
     buf_fini(&key);
     if (error != ERR_OK) {
         tool_complain_redis(units->tool);
@@ -106,7 +106,7 @@ enum units_key units_copy(struct units *units, struct str name, bool must_expire
         struct str args[] = {STR("key"), name, str_of(cursor)};
         if (!units_step(units, args, 3))
             return UNITS_KEY_FAILED;
-        const struct sync_answer *a = &units->answer;
+        const struct blocking_answer *a = &units->answer;
         if (a->n < 3 || has(units, "none") || (must_expire && a->at[1].n == 0))
             return is_first ? UNITS_KEY_MISSING : UNITS_KEY_PUT;
         if (has(units, "string") && a->n == 3)
@@ -150,7 +150,7 @@ static bool add_counts(struct units *units, struct str name, struct count *count
     struct str args[] = {STR("key"), name, STR("0")};
     if (!units_step(units, args, 3))
         return false;
-    const struct sync_answer *a = &units->answer;
+    const struct blocking_answer *a = &units->answer;
     *ret_is_there = has(units, "hash");
     for (size_t i = 3; *ret_is_there && i + 1 < a->n; i += 2) {
         uint64_t number;
@@ -231,7 +231,7 @@ static enum piece put_piece(struct units *units, struct str topic, struct readin
         args[4] = STR("");
     if (!units_step(units, args, 5))
         return PIECE_FAILED;
-    const struct sync_answer *a = &units->answer;
+    const struct blocking_answer *a = &units->answer;
     if (!has(units, "ok") || a->n < 4)
         return PIECE_OTHER;
     snprintf(r->cursor, sizeof r->cursor, "%.*s", STR_ARG(a->at[1]));
@@ -288,13 +288,13 @@ static void find_version(struct str info, char *ret_version, size_t size)
 bool units_put_head(struct units *units)
 {
     struct tool *tool = units->tool;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     char version[64], ms[32], shards[16];
     struct str info[] = {STR("INFO"), STR("server")}, time[] = {STR("TIME")};
-    if (sync_command(tool->sync, info, 2, 0, &answer) != ERR_OK || answer.n != 1)
+    if (blocking_command(tool->blocking, info, 2, 0, &answer) != ERR_OK || answer.n != 1)
         return tool_complain_redis(tool);
     find_version(answer.at[0], version, sizeof version);
-    if (sync_command(tool->sync, time, 1, 0, &answer) != ERR_OK || answer.n != 2)
+    if (blocking_command(tool->blocking, time, 1, 0, &answer) != ERR_OK || answer.n != 2)
         return tool_complain_redis(tool);
     snprintf(ms, sizeof ms, "%.*s000", STR_ARG(answer.at[0]));
     snprintf(shards, sizeof shards, "%u", tool->map.n);
@@ -307,13 +307,13 @@ bool units_put_head(struct units *units)
 /* The last number that the shard in use has given. */
 static bool read_lease(struct tool *tool, uint64_t *ret_lease)
 {
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct buf key;
     buf_init(&key, KEY_MAX_BYTES);
     buf_put(&key, tool->prefix);
     buf_lit(&key, "meta");
     struct str words[] = {STR("HGET"), buf_str(&key), STR("lease")};
-    enum err error = sync_command(tool->sync, words, 3, 0, &answer);
+    enum err error = blocking_command(tool->blocking, words, 3, 0, &answer);
     buf_fini(&key);
     if (error != ERR_OK || answer.n != 1)
         return tool_complain_redis(tool);

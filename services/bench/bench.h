@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * bench: what `parley bench` measures with and what it finds out. main.c fills `struct bench` from
- * flags; each mode fills its result; report.c prints them. Nothing here is shared between threads:
- * there is one. Durations are microseconds unless a name says otherwise.
+ * bench: the settings and results of `parley bench`. main.c fills `struct bench` from flags; each
+ * mode fills its result; report.c prints them. Nothing here is shared between threads: there is
+ * one. Durations are microseconds unless a name says otherwise.
  */
 #ifndef PARLEY_BENCH_BENCH_H
 #define PARLEY_BENCH_BENCH_H
@@ -26,7 +26,7 @@ struct bench {
     struct bench_target targets[BENCH_TARGET_MAX];
     size_t target_n;
     const struct account *frontend, *engine; /* borrowed from accounts */
-    unsigned seconds, conns, users, samples, idle_n, query_bytes, answer_bytes;
+    unsigned seconds, conns, engines, users, samples, idle_n, query_bytes, answer_bytes;
     bool is_next, is_progress;
     char run[16];                       /* starts the topics of this run: "bench-1a2b3c-" */
     struct str query_json, answer_json; /* the texts as JSON strings, quotes included */

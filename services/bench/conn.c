@@ -210,7 +210,7 @@ static bool take_responses(struct bench_conn *conn)
     if (outcome == BENCH_RESPONSE_PARTIAL && !conn->in.is_over)
         return true;
     if (outcome != BENCH_RESPONSE_WHOLE || response.size != conn->in.n || !conn->is_waiting) {
-        /* Not HTTP, too large, or more than was asked for: nothing behind it can be trusted. */
+        /* Not HTTP, too large, or more than was asked for: nothing after it can be trusted. */
         conn->loop->bad_n++;
         bool was_waiting = conn->is_waiting;
         close_socket(conn);

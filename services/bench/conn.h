@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * conn: HTTP/1.1 keep-alive connections on one epoll loop, one request at a time each. It sends
- * bytes that the owner wrote and hands over whole responses. A connection that the node closes, or
- * that cannot be opened, is no error: it counts it and asks the owner to issue its request again,
- * which it has to sign again, since a node takes a nonce only once. One thread. Times are
- * microseconds of clock_mono_us.
+ * bytes that the owner wrote and passes on complete responses. A connection that the node closes,
+ * or that cannot be opened, is not an error: it is counted, and the owner is asked to issue its
+ * request again with a new signature, because a node accepts a nonce only once. One thread. Times
+ * are microseconds of clock_mono_us.
  */
 #ifndef PARLEY_BENCH_CONN_H
 #define PARLEY_BENCH_CONN_H

@@ -43,7 +43,7 @@ static bool is_engine(const struct cycle_run *run, const struct bench_worker *wo
 
 static size_t count_engines(const struct bench *bench, enum bench_mode mode)
 {
-    return mode == BENCH_SPLIT || mode == BENCH_COMPACT ? bench->conns : 0;
+    return mode == BENCH_SPLIT || mode == BENCH_COMPACT ? bench->engines : 0;
 }
 
 /* Begins the next cycle, or rests when the time is up. */

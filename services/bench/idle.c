@@ -40,7 +40,7 @@ static void on_response(struct bench_conn *conn, const struct bench_response *re
     if (bench_worker_judge(worker, response, &run->result->faults) != BENCH_GOOD ||
         worker->step != BENCH_STEP_CLAIM)
         return;
-    /* It was not to be answered; work that was in the queue is not left behind, though. */
+    /* It was not to be answered; but work that was in the queue is given back. */
     if (bench_worker_take_claim(worker, response->body))
         bench_worker_answer(worker);
     else
@@ -98,7 +98,7 @@ static void settle(struct idle_run *run)
         share = (next_s - last_s) * 1e6 / SLICE_US;
         last_s = next_s;
         now_us = clock_mono_us();
-        bench_show_progress(run->bench, "idle: %llu polls open, the node comes to rest",
+        bench_show_progress(run->bench, "idle: %llu polls open, waiting for the node to settle",
                             (unsigned long long)run->loop.sent_n);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * main.c - `parley bench`: the load generator. Reads flags, finds the processes to look at, runs
- * the modes one after the other and prints the report. One thread, because what it spends is taken
- * from the machine that it measures; README.md says how to read the figures. */
+ * the modes one after the other and prints the report. One thread, because it shares the machine
+ * that it measures; README.md says how to read the figures. */
 #include "services/bench/report.h"
 #include "services/commands/commands.h"
 #include "shared/base/buf.h"
@@ -23,15 +23,13 @@ static const struct config_group bench_options = {
          .kind = CONFIG_TEXT,
          .metavar = "URL[,URL...]",
          .fallback = "http://127.0.0.1:8080",
-         .help =
-             "The nodes. With several, connections are spread over them in turn; in the modes wake "
-             "and wakecheck the frontend talks to the first and the engine to the second."},
+         .help = "The nodes. Connections are spread over several nodes in turn. In the modes wake "
+                 "and wakecheck the frontend uses the first node and the engine the second."},
         {.name = "accounts",
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
-         .help =
-             "The nodes' accounts.yaml. Its first account of role frontend adds and checks, its "
-             "first of role engine (without a dialect) claims and answers. Required."},
+         .help = "The nodes' accounts.yaml. The first frontend account adds and checks queries; "
+                 "the first engine account without a dialect claims and answers. Required."},
         {.name = "mode",
          .kind = CONFIG_TEXT,
          .choices = "split|inline|compact|wake|wakecheck|idle|all",
@@ -43,55 +41,60 @@ static const struct config_group bench_options = {
          .fallback = "5",
          .min = 1,
          .max = 3600,
-         .help = "How long split, inline and compact measure, and how long idle watches the parked "
-                 "polls. One "
-                 "second of warm-up comes first."},
+         .help = "Seconds that split, inline and compact measure and that idle watches the parked "
+                 "polls, after one second of warm-up."},
         {.name = "conns",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "64",
          .min = 1,
          .max = 8192,
-         .help =
-             "Cycles under way at a time: connections in inline; frontend connections in split and "
-             "compact, with as many engine connections."},
-        {.name = "users",
+         .help = "Concurrent cycles: connections in inline; frontend connections in split and "
+                 "compact."},
+        {.name = "engines",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "0",
          .min = 0,
          .max = 8192,
          .help =
-             "On behalf of how many users questions are asked, which the queue serves in turn. 0: "
-             "one for each connection. A user may have 100 waiting queries unless the account says "
-             "otherwise, so few users need few connections."},
+             "Engine connections in split and compact. 0: as many as --conns. With more, engines "
+             "wait for questions; with fewer, questions wait for engines."},
+        {.name = "users",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "0",
+         .min = 0,
+         .max = 8192,
+         .help = "Number of users on whose behalf questions are asked; the queue serves them in "
+                 "turn. 0: one per connection. A user may have 100 waiting queries unless the "
+                 "account says otherwise, so use few connections with few users."},
         {.name = "next",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help =
-             "Mode split: engines answer with Next=true, which brings the next claim in the same "
-             "response."},
+         .help = "Mode split: engines answer with Next=true, which returns the next claim in the "
+                 "same response."},
         {.name = "query-bytes",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "300",
          .min = 10,
          .max = 262144,
-         .help = "The length of a question."},
+         .help = "Length of a question, in bytes."},
         {.name = "answer-bytes",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "600",
          .min = 1,
          .max = 524288,
-         .help = "The length of an answer."},
+         .help = "Length of an answer, in bytes."},
         {.name = "samples",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "200",
          .min = 10,
          .max = 100000,
-         .help = "Modes wake and wakecheck: how many wakes. Each takes about 80 ms."},
+         .help = "Modes wake and wakecheck: number of wakes. Each takes about 80 ms."},
         {.name = "idle",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -99,21 +102,22 @@ static const struct config_group bench_options = {
          .min = 1,
          .max = 1000000,
          .help =
-             "Mode idle: how many polls to park. Client and node each need as many open files."},
+             "Mode idle: number of polls to park. Client and node each need that many open files."},
         {.name = "pid",
          .kind = CONFIG_TEXT,
          .metavar = "PID[,PID...]",
          .help =
-             "The nodes' processes, for CPU and memory; threads and children count too. Without it "
-             "those that listen on the URLs' ports are looked at, if they are on this machine."},
+             "Process ids of the nodes, to measure CPU and memory; threads and children are "
+             "included. Default: the processes on this machine that listen on the ports of --url."},
         {.name = "redis-pid",
          .kind = CONFIG_TEXT,
          .metavar = "PID[,PID...]",
-         .help = "Redis's processes. Without it those that the nodes are connected to over TCP."},
+         .help = "Process ids of Redis. Default: the processes that the nodes are connected to "
+                 "over TCP."},
         {.name = "json",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help = "Print one line of JSON instead of the table."},
+         .help = "Prints one line of JSON instead of the table."},
         {0}}};
 
 void bench_show_progress(const struct bench *bench, const char *format, ...)
@@ -226,7 +230,7 @@ static bool is_clean(enum bench_mode mode, const struct bench_results *results)
         return true;
     const char *outcome = faults->is_fatal ? "given up"
                           : has_measured   ? "measured"
-                                           : "not all of it was measured";
+                                           : "the measurement is incomplete";
     fprintf(stderr, "parley: %s: %s, errors: %" PRIu64 "%s%s\n", bench_mode_name(mode), outcome,
             faults->errors, faults->first[0] == 0 ? "" : ", the first: ", faults->first);
     return false;
@@ -260,6 +264,7 @@ static void read_numbers(struct bench *bench, const struct config *config)
     uint32_t id;
     bench->seconds = (unsigned)config_number(config, "seconds");
     bench->conns = (unsigned)config_number(config, "conns");
+    bench->engines = (unsigned)config_number(config, "engines");
     bench->users = (unsigned)config_number(config, "users");
     bench->samples = (unsigned)config_number(config, "samples");
     bench->idle_n = (unsigned)config_number(config, "idle");
@@ -267,6 +272,8 @@ static void read_numbers(struct bench *bench, const struct config *config)
     bench->answer_bytes = (unsigned)config_number(config, "answer-bytes");
     bench->is_next = config_number(config, "next") != 0;
     bench->is_progress = isatty(STDERR_FILENO) != 0;
+    if (bench->engines == 0)
+        bench->engines = bench->conns;
     if (bench->users == 0)
         bench->users = bench->conns;
     if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
@@ -312,29 +319,30 @@ out:
 
 const struct command bench_command = {
     .name = "bench",
-    .summary = "load a node with full cycles and print what it did",
+    .summary = "load nodes with full cycles and print throughput and cost",
     .about =
         "usage: parley bench --accounts FILE [--url URL[,URL...]] [--mode MODE] [FLAGS]\n"
         "\n"
-        "Loads nodes with full cycles (add a query, claim it, answer it, check for the answer:\n"
-        "four signed requests) and prints what they did and what it cost. It plays frontend and\n"
-        "engine at once: never point it at nodes that people use, since it answers their\n"
-        "questions too. The queries of a run stay stored as done, under users bench_0, bench_1...\n"
+        "Runs full cycles against nodes (add a query, claim it, answer it, check for the answer:\n"
+        "four signed requests) and prints throughput and cost. It acts as frontend and engine at\n"
+        "once: never run it against nodes in use, because it also answers the questions of their\n"
+        "users. The queries of a run remain stored as Done, under users bench_0, bench_1...\n"
         "\n"
         "Modes:\n"
         "  split      Frontends add and block until there is an answer, engines block until\n"
         "             there is work. Cycles per second, time of a cycle, CPU per 10,000 cycles.\n"
-        "  inline     The same four requests one after the other on each connection, so that\n"
-        "             none has to block.\n"
+        "  inline     The same four requests in sequence on each connection, so that none has to\n"
+        "             block.\n"
         "  compact    The same cycle in two requests: frontends add and wait in one\n"
         "             (add-query?Wait=), engines answer and wait for the next\n"
         "             claim in one (Next=true&Wait=60).\n"
-        "  wake       An engine is blocked, a frontend adds: how long until the engine has it,\n"
-        "             since the add was sent and since the frontend had its response.\n"
-        "  wakecheck  A frontend is blocked in check-query, an engine answers: likewise.\n"
-        "  idle       Many engines poll and nothing happens: the node's memory per parked poll\n"
-        "             and its CPU meanwhile. Needs a node of its own, on this machine.\n"
-        "  all        All of these, one after the other, idle first.\n"
+        "  wake       An engine is blocked and a frontend adds: the time until the engine has the\n"
+        "             query, from the request and from the response of the add.\n"
+        "  wakecheck  A frontend is blocked in check-query and an engine answers: the same times.\n"
+        "  idle       Many engines poll and nothing happens: the node's memory per parked poll "
+        "and\n"
+        "             its CPU. Needs its own node on this machine.\n"
+        "  all        All of these in sequence, idle first.\n"
         "\n",
     .more =
         "\n"
@@ -347,8 +355,8 @@ const struct command bench_command = {
         "  Memory of 50,000 parked polls:\n"
         "    ulimit -n 60000 && parley bench --accounts accounts.yaml --mode idle --idle 50000\n"
         "\n"
-        "Exit status: 0 measured without errors; 1 there were errors, or nothing could be\n"
-        "measured (the report is printed all the same); 2 wrong usage.\n",
+        "Exit status: 0 measured without errors; 1 errors occurred, or nothing could be measured\n"
+        "(the report is still printed); 2 wrong usage.\n",
     .groups = (const struct config_group *const[]){&bench_options, NULL},
     .run = run_bench,
 };

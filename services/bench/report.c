@@ -53,7 +53,7 @@ static bool flush(struct buf *out)
     return is_ok;
 }
 
-/* A cell of the table: a number with `digits` behind the point, "-" when it is negative. */
+/* A cell of the table: a number with `digits` decimals, "-" when it is negative. */
 static void put_cell(struct buf *out, int width, int digits, double value)
 {
     if (value < 0)
@@ -75,7 +75,7 @@ static void put_quantile_cell(struct buf *out, const struct bench_samples *sampl
 static void put_cycle_rows(struct buf *out, const struct bench *bench,
                            const struct bench_results *results)
 {
-    buf_printf(out, "%u cycles under way at a time, %u s after 1 s of warm-up%s\n", bench->conns,
+    buf_printf(out, "%u concurrent cycles, %u s after 1 s of warm-up%s\n", bench->conns,
                bench->seconds, bench->is_next ? ", Next=true" : "");
     buf_printf(out, "\n%-10s %9s %8s %8s %8s %7s %8s %5s | %s\n", "full", "", "p50", "p99", "max",
                "", "", "re-", "CPU s per 10,000 cycles");
@@ -138,7 +138,7 @@ static void put_idle_side(struct buf *out, const char *name, const struct bench_
 {
     double bytes;
     if (!per_poll(r, before, after, &bytes)) {
-        buf_printf(out, "%-10s memory and CPU not known: give its process id\n", name);
+        buf_printf(out, "%-10s memory and CPU unknown: give its process id\n", name);
         return;
     }
     buf_printf(out, "%-10s %8.0f bytes per poll (%.1f MiB -> %.1f MiB), %.2f %% of a core idle\n",
@@ -211,7 +211,7 @@ static void put_cycle_json(struct buf *out, const struct bench *bench,
                            const struct bench_cycle_result *r)
 {
     bool is_known = r->latency.n > 0;
-    buf_printf(out, "{\"conns\":%u", bench->conns);
+    buf_printf(out, "{\"conns\":%u,\"engines\":%u", bench->conns, bench->engines);
     put_number(out, "seconds", 3, true, (double)r->elapsed_us / 1e6);
     put_count(out, "cycles", r->cycles);
     put_number(out, "cycles_per_s", 1, true, cycles_per_s(r));

@@ -203,7 +203,7 @@ static bool begin(struct str *rest, char bracket)
     return true;
 }
 
-/* Takes one `"name": value` and the comma behind it off `rest`. */
+/* Takes one `"name": value` and the following comma from `rest`. */
 static bool take_member(struct str *rest, struct str *ret_name, struct str *ret_value)
 {
     skip_space(rest);

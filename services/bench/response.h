@@ -15,7 +15,7 @@ struct bench_response {
     int status;
     struct str body; /* borrowed from the buffer that was read */
     size_t size;     /* bytes of the buffer that it takes up */
-    bool is_last;    /* the peer closes the connection behind it */
+    bool is_last;    /* the peer closes the connection after it */
 };
 
 enum bench_response_outcome { BENCH_RESPONSE_PARTIAL, BENCH_RESPONSE_WHOLE, BENCH_RESPONSE_BROKEN };

@@ -77,7 +77,7 @@ bool bench_target_parse(struct str url, struct bench_target *ret_target, char *r
     char host[BENCH_HOST_MAX];
     uint64_t port;
     if (!str_has_prefix(url, scheme)) {
-        snprintf(reason, reason_size, "a node's URL starts with http://, not %.*s", STR_ARG(url));
+        snprintf(reason, reason_size, "a node URL must start with http://, not %.*s", STR_ARG(url));
         return false;
     }
     struct str rest = {url.at + scheme.n, url.n - scheme.n};
@@ -91,7 +91,7 @@ bool bench_target_parse(struct str url, struct bench_target *ret_target, char *r
         is_plain = is_plain && (unsigned char)url.at[i] > ' ';
     if (!is_plain || !split_authority(authority, host, &port) || prefix.n >= BENCH_PREFIX_MAX ||
         authority.n >= BENCH_HOST_MAX) {
-        snprintf(reason, reason_size, "not a node's URL (http://host:port): %.*s", STR_ARG(url));
+        snprintf(reason, reason_size, "not a node URL (http://host:port): %.*s", STR_ARG(url));
         return false;
     }
     memcpy(target.host, authority.at, authority.n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * wake.c - how long a blocked consumer sleeps on after there is something for it.
+ * wake.c - the time from an event until a blocked consumer has it.
  *
  *   wake       the consumer is an engine, blocked in get-new-queries; the producer adds a query
  *   wakecheck  the consumer is a frontend, blocked in check-query; the producer answers the query

@@ -60,7 +60,7 @@ enum bench_verdict bench_worker_judge(struct bench_worker *worker,
 bool bench_worker_take_added(struct bench_worker *worker, struct str body) must_check;
 /* Copies the claim in `json` and stands at its first row. False when it holds none. */
 bool bench_worker_take_claim(struct bench_worker *worker, struct str json) must_check;
-/* Steps to the claim's next row. False behind the last. */
+/* Moves to the claim's next row. Returns false after the last. */
 bool bench_worker_next_row(struct bench_worker *worker) must_check;
 /* Whether the claim is of this very run, and not left over from another or asked by people. Then
  * `topic` and `seq` become those of the row at hand, for a check. */

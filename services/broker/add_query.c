@@ -7,8 +7,8 @@
  *                       of a signed request: its nonce's shard   with an Idempotency-Key: that
  *                                                                one's shard
  *
- * So a nonce or a key is refused whatever the topic's shard. An equal request is let through, and
- * the topic knows whether it has run: a node that dies between these steps loses nothing. */
+ * So a used nonce or key is refused whatever the topic's shard. An equal request is admitted, and
+ * the topic knows whether it has run, so a node that dies between these steps loses nothing. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
@@ -28,7 +28,7 @@ enum {
     DEPLOYED_QUERY_MIN_CHARS = 10,
     MODIFIERS_MAX = 64 << 10,
     DIGEST_BYTES = 16,
-    BOUND_MAX = 1024
+    KEY_OF_ACCOUNT_MAX = 1024
 };
 
 /* Of the body, as hex. */
@@ -51,17 +51,6 @@ static struct str idempotency_key(struct request *r)
     return key.n == 0 ? STR("") : names_of(r, key);
 }
 
-/* "<kind><of what>", by which lua/queue/bound.lua knows it. */
-static struct str bound_name(struct request *r, const char *kind, struct str of)
-{
-    struct buf name;
-    buf_init(&name, BOUND_MAX);
-    buf_printf(&name, "%s%.*s", kind, STR_ARG(of));
-    struct str copy = request_copy(r, buf_str(&name));
-    buf_fini(&name);
-    return copy;
-}
-
 static struct str nonce_hex(struct request *r)
 {
     char hex[2 * NONCE_ID_BYTES + 1];
@@ -71,9 +60,12 @@ static struct str nonce_hex(struct request *r)
 
 static struct str key_of_account(struct request *r, struct str key)
 {
-    char account[BOUND_MAX];
-    snprintf(account, sizeof account, "%.*s:", STR_ARG(r->account->name_token));
-    return bound_name(r, account, key);
+    struct buf name;
+    buf_init(&name, KEY_OF_ACCOUNT_MAX);
+    buf_printf(&name, "%.*s:%.*s", STR_ARG(r->account->name_token), STR_ARG(key));
+    struct str copy = request_copy(r, buf_str(&name));
+    buf_fini(&name);
+    return copy;
 }
 
 /* Of several shards: a request that is refused has used up neither its key nor the right to be sent
@@ -88,14 +80,13 @@ static void unbind(struct request *r)
     if (r->is_signed) {
         struct str nonce = {(const char *)r->nonce.bytes, NONCE_ID_BYTES};
         put_mark(r, mark);
-        call_unbind(turn_forget(shards_turn(shards, nonce)),
-                    .name = bound_name(r, "nonce:", nonce_hex(r)), .to = str_of(mark));
+        call_nonce_of_refused(turn_forget(shards_turn(shards, nonce)), .nonce = nonce_hex(r),
+                              .mark = str_of(mark));
     }
     if (key.n > 0) {
-        struct str name = key_of_account(r, key);
         put_digest(r, digest);
-        call_unbind(turn_forget(shards_turn(shards, name)), .name = bound_name(r, "key:", name),
-                    .to = str_of(digest));
+        call_unbind_key(shards_forget(shards), .key = key_of_account(r, key),
+                        .digest = str_of(digest));
     }
 }
 
@@ -127,7 +118,7 @@ void added_put(struct buf *b, struct request *r, const struct added *added)
     buf_put_key(b, "Seq");
     buf_put_u64(b, added->seq);
     buf_put_key(b, "Timestamp");
-    buf_put_json_ms(b, added->ms);
+    buf_put_json_zoneless_time(b, added->ms);
     buf_put_char(b, '}');
 }
 
@@ -196,13 +187,13 @@ static bool check_modifiers(struct request *r)
     if (modifiers == NULL)
         return true;
     if (modifiers->kind != JSON_SPAN_OBJECT) {
-        respond_error(r, ERR_BAD_REQUEST, "Modifiers must be an object.");
+        respond_error(r, ERR_BAD_REQUEST, "Modifiers must be a JSON object.");
         return false;
     }
     buf_clear(compact);
     buf_put_span(compact, modifiers);
     if (compact->n > MODIFIERS_MAX) {
-        respond_error(r, ERR_BAD_REQUEST, "Modifiers must be at most 64 KiB as JSON.");
+        respond_error(r, ERR_BAD_REQUEST, "Modifiers must be at most 64 KiB as compact JSON.");
         return false;
     }
     return true;

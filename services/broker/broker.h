@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * broker: the BossBot system: queries into topics, claims to engines, answers back (contract,
- * sections 1 to 3). One per thread (service.h). Handlers are one file per verb; routes.c lists
+ * broker: the BossBot system: queries into topics, claims to engines, answers back
+ * (docs/openapi.yaml). One per thread (service.h). Handlers are one file per verb; routes.c lists
  * them; names.c, params.c and outcome.c hold what several of them share.
  */
 #ifndef PARLEY_SERVICES_BROKER_BROKER_H
@@ -36,7 +36,7 @@ static inline struct broker *broker_of(const struct request *r)
     return service_state(r, &broker_service);
 }
 
-/* Ends everything that is parked, with its normal empty answer: the node shuts down. */
+/* The node shuts down: ends everything that is parked with its normal empty answer. */
 void broker_drain(void *state);
 
 /* --- names.c ---------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ void broker_drain(void *state);
 /* `s` as a name for keys and lines, in the request's pool. */
 struct str names_of(struct request *r, struct str s);
 /* The name of the user whose topics the request may see: an account of role user sees its own,
- * everybody else ("") all of its namespace. */
+ * other roles ("") all topics of their namespace. */
 struct str names_viewer(struct request *r);
 /* Puts a topic's name as the account knows it: without its own namespace. */
 void names_put_topic(struct buf *b, struct request *r, struct str topic);
@@ -52,7 +52,7 @@ void names_put_topic(struct buf *b, struct request *r, struct str topic);
  * 400 and return false otherwise. *ret_name is the topic's name. */
 bool names_topic_param(struct request *r, struct str *ret_name) must_check;
 bool names_topic_member(struct request *r, struct str *ret_name) must_check;
-/* The parameter where there is one, else the member of a body, which is read for it. */
+/* The parameter if present, otherwise the body member; reads the body if necessary. */
 bool names_topic_either(struct request *r, struct str *ret_name) must_check;
 
 /* --- params.c --------------------------------------------------------------------------------- */
@@ -62,8 +62,8 @@ bool params_seq(struct request *r, int64_t min, uint64_t *ret_seq) must_check;
 
 enum wait_for { WAIT_FOR_OUTCOME, WAIT_FOR_CLAIM, WAIT_FOR_LOOKUP, WAIT_FOR_NR };
 
-/* The parameter Wait, 0 to WAIT_MAX_S seconds. Without it what is usual for that route, which is
- * shorter for accounts of the deployed dialect. Answers 400 and returns false otherwise. */
+/* The parameter Wait, 0 to WAIT_MAX_S seconds. The default depends on the route and is shorter for
+ * accounts of the deployed dialect. Answers 400 and returns false otherwise. */
 bool params_wait(struct request *r, enum wait_for what, uint64_t *ret_s) must_check;
 
 /* The parameter Models as the scripts take it: names joined by ','; "*" when it is absent. Answers
@@ -94,9 +94,10 @@ struct claim_view {
  * `delivery`. */
 void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
                      const struct claim_view *view, struct delivery *delivery);
-/* Notes the claim that is about to be answered. */
+/* Records the claim that is about to be answered. */
 void delivery_note(struct delivery *delivery, struct request *r, const struct claim *claim);
-/* When the request is gone: the bytes reached the client's socket, or the claim goes back. */
+/* When the request is gone: confirms the claim if its bytes reached the client's socket, otherwise
+ * gives it back. */
 void delivery_settle(struct delivery *delivery, struct request *r);
 
 /* --- engine_poll.c ---------------------------------------------------------------------------- */
@@ -106,7 +107,7 @@ void delivery_settle(struct delivery *delivery, struct request *r);
 struct engine_poll {
     struct request *r;
     uint64_t wait_s;
-    bool is_extra; /* what else the request asked for has succeeded: a failure means no claim */
+    bool is_extra; /* the rest of the request has succeeded: a failure only means no claim */
     struct poll poll;
     struct deadline deadline;
     struct left_listener left;
@@ -119,8 +120,8 @@ struct engine_poll {
     bool (*on_joined)(struct engine_poll *p, enum err error, struct lines *reply);
 };
 
-/* Takes work of those models (queue_poll_start) within that time. Answers the request, by one of
- * the callbacks, or with what failed; never before it returns. */
+/* Waits for work for these models (queue_poll_start) up to the given time. Answers the request
+ * through one of the callbacks or with an error, never before this returns. */
 void engine_poll_start(struct engine_poll *p, struct request *r, struct str models,
                        uint64_t wait_s);
 /* As queue_poll_join; the wait begins once on_joined has returned true. */

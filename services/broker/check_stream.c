@@ -14,7 +14,7 @@ static void put_outcome(struct follow_sse *s, const struct outcome *o, struct bu
 {
     struct request *r = s->stream.r;
     if (o == NULL) {
-        buf_lit(b, "{\"detail\":\"There is no such thing here.\",\"code\":\"not_found\"}");
+        buf_lit(b, "{\"detail\":\"Not found.\",\"code\":\"not_found\"}");
         return;
     }
     buf_put_char(b, '{');

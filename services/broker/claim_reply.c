@@ -54,7 +54,7 @@ static void put_details(struct buf *b, const struct claim *claim, const struct c
         buf_put_key(b, "Modifiers");
         buf_put(b, row->modifiers);
         buf_put_key(b, "Timestamp");
-        buf_put_json_ms(b, row->created_ms);
+        buf_put_json_time(b, row->created_ms);
         buf_put_key(b, "Traceparent");
         buf_put(b, row->traceparent.n > 0 ? row->traceparent : STR("null"));
         struct str namespace = lines_namespace_of(row->user_name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * claims.c - what an engine says while it works on a claim: partial answers, heartbeats, giving it
- * back (lua/queue/partial.lua, extend.lua, release.lua). */
+ * claims.c - an engine's requests during a claim: partial answers, heartbeats, giving it back
+ * (lua/queue/partial.lua, extend.lua, release.lua). */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
@@ -21,7 +21,7 @@ static bool read_lease(struct request *r, struct str *ret_lease)
     uint64_t number;
     if (lease == NULL || (lease->kind != JSON_SPAN_TEXT && lease->kind != JSON_SPAN_NUMBER) ||
         lease->raw.n > LEASE_MAX_BYTES || !str_parse_u64(lease->raw, &number)) {
-        respond_error(r, ERR_BAD_REQUEST, "Lease must be the Lease of a claim.");
+        respond_error(r, ERR_BAD_REQUEST, "Lease must be the Lease value of a claim.");
         return false;
     }
     *ret_lease = lease->raw;

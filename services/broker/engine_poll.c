@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * engine_poll.c - an engine's request that waits for work, queries or lookups (broker.h). Whatever
- * ends the wait, the deadline, a drain, a newer poll of that engine or a client that leaves, ends
- * it here, with the answer that its route has for nothing. */
+ * engine_poll.c - an engine's request that waits for work, queries or lookups (broker.h). Every end
+ * of the wait (deadline, drain, a newer poll of that engine, a client that leaves) is handled here,
+ * with the route's empty answer. */
 #include "services/broker/handlers.h"
 
 static void answer_empty(struct engine_poll *p)

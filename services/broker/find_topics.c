@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * find_topics.c - GET /api/find-topics: which of a user's topics hold a text
+ * find_topics.c - GET /api/find-topics: finds a user's topics that contain a text
  * (lua/topic/find_topics.lua). Shards are searched one after the other, each from its newest topic
- * on. A call of the verb reads so much and no more, and after CALLS_MAX of them the client is
- * answered with what was found, which may be nothing, and where it goes on. */
+ * on. Each call of the verb reads a bounded amount. After CALLS_MAX calls the client gets what was
+ * found, possibly nothing, and a cursor to continue. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
@@ -99,7 +99,8 @@ static bool read_cursor(struct request *r, struct search *search)
         is_good = str_parse_u64(str_cut(&rest, '.'), &n) && n > 0 && n <= INT32_MAX &&
                   str_parse_u64(str_cut(&rest, '.'), &n) && rest.n > 0;
     if (!is_good)
-        respond_error(r, ERR_BAD_REQUEST, "after must come from the Link of an earlier answer.");
+        respond_error(r, ERR_BAD_REQUEST,
+                      "after must be the cursor from the Link header of an earlier response.");
     return is_good;
 }
 

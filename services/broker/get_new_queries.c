@@ -8,8 +8,8 @@
  *          PARKED ---------------------------+
  *            | deadline, drain, newer poll of that engine: the empty body
  *
- * A claim is never given to a dead socket: the socket is looked at before, and once libh2o is done
- * with the answer the claim is confirmed, or given back when the write failed. */
+ * A claim is never given to a dead socket: the socket is checked before, and once libh2o has sent
+ * the answer the claim is confirmed, or given back if the write failed. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
@@ -83,7 +83,7 @@ void broker_drain(void *state)
 {
     struct broker *broker = state;
     queue_end_parked(broker->queue);
-    queue_tell_delivered(broker->queue);
+    queue_report_delivered(broker->queue);
     queue_each_watch(broker->queue); /* these see the drain and look for the last time */
 }
 
@@ -106,7 +106,8 @@ static void take_away(struct request *r, struct str engine, struct str models)
     struct str reason = request_param(r, "Reason");
     uint64_t rest_s = 0;
     if (engine.n == 0) {
-        respond_error(r, ERR_BAD_REQUEST, "Leave and Rest need Engine: who leaves or rests.");
+        respond_error(r, ERR_BAD_REQUEST,
+                      "Leave and Rest need Engine: the name of the engine that leaves or rests.");
         return;
     }
     if (reason.n > REST_REASON_MAX_BYTES || !str_is_utf8(reason)) {

@@ -26,7 +26,7 @@ static void put_answered(struct buf *b, struct request *r)
     buf_put_key(b, "Seq");
     buf_put_u64(b, op->seq);
     buf_lit(b, ",\"Status\":\"Done\",\"Timestamp\":");
-    buf_put_json_ms(b, op->answered_ms);
+    buf_put_json_time(b, op->answered_ms);
 }
 
 static void on_claim(struct engine_poll *p, struct claim *claim)

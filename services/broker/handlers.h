@@ -13,7 +13,7 @@ handler broker_delete_topic, broker_rename_topic, broker_cancel_query, broker_fi
 handler broker_add_lookup, broker_get_lookups, broker_recommend;
 handler broker_get_new_queries, broker_give_new_answer, broker_give_partial, broker_extend_claim;
 handler broker_release_claim, broker_get_new_lookup, broker_give_new_matches;
-handler broker_get_recommendations;
+handler broker_get_recommendations, broker_list_recommendations, broker_remove_recommendation;
 handler broker_status, broker_queue, broker_retry_query, broker_drain_engine;
 
 /* check_stream.c: check-query as server-sent events, once the query is known to be there. */
@@ -25,7 +25,7 @@ struct added {
     bool is_again; /* an earlier request has stored it: this node is not registered */
 };
 
-/* Reads the reply of the verb. Answers what refuses it and returns false otherwise. */
+/* Reads the verb's reply. If it is a refusal, answers with it and returns false. */
 bool added_read(struct request *r, enum err error, struct str reply,
                 struct added *ret_added) must_check;
 /* Puts what add-query answers. */
@@ -37,7 +37,7 @@ void added_put_tail(struct buf *b, struct request *r);
  * request's pool. */
 struct str lookup_need(struct request *r, struct str topic, struct str number);
 
-/* check_query.c and check_stream.c: add-query?Wait=, which goes on as check-query does. Before the
+/* check_query.c and check_stream.c: add-query?Wait=, which continues like check-query. Before the
  * verb, and with its reply. */
 void check_begin_add(struct request *r, struct str topic, uint64_t wait_s);
 void check_stream_begin_add(struct request *r, struct str topic);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * login.c - GET /api/login: a bearer token for an account that signs. A token does not get another
- * one, or a stolen one would be good forever. Users of an OpenID provider are no accounts, and have
- * a token. */
+ * login.c - GET /api/login: a bearer token for an account that signs. A token cannot be used to get
+ * another one, because a stolen token would then be valid forever. Users of an OpenID provider have
+ * no account and already have a token. */
 #include "services/broker/handlers.h"
 
 #include "shared/base/clock.h"
@@ -9,12 +9,14 @@
 void broker_login(struct request *r)
 {
     if (r->identity != NULL) {
-        respond_error(r, ERR_FORBIDDEN, "Users of the OpenID provider log in there.");
+        respond_error(r, ERR_FORBIDDEN,
+                      "This route is for configured accounts: users of the OpenID provider log in "
+                      "at the provider.");
         return;
     }
     if (!r->is_signed) {
         respond_error(r, ERR_UNAUTHORIZED,
-                      "A token does not renew itself: log in with User, Nonce and Hash.");
+                      "A token cannot be used to log in: send User, Nonce and Hash.");
         return;
     }
     if (!r->server->gate.has_token_key) {

@@ -8,7 +8,7 @@ enum { MATCHES_MAX = 100, MATCHES_MAX_BYTES = 1 << 20 /* as lua/lookup/match.lua
 
 static void answer_none(struct request *r)
 {
-    respond_error(r, ERR_NOT_FOUND, "There is no lookup to do.");
+    respond_error(r, ERR_NOT_FOUND, "No lookup is waiting.");
 }
 
 static void on_claim(struct engine_poll *p, struct claim *claim)

@@ -21,7 +21,7 @@ struct str lookup_need(struct request *r, struct str topic, struct str number)
     return copy;
 }
 
-/* The first 12 hex digits of SHA-1 of the fragment, with or without a newline behind it. */
+/* The first 12 hex digits of SHA-1 of the fragment, with or without a trailing newline. */
 static void fingerprint(struct str fragment, bool has_newline, char out[13])
 {
     unsigned char digest[SHA_DIGEST_LENGTH];
@@ -56,7 +56,7 @@ static void answer_added(struct request *r, struct lines *rest)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_printf(b, "{\"Fingerprint\":\"%s\",\"Timestamp\":", adding->print);
-    buf_put_json_ms(b, lines_next_u64(rest));
+    buf_put_json_zoneless_time(b, lines_next_u64(rest));
     buf_put_char(b, '}');
     respond_json(r, 200, b);
 }

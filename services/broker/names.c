@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * names.c - users and topics as requests name them, and as Redis knows them (ADR 16). */
+ * names.c - maps users and topics between requests and Redis (ADR 16). */
 #include "services/broker/broker.h"
 
 #include <stdio.h>
@@ -45,8 +45,8 @@ static bool check_topic(struct request *r, struct str topic, struct str *ret_nam
     if (is_of_namespace && !sees_all) {
         char detail[160];
         snprintf(detail, sizeof detail,
-                 "Topic must not begin with '%.*s~', the name of a namespace of other accounts: "
-                 "choose another name.",
+                 "Topic must not begin with '%.*s~', because that is another namespace: choose "
+                 "another name.",
                  STR_ARG(namespace));
         respond_error(r, ERR_BAD_REQUEST, detail);
         return false;

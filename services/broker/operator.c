@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * operator.c - what operators steer: a query is opened again, an engine is drained (lua/operator).
- * What they see is in status.c and queue_pages.c. */
+ * operator.c - operators' actions: reopen a query, drain an engine (lua/operator). Their views are
+ * in status.c and queue_pages.c. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"
@@ -42,7 +42,7 @@ void broker_drain_engine(struct request *r)
         return;
     const struct account *engine = accounts_find(gate_accounts(&r->server->gate), user);
     if (engine == NULL || engine->role != ROLE_ENGINE) {
-        respond_error(r, ERR_NOT_FOUND, "There is no engine account of that name.");
+        respond_error(r, ERR_NOT_FOUND, "No engine account has this name.");
         return;
     }
     call_drain(request_call(r, on_drained), .account = engine->name_token,

@@ -37,6 +37,6 @@ void outcome_put(struct buf *b, struct request *r, struct str topic, uint64_t se
     }
     if (is_detail) {
         buf_put_key(b, "Timestamp");
-        buf_put_json_ms(b, o->row.created_ms);
+        buf_put_json_time(b, o->row.created_ms);
     }
 }

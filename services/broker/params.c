@@ -46,8 +46,8 @@ bool params_models(struct request *r, struct str *ret_models)
     buf_fini(&list);
     if (ret_models->n > MODELS_MAX_BYTES) {
         respond_error(r, ERR_BAD_REQUEST,
-                      "Models must be at most 512 bytes with all but letters, digits, '-', '_' and "
-                      "'.' as %XX.");
+                      "Models must be at most 512 bytes when everything except letters, digits, "
+                      "'-', '_' and '.' is written as %XX.");
         return false;
     }
     return true;

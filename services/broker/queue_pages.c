@@ -40,7 +40,7 @@ static void put_query(struct buf *b, struct str topic, struct lines *lines)
     buf_put_key(b, "Query");
     buf_put(b, o.row.query);
     buf_printf(b, ",\"Status\":\"%.*s\",\"Timestamp\":", STR_ARG(o.status));
-    buf_put_json_ms(b, o.row.created_ms);
+    buf_put_json_time(b, o.row.created_ms);
     if (o.reason.n > 0) {
         buf_put_key(b, "Reason");
         buf_put(b, o.reason);
@@ -167,7 +167,7 @@ void broker_queue(struct request *r)
     if (wanted.n > 0 && !on_behalf_any_name(r, wanted, &listing->user))
         return;
     if (!read_after(r, listing)) {
-        respond_error(r, ERR_BAD_REQUEST, "After must be the Next of an earlier answer.");
+        respond_error(r, ERR_BAD_REQUEST, "After must be the Next value of an earlier response.");
         return;
     }
     struct gather *all = gather_begin_partial(r, on_list);

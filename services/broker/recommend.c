@@ -5,8 +5,12 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/room.h"
+#include "shared/text/marks.h"
+#include "shared/text/text.h"
 
-enum { COMMENT_MAX_BYTES = 16 << 10, CURSOR_MAX = 44 };
+#include <openssl/sha.h>
+
+enum { COMMENT_MAX_BYTES = 16 << 10, CURSOR_MAX = 44, DIGEST_BYTES = 16 };
 
 static bool is_recommendation_type(struct str type)
 {
@@ -21,7 +25,31 @@ static bool is_recommendation_type(struct str type)
 
 struct recommend {
     struct str topic, user_name, text;
+    char digest[DIGEST_BYTES * 2 + 1]; /* of a fragment that is promoted or flagged; else empty */
+    bool is_flag;
 };
+
+/* By it a Promote finds the Flags of the same fragment, and the reverse: letter case, white space,
+ * marks and the list of sources aside. */
+static void put_digest(struct recommend *op, struct str type, struct str fragment)
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    struct buf plain, normal;
+    op->is_flag = str_eq(type, STR("Flag as Off Topic"));
+    op->digest[0] = 0;
+    if (!op->is_flag && !str_eq(type, STR("Promote Answer")))
+        return;
+    buf_init(&plain, FRAGMENT_MAX_BYTES + 1);
+    buf_init(&normal, (size_t)4 * FRAGMENT_MAX_BYTES + 1); /* some letters get longer */
+    marks_put_without(&plain, fragment);
+    text_put_normal(&normal, buf_str(&plain));
+    if (normal.n > 0 && !normal.is_over) {
+        SHA256((const unsigned char *)normal.at, normal.n, digest);
+        str_hex(digest, DIGEST_BYTES, op->digest);
+    }
+    buf_fini(&plain);
+    buf_fini(&normal);
+}
 
 static void on_recommended(struct request *r, enum err error, struct str reply)
 {
@@ -31,7 +59,11 @@ static void on_recommended(struct request *r, enum err error, struct str reply)
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Timestamp\":");
-    buf_put_json_ms(b, lines_next_u64(&lines));
+    buf_put_json_zoneless_time(b, lines_next_u64(&lines));
+    struct str id = lines_next(&lines);
+    if (request_param_is_true(r, "Detail"))
+        buf_printf(b, ",\"Id\":\"%.*s\",\"Undone\":%llu", STR_ARG(id),
+                   (unsigned long long)lines_next_u64(&lines));
     buf_put_char(b, '}');
     respond_json(r, 200, b);
 }
@@ -41,7 +73,8 @@ static void store(struct request *r, const struct recommend *op, bool is_known)
     call_recommend(request_call(r, on_recommended), .topic = op->topic, .viewer = names_viewer(r),
                    .is_known = is_known, .recommendation = op->text,
                    .account = r->account->name_token, .user = op->user_name,
-                   .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r));
+                   .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r),
+                   .digest = str_of(op->digest), .is_flag = op->is_flag);
 }
 
 static void on_part(struct request *r, enum err error, struct str reply)
@@ -64,7 +97,7 @@ static void look_first(struct request *r, const struct recommend *op)
 void broker_recommend(struct request *r)
 {
     static const char *const texts[] = {"Query", "Fragment", "Comment"};
-    struct str topic, user, type, text;
+    struct str topic, user, type, text, fragment = {NULL, 0};
     struct on_behalf whom;
     if (!request_body(r) || !names_topic_member(r, &topic) ||
         !request_optional_text(r, "OnBehalfOf", USER_MAX_BYTES, &user) ||
@@ -88,6 +121,8 @@ void broker_recommend(struct request *r)
         if (is_comment ? !request_optional_text(r, texts[i], max, &text)
                        : !request_text(r, texts[i], 0, max, &text))
             return;
+        if (i == 1)
+            fragment = text;
         buf_put_key(b, texts[i]);
         buf_put_json(b, text);
     }
@@ -98,11 +133,29 @@ void broker_recommend(struct request *r)
         buf_put_json(b, r->account->namespace);
     }
     buf_put_char(b, '}');
-    struct recommend op = {topic, whom.user_name, buf_str(b)};
+    struct recommend op = {.topic = topic, .user_name = whom.user_name, .text = buf_str(b)};
+    put_digest(&op, type, fragment);
     if (r->server->shards->n == 1)
         store(r, &op, false);
     else
         look_first(r, &op);
+}
+
+/* The item, which is a JSON object, with its id as the first member. */
+static void put_with_id(struct buf *b, struct str id, struct str item)
+{
+    buf_printf(b, "{\"Id\":\"%.*s\",", STR_ARG(id));
+    buf_put(b, item.n > 1 ? (struct str){item.at + 1, item.n - 1} : STR("}"));
+}
+
+static void put_removed(struct buf *b, struct str ids, bool is_restart)
+{
+    buf_lit(b, ",\"Removed\":[");
+    for (bool is_first = true; ids.n > 0; is_first = false) {
+        struct str id = str_cut(&ids, ' ');
+        buf_printf(b, is_first ? "\"%.*s\"" : ",\"%.*s\"", STR_ARG(id));
+    }
+    buf_printf(b, "],\"Restart\":%s", is_restart ? "true" : "false");
 }
 
 static void on_recommendations(struct request *r, enum err error, struct str reply)
@@ -110,16 +163,26 @@ static void on_recommendations(struct request *r, enum err error, struct str rep
     struct lines lines = lines_of(reply);
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
+    bool is_detail = request_param_is_true(r, "Detail");
     struct str next = lines_next(&lines);
+    bool is_restart = str_eq(lines_next(&lines), STR("1"));
+    struct str removed = lines_next(&lines);
     struct buf *b = &r->server->scratch;
     buf_clear(b);
     buf_lit(b, "{\"Recommendations\":[");
     for (bool is_first = true; lines_are_left(&lines); is_first = false) {
+        struct str id = lines_next(&lines), item = lines_next(&lines);
         if (!is_first)
             buf_put_char(b, ',');
-        buf_put(b, lines_next(&lines));
+        if (is_detail)
+            put_with_id(b, id, item);
+        else
+            buf_put(b, item);
     }
-    buf_printf(b, "],\"Next\":\"%.*s\"}", STR_ARG(next));
+    buf_printf(b, "],\"Next\":\"%.*s\"", STR_ARG(next));
+    if (is_detail)
+        put_removed(b, removed, is_restart);
+    buf_put_char(b, '}');
     respond_json(r, 200, b);
 }
 
@@ -132,14 +195,93 @@ static bool is_cursor(struct str text)
     return text.n <= CURSOR_MAX && str_parse_u64(first, &ms) && str_parse_u64(rest, &n);
 }
 
-void broker_get_recommendations(struct request *r)
+/* From the beginning without one. Answers what is none. */
+static bool read_after(struct request *r, struct str *ret_after)
 {
     struct str after = request_param(r, "After");
-    if (after.n == 0)
-        after = STR("0-0");
-    if (!is_cursor(after)) {
-        respond_error(r, ERR_BAD_REQUEST, "After must be the Next of an earlier answer.");
+    *ret_after = after.n == 0 ? STR("0-0") : after;
+    if (!is_cursor(*ret_after))
+        respond_error(r, ERR_BAD_REQUEST, "After must be the Next value of an earlier response.");
+    return is_cursor(*ret_after);
+}
+
+void broker_get_recommendations(struct request *r)
+{
+    struct str after;
+    if (!read_after(r, &after))
+        return;
+    call_recommendations(request_call(r, on_recommendations), .after = after,
+                         .with_removed = request_param_is_true(r, "Detail"));
+}
+
+/* --- operators -------------------------------------------------------------------------------- */
+
+static void put_listed(struct buf *b, struct lines *lines)
+{
+    struct str id = lines_next(lines), account = lines_next(lines), user = lines_next(lines);
+    struct str item = lines_next(lines), ms = id;
+    uint64_t at_ms;
+    if (!str_parse_u64(str_cut(&ms, '-'), &at_ms))
+        at_ms = 0;
+    buf_printf(b, "{\"Id\":\"%.*s\",\"Timestamp\":", STR_ARG(id));
+    buf_put_json_time(b, at_ms);
+    buf_lit(b, ",\"Account\":");
+    if (account.n > 0)
+        buf_put_json_of_name(b, account);
+    else
+        buf_lit(b, "null");
+    buf_lit(b, ",\"User\":");
+    if (user.n > 0)
+        buf_put_json_of_name(b, user);
+    else
+        buf_lit(b, "null");
+    buf_put_char(b, ',');
+    buf_put(b, item.n > 1 ? (struct str){item.at + 1, item.n - 1} : STR("}"));
+}
+
+static void on_listed(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    struct str next = lines_next(&lines);
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    buf_lit(b, "{\"Recommendations\":[");
+    for (bool is_first = true; lines_are_left(&lines); is_first = false) {
+        if (!is_first)
+            buf_put_char(b, ',');
+        put_listed(b, &lines);
+    }
+    buf_lit(b, "],\"Next\":");
+    if (next.n > 0)
+        buf_printf(b, "\"%.*s\"}", STR_ARG(next));
+    else
+        buf_lit(b, "null}");
+    respond_json(r, 200, b);
+}
+
+void broker_list_recommendations(struct request *r)
+{
+    struct str after, user = request_param(r, "OnBehalfOf"), user_name = STR("");
+    if (!read_after(r, &after) || (user.n > 0 && !on_behalf_any_name(r, user, &user_name)))
+        return;
+    call_list_recommendations(request_call(r, on_listed), .after = after, .user = user_name);
+}
+
+static void on_removed(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    if (!reply_refuse(r, error, lines_next(&lines), &lines))
+        respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
+}
+
+void broker_remove_recommendation(struct request *r)
+{
+    struct str id = request_param(r, "Id");
+    if (!is_cursor(id)) {
+        respond_error(r, ERR_BAD_REQUEST, "Id must be the Id of a listed recommendation.");
         return;
     }
-    call_recommendations(request_call(r, on_recommendations), .after = after);
+    call_unrecommend(request_call(r, on_removed), .id = id);
 }

@@ -36,6 +36,8 @@ const struct route broker_routes[] = {
     {"GET",    "/api/queue",               OPERATOR,  broker_queue,               false},
     {"POST",   "/api/retry-query",         OPERATOR,  broker_retry_query,         false},
     {"POST",   "/api/drain-engine",        OPERATOR,  broker_drain_engine,        false},
+    {"GET",    "/api/recommendations",     OPERATOR,  broker_list_recommendations, false},
+    {"DELETE", "/api/recommendations",     OPERATOR,  broker_remove_recommendation, false},
     {0},
 };
 /* clang-format on */

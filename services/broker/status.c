@@ -34,9 +34,7 @@ static void put_rest(struct buf *b, struct str info)
         buf_lit(b, "null");
         return;
     }
-    buf_put_char(b, '"');
-    buf_put_timestamp(b, until_ms / 1000);
-    buf_lit(b, "Z\"");
+    buf_put_json_time(b, until_ms);
 }
 
 /* `drained`: the accounts that are, as names. */

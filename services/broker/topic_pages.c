@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * topic_pages.c - reading topics: one of them whole (lua/topic/thread.lua), and a user's list
- * (lua/topic/user_topics.lua). Both are as long as their users made them, so they come in pages. A
- * thread's pages are of several moments: a query that was answered in between is shown as it was,
- * or as it is. A topic that is deleted in between is 404. */
+ * (lua/topic/user_topics.lua). Both can have any length, so they come in pages. A thread's pages
+ * are read at different times: a query that is answered in between may be shown in either state. A
+ * topic that is deleted in between is 404. */
 #include "services/broker/handlers.h"
 
 #include "generated/verbs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * topics.c - what users do with whole topics: rename, delete, cancel a query. How they read them is
+ * topics.c - users' actions on topics: rename, delete, cancel a query. Reading topics is in
  * topic_pages.c. */
 #include "services/broker/handlers.h"
 
@@ -41,8 +41,8 @@ struct deletion {
 
 static void delete_step(struct request *r, struct str step);
 
-/* A topic with very many rows goes in several steps. A client that leaves in between finds what is
- * left of it, and deletes that. */
+/* A topic with very many rows is deleted in several steps. A client that leaves in between finds
+ * what is left of it, and deletes that. */
 static void on_deleted(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);

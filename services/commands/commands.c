@@ -3,6 +3,7 @@
 #include "services/commands/commands.h"
 
 #include "services/node/service.h"
+#include "shared/base/config_environment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,24 @@ static enum config_outcome read_arguments(struct config *config, int argc, char 
     return CONFIG_READY;
 }
 
+/* The environment is looked at with the settings of all commands in mind. */
+static void look_at_environment(const struct config *config)
+{
+    unsigned command_n = 0, n = 0;
+    while (commands[command_n] != NULL)
+        command_n++;
+    const struct config_group **all = calloc(command_n * COMMAND_GROUPS_MAX + 1, sizeof *all);
+    if (all == NULL)
+        abort();
+    for (unsigned i = 0; i < command_n; i++) {
+        command_list_groups(commands[i], all + n);
+        while (all[n] != NULL)
+            n++;
+    }
+    config_warn_unknown(config, all);
+    free(all);
+}
+
 static enum config_outcome read_settings(const struct command *command, struct config *config,
                                          int argc, char **argv)
 {
@@ -70,7 +89,10 @@ static enum config_outcome read_settings(const struct command *command, struct c
     if (command->groups == NULL)
         return read_arguments(config, argc, argv);
     command_list_groups(command, groups);
-    return config_read(config, groups, command->name, argc, argv);
+    enum config_outcome outcome = config_read(config, groups, command->name, argc, argv);
+    if (outcome == CONFIG_READY)
+        look_at_environment(config);
+    return outcome;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -92,14 +114,17 @@ static int run(const struct command *command, int argc, char **argv)
 static void print_commands(FILE *out)
 {
     fputs("usage: parley COMMAND [FLAGS]\n\n"
-          "Parley is a public, load-balanced front for inference engines that stay private.\n\n"
+          "Parley is a public, load-balanced front end for inference engines that stay private.\n\n"
           "Commands:\n",
           out);
     for (const struct command *const *command = commands; *command != NULL; command++)
         fprintf(out, "  %-10s %s\n", (*command)->name, (*command)->summary);
     fputs("\nparley COMMAND --help describes a command and all of its flags.\n"
-          "Every flag has an environment twin: --listen is PARLEY_LISTEN. Flag beats environment\n"
-          "beats file (--config FILE, YAML) beats default.\n",
+          "Every flag has an environment variable: --listen is PARLEY_LISTEN. A flag takes "
+          "precedence\n"
+          "over the environment, the environment over a file (--config FILE, YAML), the file over "
+          "the\n"
+          "default.\n",
           out);
 }
 
@@ -117,6 +142,6 @@ int commands_run(int argc, char **argv)
     for (const struct command *const *command = commands; *command != NULL; command++)
         if (strcmp(name, (*command)->name) == 0)
             return run(*command, argc - 1, argv + 1);
-    fprintf(stderr, "parley: no such command: %s (see parley --help)\n", name);
+    fprintf(stderr, "parley: unknown command %s (see parley --help)\n", name);
     return EXIT_USAGE;
 }

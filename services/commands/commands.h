@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * commands: the subcommands of the one executable, as rows. Each states its options as groups
- * (shared/base/config.h) and its help around them; reading the settings and printing help are the
- * same for all of them (commands.c). table.c lists them.
+ * commands: the subcommands of the one executable, as rows. Each lists its option groups
+ * (shared/base/config.h) and its help text; commands.c reads settings and prints help for all of
+ * them. table.c lists them.
  */
 #ifndef PARLEY_SERVICES_COMMANDS_COMMANDS_H
 #define PARLEY_SERVICES_COMMANDS_COMMANDS_H
@@ -14,8 +14,9 @@ struct service;
 struct command {
     const char *name;
     const char *summary; /* one line of `parley --help` */
+    const char *words;   /* "a|b": what its first argument may be, for completion; NULL: anything */
     const char *about;   /* of its own --help, in front of the options: usage, and what it does */
-    const char *more;    /* behind them: signals, exit codes, examples */
+    const char *more;    /* after them: signals, exit codes, examples */
     /* Its options; ends with NULL. NULL: it has none, and `run` gets its arguments alone. */
     const struct config_group *const *groups;
     /* The services whose options and names it takes too; ends with NULL. NULL: none. */
@@ -29,13 +30,12 @@ struct command {
 extern const struct command *const commands[];
 
 /* All option groups of a command, in order, into `room`, which has place for COMMAND_GROUPS_MAX
- * of them and gets a NULL behind the last. */
+ * of them and gets a NULL after the last. */
 enum { COMMAND_GROUPS_MAX = 64 };
 void command_list_groups(const struct command *command,
                          const struct config_group *room[COMMAND_GROUPS_MAX]);
 
-/* Runs what the words of a command line say, without the program's own name, and returns the exit
- * code. */
+/* Runs a command line, given without the program name, and returns the exit code. */
 int commands_run(int argc, char **argv);
 
 #endif

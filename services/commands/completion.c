@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * completion.c - `parley completion`: prints the script with which a shell completes the words of
- * `parley`. It is made from the rows of commands and options, so it is that of the program at hand.
+ * `parley`. It is generated from the rows of commands and options, so it always matches the
+ * program.
  *
- * All of them do the same: after `parley` a command, after a command its flags, after a flag that
- * takes one of a few words these words, and a file's name after every other flag. */
+ * All of them do the same: after `parley` a command, after a command its words and flags, after a
+ * flag that takes one of a few words these words, and a file's name after every other flag. */
 #include "services/commands/commands.h"
 
 #include <stdio.h>
@@ -16,9 +17,7 @@ static const struct config_group common = {
     "Configuration",
     (const struct config_option[]){
         {.name = "config", .metavar = "FILE", .help = "Reads settings from a YAML file."},
-        {.name = "help",
-         .kind = CONFIG_BOOL,
-         .help = "Describes the command and all of its flags."},
+        {.name = "help", .kind = CONFIG_BOOL, .help = "Describes the command and its flags."},
         {0}}};
 
 /* The caller frees. */
@@ -63,6 +62,11 @@ static void print_choices(const char *choices, const char *between)
 static void print_bash_command(const struct command *command)
 {
     const struct config_option **options = list_options(command);
+    if (command->words != NULL) {
+        printf("        '%s %s') words='", command->name, command->name);
+        print_choices(command->words, " ");
+        puts("' ;;");
+    }
     for (size_t i = 0; options[i] != NULL; i++)
         if (options[i]->kind != CONFIG_BOOL) {
             printf("        '%s --%s') words='", command->name, options[i]->name);
@@ -104,6 +108,11 @@ static void print_zsh_command(const struct command *command)
 {
     const struct config_option **options = list_options(command);
     printf("    %s)\n        _arguments", command->name);
+    if (command->words != NULL) {
+        fputs(" \\\n            '1:word:(", stdout);
+        print_choices(command->words, " ");
+        fputs(")'", stdout);
+    }
     for (size_t i = 0; options[i] != NULL; i++) {
         const struct config_option *option = options[i];
         printf(" \\\n            '--%s[", option->name);
@@ -156,6 +165,15 @@ static void print_zsh(void)
 static void print_fish_command(const struct command *command)
 {
     const struct config_option **options = list_options(command);
+    if (command->words != NULL) {
+        printf("complete -c parley -n '__fish_seen_subcommand_from %s; and not "
+               "__fish_seen_subcommand_from ",
+               command->name);
+        print_choices(command->words, " ");
+        fputs("' -f -a '", stdout);
+        print_choices(command->words, " ");
+        puts("'");
+    }
     for (size_t i = 0; options[i] != NULL; i++) {
         const struct config_option *option = options[i];
         printf("complete -c parley -n '__fish_seen_subcommand_from %s' -l %s", command->name,
@@ -206,16 +224,15 @@ static int print_completion(const struct config *config)
 
 const struct command completion_command = {
     .name = "completion",
-    .summary = "print the script that completes words in a shell",
-    .about =
-        "usage: parley completion SHELL\n"
-        "\n"
-        "Prints the script with which SHELL (bash, zsh or fish) completes commands, flags and\n"
-        "their values.\n"
-        "\n"
-        "Examples\n"
-        "  source <(parley completion bash)\n"
-        "      in ~/.bashrc, and likewise with zsh in ~/.zshrc, after compinit.\n"
-        "  parley completion fish >~/.config/fish/completions/parley.fish\n",
+    .summary = "print the completion script for a shell",
+    .about = "usage: parley completion SHELL\n"
+             "\n"
+             "Prints the script that lets SHELL (bash, zsh or fish) complete commands, flags and\n"
+             "their values.\n"
+             "\n"
+             "Examples\n"
+             "  source <(parley completion bash)\n"
+             "      in ~/.bashrc, and likewise with zsh in ~/.zshrc, after compinit.\n"
+             "  parley completion fish >~/.config/fish/completions/parley.fish\n",
     .run = print_completion,
 };

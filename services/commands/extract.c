@@ -28,8 +28,8 @@ static const struct config_group extract_options = {
          .metavar = "KIND",
          .help =
              "Reads a document of this kind from standard input and parses it within this process, "
-             "without the limits of a child. Parley starts itself like this; the exit status is 64 "
-             "and the number of the fault."},
+             "without the limits of a child. Parley starts itself like this. If it fails, the exit "
+             "status is 64 plus the number of the fault."},
         {0}}};
 
 static int refuse(const char *reason)
@@ -135,30 +135,29 @@ static int run_extract(const struct config *config)
     if (kind != NULL && config->argument_n == 0)
         parse(extract_kind_named(str_of(kind)));
     if (kind != NULL)
-        return refuse("--parse reads standard input, no file");
+        return refuse("--parse reads standard input and takes no file");
     if (config->argument_n != 1)
-        return refuse(config->argument_n == 0 ? "which file?" : "one file at a time");
+        return refuse(config->argument_n == 0 ? "which file?" : "give one file at a time");
     return print_text(config->arguments[0]);
 }
 
 const struct command extract_command = {
     .name = "extract",
-    .summary = "print the text of a document",
+    .summary = "print the text that is extracted from a document",
     .about =
         "usage: parley extract FILE\n"
         "\n"
-        "Prints the text of a document as it is indexed: PDF, DOCX, HTML, Markdown or plain text,\n"
-        "told apart by the ending of its name and checked against its content. The document is\n"
-        "read in a child process with limits on time, memory and files.\n"
+        "Prints the text of a document as it is indexed: PDF, DOCX, HTML, Markdown or plain text.\n"
+        "The file extension determines the type and must match the content. The document is read\n"
+        "in a child process with limits on time, memory and files.\n"
         "\n",
-    .more =
-        "\n"
-        "Examples:\n"
-        "  See what a search will find in a PDF:\n"
-        "    parley extract report.pdf | less\n"
-        "\n"
-        "Exit status: 0 printed, 1 the document has no text that can be read (standard error says\n"
-        "why), 2 wrong usage.\n",
+    .more = "\n"
+            "Examples:\n"
+            "  See what a search will find in a PDF:\n"
+            "    parley extract report.pdf | less\n"
+            "\n"
+            "Exit status: 0 printed; 1 no text could be read, standard error says why; 2 wrong "
+            "usage.\n",
     .groups = (const struct config_group *const[]){&extract_options, NULL},
     .run = run_extract,
 };

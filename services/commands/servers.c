@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * servers.c - `parley servers`: what each Redis server of a cluster has written down of it, and
- * --adopt, which takes one that has lost its data for what it is now (shared/redis/agreement.h). */
+ * servers.c - `parley servers`: shows the cluster record of each Redis server; --adopt accepts a
+ * server that has lost its data as it is now (shared/redis/agreement.h). */
 #include "services/commands/commands.h"
 
 #include "shared/redis/agreement.h"
@@ -19,9 +19,9 @@ static const struct config_group servers_options = {
          .metavar = "N",
          .min = 1,
          .max = SHARDS_MAX,
-         .help = "Nodes use server N of --redis again, though it has lost its record of the "
-                 "cluster, and with it its data: with what it holds now. What was on its shards is "
-                 "gone then. Restore its data instead where you can."},
+         .help = "Lets nodes use server N of --redis again, with what it holds now, although it "
+                 "has lost its cluster record and therefore its data. The former data of its "
+                 "shards is lost for good: restore it instead if you can."},
         {0}}};
 
 static int complain(const char *reason)
@@ -38,11 +38,11 @@ static void put_shards(const struct shard_map *map, unsigned server)
 
 static int look(struct shard_map *map)
 {
-    static const char *const words[] = {[AGREEMENT_AWAY] = "away: it cannot be asked",
-                                        [AGREEMENT_NONE] = "emptied: it has no record",
+    static const char *const words[] = {[AGREEMENT_AWAY] = "unreachable",
+                                        [AGREEMENT_NONE] = "emptied: it has no cluster record",
                                         [AGREEMENT_RECORD] = "there"};
     struct agreement_server servers[SHARDS_MAX];
-    char reason[REASON_BYTES] = "no server in --redis has a record of a cluster";
+    char reason[REASON_BYTES] = "no server in --redis has a cluster record";
     bool is_whole = true;
     if (agreement_look(map, servers, reason, sizeof reason) != AGREED)
         return complain(reason);
@@ -73,7 +73,7 @@ static int run(const struct config *config)
         return look(&map);
     if (agreement_adopt(&map, adopted - 1, reason, sizeof reason) != AGREED)
         return complain(reason);
-    printf("server %u is a part of the cluster again: ", adopted);
+    printf("server %u is part of the cluster again: ", adopted);
     put_shards(&map, adopted - 1);
     putchar('\n');
     return 0;
@@ -81,13 +81,16 @@ static int run(const struct config *config)
 
 const struct command servers_command = {
     .name = "servers",
-    .summary = "shows what each Redis server holds of a cluster, and adopts an emptied one",
-    .about =
-        "Usage: parley servers [flags]\n"
-        "\n"
-        "Shows of each server in --redis whether it is there, which shards it has, and whether it\n"
-        "has lost its record of the cluster. Nodes do not use a server that has: it restarted\n"
-        "without its data. Give it its data back, or adopt it as it is with --adopt.\n",
-    .more = "Exit codes: 0 all servers are there, or the one is adopted; 1 not; 2 wrong usage.\n",
+    .summary = "show the Redis servers of a cluster and their shards, or adopt an emptied one",
+    .about = "usage: parley servers [FLAGS]\n"
+             "\n"
+             "Shows for each server in --redis whether it is reachable, which shards it has, and\n"
+             "whether it has lost its cluster record. A server loses that record when it restarts "
+             "without its\n"
+             "data, and nodes then do not use it. Restore its data, or use it as it is with "
+             "--adopt.\n\n",
+    .more = "\nExit codes: 0 all servers are reachable, or the server was adopted; 1 otherwise; 2 "
+            "wrong\n"
+            "usage\n",
     .groups = (const struct config_group *const[]){&servers_options, &redis_options, NULL},
     .run = run};

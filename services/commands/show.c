@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * show.c - `parley show`: what the nodes of a cluster have at the moment. It asks each node that
- * Redis knows by a message on the node's channel, and takes the answers from a list that lives for
- * seconds (services/node/show.h): no route, no account, and it does not matter what stands in front
- * of the nodes. A node that hangs, or has ended, is named. */
+ * show.c - `parley show`: the current state of a cluster's nodes. It asks each node known to Redis
+ * through a message on the node's channel and reads the answers from a short-lived list
+ * (services/node/show.h). So it needs no route and no account and works behind any proxy. Nodes
+ * that hang or have ended are named. */
 #include "services/commands/show_rows.h"
 
 #include "services/commands/commands.h"
@@ -10,8 +10,8 @@
 #include "shared/base/clock.h"
 #include "shared/base/log_options.h"
 #include "shared/base/shown.h"
+#include "shared/redis/blocking.h"
 #include "shared/redis/start.h"
-#include "shared/redis/sync.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,16 +27,17 @@ enum {
 };
 
 static const struct config_group show_options = {
-    "Flags", (const struct config_option[]){
-                 {.name = "node",
-                  .kind = CONFIG_TEXT,
-                  .metavar = "ID",
-                  .help = "Only this node, by its id: see parley show nodes. Unset: all nodes."},
-                 {.name = "json",
-                  .kind = CONFIG_BOOL,
-                  .fallback = "off",
-                  .help = "Prints a JSON list of objects instead of a table."},
-                 {0}}};
+    "Flags",
+    (const struct config_option[]){
+        {.name = "node",
+         .kind = CONFIG_TEXT,
+         .metavar = "ID",
+         .help = "Asks only the node with this id (see parley show nodes). Unset: all nodes."},
+        {.name = "json",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Prints a JSON list of objects instead of a table."},
+        {0}}};
 
 struct asked_node {
     char id[ID_MAX_BYTES + 1];
@@ -49,7 +50,7 @@ struct show {
     const struct config *config;
     struct shard_map map;
     const char *what;
-    struct sync *sync;
+    struct blocking *blocking;
     char ask[2 * ASK_BYTES + 1];
     struct asked_node *nodes;
     size_t node_n, answered_n, deaf_n;
@@ -65,13 +66,13 @@ static bool read_settings(struct show *x)
 {
     const struct config *c = x->config;
     if (c->argument_n != 1)
-        return complain(c->argument_n == 0 ? "show what?" : "show takes one word, and flags");
+        return complain(c->argument_n == 0 ? "show what?" : "show takes one word and flags");
     x->what = c->arguments[0];
     if (!show_is_known(str_of(x->what))) {
         struct buf shown;
         buf_init(&shown, KEY_MAX_BYTES);
         buf_put_shown(&shown, str_of(x->what));
-        fprintf(stderr, "parley: there is no '%.*s' to show (see parley show --help)\n",
+        fprintf(stderr, "parley: cannot show '%.*s': no such table (see parley show --help)\n",
                 STR_ARG(buf_str(&shown)));
         buf_fini(&shown);
         return false;
@@ -93,10 +94,10 @@ static enum err list_nodes(struct show *x)
 {
     char key[KEY_MAX_BYTES];
     const char *only = config_text(x->config, "node");
-    struct sync_answer answer;
+    struct blocking_answer answer;
     snprintf(key, sizeof key, "%snodes", x->map.prefixes[0]);
     struct str words[] = {STR("ZRANGE"), str_of(key), STR("0"), STR("-1")};
-    enum err error = sync_command(x->sync, words, 4, 0, &answer);
+    enum err error = blocking_command(x->blocking, words, 4, 0, &answer);
     if (error != ERR_OK)
         return error;
     x->nodes = calloc(answer.n + 1, sizeof *x->nodes);
@@ -116,12 +117,12 @@ static enum err list_nodes(struct show *x)
 static enum err ask_node(struct show *x, struct asked_node *node)
 {
     char channel[KEY_MAX_BYTES], event[KEY_MAX_BYTES], message[KEY_MAX_BYTES + 16];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     snprintf(channel, sizeof channel, "%snode:%s", x->map.prefixes[0], node->id);
     int n = snprintf(event, sizeof event, "show\n%s\n%s", x->what, x->ask);
     snprintf(message, sizeof message, "%d:%s", n, event);
     struct str words[] = {STR("PUBLISH"), str_of(channel), str_of(message)};
-    enum err error = sync_command(x->sync, words, 3, 0, &answer);
+    enum err error = blocking_command(x->blocking, words, 3, 0, &answer);
     node->is_deaf = error == ERR_OK && answer.n == 1 && str_eq(answer.at[0], STR("0"));
     x->deaf_n += node->is_deaf;
     return error;
@@ -131,9 +132,9 @@ static enum err ask_node(struct show *x, struct asked_node *node)
 static void note_left(const char *id, struct str left)
 {
     if (str_eq(left, STR(SHOW_UNKNOWN)))
-        fprintf(stderr, "parley: node %s is of another version and does not know that\n", id);
+        fprintf(stderr, "parley: node %s runs another version and does not know this table\n", id);
     else if (!str_eq(left, STR("0")))
-        fprintf(stderr, "parley: node %s has %.*s rows more, which are left out\n", id,
+        fprintf(stderr, "parley: node %s has %.*s more rows, which are not shown\n", id,
                 STR_ARG(left));
 }
 
@@ -155,12 +156,12 @@ static void take_part(struct show *x, struct str part)
 static enum err wait_for_part(struct show *x, uint64_t left_ms, bool *ret_came)
 {
     char key[KEY_MAX_BYTES], seconds[32];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     snprintf(key, sizeof key, "%sshown:%s", x->map.prefixes[0], x->ask);
     snprintf(seconds, sizeof seconds, "%llu.%03llu", (unsigned long long)left_ms / 1000,
              (unsigned long long)left_ms % 1000);
     struct str words[] = {STR("BLPOP"), str_of(key), str_of(seconds)};
-    enum err error = sync_command(x->sync, words, 3, (unsigned)left_ms, &answer);
+    enum err error = blocking_command(x->blocking, words, 3, (unsigned)left_ms, &answer);
     *ret_came = error == ERR_OK && answer.n == 2 && answer.at[1].at != NULL;
     if (*ret_came)
         take_part(x, answer.at[1]);
@@ -200,14 +201,15 @@ static void note_missing(const struct show *x)
 {
     if (x->node_n == 0) {
         fputs(config_text(x->config, "node") == NULL
-                  ? "parley: no node of this --key-prefix runs on this Redis\n"
-                  : "parley: there is no node of that id: see parley show nodes\n",
+                  ? "parley: no node runs on this Redis with this --key-prefix\n"
+                  : "parley: no node has that id: see parley show nodes\n",
               stderr);
         return;
     }
-    note_nodes(x, true, ": does not listen: it has ended, or lost Redis\n");
-    note_nodes(x, false,
-               ": no answer within 2 seconds: it hangs, or its version has no parley show\n");
+    note_nodes(x, true, ": not listening: it has ended or lost Redis\n");
+    note_nodes(
+        x, false,
+        ": no answer within 2 seconds: it is stuck, or its version does not support parley show\n");
 }
 
 /* In the order of their ids, whichever came first. */
@@ -218,23 +220,23 @@ static void print_rows(const struct show *x)
     for (size_t i = 0; i < x->node_n; i++)
         buf_put(&rows, buf_str(&x->nodes[i].rows));
     if (rows.is_over)
-        fputs("parley: the nodes have more rows than can be shown at once: use --node\n", stderr);
+        fputs("parley: too many rows to show at once: use --node\n", stderr);
     show_rows_print(buf_str(&rows), config_number(x->config, "json"));
     buf_fini(&rows);
 }
 
 static int run(struct show *x)
 {
-    x->sync = sync_create(&(struct sync_config){.address = shard_server(&x->map, 0),
-                                                .prefix = x->map.prefixes[0],
-                                                .name = "parley-show",
-                                                .patience_ms = PATIENCE_MS,
-                                                .is_quiet = true});
-    redis_stop_on_signals(x->sync);
+    x->blocking = blocking_create(&(struct blocking_config){.address = shard_server(&x->map, 0),
+                                                            .prefix = x->map.prefixes[0],
+                                                            .name = "parley-show",
+                                                            .patience_ms = PATIENCE_MS,
+                                                            .is_quiet = true});
+    redis_stop_on_signals(x->blocking);
     enum err error = ask_all(x);
     if (error != ERR_OK) {
         fprintf(stderr, "parley: %s%s\n", redis_is_interrupted() ? "interrupted" : "Redis: ",
-                redis_is_interrupted() ? "" : sync_error(x->sync));
+                redis_is_interrupted() ? "" : blocking_error(x->blocking));
     } else {
         note_missing(x);
         if (x->answered_n > 0)
@@ -242,7 +244,7 @@ static int run(struct show *x)
     }
     bool is_good = error == ERR_OK && x->answered_n > 0;
     redis_ignore_signals();
-    sync_destroy(x->sync);
+    blocking_destroy(x->blocking);
     for (size_t i = 0; i < x->node_n; i++)
         buf_fini(&x->nodes[i].rows);
     free(x->nodes);
@@ -260,20 +262,19 @@ static int run_show(const struct config *config)
 #define WHAT(name, text) "  " #name "\n      " text ".\n"
 const struct command show_command = {
     .name = "show",
-    .summary = "what the nodes have at the moment: polls, claims, watches, connections, memory",
+    .summary = "show the current state of the nodes: polls, claims, watches, connections, memory",
     .about =
         "usage: parley show WHAT [--node ID] [--json] [--redis URL]\n"
         "\n"
-        "Asks the nodes of a cluster through Redis what they have at the moment, and prints a\n"
-        "table. Each thread of a process is a node. It takes no account: anyone with access to "
-        "this\n"
-        "Redis may ask. A node shows 1000 rows at most, and says how many it left out.\n"
+        "Asks the nodes of a cluster through Redis for their current state and prints a table.\n"
+        "Each thread of a process is a node. No account is needed: anyone with access to this\n"
+        "Redis can ask. A node returns at most 1000 rows and reports how many it left out.\n"
         "\n"
-        "WHAT, and what a row is\n" SHOW_TABLE(WHAT) "\n",
+        "WHAT, and what each row describes\n" SHOW_TABLE(WHAT) "\n",
     .more = "\n"
             "Exit codes\n"
-            "  0  at least one node has answered; standard error names those that have not\n"
-            "  1  no node has answered within 2 seconds, or Redis does not work\n"
+            "  0  at least one node answered; standard error lists those that did not\n"
+            "  1  no node answered within 2 seconds, or Redis does not work\n"
             "  2  a wrong word, flag or value\n"
             "\n"
             "Examples\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * sign.c - `parley sign`: prints a URL with User, Nonce and Hash added, so that curl and scripts
  * can talk to a node without a line of cryptography. The signature proves who sends a request; it
- * covers neither the method nor the path nor the body (contract, section 1), so the URL is kept as
- * it is except for the three parameters. Nothing is sent from here. */
+ * covers neither the method nor the path nor the body (docs/openapi.yaml), so the URL is kept as it
+ * is except for the three parameters. Nothing is sent from here. */
 #include "services/commands/commands.h"
 
 #include "shared/auth/signed.h"
@@ -16,16 +16,14 @@
 enum { URL_MAX_BYTES = 65536, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 static const struct config_group sign_options = {
-    "Flags",
-    (const struct config_option[]){
-        {.name = "method",
-         .kind = CONFIG_TEXT,
-         .choices = "GET|POST|PUT|DELETE|DEL",
-         .fallback = "GET",
-         .help =
-             "The method that the URL is for. It changes nothing, because the signature does not "
-             "cover it: it is there so that scripts can say what they mean."},
-        {0}}};
+    "Flags", (const struct config_option[]){
+                 {.name = "method",
+                  .kind = CONFIG_TEXT,
+                  .choices = "GET|POST|PUT|DELETE|DEL",
+                  .fallback = "GET",
+                  .help = "The method that the URL is for. It has no effect, because the signature "
+                          "does not cover the method: it only makes scripts easier to read."},
+                 {0}}};
 
 static int refuse(const char *reason)
 {
@@ -81,7 +79,7 @@ static const char *find_fault(struct str url)
     for (size_t i = 0; i < url.n; i++) {
         unsigned char c = (unsigned char)url.at[i];
         if (c <= ' ' || c >= 0x7f)
-            return "the URL holds white space, a control character or a letter that is not ASCII: "
+            return "the URL contains white space, a control character or a non-ASCII letter: "
                    "percent-encode it";
     }
     struct str base, query, fragment;
@@ -89,7 +87,7 @@ static const char *find_fault(struct str url)
     if (find_path(base).at == NULL)
         return "the URL must look like http://host/path or /path";
     if (is_signed_already(query))
-        return "the URL has User, Nonce or Hash in its query already";
+        return "the URL already has User, Nonce or Hash in its query";
     return NULL;
 }
 
@@ -135,7 +133,7 @@ static int run_sign(const struct config *config)
     if (secret_file == NULL || *secret_file == 0)
         return refuse("--secret-file takes the path of a file that holds the secret");
     if (config->argument_n != 1)
-        return refuse(config->argument_n == 0 ? "which URL?" : "sign takes one URL at a time");
+        return refuse(config->argument_n == 0 ? "which URL?" : "give one URL at a time");
     struct str url = str_of(config->arguments[0]);
     const char *fault = find_fault(url);
     return fault != NULL ? refuse(fault) : print_signed(url, str_of(user), secret_file);
@@ -147,15 +145,14 @@ const struct command sign_command = {
     .about =
         "usage: parley sign --user NAME --secret-file FILE [--method METHOD] URL\n"
         "\n"
-        "Prints URL with the query parameters User, Nonce and Hash added: a signed request, good\n"
-        "for one use within 24 hours of the first. Hash is the SHA-256 of \"User Nonce secret\",\n"
-        "Nonce is random. What stands in the query already is kept, a fragment stays at the end.\n"
-        "Nothing is sent.\n"
+        "Prints URL with the query parameters User, Nonce and Hash added. The result is a signed\n"
+        "request that can be used once. Hash is the SHA-256 of \"User Nonce secret\", Nonce is\n"
+        "random. Existing query parameters are kept, and a fragment stays at the end. Nothing is\n"
+        "sent.\n"
         "\n"
-        "URL is absolute (http://host:8080/api/login) or only a path (/api/login). Characters "
-        "that\n"
-        "a URL cannot hold have to be percent-encoded already, and the shell must not see '&' and\n"
-        "'?': put it in quotes.\n"
+        "URL is absolute (http://host:8080/api/login) or a path (/api/login). Percent-encode\n"
+        "characters that a URL cannot contain, and quote the URL, because the shell interprets\n"
+        "'&' and '?'.\n"
         "\n",
     .more =
         "\n"
@@ -163,17 +160,17 @@ const struct command sign_command = {
         "  Sign in and get a token:\n"
         "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
         "        http://127.0.0.1:8080/api/login)\"\n"
-        "  Ask a question, and wait for its answer, at most 30 seconds:\n"
+        "  Ask a question and wait up to 30 seconds for its answer:\n"
         "    curl -d '{\"Topic\":\"t1\",\"User\":\"User_1\",\"Query\":\"What is a lease?\"}' \\\n"
         "        \"$(parley sign --user User_1 --secret-file user.secret --method POST \\\n"
         "        'http://127.0.0.1:8080/api/add-query?Wait=30')\"\n"
-        "  Look for the answer of one that was asked before:\n"
+        "  Get the answer of an earlier question:\n"
         "    curl \"$(parley sign --user User_1 --secret-file user.secret \\\n"
         "        'http://127.0.0.1:8080/api/check-query?Topic=t1&Seq=1&Wait=30')\"\n"
-        "  The secret from a pipe, so that it lies in no file:\n"
+        "  Read the secret from a pipe, so that it is in no file:\n"
         "    pass show parley/user_1 | parley sign --user User_1 --secret-file /dev/stdin /api/me\n"
         "\n"
-        "Exit status: 0 printed, 1 the secret cannot be read or the result not be written,\n"
+        "Exit status: 0 printed; 1 the secret cannot be read or the result cannot be written;\n"
         "2 wrong usage.\n",
     .groups = (const struct config_group *const[]){&signed_options, &sign_options, NULL},
     .run = run_sign,

@@ -14,6 +14,8 @@
     ROW(restore)                                                                                   \
     ROW(servers)                                                                                   \
     ROW(user)                                                                                      \
+    ROW(recommendations)                                                                           \
+    ROW(workflow)                                                                                  \
     ROW(show)                                                                                      \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * documents.c - the service's life, one per thread.
  *
- * At the end of a node retrievals may still be under way whose requests wait for them: they are
- * ended first, so that those are answered, and then nothing is left that would call back. */
+ * When a node ends, requests may still wait for running retrievals: these are ended first, so that
+ * the requests are answered and no callback is left. */
 #include "services/documents/documents.h"
 
 #include "generated/verbs.h"
@@ -91,14 +91,14 @@ void documents_put_health(void *state, struct health_report *report)
     char details[256];
     snprintf(details, sizeof details, "Model %s%s.", settings->embedder->name,
              settings->embedder->is_quick   ? ", built in"
-             : embeddings == HEALTH_BAD     ? ": its server failed, words alone are searched"
-             : embeddings == HEALTH_UNKNOWN ? ": its server was not asked yet"
+             : embeddings == HEALTH_BAD     ? ": its server failed; search uses words only"
+             : embeddings == HEALTH_UNKNOWN ? ": its server has not been used yet"
                                             : "");
     health_put(report, "embeddings", settings->embedder->is_quick ? HEALTH_GOOD : embeddings,
                str_of(details));
     if (mode == VECTORS_SET && vectors == HEALTH_BAD)
         health_put(report, "vectors", HEALTH_BAD,
-                   STR("Redis knows no vector sets, and --vectors is set."));
+                   STR("--vectors is set, but this Redis does not support vector sets."));
     else if (mode == VECTORS_EXACT || vectors == HEALTH_BAD)
         health_put(report, "vectors", HEALTH_GOOD, STR("Exact search in the nodes."));
     else

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * documents: the document service: uploads and what became of them, searching them, asking over
- * them (contract, sections 4 and 5). One per thread (service.h). Handlers are one file per verb;
- * routes.c lists them; owner.c and ids.c hold what several of them share.
+ * documents: the document service: uploads, indexing status, search, and questions over documents
+ * (docs/openapi.yaml). One per thread (service.h). Handlers are one file per verb; routes.c lists
+ * them; owner.c and ids.c hold what several of them share.
  *
- * Owners never meet: every verb takes a space, an owner's documents (`o:<name>`) or a collection
- * (`c:<name>`), and what is of another space does not exist for it.
+ * Owners are isolated: every verb takes a space, an owner's documents (`o:<name>`) or a collection
+ * (`c:<name>`), and sees nothing of other spaces.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 #define PARLEY_SERVICES_DOCUMENTS_DOCUMENTS_H
 
 #include "services/node/service.h"
-#include "shared/ask/asker.h"
 #include "shared/ask/limits.h"
 #include "shared/ask/presence.h"
+#include "shared/ask/requester.h"
 #include "shared/embed/embed.h"
 #include "shared/http/respond.h"
 #include "shared/queue/queue.h"
@@ -30,7 +30,7 @@ enum {
     UPLOAD_MOST_MIB = 25, /* what --upload-max-mib may be at most */
 };
 
-/* What all threads share; does not change while they run. */
+/* Shared by all threads; immutable while they run. */
 struct documents_settings {
     const struct shard_map *map;
     struct embedder *embedder;
@@ -47,7 +47,7 @@ struct documents {
     struct server *server;
     struct queue *queue;
     const struct documents_settings *settings;
-    struct http_client *client; /* for the embedding model's server; NULL where it needs none */
+    struct http_client *client; /* for the embedding model server; NULL where it needs none */
     struct cache *cache;
     struct blocks *blocks[SHARDS_MAX]; /* the way of uploads to each server */
     struct indexing *indexing;
@@ -97,7 +97,7 @@ struct owner {
 bool owner_of_request(struct request *r, struct owner *ret_owner) must_check;
 /* The owner as the sender of questions to engines: identical questions over the owner's documents
  * are shared. */
-struct asker owner_asker(struct request *r, const struct owner *owner);
+struct requester owner_requester(struct request *r, const struct owner *owner);
 
 /* --- ids.c ------------------------------------------------------------------------------------ */
 

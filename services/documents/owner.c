@@ -16,7 +16,7 @@ bool owner_of_request(struct request *r, struct owner *ret_owner)
     return true;
 }
 
-struct asker owner_asker(struct request *r, const struct owner *owner)
+struct requester owner_requester(struct request *r, const struct owner *owner)
 {
-    return asker_of(r, documents_of(r)->queue, &owner->whom, owner->space);
+    return requester_of(r, documents_of(r)->queue, &owner->whom, owner->space);
 }

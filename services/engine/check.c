@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * check.c - see check.h.
  *
- *   all at once: each node, the model's server --> good, or wrong: a line, the end
+ *   all at once: each node, the model server --> good, or wrong: a line, the end
  *     ^                                         \-> away: again after a pause,
  *     |                                             |     while there is patience
  *     '---------------------------------------------'
@@ -50,17 +50,16 @@ static enum verdict judge_node(struct node_check *node, const struct link_reply 
     if (reply->verdict == LINK_OK && role != NULL && strcmp(role, "engine") == 0)
         return VERDICT_GOOD;
     if (reply->verdict == LINK_OK && role != NULL)
-        SAY("--user %s: that account has the role %s at %s, it must be engine", s->user, role, url);
+        SAY("--user %s: the account has the role %s at %s: it must be engine", s->user, role, url);
     else if (reply->status == 401)
-        SAY("--secret-file %s: %s refuses the signature of --user %s: the account is unknown there "
-            "or "
-            "has another secret",
+        SAY("--secret-file %s: %s refused the signature of --user %s: the account is unknown there "
+            "or has another secret",
             s->secret_file, url, s->user);
     else if (reply->status == 403)
-        SAY("--user %s: %s does not let that account in: %s", s->user, url, reply->reason);
+        SAY("--user %s: %s refused the account: %s", s->user, url, reply->reason);
     else if (reply->verdict == LINK_REFUSED || reply->verdict == LINK_OK ||
              reply->verdict == LINK_UNREADABLE || (reply->status >= 200 && reply->status <= 399))
-        SAY("--url %s: that is no Parley node: it answers %d to /api/login", url, reply->status);
+        SAY("--url %s: not a Parley node: /api/login returned %d", url, reply->status);
     else
         return VERDICT_AWAY;
     return VERDICT_WRONG;
@@ -81,7 +80,7 @@ static void start_node(struct node_check *node)
     node->call = link_start(node->check->settings->engine->link, &request, on_node, node);
 }
 
-/* ---- the model's server ---- */
+/* ---- the model server ---- */
 
 static void on_model(void *context, const struct backend_checked *checked)
 {
@@ -93,19 +92,19 @@ static void on_model(void *context, const struct backend_checked *checked)
     switch (checked->health) {
     case BACKEND_GOOD: break;
     case BACKEND_BUSY:
-        log_write(LOG_WARN, "the model's server is busy", LOG_S("reason", checked->reason));
+        log_write(LOG_WARN, "the model server is busy", LOG_S("reason", checked->reason));
         break;
     case BACKEND_AWAY: check->model = VERDICT_AWAY; break;
     case BACKEND_NO_KEY:
         if (s->llm_key_file == NULL)
-            SAY("--llm-key-file is missing: %s wants a key: %s", s->llm, checked->reason);
+            SAY("--llm-key-file is missing: %s requires a key: %s", s->llm, checked->reason);
         else
-            SAY("--llm-key-file %s: %s refuses that key: %s", s->llm_key_file, s->llm,
+            SAY("--llm-key-file %s: %s refused the key: %s", s->llm_key_file, s->llm,
                 checked->reason);
         check->model = VERDICT_WRONG;
         break;
     case BACKEND_NO_MODEL:
-        SAY("%s %s: %s has no model of that name: %s",
+        SAY("%s %s: %s has no model with that name: %s",
             str_is_listed(str_of(s->models), str_of(checked->model)) ? "--models" : "--model",
             checked->model, s->llm, checked->reason);
         check->model = VERDICT_WRONG;
@@ -172,10 +171,10 @@ static void say_away(const struct check *check, bool are_nodes_good)
     const struct check_settings *s = check->settings;
     unsigned n = link_node_n(s->engine->link);
     if (!are_nodes_good)
-        SAY("--url %s%s: no node answers there: %s", link_node_url(s->engine->link, 0),
+        SAY("--url %s%s: no node responds: %s", link_node_url(s->engine->link, 0),
             n > 1 ? " and the others" : "", check->nodes[0].reason);
     else
-        SAY("--llm %s: the model's server does not answer there: %s", s->llm, check->reason);
+        SAY("--llm %s: the model server does not respond: %s", s->llm, check->reason);
 }
 
 enum check_result check_all(const struct check_settings *settings)

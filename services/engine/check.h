@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * check: what an engine looks at before it pulls: does a node answer, does it take the account's
- * signature, is the account an engine's; does the model's server answer, take the key, have the
- * model? Each that does not is one line on standard error that names the flag to change. Runs the
- * loop's HTTP client by itself, before anything else does.
+ * check: the checks before an engine starts to pull: a node responds and accepts the account's
+ * signature, the account has role engine; the model server responds, accepts the key and has the
+ * model. Each failure is one line on standard error that names the flag to change. It runs the
+ * loop's HTTP client itself, before anything else does.
  */
 #ifndef PARLEY_ENGINE_CHECK_H
 #define PARLEY_ENGINE_CHECK_H

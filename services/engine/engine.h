@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine: what the parts of one running engine share, and the parts that work at the same time:
- * slots (one claim each), the lookup worker, the recommendations. Single thread: the engine's loop.
+ * engine: state shared by the parts of a running engine, and its concurrent parts: slots (one claim
+ * each), the lookup worker, the recommendations. Single thread: the engine's loop.
  */
 #ifndef PARLEY_ENGINE_ENGINE_H
 #define PARLEY_ENGINE_ENGINE_H
@@ -33,7 +33,7 @@ struct engine {
     unsigned slot_n;
     struct backoff model_backoff; /* of answers that failed, for all slots together */
     struct rest rest;             /* of the back end, likewise */
-    /* Claims are given back only when no poll of ours is left that could take them again. */
+    /* Claims are given back only when none of our polls is left that could take them again. */
     bool may_give_back;
 };
 
@@ -44,7 +44,7 @@ void slot_start(struct slot *slot);
 void slot_rest(struct slot *slot);
 /* Polls that rest held up may go on, or rest for another time. */
 void slot_wake(struct slot *slot);
-/* Takes nothing new: says that it leaves, which ends a parked poll. Work goes on until
+/* Stops taking work: reports that it leaves, which ends a parked poll. Current work continues until
  * slot_give_back. */
 void slot_stop(struct slot *slot);
 bool slot_is_polling(const struct slot *slot);

@@ -59,7 +59,7 @@ struct embedder *engine_settings_create_embedder(const struct config *config, co
     const char *model = config_text(config, "embeddings-model");
     if (!http_is_base_url(str_of(embeddings)))
         return embed_create(embeddings, key, reason, reason_size);
-    snprintf(reason, reason_size, "takes --embeddings-model beside a URL");
+    snprintf(reason, reason_size, "needs --embeddings-model when it is a URL");
     struct embed_server_settings settings = {.base_url = embeddings, .model = model, .key = key};
     return model == NULL ? NULL : embed_create_openai(&settings);
 }
@@ -85,25 +85,25 @@ bool engine_settings_check(const struct config *config)
     if (config_text(config, "url") == NULL)
         return complain("--url is missing: the nodes to pull from");
     if (config_text(config, "user") == NULL)
-        return complain("--user is missing: the account that signs");
+        return complain("--user is missing: the account that signs the requests");
     if (strlen(config_text(config, "user")) > ACCOUNT_NAME_MAX_BYTES)
         return complain("--user takes at most 128 bytes");
     if (config_text(config, "secret-file") == NULL)
         return complain("--secret-file is missing: the file with the account's secret");
     if (llm != NULL && !http_is_base_url(str_of(llm)))
-        return complain(
-            "--llm takes a URL such as http://127.0.0.1:11434/v1, without a user or a query");
+        return complain("--llm takes a URL such as http://127.0.0.1:11434/v1, without user "
+                        "information or a query");
     if (llm != NULL && config_text(config, "model") == NULL)
-        return complain("--llm needs --model: what to ask the server for");
+        return complain("--llm needs --model: the model to request from the server");
     if (!check_embeddings(config))
         return false;
     if (id != NULL && !engine_settings_is_id(id))
         return complain("--engine-id takes 1 to 60 letters, digits, '-', '_' and '.'");
     if (models != NULL && !is_model_list(str_of(models)))
-        return complain("--models takes at most 256 bytes of UTF-8, and 512 with all but letters, "
-                        "digits, '-', '_' and '.' as %XX");
+        return complain("--models takes at most 256 bytes of UTF-8, and 512 when everything except "
+                        "letters, digits, '-', '_' and '.' is written as %XX");
     if (corpus != NULL && (stat(corpus, &info) != 0 || !S_ISDIR(info.st_mode)))
-        return complain("--corpus is no folder that can be read");
+        return complain("--corpus is not a readable folder");
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * engine_settings: what the engine's flags mean together (help.c has each of them). Pure, except
- * for a look whether the corpus is a folder. Nothing is kept; texts are the config's.
+ * engine_settings: checks the engine's flags in combination (help.c has each of them). Pure, except
+ * that it checks whether the corpus is a folder. Nothing is kept; texts are the config's.
  */
 #ifndef PARLEY_ENGINE_ENGINE_SETTINGS_H
 #define PARLEY_ENGINE_ENGINE_SETTINGS_H

@@ -13,54 +13,46 @@ static const struct config_group pull_options = {
         {.name = "url",
          .kind = CONFIG_TEXT,
          .metavar = "URL[,URL...]",
-         .help =
-             "The nodes to pull from, at most 16: http://HOST[:PORT] or https://HOST[:PORT]. Any "
-             "node "
-             "of a cluster serves any claim; slots spread over them and move on when one fails. "
-             "Required."},
+         .help = "The nodes to pull from, at most 16: http://HOST[:PORT] or https://HOST[:PORT]. "
+                 "Any node of a cluster serves any claim; slots are spread over the nodes and fail "
+                 "over between them. Required."},
         {.name = "start-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "10",
          .min = 0,
          .max = 600,
-         .help =
-             "How long the nodes and the model's server may take to come up when the engine "
-             "starts. "
-             "Make it longer where all of them start together. What answers and is wrong ends the "
-             "start at once."},
+         .help = "Seconds that the engine waits at its start for the nodes and the model server to "
+                 "come up. Raise it if all of them start together. A wrong answer from any of them "
+                 "ends the start immediately."},
         {.name = "slots",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "4",
          .min = 1,
          .max = 256,
-         .help =
-             "How many claims are worked on at the same time. Set it to what the model's server "
-             "can do in parallel."},
+         .help = "Number of claims that are worked on concurrently. Set it to the number of "
+                 "requests that the model server handles in parallel."},
         {.name = "wait",
          .kind = CONFIG_NUMBER,
          .metavar = "SECONDS",
          .fallback = "100",
          .min = 1,
          .max = 120,
-         .help =
-             "How long a node may hold a request for work before it says that there is none. Make "
-             "it shorter than what proxies on the way cut."},
+         .help = "Seconds that a node holds a request for work before it returns an empty "
+                 "response. Keep it below the idle timeout of any proxy in between."},
         {.name = "engine-id",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
-         .help =
-             "The name of this engine for the nodes, 1 to 60 letters, digits, '-', '_' and '.'. "
-             "Two engines of one account must not share a name: the newer one's requests end the "
-             "older "
-             "one's. Unset: the host's name and the process id."},
+         .help = "The engine name that is sent to the nodes: 1 to 60 letters, digits, '-', '_' and "
+                 "'.'. Two engines of one account must not share a name, because a newer request "
+                 "ends an older one with the same name. Unset: the host name and the process id."},
         {.name = "models",
          .kind = CONFIG_TEXT,
          .metavar = "A,B",
-         .help =
-             "Takes only queries that ask for one of these models, or for none; a query that names "
-             "one gets it. At most 256 bytes. Unset: takes every query, and --model answers."},
+         .help = "Comma-separated models to serve: takes only queries that name one of them, "
+                 "answered by that model, or that name none. At most 256 bytes. Unset: takes every "
+                 "query and answers with --model."},
         {0}}};
 
 static const struct config_group model_options = {
@@ -69,25 +61,23 @@ static const struct config_group model_options = {
         {.name = "llm",
          .kind = CONFIG_TEXT,
          .metavar = "URL",
-         .help =
-             "The base URL of a server with OpenAI's /chat/completions, such as "
-             "http://127.0.0.1:11434/v1 (Ollama, llama.cpp, vLLM and others). Unset: the built-in "
-             "extractive model answers."},
+         .help = "Base URL of an OpenAI-compatible server with /chat/completions, such as "
+                 "http://127.0.0.1:11434/v1 (Ollama, llama.cpp, vLLM and others). Unset: the "
+                 "built-in extractive model answers."},
         {.name = "llm-url",
          .kind = CONFIG_TEXT,
          .metavar = "URL",
-         .help =
-             "The same as --llm, which goes first. It is here for the name of its variable, which "
-             "tools that start an engine set."},
+         .help = "Same as --llm, which takes precedence. It exists for its environment variable, "
+                 "which tools that start an engine set."},
         {.name = "model",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
-         .help = "The model to ask the server for. Required with --llm."},
+         .help = "The model to request from the server. Required with --llm."},
         {.name = "llm-key-file",
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
-         .help = "The file that holds the key of the model's server, sent as a bearer token; to "
-                 "--embeddings too, unless that has a key of its own."},
+         .help = "A file that contains the API key of the model server, sent as a bearer token. It "
+                 "is also used for --embeddings unless that has its own key."},
         {.name = "llm-timeout",
          .kind = CONFIG_NUMBER,
          .metavar = "SECONDS",
@@ -95,8 +85,8 @@ static const struct config_group model_options = {
          .min = 1,
          .max = 86400,
          .help =
-             "How long the model's server may send nothing before the query is given back. A long "
-             "prompt on a slow machine takes minutes to its first word."},
+             "Seconds without data from the model server after which the query is given back. "
+             "Raise it on slow machines: a long prompt can take minutes before the first word."},
         {0}}};
 
 static const struct config_group corpus_options = {
@@ -106,100 +96,102 @@ static const struct config_group corpus_options = {
          .kind = CONFIG_TEXT,
          .metavar = "DIR",
          .help =
-             "A folder of documents (TXT, MD, HTML, and PDF if pdftotext is installed), with its "
-             "subfolders. It serves lookups, and the passages that fit a question best ground the "
-             "answer. Hidden files and linked folders are skipped."},
+             "A folder of documents (TXT, MD, HTML, and PDF if pdftotext is installed), including "
+             "subfolders. It serves lookups, and the passages that best match a question are given "
+             "to the model. Hidden files and symbolic links to folders are skipped."},
         {.name = "index",
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
-         .help =
-             "Where the index of --corpus is kept between starts. It is a cache: it may be deleted "
-             "at any time. Unset: .parley-index in that folder."},
+         .help = "Where the index of --corpus is kept between starts. It is a cache and may be "
+                 "deleted at any time. Unset: .parley-index in the corpus folder."},
         {.name = "top-k",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "5",
          .min = 1,
          .max = 20,
-         .help = "How many passages ground an answer."},
+         .help = "Number of corpus passages that are given to the model with a question."},
         {.name = "embeddings-model",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
-         .help =
-             "The embedding model, where --embeddings is nothing but the base URL of a server with "
-             "OpenAI's /embeddings. Another model rebuilds the index."},
+         .help = "The embedding model, if --embeddings is only the base URL of an "
+                 "OpenAI-compatible server. Changing the model rebuilds the index."},
         {0}}};
 
 const struct command engine_command = {
     .name = "engine",
-    .summary = "run the reference inference engine: pulls questions, pushes answers",
+    .summary = "run the reference inference engine, which pulls questions and pushes answers",
     .about =
         "usage: parley engine --url URL[,URL...] --user NAME --secret-file FILE [FLAGS]\n"
         "\n"
-        "Runs the reference inference engine. It dials out to the nodes, pulls questions by long\n"
-        "poll, answers them and pushes the answers back; nothing ever connects to it, so it works\n"
-        "behind NAT and firewalls that let HTTP out. NAME is an account of role engine.\n"
+        "Runs the reference inference engine. It connects to the nodes, pulls questions by long\n"
+        "polling, answers them and sends the answers back. Nothing connects to it, so it works\n"
+        "behind NAT and firewalls that allow outgoing HTTP. NAME is an account of role engine.\n"
         "\n"
         "How it answers\n"
-        "  Without --llm the built-in extractive model answers: sentences copied from the best\n"
+        "  Without --llm, the built-in extractive model answers with sentences copied from the "
+        "best\n"
         "  passages of --corpus, each with the mark [N] of its source, and a list of the sources.\n"
-        "  It never invents; where nothing fits it says so. Prompts of workflows, which ask for a\n"
-        "  JSON object with a decision, get one from a few fixed rules.\n"
-        "  With --llm a language model answers, streaming: people see its words while it writes.\n"
-        "  What it thinks is kept apart. With --corpus the best passages go with the question, "
-        "and\n"
-        "  marks that name no passage are taken out of the answer.\n"
-        "  What users recommended counts as a document, passages that they flagged as off topic "
-        "are\n"
-        "  left out; both are fetched at the start and every 30 seconds.\n"
+        "  It never invents text; if no passage fits, it says so. Workflow prompts, which ask for "
+        "a\n"
+        "  JSON object with a decision, are answered by a few fixed rules.\n"
+        "  With --llm, a language model answers and its text is streamed to readers. Its "
+        "reasoning\n"
+        "  is kept separate. With --corpus, the best passages are sent with the question, and "
+        "marks\n"
+        "  that name no passage are removed from the answer.\n"
+        "  Users' recommendations are added to the passages as notes with a source of their own;\n"
+        "  passages that users flagged as off topic are left out. Both are fetched at the start\n"
+        "  and every 5 seconds.\n"
         "\n"
         "How it treats claims\n"
-        "  A claim is renewed at a third of its lease, and by every part of an answer. Work stops\n"
-        "  at once when the query is cancelled or the lease is lost. While the model's server is\n"
-        "  busy or away (429, 503, no connection), the engine rests as long as that server says,\n"
-        "  reports it to the nodes and takes nothing; no attempt of a query is used up. A query "
-        "that\n"
-        "  the server refuses for good (400, 413, 422) is failed with the reason. An answer is\n"
-        "  offered until a node takes or refuses it.\n"
+        "  A claim is renewed after a third of its lease and by every partial answer. Work stops\n"
+        "  immediately when the query is cancelled or the lease is lost. If the model server is "
+        "busy\n"
+        "  or unreachable (429, 503, no connection), the engine rests for as long as that server\n"
+        "  asks, reports this to the nodes and takes no queries. This uses up no attempts. A "
+        "query\n"
+        "  that the server rejects for good (400, 413, 422) fails with the reason. The engine "
+        "keeps\n"
+        "  sending an answer until a node accepts or refuses it.\n"
         "\n"
         "What it checks\n"
-        "  At its start it asks each node whether it takes the account, and the model's server "
-        "for\n"
-        "  its models. What is wrong ends the start with one line that names the flag to change.\n"
-        "  With --check-config it asks once, says what would run, and exits.\n"
+        "  At its start the engine checks that each node accepts the account and that the model\n"
+        "  server has the models. If a check fails, it exits with one line that names the flag to\n"
+        "  change. With --check-config it checks once, prints what would run, and exits.\n"
         "\n"
         "How it reconnects\n"
-        "  Indefinitely: after a failure it waits a random time up to a bound that doubles from "
-        "0.2 "
-        "to\n"
-        "  15 seconds, or as long as a node asks (Retry-After). With several URLs it goes on with\n"
-        "  another one meanwhile. Environment proxies (https_proxy, no_proxy) are used.\n"
+        "  The engine reconnects indefinitely. After a failure it waits a random time up to a "
+        "limit\n"
+        "  that doubles from 0.2 to 15 seconds, or as long as a node asks for (Retry-After). With\n"
+        "  several URLs it uses another one in the meantime. It honours the environment variables\n"
+        "  https_proxy and no_proxy.\n"
         "\n"
-        "When everything is ready it prints one line on standard output:\n"
+        "When it is ready it prints one line on standard output:\n"
         "  parley engine: pulling from URL as NAME\n"
         "\n",
-    .more =
-        "\n"
-        "Signals\n"
-        "  SIGTERM, SIGINT  takes nothing new, gives claims back, and exits within 10 seconds; a\n"
-        "                   second one exits at once.\n"
-        "  SIGHUP           reads --corpus again, serving meanwhile.\n"
-        "\n"
-        "Exit codes\n"
-        "  0  stopped by a signal    1  could not start    2  a wrong flag or value\n"
-        "\n"
-        "Examples\n"
-        "  parley engine --url http://127.0.0.1:8080 --user Inference_1 --secret-file "
-        "engine.secret \\\n"
-        "      --corpus handbook/\n"
-        "      answers from a folder of documents, with no model at all.\n"
-        "  parley engine --url https://a.example,https://b.example --user Inference_1 \\\n"
-        "      --secret-file engine.secret --llm http://127.0.0.1:11434/v1 --model llama3.2 "
-        "--slots 2\n"
-        "      answers with Ollama on this machine, for two nodes.\n"
-        "  PARLEY_LLM_URL=http://127.0.0.1:8000/v1 PARLEY_MODEL=qwen3 parley engine \\\n"
-        "      --config engine.yaml\n"
-        "      takes the rest from a file with lines like `user: Inference_1`.\n",
+    .more = "\n"
+            "Signals\n"
+            "  SIGTERM, SIGINT  takes no new claims, gives its claims back and exits within 10 "
+            "seconds;\n"
+            "                   a second signal makes it exit immediately.\n"
+            "  SIGHUP           reads --corpus again while it keeps serving.\n"
+            "\n"
+            "Exit codes\n"
+            "  0  stopped by a signal    1  could not start    2  a wrong flag or value\n"
+            "\n"
+            "Examples\n"
+            "  parley engine --url http://127.0.0.1:8080 --user Inference_1 --secret-file "
+            "engine.secret \\\n"
+            "      --corpus handbook/\n"
+            "      answers from a folder of documents, without a model.\n"
+            "  parley engine --url https://a.example,https://b.example --user Inference_1 \\\n"
+            "      --secret-file engine.secret --llm http://127.0.0.1:11434/v1 --model llama3.2 "
+            "--slots 2\n"
+            "      answers with Ollama on this machine, for two nodes.\n"
+            "  PARLEY_LLM_URL=http://127.0.0.1:8000/v1 PARLEY_MODEL=qwen3 parley engine \\\n"
+            "      --config engine.yaml\n"
+            "      reads the other settings from a file with lines such as `user: Inference_1`.\n",
     .groups = (const struct config_group *const[]){&pull_options, &signed_options, &model_options,
                                                    &corpus_options, &embed_options, &log_options,
                                                    &config_check_options, NULL},

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * library.c - see library.h.
  *
- * One index holds all documents: the files' ids are their paths, those of notes start with a byte
- * that no path has. The builder is a thread per job, at most one at a time. A job owns all that it
+ * The builder is a thread per job, at most one at a time. A job owns all that it
  * reads and makes; when it is done, the thread writes to an eventfd and the loop puts the documents
  * into the index, which the loop alone touches. */
 #include "services/engine/library.h"
@@ -11,23 +10,23 @@
 #include "shared/base/log.h"
 #include "shared/corpus/corpus.h"
 #include "shared/corpus/make.h"
+#include "shared/text/text.h"
 
 #include <errno.h>
-#include <openssl/sha.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 30000, NOTE_ID_BYTES = 32 };
+enum { RETRY_MS = 30000, FLAG_ID_BYTES = 48 };
 
 enum job_kind { JOB_FOLDER, JOB_NOTES, JOB_NR };
 
-struct note {
-    char *name, *text; /* NULL once it is in the index */
-    size_t text_bytes;
-    unsigned char sha256[SHA256_DIGEST_LENGTH];
+/* A fragment that somebody flagged; the same may be flagged by several. */
+struct flag {
+    char id[FLAG_ID_BYTES];
+    struct str fragment;
 };
 
 struct job {
@@ -46,11 +45,10 @@ struct library {
     struct library_settings settings;
     struct rag_index *index;
     struct corpus *corpus; /* what of the index is the folder's; NULL before it was read */
-    struct note *notes;
-    size_t note_n, note_bytes, flag_n;
-    size_t indexed_n; /* so many of the notes are in the index */
+    struct notes *notes;
     uint32_t note_dimension;
-    struct str *flags;
+    struct flag *flags;
+    size_t flag_n;
     struct job *job;
     bool is_wanted[JOB_NR], is_ready;
     atomic_bool is_stopping;
@@ -90,25 +88,14 @@ static void *run_job(void *context)
     return NULL;
 }
 
-/* Copies what is not in the index yet. */
+/* Copies what is not built yet. */
 static void copy_notes(struct job *job)
 {
-    struct library *library = job->library;
-    job->note_n = library->note_n - library->indexed_n;
-    job->dimension = library->note_dimension;
-    job->notes = calloc(job->note_n + 1, sizeof *job->notes);
+    job->note_n = notes_copy_unbuilt(job->library->notes, &job->notes);
+    job->dimension = job->library->note_dimension;
     job->documents = calloc(job->note_n + 1, sizeof *job->documents);
-    if (job->notes == NULL || job->documents == NULL)
+    if (job->documents == NULL)
         abort();
-    for (size_t i = 0; i < job->note_n; i++) {
-        const struct note *note = &library->notes[library->indexed_n + i];
-        char id[NOTE_ID_BYTES];
-        snprintf(id, sizeof id, "\xff%06zu", library->indexed_n + i);
-        job->notes[i] = (struct make_text){
-            .id = {str_copy(str_of(id)), strlen(id)},
-            .name = {str_copy(str_of(note->name)), strlen(note->name)},
-            .text = {str_copy((struct str){note->text, note->text_bytes}), note->text_bytes}};
-    }
 }
 
 /* Frees a job that is over; what it made is freed where nobody took it. */
@@ -145,12 +132,17 @@ static void start_job(struct library *library)
         abort();
 }
 
-/* Puts a new document in, without what is flagged in it. */
+static void leave_out_flagged(struct library *library, struct rag_index *index, struct str id)
+{
+    for (size_t i = 0; i < library->flag_n; i++)
+        (void)rag_index_leave_out(index, id, library->flags[i].fragment);
+}
+
+/* Puts a document in, without what is flagged in it. */
 static void put_document(struct library *library, const struct rag_document *document)
 {
     rag_index_add(library->index, document);
-    for (size_t i = 0; i < library->flag_n; i++)
-        (void)rag_index_leave_out(library->index, document->id, library->flags[i]);
+    leave_out_flagged(library, library->index, document->id);
 }
 
 static void take_corpus(struct library *library, struct job *job)
@@ -169,11 +161,10 @@ static void take_corpus(struct library *library, struct job *job)
 static void take_notes(struct library *library, const struct job *job)
 {
     for (size_t i = 0; i < job->note_n; i++) {
-        struct note *note = &library->notes[library->indexed_n++];
-        put_document(library, job->documents[i]);
-        free(note->name);
-        free(note->text);
-        note->name = note->text = NULL;
+        struct rag_document *document = job->documents[i];
+        job->documents[i] = NULL;
+        notes_take(library->notes, document);
+        leave_out_flagged(library, notes_index(library->notes), job->notes[i].id);
     }
     library->note_dimension = job->dimension;
 }
@@ -184,6 +175,18 @@ static void become_ready(struct library *library)
         return;
     library->is_ready = true;
     library->settings.on_ready(library->settings.context);
+}
+
+static uint64_t documents_of(const struct library *library)
+{
+    return (uint64_t)rag_index_documents(library->index) +
+           rag_index_documents(notes_index(library->notes));
+}
+
+static uint64_t chunks_of(const struct library *library)
+{
+    return (uint64_t)rag_index_chunks(library->index) +
+           rag_index_chunks(notes_index(library->notes));
 }
 
 void library_turn(struct library *library)
@@ -201,9 +204,8 @@ void library_turn(struct library *library)
     else if (!atomic_load(&library->is_stopping)) /* logged where it failed */
         library->is_wanted[job->kind] = true;
     if (job->is_good)
-        log_write(LOG_INFO, "the library changed",
-                  LOG_U("documents", rag_index_documents(library->index)),
-                  LOG_U("passages", rag_index_chunks(library->index)));
+        log_write(LOG_INFO, "corpus changed", LOG_U("documents", documents_of(library)),
+                  LOG_U("passages", chunks_of(library)));
     bool is_folder = job->kind == JOB_FOLDER, has_failed = !job->is_good;
     destroy_job(job);
     if (has_failed)
@@ -230,6 +232,7 @@ struct library *library_create(const struct library_settings *settings)
         abort();
     library->settings = *settings;
     library->index = rag_index_create();
+    library->notes = notes_create();
     library->retry = (struct timer){.fire = on_retry, .context = library};
     library->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (library->fd < 0)
@@ -255,13 +258,9 @@ void library_destroy(struct library *library)
     }
     rag_index_destroy(library->index);
     corpus_destroy(library->corpus);
-    for (size_t i = 0; i < library->note_n; i++) {
-        free(library->notes[i].name);
-        free(library->notes[i].text);
-    }
-    free(library->notes);
+    notes_destroy(library->notes);
     for (size_t i = 0; i < library->flag_n; i++)
-        free((char *)library->flags[i].at);
+        free((char *)library->flags[i].fragment.at);
     free(library->flags);
     close(library->fd);
     free(library);
@@ -280,29 +279,9 @@ void library_reload(struct library *library)
 
 /* ---- recommendations ---- */
 
-bool library_add_note(struct library *library, struct str name, struct str text)
+struct notes *library_notes(const struct library *library)
 {
-    struct note note = {.text_bytes = text.n};
-    SHA256((const unsigned char *)text.at, text.n, note.sha256);
-    for (size_t i = 0; i < library->note_n; i++)
-        if (memcmp(library->notes[i].sha256, note.sha256, sizeof note.sha256) == 0)
-            return false;
-    if (library->note_n == LIBRARY_NOTES_MAX ||
-        text.n > LIBRARY_NOTES_MAX_BYTES - library->note_bytes) {
-        log_write(LOG_WARN, "too many recommendations: this one is left out");
-        return false;
-    }
-    if ((library->note_n & (library->note_n - 1)) == 0) {
-        size_t cap = library->note_n == 0 ? 1 : library->note_n * 2;
-        library->notes = reallocarray(library->notes, cap, sizeof *library->notes);
-        if (library->notes == NULL)
-            abort();
-    }
-    note.name = str_copy(name);
-    note.text = str_copy(text);
-    library->note_bytes += text.n;
-    library->notes[library->note_n++] = note;
-    return true;
+    return library->notes;
 }
 
 void library_build_notes(struct library *library)
@@ -311,13 +290,21 @@ void library_build_notes(struct library *library)
     start_job(library);
 }
 
-void library_add_flag(struct library *library, struct str fragment)
+static bool has_flag(const struct library *library, struct str id)
 {
-    for (size_t i = 0; i < library->flag_n; i++)
-        if (str_eq(library->flags[i], fragment))
-            return;
+    for (size_t i = 0; i < library->flag_n && id.n > 0; i++)
+        if (str_eq(id, str_of(library->flags[i].id)))
+            return true;
+    return false;
+}
+
+void library_add_flag(struct library *library, struct str id, struct str fragment)
+{
+    static const struct str all = {NULL, 0};
+    if (id.n >= FLAG_ID_BYTES || fragment.n == 0 || has_flag(library, id))
+        return;
     if (library->flag_n == LIBRARY_FLAGS_MAX) {
-        log_write(LOG_WARN, "too many flags: this one is left out");
+        log_write(LOG_WARN, "too many flags: skipping this one");
         return;
     }
     if ((library->flag_n & (library->flag_n - 1)) == 0) {
@@ -326,22 +313,103 @@ void library_add_flag(struct library *library, struct str fragment)
         if (library->flags == NULL)
             abort();
     }
-    library->flags[library->flag_n++] = (struct str){str_copy(fragment), fragment.n};
-    uint32_t n = rag_index_leave_out(library->index, (struct str){NULL, 0}, fragment);
-    log_write(LOG_INFO, "flagged passages are left out", LOG_U("passages", n));
+    struct flag *flag = &library->flags[library->flag_n++];
+    *flag = (struct flag){.fragment = {str_copy(fragment), fragment.n}};
+    memcpy(flag->id, id.at == NULL ? "" : id.at, id.n);
+    uint32_t n = rag_index_leave_out(library->index, all, fragment) +
+                 rag_index_leave_out(notes_index(library->notes), all, fragment);
+    log_write(LOG_INFO, "skipping flagged passages", LOG_U("passages", n));
+}
+
+struct showing {
+    struct library *library;
+    struct rag_index *index;
+    struct str fragment;
+};
+
+/* A document with a passage that the flag hid is put in again, without what other flags hide. */
+static void show_again(void *context, const struct rag_document *document)
+{
+    const struct showing *showing = context;
+    struct buf text, fragment;
+    buf_init(&text, SIZE_MAX / 2);
+    buf_init(&fragment, SIZE_MAX / 2);
+    text_put_normal(&text, document->text);
+    text_put_normal(&fragment, showing->fragment);
+    if (fragment.n > 0 && memmem(text.at, text.n, fragment.at, fragment.n) != NULL) {
+        rag_index_add(showing->index, document);
+        leave_out_flagged(showing->library, showing->index, document->id);
+    }
+    buf_fini(&text);
+    buf_fini(&fragment);
+}
+
+static void remove_flag(struct library *library, size_t i)
+{
+    struct showing showing = {.library = library, .fragment = library->flags[i].fragment};
+    library->flags[i] = library->flags[--library->flag_n];
+    showing.index = library->index;
+    for (uint32_t k = 0; library->corpus != NULL && k < library->corpus->n; k++)
+        show_again(&showing, library->corpus->documents[k].document);
+    showing.index = notes_index(library->notes);
+    notes_each_document(library->notes, show_again, &showing);
+    free((char *)showing.fragment.at);
+    log_write(LOG_INFO, "flag removed: its passages are found again");
+}
+
+void library_remove_flag(struct library *library, struct str id)
+{
+    for (size_t i = 0; i < library->flag_n && id.n > 0; i++)
+        if (str_eq(id, str_of(library->flags[i].id))) {
+            remove_flag(library, i);
+            return;
+        }
+}
+
+static void put_again(void *context, const struct rag_document *document)
+{
+    rag_index_add(context, document);
+}
+
+void library_clear_flags(struct library *library)
+{
+    while (library->flag_n > 0)
+        free((char *)library->flags[--library->flag_n].fragment.at);
+    for (uint32_t i = 0; library->corpus != NULL && i < library->corpus->n; i++)
+        put_again(library->index, library->corpus->documents[i].document);
+    notes_each_document(library->notes, put_again, notes_index(library->notes));
 }
 
 /* ---- searching ---- */
 
 bool library_is_empty(const struct library *library)
 {
-    return rag_index_chunks(library->index) == 0;
+    return chunks_of(library) == 0;
 }
 
 void library_count(const struct library *library, uint64_t *ret_documents, uint64_t *ret_passages)
 {
-    *ret_documents = rag_index_documents(library->index);
-    *ret_passages = rag_index_chunks(library->index);
+    *ret_documents = documents_of(library);
+    *ret_passages = chunks_of(library);
+}
+
+static bool is_nearer(const struct rag_hit *x, const struct rag_hit *y)
+{
+    return x->cosine > y->cosine;
+}
+
+size_t library_nearest(const struct library *library, const struct rag_query *query, size_t n,
+                       double threshold, struct rag_hit *ret_hits)
+{
+    struct rag_hit documents[RAG_HITS_MAX], notes[RAG_HITS_MAX];
+    size_t document_n = rag_index_nearest(library->index, query, n, threshold, documents);
+    size_t note_n = rag_index_nearest(notes_index(library->notes), query, n, threshold, notes);
+    size_t d = 0, k = 0, found = 0;
+    while (found < n && (d < document_n || k < note_n)) {
+        bool is_note = d == document_n || (k < note_n && is_nearer(&notes[k], &documents[d]));
+        ret_hits[found++] = is_note ? notes[k++] : documents[d++];
+    }
+    return found;
 }
 
 void library_put_name(struct buf *b, const struct rag_document *document)
@@ -381,7 +449,7 @@ static void on_embedded(void *context, const float *vector, uint32_t dimension, 
     struct library_lookup *lookup = context;
     lookup->embedding = NULL;
     if (vector == NULL)
-        log_write(LOG_WARN, "a question is searched by words alone", LOG_S("reason", reason));
+        log_write(LOG_WARN, "searching by words only", LOG_S("reason", reason));
     finish(lookup, vector, dimension);
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * library: the documents that an engine knows: the folder given by --corpus, and the notes that
- * users recommended; and what users flagged, which is left out. Building runs on a thread of its
- * own, so the loop goes on serving; searching is the loop's. One per engine; all functions on the
- * loop's thread.
+ * library: the documents of an engine: the --corpus folder and the notes that users recommended
+ * (notes.h), without passages that users flagged. Building runs on a separate thread, so the loop
+ * keeps serving; searching runs on the loop. One per engine; all functions on the loop's thread.
  */
 #ifndef PARLEY_ENGINE_LIBRARY_H
 #define PARLEY_ENGINE_LIBRARY_H
 
 #include "services/engine/link/timers.h"
+#include "services/engine/notes.h"
 #include "shared/embed/embed.h"
 #include "shared/search/index.h"
 
-enum { LIBRARY_NOTES_MAX = 10000, LIBRARY_NOTES_MAX_BYTES = 64 << 20, LIBRARY_FLAGS_MAX = 10000 };
+enum { LIBRARY_FLAGS_MAX = 10000 };
 
 struct library;
 struct library_lookup;
@@ -39,12 +39,20 @@ void library_turn(struct library *library);
 /* Reads the folder again; what is there is used meanwhile. */
 void library_reload(struct library *library);
 
-/* Adds a recommended text as a document, once; false when it is known already or there are too
- * many. It is found after the next library_build_notes. */
-bool library_add_note(struct library *library, struct str name, struct str text);
+/* What was recommended: notes_add and the like, then library_build_notes. */
+struct notes *library_notes(const struct library *library);
+/* New notes are found once this is done. */
 void library_build_notes(struct library *library);
-/* Leaves out the passages that hold `fragment`, now and after every reload. */
-void library_add_flag(struct library *library, struct str fragment);
+/* Leaves out the passages that hold `fragment`, now and after every reload, until the flag of that
+ * id is removed; `id` may be empty. */
+void library_add_flag(struct library *library, struct str id, struct str fragment);
+/* Does nothing for an id that is none of a flag. */
+void library_remove_flag(struct library *library, struct str id);
+void library_clear_flags(struct library *library);
+
+/* The `n` nearest passages of documents and notes, see rag_index_nearest. */
+size_t library_nearest(const struct library *library, const struct rag_query *query, size_t n,
+                       double threshold, struct rag_hit *ret_hits) must_check;
 
 bool library_is_empty(const struct library *library);
 void library_count(const struct library *library, uint64_t *ret_documents, uint64_t *ret_passages);

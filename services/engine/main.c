@@ -12,6 +12,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/base/log_options.h"
+#include "shared/op/signals.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -213,7 +214,7 @@ static void destroy_all(struct app *app)
 static void stop(struct app *app, uint32_t signal_number)
 {
     if (app->stop_at_ms != 0) {
-        log_write(LOG_WARN, "second signal: claims are left to their leases");
+        log_write(LOG_WARN, "second signal: exiting without giving claims back");
         app->is_exiting = true;
         return;
     }
@@ -284,19 +285,6 @@ static void run(struct app *app)
     log_write(LOG_INFO, "stopped");
 }
 
-/* Blocked before any thread starts, so that all of them leave signals to the descriptor. */
-static int catch_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 int engine_run(const struct config *config)
 {
     struct app app = {.config = config, .signal_fd = -1};
@@ -311,8 +299,8 @@ int engine_run(const struct config *config)
             engine_settings_print(app.config, app.engine_id);
         goto out;
     }
-    app.signal_fd = catch_signals();
-    switch (app.signal_fd < 0 ? CHECK_BAD : check_start(&app)) {
+    app.signal_fd = signals_catch();
+    switch (check_start(&app)) {
     case CHECK_GOOD:
         create_workers(&app);
         run(&app);

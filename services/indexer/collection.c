@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * collection.c - see collection.h.
  *
- * What is unchanged is found by reading two hashes, so that its bytes need not be sent. What the
- * verbs decide counts all the same: two ingests at once, or one that was interrupted, end up with
- * one document per file. A document whose job was not finished has it finished here; when a node's
- * indexer holds it, we look now and then how far it is. */
+ * Unchanged files are found by reading two hashes, so their bytes need not be sent. The verbs still
+ * decide: two concurrent ingests, or an interrupted one, end with one document per file. An
+ * unfinished job of a document is finished here; if a node's indexer holds it, its progress is
+ * polled. */
 #include "services/indexer/collection_internal.h"
 
 #include "generated/verbs.h"
@@ -56,9 +56,9 @@ static void put_entry(struct collection *c, struct str name, struct str doc)
 enum err collection_load(struct collection *c)
 {
     struct buf key;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {STR("HGETALL"), collection_put_key(&key, c, "paths:", str_of(c->space))};
-    enum err error = sync_command(c->pipeline->sync, words, 2, 0, &answer);
+    enum err error = blocking_command(c->pipeline->blocking, words, 2, 0, &answer);
     if (error == ERR_OK) {
         c->entries = calloc(answer.n / 2 + 1, sizeof *c->entries);
         if (c->entries == NULL)
@@ -89,12 +89,12 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
                             struct str sha, struct str url, enum file_change *ret_change)
 {
     struct buf key, url_json;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {STR("HMGET"),    collection_put_key(&key, c, "doc:", str_of(entry->doc)),
                           STR("sha"),      STR("status"),
                           STR("url"),      STR("model"),
                           STR("dimension")};
-    enum err error = sync_command(c->pipeline->sync, words, 7, 0, &answer);
+    enum err error = blocking_command(c->pipeline->blocking, words, 7, 0, &answer);
     buf_init(&url_json, COLLECTION_JSON_MAX_BYTES);
     collection_put_url(&url_json, url);
     if (error == ERR_OK && answer.n == 5) {
@@ -117,11 +117,11 @@ enum err collection_compare(struct collection *c, const struct collection_entry 
 static enum put_outcome look_at_job(struct collection *c, const char *job, struct buf *reason)
 {
     struct buf key;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     enum put_outcome outcome = PUT_NR; /* not ended yet */
     struct str words[] = {STR("HMGET"), collection_put_key(&key, c, "job:", str_of(job)),
                           STR("status"), STR("error")};
-    enum err error = sync_command(c->pipeline->sync, words, 4, 0, &answer);
+    enum err error = blocking_command(c->pipeline->blocking, words, 4, 0, &answer);
     if (error != ERR_OK || answer.n != 2) {
         outcome = PUT_STOPPED;
     } else if (str_eq(answer.at[0], STR("DONE"))) {
@@ -135,7 +135,7 @@ static enum put_outcome look_at_job(struct collection *c, const char *job, struc
         json_decref(text);
     } else if (answer.at[0].at == NULL || str_eq(answer.at[0], STR("CANCELLED"))) {
         outcome = PUT_FAILED;
-        buf_lit(reason, "Its document was deleted, or replaced, meanwhile.");
+        buf_lit(reason, "Its document was deleted or replaced in the meantime.");
     }
     buf_fini(&key);
     return outcome;
@@ -156,7 +156,7 @@ static enum put_outcome run_job(struct collection *c, const char *job, struct bu
         enum put_outcome ended = must_end ? PUT_STOPPED : look_at_job(c, job, reason);
         if (ended != PUT_NR)
             return ended;
-        sync_pause(p->sync, wait_ms);
+        blocking_pause(p->blocking, wait_ms);
         wait_ms = wait_ms * 2 < WAIT_MAX_MS ? wait_ms * 2 : WAIT_MAX_MS;
     }
 }
@@ -170,14 +170,14 @@ enum put_outcome collection_put(struct collection *c, const struct file *file, s
         return PUT_STOPPED;
     if (error != ERR_OK || uploaded.is_full || uploaded.is_many) {
         if (uploaded.is_full)
-            buf_printf(reason, "The collection is full: %llu MiB may be stored (--owner-max-mib).",
+            buf_printf(reason, "The collection is full: the limit is %llu MiB (--owner-max-mib).",
                        (unsigned long long)c->pipeline->settings->space.max_bytes >> 20);
         else if (uploaded.is_many)
-            buf_lit(reason, "The collection holds as many documents as it may.");
+            buf_lit(reason, "The collection has reached its maximum number of documents.");
         else if (error == ERR_TOO_LARGE)
             buf_lit(reason, "Its name is too long.");
         else
-            buf_lit(reason, "Redis refused it; the log says why.");
+            buf_lit(reason, "Redis refused it: see the log.");
         return PUT_FAILED;
     }
     return run_job(c, uploaded.job, reason);
@@ -188,14 +188,14 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
 {
     char job[DOC_ID_BYTES + 1];
     str_random_hex(DOC_ID_BYTES / 2, job);
-    struct sync_call call = {.sync = c->pipeline->sync};
-    call_doc_reindex(sync_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc),
+    struct blocking_call call = {.blocking = c->pipeline->blocking};
+    call_doc_reindex(blocking_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc),
                      .job = str_of(job));
     if (call.error == ERR_REDIS_LOST)
         return PUT_STOPPED;
     struct lines lines = lines_of(call.error == ERR_OK ? call.reply : STR(""));
     if (!str_eq(lines_next(&lines), STR("ok")) || !collection_read_id(&lines, job)) {
-        buf_lit(reason, "Its document is gone, or has no text: run this again.");
+        buf_lit(reason, "Its document no longer exists or has no text: run this command again.");
         return PUT_FAILED;
     }
     return run_job(c, job, reason);
@@ -203,8 +203,8 @@ enum put_outcome collection_reindex(struct collection *c, const struct collectio
 
 enum err collection_remove(struct collection *c, const struct collection_entry *entry)
 {
-    struct sync_call call = {.sync = c->pipeline->sync};
-    call_doc_delete(sync_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc));
+    struct blocking_call call = {.blocking = c->pipeline->blocking};
+    call_doc_delete(blocking_start(&call), .space = str_of(c->space), .doc = str_of(entry->doc));
     return call.error;
 }
 
@@ -218,7 +218,7 @@ void collection_init(struct collection *c, struct pipeline *pipeline, struct str
     buf_put_char(&space, 0);
     memcpy(c->space, space.at, space.n);
     pipeline_use(pipeline, shard_of(str_of(c->space), pipeline->settings->map->n),
-                 sync_patience_ms(pipeline->sync));
+                 blocking_patience_ms(pipeline->blocking));
     buf_fini(&space);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * collection: the documents of one collection as `parley ingest` sees them: which files it has, and
- * putting, indexing and removing one. Blocking; one thread. All of it is safe to repeat.
+ * collection: the documents of one collection for `parley ingest`: listing its files, and storing,
+ * indexing and removing one. Blocking; one thread. All of it is safe to repeat.
  */
 #ifndef PARLEY_INDEXER_COLLECTION_H
 #define PARLEY_INDEXER_COLLECTION_H
@@ -46,7 +46,7 @@ void collection_init(struct collection *collection, struct pipeline *pipeline, s
 void collection_fini(struct collection *collection);
 /* Reads which files it has. ERR_OK, ERR_REDIS_LOST, ERR_INTERNAL. */
 enum err collection_load(struct collection *collection) must_check;
-/* The entry of a file; NULL when there is none. After collection_load. */
+/* Returns the entry of a file, or NULL. Call it after collection_load. */
 const struct collection_entry *collection_find(const struct collection *collection,
                                                const char *name);
 /* What is stored for a file, against what it is now: its bytes (by their SHA-256) and its page.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * collection_internal: what collection.c and collection_upload.c share, for these alone. Blocking,
- * on the pipeline's thread.
+ * collection_internal: shared by collection.c and collection_upload.c only. Blocking, on the
+ * pipeline's thread.
  */
 #ifndef PARLEY_INDEXER_COLLECTION_INTERNAL_H
 #define PARLEY_INDEXER_COLLECTION_INTERNAL_H

@@ -5,9 +5,9 @@
  *         ^                                           |
  *         '---- gone: under another name once more ---'
  *
- * A command that is sent again after a lost connection may have run before: a block would be there
- * twice. RPUSHX answers how many there are, and on another number than expected all of it is sent
- * again, as when Redis lost the list. */
+ * A command that is resent after a lost connection may already have run, so a block could be stored
+ * twice. RPUSHX returns the number of blocks; if it differs from the expected number, the whole
+ * file is sent again, as when Redis lost the list. */
 #include "services/indexer/collection_internal.h"
 
 #include "generated/verbs.h"
@@ -56,12 +56,11 @@ bool collection_read_id(struct lines *lines, char id[DOC_ID_BYTES + 1])
 }
 
 /* The reply's word decides: ERR_CONFLICT is for "gone". */
-static enum err read_reply(const struct sync_call *call, struct collection_uploaded *ret_uploaded)
+static enum err read_reply(enum err error, struct str word, struct lines *lines,
+                           struct collection_uploaded *ret_uploaded)
 {
-    struct lines lines = lines_of(call->reply);
-    struct str word = lines_next(&lines);
-    if (call->error != ERR_OK)
-        return call->error;
+    if (error != ERR_OK)
+        return error;
     if (str_eq(word, STR("gone")))
         return ERR_CONFLICT;
     ret_uploaded->is_full = str_eq(word, STR("full"));
@@ -69,31 +68,36 @@ static enum err read_reply(const struct sync_call *call, struct collection_uploa
     if (ret_uploaded->is_full || ret_uploaded->is_many)
         return ERR_OK;
     bool is_there = str_eq(word, STR("ok")) || str_eq(word, STR("duplicate"));
-    return is_there && collection_read_id(&lines, ret_uploaded->doc) &&
-                   collection_read_id(&lines, ret_uploaded->job)
+    return is_there && collection_read_id(lines, ret_uploaded->doc) &&
+                   collection_read_id(lines, ret_uploaded->job)
                ? ERR_OK
                : ERR_INTERNAL;
 }
 
-/* `ret_is_due`: its bytes are to come. */
+/* `ret_is_due`: its bytes are to come. Nothing limits how often: the line on that is empty. */
 static enum err begin(struct upload *u, struct collection_uploaded *ret_uploaded, bool *ret_is_due)
 {
-    struct sync_call call = {.sync = u->c->pipeline->sync, .reply = STR("")};
+    struct blocking_call call = {.blocking = u->c->pipeline->blocking, .reply = STR("")};
     str_random_hex(DOC_ID_BYTES / 2, u->doc);
     str_random_hex(DOC_ID_BYTES / 2, u->job);
-    call_upload_begin(sync_start(&call), .space = str_of(u->c->space), .limits = STR(""),
+    call_upload_begin(blocking_start(&call), .space = str_of(u->c->space), .limits = STR(""),
                       .doc = str_of(u->doc), .filename = buf_str(&u->filename), .size = u->bytes.n,
                       .sha = u->sha, .cap = u->c->pipeline->settings->space.max_bytes,
                       .path = buf_str(&u->name), .url = buf_str(&u->url));
-    *ret_is_due = call.error == ERR_OK && str_eq(call.reply, STR("ok"));
-    return *ret_is_due ? ERR_OK : read_reply(&call, ret_uploaded);
+    struct lines lines = lines_of(call.reply);
+    struct str word = lines_next(&lines);
+    *ret_is_due = call.error == ERR_OK && str_eq(word, STR("ok"));
+    if (*ret_is_due)
+        return ERR_OK;
+    lines_next(&lines);
+    return read_reply(call.error, word, &lines, ret_uploaded);
 }
 
 /* ERR_CONFLICT: the list is not what it should be. */
 static enum err push(struct upload *u)
 {
     struct buf key;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str rest = u->bytes;
     struct str words[] = {STR("RPUSHX"), collection_put_key(&key, u->c, "pushed:", str_of(u->doc)),
                           STR("")};
@@ -102,14 +106,14 @@ static enum err push(struct upload *u)
         uint64_t in_list = 0;
         words[2] = (struct str){rest.at, rest.n < BLOCK_BYTES ? rest.n : BLOCK_BYTES};
         rest = (struct str){rest.at + words[2].n, rest.n - words[2].n};
-        error = sync_command(u->c->pipeline->sync, words, 3, 0, &answer);
+        error = blocking_command(u->c->pipeline->blocking, words, 3, 0, &answer);
         if (error == ERR_OK && (answer.n != 1 || !str_parse_u64(answer.at[0], &in_list) ||
                                 in_list != i + 2)) /* the first element is upload_begin's */
             error = ERR_CONFLICT;
     }
     if (error == ERR_CONFLICT) {
         struct str drop[] = {STR("UNLINK"), words[1]};
-        if (sync_command(u->c->pipeline->sync, drop, 2, 0, &answer) == ERR_REDIS_LOST)
+        if (blocking_command(u->c->pipeline->blocking, drop, 2, 0, &answer) == ERR_REDIS_LOST)
             error = ERR_REDIS_LOST;
     }
     buf_fini(&key);
@@ -118,16 +122,18 @@ static enum err push(struct upload *u)
 
 static enum err store(struct upload *u, struct collection_uploaded *ret_uploaded)
 {
-    struct sync_call call = {.sync = u->c->pipeline->sync, .reply = STR("")};
+    struct blocking_call call = {.blocking = u->c->pipeline->blocking, .reply = STR("")};
     enum extract_kind kind = extract_kind_of(str_of(u->file->name));
-    call_upload(sync_start(&call), .space = str_of(u->c->space), .doc = str_of(u->doc),
+    call_upload(blocking_start(&call), .space = str_of(u->c->space), .doc = str_of(u->doc),
                 .job = str_of(u->job), .filename = buf_str(&u->filename),
                 .content_type = str_of(extract_content_type(str_of(u->file->name))),
                 .kind = str_of(extract_kind_name(kind)), .size = u->bytes.n,
                 .blocks = blocks_of(u->bytes.n), .sha = u->sha,
                 .cap = u->c->pipeline->settings->space.max_bytes, .path = buf_str(&u->name),
                 .url = buf_str(&u->url), .is_reindex = u->c->is_reindex);
-    return read_reply(&call, ret_uploaded);
+    struct lines lines = lines_of(call.reply);
+    struct str word = lines_next(&lines);
+    return read_reply(call.error, word, &lines, ret_uploaded);
 }
 
 static enum err try_upload(struct upload *u, struct collection_uploaded *ret_uploaded)

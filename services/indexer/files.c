@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * files.c - see files.h. Tidying is done on the letters alone: a name must not depend on what a
- * link points to today. */
+ * files.c - see files.h. Normalisation is purely textual: a name must not depend on the target of a
+ * link. */
 #include "services/indexer/files.h"
 
 #include "shared/extract/extract.h"
@@ -163,7 +163,7 @@ bool files_add(struct files *files, const char *path, char *reason, size_t reaso
         put_file(files, path, root.at, slash == NULL ? root.at : slash + 1, (uint64_t)info.st_size);
         is_good = files->n > before || files->is_over;
         if (!is_good)
-            snprintf(reason, reason_size, "%s: this kind of file is not read", path);
+            snprintf(reason, reason_size, "%s: unsupported file type", path);
     }
     files->roots = reallocarray(files->roots, files->root_n + 1, sizeof *files->roots);
     if (files->roots == NULL)

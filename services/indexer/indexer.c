@@ -62,7 +62,7 @@ static void run(struct worker *w, struct str entry, struct str id)
     /* What other documents need is missing as well, most likely: without the pause a long queue
      * would be read from Redis at full speed, for nothing. */
     if (pipeline_run(&w->pipeline, entry, id) == PIPELINE_DELAYED)
-        sync_pause(w->pipeline.sync, DELAYED_PAUSE_MS);
+        blocking_pause(w->pipeline.blocking, DELAYED_PAUSE_MS);
 }
 
 /* A copy: the reply is gone with the next call. */
@@ -77,8 +77,8 @@ static struct str copy(char room[STREAM_ID_BYTES], struct str from)
 static bool steal(struct worker *w, enum err *ret_error)
 {
     char copies[2][STREAM_ID_BYTES];
-    struct sync_call call = {.sync = w->pipeline.sync};
-    call_job_steal(sync_start(&call), .consumer = str_of(w->pipeline.consumer),
+    struct blocking_call call = {.blocking = w->pipeline.blocking};
+    call_job_steal(blocking_start(&call), .consumer = str_of(w->pipeline.consumer),
                    .idle_ms = w->pipeline.settings->lease_ms);
     *ret_error = call.error;
     if (call.error != ERR_OK || str_eq(call.reply, STR("none")))
@@ -86,7 +86,7 @@ static bool steal(struct worker *w, enum err *ret_error)
     struct lines lines = lines_of(call.reply);
     struct str entry = copy(copies[0], lines_next(&lines)),
                id = copy(copies[1], lines_next(&lines));
-    log_write(LOG_INFO, "taking over a job", LOG_STR("job", id));
+    log_write(LOG_INFO, "taking over an abandoned job", LOG_STR("job", id));
     run(w, entry, id);
     return true;
 }
@@ -95,10 +95,10 @@ static bool steal(struct worker *w, enum err *ret_error)
 static bool take_waiting(struct worker *w)
 {
     char room[STREAM_ID_BYTES];
-    struct sync_call call = {.sync = w->pipeline.sync};
+    struct blocking_call call = {.blocking = w->pipeline.blocking};
     if (!extract_can_read_pdf())
         return false;
-    call_job_waiting(sync_start(&call));
+    call_job_waiting(blocking_start(&call));
     if (call.error != ERR_OK || str_eq(call.reply, STR("none")))
         return false;
     run(w, STR(""), copy(room, call.reply));
@@ -110,8 +110,8 @@ static void sweep(struct worker *w)
 {
     uint64_t n = SWEEP_N;
     while (n >= SWEEP_N && !is_stopping(w)) {
-        struct sync_call call = {.sync = w->pipeline.sync};
-        call_sweep(sync_start(&call), .limit = SWEEP_N);
+        struct blocking_call call = {.blocking = w->pipeline.blocking};
+        call_sweep(blocking_start(&call), .limit = SWEEP_N);
         if (call.error != ERR_OK || !str_parse_u64(call.reply, &n))
             return;
     }
@@ -170,7 +170,7 @@ static void take(struct worker *w, struct rounds *rounds)
     if (error == ERR_OK)
         run(w, str_of(entry.entry), str_of(entry.job));
     else if (error != ERR_NOT_FOUND && !is_stopping(w)) /* so that the loop does not spin */
-        sync_pause(w->pipeline.sync, PAUSE_MS);
+        blocking_pause(w->pipeline.blocking, PAUSE_MS);
 }
 
 /* Waits until the number of shards is agreed on; NULL when the process stops before that. */
@@ -180,7 +180,7 @@ static struct rounds *find_rounds(struct worker *w)
     const struct pipeline_settings *settings = &indexer->settings;
     uint64_t every_ms = settings->lease_ms / 3 < LOOK_MAX_MS ? settings->lease_ms / 3 : LOOK_MAX_MS;
     while (!atomic_load(&settings->map->is_agreed) && !is_stopping(w))
-        sync_pause(w->pipeline.sync, PAUSE_MS);
+        blocking_pause(w->pipeline.blocking, PAUSE_MS);
     pthread_mutex_lock(&indexer->lock);
     if (!is_stopping(w) && atomic_load(&indexer->rounds) == NULL)
         atomic_store(&indexer->rounds, rounds_create(settings->map, every_ms));
@@ -207,7 +207,7 @@ struct indexer *indexer_start(const struct pipeline_settings *settings, unsigned
     if (indexer == NULL)
         abort();
     if (!extract_can_read_pdf())
-        log_write(LOG_WARN, "no pdftotext on PATH: PDF waits for an indexer that has it",
+        log_write(LOG_WARN, "no pdftotext on PATH: PDF files wait for an indexer that has it",
                   LOG_S("install", "poppler-utils"));
     indexer->n = n;
     indexer->settings = *settings;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * indexer: the threads of this process that index documents. Each waits for jobs in the stream's
- * group, so a job starts at once wherever it was made, takes over the jobs of indexers that are
- * gone or could not read a file, and clears the trash when nothing else is to be done. Any number
- * of them on any machines work side by side.
+ * group, so a job starts at once wherever it was created; takes over jobs of indexers that died or
+ * could not read a file; and clears the trash when idle. Any number of them can work in parallel on
+ * any machines.
  */
 #ifndef PARLEY_INDEXER_INDEXER_H
 #define PARLEY_INDEXER_INDEXER_H
@@ -16,7 +16,7 @@ struct indexer;
 
 /* Starts `n` threads. `settings` is borrowed until indexer_destroy. */
 struct indexer *indexer_start(const struct pipeline_settings *settings, unsigned n) must_check;
-/* Jobs under way are given back, and the threads end soon. Any thread. Accepts NULL. */
+/* Running jobs are given back, and the threads end soon. Any thread. Accepts NULL. */
 void indexer_stop(struct indexer *indexer);
 /* Waits for the threads, after indexer_stop, and frees. Accepts NULL. */
 void indexer_destroy(struct indexer *indexer);

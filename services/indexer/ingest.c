@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * ingest.c - `parley ingest`: files into a collection, through the pipeline of the indexers.
+ * ingest.c - `parley ingest`: indexes files into a collection with the pipeline of the indexers.
  *
  *   list the files --> read what the collection has --> prune --> file by file: compare, put
  *
@@ -83,14 +83,14 @@ static bool check_settings(struct ingest *in)
     if (strlen(collection) > COLLECTION_NAME_MAX_BYTES || !str_is_utf8(str_of(collection)))
         return complain("--collection takes 1 to 64 bytes of UTF-8");
     if (!is_all_seen(str_of(collection)))
-        return complain("--collection holds a character that nobody sees, such as a control "
-                        "character or a mark of direction: leave it out");
+        return complain("--collection contains an invisible character, such as a control character "
+                        "or a direction mark: remove it");
     if (base != NULL &&
         (!http_is_base_url(str_of(base)) || strlen(base) > 1024 || !str_is_utf8(str_of(base))))
-        return complain("--base-url takes a URL such as https://example.org/handbook, without a "
-                        "user or a query");
+        return complain("--base-url takes a URL such as https://example.org/handbook, without user "
+                        "information or a query");
     if (c->argument_n == 0)
-        return complain("which files? PATH is missing");
+        return complain("PATH is missing: the files or folders to read");
     return true;
 }
 
@@ -113,7 +113,7 @@ static bool list_files(struct ingest *in)
 static void on_stage(void *arg, enum job_stage stage, unsigned percent)
 {
     struct ingest *in = arg;
-    progress_tell(&in->progress, job_stage_name(stage), percent);
+    progress_report(&in->progress, job_stage_name(stage), percent);
 }
 
 static bool read_settings(struct ingest *in)
@@ -261,7 +261,8 @@ static bool look_at_model(struct ingest *in)
         return true;
     if (!embed_texts(in->settings.embedder, &text, 1, &in->pipeline.is_stopping, &vector,
                      &in->collection.dimension)) {
-        fprintf(stderr, "parley: the embedding model %s gave no vectors: is its server up?\n",
+        fprintf(stderr,
+                "parley: the embedding model %s returned no vectors: check that its server is up\n",
                 in->settings.embedder->name);
         return false;
     }
@@ -294,23 +295,23 @@ static void sum_up(struct ingest *in, bool is_whole)
                in->files.passed_over_n, in->old_n, in->is_dry ? "true" : "false",
                is_whole ? "true" : "false");
     else
-        printf("%s%zu of %zu files: %zu indexed, %zu unchanged, %zu failed; %zu removed, "
-               "%zu passed over%s\n",
+        printf("%s%zu of %zu files: %zu indexed, %zu unchanged, %zu failed; %zu removed, %zu "
+               "skipped%s\n",
                in->is_dry ? "dry run, nothing was changed: " : "", in->progress.done_n, in->files.n,
                t[INDEXED], t[UNCHANGED], t[FAILED], t[REMOVED], in->files.passed_over_n, end);
     fflush(stdout);
     if (in->old_n > 0)
         fprintf(stderr,
-                "parley: %zu unchanged files were embedded by another model than %s, and are found "
-                "by their words alone: --reindex indexes them again\n",
+                "parley: %zu unchanged files were not embedded by %s and are found by words only: "
+                "add --reindex to index them again\n",
                 in->old_n, in->settings.embedder->name);
     if (!is_whole && in->is_interrupted)
-        fputs("parley: interrupted; run it again to go on\n", stderr);
+        fputs("parley: interrupted; run it again to continue\n", stderr);
     else if (!is_whole) {
         char place[REDIS_PLACE_BYTES];
         redis_put_place(shard_server(&in->map, in->pipeline.shard), place);
-        fprintf(stderr, "parley: Redis at %s: %s; run it again to go on\n", place,
-                sync_error(in->pipeline.sync));
+        fprintf(stderr, "parley: Redis at %s: %s; run it again to continue\n", place,
+                blocking_error(in->pipeline.blocking));
     }
 }
 

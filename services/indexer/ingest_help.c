@@ -15,98 +15,100 @@ static const struct config_group ingest_options = {
         {.name = "collection",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
-         .help =
-             "The collection to fill, 1 to 64 bytes. It is made when it is not there. Nodes answer "
-             "/ask from the one that their --public-collection names. Required."},
+         .help = "The collection to fill, 1 to 64 bytes; created if it does not exist. Nodes "
+                 "answer /ask from the collection in their --public-collection. Required."},
         {.name = "base-url",
          .kind = CONFIG_TEXT,
          .metavar = "URL",
-         .help =
-             "Where the pages of these files can be read: http:// or https://. The address of each "
-             "file's page begins with it, see below. Unset: sources have no link to a page."},
+         .help = "The URL (http:// or https://) under which these files are published. The page "
+                 "address of each file starts with it, see below. Unset: sources do not link to a "
+                 "page."},
         {.name = "prune",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help =
-             "Removes the documents of this collection whose file is gone, but only those whose "
-             "name is below one of the given paths."},
+         .help = "Removes documents of this collection whose file no longer exists, but only those "
+                 "whose name is below one of the given paths."},
         {.name = "reindex",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help =
-             "The collection goes over to the model of --embeddings: what was embedded by another "
-             "one is indexed again, also where the file is unchanged. Without it, indexing with "
-             "another model than the collection's is refused."},
+         .help = "Switches the collection to the model of --embeddings: documents that another "
+                 "model embedded are indexed again even if their file is unchanged. Without it, a "
+                 "model other than the collection's is refused."},
         {.name = "dry-run",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help = "Says what would be done, and changes nothing."},
+         .help = "Prints what would be done and changes nothing."},
         {.name = "json",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help = "Writes one JSON object per file on a line of its own, and a last one with the "
-                 "counts."},
+         .help = "Prints one JSON object per line for each file, then one with the counts."},
         {0}}};
 
 const struct command ingest_command = {
     .name = "ingest",
-    .summary = "fill a collection with the documents of folders",
+    .summary = "index files and folders into a collection",
     .about =
         "usage: parley ingest --collection NAME --base-url URL [--redis URL] [--prune]\n"
         "                     [--reindex] [--dry-run] [--json] [FLAGS] PATH...\n"
         "\n"
-        "Fills a collection with documents: files, and folders with all below them (hidden files\n"
-        "and folders and linked folders aside). PDF, DOCX, HTML, Markdown and plain text are\n"
-        "read, each at most 25 MiB; files of other kinds are passed over. It needs no account\n"
-        "and no node, only Redis: the files are parsed, embedded and stored by this process.\n"
+        "Fills a collection with documents: files, and folders with their subfolders (except "
+        "hidden\n"
+        "files and folders and linked folders). It reads PDF, DOCX, HTML, Markdown and plain text "
+        "of\n"
+        "up to 25 MiB each and skips other files. It needs no account and no node, only Redis: "
+        "this\n"
+        "process parses, embeds and stores the files.\n"
         "\n"
-        "What it does with each file, in the order of their names\n"
-        "  unchanged  same name, same bytes, indexed: nothing is done.\n"
-        "  indexed    it is new or has changed, or (with --reindex) another model embedded it.\n"
-        "             What is searched is the old text until the new one is ready, then the new\n"
-        "             one, never a mixture.\n"
-        "  failed     it cannot be read; the reason is printed, and the others go on.\n"
-        "  With --prune, before all that:\n"
-        "  removed    the file is gone.\n"
-        "It may be interrupted and run again at any time, and run twice at once: it goes on with\n"
-        "what is missing.\n"
+        "What happens to each file, in the order of the names\n"
+        "  unchanged  same name and bytes, already indexed: nothing is done.\n"
+        "  indexed    new or changed, or (with --reindex) embedded by another model. Searches use\n"
+        "             the old text until the new one is complete, never a mixture.\n"
+        "  failed     the file cannot be read; the reason is printed and the run continues.\n"
+        "  With --prune, before all of these:\n"
+        "  removed    the file no longer exists.\n"
+        "The command can be interrupted and run again at any time, and run twice at once: it\n"
+        "continues with what is missing.\n"
         "\n"
         "Names\n"
-        "  A file's name in the collection is PATH as it was given, tidied, and the way from\n"
-        "  there: `parley ingest ./docs/` has a file docs/a/b.md. Give the same PATHs from the\n"
-        "  same folder each time, or the files count as others. --prune keeps to names below the\n"
-        "  given PATHs, so several folders may fill one collection, in one run or in several.\n"
+        "  A file's name in the collection is PATH as given, normalised, followed by the path "
+        "below\n"
+        "  it: `parley ingest ./docs/` stores docs/a/b.md. Give the same PATHs from the same "
+        "folder\n"
+        "  each time, or the files count as different ones. --prune only removes names below the\n"
+        "  given PATHs, so several folders can fill one collection, in one run or in several.\n"
         "\n"
         "Addresses of pages\n"
-        "  The address is --base-url, a slash, and the way from PATH to the file, with the\n"
-        "  endings .md, .markdown, .html, .htm and .xhtml left out. README and index with such\n"
-        "  an ending stand for their folder. With PATH docs and --base-url https://host/book:\n"
+        "  The address is --base-url, a slash, and the path from PATH to the file, without the\n"
+        "  extensions .md, .markdown, .html, .htm and .xhtml. README and index with such an\n"
+        "  extension stand for their folder. With PATH docs and --base-url https://host/book:\n"
         "    docs/a/b.md        https://host/book/a/b\n"
         "    docs/a/README.md   https://host/book/a/\n"
         "    docs/index.html    https://host/book/\n"
         "    docs/price list.pdf  https://host/book/price%20list.pdf\n"
-        "  A PATH that is a file lies directly below --base-url. Another --base-url than last\n"
-        "  time moves the documents to their new addresses.\n"
+        "  A PATH that is a file is placed directly below --base-url. A different --base-url than\n"
+        "  last time moves the documents to their new addresses.\n"
         "\n"
-        "On a terminal a bar shows files and bytes; otherwise there is a line for each file that\n"
-        "was not unchanged. The last line sums up.\n"
+        "On a terminal, a bar shows files and bytes; otherwise a line is printed for each file "
+        "that\n"
+        "is not unchanged. The last line sums up.\n"
         "\n",
     .more =
         "\n"
         "Signals\n"
-        "  SIGTERM, SIGINT  give the file at hand back and end; run it again to go on.\n"
+        "  SIGTERM, SIGINT  stop after giving the current file back; run it again to continue.\n"
         "\n"
         "Exit codes\n"
         "  0  all files are in the collection\n"
-        "  1  some failed (they are listed), Redis was gone for 30 seconds, or it was interrupted\n"
-        "  2  a wrong flag or value, or a PATH that is not there\n"
+        "  1  some files failed (they are listed), Redis was unreachable for 30 seconds, or the\n"
+        "     command was interrupted\n"
+        "  2  a wrong flag or value, or a PATH that does not exist\n"
         "\n"
         "Examples\n"
         "  parley ingest --collection public --base-url https://example.org/handbook docs/\n"
         "      fills the collection that /ask answers from.\n"
         "  parley ingest --redis redis://10.0.0.5:6379/0 --collection public --prune \\\n"
         "      --base-url https://example.org/handbook docs/\n"
-        "      keeps it as the folder is: put this into the job that publishes the pages.\n",
+        "      keeps it identical to the folder: run this in the job that publishes the pages.\n",
     .groups =
         (const struct config_group *const[]){&ingest_options, &embed_options, &space_options,
                                              &job_options, &redis_options, &log_tool_options, NULL},

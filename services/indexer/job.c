@@ -3,9 +3,8 @@
  *
  * Worker and renewer share one connection under `lock`. The renewer repeats what the worker last
  * reported (job_progress renews the lease and moves the stream entry's idle time), every third of a
- * lease and at least every 2 seconds: not for the lease's sake, but because that is how a deleted
- * document stops its indexing in the middle of a step. It reports nothing of its own, so what
- * watchers see stays in order.
+ * lease and at least every 2 seconds: this is how a deleted document stops its indexing in the
+ * middle of a step. It reports nothing else, so watchers see events in order.
  *
  * While Redis is full the worker waits with the lock held, and renews the lease itself: else
  * another indexer took the job when there is room again, and this attempt would be lost. */
@@ -50,7 +49,7 @@ static void put_progress(struct job *job, struct call_start start)
                       .message = buf_str(&job->message));
 }
 
-static bool give_up(struct sync_call *call)
+static bool give_up(struct blocking_call *call)
 {
     return false;
 }
@@ -59,31 +58,31 @@ static bool give_up(struct sync_call *call)
  * call that waits will hear. */
 static bool locked_renew(struct job *job)
 {
-    struct sync_call call = {.sync = job->sync, .on_full = give_up};
-    put_progress(job, sync_start(&call));
+    struct blocking_call call = {.blocking = job->blocking, .on_full = give_up};
+    put_progress(job, blocking_start(&call));
     return call.error == ERR_OK;
 }
 
 /* Redis is full. */
-static bool wait_for_room(struct sync_call *call)
+static bool wait_for_room(struct blocking_call *call)
 {
     struct job *job = (struct job *)((char *)call - offsetof(struct job, call));
-    uint64_t patience_ms = sync_patience_ms(job->sync);
+    uint64_t patience_ms = blocking_patience_ms(job->blocking);
     bool is_over = patience_ms > 0 && clock_mono_ms() - job->call_ms > patience_ms;
     if (is_over || (job->is_stopping != NULL && atomic_load(job->is_stopping)) ||
         !locked_renew(job))
         return false;
-    sync_pause(job->sync, job->renew_ms);
+    blocking_pause(job->blocking, job->renew_ms);
     return true;
 }
 
 static struct call_start locked_call(struct job *job)
 {
     job->call_ms = clock_mono_ms();
-    job->call = (struct sync_call){.sync = job->sync,
-                                   .on_full = wait_for_room,
-                                   .error = job->is_lost ? ERR_LEASE_LOST : ERR_OK};
-    return sync_start(&job->call);
+    job->call = (struct blocking_call){.blocking = job->blocking,
+                                       .on_full = wait_for_room,
+                                       .error = job->is_lost ? ERR_LEASE_LOST : ERR_OK};
+    return blocking_start(&job->call);
 }
 
 static enum err locked_reply(struct job *job, struct str *ret_reply)
@@ -101,7 +100,7 @@ static enum err locked_reply(struct job *job, struct str *ret_reply)
     return job->call.error;
 }
 
-static enum err locked_tell(struct job *job)
+static enum err locked_report(struct job *job)
 {
     struct str reply;
     put_progress(job, locked_call(job));
@@ -127,7 +126,7 @@ static void *renew(void *arg)
         else if (clock_mono_ms() < job->told_ms + job->renew_ms)
             wait_until(job, job->told_ms + job->renew_ms);
         else
-            (void)locked_tell(job); /* what went wrong, the worker's next call hears too */
+            (void)locked_report(job); /* what went wrong, the worker's next call hears too */
     }
     pthread_mutex_unlock(&job->lock);
     return NULL;
@@ -163,8 +162,8 @@ enum err job_reply(struct job *job, struct str *ret_reply)
 static enum err locked_ask(struct job *job, const struct str *words, size_t n,
                            struct str *ret_first)
 {
-    struct sync_answer answer;
-    enum err error = sync_command(job->sync, words, n, 0, &answer);
+    struct blocking_answer answer;
+    enum err error = blocking_command(job->blocking, words, n, 0, &answer);
     if (error == ERR_OK)
         *ret_first = answer.n == 0 ? (struct str){NULL, 0} : answer.at[0];
     return error;
@@ -202,7 +201,7 @@ enum err job_done(struct job *job)
     return error == ERR_OK && !str_eq(reply, STR("ok")) ? ERR_INTERNAL : error;
 }
 
-enum err job_tell(struct job *job, enum job_stage stage, unsigned percent, const char *message)
+enum err job_report(struct job *job, enum job_stage stage, unsigned percent, const char *message)
 {
     enum err error = ERR_OK;
     pthread_mutex_lock(&job->lock);
@@ -213,7 +212,7 @@ enum err job_tell(struct job *job, enum job_stage stage, unsigned percent, const
     buf_clear(&job->message);
     buf_put_json(&job->message, str_of(message));
     if (is_new || clock_mono_ms() >= job->told_ms + TELL_EVERY_MS)
-        error = locked_tell(job);
+        error = locked_report(job);
     else if (job->is_lost)
         error = ERR_LEASE_LOST;
     pthread_mutex_unlock(&job->lock);
@@ -245,9 +244,9 @@ static void read_facts(struct job *job, struct str id, struct str reply)
 
 enum err job_begin(struct job *job, struct str entry, struct str id, struct str consumer)
 {
-    struct sync_call call = {.sync = job->sync};
+    struct blocking_call call = {.blocking = job->blocking};
     pthread_mutex_lock(&job->lock);
-    call_job_begin(sync_start(&call), .entry = entry, .job = id, .consumer = consumer,
+    call_job_begin(blocking_start(&call), .entry = entry, .job = id, .consumer = consumer,
                    .idle_ms = entry.n == 0 ? job->lease_ms : NO_NUMBER);
     struct str reply = call.reply;
     enum err error = call.error;
@@ -285,10 +284,10 @@ void job_end(struct job *job)
     pthread_mutex_unlock(&job->lock);
 }
 
-void job_use(struct job *job, struct sync *sync)
+void job_use(struct job *job, struct blocking *blocking)
 {
     pthread_mutex_lock(&job->lock);
-    job->sync = sync;
+    job->blocking = blocking;
     pthread_mutex_unlock(&job->lock);
 }
 
@@ -297,10 +296,11 @@ void job_stop(struct job *job)
     atomic_store(&job->must_stop, true);
 }
 
-void job_init(struct job *job, struct sync *sync, uint64_t lease_ms, const atomic_bool *is_stopping)
+void job_init(struct job *job, struct blocking *blocking, uint64_t lease_ms,
+              const atomic_bool *is_stopping)
 {
     pthread_condattr_t clock;
-    *job = (struct job){.sync = sync, .is_stopping = is_stopping, .lease_ms = lease_ms};
+    *job = (struct job){.blocking = blocking, .is_stopping = is_stopping, .lease_ms = lease_ms};
     job->renew_ms = lease_ms / 3 < RENEW_MAX_MS ? lease_ms / 3 : RENEW_MAX_MS;
     buf_init(&job->text, FACTS_MAX_BYTES);
     buf_init(&job->reply, REPLY_MAX_BYTES);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * job: the one job that an indexer holds: its calls to Redis, each fenced by the job's lease, and a
- * thread that renews that lease while the work goes on, however long a step of it takes. A worker
- * that loses the lease (another indexer has the job, or its document was deleted) finds `must_stop`
- * set within 2 seconds, even in the middle of a long step.
+ * job: the job that an indexer holds: its calls to Redis, each fenced by the job's lease, and a
+ * thread that renews the lease during the work, however long a step takes. A worker that loses the
+ * lease (another indexer has the job, or its document was deleted) finds `must_stop` set within 2
+ * seconds, even in the middle of a long step.
  *
  * One struct per indexer, used for one job after the other. Its functions belong to the indexer's
  * thread, except for job_stop.
@@ -12,7 +12,7 @@
 #define PARLEY_INDEXER_JOB_H
 
 #include "shared/base/buf.h"
-#include "shared/redis/sync.h"
+#include "shared/redis/blocking.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,13 +36,13 @@ struct job {
      */
     atomic_bool has_met_full;
     /* private */
-    struct sync *sync;
+    struct blocking *blocking;
     uint64_t renew_ms, lease_ms;
-    pthread_mutex_t lock; /* of `sync` while a job is held, and of all below */
+    pthread_mutex_t lock; /* of `blocking` while a job is held, and of all below */
     pthread_cond_t changed;
     pthread_t renewer;
     struct buf text, reply, message; /* the facts; the last reply; JSON of the last message */
-    struct sync_call call;           /* under way, or the last one */
+    struct blocking_call call;       /* under way, or the last one */
     uint64_t call_ms;                /* when it began */
     enum job_stage stage;
     unsigned percent;
@@ -51,13 +51,13 @@ struct job {
     const atomic_bool *is_stopping;
 };
 
-/* `sync` and `is_stopping` (the process's) are borrowed. `lease_ms`: after so long without a sign
- * of life another indexer may take the job. */
-void job_init(struct job *job, struct sync *sync, uint64_t lease_ms,
+/* `blocking` and `is_stopping` (the process's) are borrowed. `lease_ms`: after so long without a
+ * sign of life another indexer may take the job. */
+void job_init(struct job *job, struct blocking *blocking, uint64_t lease_ms,
               const atomic_bool *is_stopping);
 void job_fini(struct job *job);
 /* Goes over to another connection (borrowed); while no job is held. */
-void job_use(struct job *job, struct sync *sync);
+void job_use(struct job *job, struct blocking *blocking);
 /* Sets must_stop. Any thread, and async-signal-safe. */
 void job_stop(struct job *job);
 
@@ -67,11 +67,11 @@ void job_stop(struct job *job);
  * ERR_REDIS_LOST, ERR_INTERNAL. */
 enum err job_begin(struct job *job, struct str entry, struct str id,
                    struct str consumer) must_check;
-/* Stops renewing. What became of the job has been reported by then, or its lease runs out. */
+/* Stops renewing. The outcome of the job must have been reported, or its lease expires. */
 void job_end(struct job *job);
 
-/* Begins a call of a verb of the job's, which locks the connection: to be ended by job_reply or
- * job_done at once.
+/* Begins a verb call for the job and locks the connection: end it immediately with job_reply or
+ * job_done.
  *
  *     call_job_upload(job_call(job), .job = job->facts.id, .lease = job->facts.lease);
  *     error = job_reply(job, &reply);
@@ -83,16 +83,16 @@ enum err job_reply(struct job *job, struct str *ret_reply) must_check;
 /* The same for verbs that say "ok" and nothing else: another word is ERR_INTERNAL. */
 enum err job_done(struct job *job) must_check;
 /* Sends a plain command; `*ret_first` is the first string of its answer, valid until the next call,
- * with at == NULL where that is nil or nothing. Errors as of sync_command. */
+ * with at == NULL where that is nil or nothing. Errors as of blocking_command. */
 enum err job_ask(struct job *job, const struct str *words, size_t n,
                  struct str *ret_first) must_check;
 /* The same for a long answer, which is not copied: `take` gets it, with the connection locked. */
 enum err job_read(struct job *job, const struct str *words, size_t n,
                   enum err (*take)(void *arg, struct str first), void *arg) must_check;
 
-/* Says how far the work is: `percent` of the whole, `message` for people (UTF-8). Sent at once when
- * the stage is a new one, else a few times a second at most. Errors as of job_reply. */
-enum err job_tell(struct job *job, enum job_stage stage, unsigned percent,
-                  const char *message) must_check;
+/* Reports progress: `percent` of the whole, a human-readable `message` (UTF-8). Sent immediately if
+ * the stage is new, otherwise at most a few times a second. Errors as of job_reply. */
+enum err job_report(struct job *job, enum job_stage stage, unsigned percent,
+                    const char *message) must_check;
 
 #endif

@@ -11,8 +11,8 @@ const struct config_group job_options = {
          .fallback = "30",
          .min = 1,
          .max = 3600,
-         .help = "Seconds without a sign of life of its indexer after which another one goes on "
-                 "with a document. The same for all nodes and tools of a cluster."},
+         .help = "Seconds without a heartbeat from its indexer after which another indexer takes "
+                 "over a document. Use the same value for all nodes and tools of a cluster."},
         {0}}};
 
 uint64_t job_read_lease_ms(const struct config *config)

@@ -56,8 +56,8 @@ enum err stage_stopped(const struct pipeline *p)
     return atomic_load(&p->is_stopping) ? ERR_DRAINING : ERR_LEASE_LOST;
 }
 
-enum err stage_tell(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
-                    const char *format, ...)
+enum err stage_report(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
+                      const char *format, ...)
 {
     char message[MESSAGE_BYTES];
     va_list args;
@@ -68,7 +68,7 @@ enum err stage_tell(struct pipeline *p, enum job_stage stage, unsigned percent_o
     unsigned percent = from + (to - from) * percent_of_stage / 100;
     if (p->settings->on_stage != NULL)
         p->settings->on_stage(p->settings->arg, stage, percent);
-    enum err error = job_tell(&p->job, stage, percent, message);
+    enum err error = job_report(&p->job, stage, percent, message);
     return error == ERR_OK && stage_must_stop(p) ? stage_stopped(p) : error;
 }
 
@@ -122,7 +122,7 @@ static enum pipeline_outcome finish(struct pipeline *p, enum err error)
             return PIPELINE_CUT;
         break;
     case ERR_INTERNAL:
-        (void)stage_refuse(p, "Something broke on our side while the document was indexed.");
+        (void)stage_refuse(p, "Internal error while the document was indexed: see the log.");
         return end(p, END_FAIL, PIPELINE_FAILED);
     default: break;
     }
@@ -157,11 +157,11 @@ enum pipeline_outcome pipeline_run(struct pipeline *p, struct str entry, struct 
     case ERR_NOT_FOUND: return PIPELINE_NONE;
     case ERR_REDIS_LOST: return PIPELINE_CUT;
     case ERR_FAILED:
-        (void)stage_refuse(p, "Its attempts are used up.");
+        (void)stage_refuse(p, "The maximum number of attempts is reached.");
         outcome = PIPELINE_FAILED;
         break;
     default:
-        (void)stage_refuse(p, "Something broke on our side before the document was indexed.");
+        (void)stage_refuse(p, "Internal error before the document was indexed: see the log.");
         outcome = PIPELINE_FAILED;
     }
     bool has_reason =
@@ -175,12 +175,12 @@ enum pipeline_outcome pipeline_run(struct pipeline *p, struct str entry, struct 
 void pipeline_use(struct pipeline *p, unsigned shard, uint64_t patience_ms)
 {
     const struct shard_map *map = p->settings->map;
-    p->sync = p->syncs[shard % map->server_n];
+    p->blocking = p->connections[shard % map->server_n];
     p->prefix = map->prefixes[shard];
     p->shard = shard;
-    sync_use(p->sync, p->prefix);
-    sync_set_patience(p->sync, patience_ms);
-    job_use(&p->job, p->sync);
+    blocking_use(p->blocking, p->prefix);
+    blocking_set_patience(p->blocking, patience_ms);
+    job_use(&p->job, p->blocking);
 }
 
 void pipeline_stop(struct pipeline *p)
@@ -188,7 +188,7 @@ void pipeline_stop(struct pipeline *p)
     atomic_store(&p->is_stopping, true);
     job_stop(&p->job);
     for (unsigned i = 0; i < p->settings->map->server_n; i++)
-        sync_stop(p->syncs[i]);
+        blocking_stop(p->connections[i]);
 }
 
 void pipeline_init(struct pipeline *p, const struct pipeline_settings *settings, const char *name,
@@ -199,17 +199,18 @@ void pipeline_init(struct pipeline *p, const struct pipeline_settings *settings,
     *p = (struct pipeline){.settings = settings};
     snprintf(p->consumer, sizeof p->consumer, "i%s", hex);
     for (unsigned i = 0; i < settings->map->server_n; i++)
-        p->syncs[i] = sync_create(&(struct sync_config){.address = &settings->map->servers[i],
-                                                        .prefix = settings->map->prefixes[i],
-                                                        .name = name,
-                                                        .patience_ms = patience_ms,
-                                                        .map = settings->map,
-                                                        .server = i});
-    p->sync = p->syncs[0];
+        p->connections[i] =
+            blocking_create(&(struct blocking_config){.address = &settings->map->servers[i],
+                                                      .prefix = settings->map->prefixes[i],
+                                                      .name = name,
+                                                      .patience_ms = patience_ms,
+                                                      .map = settings->map,
+                                                      .server = i});
+    p->blocking = p->connections[0];
     p->prefix = settings->map->prefixes[0];
     buf_init(&p->reason, REASON_MAX_BYTES);
     buf_init(&p->text, EXTRACT_TEXT_MAX_BYTES);
-    job_init(&p->job, p->sync, settings->lease_ms, &p->is_stopping);
+    job_init(&p->job, p->blocking, settings->lease_ms, &p->is_stopping);
 }
 
 void pipeline_fini(struct pipeline *p)
@@ -219,5 +220,5 @@ void pipeline_fini(struct pipeline *p)
     buf_fini(&p->text);
     buf_fini(&p->reason);
     for (unsigned i = 0; i < p->settings->map->server_n; i++)
-        sync_destroy(p->syncs[i]);
+        blocking_destroy(p->connections[i]);
 }

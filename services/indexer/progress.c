@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * progress.c - see progress.h. The bar goes to standard error and what stays to standard output, so
- * that output can be piped with the bar still there. Names come from outside: what is not seen
- * is left out. */
+ * progress.c - see progress.h. The bar goes to standard error and permanent lines to standard
+ * output, so output can be piped while the bar is visible. Names come from outside: invisible
+ * characters are removed. */
 #include "services/indexer/progress.h"
 
 #include "shared/base/clock.h"
@@ -64,7 +64,7 @@ void progress_begin(struct progress *p, const char *name)
     draw(p, "", 0);
 }
 
-void progress_tell(struct progress *p, const char *stage, unsigned percent)
+void progress_report(struct progress *p, const char *stage, unsigned percent)
 {
     draw(p, stage, percent);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * progress: what `parley ingest` shows of its work: on a terminal a bar that is drawn over itself,
- * else a line per file; with --json one JSON object per line. One per process; main thread.
+ * progress: the output of `parley ingest`: on a terminal a progress bar, otherwise a line per file;
+ * with --json one JSON object per line. One per process; main thread.
  */
 #ifndef PARLEY_INDEXER_PROGRESS_H
 #define PARLEY_INDEXER_PROGRESS_H
@@ -20,7 +20,7 @@ struct progress {
 void progress_init(struct progress *progress, size_t file_n, uint64_t bytes, bool is_json);
 /* The file at hand, and how far it is. Drawn a few times a second at most. */
 void progress_begin(struct progress *progress, const char *name);
-void progress_tell(struct progress *progress, const char *stage, unsigned percent);
+void progress_report(struct progress *progress, const char *stage, unsigned percent);
 /* A file is finished: `what` ("indexed") is reported for good, with a reason where there is one
  * (may be NULL). What is `quiet` is counted in the bar and reported as JSON only. */
 void progress_end(struct progress *progress, const char *what, const char *name,

@@ -5,17 +5,17 @@
  *   which dimension has the model --> the spaces (SCAN) --> their documents, a page at a time
  *     --> searched, of another embedding, not being indexed already --> doc_reindex
  *
- * Nothing is remembered between the steps but names, and each document is decided by what it says
- * of itself: so it may be interrupted, and run again, at any time. A space that comes while it runs
- * is of the new model already. */
+ * Only names are kept between steps, and each document is decided by its own state, so the command
+ * may be interrupted and run again at any time. A space created during the run already uses the new
+ * model. */
 #include "services/commands/commands.h"
 
 #include "generated/verbs.h"
 #include "shared/base/log_options.h"
 #include "shared/embed/embed_options.h"
 #include "shared/queue/lines.h"
+#include "shared/redis/blocking.h"
 #include "shared/redis/start.h"
-#include "shared/redis/sync.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,24 +34,24 @@ static const struct config_group reindex_options = {
         {.name = "owner",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
-         .help = "Only the documents of this owner. Unset: those of all owners and collections."},
+         .help = "Reindexes only this owner's documents. Unset: all owners and collections."},
         {.name = "namespace",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
-         .help = "The namespace of that owner's accounts, if they have one."},
+         .help = "The namespace of the owner's accounts, if they have one."},
         {.name = "dry-run",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help = "Says how many documents it is about, and changes nothing."},
+         .help = "Prints how many documents would be reindexed and changes nothing."},
         {0}}};
 
 struct reindex {
     const struct config *config;
     struct shard_map map;
     struct embedder *embedder;
-    struct sync *syncs[SHARDS_MAX]; /* one for each server */
-    struct sync *sync;              /* that of the shard in use */
-    const char *prefix;             /* of its keys */
+    struct blocking *connections[SHARDS_MAX]; /* one for each server */
+    struct blocking *blocking;                /* that of the shard in use */
+    const char *prefix;                       /* of its keys */
     uint32_t dimension;
     bool is_dry;
     size_t seen_n, old_n, queued_n, gone_n, busy_n;
@@ -67,9 +67,9 @@ static bool read_settings(struct reindex *x)
 {
     const struct config *c = x->config;
     if (c->argument_n > 0)
-        return complain("it takes flags only");
+        return complain("reindex takes flags only");
     if (config_text(c, "namespace") != NULL && config_text(c, "owner") == NULL)
-        return complain("--namespace goes with --owner");
+        return complain("--namespace needs --owner");
     if (!redis_read_options(c, &x->map))
         return false;
     log_read_options(c);
@@ -83,7 +83,8 @@ static bool look_at_model(struct reindex *x)
     const struct str text = STR("dimension");
     float *vector = NULL;
     if (!embed_texts(x->embedder, &text, 1, NULL, &vector, &x->dimension)) {
-        fprintf(stderr, "parley: the embedding model %s gave no vectors: is its server up?\n",
+        fprintf(stderr,
+                "parley: the embedding model %s returned no vectors: check that its server is up\n",
                 x->embedder->name);
         return false;
     }
@@ -107,8 +108,8 @@ static enum err queue(struct reindex *x, struct str space, struct str doc)
 {
     char job[ID_BYTES + 1];
     str_random_hex(ID_BYTES / 2, job);
-    struct sync_call call = {.sync = x->sync};
-    call_doc_reindex(sync_start(&call), .space = space, .doc = doc, .job = str_of(job));
+    struct blocking_call call = {.blocking = x->blocking};
+    call_doc_reindex(blocking_start(&call), .space = space, .doc = doc, .job = str_of(job));
     if (call.error != ERR_OK)
         return call.error;
     x->queued_n += str_has_prefix(call.reply, STR("ok"));
@@ -119,12 +120,12 @@ static enum err queue(struct reindex *x, struct str space, struct str doc)
 static enum err look_at_document(struct reindex *x, struct str space, struct str doc)
 {
     struct buf key;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     uint64_t dimension = 0;
     struct str words[] = {STR("HMGET"),      put_key(&key, x, "doc:", doc),
                           STR("generation"), STR("model"),
                           STR("dimension"),  STR("status")};
-    enum err error = sync_command(x->sync, words, 6, 0, &answer);
+    enum err error = blocking_command(x->blocking, words, 6, 0, &answer);
     buf_fini(&key);
     if (error != ERR_OK || answer.n != 4)
         return error == ERR_OK ? ERR_INTERNAL : error;
@@ -148,13 +149,13 @@ static enum err look_at_document(struct reindex *x, struct str space, struct str
 static enum err read_page(struct reindex *x, struct str space, size_t from, struct buf *ret_docs)
 {
     struct buf key;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     char first[24], last[24];
     snprintf(first, sizeof first, "%zu", from);
     snprintf(last, sizeof last, "%zu", from + PAGE_DOCS - 1);
     struct str words[] = {STR("ZRANGE"), put_key(&key, x, "docs:", space), str_of(first),
                           str_of(last)};
-    enum err error = sync_command(x->sync, words, 4, 0, &answer);
+    enum err error = blocking_command(x->blocking, words, 4, 0, &answer);
     buf_fini(&key);
     buf_clear(ret_docs);
     for (size_t i = 0; error == ERR_OK && i < answer.n; i++) {
@@ -191,12 +192,12 @@ static void put_pattern(struct buf *pattern, struct str prefix)
     buf_lit(pattern, "docs:*");
 }
 
-/* All spaces of a shard, as lines. One that SCAN tells twice is looked at twice, which changes
+/* All spaces of a shard, as lines. One that SCAN returns twice is handled twice, which changes
  * nothing. */
 static enum err list_spaces(struct reindex *x, struct buf *spaces)
 {
     struct buf pattern, start;
-    struct sync_answer answer;
+    struct blocking_answer answer;
     char cursor[24] = "0";
     enum err error;
     buf_init(&pattern, KEY_MAX_BYTES);
@@ -205,7 +206,7 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
     do {
         struct str words[] = {STR("SCAN"),       str_of(cursor), STR("MATCH"),
                               buf_str(&pattern), STR("COUNT"),   STR("1000")};
-        error = sync_command(x->sync, words, 6, 0, &answer);
+        error = blocking_command(x->blocking, words, 6, 0, &answer);
         if (error == ERR_OK && (answer.n == 0 || answer.at[0].n >= sizeof cursor))
             error = ERR_INTERNAL; /* no cursor: the rest was not seen */
         if (error != ERR_OK)
@@ -229,9 +230,9 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
 
 static void use_shard(struct reindex *x, unsigned shard)
 {
-    x->sync = x->syncs[shard % x->map.server_n];
+    x->blocking = x->connections[shard % x->map.server_n];
     x->prefix = x->map.prefixes[shard];
-    sync_use(x->sync, x->prefix);
+    blocking_use(x->blocking, x->prefix);
 }
 
 static enum err look_at_owner(struct reindex *x, const char *owner)
@@ -279,12 +280,12 @@ static enum err run_all(struct reindex *x)
 
 static int run(struct reindex *x)
 {
-    redis_connect_all(&x->map, "parley-reindex", PATIENCE_MS, x->syncs);
+    redis_connect_all(&x->map, "parley-reindex", PATIENCE_MS, x->connections);
     use_shard(x, 0);
     enum err error = run_all(x);
     bool is_whole = error == ERR_OK && !redis_is_interrupted();
-    printf("%s%zu of %zu documents are not of the model %s (%u numbers): %zu queued, %zu under way "
-           "already, %zu to be uploaded again%s\n",
+    printf("%s%zu of %zu documents were not embedded by %s (%u dimensions): %zu queued, %zu "
+           "already in progress, %zu to be uploaded again%s\n",
            x->is_dry ? "dry run, nothing was changed: " : "", x->old_n, x->seen_n,
            x->embedder->name, x->dimension, x->queued_n, x->busy_n, x->gone_n,
            is_whole                 ? ""
@@ -292,9 +293,10 @@ static int run(struct reindex *x)
                                     : ", Redis lost");
     fflush(stdout);
     if (!is_whole && !redis_is_interrupted())
-        fprintf(stderr, "parley: Redis: %s; run it again to go on\n", sync_error(x->sync));
+        fprintf(stderr, "parley: Redis: %s; run it again to continue\n",
+                blocking_error(x->blocking));
     redis_ignore_signals();
-    redis_disconnect_all(&x->map, x->syncs);
+    redis_disconnect_all(&x->map, x->connections);
     return is_whole && x->gone_n == 0 ? 0 : 1;
 }
 
@@ -313,27 +315,29 @@ static int run_reindex(const struct config *config)
 
 const struct command reindex_command = {
     .name = "reindex",
-    .summary = "after a change of the embedding model: queue what is of another one",
+    .summary = "queue documents for reindexing after a change of the embedding model",
     .about =
         "usage: parley reindex [--redis URL] [--embeddings MODEL] [--owner NAME] [--dry-run]\n"
         "\n"
-        "After a change of the embedding model: queues a reindexing of every document whose\n"
-        "vectors are of another model than --embeddings, or of another dimension than it gives\n"
-        "when it is asked once. The indexers of the nodes do the work, from the text that is\n"
-        "stored; start the nodes with the new model first. Until a document is reindexed, it is\n"
-        "found by its words alone. What is of the model already, or being indexed, is left\n"
-        "alone: run it again at any time, also after an interruption. The last line sums up.\n"
+        "Run this after changing the embedding model. It queues every document for reindexing "
+        "whose\n"
+        "vectors come from a model other than --embeddings, or have another dimension than that\n"
+        "model returns now. The nodes' indexers do the work from the stored text: start the nodes\n"
+        "with the new model first. Until a document is reindexed, it is found by words only.\n"
+        "Documents that already have the model's vectors, or are being indexed, are skipped, so\n"
+        "the command can be run again at any time. The last line sums up.\n"
         "\n",
-    .more = "\n"
-            "Exit codes\n"
-            "  0  all of them are queued\n"
-            "  1  Redis was gone for 30 seconds, it was interrupted, the model's server gave no\n"
-            "     vector, or a document has to be uploaded again\n"
-            "  2  a wrong flag or value\n"
-            "\n"
-            "Examples\n"
-            "  parley reindex --redis redis://10.0.0.5:6379/0 --dry-run \\\n"
-            "      --embeddings openai:http://10.0.0.7:8000/v1#bge-m3\n",
+    .more =
+        "\n"
+        "Exit codes\n"
+        "  0  all documents are queued\n"
+        "  1  Redis was unreachable for 30 seconds, the command was interrupted, the embedding\n"
+        "     server returned no vector, or a document has to be uploaded again\n"
+        "  2  a wrong flag or value\n"
+        "\n"
+        "Examples\n"
+        "  parley reindex --redis redis://10.0.0.5:6379/0 --dry-run \\\n"
+        "      --embeddings openai:http://10.0.0.7:8000/v1#bge-m3\n",
     .groups = (const struct config_group *const[]){&reindex_options, &embed_options, &redis_options,
                                                    &log_tool_options, NULL},
     .run = run_reindex,

@@ -12,7 +12,7 @@
 #include "services/indexer/rounds.h"
 
 #include "shared/base/clock.h"
-#include "shared/redis/sync.h"
+#include "shared/redis/blocking.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ struct shard_round {
 
 struct watch {
     struct rounds *rounds;
-    struct sync *sync;
+    struct blocking *blocking;
     pthread_t thread;
     unsigned server;
     bool is_away; /* under the lock */
@@ -121,7 +121,7 @@ static unsigned find_shard(const struct watch *watch, struct str name)
 }
 
 /* What came: per stream its key, then per entry its id, "job" and the job. */
-static void take_news(struct watch *watch, const struct sync_answer *answer)
+static void take_news(struct watch *watch, const struct blocking_answer *answer)
 {
     struct rounds *rounds = watch->rounds;
     unsigned shard = rounds->map->n;
@@ -142,7 +142,7 @@ static void take_news(struct watch *watch, const struct sync_answer *answer)
 }
 
 /* XREAD COUNT 1000 BLOCK <ms> STREAMS <key>... <id>... */
-static enum err wait_for_news(struct watch *watch, struct sync_answer *ret_answer)
+static enum err wait_for_news(struct watch *watch, struct blocking_answer *ret_answer)
 {
     struct rounds *rounds = watch->rounds;
     const struct shard_map *map = rounds->map;
@@ -156,20 +156,21 @@ static enum err wait_for_news(struct watch *watch, struct sync_answer *ret_answe
         words[HEAD_WORDS + n] = (struct str){keys[n], (size_t)key_n};
         words[HEAD_WORDS + stream_n + n] = str_of(rounds->shards[i].last_id);
     }
-    return sync_command(watch->sync, words, HEAD_WORDS + 2 * stream_n, BLOCK_MS, ret_answer);
+    return blocking_command(watch->blocking, words, HEAD_WORDS + 2 * stream_n, BLOCK_MS,
+                            ret_answer);
 }
 
 static void *watch_server(void *arg)
 {
     struct watch *watch = arg;
     while (!is_stopping(watch->rounds)) {
-        struct sync_answer answer;
+        struct blocking_answer answer;
         enum err error = wait_for_news(watch, &answer);
         if (error == ERR_OK) {
             came_back(watch);
             take_news(watch, &answer);
         } else if (!is_stopping(watch->rounds)) {
-            sync_pause(watch->sync, PAUSE_MS);
+            blocking_pause(watch->blocking, PAUSE_MS);
         }
     }
     return NULL;
@@ -179,11 +180,12 @@ static void start_watch(struct rounds *rounds, unsigned server)
 {
     struct watch *watch = &rounds->watches[server];
     *watch = (struct watch){.rounds = rounds, .server = server};
-    watch->sync = sync_create(&(struct sync_config){.address = &rounds->map->servers[server],
-                                                    .prefix = rounds->map->prefixes[server],
-                                                    .name = "parley-jobs",
-                                                    .map = rounds->map,
-                                                    .server = server});
+    watch->blocking =
+        blocking_create(&(struct blocking_config){.address = &rounds->map->servers[server],
+                                                  .prefix = rounds->map->prefixes[server],
+                                                  .name = "parley-jobs",
+                                                  .map = rounds->map,
+                                                  .server = server});
     if (pthread_create(&watch->thread, NULL, watch_server, watch) != 0)
         abort();
 }
@@ -286,7 +288,7 @@ void rounds_stop(struct rounds *rounds)
 {
     atomic_store(&rounds->is_stopping, true);
     for (unsigned i = 0; i < rounds->watch_n; i++)
-        sync_stop(rounds->watches[i].sync);
+        blocking_stop(rounds->watches[i].blocking);
     pthread_mutex_lock(&rounds->lock);
     pthread_cond_broadcast(&rounds->changed);
     pthread_mutex_unlock(&rounds->lock);
@@ -298,7 +300,7 @@ void rounds_destroy(struct rounds *rounds)
         return;
     for (unsigned i = 0; i < rounds->watch_n; i++) {
         pthread_join(rounds->watches[i].thread, NULL);
-        sync_destroy(rounds->watches[i].sync);
+        blocking_destroy(rounds->watches[i].blocking);
     }
     pthread_cond_destroy(&rounds->changed);
     pthread_mutex_destroy(&rounds->lock);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * rounds: which shard an indexer of this process turns to next: one whose stream may have a job for
- * it, and one whose turn it is to be looked at (jobs of the dead, and the like). All shards have
- * their turn, one after the other, whatever the others hold.
+ * rounds: chooses the shard that an indexer of this process handles next: one whose stream may have
+ * a job, or one that is due for its regular check (abandoned jobs and the like). All shards are
+ * checked in turn, whatever the others contain.
  *
  * On several shards a thread for each server waits for new entries of all its streams at once, and
  * notes where one came; an entry is taken from its group by one of the indexers it wakes, or by one
  * of another process. Nobody reads a stream that has had none. On one shard there is no such
  * thread: an indexer waits in the stream itself.
  *
- * A server that does not answer is left out until its thread has heard from it again: the jobs of
- * all others go on. One per process; any thread.
+ * A server that does not respond is skipped until its thread reaches it again; jobs of the others
+ * continue. One per process; any thread.
  */
 #ifndef PARLEY_INDEXER_ROUNDS_H
 #define PARLEY_INDEXER_ROUNDS_H

@@ -20,15 +20,16 @@ struct settings {
 };
 
 static const struct config_group options = {
-    "Indexer", (const struct config_option[]){
-                   {.name = "indexers",
-                    .kind = CONFIG_NUMBER,
-                    .metavar = "N",
-                    .fallback = "1",
-                    .min = 0,
-                    .max = INDEXERS_MAX,
-                    .help = "Threads that index documents. 0: none in this process."},
-                   {0}}};
+    "Indexer",
+    (const struct config_option[]){{.name = "indexers",
+                                    .kind = CONFIG_NUMBER,
+                                    .metavar = "N",
+                                    .fallback = "1",
+                                    .min = 0,
+                                    .max = INDEXERS_MAX,
+                                    .help = "Number of threads that index documents. 0: this "
+                                            "process indexes none. Raise it if jobs stay QUEUED."},
+                                   {0}}};
 
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
@@ -64,8 +65,8 @@ static void print(const void *data)
     if (settings->n > 0)
         printf("%-20s %s\n", "pdftotext",
                extract_can_read_pdf() ? "found"
-                                      : "not found: PDF waits for an indexer that has it (package "
-                                        "poppler-utils)");
+                                      : "not found: PDF files wait for an indexer that has it "
+                                        "(install package poppler-utils)");
 }
 
 static unsigned count_files(const void *data)
@@ -92,7 +93,7 @@ static void finish(void *work)
 
 const struct service indexer_service = {
     .name = "indexer",
-    .summary = "makes uploads searchable, in threads of its own",
+    .summary = "makes uploads searchable, in its own threads",
     .groups = (const struct config_group *const[]){&embed_options, &space_options, &options,
                                                    &job_options, NULL},
     .read = read_settings,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * space.c - see stages.h: what a space (an owner, or a collection) has settled already. All of it
- * is asked ahead, to save work; what counts is what job_store compares in one atomic step. */
+ * space.c - see stages.h: the model and vector storage that a space (an owner, or a collection)
+ * already uses. This is an early check to save work; the authoritative one is in job_store, in one
+ * atomic step. */
 #include "services/indexer/stages.h"
 
 enum { KEY_MAX_BYTES = 1024 };
@@ -48,14 +49,13 @@ enum err stage_refuse_model(struct pipeline *p, struct str model, uint64_t dimen
     if (str_eq(model, str_of(own)))
         return stage_refuse(
             p,
-            "The documents here have vectors of %llu numbers, the model %s gives %u now: go back "
-            "to the former one, or reindex the documents.",
+            "The documents here have vectors of %llu dimensions, but the model %s now returns %u: "
+            "go back to the former model, or reindex the documents.",
             (unsigned long long)dimension, own, p->dimension);
-    return stage_refuse(
-        p,
-        "The documents here were embedded with the model %.*s, this indexer embeds with "
-        "%s: go back to that model, or reindex the documents.",
-        STR_ARG(model), own);
+    return stage_refuse(p,
+                        "The documents here were embedded with the model %.*s, but this indexer "
+                        "uses %s: go back to that model, or reindex the documents.",
+                        STR_ARG(model), own);
 }
 
 /* Where the vectors go: a space keeps the back end of what is searched in it already. */
@@ -70,9 +70,8 @@ static enum err choose_vectors(struct pipeline *p, bool is_fixed)
     if (error != ERR_OK || !p->is_set || knows)
         return error;
     if (is_fixed || p->settings->space.vectors == VECTORS_SET)
-        return stage_refuse(
-            p, "The vectors of these documents belong into a vector set, which this Redis "
-               "does not know: Redis 8 does.");
+        return stage_refuse(p, "The vectors of these documents belong to a vector set, which this "
+                               "Redis does not support: use Redis 8.");
     p->is_set = false;
     return ERR_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * stages.c - see stages.h: PARSE, CHUNK, EMBED, STORE.
  *
- * A step first tells that it begins, which finds out whether the job is still ours. Long ones are
- * given `must_stop`, which the job's renewer sets. Nothing that a step leaves in Redis is searched
- * before job_store: the text belongs to the job's lease, and so do vectors in a set. */
+ * A step first reports its start, which shows whether the job is still ours. Long ones are given
+ * `must_stop`, which the job's renewer sets. Nothing that a step leaves in Redis is searched before
+ * job_store: the text belongs to the job's lease, and so do vectors in a set. */
 #include "services/indexer/stages.h"
 
 #include "generated/verbs.h"
@@ -45,7 +45,7 @@ static enum err store_text(struct pipeline *p, uint64_t chars)
         return error;
     if (str_has_prefix(reply, STR("full")))
         return stage_refuse(
-            p, "There is no room left: %llu MiB may be stored. Delete what is not needed.",
+            p, "The storage limit of %llu MiB is reached. Delete documents you no longer need.",
             (unsigned long long)p->settings->space.max_bytes / MIB);
     return str_eq(reply, STR("ok")) ? ERR_OK : ERR_INTERNAL;
 }
@@ -95,13 +95,13 @@ static enum err read_blocks(struct pipeline *p, struct memory_file *file)
     }
     buf_fini(&key);
     if (error == ERR_CONFLICT || (error == ERR_OK && file->n != p->job.facts.size_bytes))
-        return stage_refuse(p, "The file's bytes are not there any more: upload it again.");
+        return stage_refuse(p, "The uploaded file is no longer stored: upload it again.");
     if (error == ERR_OK && !memory_file_seal(file))
         error = ERR_BUSY;
     return error == ERR_BUSY ? put_off(p) : error;
 }
 
-/* The renewer keeps the lease while the child works: all there is to tell the child is to stop. */
+/* The renewer keeps the lease while the child works: the only message to the child is to stop. */
 static enum err extract(struct pipeline *p, const struct memory_file *file)
 {
     enum extract_kind kind = extract_kind_named(p->job.facts.kind);
@@ -132,24 +132,24 @@ enum err stage_parse(struct pipeline *p)
 {
     if (p->settings->may_pass && !extract_can_read_pdf() &&
         extract_kind_named(p->job.facts.kind) == EXTRACT_PDF) {
-        (void)stage_refuse(p, "Waiting for an indexer that reads PDF: this one has no pdftotext "
+        (void)stage_refuse(p, "Waiting for an indexer that can read PDF: this one has no pdftotext "
                               "(package poppler-utils).");
         return ERR_FILE_TYPE;
     }
-    enum err error = stage_tell(p, JOB_PARSE, 0, "Reading the file");
+    enum err error = stage_report(p, JOB_PARSE, 0, "Reading the file");
     if (error == ERR_OK)
         error = read_upload(p);
     if (error != ERR_OK)
         return error;
     uint64_t chars = text_length(buf_str(&p->text));
-    error = stage_tell(p, JOB_PARSE, 80, "Storing %llu characters", (unsigned long long)chars);
+    error = stage_report(p, JOB_PARSE, 80, "Storing %llu characters", (unsigned long long)chars);
     return error == ERR_OK ? store_text(p, chars) : error;
 }
 
 /* The text of an earlier try, or of a document that is indexed again. */
 enum err stage_load_text(struct pipeline *p)
 {
-    enum err error = stage_tell(p, JOB_CHUNK, 0, "Reading the stored text");
+    enum err error = stage_report(p, JOB_CHUNK, 0, "Reading the stored text");
     for (uint64_t n = 0, before = UINT64_MAX; error == ERR_OK && n != before;) {
         struct str block;
         struct lines reply;
@@ -170,7 +170,7 @@ enum err stage_chunk(struct pipeline *p)
 {
     struct chunk_cursor cursor = {.text = buf_str(&p->text)};
     uint32_t cap = 0;
-    enum err error = stage_tell(p, JOB_CHUNK, 20, "Cutting the text into passages");
+    enum err error = stage_report(p, JOB_CHUNK, 20, "Splitting the text into passages");
     if (error != ERR_OK)
         return error;
     for (struct chunk next; chunk_next(&cursor, &next);) {
@@ -182,7 +182,7 @@ enum err stage_chunk(struct pipeline *p)
         }
         p->chunks[p->chunk_n++] = next;
     }
-    return p->chunk_n == 0 ? stage_refuse(p, "The document holds no text.") : ERR_OK;
+    return p->chunk_n == 0 ? stage_refuse(p, "The document contains no text.") : ERR_OK;
 }
 
 /* --- EMBED ---------------------------------------------------------------------------------- */
@@ -197,8 +197,9 @@ static enum err keep_vectors(struct pipeline *p, uint32_t first, uint32_t n, con
             return stage_refuse(p, "The vectors of this document are too large for this machine.");
     }
     if (dimension != p->dimension)
-        return stage_refuse(p, "The embedding model %s changed its dimension in the middle.",
-                            p->settings->embedder->name);
+        return stage_refuse(
+            p, "The embedding model %s returned vectors of different dimensions for one document.",
+            p->settings->embedder->name);
     memcpy(p->vectors + (size_t)first * dimension, vectors,
            (size_t)n * dimension * sizeof *vectors);
     return ERR_OK;
@@ -216,8 +217,10 @@ static enum err embed_batch(struct pipeline *p, uint32_t first, uint32_t n)
     if (!embed_texts(p->settings->embedder, texts, n, &p->job.must_stop, &vectors, &dimension))
         return stage_must_stop(p)
                    ? stage_stopped(p)
-                   : stage_refuse(p, "The embedding model %s gave no vectors: is its server up?",
-                                  p->settings->embedder->name);
+                   : stage_refuse(
+                         p,
+                         "The embedding model %s returned no vectors: check that its server is up.",
+                         p->settings->embedder->name);
     enum err error = keep_vectors(p, first, n, vectors, dimension);
     free(vectors);
     return error;
@@ -227,8 +230,8 @@ enum err stage_embed(struct pipeline *p)
 {
     for (uint32_t first = 0; first < p->chunk_n; first += EMBED_BATCH) {
         uint32_t left = p->chunk_n - first, n = left < EMBED_BATCH ? left : EMBED_BATCH;
-        enum err error = stage_tell(p, JOB_EMBED, (unsigned)(100ULL * first / p->chunk_n),
-                                    "Embedding passage %u of %u", first + 1, p->chunk_n);
+        enum err error = stage_report(p, JOB_EMBED, (unsigned)(100ULL * first / p->chunk_n),
+                                      "Embedding passage %u of %u", first + 1, p->chunk_n);
         if (error == ERR_OK)
             error = embed_batch(p, first, n);
         if (error != ERR_OK)
@@ -256,8 +259,8 @@ static enum err store_vectors(struct pipeline *p, struct str digest)
         end_verb(&verb);
         enum err error = job_done(&p->job);
         if (error == ERR_OK)
-            error = stage_tell(p, JOB_STORE, (unsigned)(60ULL * first / p->chunk_n),
-                               "Storing the vectors of %u passages", p->chunk_n);
+            error = stage_report(p, JOB_STORE, (unsigned)(60ULL * first / p->chunk_n),
+                                 "Storing the vectors of %u passages", p->chunk_n);
         if (error != ERR_OK)
             return error;
     }
@@ -291,13 +294,12 @@ static enum err store_pack(struct pipeline *p)
         uint64_t dimension = lines_next_u64(&lines);
         if (!str_eq(model, str_of(p->settings->embedder->name)) || dimension != p->dimension)
             return stage_refuse_model(p, model, dimension);
-        return stage_refuse(
-            p, "Other documents were indexed first, and keep their vectors in another way: "
-               "index this one again.");
+        return stage_refuse(p, "Other documents were indexed first and store their vectors "
+                               "differently: reindex this one.");
     }
     if (str_eq(word, STR("full")))
         return stage_refuse(
-            p, "There is no room left: %llu MiB may be stored. Delete what is not needed.",
+            p, "The storage limit of %llu MiB is reached. Delete documents you no longer need.",
             (unsigned long long)p->settings->space.max_bytes / MIB);
     return str_eq(word, STR("ok")) ? ERR_OK : ERR_INTERNAL;
 }
@@ -305,7 +307,7 @@ static enum err store_pack(struct pipeline *p)
 enum err stage_store(struct pipeline *p)
 {
     char digest[EMBED_DIGEST_BYTES];
-    enum err error = stage_tell(p, JOB_STORE, 0, "Storing %u passages", p->chunk_n);
+    enum err error = stage_report(p, JOB_STORE, 0, "Storing %u passages", p->chunk_n);
     if (error == ERR_OK && p->is_set) {
         embed_digest(p->settings->embedder->name, p->dimension, digest);
         error = store_vectors(p, str_of(digest));

@@ -10,7 +10,7 @@
 
 #include "services/indexer/pipeline.h"
 
-/* PARSE: gets the text out of the upload, and stores it. */
+/* PARSE: extracts the text of the upload and stores it. */
 enum err stage_parse(struct pipeline *p) must_check;
 /* In its place where the text is stored already: reads it. */
 enum err stage_load_text(struct pipeline *p) must_check;
@@ -26,16 +26,16 @@ enum err stage_store(struct pipeline *p) must_check;
 
 /* --- for the steps themselves (pipeline.c, space.c) --- */
 
-/* Notes, for the document's owner, why it cannot be indexed. Always ERR_FAILED. */
+/* Records the reason for the document's owner. Always returns ERR_FAILED. */
 enum err stage_refuse(struct pipeline *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same for a document whose vectors would not compare with those of its space, which are of
  * `model` and of `dimension` numbers. */
 enum err stage_refuse_model(struct pipeline *p, struct str model, uint64_t dimension);
-/* Says how far the job is; also fails when it is to stop. */
-enum err stage_tell(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
-                    const char *format, ...) __attribute__((format(printf, 4, 5))) must_check;
-/* A step that takes long has to end, and what to make of that. */
+/* Reports the job's progress; also fails if the job must stop. */
+enum err stage_report(struct pipeline *p, enum job_stage stage, unsigned percent_of_stage,
+                      const char *format, ...) __attribute__((format(printf, 4, 5))) must_check;
+/* Whether a long step must end, and the resulting error. */
 static inline bool stage_must_stop(struct pipeline *p)
 {
     return atomic_load(&p->job.must_stop);

@@ -15,7 +15,7 @@ static struct str put_key(const struct pipeline *p, char key[KEY_MAX_BYTES])
 }
 
 /* Of XINFO's answer: name <name> pending <n> idle <ms>, and in later versions more pairs. */
-static void list_old_consumers(const struct sync_answer *answer, struct buf *names)
+static void list_old_consumers(const struct blocking_answer *answer, struct buf *names)
 {
     struct str name = STR("");
     bool is_empty = false;
@@ -36,10 +36,10 @@ static void list_old_consumers(const struct sync_answer *answer, struct buf *nam
 void stream_drop_old_consumers(struct pipeline *p)
 {
     char key[KEY_MAX_BYTES];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str jobs = put_key(p, key);
     struct str words[] = {STR("XINFO"), STR("CONSUMERS"), jobs, STR("indexers")};
-    if (sync_command(p->sync, words, 4, 0, &answer) != ERR_OK)
+    if (blocking_command(p->blocking, words, 4, 0, &answer) != ERR_OK)
         return;
     struct buf names;
     buf_init(&names, 1 << 20);
@@ -48,7 +48,7 @@ void stream_drop_old_consumers(struct pipeline *p)
     while (lines_are_left(&lines)) {
         struct str drop[] = {STR("XGROUP"), STR("DELCONSUMER"), jobs, STR("indexers"),
                              lines_next(&lines)};
-        if (drop[4].n > 0 && sync_command(p->sync, drop, 5, 0, &answer) != ERR_OK)
+        if (drop[4].n > 0 && blocking_command(p->blocking, drop, 5, 0, &answer) != ERR_OK)
             break;
     }
     buf_fini(&names);
@@ -57,13 +57,13 @@ void stream_drop_old_consumers(struct pipeline *p)
 void stream_make_group(struct pipeline *p)
 {
     char key[KEY_MAX_BYTES];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct str words[] = {STR("XGROUP"),   STR("CREATE"), put_key(p, key),
                           STR("indexers"), STR("0"),      STR("MKSTREAM")};
-    if (sync_command(p->sync, words, 6, 0, &answer) == ERR_CONFLICT &&
-        !str_has_prefix(str_of(sync_error(p->sync)), STR("BUSYGROUP")))
-        log_write(LOG_ERROR, "the stream of jobs has no group",
-                  LOG_S("error", sync_error(p->sync)));
+    if (blocking_command(p->blocking, words, 6, 0, &answer) == ERR_CONFLICT &&
+        !str_has_prefix(str_of(blocking_error(p->blocking)), STR("BUSYGROUP")))
+        log_write(LOG_ERROR, "the job stream has no consumer group",
+                  LOG_S("error", blocking_error(p->blocking)));
 }
 
 static bool copy(char to[STREAM_ID_BYTES], struct str from)
@@ -78,7 +78,7 @@ static bool copy(char to[STREAM_ID_BYTES], struct str from)
 enum err stream_read(struct pipeline *p, unsigned block_ms, struct stream_entry *ret_entry)
 {
     char key[KEY_MAX_BYTES], block[16];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     snprintf(block, sizeof block, "%u", block_ms);
     struct str words[11] = {STR("XREADGROUP"),   STR("GROUP"), STR("indexers"),
                             str_of(p->consumer), STR("COUNT"), STR("1")};
@@ -90,7 +90,7 @@ enum err stream_read(struct pipeline *p, unsigned block_ms, struct stream_entry 
     words[n++] = STR("STREAMS");
     words[n++] = put_key(p, key);
     words[n++] = STR(">");
-    enum err error = sync_command(p->sync, words, n, block_ms, &answer);
+    enum err error = blocking_command(p->blocking, words, n, block_ms, &answer);
     if (error == ERR_CONFLICT)
         stream_make_group(p);
     if (error != ERR_OK)

@@ -11,15 +11,15 @@
 
 enum { STREAM_ID_BYTES = 64 };
 
-/* A job as the stream has it, each with a NUL behind it. */
+/* A job as in the stream; each text is NUL-terminated. */
 struct stream_entry {
     char entry[STREAM_ID_BYTES], job[STREAM_ID_BYTES];
 };
 
-/* Makes the group where there is none; says in the log what else is wrong. */
+/* Creates the group if it is missing; logs other errors. */
 void stream_make_group(struct pipeline *p);
-/* Each process that ever was has a consumer in the group. Those without anything pending that were
- * not seen for a day go. */
+/* Every former process has a consumer in the group. Deletes those without pending entries that were
+ * not seen for a day. */
 void stream_drop_old_consumers(struct pipeline *p);
 /* The next entry that nobody has, which is this indexer's then; waits for one so long (0: not at
  * all). ERR_OK; ERR_NOT_FOUND: none came. ERR_CONFLICT: there was no group, so at the very first

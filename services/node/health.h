@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * health: the dependencies that /health shows, one member each.
+ * health: the dependencies shown by /health, one member each.
  */
 #ifndef PARLEY_SERVICES_NODE_HEALTH_H
 #define PARLEY_SERVICES_NODE_HEALTH_H
@@ -16,8 +16,9 @@ struct health_report {
     bool is_broken; /* one of them is in trouble */
 };
 
-/* Puts one member. `details`: a sentence for people. */
+/* Puts one member. `message`: what the status does not say by itself, for people; it becomes the
+ * `message` of `details`, which is null without one. */
 void health_put(struct health_report *report, const char *name, enum health health,
-                struct str details);
+                struct str message);
 
 #endif

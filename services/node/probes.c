@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * probes.c - what load balancers, orchestrators and Prometheus ask. Node-local facts only: a probe
- * costs Redis nothing. */
+ * probes.c - probes for load balancers, orchestrators and Prometheus. Node-local facts only, so a
+ * probe makes no call to Redis. */
 #include "services/node/probes.h"
 
 #include "services/node/services.h"
@@ -71,11 +71,9 @@ static void put_redis(struct health_report *report, struct queue *queue)
     char bytes[DETAILS_MAX];
     struct buf details = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
     enum redis_trouble trouble = put_troubles(&details, queue);
-    if (trouble == REDIS_FINE)
-        buf_lit(&details, "Both connections stand.");
     durability_put(&details, shards_warnings(queue_shards(queue)));
     health_put(report, "redis", trouble == REDIS_FINE ? HEALTH_GOOD : HEALTH_BAD,
-               buf_str(&details));
+               str_trim(buf_str(&details)));
 }
 
 /* Broken when the last fetch of its keys failed. Keys that are there go on all the same. */
@@ -84,13 +82,13 @@ static void put_openid(struct health_report *report, const struct oidc *oidc)
     struct oidc_view view = oidc_look(oidc);
     char details[DETAILS_MAX];
     if (!view.has_ended)
-        snprintf(details, sizeof details, "Its keys are being fetched.");
+        snprintf(details, sizeof details, "Fetching its keys.");
     else if (view.key_n == 0)
-        snprintf(details, sizeof details, "It gave no keys: trying again.");
+        snprintf(details, sizeof details, "It returned no keys: retrying.");
     else
         snprintf(details, sizeof details, "%zu keys, fetched %llu s ago%s.", view.key_n,
                  (unsigned long long)view.age_s,
-                 view.has_failed ? "; the last try failed, and they go on" : "");
+                 view.has_failed ? "; the last attempt failed, retrying" : "");
     health_put(report, "openid",
                view.has_failed   ? HEALTH_BAD
                : view.key_n == 0 ? HEALTH_UNKNOWN
@@ -100,15 +98,14 @@ static void put_openid(struct health_report *report, const struct oidc *oidc)
 
 /* Unhealthy: no question can be queued. Degraded: they can, but something that they need is away.
  */
-static void health(struct request *r)
+static void answer_health(struct request *r, bool is_up, int status)
 {
     struct services *node = r->server->services;
-    bool is_up = queue_is_usable(node->queue);
     int64_t polls = metrics_sum(METRIC_POLLS_PARKED);
     struct buf *b = &r->server->scratch;
     struct health_report report = {.b = b};
     char details[DETAILS_MAX];
-    snprintf(details, sizeof details, "%lld polls are parked here.", (long long)polls);
+    snprintf(details, sizeof details, "%lld parked polls on this node.", (long long)polls);
     buf_clear(b);
     buf_lit(b, "{\"dependencies\":{");
     put_redis(&report, node->queue);
@@ -120,7 +117,32 @@ static void health(struct request *r)
                !is_up                           ? "unhealthy"
                : polls > 0 && !report.is_broken ? "healthy"
                                                 : "degraded");
-    respond_json(r, is_up ? 200 : 503, b);
+    respond_json(r, status, b);
+}
+
+static bool is_up(const struct request *r)
+{
+    return queue_is_usable(r->server->services->queue);
+}
+
+/* Its readers take what it says from the body. And restarting a process that waits for Redis helps
+ * nobody: /health/live, too, is 200 as long as it runs. */
+static void health(struct request *r)
+{
+    answer_health(r, is_up(r), 200);
+}
+
+/* For probes, which read the status alone. */
+static void api_health(struct request *r)
+{
+    answer_health(r, is_up(r), is_up(r) ? 200 : 503);
+}
+
+/* 503 exactly when /readyz is. */
+static void health_ready(struct request *r)
+{
+    bool is_ready = is_up(r) && !r->server->is_draining;
+    answer_health(r, is_ready, is_ready ? 200 : 503);
 }
 
 static void metrics(struct request *r)
@@ -135,9 +157,12 @@ static void metrics(struct request *r)
 const struct route probe_routes[] = {
     {"GET", "/livez", ROLES_NONE, live, false},
     {"GET", "/healthz", ROLES_NONE, live, false},
-    {"GET", "/api/health", ROLES_NONE, health, false},
+    {"GET", "/api/health", ROLES_NONE, api_health, false},
     {"GET", "/readyz", ROLES_NONE, ready, false},
     {"GET", "/health", ROLES_NONE, health, false},
+    {"GET", "/health/", ROLES_NONE, health, false},
+    {"GET", "/health/live", ROLES_NONE, health, false},
+    {"GET", "/health/ready", ROLES_NONE, health_ready, false},
     {"GET", "/metrics", ROLES_NONE, metrics, false},
     {0},
 };

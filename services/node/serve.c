@@ -2,7 +2,8 @@
  * serve.c - `parley serve`: one node per thread, each with its own loop, connections to Redis and
  * parked requests; threads share the listening port, the accounts and nothing else.
  *
- * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts. */
+ * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts
+ * and the files of services. */
 #include "services/node/serve.h"
 
 #include "services/node/probes.h"
@@ -12,6 +13,7 @@
 #include "shared/base/log.h"
 #include "shared/http/listen.h"
 #include "shared/http/rights.h"
+#include "shared/http/websocket.h"
 #include "shared/redis/agreement.h"
 #include "shared/redis/start.h"
 
@@ -25,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { DRAIN_CLOSE_MS = 1000, DRAIN_CLOSE_SHARE = 4 };
 enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 3000, REASON_MAX = 512 };
 
 /* One thread: one node of the cluster. */
@@ -36,7 +39,7 @@ struct node {
     struct services services;
     struct metrics metrics;
     struct deadline drain_look;
-    uint64_t drain_end_ms;
+    uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
     int listen_fd;
     char id[24];
 };
@@ -79,6 +82,7 @@ static void on_drain_look(struct deadline *deadline)
 {
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
     services_drain(&node->services);
+    websocket_drain(&node->server, clock_mono_ms() >= node->drain_close_ms);
     bool is_done = server_is_idle(&node->server) && shards_pending_n(node->server.shards) == 0;
     if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
@@ -92,7 +96,10 @@ static void on_wake(void *arg)
     rights_check(&node->server);
     if (!atomic_load(&process.is_draining) || node->server.is_draining)
         return;
+    uint64_t close_ms = process.settings.drain_ms / DRAIN_CLOSE_SHARE;
     node->drain_end_ms = clock_mono_ms() + process.settings.drain_ms;
+    node->drain_close_ms =
+        node->drain_end_ms - (close_ms < DRAIN_CLOSE_MS ? close_ms : DRAIN_CLOSE_MS);
     server_drain(&node->server);
     on_drain_look(&node->drain_look);
 }
@@ -134,6 +141,7 @@ static void *run_node(void *arg)
     struct node *node = arg;
     server_start(&node->server, node->listen_fd);
     loop_run(&node->loop);
+    services_end(&node->services);
     queue_destroy(node->queue);
     services_destroy(&node->services);
     server_fini(&node->server);
@@ -146,9 +154,9 @@ static void *run_node(void *arg)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-/* Descriptors that no client gets: for Redis, listeners and event loops, providers and models;
- * services count what they need besides. */
-enum { RESERVED_FILES = 48, RESERVED_FILES_OF_NODE = 12 };
+/* Descriptors that no client gets: for Redis, listeners and event loops, providers, models and
+ * databases; services count what they need besides. */
+enum { RESERVED_FILES = 48, RESERVED_FILES_OF_NODE = 16 };
 
 /* Raises the limit of open files as far as it may go, and shares it among the threads. */
 static void share_files(void)
@@ -214,7 +222,8 @@ static void reload_accounts(void)
     struct account_book *book = &process.settings.accounts;
     char reason[REASON_MAX];
     if (!account_book_reload(book, reason, sizeof reason)) {
-        log_write(LOG_ERROR, "accounts not reloaded, the old ones stay", LOG_S("reason", reason));
+        log_write(LOG_ERROR, "accounts not reloaded: keeping the old ones",
+                  LOG_S("reason", reason));
         return;
     }
     for (unsigned i = 0; i < process.settings.node_n; i++)
@@ -239,15 +248,15 @@ static void *agree_later(void *arg)
         if (agreed == AGREED &&
             (now.n != map->n || strcmp(now.prefixes[0], map->prefixes[0]) != 0)) {
             agreed = AGREED_REFUSED;
-            snprintf(reason, sizeof reason, "the cluster has %u shards, not %u: start again", now.n,
-                     map->n);
+            snprintf(reason, sizeof reason,
+                     "the cluster has %u shards, not %u: restart this process", now.n, map->n);
         }
         memcpy(map->id, now.id, sizeof map->id);
     }
     atomic_store(&map->is_agreed, agreed == AGREED);
     if (agreed == AGREED)
         return NULL;
-    log_write(LOG_ERROR, "redis holds another cluster", LOG_S("reason", reason));
+    log_write(LOG_ERROR, "redis now holds another cluster", LOG_S("reason", reason));
     atomic_store(&process.is_refused, true);
     kill(getpid(), SIGTERM);
     return NULL;
@@ -274,6 +283,7 @@ static void wait_for_signals(const sigset_t *signals)
             return;
         }
         reload_accounts();
+        services_reload(&process.settings.services);
     }
 }
 
@@ -294,7 +304,8 @@ static int run(void)
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     srand((unsigned)clock_mono_us() ^ (unsigned)getpid());
-    if (!redis_check_start(&process.settings.map) || !listen_all(url, sizeof url, &place))
+    if (!redis_check_start(&process.settings.map) || !services_check(&process.settings.services) ||
+        !listen_all(url, sizeof url, &place))
         return 1;
     for (unsigned i = 0; i < node_n; i++)
         init_node(&process.nodes[i], i);

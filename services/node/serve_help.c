@@ -15,27 +15,28 @@ static const struct config_group node_options = {
                  .kind = CONFIG_TEXT,
                  .metavar = "ADDR",
                  .fallback = "127.0.0.1:8080",
-                 .help = "Address to listen on: HOST:PORT (port 0 takes a free one) or unix:/path. "
-                         "Two processes cannot share one."},
+                 .help = "Address to listen on: HOST:PORT (port 0: any free port) or unix:/path. "
+                         "Two processes cannot share an address."},
                 {.name = "target",
                  .kind = CONFIG_TEXT,
                  .metavar = "LIST",
                  .fallback = "all",
-                 .help = "Which services to run: all, or some of those above, comma separated."},
+                 .help = "Services to run: all, or a comma-separated list of the services above."},
                 {.name = "threads",
                  .kind = CONFIG_NUMBER,
                  .metavar = "N",
                  .fallback = "0",
                  .min = 0,
                  .max = THREADS_MAX,
-                 .help = "Event loops, each a node of its own to the cluster. 0: one per core."},
+                 .help = "Number of event loops; to the cluster, each is a node. 0: one per core."},
                 {.name = "drain-seconds",
                  .kind = CONFIG_NUMBER,
                  .metavar = "N",
                  .fallback = "10",
                  .min = 1,
                  .max = 600,
-                 .help = "Seconds that requests under way have to finish after SIGTERM."},
+                 .help = "Seconds that running requests have to finish after SIGTERM. Raise it if "
+                         "answers take longer."},
                 {0}}};
 
 static const struct config_group account_options = {
@@ -43,12 +44,13 @@ static const struct config_group account_options = {
                     {.name = "accounts",
                      .kind = CONFIG_TEXT,
                      .metavar = "FILE",
-                     .help = "The accounts file (YAML): names, secrets, roles. Required. SIGHUP "
-                             "reads it again; a broken one changes nothing."},
+                     .help = "The accounts file (YAML): names, secrets, roles. SIGHUP reloads it; "
+                             "an invalid file is ignored. Required."},
                     {.name = "auth-sha1",
                      .kind = CONFIG_BOOL,
                      .fallback = "on",
-                     .help = "Accepts SHA-1 signatures besides SHA-256."},
+                     .help = "Accepts SHA-1 signatures as well as SHA-256. Turn it off once no "
+                             "client signs with SHA-1."},
                     {0}}};
 
 static const struct config_group oidc_options = {
@@ -58,36 +60,39 @@ static const struct config_group oidc_options = {
          .kind = CONFIG_TEXT,
          .metavar = "URL",
          .fallback = "",
-         .help = "The OpenID provider whose tokens are accepted. Its keys are found by discovery."},
+         .help = "Issuer URL of the OpenID provider whose tokens are accepted. Its keys are found "
+                 "by discovery."},
         {.name = "oidc-jwks-url",
          .kind = CONFIG_TEXT,
          .metavar = "URL",
          .fallback = "",
-         .help = "Where the provider's keys are, for one without discovery."},
+         .help = "URL of the provider's keys, for a provider without discovery."},
         {.name = "oidc-audience",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
          .fallback = "",
-         .help = "What `aud` or `azp` of a provider's token must be. Required with a provider."},
+         .help = "Value that `aud` or `azp` of a provider's token must have. Required with a "
+                 "provider."},
         {.name = "oidc-allow-private",
          .kind = CONFIG_BOOL,
          .fallback = "off",
-         .help = "Allows a provider at a private address, and http:// in its URLs."},
+         .help = "Allows the provider to have a private address and http:// URLs. For test "
+                 "environments and trusted networks."},
         {.name = "oidc-retry-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "30",
          .min = 0,
          .max = 86400,
-         .help = "Minimum seconds between two fetches of the provider's keys for a key that is not "
-                 "among them."},
+         .help = "Minimum seconds between two fetches of the provider's keys that are caused by an "
+                 "unknown key."},
         {.name = "oidc-refresh-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "900",
          .min = 1,
          .max = 86400,
-         .help = "Seconds after which the provider's keys are fetched again in any case."},
+         .help = "Maximum seconds between two fetches of the provider's keys."},
         {0}}};
 
 static const struct config_group queue_options = {
@@ -99,16 +104,16 @@ static const struct config_group queue_options = {
          .fallback = "150",
          .min = 1,
          .max = 86400,
-         .help = "Seconds that an engine keeps a claim without a sign of life. The same for all "
-                 "nodes."},
+         .help = "Seconds that an engine keeps a claim without a heartbeat or a partial answer. "
+                 "The same for all nodes."},
         {.name = "delivery-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "2",
          .min = 1,
          .max = 60,
-         .help = "Seconds that a claim may take from Redis to its engine before its query is Open "
-                 "again."},
+         .help =
+             "Seconds that a claim may take to reach its engine before its query is Open again."},
         {.name = "max-attempts",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -122,25 +127,25 @@ static const struct config_group queue_options = {
          .fallback = "100000",
          .min = 1,
          .max = 100000000,
-         .help = "Maximum Open queries in the cluster; past it new ones get 503. The same for all "
-                 "nodes."},
+         .help = "Maximum Open queries in the cluster; beyond it, new queries get 503. The same "
+                 "for all nodes."},
         {.name = "model-fallback-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "30",
          .min = 0,
          .max = 86400,
-         .help = "Seconds that queries for a model wait while no engine names it before any engine "
-                 "gets them as `default`; at once if none named it for a day. 0: never. The same "
-                 "for all nodes."},
+         .help = "Seconds that queries wait for a model that no engine serves, before any engine "
+                 "gets them as `default`; immediately if no engine has served it for a day. 0: "
+                 "never. The same for all nodes."},
         {.name = "rescan-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "0",
          .min = 0,
          .max = 3600,
-         .help = "Seconds between two statements of a node's parked polls to Redis: the longest "
-                 "that a lost message can hold up a query. 0: 5, with several shards 1."},
+         .help = "Seconds between two reports of a node's parked polls to Redis: the longest time "
+                 "that a lost message can delay a query. 0: 5, or 1 with several shards."},
         {.name = "retention-days",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -151,65 +156,65 @@ static const struct config_group queue_options = {
         {0}}};
 
 static const struct config_group http_options = {
-    "HTTP",
-    (const struct config_option[]){
-        {.name = "cors-origins",
-         .kind = CONFIG_TEXT,
-         .metavar = "LIST",
-         .fallback = "*",
-         .help = "Origins that browsers may call from: * (without credentials), or a comma list "
-                 "(with)."},
-        {.name = "trusted-proxies",
-         .kind = CONFIG_TEXT,
-         .metavar = "LIST",
-         .fallback = "",
-         .help = "Proxies whose X-Forwarded-For is believed: a comma list of addresses and CIDR "
-                 "blocks."},
-        {.name = "body-max-bytes",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "1048576",
-         .min = 1024,
-         .max = 67108864,
-         .help = "Largest request body, in bytes, of routes without a limit of their own."},
-        {.name = "body-memory-mib",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "256",
-         .min = 1,
-         .max = 65536,
-         .help = "Memory for request bodies over 16 KiB, in MiB, of all threads together. Raise it "
-                 "for many large uploads at a time."},
-        {.name = "header-max-bytes",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "32768",
-         .min = 1024,
-         .max = 409600,
-         .help = "Largest request line with headers, in bytes."},
-        {.name = "idle-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "30",
-         .min = 1,
-         .max = 3600,
-         .help = "Seconds that a connection may take to send a request, or stay idle between two."},
-        {0}}};
+    "HTTP", (const struct config_option[]){
+                {.name = "cors-origins",
+                 .kind = CONFIG_TEXT,
+                 .metavar = "LIST",
+                 .fallback = "*",
+                 .help = "Origins that browsers may call from: * (any, without credentials), or a "
+                         "comma-separated list (with credentials)."},
+                {.name = "trusted-proxies",
+                 .kind = CONFIG_TEXT,
+                 .metavar = "LIST",
+                 .fallback = "",
+                 .help = "Proxies whose X-Forwarded-For is trusted: a comma-separated list of "
+                         "addresses and CIDR blocks. Set it if nodes run behind a load balancer."},
+                {.name = "body-max-bytes",
+                 .kind = CONFIG_NUMBER,
+                 .metavar = "N",
+                 .fallback = "1048576",
+                 .min = 1024,
+                 .max = 67108864,
+                 .help = "Maximum request body, in bytes, for routes without their own limit."},
+                {.name = "body-memory-mib",
+                 .kind = CONFIG_NUMBER,
+                 .metavar = "N",
+                 .fallback = "256",
+                 .min = 1,
+                 .max = 65536,
+                 .help = "Memory for request bodies over 16 KiB, in MiB, for all threads together. "
+                         "Raise it for many large uploads at the same time."},
+                {.name = "header-max-bytes",
+                 .kind = CONFIG_NUMBER,
+                 .metavar = "N",
+                 .fallback = "32768",
+                 .min = 1024,
+                 .max = 409600,
+                 .help = "Maximum size of request line and headers, in bytes."},
+                {.name = "idle-seconds",
+                 .kind = CONFIG_NUMBER,
+                 .metavar = "N",
+                 .fallback = "30",
+                 .min = 1,
+                 .max = 3600,
+                 .help = "Seconds that a connection may take to send a request or stay idle "
+                         "between two requests."},
+                {0}}};
 
 const struct command serve_command = {
     .name = "serve",
-    .summary = "run a node: HTTP in front, Redis behind",
+    .summary = "run a node: serve HTTP clients and engines, with state in Redis",
     .about =
         "usage: parley serve [FLAGS]\n\n"
-        "Runs a node: HTTP in front, Redis behind. Any number of nodes on one Redis, behind any "
-        "load\n"
-        "balancer, behave as one. Prints one line `parley: listening on URL` on standard output "
-        "when\n"
-        "it is ready to accept; logs go to standard error.\n\n"
-        "Signals: SIGTERM and SIGINT drain and exit 0 (parked polls get their empty answer, what "
-        "runs\n"
-        "is finished); SIGHUP reads the accounts again.\n"
-        "Exit codes: 0 after a signal, 1 when it could not start, 2 for a wrong flag or value.\n\n",
+        "Runs a node: it serves HTTP and keeps its state in Redis. Any number of nodes on one\n"
+        "Redis, behind any load balancer, act as one service. When the node is ready it prints "
+        "one\n"
+        "line, `parley: listening on URL`, on standard output. Logs go to standard error.\n"
+        "\n"
+        "Signals: SIGTERM and SIGINT drain the node: parked polls get an empty answer, running\n"
+        "requests finish, and it exits with 0. SIGHUP reloads the accounts.\n"
+        "Exit codes: 0 after a signal, 1 if it could not start, 2 for a wrong flag or value.\n"
+        "\n",
     .more = "\nExample:\n  parley serve --listen 0.0.0.0:8080 --redis redis://10.0.0.5:6379/0 "
             "--accounts accounts.yaml\n",
     .groups = (const struct config_group *const[]){&node_options, &account_options, &redis_options,

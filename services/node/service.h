@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * service: something that `parley serve` runs, as a row: its name and options, its
- * routes, and what it does in the life of a process and of each node. table.c lists the rows;
- * whatever goes through them (services.h) names none. docs/add-a-service.md makes one.
+ * service: a part of `parley serve`, as a table row: its name and options, its routes, and its
+ * hooks in the lifecycle of a process and of each node. table.c lists the rows; code that iterates
+ * over them (services.h) names none. docs/add-a-service.md is a tutorial.
  *
- * Services know nothing of each other: they meet in shared/ and in Redis. A hook that a service
- * does not need is NULL. Hooks of a process run on the main thread, those of a node on the node's.
+ * Services are independent of each other and share only shared/ and Redis. An unused hook is NULL.
+ * Hooks of a process run on the main thread, those of a node on the node's.
  */
 #ifndef PARLEY_SERVICES_NODE_SERVICE_H
 #define PARLEY_SERVICES_NODE_SERVICE_H
@@ -24,7 +24,7 @@ struct service_process {
 struct service {
     const char *name;       /* which is its --target */
     const char *summary;    /* one line of `parley serve --help` */
-    const char *comes_with; /* the target that brings it too; NULL: none but its own */
+    const char *comes_with; /* targets that bring it too, a comma list; NULL: none but its own */
     const struct config_group *const *groups; /* its options; ends with NULL. NULL: none */
     const struct route *routes;               /* ends with a NULL path. NULL: none */
     /* Kinds of events on the node's channel that are for it (struct queue_config); ends with NULL.
@@ -39,15 +39,21 @@ struct service {
     void (*free_settings)(void *settings);
     /* Puts lines below those of --check-config on standard output. */
     void (*print)(const void *settings);
-    /* How many descriptors it needs that no client gets. */
+    /* Looks at what it stands on, before there is a node; waits a few seconds at most. False after
+     * one line on standard error: it must not run like this. */
+    bool (*check)(const void *settings) must_check;
+    /* Number of descriptors to reserve for it. */
     unsigned (*count_files)(const void *settings);
-    /* Starts what it does beside the nodes, once they run. `settings` outlives it. */
+    /* Starts its work outside the nodes, once they run. `settings` outlives it. */
     void *(*start)(const void *settings)must_check;
-    /* The process drains: what was started ends soon. */
+    /* The process drains: work that was started must end soon. */
     void (*stop)(void *work);
+    /* SIGHUP: reads the files of its settings again. A file with a fault changes nothing and is
+     * logged. The nodes run meanwhile. */
+    void (*reload)(const void *settings);
     /* The nodes have ended: waits for what was stopped, and frees it. */
     void (*finish)(void *work);
-    /* Puts its own lines of /metrics, for the whole process. On any node's thread, also on several
+    /* Puts its lines of /metrics for the whole process. Runs on any node's thread, possibly several
      * at once. */
     void (*put_metrics)(struct buf *b);
 
@@ -56,13 +62,15 @@ struct service {
     /* Makes what its handlers work on (service_state), before the node's thread starts. All is
      * borrowed and outlives it. */
     void *(*create)(struct server *server, struct queue *queue, const void *settings)must_check;
+    /* The loop has ended: ends what waits for the queue, which is still there. */
+    void (*end)(void *state);
     /* The loop has ended, and the queue is gone. */
     void (*destroy)(void *state);
-    /* An event of one of its kinds; `rest` is what stands behind the kind. */
+    /* An event of one of its kinds; `rest` is the text after the kind. */
     void (*on_event)(void *state, struct str kind, struct lines *rest);
     /* Redis runs scripts of that shard (again): its messages may have been missed. */
     void (*on_up)(void *state, unsigned shard);
-    /* The node drains: ends what is parked with its normal empty answer. Again and again until
+    /* The node drains: ends what is parked with its normal empty answer. Called repeatedly until
      * nothing is left. */
     void (*drain)(void *state);
     /* Puts its part of /health. */

@@ -30,7 +30,7 @@ static void add_followers(struct process_services *all)
     for (struct process_service *at = all->all; at->service != NULL; at++)
         for (const struct process_service *other = all->all; other->service != NULL; other++)
             if (at->service->comes_with != NULL && other->is_on &&
-                strcmp(at->service->comes_with, other->service->name) == 0)
+                str_is_listed(str_of(at->service->comes_with), str_of(other->service->name)))
                 at->is_on = true;
 }
 
@@ -71,6 +71,14 @@ void services_print(const struct process_services *all)
             at->service->print(at->settings);
 }
 
+bool services_check(const struct process_services *all)
+{
+    for (const struct process_service *at = all->all; at->service != NULL; at++)
+        if (at->is_on && at->service->check != NULL && !at->service->check(at->settings))
+            return false;
+    return true;
+}
+
 unsigned services_count_files(const struct process_services *all)
 {
     unsigned n = 0;
@@ -85,6 +93,13 @@ void services_start(struct process_services *all)
     for (struct process_service *at = all->all; at->service != NULL; at++)
         if (at->is_on && at->service->start != NULL)
             at->work = at->service->start(at->settings);
+}
+
+void services_reload(const struct process_services *all)
+{
+    for (const struct process_service *at = all->all; at->service != NULL; at++)
+        if (at->is_on && at->service->reload != NULL)
+            at->service->reload(at->settings);
 }
 
 void services_stop(struct process_services *all)
@@ -125,6 +140,13 @@ void services_create(struct services *node, const struct process_services *all,
             state->state = at->service->create(server, queue, at->settings);
         state++;
     }
+}
+
+void services_end(struct services *node)
+{
+    for (struct service_state *at = node->states; at->service != NULL; at++)
+        if (at->service->end != NULL)
+            at->service->end(at->state);
 }
 
 void services_destroy(struct services *node)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * services: all services of a process and of its nodes, gone through one by one. For services/node
- * alone.
+ * services: iterates over the services of a process and its nodes. Only for services/node.
  */
 #ifndef PARLEY_SERVICES_NODE_SERVICES_H
 #define PARLEY_SERVICES_NODE_SERVICES_H
@@ -11,7 +10,7 @@
 /* What a process keeps of its services. Zeroed storage is ready for services_read. */
 struct process_services {
     struct process_service {
-        const struct service *service; /* NULL behind the last */
+        const struct service *service; /* NULL after the last */
         bool is_on;                    /* of this process's targets */
         void *settings, *work;
     } all[SERVICES_MAX + 1];
@@ -24,13 +23,16 @@ struct process_services {
 bool services_read(struct process_services *all, const char *targets,
                    const struct service_process *process) must_check;
 void services_fini(struct process_services *all);
+/* False after one line on standard error: the process must not serve. */
+bool services_check(const struct process_services *all) must_check;
 void services_print(const struct process_services *all);
 unsigned services_count_files(const struct process_services *all);
 void services_start(struct process_services *all);
+void services_reload(const struct process_services *all);
 void services_stop(struct process_services *all);
 void services_finish(struct process_services *all);
 
-/* The routes of those that are on, into `room`, and NULL behind them. */
+/* The routes of those that are on, into `room`, followed by NULL. */
 void services_list_routes(const struct process_services *all,
                           const struct route *room[SERVICES_MAX + 1]);
 
@@ -38,6 +40,7 @@ void services_list_routes(const struct process_services *all,
 
 void services_create(struct services *node, const struct process_services *all,
                      struct server *server, struct queue *queue);
+void services_end(struct services *node);
 void services_destroy(struct services *node);
 void services_on_event(struct services *node, struct str kind, struct lines *rest);
 void services_on_up(struct services *node, unsigned shard);

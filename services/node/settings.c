@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * settings.c - see settings.h. The rows of the options (serve_help.c) have already had kinds,
  * ranges and choices checked; here is what takes a parser of the module that the setting is for.
- * The first fault ends it: one line that names the flag, so that one thing is mended at a time.
+ * It stops at the first fault with one line that names the flag.
  */
 #include "services/node/settings.h"
 
@@ -38,7 +38,7 @@ static bool read_accounts(struct settings *s)
     char reason[REASON_MAX];
     if (file == NULL)
         return config_wrong("accounts",
-                            "is needed: a YAML file of accounts (see docs/operations.md)");
+                            "is required: a YAML file of accounts (see docs/operations.md)");
     if (account_book_init(&s->accounts, file, reason, sizeof reason))
         return true;
     fprintf(stderr, "parley: --accounts %s: %s\n", file, reason);
@@ -123,6 +123,15 @@ void settings_fini(struct settings *settings)
     account_book_fini(&settings->accounts);
 }
 
+/* scheme://user:password@host, or a parameter. */
+static bool has_password(const char *url)
+{
+    const char *at = strstr(url, "://");
+    const char *colon = at == NULL ? NULL : strchr(at + 3, ':');
+    return at != NULL &&
+           (strstr(at, "password=") != NULL || (colon != NULL && strchr(colon, '@') != NULL));
+}
+
 void settings_print(const struct settings *settings)
 {
     const struct config *config = settings->config;
@@ -132,7 +141,10 @@ void settings_print(const struct settings *settings)
         bool may_hold_secret = strcmp(name, "redis") == 0 &&
                                settings->map.servers[0].password[0] != 0 &&
                                config_text(config, "redis-password-file") == NULL;
-        if (value->text != NULL)
+        if (value->text != NULL && !may_hold_secret && has_password(value->text))
+            printf("%-20s %.*s*** (%s)\n", name,
+                   (int)(strstr(value->text, "://") - value->text) + 3, value->text, value->source);
+        else if (value->text != NULL)
             printf("%-20s %s (%s)\n", name, may_hold_secret ? "redis://***" : value->text,
                    value->source);
     }

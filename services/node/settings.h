@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * settings: what `parley serve` was told, read and checked as a whole: the settings of each part of
- * the node, ready to be handed to it, and those that the services have read for themselves. One per
- * process; filled by the main thread before others start, read-only from then on (the account book
- * reloads itself safely). Nothing is connected to, and nothing but files is read.
+ * settings: all settings of `parley serve`, read and checked together: those of each part of the
+ * node, and those that the services read themselves. One per process; filled by the main thread
+ * before others start, read-only from then on (the account book reloads itself safely). It opens no
+ * connection and reads only files.
  */
 #ifndef PARLEY_SERVICES_NODE_SETTINGS_H
 #define PARLEY_SERVICES_NODE_SETTINGS_H

@@ -6,6 +6,7 @@
     ROW(broker)                                                                                    \
     ROW(users)                                                                                     \
     ROW(documents)                                                                                 \
+    ROW(workflow)                                                                                  \
     ROW(web)                                                                                       \
     ROW(indexer)
 

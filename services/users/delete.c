@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * delete.c - DELETE /api/users/{user}: all that is stored for a user (lua/users/delete_user.lua).
- * Each shard is asked again and again, each time for some rows, until one round finds nothing on
- * any of them. After ROUNDS_MAX rounds the client is answered, and asks again. Nothing is kept here
- * of how far it is: whichever node gets the next request goes on. */
+ * delete.c - DELETE /api/users/{user}: deletes everything stored for a user
+ * (lua/users/delete_user.lua). Each shard is called repeatedly, a few rows per call, until one
+ * round finds nothing on any of them. After ROUNDS_MAX rounds the client is answered and sends the
+ * request again. The node keeps no progress, so any node continues. */
 #include "services/users/users.h"
 
 #include "generated/verbs.h"
@@ -13,8 +13,9 @@
 enum { ROUNDS_MAX = 100 };
 
 /* In the order of the verb's reply. */
-static const char *const kinds[] = {"Topics",          "SharedTopics", "Queries", "Lookups",
-                                    "Recommendations", "Documents",    "Jobs",    "Limits"};
+static const char *const kinds[] = {"Topics",  "SharedTopics",    "Queries",
+                                    "Lookups", "Recommendations", "Documents",
+                                    "Jobs",    "Limits",          "Runs"};
 enum { KIND_N = sizeof kinds / sizeof *kinds };
 
 struct deletion {
@@ -45,8 +46,7 @@ static void answer(struct request *r, const struct deletion *deletion, bool is_d
         buf_printf(b, "%s\"%s\":%llu", i == 0 ? "" : ",", kinds[i],
                    (unsigned long long)deletion->gone[i]);
     buf_printf(b, "},\"Done\":%s}", is_done ? "true" : "false");
-    log_write(LOG_INFO, "data of a user were deleted",
-              LOG_STR("user", deletion->person.whom.user_name),
+    log_write(LOG_INFO, "user data deleted", LOG_STR("user", deletion->person.whom.user_name),
               LOG_STR("by", r->account->name_token), LOG_STR("request", r->id),
               LOG_U("topics", deletion->gone[0]), LOG_U("documents", deletion->gone[5]),
               LOG_S("done", is_done ? "yes" : "no"));

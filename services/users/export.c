@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * export.c - see export.h.
  *
- *   TOPICS -> THREAD -> LOOKUPS -+-> RECOMMENDATIONS -> DOCUMENTS -> FILES -> CONTENT -+-> END
- *     ^--------------------------'                                     ^---------------'
+ *   TOPICS -> THREAD -> LOOKUPS -+-> RECOMMENDATIONS -> RUNS -> DOCUMENTS -> FILES -> CONTENT -+->
+ * END
+ *     ^--------------------------'                                             ^---------------'
  *
  * One page of a verb after the other. What a reply brings is put into `made`, from there a slice a
  * turn of the loop into the zip, and what that has written to the client; the next page is asked
- * for when the client has taken all of it. So a node holds a page, and a reader that is slow, or
- * many of them, cost nobody else anything.
+ * for when the client has taken all of it. So a node holds only one page, and slow readers do not
+ * affect others.
  *
- * The answer begins with the first reply. What fails after it ends the connection, without the end
- * of the answer and of the zip: a client cannot take it for the whole. */
+ * The answer begins with the first reply. A later failure closes the connection before the end of
+ * the response and of the zip, so a client cannot mistake it for a complete export. */
 #include "services/users/export.h"
 
 #include "shared/base/clock.h"
@@ -32,6 +33,7 @@ static void step(struct export *x)
     case EXPORT_THREAD: export_thread(x); break;
     case EXPORT_LOOKUPS: export_lookups(x); break;
     case EXPORT_RECOMMENDATIONS: export_recommendations(x); break;
+    case EXPORT_RUNS: export_runs(x); break;
     case EXPORT_DOCUMENTS: export_documents(x); break;
     case EXPORT_FILES: export_files(x); break;
     case EXPORT_CONTENT: export_content(x); break;
@@ -48,7 +50,7 @@ static void advance(struct export *x)
 {
     size_t left = x->made.n - x->zipped_n;
     if (x->made.is_over || x->zip.is_broken) {
-        export_fail(x, "it does not fit");
+        export_fail(x, "does not fit");
     } else if (left > 0) {
         size_t n = left < SLICE_BYTES ? left : SLICE_BYTES;
         zip_put(&x->zip, (struct str){x->made.at + x->zipped_n, n});
@@ -88,7 +90,7 @@ void export_go_on(struct export *x)
 
 void export_fail(struct export *x, const char *why)
 {
-    log_write(LOG_WARN, "an export of a user was cut off", LOG_S("reason", why),
+    log_write(LOG_WARN, "user export cut off", LOG_S("reason", why),
               LOG_STR("user", x->person.whom.user_name), LOG_STR("request", x->r->id));
     download_cut(&x->download);
 }
@@ -116,7 +118,7 @@ static void start(struct export *x)
     buf_lit(b, "{\"Format\":1,\"User\":");
     buf_put_json(b, x->person.whom.user);
     buf_lit(b, ",\"Timestamp\":");
-    buf_put_json_ms(b, x->now_s * 1000);
+    buf_put_json_time(b, x->now_s * 1000);
     buf_lit(b, "}\n");
     zip_put(&x->zip, buf_str(b));
     export_begin_file(x, STR("topics.json"));
@@ -138,7 +140,7 @@ bool export_takes(struct export *x, enum err error, struct lines *lines, struct 
     if (str_eq(tag, STR("ok")) || (other.n > 0 && str_eq(tag, other)))
         return true;
     x->is_asking = false;
-    export_fail(x, "what was being read has been deleted meanwhile");
+    export_fail(x, "the data was deleted during the export");
     return false;
 }
 
@@ -220,7 +222,7 @@ static bool has_place(struct request *r, const struct person *person)
         n++;
         if (str_eq(x->person.whom.user_name, person->whom.user_name)) {
             respond_error_more(r, ERR_RATE_LIMITED,
-                               "An export of this user is under way already: end it, or wait.",
+                               "An export of this user is already running: wait for it or end it.",
                                NULL, RETRY_S);
             return false;
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * export: GET /api/users/{user}/export, all that is stored for a user as a zip file. What it does
- * step by step is export.c; what the files hold, export_topics.c and export_documents.c. In the
+ * step by step is export.c; what the files hold, export_topics.c, export_runs.c and
+ * export_documents.c. In the
  * request's memory, on the loop's thread.
  */
 #ifndef PARLEY_SERVICES_USERS_EXPORT_H
@@ -19,6 +20,7 @@ enum export_stage {
     EXPORT_THREAD,          /* a page of the topic's queries */
     EXPORT_LOOKUPS,         /* a page of its lookups */
     EXPORT_RECOMMENDATIONS, /* a page of the shard's */
+    EXPORT_RUNS,            /* a page of the shard's runs of workflows */
     EXPORT_DOCUMENTS,       /* a page of the list */
     EXPORT_FILES,           /* a page of the same list, or the next document of the page */
     EXPORT_CONTENT,         /* a page of its content */
@@ -33,7 +35,7 @@ struct export
     struct person person;
     struct download download;
     struct zip zip;
-    struct deadline turn; /* goes on in the next turn of the loop */
+    struct deadline turn; /* continues in the next turn of the loop */
     enum export_stage stage;
     bool is_asking; /* a verb is under way */
     bool is_first;  /* of the list that is being written: no comma yet */
@@ -58,15 +60,15 @@ struct export
 
 /* export.c: ends the file before and begins one. */
 void export_begin_file(struct export *x, struct str path);
-/* Where the reply of the verb that is begun goes. */
+/* The callback for the reply of the current verb. */
 struct call_start export_call(struct export *x, request_reply_cb *on_reply);
 struct call_start export_call_at(struct export *x, unsigned shard, request_reply_cb *on_reply);
-/* In a reply: refuses what did not go well (an answer, or a cut) and returns false. `tag` is the
- * first line; `other`: one more that is no failure, "" for none. */
+/* In a reply: on a failure answers with an error or cuts the download and returns false. `tag` is
+ * the first line; `other`: a further tag that is not a failure, "" for none. */
 bool export_takes(struct export *x, enum err error, struct lines *lines, struct str other);
 /* At the end of a reply. */
 void export_go_on(struct export *x);
-/* It cannot be whole any more: the client notices. */
+/* The export cannot be completed: cuts it so that the client notices. */
 void export_fail(struct export *x, const char *why);
 /* The comma before each item of a list but the first. */
 void export_put_comma(struct export *x);
@@ -84,6 +86,7 @@ void export_topics(struct export *x);
 void export_thread(struct export *x);
 void export_lookups(struct export *x);
 void export_recommendations(struct export *x);
+void export_runs(struct export *x);
 void export_documents(struct export *x);
 void export_files(struct export *x);
 void export_content(struct export *x);

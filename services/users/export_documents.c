@@ -10,7 +10,7 @@ enum { FILENAME_MAX_BYTES = 200 };
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-/* Takes the 16 lines of a document; puts its object if `b` is given. */
+/* Takes the 17 lines of a document; puts its object if `b` is given. */
 static void take_document(struct lines *lines, struct buf *b, struct str *ret_id,
                           struct str *ret_filename)
 {
@@ -19,7 +19,7 @@ static void take_document(struct lines *lines, struct buf *b, struct str *ret_id
     struct str type = lines_next(lines), size = lines_next(lines), status = lines_next(lines);
     uint64_t created_ms = lines_next_u64(lines), updated_ms = lines_next_u64(lines);
     struct str chunks = lines_next(lines);
-    for (unsigned i = 8; i < 16; i++)
+    for (unsigned i = 8; i < 17; i++)
         (void)lines_next(lines);
     if (b == NULL)
         return;
@@ -32,9 +32,9 @@ static void take_document(struct lines *lines, struct buf *b, struct str *ret_id
     buf_put_key(b, "status");
     buf_put_json(b, status);
     buf_put_key(b, "createdAt");
-    buf_put_json_ms(b, created_ms);
+    buf_put_json_time(b, created_ms);
     buf_put_key(b, "updatedAt");
-    buf_put_json_ms(b, updated_ms);
+    buf_put_json_time(b, updated_ms);
     export_put_member(b, "chunkCount", chunks);
     buf_put_char(b, '}');
 }
@@ -150,7 +150,7 @@ static void on_content(struct request *r, enum err error, struct str reply)
     export_set(&x->what, what);
     if (!put_blocks(x, what, parts)) {
         x->is_asking = false;
-        export_fail(x, "a stored text is damaged");
+        export_fail(x, "stored text damaged");
         return;
     }
     if (!str_parse_u64(next, &x->from))

@@ -66,7 +66,7 @@ static void put_query(struct export *x, uint64_t seq, const struct outcome *o)
     export_put_member(b, "Model", o->row.model);
     buf_printf(b, ",\"Status\":\"%.*s\"", STR_ARG(o->status));
     buf_put_key(b, "Timestamp");
-    buf_put_json_ms(b, o->row.created_ms);
+    buf_put_json_time(b, o->row.created_ms);
     export_put_member(b, "Reason", o->reason);
     export_put_member(b, "Answer", o->answer);
     export_put_member(b, "Think", o->think);
@@ -263,8 +263,8 @@ static void on_recommendations(struct request *r, enum err error, struct str rep
     export_set(&x->after, next);
     if (next.n == 0 && ++x->shard == shard_n(x)) {
         export_end_list(x);
-        buf_clear(&x->page_after);
-        x->stage = EXPORT_DOCUMENTS;
+        x->shard = 0;
+        x->stage = EXPORT_RUNS;
     }
     export_go_on(x);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * person.c - whose data a request is about, and who may ask for them. */
+ * person.c - the user whose data a request concerns, and the check of access. */
 #include "services/users/users.h"
 
 #include "shared/http/respond.h"
@@ -9,8 +9,7 @@ bool person_of_path(struct request *r, struct person *ret_person)
     struct person person;
     struct str user = request_path_param(r, "user"), given = request_param(r, "OnBehalfOf");
     if (given.at != NULL && !str_eq(given, user)) {
-        respond_error(r, ERR_FORBIDDEN,
-                      "OnBehalfOf is not the user that the path names: leave it out.");
+        respond_error(r, ERR_FORBIDDEN, "OnBehalfOf differs from the user in the path: omit it.");
         return false;
     }
     if (r->account->role == ROLE_OPERATOR) {

@@ -38,7 +38,7 @@ static bool read_settings(const struct service_process *process, void **ret_sett
 
 const struct service users_service = {
     .name = "users",
-    .summary = "what is stored for a user: how much, a copy of it, its deletion",
+    .summary = "usage, export and deletion of a user's data",
     .comes_with = "broker",
     .groups = (const struct config_group *const[]){&space_options, NULL},
     .routes = routes,

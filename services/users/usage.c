@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * usage.c - GET /api/users/{user}/usage: how much is stored for a user, and how much may be
- * (lua/users/usage.lua). Queries are counted topic by topic, a page of topics after the other. */
+ * usage.c - GET /api/users/{user}/usage: a user's storage and limits (lua/users/usage.lua). Queries
+ * are counted topic by topic, a page of topics after the other. */
 #include "services/users/users.h"
 
 #include "generated/verbs.h"
@@ -22,6 +22,7 @@ enum count {
     COUNT_UPLOADS_MINUTE,
     COUNT_UPLOADS_HOUR,
     COUNT_ASKS_MINUTE,
+    COUNT_RUNS,
     COUNT_NR
 };
 
@@ -90,6 +91,7 @@ static void answer(struct request *r, const struct counting *counting)
     put_stored(b, r, n);
     buf_printf(b, ",\"Recommendations\":{\"Count\":%llu}",
                (unsigned long long)n[COUNT_RECOMMENDATIONS]);
+    buf_printf(b, ",\"Runs\":{\"Count\":%llu}", (unsigned long long)n[COUNT_RUNS]);
     put_pair(b, "Documents", "Count", n[COUNT_DOCUMENTS], "CountMax", DOCUMENTS_MAX);
     buf_printf(b, ",\"Bytes\":%llu,\"BytesMax\":%llu,\"Passages\":%llu}",
                (unsigned long long)n[COUNT_BYTES],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * users: all that is stored for a user, whichever service it came through: how much it is, a copy
- * of it, its deletion (contract, section 3). One per thread (service.h). A user is of every shard.
+ * users: usage, export and deletion of everything stored for a user by any service (/api/users in
+ * docs/openapi.yaml). One per thread (service.h). A user's data is on every shard.
  */
 #ifndef PARLEY_SERVICES_USERS_USERS_H
 #define PARLEY_SERVICES_USERS_USERS_H
@@ -32,8 +32,9 @@ struct person {
     struct str space; /* of its documents */
 };
 
-/* The user that the path names: itself for an account of role user, any of its namespace for a
- * frontend, any (`namespace~User`) for an operator. Answers 400 or 403 and returns false otherwise.
+/* The user in the path: itself for an account of role user, any user of its namespace for a
+ * frontend, any user (`namespace~User`) for an operator. Answers 400 or 403 and returns false
+ * otherwise.
  */
 bool person_of_path(struct request *r, struct person *ret_person) must_check;
 

@@ -23,7 +23,7 @@ static void check(struct zip *zip, int result)
     if (result >= ARCHIVE_WARN || zip->is_broken)
         return;
     zip->is_broken = true;
-    log_write(LOG_ERROR, "a zip file cannot be written",
+    log_write(LOG_ERROR, "cannot write a zip file",
               LOG_S("reason", archive_error_string(zip->archive)));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * zip: a zip file that is written piece by piece into a buffer, from which its owner takes what is
- * there. Written by libarchive: sizes stand after each file, so none has to be known before, and a
- * file may be larger than 4 GiB. In its owner's memory; one thread at a time.
+ * zip: writes a zip file in pieces into a buffer that the owner empties. Uses libarchive: sizes
+ * follow each file, so they need not be known in advance, and a file may exceed 4 GiB. In its
+ * owner's memory; one thread at a time.
  */
 #ifndef PARLEY_SERVICES_USERS_ZIP_H
 #define PARLEY_SERVICES_USERS_ZIP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * page.c - the handbook's pages, at the addresses that `parley ingest` gives them: `engines.md` is
+ * page.c - the handbook pages, at the addresses that `parley ingest` gives them: `engines.md` is
  * /handbook/engines, and README.md, the index, is /handbook/, or /handbook as people say.
  *
  * A page is one file: its style is in it and named by its hash, so the policy lets in nothing else,
@@ -21,19 +21,25 @@ static const struct web_page *find_page(struct str name)
     return NULL;
 }
 
-static void send_page(struct request *r, struct str name)
+void web_put_policy(struct request *r, const char *style)
 {
-    const struct web_page *page = find_page(name);
     char policy[POLICY_MAX];
-    if (page == NULL) {
-        respond_error(r, ERR_NOT_FOUND, "The handbook has no such page.");
-        return;
-    }
     snprintf(policy, sizeof policy,
              "default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'; "
              "frame-ancestors 'none'",
-             web_style_hash);
+             style);
     respond_header(r, "content-security-policy", str_of(policy));
+}
+
+static void send_page(struct request *r, struct str name)
+{
+    const struct web_page *page = find_page(name);
+    if (page == NULL) {
+        respond_error(r, ERR_NOT_FOUND,
+                      "The handbook has no such page: see its table of contents.");
+        return;
+    }
+    web_put_policy(r, web_style_hash);
     respond_constant(r, "text/html; charset=utf-8", page->html, page->etag);
 }
 

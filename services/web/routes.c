@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * routes.c - the web service: routes, all of them for everybody, and nothing else. It comes with
- * the document service, since the sources that POST /ask names over the handbook lead here. */
+ * routes.c - the web service: its routes, all of them for everybody, and its row. It comes with the
+ * document service, since the sources that POST /ask names over the handbook lead here, and with
+ * the broker, so that a browser at the address of a node shows what it is. */
 #include "services/web/web.h"
 
 #include "services/node/service.h"
 
+#include <stdlib.h>
+
 static const struct route routes[] = {
+    {"GET", "/", ROLES_NONE, web_show_front},
+    {"HEAD", "/", ROLES_NONE, web_show_front},
+    {"GET", "/openapi.yaml", ROLES_NONE, web_show_openapi},
+    {"HEAD", "/openapi.yaml", ROLES_NONE, web_show_openapi},
     {"GET", "/handbook", ROLES_NONE, web_show_index},
     {"HEAD", "/handbook", ROLES_NONE, web_show_index},
     {"GET", "/handbook/", ROLES_NONE, web_show_index},
@@ -15,9 +22,20 @@ static const struct route routes[] = {
     {0},
 };
 
+static void *create(struct server *server, struct queue *queue, const void *settings)
+{
+    struct web *web = calloc(1, sizeof *web);
+    (void)server, (void)queue, (void)settings;
+    if (web == NULL)
+        abort();
+    return web;
+}
+
 const struct service web_service = {
     .name = "web",
-    .summary = "the handbook's pages",
-    .comes_with = "documents",
+    .summary = "the first page, the handbook and openapi.yaml",
+    .comes_with = "broker,documents",
     .routes = routes,
+    .create = create,
+    .destroy = free,
 };

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * web: what people read in a browser. Stateless: nothing to make, and nothing to end.
+ * web: serves pages to browsers, and openapi.yaml to programs that generate a client. One per node,
+ * on the thread of its loop. Its only state is a cache of numbers, which may be lost at any time.
  */
 #ifndef PARLEY_WEB_WEB_H
 #define PARLEY_WEB_WEB_H
 
 #include "shared/http/request.h"
 
-handler web_show_index, web_show_page;
+/* The cluster's numbers on the front page (front.c). */
+struct front_numbers {
+    uint64_t asked_ms, read_ms; /* clock_mono_ms; 0: never */
+    uint64_t depth, parked, in_flight;
+    bool is_partial; /* shards that do not respond are missing */
+};
+
+struct web {
+    struct front_numbers numbers;
+};
+
+extern const struct service web_service;
+
+handler web_show_front, web_show_openapi, web_show_index, web_show_page;
+
+/* Puts the Content-Security-Policy of a page whose only style element has the hash `style`
+ * ("sha256-..."). The page may not load resources, run scripts, submit forms or be framed. */
+void web_put_policy(struct request *r, const char *style);
 
 #endif

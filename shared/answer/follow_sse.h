@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * follow_sse: one query, followed to its outcome (shared/queue/follow.h) as server-sent events
- * (contract, section 7): queue, think, token, restart, reset, and at the end done or error. A
- * reader that comes back with an id (Last-Event-ID, ?after=) goes on behind it, on any node.
+ * follow_sse: follows one query to its outcome (shared/queue/follow.h) and sends it as server-sent
+ * events (`check-query` in docs/openapi.yaml): queue, think, token, restart, reset, and finally
+ * done or error. A reader that reconnects with an id (Last-Event-ID, ?after=) continues after it,
+ * on any node.
  *
  * Lives in its owner, in the request's memory; the owner's on_gone calls follow_sse_fini. All on
  * the loop's thread.
@@ -13,7 +14,7 @@
  *     stream_put(&s.stream, "sources", ...); events of the owner's own, if any
  *     follow_sse_start(&s);
  *
- * A node that drains ends the stream between two events; the client goes on elsewhere.
+ * A draining node ends the stream between two events; the client resumes on another node.
  */
 #ifndef PARLEY_ANSWER_FOLLOW_SSE_H
 #define PARLEY_ANSWER_FOLLOW_SSE_H
@@ -23,11 +24,11 @@
 
 struct follow_sse;
 
-/* Who writes the data of the last event, a JSON object on one line. */
+/* Writes the data of the last event, a JSON object on one line. */
 struct follow_sse_format {
-    /* Of `done`: the same object as the plain route. Runs at most once. */
+    /* Data of `done`: the same object as the plain route. Runs at most once. */
     void (*put_done)(struct follow_sse *s, const struct outcome *outcome, struct buf *b);
-    /* Of `error`: Failed or Cancelled; NULL: the query is no longer there. Runs at most once. */
+    /* Data of `error`: Failed or Cancelled; NULL: the query no longer exists. Runs at most once. */
     void (*put_error)(struct follow_sse *s, const struct outcome *outcome, struct buf *b);
 };
 
@@ -37,16 +38,16 @@ struct follow_sse {
     const struct follow_sse_format *format;
 };
 
-/* `queue` and `format` are borrowed. Reads the last event id that the request comes with. */
+/* `queue` and `format` are borrowed. Reads the request's last event id. */
 void follow_sse_init(struct follow_sse *s, struct request *r, struct queue *queue,
                      const struct follow_sse_format *format);
-/* Accepts one that was zeroed and never initialised. */
+/* Accepts a zeroed one that was never initialised. */
 void follow_sse_fini(struct follow_sse *s);
 
-/* Sends what was put, and follows the query. The stream must be started. */
+/* Sends pending events and follows the query. The stream must be started. */
 void follow_sse_start(struct follow_sse *s);
-/* Ends the stream with an `error` of the owner's: it waits no longer. `data` is copied. Nothing
- * happens when it has ended. */
+/* Ends the stream with an `error` event from the owner and stops waiting. `data` is copied. Does
+ * nothing if the stream has ended. */
 void follow_sse_fail(struct follow_sse *s, const struct buf *data);
 
 #endif

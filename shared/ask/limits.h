@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * limits: how often an owner may do what costs most, counted in Redis for the whole cluster
- * (lua/auth/limiter.lua): keys limit:upload:<user> and limit:ask:<user>. Numbers only.
+ * limits: rate limits of an owner for the most expensive requests, counted in Redis for the whole
+ * cluster (lua/auth/limiter.lua) under limit:upload:<user> and limit:ask:<user>.
  */
 #ifndef PARLEY_ASK_LIMITS_H
 #define PARLEY_ASK_LIMITS_H
@@ -9,8 +9,8 @@
 enum {
     UPLOADS_A_MINUTE = 5,
     UPLOADS_AN_HOUR = 50,
-    ASKS_A_MINUTE = 20,    /* questions over documents, and runs of the agent */
-    DOCUMENTS_MAX = 10000, /* of an owner: lua/documents/documents.lua */
+    ASKS_A_MINUTE = 20,    /* questions over documents and agent runs */
+    DOCUMENTS_MAX = 10000, /* per owner: lua/documents/documents.lua */
 };
 
 #endif

@@ -36,7 +36,8 @@ bool on_behalf_of(struct request *r, struct str given, struct on_behalf *ret_who
     switch (account->role) {
     case ROLE_USER:
         if (given.at != NULL && !str_eq(given, account->name))
-            return refuse(r, ERR_FORBIDDEN, "An account of role user acts for itself only.");
+            return refuse(r, ERR_FORBIDDEN,
+                          "This account acts for itself only: it cannot name another user.");
         *ret_whom = (struct on_behalf){account->name, account->user_token};
         return true;
     case ROLE_FRONTEND:

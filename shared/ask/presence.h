@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * presence: is there still somebody to wait for? Watches over a request that waits for an engine:
- * it hears that the client has left or has lost its right, or that the node shuts down. One at a
- * time per request, in the request's memory. On the loop's thread.
+ * presence: detects that a request no longer needs to wait for an engine: its client has left or
+ * lost its right, or the node shuts down. One at a time per request, in the request's memory. On
+ * the loop's thread.
  */
 #ifndef PARLEY_ASK_PRESENCE_H
 #define PARLEY_ASK_PRESENCE_H
@@ -21,15 +21,15 @@ struct presence {
     struct left_listener left;
     struct request *r; /* NULL before presence_start */
     bool is_on;
-    /* Once, and not before presence_start returns. `has_left`: the client is gone, or has lost its
-     * right; otherwise the node drains. The request has to be answered, or its stream ended, all
-     * the same; its connection is not kept. */
+    /* Runs once, after presence_start has returned. `has_left`: the client is gone or has lost its
+     * right; otherwise the node drains. The request must still be answered or its stream ended; its
+     * connection is then closed. */
     void (*on_end)(struct presence *presence, bool has_left);
 };
 
 void presence_start(struct presence *presence, struct presences *all, struct request *r,
                     void (*on_end)(struct presence *presence, bool has_left));
-/* Any number of times. */
+/* May be called any number of times. */
 void presence_stop(struct presence *presence);
 
 /* The node drains: ends all of them. */

@@ -23,9 +23,9 @@ void refusal_of(const struct question_end *end, struct refusal *ret_refusal)
         ret_refusal->error = ERR_NO_ENGINE;
         ret_refusal->retry_after_s = refusal_retry_s(end->eta_s > 0, end->eta_s);
         if (end->eta_s > 0)
-            snprintf(
-                ret_refusal->detail, sizeof ret_refusal->detail,
-                "Every engine rests, because its model's server is busy or away: retry later.");
+            snprintf(ret_refusal->detail, sizeof ret_refusal->detail,
+                     "Every engine is resting because its model server is busy or unreachable: "
+                     "retry later.");
         break;
     case QUESTION_FULL:
         ret_refusal->error = ERR_QUEUE_FULL;

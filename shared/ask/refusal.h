@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * refusal: which end of a question without an answer is which error, and when it is worth another
- * try. What verbs refuse is in reply.h. On the loop's thread.
+ * refusal: maps the end of a question without an answer to an error and a retry time. Refusals by
+ * verbs are in reply.h. On the loop's thread.
  */
 #ifndef PARLEY_ASK_REFUSAL_H
 #define PARLEY_ASK_REFUSAL_H
@@ -18,14 +18,14 @@ struct refusal {
 
 /* `end` is not QUESTION_DONE. */
 void refusal_of(const struct question_end *end, struct refusal *ret_refusal);
-/* Of one that is still waiting, on a node that drains. */
+/* For a question that is still waiting on a draining node. */
 void refusal_of_drain(struct refusal *ret_refusal);
 void refusal_respond(struct request *r, const struct refusal *refusal);
 /* Puts it as the data of an `error` event. */
 void refusal_put_event(struct buf *b, struct request *r, const struct refusal *refusal);
 
-/* What Retry-After says when the queue expects room in `eta_s`: at most five minutes, since that is
- * a guess. `is_known`: otherwise it expects nothing. */
+/* The Retry-After for a queue that expects room in `eta_s`: at most five minutes, because that is
+ * an estimate. `is_known` false: there is no estimate. */
 unsigned refusal_retry_s(bool is_known, uint64_t eta_s);
 
 #endif

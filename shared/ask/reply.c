@@ -8,16 +8,22 @@
 
 enum { LIMITED_RETRY_MAX_S = 3600, STORED_RETRY_S = 60 };
 
-/* Tags without more: what each of them is answered with. */
+/* Tags without more: what each of them is answered with; NULL: in the error's own words. */
 static const struct {
     struct str tag;
     enum err error;
+    const char *detail;
 } refusals[] = {
-    {STR("missing"), ERR_NOT_FOUND},       {STR("forbidden"), ERR_FORBIDDEN},
-    {STR("mismatch"), ERR_QUERY_MISMATCH}, {STR("done"), ERR_ALREADY_DONE},
-    {STR("cancelled"), ERR_CANCELLED},     {STR("failed"), ERR_FAILED},
-    {STR("lost"), ERR_LEASE_LOST},         {STR("large"), ERR_TOO_LARGE},
-    {STR("pending"), ERR_CONFLICT},        {STR("gone"), ERR_NOTHING_KEPT},
+    {STR("missing"), ERR_NOT_FOUND, NULL},
+    {STR("forbidden"), ERR_FORBIDDEN, "This user has no such topic."},
+    {STR("mismatch"), ERR_QUERY_MISMATCH, NULL},
+    {STR("done"), ERR_ALREADY_DONE, NULL},
+    {STR("cancelled"), ERR_CANCELLED, NULL},
+    {STR("failed"), ERR_FAILED, NULL},
+    {STR("lost"), ERR_LEASE_LOST, NULL},
+    {STR("large"), ERR_TOO_LARGE, NULL},
+    {STR("pending"), ERR_CONFLICT, NULL},
+    {STR("gone"), ERR_NOTHING_KEPT, NULL},
 };
 
 /* waiting/<depth>/<eta>, full/<depth>/<eta>: how much waits, and when to try again. */
@@ -43,9 +49,9 @@ static void refuse_stored(struct request *r, struct lines *rest)
     bool is_of_user = str_eq(lines_next(rest), STR("user"));
     bool is_of_shard = r->server->shards->n > 1;
     snprintf(detail, sizeof detail,
-             "This would take more than may be stored for %s%s: %llu of %llu bytes are counted. "
-             "Delete topics (DELETE /api/topic) or all of a user (DELETE /api/users/{user}); an "
-             "operator may raise %s, or let old topics go by themselves (--retention-days).",
+             "The storage limit for %s%s would be exceeded: %llu of %llu bytes are used. Delete "
+             "topics (DELETE /api/topic) or a user's data (DELETE /api/users/{user}); an operator "
+             "can raise %s, or have old topics deleted automatically (--retention-days).",
              is_of_user ? "this user of the account" : "all users of this account",
              is_of_shard ? ", on the shard of this topic" : "", (unsigned long long)used,
              (unsigned long long)most, is_of_user ? "max_stored_per_user" : "max_stored");
@@ -61,6 +67,28 @@ static void put_header(struct request *r, const char *name, uint64_t value)
     respond_header(r, name, str_of(text));
 }
 
+static void put_quota_headers(struct request *r, uint64_t limit, uint64_t left, uint64_t reset_s)
+{
+    put_header(r, "x-ratelimit-limit", limit);
+    put_header(r, "x-ratelimit-remaining", left);
+    put_header(r, "x-ratelimit-reset", reset_s);
+}
+
+struct quota quota_of(struct str line)
+{
+    struct quota quota;
+    if (!str_parse_u64(str_cut(&line, ' '), &quota.limit) ||
+        !str_parse_u64(str_cut(&line, ' '), &quota.left) || !str_parse_u64(line, &quota.reset_ms))
+        return (struct quota){.limit = 0};
+    return quota;
+}
+
+void reply_put_quota(struct request *r, const struct quota *quota)
+{
+    if (quota->limit > 0)
+        put_quota_headers(r, quota->limit, quota->left, (quota->reset_ms + 999) / 1000);
+}
+
 void reply_refuse_limited(struct request *r, uint64_t retry_ms, uint64_t limit, uint64_t window_s)
 {
     char detail[160];
@@ -69,9 +97,7 @@ void reply_refuse_limited(struct request *r, uint64_t retry_ms, uint64_t limit, 
     snprintf(detail, sizeof detail,
              "Too many requests: at most %llu in %llu seconds. Retry in %llu seconds.",
              (unsigned long long)limit, (unsigned long long)window_s, (unsigned long long)retry_s);
-    put_header(r, "ratelimit-limit", limit);
-    put_header(r, "ratelimit-remaining", 0);
-    put_header(r, "ratelimit-reset", retry_s);
+    put_quota_headers(r, limit, 0, retry_s);
     respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, (unsigned)retry_s);
 }
 
@@ -98,7 +124,7 @@ bool reply_refuse(struct request *r, enum err error, struct str tag, struct line
     }
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
         if (str_eq(tag, refusals[i].tag)) {
-            respond_error(r, refusals[i].error, NULL);
+            respond_error(r, refusals[i].error, refusals[i].detail);
             return true;
         }
     return false;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * accounts: who may talk to Parley, read from accounts.yaml (contract, section 1). It knows names,
- * secrets, roles and limits; it proves nobody's identity (signed.h, token.h) and does no I/O but
- * reading that file. A `struct accounts` never changes once it is made, so any thread reads it
- * without a lock. One `struct account_book` per process holds the current one.
+ * accounts: the accounts in accounts.yaml (docs/operations.md). It holds names, secrets, roles and
+ * limits; it does not authenticate (signed.h, token.h) and does no I/O except reading that file. A
+ * `struct accounts` is immutable, so any thread reads it without a lock. One `struct account_book`
+ * per process holds the current one.
  *
- * Reasons are for people: "line 4: account 'User_1' has no secret". They name lines, accounts and
- * members, and never hold a value from the file, since any value might be a misplaced secret.
+ * Reasons are human-readable: "line 4: account 'User_1' has no secret". They name lines, accounts
+ * and members but never a value from the file, because any value might be a misplaced secret.
  */
 #ifndef PARLEY_AUTH_ACCOUNTS_H
 #define PARLEY_AUTH_ACCOUNTS_H
@@ -38,7 +38,7 @@ struct account {
     struct str name;       /* UTF-8, 1 to 128 bytes, no white space, control character or ':' */
     struct str name_token; /* as buf_put_name writes it, for Redis keys */
     struct str user_token; /* the same as that of a user, in its namespace */
-    struct str namespace;  /* n == 0: the one that all accounts without a namespace share */
+    struct str namespace;  /* n == 0: shared by all accounts without a namespace */
     struct str name_json;  /* as a JSON string, quotes included */
     struct str secret;     /* 1 to 256 bytes, no control character */
     enum role role;
@@ -47,16 +47,16 @@ struct account {
     unsigned max_waiting;   /* Open queries per user, 1 to 100000, default 100 */
     unsigned max_rate;      /* requests a second, 1 to 1000000, default ACCOUNT_MAX_RATE */
     uint64_t max_nonces;    /* used up a day, 100 to 10^12, default ACCOUNT_MAX_NONCES */
-    /* Bytes that may be stored for it, ACCOUNT_STORED_MIN to ACCOUNT_STORED_MAX, 0: no bound; and
-     * of them for each of its users, ACCOUNT_STORED_MIN_PER_USER to 10^15, 0: no bound but that. */
+    /* Maximum stored bytes, ACCOUNT_STORED_MIN to ACCOUNT_STORED_MAX, 0: no limit; and for each of
+     * its users, ACCOUNT_STORED_MIN_PER_USER to 10^15, 0: no separate limit. */
     uint64_t max_stored, max_stored_per_user;
     bool is_deployed; /* dialect: deployed */
 };
 
 struct accounts;
 
-/* Reads the YAML in `text` (borrowed, at most 1 MiB). On success *ret_accounts is the caller's, for
- * accounts_destroy. Otherwise returns false and writes a NUL-terminated reason into `reason`. */
+/* Reads the YAML in `text` (borrowed, at most 1 MiB). On success the caller owns *ret_accounts
+ * (accounts_destroy). Otherwise returns false and writes a NUL-terminated reason into `reason`. */
 bool accounts_parse(struct str text, char *reason, size_t reason_size,
                     struct accounts **ret_accounts) must_check;
 /* The same from a file. Blocks while it reads. The reason does not repeat `path`. */
@@ -64,46 +64,48 @@ bool accounts_load(const char *path, char *reason, size_t reason_size,
                    struct accounts **ret_accounts) must_check;
 void accounts_destroy(struct accounts *accounts);
 
-/* The account of that very name, NULL when there is none. Allocates nothing. The result lives as
- * long as `accounts`. `name` may be any bytes from outside. */
+/* Returns the account with exactly this name, or NULL. Allocates nothing. The result lives as long
+ * as `accounts`. `name` may be untrusted bytes. */
 const struct account *accounts_find(const struct accounts *accounts, struct str name);
-/* Whether `account`, perhaps of another generation, is among `accounts` with the same secret and
- * the same role and namespace. */
+/* Whether `account`, possibly of another generation, is in `accounts` with the same secret, role
+ * and namespace. */
 bool account_keeps_right(const struct accounts *accounts, const struct account *account);
 size_t accounts_count(const struct accounts *accounts);
 
-/* Names of users and topics in Redis are names (buf_put_name), with `<namespace>~` in front for
- * accounts that have a namespace. A name holds no '~', so names of two namespaces are never equal
- * (ADR 16). */
+/* Users and topics are stored in Redis as names (buf_put_name), with the prefix `<namespace>~` for
+ * accounts that have a namespace. A name contains no '~', so names of two namespaces are never
+ * equal (ADR 16). */
 enum { NAMESPACE_MARK = '~' };
-/* Puts the name of the user or topic `plain` of that namespace (n == 0: none). */
+/* Puts the name of the user or topic `plain` in a namespace (n == 0: none). */
 void namespace_put_name(struct buf *b, struct str namespace, struct str plain);
-/* Whether `text` begins with the namespace of some account and the mark: what engines and operators
- * send, who are in no namespace and see all. *ret_namespace borrows from `text`. */
+/* Whether `text` begins with an account's namespace and the mark, as engines and operators send it,
+ * who belong to no namespace and see all of them. *ret_namespace borrows from `text`. */
 bool accounts_split_namespace(const struct accounts *accounts, struct str text,
                               struct str *ret_namespace, struct str *ret_plain) must_check;
 /* In the order of the file; `i` is below accounts_count. */
 const struct account *accounts_at(const struct accounts *accounts, size_t i);
 
-/* The current generation of a file that is reloaded while threads read. Former generations stay
- * until account_book_fini, because a thread may hold an account of one for as long as a request
- * lasts: a reload costs about the size of the file, which is nothing at the pace of SIGHUPs.
- * Init, reload and fini belong to one thread (or callers take turns); current is for any. */
+/* The current generation of a file that is reloaded while threads read. Former generations are kept
+ * until account_book_fini, because a thread may hold one of their accounts for the duration of a
+ * request. A reload costs memory of about the size of the file, which is negligible at the rate of
+ * SIGHUPs. Init, reload and fini belong to one thread (or callers serialise them); any thread may
+ * call current. */
 struct account_book {
     _Atomic(struct accounts *) current;
     char *path;
 };
 
-/* Loads `path` (copied). False with a reason when that fails: the book is then empty and needs no
- * fini, but bears one. */
+/* Loads `path` (copied). Returns false with a reason on failure: the book is then empty; fini is
+ * allowed but not needed. */
 bool account_book_init(struct account_book *book, const char *path, char *reason,
                        size_t reason_size) must_check;
-/* Reads the file again. False with a reason when that fails: the book stays as it was. */
+/* Reads the file again. Returns false with a reason on failure and leaves the book unchanged. */
 bool account_book_reload(struct account_book *book, char *reason, size_t reason_size) must_check;
-/* The newest good generation: one atomic load. Accounts found in it live until account_book_fini.
+/* Returns the newest valid generation: one atomic load. Accounts found in it live until
+ * account_book_fini.
  */
 const struct accounts *account_book_current(const struct account_book *book);
-/* Frees all generations, once no other thread reads any more. */
+/* Frees all generations. No other thread may be reading any more. */
 void account_book_fini(struct account_book *book);
 
 #endif

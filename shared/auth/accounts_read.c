@@ -2,19 +2,19 @@
  * accounts_read.c - accounts_parse and accounts_load of accounts.h: from YAML to accounts.
  *
  * libyaml makes a tree of the file, which is walked to its three levels: the document, an account,
- * a member. Whatever the file says that is not understood is an error, since a misspelt
- * `max_wating` that is skipped would be found on the day it was needed. One reason, the first.
+ * a member. Anything unknown in the file is an error, because a misspelt `max_wating` would
+ * otherwise go unnoticed until it is needed. Only the first error is reported.
  *
  * Reasons hold no value, and a member's name only where it can hardly be a secret: `{s3cret}` is,
  * to YAML, a member of that name without a value.
  */
 #include "shared/auth/accounts_table.h"
+#include "shared/base/yaml_tree.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <yaml.h>
 
 enum { DEPTH_MAX = 8 /* three are meant; the rest gets a better reason */ };
 
@@ -66,22 +66,6 @@ fail(const struct reader *r, const yaml_node_t *where, const char *format, ...)
     return false;
 }
 
-/* The text of a scalar; `at == NULL` for other nodes. */
-static struct str scalar(const yaml_node_t *node)
-{
-    if (node->type != YAML_SCALAR_NODE)
-        return (struct str){NULL, 0};
-    return (struct str){(const char *)node->data.scalar.value, node->data.scalar.length};
-}
-
-/* YAML's ways to write nothing. A quoted "null" is a text like any other. */
-static bool is_null(const yaml_node_t *node)
-{
-    struct str s = scalar(node);
-    return s.at != NULL && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-           (s.n == 0 || str_eq(s, STR("~")) || str_eq_nocase(s, STR("null")));
-}
-
 static bool has_control(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -102,10 +86,10 @@ static bool is_word(struct str s)
 static bool fail_unknown(const struct reader *r, const yaml_node_t *key, const yaml_node_t *value,
                          const char *known)
 {
-    struct str name = scalar(key);
-    if (is_word(name) && !is_null(value))
-        return fail(r, key, "unknown member '%.*s'; known are %s", STR_ARG(name), known);
-    return fail(r, key, "a member that is not one of %s", known);
+    struct str name = yaml_tree_scalar(key);
+    if (is_word(name) && !yaml_tree_is_null(value))
+        return fail(r, key, "unknown member '%.*s': use %s", STR_ARG(name), known);
+    return fail(r, key, "unknown member: use %s", known);
 }
 
 static bool is_namespace(struct str s)
@@ -120,14 +104,14 @@ static bool is_namespace(struct str s)
 static bool read_secret(const struct reader *r, struct account *draft, const yaml_node_t *key,
                         const yaml_node_t *value)
 {
-    draft->secret = scalar(value);
-    if (is_null(value) || draft->secret.n == 0)
+    draft->secret = yaml_tree_scalar(value);
+    if (yaml_tree_is_null(value) || draft->secret.n == 0)
         return fail(r, key, "account '%.*s' has an empty secret", STR_ARG(draft->name));
     if (draft->secret.n > ACCOUNT_SECRET_MAX_BYTES)
         return fail(r, key, "the secret of account '%.*s' is longer than %d bytes",
                     STR_ARG(draft->name), ACCOUNT_SECRET_MAX_BYTES);
     if (has_control(draft->secret))
-        return fail(r, key, "the secret of account '%.*s' holds a control character",
+        return fail(r, key, "the secret of account '%.*s' contains a control character",
                     STR_ARG(draft->name));
     return true;
 }
@@ -137,7 +121,7 @@ static bool read_bytes(const struct reader *r, const yaml_node_t *key, struct st
 {
     if (!str_parse_u64(text, ret_bytes) || *ret_bytes < least || *ret_bytes > ACCOUNT_STORED_MAX)
         return fail(r, key, "%.*s takes a whole number of bytes from %u to %llu",
-                    STR_ARG(scalar(key)), least, ACCOUNT_STORED_MAX);
+                    STR_ARG(yaml_tree_scalar(key)), least, ACCOUNT_STORED_MAX);
     return true;
 }
 
@@ -146,7 +130,7 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
 {
     unsigned member = 0;
     uint64_t number;
-    while (member < MEMBER_NR && !str_eq(scalar(key), member_names[member]))
+    while (member < MEMBER_NR && !str_eq(yaml_tree_scalar(key), member_names[member]))
         member++;
     if (member == MEMBER_NR)
         return fail_unknown(r, key, value,
@@ -156,15 +140,15 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
         return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
                     member_names[member].at);
     *seen |= 1u << member;
-    struct str text = scalar(value);
+    struct str text = yaml_tree_scalar(value);
     if (text.at == NULL)
-        return fail(r, key, "'%s' takes one plain value", member_names[member].at);
+        return fail(r, key, "'%s' takes a single plain value", member_names[member].at);
     switch ((enum member)member) {
     case MEMBER_SECRET: return read_secret(r, draft, key, value);
     case MEMBER_ROLE:
         return role_parse(text, &draft->role) ||
                fail(r, key,
-                    "unknown role of account '%.*s'; known are frontend, user, engine and operator",
+                    "account '%.*s' has an unknown role: use frontend, user, engine or operator",
                     STR_ARG(draft->name));
     case MEMBER_WEIGHT:
         return (str_parse_double(text, &draft->weight) && draft->weight >= 0.01 &&
@@ -191,7 +175,7 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
     case MEMBER_DIALECT:
         draft->is_deployed = true;
         return str_eq(text, STR("deployed")) ||
-               fail(r, key, "unknown dialect of account '%.*s'; known is deployed",
+               fail(r, key, "account '%.*s' has an unknown dialect: the only one is deployed",
                     STR_ARG(draft->name));
     case MEMBER_NAMESPACE:
         draft->namespace = text;
@@ -206,17 +190,15 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
 
 static bool check_name(const struct reader *r, const yaml_node_t *key)
 {
-    struct str name = scalar(key);
-    if (is_null(key) || name.n == 0)
-        return fail(r, key, "expected the name of an account");
+    struct str name = yaml_tree_scalar(key);
+    if (yaml_tree_is_null(key) || name.n == 0)
+        return fail(r, key, "expected an account name");
     if (name.n > ACCOUNT_NAME_MAX_BYTES)
-        return fail(r, key, "the name of an account is longer than %d bytes",
-                    ACCOUNT_NAME_MAX_BYTES);
-    /* White space would blur the parts of what is signed, ':' those of `name:secret` (contract,
-     * sections 1 and 8). */
+        return fail(r, key, "an account name is longer than %d bytes", ACCOUNT_NAME_MAX_BYTES);
+    /* White space would make the parts of a signed text ambiguous, ':' those of `name:secret`. */
     if (has_control(name) || memchr(name.at, ' ', name.n) != NULL ||
         memchr(name.at, ':', name.n) != NULL || !str_is_utf8(name))
-        return fail(r, key, "the name of an account holds white space, a control character or ':'");
+        return fail(r, key, "an account name contains white space, a control character or ':'");
     if (accounts_find(r->accounts, name) != NULL)
         return fail(r, key, "a second account '%.*s'", STR_ARG(name));
     return true;
@@ -227,7 +209,7 @@ static bool read_account(const struct reader *r, const yaml_node_t *key, const y
     unsigned seen = 0;
     if (!check_name(r, key))
         return false;
-    struct account draft = {.name = scalar(key),
+    struct account draft = {.name = yaml_tree_scalar(key),
                             .weight = 1,
                             .max_waiting = 100,
                             .max_rate = ACCOUNT_MAX_RATE,
@@ -246,7 +228,8 @@ static bool read_account(const struct reader *r, const yaml_node_t *key, const y
                         member_names[member].at);
     if (draft.namespace.n > 0 && draft.role != ROLE_FRONTEND && draft.role != ROLE_USER)
         return fail(r, key,
-                    "account '%.*s' has a namespace, but engines and operators serve all of them",
+                    "account '%.*s' has a namespace, but engines and operators serve every "
+                    "namespace: remove it",
                     STR_ARG(draft.name));
     accounts_add(r->accounts, &draft);
     return true;
@@ -257,25 +240,25 @@ static bool read_document(struct reader *r)
 {
     const yaml_node_t *root = yaml_document_get_root_node(r->document), *list = NULL;
     if (root == NULL) {
-        snprintf(r->reason, r->reason_size, "there is nothing in it");
+        snprintf(r->reason, r->reason_size, "the file is empty");
         return false;
     }
     if (root->type != YAML_MAPPING_NODE)
-        return fail(r, root, "expected 'accounts:' with the accounts below it");
+        return fail(r, root, "expected 'accounts:' followed by the accounts");
     for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = yaml_document_get_node(r->document, pair->key);
         const yaml_node_t *value = yaml_document_get_node(r->document, pair->value);
-        if (!str_eq(scalar(key), STR("accounts")))
+        if (!str_eq(yaml_tree_scalar(key), STR("accounts")))
             return fail_unknown(r, key, value, "accounts");
         if (list != NULL)
             return fail(r, key, "a second 'accounts'");
         list = value;
     }
-    if (list == NULL || is_null(list) ||
+    if (list == NULL || yaml_tree_is_null(list) ||
         (list->type == YAML_MAPPING_NODE &&
          list->data.mapping.pairs.start == list->data.mapping.pairs.top))
-        return fail(r, root, "there is no account in it");
+        return fail(r, root, "the file lists no account");
     if (list->type != YAML_MAPPING_NODE)
         return fail(r, list, "expected accounts of the form 'Name: {secret: ..., role: ...}'");
     const yaml_node_pair_t *start = list->data.mapping.pairs.start,
@@ -288,81 +271,23 @@ static bool read_document(struct reader *r)
     return true;
 }
 
-/* libyaml's own texts are constants: they repeat nothing of the file. */
-static bool fail_yaml(const struct reader *r, const yaml_parser_t *parser, struct str text)
-{
-    if (parser->error == YAML_MEMORY_ERROR)
-        abort();
-    size_t line = parser->problem_mark.line + 1;
-    if (parser->error == YAML_READER_ERROR) {
-        /* Bad bytes are found before they have a mark, only an offset. */
-        line = 1;
-        for (size_t i = 0; i < text.n && i < parser->problem_offset; i++)
-            line += text.at[i] == '\n';
-    }
-    snprintf(r->reason, r->reason_size, "line %zu: %s", line,
-             parser->problem == NULL ? "this is not YAML" : parser->problem);
-    return false;
-}
-
-static void start_parser(yaml_parser_t *parser, struct str text)
-{
-    if (!yaml_parser_initialize(parser))
-        abort();
-    yaml_parser_set_input_string(parser, (const yaml_char_t *)(text.n == 0 ? "" : text.at), text.n);
-}
-
-/* Refuses what the tree should not be made of. Deep nesting: libyaml takes quadratic time for it,
- * minutes for 1 MiB of '['. A second document: it would be read by nobody. */
-static bool check_shape(const struct reader *r, struct str text)
-{
-    yaml_parser_t parser;
-    yaml_event_t event;
-    yaml_event_type_t type;
-    unsigned depth = 0, document_n = 0;
-    bool ok = true;
-    start_parser(&parser, text);
-    do {
-        if (!yaml_parser_parse(&parser, &event)) {
-            ok = fail_yaml(r, &parser, text);
-            break;
-        }
-        type = event.type;
-        size_t line = event.start_mark.line + 1;
-        yaml_event_delete(&event);
-        document_n += type == YAML_DOCUMENT_START_EVENT;
-        depth += type == YAML_MAPPING_START_EVENT || type == YAML_SEQUENCE_START_EVENT;
-        depth -= type == YAML_MAPPING_END_EVENT || type == YAML_SEQUENCE_END_EVENT;
-        ok = depth <= DEPTH_MAX && document_n <= 1;
-        if (!ok)
-            snprintf(r->reason, r->reason_size, "line %zu: %s", line,
-                     depth > DEPTH_MAX ? "nested too deep" : "a second YAML document");
-    } while (ok && type != YAML_STREAM_END_EVENT);
-    yaml_parser_delete(&parser);
-    return ok;
-}
-
 bool accounts_parse(struct str text, char *reason, size_t reason_size,
                     struct accounts **ret_accounts)
 {
-    yaml_parser_t parser;
+    static const struct yaml_tree_limits limits = {.depth_max = DEPTH_MAX};
+    struct yaml_tree_fault fault;
     yaml_document_t document;
     struct reader r = {.document = &document, .reason = reason, .reason_size = reason_size};
     if (text.n > ACCOUNTS_FILE_MAX_BYTES) {
-        snprintf(reason, reason_size, "it is larger than %d bytes", ACCOUNTS_FILE_MAX_BYTES);
+        snprintf(reason, reason_size, "the file is larger than %d bytes", ACCOUNTS_FILE_MAX_BYTES);
         return false;
     }
-    if (!check_shape(&r, text))
+    if (!yaml_tree_read(text, &limits, &fault, &document)) {
+        snprintf(reason, reason_size, "line %zu: %s", fault.line, fault.reason);
         return false;
-    start_parser(&parser, text);
-    bool ok = yaml_parser_load(&parser, &document);
-    if (ok) {
-        ok = read_document(&r);
-        yaml_document_delete(&document);
-    } else {
-        fail_yaml(&r, &parser, text);
     }
-    yaml_parser_delete(&parser);
+    bool ok = read_document(&r);
+    yaml_document_delete(&document);
     if (ok)
         *ret_accounts = r.accounts;
     else
@@ -380,7 +305,7 @@ bool accounts_load(const char *path, char *reason, size_t reason_size,
     FILE *file = fopen(path, "re");
     size_t n = file == NULL ? 0 : fread(text, 1, ACCOUNTS_FILE_MAX_BYTES + 1, file);
     if (file == NULL || ferror(file))
-        snprintf(reason, reason_size, "it cannot be read: %s", strerror(errno));
+        snprintf(reason, reason_size, "the file cannot be read: %s", strerror(errno));
     else
         ok = accounts_parse((struct str){text, n}, reason, reason_size, ret_accounts);
     free(text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * accounts_table: how accounts_read.c fills a `struct accounts`. Private to shared/auth. One
- * thread, before the accounts are shown to others.
+ * thread, before the accounts are shared with others.
  */
 #ifndef PARLEY_AUTH_ACCOUNTS_TABLE_H
 #define PARLEY_AUTH_ACCOUNTS_TABLE_H
@@ -11,8 +11,8 @@
 /* Never NULL. Room for `cap` accounts. The caller destroys it with accounts_destroy. */
 struct accounts *accounts_create(size_t cap);
 
-/* Copies `draft`, except the texts that are made from others of it. Its name is new to
- * `accounts`, which is not full: both are asserted. */
+/* Copies `draft`, except the derived texts, which it computes. Asserts that `accounts` has no such
+ * name and is not full. */
 void accounts_add(struct accounts *accounts, const struct account *draft);
 
 #endif

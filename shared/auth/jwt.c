@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * jwt.c - see jwt.h; jwt_keys.c reads key sets.
  *
- * A token's header says which key and algorithm it wants, and is anybody's writing until the
- * signature is checked. So the algorithm is looked up in a table of those that take a public key,
- * before a key is chosen; the key must be of the kind that the algorithm takes, and of that very
- * algorithm when the provider said so; and libcjose, which reads the header on its own, must have
- * read the same algorithm. Header extensions that must be understood (`crit`) are not.
+ * A token's header names its key and algorithm, and is untrusted until the signature is verified.
+ * So the algorithm is looked up in a table of those that take a public key, before a key is chosen;
+ * the key must be of the kind that the algorithm takes, and of that very algorithm when the
+ * provider said so; and libcjose, which reads the header on its own, must have read the same
+ * algorithm. Header extensions that must be understood (`crit`) are not.
  *
  * The three parts are decoded strictly before libcjose sees them: a token has one spelling, and
  * that library's own decoder ends the process on some that are none. Claims are read after the

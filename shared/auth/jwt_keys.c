@@ -3,8 +3,8 @@
  *
  * A provider's set may hold keys for encryption, keys of kinds to come, and even secrets. What is
  * taken over are the public members of keys that can verify one of the allowed algorithms; they are
- * rebuilt for libcjose, so no other member of the set ever reaches it. A key of kind
- * `oct` is never taken: who can verify by it can sign by it.
+ * rebuilt for libcjose, so no other member of the set ever reaches it. A key of type `oct` is never
+ * accepted, because anybody who can verify with it can also sign.
  *
  * RSA keys have 2048 to 8192 bits (fewer are weak, more are slow) and an odd exponent from 3 on of
  * at most 8 bytes; with 1 every message would be its own signature. */
@@ -164,7 +164,8 @@ bool jwt_keys_parse(struct str json, char *reason, size_t reason_size, struct jw
                 keys->keys[keys->n++] = key;
         }
         if (keys->n == 0) {
-            snprintf(reason, reason_size, "no key of the set is of use (RSA from 2048 bits, EC)");
+            snprintf(reason, reason_size,
+                     "the key set has no usable key (RSA of 2048 bits or more, or EC)");
             free(keys);
             keys = NULL;
         }

@@ -9,7 +9,7 @@
 
 #include <cjose/jwk.h>
 
-/* What a key must be to be of use. An elliptic curve belongs to just one algorithm. */
+/* The usable kinds of keys. Each elliptic curve belongs to exactly one algorithm. */
 enum jwt_key_kind { JWT_RSA, JWT_P256, JWT_P384, JWT_P521, JWT_KIND_NR };
 
 struct jwt_algorithm {
@@ -31,7 +31,7 @@ struct jwt_keys {
     size_t n;
 };
 
-/* NULL for every algorithm that is not allowed. */
+/* Returns NULL for an algorithm that is not allowed. */
 const struct jwt_algorithm *jwt_algorithm_find(struct str name);
 
 #endif

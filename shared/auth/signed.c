@@ -9,7 +9,8 @@
  *
  * Timing: the comparison is constant-time, and an unknown user is hashed with a stand-in secret of
  * a common length. What is left is that a longer secret may add a block to each hash (about half a
- * microsecond), so the time can tell something of a secret's length, never of its bytes.
+ * microsecond), so the duration can reveal something about a secret's length, never about its
+ * bytes.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "shared/auth/signed.h"
@@ -27,14 +28,14 @@ const struct config_group signed_options = {
         {.name = "user",
          .kind = CONFIG_TEXT,
          .metavar = "NAME",
-         .help = "The account that signs the requests, as the nodes' accounts file names it. "
+         .help = "The account that signs the requests, as named in the nodes' accounts file. "
                  "Required."},
         {.name = "secret-file",
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
-         .help = "The file that holds the account's secret, alone; white space around it is "
-                 "ignored. /dev/stdin reads it from a pipe. There is no flag for the secret "
-                 "itself: other users of the machine can read a command line. Required."},
+         .help = "A file that contains only the account's secret; surrounding white space is "
+                 "ignored. Use /dev/stdin to read it from a pipe. No flag takes the secret itself, "
+                 "because other users of the machine can read command lines. Required."},
         {0}}};
 
 enum { NONCE_CHARS = 16, NONCE_BYTES = 12, POOL_BYTES = 64 * NONCE_BYTES };

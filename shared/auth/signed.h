@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * signed: queries that prove who sent them by `User`, `Nonce` and `Hash` (contract, section 1).
- * Hash is hex of SHA-256 or SHA-1 of "<User> <Nonce> <secret>". It checks and makes signatures;
- * whether a nonce was used before is for the store, under signed_nonce_id. Pure functions except
- * for the random nonce, any thread; nothing allocates but a growing `buf`.
+ * signed: requests authenticated by `User`, `Nonce` and `Hash` (securitySchemes in
+ * docs/openapi.yaml). Hash is hex of SHA-256 or SHA-1 of "<User> <Nonce> <secret>". This module
+ * verifies and creates signatures; Redis records used nonces under signed_nonce_id. Pure functions
+ * except for the random nonce, any thread; only a growing `buf` allocates.
  */
 #ifndef PARLEY_AUTH_SIGNED_H
 #define PARLEY_AUTH_SIGNED_H
@@ -20,21 +20,22 @@ enum {
     SIGNED_HASH_SIZE = 65  /* 64 hex digits and a NUL */
 };
 
-/* --user and --secret-file: of commands that sign requests. */
+/* --user and --secret-file, for commands that sign requests. */
 extern const struct config_group signed_options;
 
-/* ERR_OK when `hash` is what the owner of `account` would send for `user` and `nonce`: 64 hex
- * digits of SHA-256, or 40 of SHA-1 if `is_sha1_allowed`, in either case, of the text with or
- * without one trailing newline. All else is ERR_UNAUTHORIZED: a wrong length, an empty or overlong
- * nonce, a wrong hash, and `account == NULL`, an unknown user, which takes the same steps as a
- * wrong secret. When `account` is given, `user` is its name. */
+/* Returns ERR_OK if `hash` is the signature of `account` for `user` and `nonce`: 64 hex digits of
+ * SHA-256, or 40 of SHA-1 if `is_sha1_allowed`, upper or lower case, of the text with or without
+ * one trailing newline. Otherwise ERR_UNAUTHORIZED: a wrong length, an empty or overlong nonce, a
+ * wrong hash, or `account == NULL` (an unknown user), which takes the same steps as a wrong secret.
+ * If `account` is given, `user` is its name. */
 enum err signed_verify(const struct account *account, struct str user, struct str nonce,
                        struct str hash, bool is_sha1_allowed) must_check;
 
-/* What is stored of a used nonce: the first 16 bytes of SHA-256 over user, NUL, nonce. */
+/* The id under which a used nonce is stored: the first 16 bytes of SHA-256 over user, NUL,
+ * nonce. */
 void signed_nonce_id(struct str user, struct str nonce, unsigned char out[SIGNED_NONCE_ID_BYTES]);
-/* What is stored to recognise a request that was sent before: the first 6 bytes of SHA-256 over the
- * id of its nonce and its body, as hex. */
+/* The mark that identifies a resent request: the first 6 bytes of SHA-256 over the id of its nonce
+ * and its body, as hex. */
 void signed_mark(const unsigned char nonce_id[SIGNED_NONCE_ID_BYTES], struct str body,
                  char hex[SIGNED_MARK_SIZE]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * buf: a growing run of bytes with a hard maximum. A write past the maximum sets
- * `is_over` and the rest is dropped: check it once, at the end. Owned by its holder (init and
- * fini), not shared between threads. Out of memory aborts.
+ * buf: a growing byte buffer with a hard maximum. A write past the maximum sets `is_over` and drops
+ * the rest: check it once, at the end. Owned by its holder (init and fini), not shared between
+ * threads. Out of memory aborts.
  */
 #ifndef PARLEY_BASE_BUF_H
 #define PARLEY_BASE_BUF_H
@@ -25,12 +25,12 @@ static inline struct str buf_str(const struct buf *b)
     return (struct str){b->at, b->n};
 }
 
-/* What buf_reserve does when there is no room yet. */
+/* The slow path of buf_reserve. */
 char *buf_grow(struct buf *b, size_t n);
 
-/* Makes room for `n` more bytes and returns where they go, NULL past the maximum. The caller
- * adds what it wrote to `b->n`. The pointer is valid until the next call. Inline, as is what puts
- * a few bytes: a request puts some hundred pieces. */
+/* Makes room for `n` more bytes and returns where to write them, or NULL past the maximum. The
+ * caller adds the number of bytes written to `b->n`. The pointer is valid until the next call.
+ * Small writes are inline because a request makes about a hundred of them. */
 static inline char *buf_reserve(struct buf *b, size_t n)
 {
     bool has_room = b->n < b->cap && n <= b->cap - b->n && n <= b->max - b->n && !b->is_over;
@@ -56,18 +56,18 @@ static inline void buf_put_char(struct buf *b, char c)
     b->n++;
 }
 
-/* Puts a NUL behind the bytes that does not count: for libraries that want one. */
+/* Appends a NUL that is not counted in `n`, for libraries that need one. */
 void buf_terminate(struct buf *b);
 void buf_put_u64(struct buf *b, uint64_t value);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define buf_lit(b, literal) buf_put((b), STR(literal))
 
 /* Puts `s` as a JSON string with its quotes. Control characters, quotes and backslashes are
- * escaped, everything else is copied: `s` must be UTF-8. The result holds no raw newline, which
- * is what lets rows in Redis be lines (docs/redis-keys.md). */
+ * escaped, everything else is copied: `s` must be UTF-8. The result has no raw newline, so rows in
+ * Redis can be lines (docs/redis-keys.md). */
 void buf_put_json(struct buf *b, struct str s);
 
-/* Puts the key of an object's next member: `,"name":`. `name` needs no escape. */
+/* Puts the key of an object's next member: `,"name":`. `name` is not escaped. */
 static inline void buf_put_key(struct buf *b, const char *name)
 {
     buf_lit(b, ",\"");
@@ -76,18 +76,21 @@ static inline void buf_put_key(struct buf *b, const char *name)
 }
 
 /* Puts `s` as a name that is safe inside a Redis key and in the line formats: letters, digits,
- * '-', '_' and '.' stay, every other byte becomes %XX. An empty name becomes "%". One to one. */
+ * '-', '_' and '.' stay, every other byte becomes %XX. An empty name becomes "%". The mapping is
+ * one to one. */
 void buf_put_name(struct buf *b, struct str s);
-/* The inverse, for names that buf_put_name wrote, letter by letter. False (and `b` half-written)
- * on other input. */
+/* The inverse; accepts only what buf_put_name writes. Returns false (`b` partly written) on other
+ * input. */
 bool buf_put_unnamed(struct buf *b, struct str name) must_check;
 
-/* Puts `s` with %XX resolved, and '+' as a space when `plus_is_space`. False on a bad escape. */
+/* Puts `s` with %XX decoded, and '+' as a space when `plus_is_space`. Returns false on a bad
+ * escape. */
 bool buf_put_url_decoded(struct buf *b, struct str s, bool plus_is_space) must_check;
 /* Puts `s` percent-encoded for a query string (RFC 3986 unreserved characters stay). */
 void buf_put_url_encoded(struct buf *b, struct str s);
 
-/* Seconds since 1970 as `2025-03-25T01:02:03`, UTC; later than the year 9999 is its last second. */
+/* Seconds since 1970 as `2025-03-25T01:02:03`, UTC; times after the year 9999 become its last
+ * second. */
 void buf_put_timestamp(struct buf *b, uint64_t epoch_s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * clock: this machine's clocks. For deadlines and durations only: what is stored or compared
- * between nodes takes its time from Redis (TIME inside scripts).
+ * clock: this machine's clocks. Only for deadlines and durations: times that are stored or compared
+ * between nodes come from Redis (TIME inside scripts).
  */
 #ifndef PARLEY_BASE_CLOCK_H
 #define PARLEY_BASE_CLOCK_H

@@ -4,24 +4,24 @@
 #include "shared/base/config.h"
 
 #include "shared/base/buf.h"
+#include "shared/base/config_environment.h"
+#include "shared/base/yaml_tree.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <yaml.h>
 
-enum { SECRET_MAX_BYTES = 4096, ENV_NAME_MAX = 64 };
+enum { SECRET_MAX_BYTES = 4096, FILE_MAX_BYTES = 1 << 20, FILE_DEPTH_MAX = 8 };
 
 const struct config_group config_check_options = {
     "Configuration",
-    (const struct config_option[]){
-        {.name = "check-config",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Checks the settings and what they name, prints what would run, and exits."},
-        {0}}};
+    (const struct config_option[]){{.name = "check-config",
+                                    .kind = CONFIG_BOOL,
+                                    .fallback = "off",
+                                    .help = "Checks the settings and the files and servers they "
+                                            "name, prints what would run, and exits."},
+                                   {0}}};
 
 /* --- options ---------------------------------------------------------------------------------- */
 
@@ -128,18 +128,11 @@ static bool read_defaults(struct config *config)
     return true;
 }
 
-static void env_name(const struct config_option *option, char name[ENV_NAME_MAX])
-{
-    int n = snprintf(name, ENV_NAME_MAX, "PARLEY_%s", option->name);
-    for (int i = 0; i < n && i < ENV_NAME_MAX; i++)
-        name[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
-}
-
 static bool read_environment(struct config *config)
 {
     for (size_t i = 0; config->options[i] != NULL; i++) {
-        char name[ENV_NAME_MAX];
-        env_name(config->options[i], name);
+        char name[CONFIG_ENV_NAME_MAX];
+        config_put_env_name(config->options[i], name);
         const char *text = getenv(name);
         if (text != NULL && *text != 0 && !set(config, i, str_copy(str_of(text)), "environment"))
             return false;
@@ -148,53 +141,64 @@ static bool read_environment(struct config *config)
 }
 
 /* One flat YAML mapping of option names to scalars. */
-static bool read_file(struct config *config, const char *path)
+static bool read_pairs(struct config *config, const char *path, yaml_document_t *document)
 {
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        fprintf(stderr, "parley: cannot read the configuration file %s: %s\n", path,
-                strerror(errno));
+    const yaml_node_t *root = yaml_document_get_root_node(document);
+    if (root == NULL)
+        return true;
+    if (root->type != YAML_MAPPING_NODE) {
+        fprintf(stderr, "parley: %s: expected lines of the form 'option: value'\n", path);
         return false;
     }
-    yaml_parser_t parser;
-    yaml_document_t document;
-    bool ok = false;
-    yaml_parser_initialize(&parser);
-    yaml_parser_set_input_file(&parser, file);
-    if (!yaml_parser_load(&parser, &document)) {
-        fprintf(stderr, "parley: %s line %zu: %s\n", path, parser.problem_mark.line + 1,
-                parser.problem == NULL ? "not YAML" : parser.problem);
-        goto out;
-    }
-    yaml_node_t *root = yaml_document_get_root_node(&document);
-    ok = root == NULL || root->type == YAML_MAPPING_NODE;
-    if (!ok)
-        fprintf(stderr, "parley: %s: expected lines of the form 'option: value'\n", path);
-    for (yaml_node_pair_t *pair = root != NULL && ok ? root->data.mapping.pairs.start : NULL;
-         ok && pair != NULL && pair < root->data.mapping.pairs.top; pair++) {
-        yaml_node_t *key = yaml_document_get_node(&document, pair->key);
-        yaml_node_t *value = yaml_document_get_node(&document, pair->value);
+    for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start;
+         pair < root->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *key = yaml_document_get_node(document, pair->key);
+        struct str name = yaml_tree_scalar(key);
+        struct str value = yaml_tree_scalar(yaml_document_get_node(document, pair->value));
         const struct config_option *option = NULL;
-        size_t at = 0;
-        if (key->type == YAML_SCALAR_NODE)
-            at = find(config, (struct str){(char *)key->data.scalar.value, key->data.scalar.length},
-                      &option);
-        ok = option != NULL && value->type == YAML_SCALAR_NODE &&
-             strlen((char *)value->data.scalar.value) == value->data.scalar.length;
-        if (!ok)
-            fprintf(stderr, "parley: %s line %zu: no such option, or not a plain value\n", path,
+        size_t at = find(config, name, &option);
+        if (option == NULL || value.at == NULL || strlen(value.at) != value.n) {
+            fprintf(stderr,
+                    "parley: %s line %zu: unknown option, or its value is not a plain one\n", path,
                     key->start_mark.line + 1);
-        else
-            ok = set(config, at, str_copy(str_of((char *)value->data.scalar.value)), "file");
+            return false;
+        }
+        if (!set(config, at, str_copy(value), "file"))
+            return false;
     }
-    yaml_document_delete(&document);
-out:
-    yaml_parser_delete(&parser);
-    fclose(file);
+    return true;
+}
+
+static bool read_file(struct config *config, const char *path)
+{
+    static const struct yaml_tree_limits limits = {.depth_max = FILE_DEPTH_MAX};
+    struct yaml_tree_fault fault;
+    yaml_document_t document;
+    struct buf text;
+    FILE *file = fopen(path, "r");
+    buf_init(&text, FILE_MAX_BYTES + 1);
+    char *room = buf_reserve(&text, FILE_MAX_BYTES + 1);
+    text.n = file == NULL ? 0 : fread(room, 1, FILE_MAX_BYTES + 1, file);
+    bool ok = false;
+    if (file == NULL || ferror(file)) {
+        fprintf(stderr, "parley: cannot read the configuration file %s: %s\n", path,
+                strerror(errno));
+    } else if (text.n > FILE_MAX_BYTES) {
+        fprintf(stderr, "parley: the configuration file %s is larger than %d bytes\n", path,
+                FILE_MAX_BYTES);
+    } else if (!yaml_tree_read(buf_str(&text), &limits, &fault, &document)) {
+        fprintf(stderr, "parley: %s line %zu: %s\n", path, fault.line, fault.reason);
+    } else {
+        ok = read_pairs(config, path, &document);
+        yaml_document_delete(&document);
+    }
+    if (file != NULL)
+        fclose(file);
+    buf_fini(&text);
     return ok;
 }
 
-/* Splits one argument into its option and, if it is there, the value behind '='. */
+/* Splits one argument into its option and, if it is there, the value after '='. */
 static size_t split_flag(const struct config *config, const char *arg,
                          const struct config_option **ret_option, const char **ret_value)
 {
@@ -220,7 +224,7 @@ static bool read_flags(struct config *config, const char *command, int argc, cha
         size_t at = split_flag(config, argv[i], &option, &value);
         bool is_file = strcmp(argv[i], "--config") == 0 || strncmp(argv[i], "--config=", 9) == 0;
         if (option == NULL && !is_file) {
-            fprintf(stderr, "parley: no such flag: %s (see parley %s --help)\n", argv[i], command);
+            fprintf(stderr, "parley: unknown flag %s (see parley %s --help)\n", argv[i], command);
             return false;
         }
         bool next_is_value = i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0;
@@ -304,7 +308,7 @@ uint64_t config_number(const struct config *config, const char *name)
     return config_get(config, name)->number;
 }
 
-/* Breaks `help` into lines of about 72 columns behind an indent. */
+/* Breaks `help` into indented lines of about 72 columns. */
 static void print_wrapped(const char *help)
 {
     struct str rest = str_of(help);
@@ -325,8 +329,8 @@ static void print_wrapped(const char *help)
 
 static void print_option(const struct config_option *option)
 {
-    char name[ENV_NAME_MAX];
-    env_name(option, name);
+    char name[CONFIG_ENV_NAME_MAX];
+    config_put_env_name(option, name);
     printf("  --%s%s%s\n", option->name, option->kind == CONFIG_BOOL ? "" : " ",
            option->choices != NULL   ? option->choices
            : option->metavar != NULL ? option->metavar
@@ -390,7 +394,7 @@ char *config_read_secret(const char *path)
     if (wrong == NULL && secret.n == 0)
         wrong = "empty";
     if (wrong == NULL && memchr(secret.at, 0, secret.n) != NULL)
-        wrong = "it holds a NUL byte";
+        wrong = "the file contains a NUL byte";
     char *twin = NULL;
     if (wrong != NULL)
         fprintf(stderr, "parley: cannot use the secret file %s: %s\n", path, wrong);

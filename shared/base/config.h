@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * config: settings by flag > environment > file > default. Options are rows, which also print
- * --help and completion words, so a flag cannot exist without its text. Rows that belong together
- * are a group; a command names the groups that it takes, so that an option which several of them
- * have stands once. Used from main before threads start; values live until exit.
+ * config: settings by flag > environment > file > default. Options are table rows that also produce
+ * --help and shell completion, so every flag has a help text. Related rows form a group; commands
+ * list the groups they use, so a shared option is declared once. Used from main before threads
+ * start; values live until exit.
  *
- * Flags: `--name value`, `--name=value`; a boolean also `--name` alone. The environment twin of
+ * Flags: `--name value`, `--name=value`; a boolean also `--name` alone. The environment variable of
  * `--listen` is PARLEY_LISTEN. The file (--config FILE or PARLEY_CONFIG) is YAML: `listen: value`.
  */
 #ifndef PARLEY_BASE_CONFIG_H
@@ -25,13 +25,13 @@ struct config_option {
     const char *choices;  /* "json|text": the only values; NULL: any */
 };
 
-/* Lives as long as what was read with it. */
+/* Must outlive the configuration that is read with it. */
 struct config_group {
     const char *title; /* above its options in --help */
     const struct config_option *options;
 };
 
-/* --check-config: of commands that can say what would run. */
+/* --check-config, for commands that can print what would run. */
 extern const struct config_group config_check_options;
 
 struct config_value {
@@ -43,41 +43,41 @@ struct config_value {
 struct config {
     const struct config_option **options; /* of all groups; ends with NULL */
     struct config_value *values;          /* same order */
-    const char **arguments;               /* what is no flag, in order */
+    const char **arguments;               /* positional arguments, in order */
     size_t argument_n;
 };
 
 enum config_outcome { CONFIG_READY, CONFIG_HELP, CONFIG_WRONG };
 
-/* The options of all groups in one list, in order, which ends with NULL and is the caller's to
- * free. A group that is named twice counts once; two options of one name are a bug of ours and
+/* Returns the options of all groups in one list, in order, ending with NULL; the caller frees it. A
+ * group that is listed twice counts once. Two options with the same name are our own bug and
  * abort. */
 const struct config_option **
 config_list_options(const struct config_group *const *groups) must_check;
 
 /* Reads argv (without program and subcommand names). `groups` ends with NULL. CONFIG_HELP: --help
- * was asked for and nothing is wrong with it. CONFIG_WRONG: one clear line was written to standard
- * error; exit with 2. */
+ * was given and the rest is valid. CONFIG_WRONG: one line was written to standard error; exit with
+ * 2. */
 enum config_outcome config_read(struct config *config, const struct config_group *const *groups,
                                 const char *command, int argc, char **argv) must_check;
 void config_fini(struct config *config);
 
 bool config_has(const struct config *config, const char *name);
-/* Aborts when there is no option of that name: that is our own bug. */
+/* Aborts if no option has that name: that is our own bug. */
 const struct config_value *config_get(const struct config *config, const char *name);
 const char *config_text(const struct config *config, const char *name);
 uint64_t config_number(const struct config *config, const char *name);
 
-/* Writes the options part of a --help page to standard output: group by group, then --check-config,
- * where it is one of them, and --config. */
+/* Writes the options of a --help page to standard output: group by group, then --check-config (if
+ * the command has it) and --config. */
 void config_print_help(const struct config_group *const *groups);
 
 /* Writes "parley: --<flag>: <reason>" to standard error; false. */
 bool config_wrong(const char *flag, const char *reason);
 
-/* Reads a whole file that holds a secret and trims white space at its ends. NULL, with a line on
- * standard error, when it cannot be read, is empty, is larger than 4095 bytes or holds a NUL. The
- * caller frees. */
+/* Reads a secret file and trims surrounding white space. Returns NULL, with a line on standard
+ * error, if the file cannot be read, is empty, is larger than 4095 bytes or contains a NUL. The
+ * caller frees the result. */
 char *config_read_secret(const char *path);
 
 #endif

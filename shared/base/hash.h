@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * hash: FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): spreads keys over buckets and tells
- * texts apart. Fast for short keys; a client that chooses the keys can make them collide. Pure
- * functions, any thread, the same result on every machine.
+ * hash: FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): distributes keys over buckets and
+ * detects that texts differ. Fast for short keys, but not collision-resistant: a client that
+ * chooses the keys can make them collide. Pure functions, any thread, the same result on every
+ * machine.
  */
 #ifndef PARLEY_BASE_HASH_H
 #define PARLEY_BASE_HASH_H
 
 #include "shared/base/str.h"
 
-/* Different salts make different functions; 0 is plain FNV-1a. */
+/* Different salts give different functions; 0 is plain FNV-1a. */
 static inline uint32_t hash_fnv32(struct str s, uint32_t salt)
 {
     uint32_t hash = 0x811c9dc5u ^ salt;

@@ -21,6 +21,27 @@ bool json_parse(struct str text, char *reason, size_t reason_size, json_t **ret_
     return true;
 }
 
+bool json_is_deeper(const json_t *value, unsigned most)
+{
+    bool is_list = json_is_array(value), is_object = json_is_object(value);
+    const char *name;
+    const json_t *item;
+    size_t i;
+    if ((is_list || is_object) && most == 0)
+        return true;
+    json_array_foreach(value, i, item)
+    {
+        if (json_is_deeper(item, most - 1))
+            return true;
+    }
+    json_object_foreach((json_t *)(uintptr_t)value, name, item)
+    {
+        if (json_is_deeper(item, most - 1))
+            return true;
+    }
+    return false;
+}
+
 struct str json_str(const json_t *value)
 {
     if (!json_is_string(value))

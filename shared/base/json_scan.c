@@ -60,7 +60,7 @@ static bool read_hex4(const char *p, const char *end, unsigned *ret_unit)
     return true;
 }
 
-/* At a backslash: moves behind the escape. *ret_char is what it stands for. */
+/* At a backslash: moves past the escape. *ret_char is the character it represents. */
 static bool read_escape(const char **p, const char *end, unsigned *ret_char)
 {
     static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -94,14 +94,14 @@ static bool scan_text(struct scan *s, struct json_span *span)
     for (;;) {
         s->at = find_special(s->at, s->end);
         if (s->at == s->end)
-            return fail(s, "a string does not end");
+            return fail(s, "a string is not terminated");
         if (*s->at == '"')
             break;
         if (*s->at != '\\')
-            return fail(s, "a string holds a control character");
+            return fail(s, "a string contains an unescaped control character");
         span->has_escape = true;
         if (!read_escape(&s->at, s->end, &ignored))
-            return fail(s, "a string holds a bad escape");
+            return fail(s, "a string contains an invalid escape");
     }
     span->raw.n = (size_t)(s->at++ - span->raw.at);
     return true;
@@ -112,7 +112,7 @@ static bool scan_digits(struct scan *s)
     const char *start = s->at;
     while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
         s->at++;
-    return s->at > start || fail(s, "a number lacks digits");
+    return s->at > start || fail(s, "a number is missing digits");
 }
 
 /* What a tree cannot hold (json.h) is no number here either, or a client's number would be stored
@@ -168,7 +168,7 @@ static bool scan_number(struct scan *s)
 static bool scan_word(struct scan *s, struct str word)
 {
     if ((size_t)(s->end - s->at) < word.n || memcmp(s->at, word.at, word.n) != 0)
-        return fail(s, "an unknown word");
+        return fail(s, "an unknown literal");
     s->at += word.n;
     return true;
 }
@@ -180,17 +180,17 @@ static bool scan_member(struct scan *s, struct json_member *member)
 {
     skip_space(s);
     if (s->at == s->end || *s->at != '"')
-        return fail(s, "a member's name is expected");
+        return fail(s, "expected a member name");
     if (!scan_text(s, &member->name))
         return false;
     skip_space(s);
     if (s->at == s->end || *s->at != ':')
-        return fail(s, "a colon is expected");
+        return fail(s, "expected a colon");
     s->at++;
     return scan_value(s, &member->value);
 }
 
-/* After an item: true to go on, at the next one; false at the end, behind the bracket, or after a
+/* After an item: true to go on, at the next one; false at the end, after the bracket, or after a
  * failure. */
 static bool scan_comma(struct scan *s, char close)
 {
@@ -202,7 +202,7 @@ static bool scan_comma(struct scan *s, char close)
     if (s->at < s->end && *s->at == close)
         s->at++;
     else
-        fail(s, "a comma or a closing bracket is expected");
+        fail(s, "expected a comma or a closing bracket");
     return false;
 }
 
@@ -212,7 +212,7 @@ static bool scan_items(struct scan *s, char close, struct json_member *members, 
 {
     struct json_member member;
     if (++s->depth > JSON_DEPTH_MAX)
-        return fail(s, "nested too deeply");
+        return fail(s, "the nesting is too deep");
     s->at++;
     skip_space(s);
     if (s->at < s->end && *s->at == close) {
@@ -236,7 +236,7 @@ static bool scan_value(struct scan *s, struct json_span *span)
     const char *start = s->at;
     bool ok;
     if (s->at == s->end)
-        return fail(s, "a value is expected");
+        return fail(s, "expected a value");
     span->has_escape = false;
     switch (*s->at) {
     case '"': return scan_text(s, span);
@@ -263,7 +263,7 @@ static bool scan_value(struct scan *s, struct json_span *span)
     default:
         span->kind = JSON_SPAN_NUMBER;
         ok = *s->at == '-' || (*s->at >= '0' && *s->at <= '9') ? scan_number(s)
-                                                               : fail(s, "a value is expected");
+                                                               : fail(s, "expected a value");
     }
     span->raw = (struct str){start, (size_t)(s->at - start)};
     return ok;
@@ -286,12 +286,12 @@ bool json_scan_object(struct str text, struct json_member *members, size_t most,
     ok = *ret_is_object ? scan_items(&s, '}', members, most, ret_n) : scan_value(&s, &other);
     skip_space(&s);
     if (ok && s.at != s.end)
-        ok = fail(&s, "something follows the value");
+        ok = fail(&s, "unexpected data after the value");
 out:
     *ret_reason = s.reason;
     *ret_at = (size_t)(s.at - text.at);
     if (ok && !*ret_is_object) {
-        *ret_reason = "it is no object";
+        *ret_reason = "it is not an object";
         return false;
     }
     *ret_is_object = ok;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * json_scan: reads a JSON object's members in one pass, without building a tree: every value is
- * checked whole and handed out as the bytes that were sent. This is what request bodies go through:
- * most of a body is one long string that is stored as it came, and a tree would copy it twice
- * (docs/adr/0006 has the figures). Trees are jansson's (json.h). Pure functions, any thread; spans
- * borrow from the scanned text.
+ * json_scan: reads a JSON object's members in one pass, without building a tree: each value is
+ * fully validated and returned as the bytes that were sent. Request bodies are read this way,
+ * because most of a body is one long string that is stored unchanged, and a tree would copy it
+ * twice (docs/adr/0006 has the figures). Trees are jansson's (json.h). Pure functions, any thread;
+ * spans borrow from the scanned text.
  *
- * Accepts what RFC 8259 allows, less: invalid UTF-8, lone surrogates and \u0000 in strings, nesting
- * past JSON_DEPTH_MAX, and numbers that a tree cannot hold: integers past 64 bits with their sign,
- * reals past a double. So whatever is scanned here json_parse reads too. Of two members of one name
- * the last counts.
+ * Accepts RFC 8259 except invalid UTF-8, lone surrogates and \u0000 in strings, nesting past
+ * JSON_DEPTH_MAX, and numbers that a tree cannot hold (integers beyond signed 64 bits, reals beyond
+ * a double). So json_parse reads everything that passes here. If a member occurs twice, the last
+ * one counts.
  */
 #ifndef PARLEY_BASE_JSON_SCAN_H
 #define PARLEY_BASE_JSON_SCAN_H
@@ -29,10 +29,10 @@ enum json_kind {
     JSON_SPAN_NR
 };
 
-/* One value. `raw` holds its bytes, of a text without the quotes. */
+/* One value. `raw` is its bytes; a text is without its quotes. */
 struct json_span {
     enum json_kind kind;
-    bool has_escape; /* of a text: `raw` is not yet what it says */
+    bool has_escape; /* of a text: `raw` contains escapes */
     struct str raw;
 };
 
@@ -41,21 +41,21 @@ struct json_member {
 };
 
 /* Scans `text`, which must be one object and nothing else. The first `most` members are written to
- * `members`; *ret_n is how many there are, which may be more. False: *ret_reason is a text for
- * people, *ret_at the offset in bytes; *ret_is_object tells a JSON value that is no object from
- * what is no JSON. */
+ * `members`; *ret_n is the total, which may be larger. On failure returns false: *ret_reason is a
+ * human-readable text and *ret_at the offset in bytes; *ret_is_object distinguishes valid JSON that
+ * is not an object from invalid JSON. */
 bool json_scan_object(struct str text, struct json_member *members, size_t most, size_t *ret_n,
                       const char **ret_reason, size_t *ret_at, bool *ret_is_object) must_check;
 
 /* The inside of a list that was scanned, without its brackets; empty for other kinds. */
 struct str json_list_inside(const struct json_span *list);
-/* Cuts the first item off the inside of a list; false at the end. */
+/* Removes the first item from the inside of a list; returns false at the end. */
 bool json_next_item(struct str *rest, struct json_span *ret_item) must_check;
 
-/* Puts the text that a span says. */
+/* Puts the text of a span, unescaped. */
 void buf_put_span_text(struct buf *b, const struct json_span *text);
-/* Puts a scanned value in its one compact form: no white space, texts as buf_put_json writes them.
- * Equal texts have equal forms, however they were escaped. */
+/* Puts a scanned value in canonical compact form: no white space, texts as buf_put_json writes
+ * them. Equal texts give equal bytes, however they were escaped. */
 void buf_put_span(struct buf *b, const struct json_span *value);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * log: one line per event on standard error, as JSON or as text. A line is written with one
- * write(2), so lines of threads never mix. Values are escaped: nothing from outside reaches a
- * line raw. A field that would make the line longer than 16 KiB is left out, and the line says
- * `cut`. Secrets are never passed here. Any thread; log_setup once, before threads start.
+ * write(2), so lines of different threads never mix. Values are escaped, so no raw input reaches a
+ * line. A field that would make the line longer than 16 KiB is omitted, and the line says `cut`.
+ * Never pass secrets. Any thread; call log_setup once, before threads start.
  *
  *     log_write(LOG_WARN, "redis lost", LOG_S("reason", reason), LOG_U("retry_ms", ms));
  */
@@ -24,7 +24,7 @@ struct log_field {
 #define LOG_STR(key, value) ((struct log_field){.name = (key), .text = (value)})
 #define LOG_U(key, value) ((struct log_field){.name = (key), .number = (uint64_t)(value)})
 
-/* What LOG_S wraps: never NULL, so that a missing text is shown as empty and not as a number. */
+/* Used by LOG_S: never NULL, so a missing text is logged as empty and not as a number. */
 static inline struct str log_text(const char *text)
 {
     return str_of(text == NULL ? "" : text);
@@ -40,16 +40,16 @@ void log_fields(enum log_level level, const char *message, const struct log_fiel
 #define log_write(level, message, ...)                                                             \
     log_fields(level, message, (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
 
-/* What goes wrong again and again is logged once a minute, with how often it did. One per trouble
- * and owner; zeroed storage is ready to use; used by one thread at a time. */
+/* Limits a repeating problem to one log line a minute, with a count. One per problem and owner;
+ * zeroed storage is ready to use; used by one thread at a time. */
 struct log_limit {
     uint64_t said_ms;     /* of the last line; 0: there was none */
     uint64_t times;       /* since that line */
     uint32_t reason_hash; /* of that line */
 };
-/* Counts one more time. True when it is to be logged: the first time, a minute after the last line,
- * or a second after it if the reason is another one now. `ret_times`: how often since that line,
- * this time included. */
+/* Counts one occurrence. Returns true if it is to be logged: the first time, a minute after the
+ * last line, or a second after it if the reason has changed. `ret_times`: occurrences since that
+ * line, including this one. */
 bool log_limit_passes(struct log_limit *limit, const char *reason, uint64_t *ret_times) must_check;
 
 #endif

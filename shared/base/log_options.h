@@ -8,9 +8,9 @@
 
 #include "shared/base/config.h"
 
-/* Of commands that run until they are stopped. */
+/* For commands that run until they are stopped. */
 extern const struct config_group log_options;
-/* Of those that print results and log little: errors, as text. */
+/* For commands that print results and log little: errors, as text. */
 extern const struct config_group log_tool_options;
 
 /* Sets up the log as either group says. */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * shown: names as people see them. A name that comes from outside may hold letters that nobody
- * sees and that change what is seen around them: U+202E turns the end of a file name around, a
- * joiner makes two names out of one. Every text that is stored or printed as a name passes here
- * once, where it enters. Pure; any thread.
+ * shown: names without invisible characters. Names from outside may contain invisible characters
+ * that change how the text around them is displayed: U+202E reverses the end of a file name, and a
+ * joiner makes two different names look the same. Every text that is stored or printed as a name
+ * passes through here once, on entry. Pure; any thread.
  */
 #ifndef PARLEY_BASE_SHOWN_H
 #define PARLEY_BASE_SHOWN_H
 
 #include "shared/base/buf.h"
 
-/* Puts `s` as UTF-8 without control characters (C0, DEL, C1, U+2028, U+2029) and without those
- * that are not seen: marks and overrides of direction, zero-width spaces and joiners, soft hyphens,
- * byte order marks, tags. Bytes that are no UTF-8 become U+FFFD. At most three times its length. */
+/* Puts `s` as UTF-8 without control characters (C0, DEL, C1, U+2028, U+2029) and without invisible
+ * characters: direction marks and overrides, zero-width spaces and joiners, soft hyphens, byte
+ * order marks, tags. Bytes that are not UTF-8 become U+FFFD. The result is at most three times as
+ * long. */
 void buf_put_shown(struct buf *b, struct str s);
 
 #endif

@@ -20,7 +20,7 @@ void sm_report(const struct sm *sm, uint64_t id, unsigned from, unsigned to)
 {
     bool is_allowed = from < sm->state_n && to < sm->state_n && sm->states[from].next >> to & 1;
     log_write(is_allowed ? LOG_DEBUG : LOG_ERROR,
-              is_allowed ? "moved" : "a state moved as it never may: this is a bug in Parley",
+              is_allowed ? "moved" : "invalid state transition: this is a bug in Parley",
               LOG_S("what", sm->name), LOG_U("number", id), LOG_S("from", name_of(sm, from)),
               LOG_S("to", name_of(sm, to)));
     if (!is_allowed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * corpus.c - see corpus.h. A build goes through the files in the order of their names. A document
- * that the old index has right is taken over as it is; of the others the texts are gathered, and
- * all are embedded at the end. */
+ * corpus.c - see corpus.h. A build processes the files in the order of their names. Documents that
+ * are current in the old index are reused; the texts of the others are collected and embedded at
+ * the end. */
 #include "shared/corpus/corpus.h"
 
 #include "shared/base/clock.h"
@@ -79,7 +79,7 @@ static bool list_folder(struct build *build, const char *path, const char *name,
 {
     DIR *folder = opendir(path);
     if (folder == NULL) {
-        log_write(depth == 0 ? LOG_ERROR : LOG_WARN, "cannot read a folder of the corpus",
+        log_write(depth == 0 ? LOG_ERROR : LOG_WARN, "cannot read a corpus folder",
                   LOG_S("folder", path), LOG_S("reason", strerror(errno)));
         return false;
     }
@@ -141,8 +141,7 @@ static void keep(struct build *build, const struct corpus_document *old, const s
 
 static void skip(struct build *build, const struct file *file, const char *reason)
 {
-    log_write(LOG_WARN, "a file of the corpus is left out", LOG_S("file", file->name),
-              LOG_S("reason", reason));
+    log_write(LOG_WARN, "corpus file skipped", LOG_S("file", file->name), LOG_S("reason", reason));
     build->skipped_n++;
 }
 
@@ -195,10 +194,10 @@ static void load_old(struct build *build)
     if (build->old != NULL && strcmp(build->old->model, settings->embedder->name) != 0) {
         corpus_destroy(build->old);
         build->old = NULL;
-        reason = "made with another embedding model";
+        reason = "built with another embedding model";
     }
     if (build->old == NULL && strcmp(reason, "none") != 0)
-        log_write(LOG_WARN, "the index is rebuilt", LOG_S("index", settings->index_path),
+        log_write(LOG_WARN, "rebuilding the corpus index", LOG_S("index", settings->index_path),
                   LOG_S("reason", reason));
 }
 
@@ -222,7 +221,7 @@ static bool read_files(struct build *build)
         if (is_stopping(build))
             return false;
         if (i > 0 && strcmp(file[-1].name, file->name) == 0)
-            skip(build, file, "another file has that name, except for bytes that are no UTF-8");
+            skip(build, file, "another file has the same name apart from bytes that are not UTF-8");
         else if (old != NULL && old->mtime_ns == file->mtime_ns &&
                  old->size_bytes == file->size_bytes)
             keep(build, old, file);
@@ -259,7 +258,7 @@ static void cut_off(struct corpus *corpus)
         corpus->chunk_n += chunk_n;
     }
     if (kept < corpus->n)
-        log_write(LOG_ERROR, "the corpus is too large: the rest is left out",
+        log_write(LOG_ERROR, "corpus too large: skipping the remaining files",
                   LOG_U("passages_max", CORPUS_CHUNKS_MAX), LOG_U("documents", corpus->n - kept));
     while (corpus->n > kept)
         rag_document_unref(corpus->documents[--corpus->n].document);
@@ -281,8 +280,8 @@ static bool fill(struct build *build)
                   build->corpus->n != build->old->n;
     if (is_new && build->settings->index_path != NULL &&
         !corpus_save(build->corpus, build->settings->index_path))
-        log_write(LOG_WARN, "the index cannot be kept", LOG_S("index", build->settings->index_path),
-                  LOG_S("reason", strerror(errno)));
+        log_write(LOG_WARN, "cannot save the corpus index",
+                  LOG_S("index", build->settings->index_path), LOG_S("reason", strerror(errno)));
     log_write(LOG_INFO, "corpus ready", LOG_S("folder", build->settings->folder),
               LOG_U("documents", build->corpus->n), LOG_U("passages", build->corpus->chunk_n),
               LOG_U("indexed", build->changed_n), LOG_U("kept", build->kept_n),

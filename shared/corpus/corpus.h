@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * corpus: the documents of a folder, ready for an index, and kept in one file between starts. Files
- * whose size and time did not change are not read again, files whose bytes did not change are not
+ * corpus: the documents of a folder, prepared for an index and cached in one file between starts.
+ * Files with unchanged size and time are not read again, files with unchanged bytes are not
  * embedded again. The index file is replaced atomically; one that is damaged, of another format or
  * of another embedding model is rebuilt, with a log line. Blocking: for a thread that may wait.
  */
@@ -32,23 +32,24 @@ struct corpus_settings {
     const char *folder;
     const char *index_path; /* NULL: nothing is kept */
     struct embedder *embedder;
-    const atomic_bool *is_stopping; /* gives up soon after it becomes true; may be NULL */
+    const atomic_bool *is_stopping; /* stops soon after it becomes true; may be NULL */
 };
 
-/* Reads the folder, hidden files and folders and linked folders aside. NULL, after a log line, when
- * the folder cannot be read, embedding failed, or it was told to stop. A file that cannot be read
- * is logged and left out, and so is what goes past CORPUS_CHUNKS_MAX. The caller owns the corpus.
+/* Reads the folder except hidden files and folders and linked folders. Returns NULL after a log
+ * line if the folder cannot be read, embedding failed, or it was stopped. A file that cannot be
+ * read, or that exceeds CORPUS_CHUNKS_MAX, is logged and skipped. The caller owns the corpus.
  */
 struct corpus *corpus_build(const struct corpus_settings *settings) must_check;
 /* Accepts NULL. The documents live on in the indexes that share them. */
 void corpus_destroy(struct corpus *corpus);
-/* NULL when there is none of that id. */
+/* Returns NULL if no document has that id. */
 const struct corpus_document *corpus_find(const struct corpus *corpus, struct str id);
 
-/* Writes the corpus to `path`, by way of a new file beside it. False with errno on failure. */
+/* Writes the corpus to `path` through a temporary file in the same folder. False with errno on
+ * failure. */
 bool corpus_save(const struct corpus *corpus, const char *path) must_check;
-/* Reads what corpus_save wrote. NULL, with a reason, when there is no sound index; the reason is
- * "none" when there is no file. */
+/* Reads what corpus_save wrote. Returns NULL with a reason if there is no valid index; the reason
+ * is "none" if there is no file. */
 struct corpus *corpus_load(const char *path, const char **ret_reason) must_check;
 /* The part of it that reads bytes from outside: all but the check sum at the end. */
 struct corpus *corpus_parse(struct str bytes, const char **ret_reason) must_check;

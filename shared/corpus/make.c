@@ -35,7 +35,7 @@ static bool cut_text(struct group *group, const struct make_text *text)
     uint32_t first = group->chunk_n;
     while (chunk_next(&cursor, &chunk)) {
         if (group->chunk_n - first == PACK_CHUNKS_MAX) {
-            log_write(LOG_ERROR, "a text is too long", LOG_STR("name", text->name));
+            log_write(LOG_ERROR, "text too long", LOG_STR("name", text->name));
             return false;
         }
         if (group->chunk_n == group->chunk_cap) {
@@ -70,7 +70,7 @@ static bool is_dimension_right(struct group *group, uint32_t dimension)
         group->dimension = dimension;
     if (group->dimension == dimension)
         return true;
-    log_write(LOG_ERROR, "the embedding model changed its dimension",
+    log_write(LOG_ERROR, "the embedding model returned a different dimension",
               LOG_U("was", group->dimension), LOG_U("is", dimension));
     return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * make: makes documents for an index out of texts: cuts, embeds and packs them. Blocking: for a
+ * make: creates documents for an index from texts: splits, embeds and packs them. Blocking: for a
  * thread that may wait.
  */
 #ifndef PARLEY_CORPUS_MAKE_H
@@ -16,8 +16,8 @@ struct make_text {
 
 /* Makes a document of each of the `n` texts, of generation 1. Texts of several documents go to the
  * embedder together. `*dimension` is what the vectors must have, 0 for any, and is set to what they
- * have. False, after a log line and with nothing made, when embedding failed, was told to stop, or
- * a text has more than PACK_CHUNKS_MAX chunks. The caller owns what is made. */
+ * have. Returns false after a log line, without creating anything, if embedding failed or was
+ * stopped, or a text has more than PACK_CHUNKS_MAX chunks. The caller owns the documents. */
 bool make_documents(const struct make_text *texts, size_t n, struct embedder *embedder,
                     const atomic_bool *is_stopping, uint32_t *dimension,
                     struct rag_document **ret_documents) must_check;

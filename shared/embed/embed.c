@@ -171,8 +171,8 @@ static const char *judge_server(const char *server)
     const char *mark = strchr(server, '#');
     struct str url = {server, mark == NULL ? strlen(server) : (size_t)(mark - server)};
     if (!http_is_base_url(url))
-        return "takes a URL such as http://127.0.0.1:11434 after the colon, without a user or a "
-               "query";
+        return "takes a URL such as http://127.0.0.1:11434 after the colon, without user "
+               "information or a query";
     if (mark == NULL || mark[1] == 0 || !str_is_utf8(str_of(mark)))
         return "takes #<model> after the URL";
     return NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * embed: turns texts into vectors of length 1, so that a dot product is the cosine similarity.
- * Three makers behind one small table of functions: `hash`, built in, needs nothing and takes
+ * Three implementations behind one table of functions: `hash`, built in, needs nothing and takes
  * microseconds; `openai`, any server with OpenAI's /v1/embeddings; `ollama`, a server with Ollama's
- * /api/embed. Vectors of different models do not compare: `name` says which is which, and whoever
- * stores vectors stores it with them.
+ * /api/embed. Vectors of different models cannot be compared: `name` identifies the model and must
+ * be stored with its vectors.
  *
  * An embedder does not change after creation; several threads may use it at once.
  */
@@ -17,7 +17,7 @@
 
 enum { EMBED_HASH_DIMENSION = 512, EMBED_DIMENSION_MAX = 8192, EMBED_DIGEST_BYTES = 41 };
 
-/* What tells which vectors may be compared: hex of the SHA-1 of "<model> <dimension>", ended by a
+/* Identifies vectors that may be compared: hex of the SHA-1 of "<model> <dimension>", ended by a
  * 0. Scripts make it too (embedding_of in lua/documents/documents.lua). */
 void embed_digest(const char *model, uint32_t dimension, char ret_digest[EMBED_DIGEST_BYTES]);
 
@@ -33,7 +33,7 @@ struct embedder_ops {
     struct embedding *(*start)(struct embedder *embedder, struct http_client *client,
                                struct str text, embed_callback callback, void *context);
     void (*cancel)(struct embedding *embedding);
-    /* Embeds `n` texts and waits for it. `*ret_vectors` (n * dimension) is the caller's to free. */
+    /* Embeds `n` texts and waits. The caller frees `*ret_vectors` (n * dimension). */
     bool (*embed)(struct embedder *embedder, const struct str *texts, size_t n,
                   const atomic_bool *is_stopping, float **ret_vectors, uint32_t *ret_dimension);
     void (*destroy)(struct embedder *embedder);
@@ -61,18 +61,18 @@ struct embedder *embed_create_openai(const struct embed_server_settings *setting
 struct embedder *embed_create_ollama(const struct embed_server_settings *settings) must_check;
 
 /* Makes the embedder that a setting names: `hash`, `openai:<base URL>#<model>` or
- * `ollama:<base URL>#<model>`. `key` may be NULL. NULL, with a reason for people that continues the
- * setting's name, when it names none. */
+ * `ollama:<base URL>#<model>`. `key` may be NULL. Otherwise returns NULL with a human-readable
+ * reason that continues the setting's name. */
 struct embedder *embed_create(const char *setting, const char *key, char *reason,
                               size_t reason_size) must_check;
 
 /* Embeds and waits; false, after a log line, when it failed or `*is_stopping` (may be NULL) became
- * true. `*ret_vectors` holds n * *ret_dimension numbers and is the caller's to free. */
+ * true. `*ret_vectors` has n * *ret_dimension numbers; the caller frees it. */
 bool embed_texts(struct embedder *embedder, const struct str *texts, size_t n,
                  const atomic_bool *is_stopping, float **ret_vectors,
                  uint32_t *ret_dimension) must_check;
-/* Embeds one text (copied) on a loop that turns `client`; the callback runs there, never before it
- * returns, and the embedding is gone behind it. Not for quick embedders. */
+/* Embeds one text (copied) on a loop that turns `client`; the callback runs there, never before
+ * this returns, and the embedding is freed after it. Not for quick embedders. */
 struct embedding *embed_start(struct embedder *embedder, struct http_client *client,
                               struct str text, embed_callback callback, void *context) must_check;
 /* No callback runs any more. Accepts NULL. */

@@ -14,14 +14,14 @@ const struct config_group embed_options = {
          .kind = CONFIG_TEXT,
          .metavar = "MODEL",
          .fallback = "hash",
-         .help = "The embedding model: hash (built in; finds the same words and their forms, but "
-                 "no synonyms), openai:URL#MODEL (a server with OpenAI's /embeddings below URL) or "
-                 "ollama:URL#MODEL. Vectors of two models do not compare: all that share documents "
-                 "take the same one."},
+         .help = "The embedding model: hash (built in; finds the same words and their inflections, "
+                 "but no synonyms), openai:URL#MODEL (a server with OpenAI's /embeddings below "
+                 "URL) or ollama:URL#MODEL. Vectors of different models cannot be compared: use "
+                 "the same model on all nodes and tools that share documents."},
         {.name = "embeddings-key-file",
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
-         .help = "The file that holds the key of the embedding model's server."},
+         .help = "A file that contains the API key for the embedding server."},
         {0}}};
 
 struct embedder *embed_read_options(const struct config *config)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * embed_options: --embeddings and the key of that model's server, for every command that embeds
+ * embed_options: --embeddings and the key of that model server, for every command that embeds
  * documents or compares their vectors. Used from main before threads start.
  */
 #ifndef PARLEY_EMBED_EMBED_OPTIONS_H

@@ -191,7 +191,7 @@ static void on_question_done(void *context, const struct http_response *response
     struct embedding *embedding = context;
     float *vector = NULL;
     uint32_t dimension = 0;
-    char reason[200] = "the answer has no vector";
+    char reason[200] = "the response has no vector";
     bool is_good = response->outcome == HTTP_ANSWERED && response->status == 200 &&
                    embedding->embedder->dialect->read(response->body, 1, &vector, &dimension);
     if (response->outcome != HTTP_ANSWERED)

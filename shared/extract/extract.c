@@ -5,7 +5,7 @@
  *   HTML, DOCX   `parley extract --parse KIND` in a sandbox; exits with 0, or with 64 + the fault
  *   PDF          pdftotext in a sandbox
  *
- * What a child hands back is cleaned again: a child that was taken over can write anything. */
+ * Output of a child is cleaned again, because a compromised child can write anything. */
 #include "shared/extract/extract.h"
 
 #include "shared/extract/sandbox.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * extract: gets the plain text out of documents: TXT, MD, HTML, DOCX and PDF. What comes out is
- * valid UTF-8 without control characters but newline and tab. Blocking; any thread.
+ * extract: extracts plain text from documents: TXT, MD, HTML, DOCX and PDF. The result is valid
+ * UTF-8 without control characters except newline and tab. Blocking; any thread.
  *
  * Parsers of formats that hostile files attack run in a child process (shared/extract/sandbox.h):
  * PDF in poppler's pdftotext, HTML and DOCX in this very program, started as a new process (see
@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-/* A file may be this large, and a document hold this much text. */
+/* Maximum size of a file and of a document's text. */
 enum { EXTRACT_FILE_MAX_BYTES = 25 << 20, EXTRACT_TEXT_MAX_BYTES = 32 << 20 };
 
 enum extract_kind {
@@ -36,31 +36,31 @@ const char *extract_kind_name(enum extract_kind kind);
 /* The inverse; EXTRACT_NONE for an unknown word. */
 enum extract_kind extract_kind_named(struct str word);
 
-/* Why a document gave no text. The first word is its name, the sentence is for people. STOPPED and
- * what follows are no fault of the document: it may be tried again later or elsewhere. */
+/* Why a document gave no text. The first word is its name, the sentence is shown to users. STOPPED
+ * and the following are not the document's fault: retry later or elsewhere. */
 /* clang-format off */
 #define EXTRACT_FAULTS(X)                                                                         \
     X(NONE,           "")                                                                         \
-    X(KIND,           "This kind of file is not read: send PDF, DOCX, HTML, Markdown or plain text.") \
+    X(KIND,           "Unsupported file type: send PDF, DOCX, HTML, Markdown or plain text.")     \
     X(EMPTY,          "The file is empty.")                                                       \
-    X(NOT_TEXT,       "The file is named like a text, but holds bytes that no text has; save it as UTF-8, or as UTF-16 with a byte order mark.") \
-    X(NOT_HTML,       "The file is named like a web page, but holds bytes that no web page has.") \
-    X(NOT_PDF,        "The file is named like a PDF, but its content is no PDF.")                 \
-    X(NOT_DOCX,       "The file is named like a DOCX document, but its content is none.")         \
-    X(OLD_WORD,       "The file is a Word document of the old format or has a password: save it as DOCX without one.") \
-    X(NO_TEXT,        "The document holds no text.")                                              \
-    X(SCANNED,        "The PDF holds no text: it seems to be a scan, and text in pictures is not read.") \
-    X(TOO_MUCH_TEXT,  "The document holds too much text: split it.")                              \
-    X(PDF_ENCRYPTED,  "The PDF is encrypted: save it without a password and send it again.")      \
-    X(PDF_BROKEN,     "The PDF is broken: its content cannot be read.")                           \
-    X(DOCX_ENCRYPTED, "The DOCX document is encrypted: save it without a password and send it again.") \
-    X(DOCX_BROKEN,    "The DOCX document is broken: its content cannot be read.")                 \
-    X(DOCX_BOMB,      "The DOCX document unpacks to far more than a document holds: it is refused.") \
-    X(SLOW,           "The document takes far longer to read than one of its size should: simplify it, or split it.")                                      \
-    X(CRASHED,        "The document broke the program that reads it: it is damaged or needs too much memory.") \
-    X(STOPPED,        "The reading was stopped.")                                                 \
-    X(NO_PDFTOTEXT,   "PDF cannot be read here: pdftotext (package poppler-utils) is not installed.") \
-    X(NO_CHILD,       "The document cannot be read at the moment: no process can be started for it. It waits and is tried again.")
+    X(NOT_TEXT,       "The file has the extension of a text file but contains binary data: save it as UTF-8, or as UTF-16 with a byte order mark.") \
+    X(NOT_HTML,       "The file has the extension of a web page but contains binary data.")       \
+    X(NOT_PDF,        "The file has the extension .pdf but is not a PDF.")                        \
+    X(NOT_DOCX,       "The file has the extension .docx but is not a DOCX document.")             \
+    X(OLD_WORD,       "The file is a Word document in the old format or is password-protected: save it as DOCX without a password.") \
+    X(NO_TEXT,        "The document contains no text.")                                           \
+    X(SCANNED,        "The PDF contains no text. It is probably a scan: run OCR on it first.")    \
+    X(TOO_MUCH_TEXT,  "The document contains too much text: split it.")                           \
+    X(PDF_ENCRYPTED,  "The PDF is encrypted: save it without a password and upload it again.")    \
+    X(PDF_BROKEN,     "The PDF is damaged and cannot be read.")                                   \
+    X(DOCX_ENCRYPTED, "The DOCX document is encrypted: save it without a password and upload it again.") \
+    X(DOCX_BROKEN,    "The DOCX document is damaged and cannot be read.")                         \
+    X(DOCX_BOMB,      "The DOCX document decompresses to more data than is allowed.")             \
+    X(SLOW,           "Reading the document took too long for its size: simplify it or split it.") \
+    X(CRASHED,        "The program that reads this document crashed: the document is damaged or needs too much memory.") \
+    X(STOPPED,        "Reading was cancelled.")                                                   \
+    X(NO_PDFTOTEXT,   "This machine cannot read PDF: install pdftotext (package poppler-utils).") \
+    X(NO_CHILD,       "The document cannot be read at the moment because no process could be started. Parley retries automatically.")
 /* clang-format on */
 
 enum extract_fault {
@@ -70,10 +70,10 @@ enum extract_fault {
         EXTRACT_FAULT_NR
 };
 
-/* A sentence for people, never NULL. */
+/* A sentence for users, never NULL. */
 const char *extract_fault_text(enum extract_fault fault);
 
-/* The exit status by which a child says it. */
+/* The exit status with which a child reports it. */
 int extract_fault_status(enum extract_fault fault);
 
 /* Compares the content with the kind that the name claims: EMPTY, NOT_..., OLD_WORD, KIND, or NONE
@@ -89,13 +89,13 @@ enum extract_fault extract_text(enum extract_kind kind, struct str bytes,
 enum extract_fault extract_file_text(enum extract_kind kind, const struct memory_file *file,
                                      const atomic_bool *is_stopping, struct buf *text) must_check;
 
-/* Is the program there that reads PDF (pdftotext of poppler-utils, on PATH)? Looks again each time.
+/* Whether the program that reads PDF (pdftotext of poppler-utils) is on PATH. Checks each time.
  */
 bool extract_can_read_pdf(void);
 
-/* Says which program, started as `PROGRAM extract --parse KIND`, reads HTML and DOCX: main passes
- * "/proc/self/exe" before threads start. Borrowed forever. Without it they are read within this
- * process, which is right for tests of the parsers alone. */
+/* Sets the program that, started as `PROGRAM extract --parse KIND`, reads HTML and DOCX: main
+ * passes "/proc/self/exe" before threads start. Borrowed for the life of the process. Without it
+ * they are read within this process, which is only right for tests of the parsers. */
 void extract_set_program(const char *path);
 
 /* ---- within this process ---- */
@@ -103,8 +103,8 @@ void extract_set_program(const char *path);
 /* The same for TEXT, HTML and DOCX, without a child. */
 enum extract_fault extract_parse(enum extract_kind kind, struct str bytes,
                                  struct buf *text) must_check;
-/* Puts what a reader of the page would see: its title, no tags, scripts, styles or navigation;
- * blocks become lines, cells of a table are parted by " | ". */
+/* Puts the visible text of the page: its title, without tags, scripts, styles or navigation; blocks
+ * become lines, table cells are separated by " | ". */
 void extract_put_html(struct buf *text, struct str html);
 /* The encoding that a web page names early, by its own words: letters, digits and a few signs, and
  * at most 40 of them; empty when it names none. */

@@ -35,6 +35,7 @@ static const char *const word_uris[] = {
 };
 static const char compatibility_uri[] =
     "http://schemas.openxmlformats.org/markup-compatibility/2006";
+static const char heading_marks[] = "###### ";
 static const char math_uri[] = "http://schemas.openxmlformats.org/officeDocument/2006/math";
 
 struct part {
@@ -44,6 +45,7 @@ struct part {
     unsigned run_depth;
     bool is_run_hidden, is_text;
     bool is_list, was_list, is_paragraph_begun;
+    unsigned heading; /* the paragraph's level, 1 to 6; 0: it is no heading */
     bool is_refused;
     /* The tag that the bytes so far end in, if they do. */
     bool is_in_tag;
@@ -59,15 +61,43 @@ static void refuse(struct part *part)
 
 /* ---- events ---- */
 
+static struct str find_value(int n, const xmlChar **attributes)
+{
+    for (int i = 0; i < n; i++, attributes += 5)
+        if (strcmp((const char *)attributes[0], "val") == 0)
+            return (struct str){(const char *)attributes[3],
+                                (size_t)(attributes[4] - attributes[3])};
+    return STR("");
+}
+
 static bool is_off(int n, const xmlChar **attributes)
 {
-    for (int i = 0; i < n; i++, attributes += 5) {
-        struct str value = {(const char *)attributes[3], (size_t)(attributes[4] - attributes[3])};
-        if (strcmp((const char *)attributes[0], "val") == 0)
-            return str_eq(value, STR("0")) || str_eq(value, STR("false")) ||
-                   str_eq(value, STR("off"));
-    }
-    return false;
+    struct str value = find_value(n, attributes);
+    return str_eq(value, STR("0")) || str_eq(value, STR("false")) || str_eq(value, STR("off"));
+}
+
+/* A style's id is its name in the language of the program that wrote the file, without what is not
+ * ASCII: "Heading1", "berschrift1", "Titre1". */
+static unsigned heading_of_style(struct str style)
+{
+    static const char *const names[] = {"heading", "berschrift", "titre",  "ttulo",      "titolo",
+                                        "kop",     "rubrik",     "nagwek", "overskrift", NULL};
+    char level = style.n > 1 ? style.at[style.n - 1] : 0;
+    if (str_eq_nocase(style, STR("title")))
+        return 1;
+    if (level < '1' || level > '6')
+        return 0;
+    for (const char *const *name = names; *name != NULL; name++)
+        if (str_eq_nocase((struct str){style.at, style.n - 1}, str_of(*name)))
+            return (unsigned)(level - '0');
+    return 0;
+}
+
+/* The outline's levels count from 0; 9 is text. */
+static unsigned heading_of_level(struct str level)
+{
+    return level.n == 1 && *level.at >= '0' && *level.at <= '5' ? (unsigned)(*level.at - '0') + 1
+                                                                : 0;
 }
 
 /* The first text of a paragraph: by now it is known whether it is an item of a list. */
@@ -78,6 +108,10 @@ static void begin_paragraph(struct part *part)
     part->is_paragraph_begun = true;
     flow_break(&part->flow, part->is_list && part->was_list ? 1 : 2);
     part->was_list = part->is_list;
+    if (part->heading > 0)
+        flow_mark(&part->flow, (struct str){heading_marks + 6 - part->heading, part->heading + 1});
+    else if (part->is_list)
+        flow_mark(&part->flow, STR("- "));
 }
 
 static void on_word_start(struct part *part, const char *name, int attribute_n,
@@ -86,6 +120,11 @@ static void on_word_start(struct part *part, const char *name, int attribute_n,
     bool is_run = part->run_depth > 0;
     if (strcmp(name, "p") == 0) {
         part->is_list = part->is_paragraph_begun = false;
+        part->heading = 0;
+    } else if (strcmp(name, "pStyle") == 0) {
+        part->heading = heading_of_style(find_value(attribute_n, attributes));
+    } else if (strcmp(name, "outlineLvl") == 0) {
+        part->heading = heading_of_level(find_value(attribute_n, attributes));
     } else if (strcmp(name, "numPr") == 0) {
         part->is_list = true;
     } else if (strcmp(name, "r") == 0) {

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <iconv.h>
 #include <libxml/HTMLparser.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { TITLE_MAX_BYTES = 1024, META_WITHIN_BYTES = 2048, CHARSET_MAX_BYTES = 40 };
@@ -32,7 +33,8 @@ struct page {
     const char *hidden;
     unsigned hidden_n;
     unsigned article_depth, main_n, main_depth, pre_depth;
-    size_t main_from, main_to; /* in rough */
+    size_t main_from, main_to;              /* in rough */
+    char id[HTML_TIDY_VALUE_MAX_BYTES + 1]; /* of the heading that is open */
 };
 
 static bool is_one_of(const char *name, const char *const *names)
@@ -85,6 +87,32 @@ static unsigned break_of(const char *name)
     return is_one_of(name, paragraphs) ? 2 : is_one_of(name, lines) ? 1 : 0;
 }
 
+/* 1 to 6; 0 for what is no heading. */
+static unsigned heading_level(const char *name)
+{
+    return name[0] == 'h' && name[1] >= '1' && name[1] <= '6' && name[2] == 0
+               ? (unsigned)(name[1] - '0')
+               : 0;
+}
+
+static void begin_heading(struct page *page, unsigned level, const char *id)
+{
+    static const struct str marks = {"###### ", 7};
+    flow_mark(&page->flow, (struct str){marks.at + 6 - level, level + 1});
+    snprintf(page->id, sizeof page->id, "%s", id != NULL && page->flow.cell_depth == 0 ? id : "");
+}
+
+/* Where the heading has an anchor, its line ends with it, as in Markdown: `## Brakes {#brakes}`. */
+static void end_heading(struct page *page)
+{
+    if (page->flow.prefix.n == 0 && page->id[0] != 0) {
+        flow_put(&page->flow, STR(" {#"));
+        flow_put(&page->flow, str_of(page->id));
+        flow_put(&page->flow, STR("}"));
+    }
+    page->id[0] = 0;
+}
+
 static void on_start(void *data, const xmlChar *name_bytes, const xmlChar **attributes)
 {
     struct page *page = data;
@@ -101,7 +129,11 @@ static void on_start(void *data, const xmlChar *name_bytes, const xmlChar **attr
     if (strcmp(name, "title") == 0 && !page->has_title)
         page->is_in_title = true;
     flow_break(&page->flow, break_of(name));
-    if (strcmp(name, "tr") == 0)
+    if (heading_level(name) > 0)
+        begin_heading(page, heading_level(name), find_attribute(attributes, "id"));
+    else if (strcmp(name, "li") == 0)
+        flow_mark(&page->flow, STR("- "));
+    else if (strcmp(name, "tr") == 0)
         flow_row(&page->flow);
     else if (strcmp(name, "td") == 0 || strcmp(name, "th") == 0)
         flow_cell(&page->flow);
@@ -140,6 +172,10 @@ static void on_end(void *data, const xmlChar *name_bytes)
         if (--page->main_depth == 0 && page->main_n == 1)
             page->main_to = page->rough.n;
     }
+    if (heading_level(name) > 0)
+        end_heading(page);
+    if (heading_level(name) > 0 || strcmp(name, "li") == 0)
+        flow_mark(&page->flow, STR(""));
     flow_break(&page->flow, break_of(name));
 }
 
@@ -228,8 +264,12 @@ static void put_page(struct buf *text, struct page *page)
     buf_init(&line, TITLE_MAX_BYTES);
     flow_put(&flow, buf_str(&page->title));
     struct str title = buf_str(&line);
-    bool is_said = body.n >= title.n && str_eq_nocase((struct str){body.at, title.n}, title);
+    struct str start = body;
+    while (start.n > 0 && (*start.at == '#' || *start.at == ' '))
+        start = (struct str){start.at + 1, start.n - 1};
+    bool is_said = start.n >= title.n && str_eq_nocase((struct str){start.at, title.n}, title);
     if (!is_said && !line.is_over) {
+        buf_lit(text, "# ");
         extract_put_clean(text, title);
         buf_lit(text, "\n\n");
     }

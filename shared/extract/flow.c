@@ -19,6 +19,9 @@ static void begin_piece(struct flow *flow)
         for (unsigned i = 0; i < flow->spaces; i++)
             buf_put_char(flow->out, ' ');
     }
+    if (flow->prefix.n > 0)
+        buf_put(flow->out, flow->prefix);
+    flow->prefix.n = 0;
     flow->has_begun = true;
     flow->newlines = flow->spaces = flow->bars = 0;
 }
@@ -76,6 +79,12 @@ void flow_break(struct flow *flow, unsigned newlines)
     if (flow->newlines < newlines)
         flow->newlines = newlines;
     flow->spaces = flow->bars = 0;
+}
+
+void flow_mark(struct flow *flow, struct str mark)
+{
+    if (flow->cell_depth == 0)
+        flow->prefix = mark;
 }
 
 void flow_row(struct flow *flow)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * flow: puts the text of marked-up documents as people would see it: runs of white space become one
- * space, blocks become lines, at most one line stays empty. What parts two pieces is kept back
- * until the second comes, so that nothing of it stands at the ends. One thread.
+ * space, blocks become lines, at most one line stays empty. A separator is written only when the
+ * second piece comes, so none is left at the ends. One thread.
  */
 #ifndef PARLEY_EXTRACT_FLOW_H
 #define PARLEY_EXTRACT_FLOW_H
@@ -17,6 +17,7 @@ struct flow {
     unsigned newlines, spaces, bars;
     unsigned cell_depth; /* how many cells of tables are open */
     bool is_row_begun;   /* a cell of this row was there */
+    struct str prefix;   /* of the next piece, if it begins a line: a mark of flow_mark */
 };
 
 /* Puts characters. */
@@ -24,9 +25,13 @@ void flow_put(struct flow *flow, struct str s);
 /* What comes next begins a line (1), a paragraph (2), or nothing new (0). Within a cell it is only
  * parted by a space. */
 void flow_break(struct flow *flow, unsigned newlines);
+/* The line that comes next begins with a mark: of a heading ("## ") or of an item ("- "). With an
+ * empty one a mark that no text came after is forgotten. Not within cells. */
+void flow_mark(struct flow *flow, struct str mark);
 /* A row of a table begins. */
 void flow_row(struct flow *flow);
-/* A cell begins, and ends: cells are parted by " | ", those of a table within a cell by spaces. */
+/* A cell begins, and ends: cells are separated by " | ", those of a table within a cell by
+ * spaces. */
 void flow_cell(struct flow *flow);
 void flow_cell_end(struct flow *flow);
 

@@ -5,7 +5,7 @@
 
 #include "shared/text/text.h"
 
-enum { NAME_MAX_BYTES = 32, VALUE_MAX_BYTES = 16 };
+enum { NAME_MAX_BYTES = 32, KEPT_N = 4 };
 
 struct name {
     char at[NAME_MAX_BYTES];
@@ -170,19 +170,19 @@ static void skip_blanks(struct str *s)
 }
 
 struct attributes {
-    char values[3][VALUE_MAX_BYTES];
-    size_t sizes[3];
-    bool are_there[3];
+    char values[KEPT_N][HTML_TIDY_VALUE_MAX_BYTES];
+    size_t sizes[KEPT_N];
+    bool are_there[KEPT_N];
 };
-static const char *const kept_names[] = {"role", "aria-hidden", "hidden"};
+static const char *const kept_names[KEPT_N] = {"role", "aria-hidden", "hidden", "id"};
 
 static void keep(struct attributes *kept, struct str name, struct str value)
 {
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < KEPT_N; i++) {
         if (kept->are_there[i] || !str_eq_nocase(name, str_of(kept_names[i])))
             continue;
         kept->are_there[i] = true;
-        bool is_plain = value.n <= VALUE_MAX_BYTES;
+        bool is_plain = value.n <= HTML_TIDY_VALUE_MAX_BYTES;
         for (size_t k = 0; is_plain && k < value.n; k++)
             is_plain = is_of_name(value.at[k]);
         kept->sizes[i] = is_plain ? value.n : 0;
@@ -223,12 +223,17 @@ static bool take_attributes(struct str *s, struct attributes *kept, bool *ret_is
     }
 }
 
+static bool is_heading(struct str name)
+{
+    return name.n == 2 && name.at[0] == 'h' && name.at[1] >= '1' && name.at[1] <= '6';
+}
+
 static void put_tag(struct tidy *t, struct str name, const struct attributes *kept, bool is_empty)
 {
     buf_put_char(t->out, '<');
     buf_put(t->out, name);
-    for (size_t i = 0; i < 3; i++)
-        if (kept->are_there[i]) {
+    for (size_t i = 0; i < KEPT_N; i++)
+        if (kept->are_there[i] && (i < KEPT_N - 1 || is_heading(name))) {
             buf_put_char(t->out, ' ');
             buf_put(t->out, str_of(kept_names[i]));
             buf_lit(t->out, "=\"");

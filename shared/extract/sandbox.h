@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sandbox: runs a program over bytes in a child process that can do little harm: limits on its
- * processor time, memory, files and descriptors, a wall clock, no new privileges, no sockets, no
- * further processes, no files to write (shared/extract/sandbox_filter.h), few to read
+ * sandbox: runs a program on input bytes in a confined child process: limits on its processor time,
+ * memory, files and descriptors, a wall clock, no new privileges, no sockets, no further processes,
+ * no files to write (shared/extract/sandbox_filter.h), few to read
  * (shared/extract/sandbox_files.h), an empty network of its own (where the kernel allows it), no
  * environment, no descriptors but its input, output and a silent standard error. Blocking; any
  * thread, also of a process with many.
@@ -29,7 +29,7 @@ enum sandbox_end {
     SANDBOX_FULL,    /* wrote more than `out` takes */
     SANDBOX_STOPPED, /* by `is_stopping` */
     SANDBOX_CRASHED, /* a signal ended it */
-    SANDBOX_UNBORN,  /* no process, descriptor or memory could be had, or no such program */
+    SANDBOX_UNBORN,  /* no process, descriptor or memory was available, or no such program */
 };
 
 /* Runs the child to its end and collects what it writes to standard output in `out`. The child is
@@ -37,7 +37,7 @@ enum sandbox_end {
 enum sandbox_end sandbox_run(const struct sandbox_job *job, struct buf *out,
                              int *ret_status) must_check;
 
-/* The path of a program on PATH, to be freed; NULL when there is none. */
+/* Returns the path of a program on PATH, which the caller frees; NULL if it is not found. */
 char *sandbox_find_program(const char *name) must_check;
 
 #endif

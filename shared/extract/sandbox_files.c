@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * sandbox_files.c - see sandbox_files.h.
  *
- * A parser that was taken over can write into its output whatever it can read, and whoever sent the
+ * A compromised parser can write anything it can read into its output, and the sender of the
  * document gets to see that as its text. So the accounts, keys and documents of this machine must
  * not be there to be read. Landlock knows folders that are allowed and nothing that is forbidden:
  * the list below is what programs of a distribution are started from. It follows no settings: a
@@ -48,8 +48,8 @@ static void look_once(void)
     is_possible =
         syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >= 1;
     if (!is_possible)
-        log_write(LOG_WARN, "documents are read by children that can read other files",
-                  LOG_S("reason", "the kernel has no Landlock"));
+        log_write(LOG_WARN, "document readers run without file system isolation",
+                  LOG_S("reason", "the kernel does not support Landlock"));
 }
 
 bool sandbox_files_are_confinable(void)

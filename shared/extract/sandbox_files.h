@@ -9,7 +9,7 @@
 
 #include "shared/base/str.h"
 
-/* Can this kernel confine a child to some files? When it cannot, the log says so once. Any thread.
+/* Whether this kernel can confine a child to some files. If not, this is logged once. Any thread.
  */
 bool sandbox_files_are_confinable(void) must_check;
 

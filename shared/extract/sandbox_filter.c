@@ -184,7 +184,29 @@ static bool put_parser_rules(scmp_filter_ctx rules)
     return is_done;
 }
 
-/* ---- both ---- */
+/* ---- what a database may do besides ---- */
+
+static bool put_database_rules(scmp_filter_ctx rules)
+{
+    static const char *const allowed[] = {
+        "pread64",   "pwrite64",    "preadv",  "pwritev",   "fsync",      "fdatasync",
+        "ftruncate", "ftruncate64", "fstat",   "fstat64",   "newfstatat", "fstatat64",
+        "statx",     "stat",        "stat64",  "lstat",     "lstat64",    "access",
+        "faccessat", "faccessat2",  "geteuid", "geteuid32", "fallocate"};
+    /* Its locks; no signals, no owners. */
+    static const unsigned locks[] = {F_GETLK, F_SETLK, F_SETLKW, F_GETFD, F_GETFL};
+    bool is_done = put_parser_rules(rules);
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        is_done &= refuse(rules, SCMP_ACT_ALLOW, allowed[i], NULL);
+    for (size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
+        const struct scmp_arg_cmp is_lock = SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, locks[i]);
+        is_done &= refuse(rules, SCMP_ACT_ALLOW, "fcntl", &is_lock) &&
+                   refuse(rules, SCMP_ACT_ALLOW, "fcntl64", &is_lock);
+    }
+    return is_done;
+}
+
+/* ---- all ---- */
 
 /* Without a filter to be read the kernel finds a bad address; one that does not filter finds the
  * wish itself bad. */
@@ -232,9 +254,9 @@ static void make_once(void)
         keep(rules);
     seccomp_release(rules);
     if (filter.len == 0)
-        log_write(LOG_WARN, "documents are read without a filter of system calls",
-                  LOG_S("reason", is_possible ? "libseccomp cannot make it"
-                                              : "the kernel has no such filters"));
+        log_write(LOG_WARN, "document readers run without a system call filter",
+                  LOG_S("reason", is_possible ? "libseccomp cannot build it"
+                                              : "the kernel does not support seccomp filters"));
 }
 
 const struct sock_fprog *sandbox_filter(void)
@@ -248,10 +270,20 @@ bool sandbox_filter_install(const struct sock_fprog *program)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0) == 0;
 }
 
-bool sandbox_confine_parser(void)
+static bool confine(bool (*put_rules)(scmp_filter_ctx rules))
 {
-    scmp_filter_ctx rules = does_kernel_filter() ? make_rules(REFUSE, put_parser_rules) : NULL;
+    scmp_filter_ctx rules = does_kernel_filter() ? make_rules(REFUSE, put_rules) : NULL;
     bool is_done = rules == NULL || seccomp_load(rules) == 0;
     seccomp_release(rules);
     return is_done;
+}
+
+bool sandbox_confine_parser(void)
+{
+    return confine(put_parser_rules);
+}
+
+bool sandbox_confine_database(void)
+{
+    return confine(put_database_rules);
 }

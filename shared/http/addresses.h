@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * addresses: who is connected from where: which connections of an address are idle, and how many
- * bytes of bodies are held for it. Private to shared/http; one per thread, on its loop's thread.
+ * addresses: bookkeeping per client address: its idle connections and the bytes held for its
+ * request bodies. Private to shared/http; one per thread, on its loop's thread.
  *
- * An address is that of the socket, also of a proxy; IPv6 counts by /64, ::ffff:a.b.c.d as a.b.c.d.
+ * The address is the socket's, which may be a proxy's; IPv6 is counted by /64, ::ffff:a.b.c.d as
+ * a.b.c.d.
  */
 #ifndef PARLEY_HTTP_ADDRESSES_H
 #define PARLEY_HTTP_ADDRESSES_H
@@ -15,7 +16,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Embedded by what is idle now and then. */
+/* Embedded in objects that can be idle. */
 struct idle_link {
     struct idle_link *previous, *next; /* both NULL: not idle */
 };
@@ -34,24 +35,24 @@ struct address {
 struct addresses;
 
 struct addresses *addresses_create(void) must_check;
-/* Accepts NULL. Once no connection is left, or with the process. */
+/* Accepts NULL. Call it once no connection is left, or at the end of the process. */
 void addresses_destroy(struct addresses *addresses);
 
-/* One connection more; `socket_address` may be of any family. Never NULL. */
+/* Counts one more connection; `socket_address` may be of any family. Never NULL. */
 struct address *addresses_enter(struct addresses *addresses, const struct sockaddr *socket_address);
-/* One less; the last one frees `address`. */
+/* Counts one less; the last one frees `address`. */
 void addresses_leave(struct addresses *addresses, struct address *address);
 
 void address_put_idle(struct address *address, struct idle_link *link, bool is_proven);
-/* Nothing when it is not idle. */
+/* Does nothing if it is not idle. */
 void address_take_idle(struct address *address, struct idle_link *link, bool is_proven);
 
-/* How many are idle, of each kind. Goes through all addresses. */
+/* Counts the idle connections of each kind. Visits all addresses. */
 void addresses_count_idle(const struct addresses *addresses, size_t ret_n[IDLE_NR]);
 
-/* The connection to close next: the one that is idle for longest, of the address that has most of
- * them. Strangers go first, except for `newcomers_n` of them: those who have just come, and who
- * must have the time to send a request. NULL: none is idle. */
+/* Returns the connection to close next: the longest idle one of the address with the most idle
+ * connections. Strangers are closed first, except the `newcomers_n` most recent ones, which need
+ * time to send a request. NULL: none is idle. */
 struct idle_link *addresses_oldest_idle(const struct addresses *addresses, size_t newcomers_n);
 
 #endif

@@ -11,7 +11,8 @@ static size_t smaller(size_t a, size_t b)
 
 size_t admit_unproven_most(const struct route *route, size_t max)
 {
-    bool is_for_all = route->roles == ROLES_NONE || route->takes_signed_body;
+    bool is_for_all =
+        route->roles == ROLES_NONE || route->takes_signed_body || route->is_open != NULL;
     return smaller(max, is_for_all ? ADMIT_PUBLIC_BYTES : ADMIT_UNASKED_BYTES);
 }
 
@@ -33,7 +34,8 @@ struct admission admit(struct server *server, const struct admit_ask *ask)
     verdict.is_proven = proof == PROOF_GOOD;
     verdict.most = verdict.is_proven ? max : admit_unproven_most(route, max);
     bool is_known = ask->length != UINT64_MAX;
-    if (is_known && (ask->length > max || (ask->length > verdict.most && route->roles == 0)))
+    bool is_open = route->roles == ROLES_NONE || (route->is_open != NULL && proof == PROOF_NONE);
+    if (is_known && (ask->length > max || (ask->length > verdict.most && is_open)))
         verdict.error = server_too_large(route);
     verdict.is_refused = is_known && ask->length > verdict.most;
     return verdict;

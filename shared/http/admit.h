@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * admit: how much of a body is taken, judged by the head before the body is read: a known route and
- * method, a length within the route's limit, and for what is large on a route with roles the proof
- * of who sends it. It reserves nothing and answers nothing (connection.c, streams.c).
+ * admit: decides from the head of a request how much of its body to read: the route and method must
+ * exist, the length must be within the route's limit, and large bodies on a route with roles need
+ * proof of the sender. It reserves nothing and answers nothing (connection.c, streams.c).
  *
  * On the loop's thread.
  */
@@ -12,11 +12,11 @@
 #include "shared/http/proof.h"
 
 enum {
-    ADMIT_UNASKED_BYTES = 16 << 10, /* bodies up to here are taken without a look */
-    ADMIT_PUBLIC_BYTES = 48 << 10   /* the most that anybody may send unproven */
+    ADMIT_UNASKED_BYTES = 16 << 10, /* bodies up to this size are always read */
+    ADMIT_PUBLIC_BYTES = 48 << 10   /* the most that an unproven client may send */
 };
 
-/* `length`: of the body; UINT64_MAX when it is not known yet. */
+/* `length`: of the body; UINT64_MAX if it is not known yet. */
 struct admit_ask {
     struct str method, target, authorization;
     uint64_t length;
@@ -25,12 +25,14 @@ struct admit_ask {
 struct admission {
     bool is_refused;
     bool is_proven;
-    /* Refused: ERR_OK leaves the answer to the ordinary way, without the body: 404, 405 or 401. */
+    /* If refused: ERR_OK leaves the answer to normal processing without the body: 404, 405 or
+     * 401. */
     enum err error;
-    size_t most; /* bytes of the body that are taken */
+    size_t most; /* bytes of the body that are read */
 };
 
-/* What everybody may send to `route` without proof, `max` being the largest body of that route. */
+/* Bytes that any client may send to `route` without proof; `max` is the largest body of that
+ * route. */
 size_t admit_unproven_most(const struct route *route, size_t max);
 struct admission admit(struct server *server, const struct admit_ask *ask);
 

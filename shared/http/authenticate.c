@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * authenticate.c - see authenticate.h. A failure costs the sender a round trip to Redis, where
  * failures are counted for the whole cluster by account and network (failures.h), or by this thread
- * alone while Redis cannot. A success costs nothing, and is never refused for the failures of
- * others: what is refused are further failures.
+ * alone while Redis cannot. A success makes no call and is never refused because of others'
+ * failures: only further failures are refused.
  *
  * A provider's token gets an account of its own making, for this request: role user, and `sub` for
  * a name. Names of configured accounts are taken, to whomever the provider gives them. A token
@@ -150,7 +150,7 @@ static bool accept_claims(struct request *r, const struct jwt_claims *claims)
     const struct accounts *accounts = gate_accounts(&r->server->gate);
     if (accounts_find(accounts, claims->sub) != NULL) { /* no stranger: the provider signed it */
         log_write(LOG_INFO, "token refused", LOG_STR("id", r->id),
-                  LOG_S("reason", "its sub is the name of a configured account"));
+                  LOG_S("reason", "its sub equals the name of a configured account"));
         return fail_token(r);
     }
     become(r, claims);
@@ -226,12 +226,12 @@ static bool check_rate(struct request *r)
     r->nonce.is_set = false;
     if (answer == RATES_TOO_FAST)
         snprintf(detail, sizeof detail,
-                 "This account sends more than %u requests a second: wait a moment.",
+                 "This account exceeds its rate of %u requests per second: wait, then retry.",
                  r->account->max_rate);
     else
         snprintf(detail, sizeof detail,
-                 "This account has used up its %llu nonces of the day (UTC): use a token of "
-                 "/api/login, which needs none.",
+                 "This account has used its daily limit of %llu nonces (UTC): use a token from "
+                 "/api/login, which needs no nonces.",
                  (unsigned long long)r->account->max_nonces);
     respond_error_more(r, ERR_RATE_LIMITED, detail, NULL, retry_s);
     return false;
@@ -311,6 +311,8 @@ void authenticate_use_up(struct server *server, struct str query)
 bool authenticate(struct request *r)
 {
     if (r->route->roles == ROLES_NONE)
+        return true;
+    if (r->route->is_open != NULL && !authenticate_is_tried(r) && r->route->is_open(r))
         return true;
     struct str token = bearer_token(r);
     return (token.at != NULL ? check_token(r, token) : check_signed(r)) && check_rate(r) &&

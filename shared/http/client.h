@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * client: asynchronous HTTP(S) requests, many at a time, on libcurl's multi interface. One client
- * per thread; nothing is shared between clients. Everything a client waits for hides behind one
- * file descriptor, so it fits any loop: `http_client_attach` puts it on an h2o loop, other loops
- * poll `http_client_fd` and call `http_client_turn`, and a thread without a loop calls
+ * per thread; nothing is shared between clients. A client exposes one file descriptor for
+ * everything it waits for, so it works with any loop: `http_client_attach` puts it on an h2o loop,
+ * other loops poll `http_client_fd` and call `http_client_turn`, and a thread without a loop calls
  * `http_client_wait`.
  *
- * It never follows redirects (a 3xx is a response like another), speaks http and https only, and
- * does not retry: whether a repeat is safe is for the caller to know.
+ * It never follows redirects (a 3xx is an ordinary response), supports only http and https, and
+ * does not retry: only the caller knows whether a retry is safe.
  *
- * Callbacks run on the thread that turns the client, never before http_call_start returns. In
- * them any call may be started or cancelled; the client itself must not be destroyed.
+ * Callbacks run on the thread that turns the client, never before http_call_start returns. They may
+ * start and cancel any call but must not destroy the client.
  */
 #ifndef PARLEY_HTTP_CLIENT_H
 #define PARLEY_HTTP_CLIENT_H
@@ -24,8 +24,9 @@ struct st_h2o_evloop_t;
 struct http_client_settings {
     const char *user_agent;      /* borrowed until destroy; NULL: none is sent */
     uint64_t connect_timeout_ms; /* 0: 5000 */
-    /* Refuses loopback, private, link-local and other special addresses after DNS, for URLs that
-     * strangers chose. Environment proxies are ignored then, as they would resolve for us. */
+    /* Refuses loopback, private, link-local and other special addresses after DNS, for URLs chosen
+     * by untrusted users. Environment proxies are then ignored, because they would resolve names
+     * for us. */
     bool is_refusing_private;
 };
 
@@ -36,12 +37,13 @@ struct http_request {
     struct str body;            /* `at == NULL`: none */
     uint64_t timeout_ms;        /* for the whole exchange; 0: none */
     uint64_t idle_timeout_s;    /* without a single byte; 0: none */
-    /* Of the response; 0: 1 MiB. Beside an on_body what that does not get is 1 MiB at most. */
+    /* Maximum body of the response; 0: 1 MiB. With on_body, data not passed to it is limited to 1
+     * MiB. */
     size_t body_max_bytes;
 };
 
 enum http_outcome {
-    HTTP_ANSWERED,     /* a whole response, of whatever status */
+    HTTP_ANSWERED,     /* a complete response with any status */
     HTTP_UNREACHABLE,  /* no connection: the request was not sent */
     HTTP_LOST,         /* cut off: the request may have been served */
     HTTP_TIMED_OUT,    /* the same, by a deadline */
@@ -63,36 +65,36 @@ struct http_response {
 };
 
 struct http_events {
-    /* Optional: takes the body of a 2xx response piece by piece, instead of `response.body`.
-     * Returning false ends the call with HTTP_STOPPED. */
+    /* Optional: receives the body of a 2xx response in pieces instead of `response.body`. Returning
+     * false ends the call with HTTP_STOPPED. */
     bool (*on_body)(void *context, struct str content_type, struct str bytes);
-    /* Exactly once, unless the call is cancelled; the call is gone when it returns. */
+    /* Runs exactly once unless the call is cancelled; the call is freed when it returns. */
     void (*on_done)(void *context, const struct http_response *response);
 };
 
 /* The word for logs. */
 const char *http_outcome_name(enum http_outcome outcome);
 
-/* `settings` may be NULL: all defaults. Aborts without memory or descriptors. */
+/* `settings` may be NULL: all defaults. Aborts if memory or descriptors run out. */
 struct http_client *http_client_create(const struct http_client_settings *settings) must_check;
 /* Ends every call without its on_done. Accepts NULL. Not from inside a callback. */
 void http_client_destroy(struct http_client *client);
 
-/* Readable when http_client_turn has something to do. Owned by the client. */
+/* Readable if http_client_turn has work. Owned by the client. */
 int http_client_fd(const struct http_client *client);
-/* Does what can be done without waiting; callbacks run inside. */
+/* Does all work that needs no waiting and runs callbacks. */
 void http_client_turn(struct http_client *client);
-/* Waits up to `timeout_ms` for something to do, and turns once. */
+/* Waits up to `timeout_ms` for work, then turns once. */
 void http_client_wait(struct http_client *client, int timeout_ms);
 /* Puts the client on an h2o loop: from then on the loop turns it. At most once; the loop must
  * outlive the client. */
 void http_client_attach(struct http_client *client, struct st_h2o_evloop_t *loop);
 
-/* Starts a request; copies all of `request`. `events` must outlive the call. Even a URL that makes
- * no sense is reported through on_done. The pointer is valid until on_done returns. */
+/* Starts a request; copies all of `request`. `events` must outlive the call. An invalid URL is also
+ * reported through on_done. The pointer is valid until on_done returns. */
 struct http_call *http_call_start(struct http_client *client, const struct http_request *request,
                                   const struct http_events *events, void *context) must_check;
-/* Ends the call; no callback of it runs any more. Accepts NULL. */
+/* Ends the call; none of its callbacks run any more. Accepts NULL. */
 void http_call_cancel(struct http_call *call);
 
 #endif

@@ -37,7 +37,7 @@ struct http_client {
     h2o_socket_t *notifier;                 /* on an h2o loop, else NULL */
 };
 
-/* client.c: puts a call that is on no list on the one of its state, for the next turn to act on. */
+/* client.c: puts a call that is on no list on the list of its state, for the next turn. */
 void client_put_call(struct http_call *call);
 /* Of one that is on no list. */
 void client_move_call(struct http_call *call, enum call_state to);
@@ -46,8 +46,8 @@ void client_take_call(struct http_call *call);
 
 /* client_call.c */
 void call_free(struct http_call *call);
-/* libcurl is done with it: takes it off its list, notifies its owner (not of a cancelled one),
- * frees.
+/* libcurl has finished: removes the call from its list, notifies its owner unless cancelled, and
+ * frees it.
  */
 void call_finish(struct http_call *call, CURLcode code);
 

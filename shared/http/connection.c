@@ -373,7 +373,6 @@ void connection_give_away(h2o_socket_t *socket)
     stop_looking(c);
     connection_set_idle(c, false);
     connection_move(c, CONNECTION_GIVEN);
-    h2o_socket_dont_read(socket, 0);
     take_rest_back(c);
 }
 

@@ -35,12 +35,13 @@ static struct refusal judge(struct connection *c, const struct head *head)
 {
     if (head->length_n > 1)
         return connection_refusal(ERR_BAD_REQUEST,
-                                  "The length of the body is given more than once: send one.");
+                                  "The body length is specified more than once: send it once.");
     if (head->host_n > 1)
-        return connection_refusal(ERR_BAD_REQUEST, "The request has more than one Host: send one.");
+        return connection_refusal(ERR_BAD_REQUEST,
+                                  "The request has more than one Host header: send one.");
     if (head->host_n == 0 && head->minor > 0)
         return connection_refusal(ERR_BAD_REQUEST,
-                                  "The request has no Host, which HTTP/1.1 requires.");
+                                  "The Host header is missing: HTTP/1.1 requires one.");
     bool is_known = head->has_length && head->length != UINT64_MAX;
     if (!head->is_chunked && (!is_known || (head->length <= ADMIT_UNASKED_BYTES && !head->expects)))
         return (struct refusal){.is_set = false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * connection_internal: what connection.c, connection_head.c, connection_held.c, connection_read.c,
- * connection_room.c, streams.c and frames.c share of a connection. Private to shared/http; on the
+ * connection_internal: shared by connection.c, connection_head.c, connection_held.c,
+ * connection_read.c, connection_room.c, streams.c and frames.c. Private to shared/http; on the
  * loop's thread.
  */
 #ifndef PARLEY_HTTP_CONNECTION_INTERNAL_H
@@ -11,20 +11,20 @@
 #include "shared/http/connection.h"
 
 enum connection_state {
-    CONNECTION_HEAD,   /* HTTP/1: a head, or the preface of HTTP/2, is awaited or unfinished */
+    CONNECTION_HEAD,   /* HTTP/1: waiting for the rest of a head or HTTP/2 preface */
     CONNECTION_BODY,   /* HTTP/1: a body of known length is read */
     CONNECTION_CHUNKS, /* HTTP/1: a body in chunks is read */
     CONNECTION_HTTP2,
-    CONNECTION_GIVEN, /* somebody else's, as a WebSocket's */
+    CONNECTION_GIVEN, /* handed over, for example to a WebSocket */
     CONNECTION_NR
 };
 
 /* The least that is read at a time. */
 enum { CONNECTION_READ_LEAST_BYTES = 1 << 10 };
-/* A body of unknown length gets room for all that it may become once it is larger than this. */
+/* A body of unknown length that is larger than this gets room for its maximum. */
 enum { CONNECTION_GROWING_BYTES = 4 << 10 };
 
-/* HTTP/2: answers that any connection of a stranger may leave unread. */
+/* HTTP/2: answers that each stranger's connection may leave unread. */
 enum { UNREAD_AT_LEAST = 4 };
 
 struct connection {
@@ -50,7 +50,7 @@ struct connection {
     size_t most_n;                /* input bytes up to which its body is taken; of BODY: its end */
     size_t charged;               /* bytes that are held for bodies still on their way */
     struct deadline many_streams; /* HTTP/2: how long they may stay */
-    size_t stream_bytes;          /* HTTP/2: what its unproven streams cost */
+    size_t stream_bytes;          /* HTTP/2: cost of its unproven streams */
     size_t header_table_bytes;    /* HTTP/2: of answers, once its sender is proven */
     uint64_t accepted_ms;
     size_t room_bytes; /* HTTP/2: allocated for bodies, while they are judged */
@@ -84,56 +84,56 @@ struct connections {
 
 /* Named in the log by its descriptor. */
 void connection_move(struct connection *c, enum connection_state to);
-/* Gives libh2o what was read, or the error. False: the connection is gone. */
+/* Passes what was read, or the error, to libh2o. Returns false if the connection is gone. */
 bool connection_pass(struct connection *c, const char *error) must_check;
 
-/* The same while a request starts that is refused: it is answered in there. */
+/* The same for a request that is refused: it is answered during the call. */
 void connection_pass_refused(struct connection *c, struct refusal refusal);
 struct refusal connection_refusal(enum err error, const char *detail);
-/* Reads the head at the start of the input, if it is whole. */
+/* Reads the head at the start of the input if it is complete. */
 void connection_take_head(struct connection *c);
-/* Cuts the input at `end`; what follows is taken back when libh2o reads on, or (look_again) soon.
+/* Cuts the input at `end`; the rest is restored when libh2o reads on, or (look_again) soon.
  */
 void connection_put_aside(struct connection *c, size_t end);
 void connection_look_again(struct connection *c);
-/* Ends an idle connection: at once (true), or soon. */
+/* Closes an idle connection: immediately (returns true) or soon. */
 bool connection_close_idle(struct connection *c);
-/* Reads once, a bounded number of bytes. True: they came, or the end, which sets *error. */
+/* Reads a bounded number of bytes once. Returns true if bytes were read or the connection ended,
+ * which sets *error. */
 bool connection_read(struct connection *c, const char **error) must_check;
-/* HTTP/1: gives libh2o what came of a body in chunks. */
+/* HTTP/1: passes received parts of a chunked body to libh2o. */
 void connection_take_chunks(struct connection *c);
 /* An idle connection may be closed to make room. */
 void connection_set_idle(struct connection *c, bool is_idle);
 
-/* Gives the buffer room for `bytes` in all. libh2o doubles one that is full, which takes up to
- * twice that, and leaves the smaller ones in the heap. */
+/* Gives the buffer room for `bytes` in total. libh2o would double a full buffer, which takes up to
+ * twice that and leaves the smaller ones in the heap. */
 void connection_make_room(h2o_buffer_t **buffer, size_t bytes);
-/* Makes `bytes` what is held for `c`, and returns false when that would be too much for the node or
- * the address. Less always succeeds. */
+/* Sets the bytes held for `c` to `bytes`; returns false if that is too much for the node or the
+ * address. Reducing them always succeeds. */
 bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_check;
-/* The same for a request's body, until its end; it counts as a stranger's without an account. */
+/* The same for a request's body, until the request ends; without an account it counts as a
+ * stranger's. */
 void connection_hold(struct request *r, size_t bytes);
 
-/* HTTP/2: reads no more until all refused requests have their answers, and until that and all else
- * is written. */
+/* HTTP/2: stops reading until all refused requests are answered and everything is written. */
 void connection_pause(struct connection *c);
 /* HTTP/2: libh2o writes, or is about to. */
 bool streams_write(const struct connection *c) must_check;
-/* A stranger leaves `bytes` of the heap free: once these are many, free pages are given back to the
- * system. */
+/* A stranger has freed `bytes` of heap: once enough are free, pages are returned to the system. */
 void connections_free_later(struct connections *all, size_t bytes);
 /* For connection.c: sets up `trim`. */
 void connections_init_held(struct connections *all);
 
 /* For connection.c: sets up `many_streams`. */
 void streams_init(struct connection *c);
-/* HTTP/2: gives libh2o what was read, and judges the bodies that are on their way. */
+/* HTTP/2: passes what was read to libh2o and applies the limits to incoming bodies. */
 void streams_advance(struct connection *c);
-/* HTTP/2: makes the next write of a stranger's connection a small one, if it is empty yet. */
+/* HTTP/2: keeps the next write of a stranger's connection small if nothing is queued yet. */
 void streams_write_little(struct connection *c);
 
-/* HTTP/2, before libh2o sees what was read: makes what has come of an unfinished DATA frame a whole
- * one, and `cut` the header of the rest, which the next read begins with. */
+/* HTTP/2, before libh2o sees what was read: turns the received part of an unfinished DATA frame
+ * into a complete frame, and stores in `cut` the header of the rest, which starts the next read. */
 void frames_cut(struct connection *c);
 /* Where the first `heads_n` requests and what follows them end in what was read. */
 size_t frames_end_of_heads(const struct connection *c, unsigned heads_n) must_check;

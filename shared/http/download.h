@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * download: a file as the answer to a request, made while it is sent, so that its length is not
- * known and no more of it is held than what the client has not taken yet. Its owner puts bytes into
- * `out` and flushes them; while a write is under way they wait, and `on_idle` says when all of them
- * are written. One that cannot go on is cut: the connection ends without the end of the answer, so
- * the client knows that it does not have all of it. So it is when the account loses its right.
+ * download: a file that is generated while it is sent, so its length is unknown and only the part
+ * that the client has not read yet is in memory. The owner puts bytes into `out` and flushes them;
+ * they wait while a write is in progress, and `on_idle` reports when all of them are written. A
+ * download that cannot continue, or whose account loses its right, is cut: the connection closes
+ * without the end of the response, so the client knows that the file is incomplete.
  *
  * Lives in its owner, in the request's memory; the owner's on_gone calls download_fini. A client
- * that does not read is let go of by its connection. All on the loop's thread.
+ * that does not read is disconnected by its connection's timeout. All on the loop's thread.
  */
 #ifndef PARLEY_HTTP_DOWNLOAD_H
 #define PARLEY_HTTP_DOWNLOAD_H
@@ -24,18 +24,18 @@ struct download {
     bool is_started, is_sending, is_cut, is_ending, is_ended;
 };
 
-/* `max_bytes`: of `out`; past it the download is cut. */
+/* `max_bytes`: limit of `out`; past it the download is cut. */
 void download_init(struct download *download, struct request *r, size_t max_bytes,
                    void (*on_idle)(struct download *download));
-/* Frees what it holds. Accepts one that was never started, or zeroed. */
+/* Frees its memory. Accepts one that was never started or is zeroed. */
 void download_fini(struct download *download);
 /* Answers with 200 and that file name (ASCII, without quotes). */
 void download_start(struct download *download, const char *content_type, const char *filename);
-/* Sends what is in `out`, as soon as the write before is done. */
+/* Sends `out` as soon as the previous write is done. */
 void download_flush(struct download *download);
-/* Sends what is in `out`, then ends the answer. */
+/* Sends `out`, then ends the response. */
 void download_end(struct download *download);
-/* Ends the connection without the end of the answer. */
+/* Closes the connection without the end of the response. */
 void download_cut(struct download *download);
 
 static inline bool download_is_idle(const struct download *download)

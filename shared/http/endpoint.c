@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * endpoint.c - see endpoint.h. The header with the key is made once and kept, because every request
- * needs it; it is the only copy of the key beside the one that libcurl holds while a call runs. */
+ * endpoint.c - see endpoint.h. The header with the key is built once, because every request needs
+ * it; it is the only copy of the key except libcurl's during a call. */
 #include "shared/http/endpoint.h"
 
 #include <assert.h>

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * failures: how often logins have failed, per account as claimed and network of the sender. Right
- * credentials never look here, so nobody can lock anybody out. Senders invent accounts, and have
- * networks without number, so nothing is kept per name: a pair falls into two of 131,072 slots, one
- * of each half, under a hash with the cluster's key, and the lower count of both is its own or more
- * (a count-min sketch, Cormode and Muthukrishnan 2005). Known and unknown accounts are counted
- * alike. Who shares both slots with others gets 429 a little early, for credentials that are wrong
- * anyhow.
+ * failures: counts failed logins per claimed account and network of the sender. Correct credentials
+ * are never checked against it, so nobody can lock out an account. Attackers can invent accounts
+ * and use any number of networks, so nothing is stored per name: a keyed hash maps each pair to two
+ * of 131,072 slots, one in each half, and the lower count is an upper bound of its own (a count-min
+ * sketch, Cormode and Muthukrishnan 2005). Known and unknown accounts are counted alike. A pair
+ * that shares both slots with others gets 429 slightly early, but only for wrong credentials.
  *
- * The count of the cluster is Redis's (lua/auth/failure.lua). `struct failures` is one thread's
- * own: what Redis said of a slot, and a brake of its own while Redis cannot count. It may be lost
- * at any moment. One per server, on the loop's thread.
+ * Redis holds the count of the cluster (lua/auth/failure.lua). `struct failures` is one thread's
+ * cache of what Redis returned, and its own limit while Redis cannot count. It may be lost at any
+ * time. One per server, on the loop's thread.
  */
 #ifndef PARLEY_HTTP_FAILURES_H
 #define PARLEY_HTTP_FAILURES_H
@@ -31,10 +30,10 @@ void failures_destroy(struct failures *failures);
 /* The slots of an account and a network (peer_put_network), any bytes. Pure. */
 struct failures_slots failures_slots(const struct token_key *key, struct str network,
                                      struct str account);
-/* Counts a failure on this thread. Returns the milliseconds for which the slots are to be refused,
- * this failure included; 0: they are not yet. */
+/* Counts a failure on this thread. Returns for how many milliseconds to refuse the slots, including
+ * this failure; 0: not yet. */
 uint64_t failures_count(struct failures *failures, struct failures_slots slots, uint64_t now_ms);
-/* Redis says so: the slots are refused for `ttl_ms`. */
+/* Redis has decided: the slots are refused for `ttl_ms`. */
 void failures_refuse(struct failures *failures, struct failures_slots slots, uint64_t now_ms,
                      uint64_t ttl_ms);
 

@@ -12,7 +12,8 @@
 
 enum { HEADER_BYTES = 9, FRAME_MOST_BYTES = 16384 /* libh2o refuses larger ones */ };
 
-_Static_assert(sizeof((struct connection){0}.cut) == HEADER_BYTES + 1, "a header and a pad length");
+_Static_assert(sizeof((struct connection){0}.cut) == HEADER_BYTES + 1,
+               "a header and a padding length");
 
 static size_t length_of(const uint8_t *header)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * gate: what a server proves its clients with: the accounts, the key of the cluster's own tokens, a
- * provider's keys, the failures that it counts. It judges nobody: that is authenticate.h and
- * proof.h, which read it. One per server, on the loop's thread; only gate.c writes its members.
+ * gate: the data with which a server authenticates clients: the accounts, the cluster's token key,
+ * a provider's keys, the failure counts. The decisions are made by authenticate.h and proof.h,
+ * which read it. One per server, on the loop's thread; only gate.c writes its members.
  */
 #ifndef PARLEY_HTTP_GATE_H
 #define PARLEY_HTTP_GATE_H
@@ -20,26 +20,26 @@ struct server_config;
 struct shards;
 
 struct gate {
-    struct account_book *accounts; /* NULL: there are none */
+    struct account_book *accounts; /* NULL: no accounts */
     bool is_sha1_allowed;
     struct oidc *oidc; /* NULL: no OpenID provider */
     struct failures *failures;
-    struct rates *rates; /* what accounts that are proven may send */
+    struct rates *rates; /* rates of proven accounts */
     struct token_key token_key;
-    _Atomic bool has_token_key; /* Redis has said it; other threads may look */
-    struct call key_call;       /* that asks for it */
+    _Atomic bool has_token_key; /* received from Redis; other threads may read it */
+    struct call key_call;       /* fetches it */
     struct shards *shards;
 };
 
 /* All is borrowed. */
 void gate_init(struct gate *gate, struct loop *loop, const struct server_config *config,
                struct shards *shards, struct metrics *metrics);
-/* Before the loop's end; no request waits any more. */
+/* Call it before the loop ends, when no request waits any more. */
 void gate_fini(struct gate *gate);
-/* Scripts run (again): asks for the key of the cluster's tokens. */
+/* Call it when scripts run (again): fetches the cluster's token key. */
 void gate_on_up(struct gate *gate);
 
-/* The accounts of now; there is a book. */
+/* The current accounts; requires an account book. */
 static inline const struct accounts *gate_accounts(const struct gate *gate)
 {
     return account_book_current(gate->accounts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * head.c - see head.h. One pass, line by line; each request pays for it, so lines are found by
- * memchr and only a few names are looked at twice. */
+ * head.c - see head.h. One pass, line by line. It runs for every request, so it finds lines with
+ * memchr and compares only a few names twice. */
 #include "shared/http/head.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * head: the head of an HTTP/1 request as it stands in a connection's input, read before libh2o
- * reads it: is it well formed, and what does it say of the body that follows. Pure functions, any
- * thread; everything borrows from the bytes given.
+ * head: parses the head of an HTTP/1 request in a connection's input before libh2o does, to check
+ * it and to learn the length of the body. Pure functions, any thread; everything borrows from the
+ * bytes given.
  *
  * Stricter than libh2o 2.2 where RFC 9112 is: no folded lines, no empty target, one Host.
  */
@@ -29,22 +29,23 @@ struct head {
     struct str method, target;
     struct str authorization;  /* `at == NULL` without one */
     unsigned minor;            /* of HTTP/1 */
-    unsigned host_n, length_n; /* how often the head names the host, and says where the body ends */
+    unsigned host_n, length_n; /* number of Host headers, and of headers that give the body
+                                * length */
     bool has_length;
-    uint64_t length; /* of Content-Length; UINT64_MAX when it is no number */
-    bool is_chunked; /* there is a Transfer-Encoding */
+    uint64_t length; /* of Content-Length; UINT64_MAX if it is not a number */
+    bool is_chunked; /* has a Transfer-Encoding */
     bool expects;    /* Expect: 100-continue */
     bool wants_h2c;  /* Upgrade: h2c */
 };
 
-/* Reads `n` bytes of input. *ret_head is filled when the result is HEAD_GOOD. */
+/* Reads `n` bytes of input. *ret_head is filled if the result is HEAD_GOOD. */
 enum head_state head_read(const char *at, size_t n, struct head *ret_head) must_check;
 
-/* What head_hide takes from a head. */
+/* What head_hide removes from a head. */
 enum { HEAD_BODY = 1, HEAD_EXPECT = 2, HEAD_H2C = 4 };
 
-/* Renames fields of a good head of `n` bytes in place, so that who reads it next does not know
- * them: those that announce a body (HEAD_BODY), Expect, Upgrade. */
+/* Renames fields of a valid head of `n` bytes in place so that libh2o ignores them: those that
+ * announce a body (HEAD_BODY), Expect, Upgrade. */
 void head_hide(char *at, size_t n, unsigned what);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * Headers and body of the request under way point into the socket's input buffer, so nothing may be
  * read into it, which could move it: sockets are marked "do not read", and a look at its next
- * byte tells an end from a pipelined request. Either way polling stops then, or a level-triggered
- * loop would call forever; libh2o starts it again when it reads the next request.
+ * byte distinguishes an end from a pipelined request. Either way polling stops then, or a
+ * level-triggered loop would call forever; libh2o starts it again when it reads the next request.
  *
  * The socket's connection (connection.h) leads back to the request. Not handled: a client that
  * pipelines a request and leaves while the one before is parked. It is noticed when it is written
@@ -96,7 +96,7 @@ void leave_unwatch(struct request *r)
     h2o_socket_t *socket = socket_of(r);
     if (socket == NULL)
         return;
-    /* Whoever has the socket next, libh2o or a WebSocket, starts to read in this turn of the loop:
+    /* The next user of the socket, libh2o or a WebSocket, starts to read in this turn of the loop:
      * stopped and started it is polled as before, without a call. */
     h2o_socket_read_stop(socket);
 }

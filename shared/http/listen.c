@@ -27,7 +27,7 @@
 enum { BACKLOG = 4096, LOCK_TRIES = 200, LOCK_NAP_NS = 10000000 };
 
 static const char IN_USE[] =
-    "address in use: another process listens there; stop it, or choose another address";
+    "address in use: stop the process that listens there, or choose another address";
 
 static bool fail(char *reason, size_t reason_size, int error)
 {
@@ -63,8 +63,7 @@ static int lock_folder(const char *path, char *reason, size_t reason_size)
     }
     close(fd);
     snprintf(reason, reason_size,
-             "another process holds the lock of folder %s; end it, or choose "
-             "another folder",
+             "another process holds the lock of folder %s: stop it, or choose another folder",
              folder);
     return -1;
 }
@@ -77,7 +76,7 @@ static bool clear_path(const struct sockaddr_un *address, char *reason, size_t r
         return errno == ENOENT || fail(reason, reason_size, errno);
     if (!S_ISSOCK(there.st_mode)) {
         snprintf(reason, reason_size,
-                 "there is something that is not a socket; remove it, or choose another path");
+                 "the path exists and is not a socket: remove it, or choose another path");
         return false;
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -89,7 +88,7 @@ static bool clear_path(const struct sockaddr_un *address, char *reason, size_t r
         return fail(reason, reason_size, EADDRINUSE);
     if (error != ECONNREFUSED) {
         snprintf(reason, reason_size,
-                 "cannot find out whether anybody listens there (%s); remove the socket, or choose "
+                 "cannot check whether a process listens there (%s): remove the socket, or choose "
                  "another path",
                  strerror(error));
         return false;

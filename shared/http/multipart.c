@@ -5,9 +5,9 @@
  *
  * The body is walked once, from delimiter to delimiter; a delimiter counts only if a line end or
  * "--" follows it, so that a boundary that begins like the bytes of a file does not cut the file.
- * All parts are looked at, also behind the one that was found: a second one of that name, or a body
- * that ends without its last delimiter, must not pass as a good upload.
- * Lines end with CRLF and headers are not folded: no client of today sends anything else. */
+ * All parts are looked at, also after the one that was found: a second one of that name, or a body
+ * that ends without its last delimiter, must not pass as a good upload. Lines end with CRLF and
+ * headers are not folded: no client of today sends anything else. */
 #include "shared/http/multipart.h"
 
 #include "shared/base/shown.h"
@@ -15,7 +15,7 @@
 
 const char multipart_no_field[] = "The form has no such field.";
 
-static const char malformed_header[] = "A part of the form has a header that is malformed.";
+static const char malformed_header[] = "A form part has a malformed header.";
 
 /* ---- headers and their parameters ---- */
 
@@ -74,7 +74,7 @@ static bool next_parameter(struct str *rest, struct str *ret_name, struct str *r
         return false;
     s = (struct str){s.at + 1, s.n - 1};
     skip_blanks(&s);
-    if (s.n == 0) { /* a last semicolon with nothing behind it */
+    if (s.n == 0) { /* a trailing semicolon */
         *rest = s;
         return false;
     }
@@ -125,12 +125,12 @@ static bool find_boundary(struct str content_type, struct str *ret_boundary,
         value = str_trim(value);
         if (value.n >= 2 && *value.at == '"' && value.at[value.n - 1] == '"')
             value = (struct str){value.at + 1, value.n - 2};
-        *ret_reason = "The Content-Type names two boundaries.";
+        *ret_reason = "The Content-Type has two boundaries: send one.";
         if (boundary.at != NULL)
             return false;
         boundary = value;
     }
-    *ret_reason = "The Content-Type must name a boundary of 1 to 70 characters.";
+    *ret_reason = "The Content-Type must have a boundary of 1 to 70 characters.";
     if (!is_boundary(boundary))
         return false;
     *ret_boundary = boundary;
@@ -191,14 +191,13 @@ static bool read_header(struct head *head, struct str line, const char **ret_rea
     if (str_eq_nocase(name, STR("content-transfer-encoding")) &&
         !str_eq_nocase(value, STR("binary")) && !str_eq_nocase(value, STR("8bit")) &&
         !str_eq_nocase(value, STR("7bit"))) {
-        *ret_reason = "A part of the form has a Content-Transfer-Encoding: send the bytes as "
-                      "they are.";
+        *ret_reason = "A form part has a Content-Transfer-Encoding: send the bytes unencoded.";
         return false;
     }
     return true;
 }
 
-/* Reads the headers at the front of `rest` and moves it behind the empty line. */
+/* Reads the headers at the front of `rest` and moves it past the empty line. */
 static bool read_head(struct str *rest, struct head *ret_head, const char **ret_reason)
 {
     struct head head = {.part.content_type = STR("")};
@@ -208,8 +207,9 @@ static bool read_head(struct str *rest, struct head *ret_head, const char **ret_
     for (;;) {
         const char *end = memmem(s.at, s.n, "\r\n", 2);
         if (end == NULL) {
-            *ret_reason = rest->n > window ? "The headers of a part are too large."
-                                           : "The form ends within the headers of a part.";
+            *ret_reason = rest->n > window
+                              ? "The headers of a form part are too large."
+                              : "The form is truncated: it ends within the headers of a part.";
             return false;
         }
         struct str line = {s.at, (size_t)(end - s.at)};
@@ -229,7 +229,8 @@ static bool read_head(struct str *rest, struct head *ret_head, const char **ret_
 
 enum delimiter { DELIMITER_NONE, DELIMITER_NEXT, DELIMITER_LAST };
 
-/* What `s`, which stands behind "--boundary", makes of it; `*ret_n` gets the length of its line. */
+/* The kind of delimiter, from the text `s` after "--boundary"; `*ret_n` gets the length of its
+ * line. */
 static enum delimiter delimiter_kind(struct str s, size_t *ret_n)
 {
     size_t n = 0;
@@ -290,7 +291,7 @@ bool multipart_find(struct str content_type, struct str body, const char *field,
         return false;
     memcpy(mark_bytes + 4, boundary.at, boundary.n);
     struct str mark = {mark_bytes, 4 + boundary.n};
-    *ret_reason = "The body does not hold the boundary that its Content-Type names.";
+    *ret_reason = "The body does not contain the boundary given in its Content-Type.";
     enum delimiter kind = body.n == 0 ? DELIMITER_NONE : first_delimiter(&rest, mark);
     for (unsigned n = 0; kind == DELIMITER_NEXT; n++) {
         struct head head;
@@ -300,7 +301,7 @@ bool multipart_find(struct str content_type, struct str body, const char *field,
         /* The CRLF of an empty line is the one before the delimiter when there are no bytes. */
         rest = (struct str){rest.at - 2, rest.n + 2};
         kind = next_delimiter(&rest, mark, &head.part.bytes);
-        *ret_reason = "The form ends within a part: its last boundary is missing.";
+        *ret_reason = "The form is truncated: its final boundary is missing.";
         if (kind == DELIMITER_NONE)
             return false;
         head.part.bytes = head.part.bytes.n < 2
@@ -308,7 +309,7 @@ bool multipart_find(struct str content_type, struct str body, const char *field,
                               : (struct str){head.part.bytes.at + 2, head.part.bytes.n - 2};
         if (!head.has_disposition || head.name.at == NULL || !str_eq(head.name, str_of(field)))
             continue;
-        *ret_reason = "The form has that field twice: send one file per request.";
+        *ret_reason = "The form has this field twice: send one file per request.";
         if (is_found)
             return false;
         found = head.part;

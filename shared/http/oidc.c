@@ -98,11 +98,13 @@ const char *oidc_check_settings(const struct oidc_settings *settings, const char
         *ret_reason = "takes a URL that begins with https:// or http://";
         if (!is_url(str_of(urls[i])))
             return names[i];
-        *ret_reason = "http:// needs --oidc-allow-private: who is on the way could forge keys";
+        *ret_reason = "http:// needs --oidc-allow-private, because anybody on the network path "
+                      "could forge keys";
         if (is_plain(urls[i]) && !settings->is_private_allowed)
             return names[i];
     }
-    *ret_reason = "is needed with a provider: tokens for others must not count here";
+    *ret_reason =
+        "is required with a provider: otherwise tokens issued for other services would be accepted";
     return oidc_is_wanted(settings) && !is_given(settings->audience) ? "oidc-audience" : NULL;
 }
 
@@ -115,11 +117,11 @@ bool oidc_parse_discovery(struct str json, const char *issuer, char jwks_url[OID
         return false;
     struct str url = json_member_str(document, "jwks_uri");
     if (!str_eq(json_member_str(document, "issuer"), str_of(issuer))) {
-        snprintf(reason, reason_size, "the discovery document is of another issuer");
+        snprintf(reason, reason_size, "the discovery document names another issuer");
     } else if (!is_url(url)) {
-        snprintf(reason, reason_size, "jwks_uri is no URL");
+        snprintf(reason, reason_size, "jwks_uri is not a URL");
     } else if (!is_plain(issuer) && !str_has_prefix(url, STR("https://"))) {
-        snprintf(reason, reason_size, "jwks_uri is http:// while the issuer is https://");
+        snprintf(reason, reason_size, "jwks_uri is http:// but the issuer is https://");
     } else {
         memcpy(jwks_url, url.at, url.n);
         jwks_url[url.n] = 0;
@@ -167,11 +169,11 @@ static void end_fetch(struct oidc *oidc, const char *reason)
         oidc->settings->retry_ms > EMPTY_RETRY_MS ? oidc->settings->retry_ms : EMPTY_RETRY_MS;
     const char *where = oidc->state == OIDC_DISCOVERING ? oidc->settings->issuer : oidc->jwks_url;
     if (reason != NULL)
-        log_write(LOG_WARN, "no keys from the OpenID provider", LOG_S("reason", reason),
+        log_write(LOG_WARN, "cannot fetch keys from the OpenID provider", LOG_S("reason", reason),
                   LOG_S("url", where),
                   LOG_U("kept", oidc->keys == NULL ? 0 : jwt_keys_count(oidc->keys)));
     else
-        log_write(was_well ? LOG_DEBUG : LOG_INFO, "keys of the OpenID provider",
+        log_write(was_well ? LOG_DEBUG : LOG_INFO, "fetched keys from the OpenID provider",
                   LOG_S("url", where), LOG_U("keys", jwt_keys_count(oidc->keys)));
     metrics_add(oidc->metrics, reason == NULL ? METRIC_OPENID_FETCHES : METRIC_OPENID_FAILURES, 1);
     oidc->has_failed = reason != NULL;
@@ -188,7 +190,7 @@ static const char *why_useless(const struct http_response *response, char *reaso
     if (response->outcome == HTTP_ANSWERED && response->status == 200)
         return NULL;
     if (response->outcome == HTTP_ANSWERED)
-        snprintf(reason, size, "it answered with status %d", response->status);
+        snprintf(reason, size, "HTTP status %d", response->status);
     else
         snprintf(reason, size, "%s: %s", http_outcome_name(response->outcome), response->reason);
     return reason;

@@ -19,7 +19,8 @@ bool pages_init(struct pages *pages, struct request *r, struct str first,
     if (after.n == 0)
         return true;
     if (after.n > PAGES_AFTER_MAX_BYTES || !is_cursor(after)) {
-        respond_error(r, ERR_BAD_REQUEST, "after must come from the Link of an earlier answer.");
+        respond_error(r, ERR_BAD_REQUEST,
+                      "after must be the cursor from the Link header of an earlier response.");
         return false;
     }
     pages->after = after;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * pages: one answer out of several pages of a verb. A verb that lists answers a page, bounded in
- * bytes, and where the next one begins (lua/turn/bounds.lua); the node asks for one after the
- * other, and other turns run in between. What fits into the first page costs one round trip.
+ * pages: builds one answer from several pages of a verb. A listing verb returns one page of bounded
+ * size and a cursor for the next (lua/turn/bounds.lua); the node requests them one after the other,
+ * and other turns run in between. A list that fits into the first page costs one round trip.
  *
- * The whole is bounded too: at `limit` items (a parameter), or with the page that reaches
- * PAGES_MAX_BYTES, the answer ends and says `Link: <…&after=…>; rel="next"`. Nothing is lost
- * silently. In the request's memory; on the loop's thread; a client that leaves ends the fetching.
+ * The answer is bounded too: it ends at `limit` items (a parameter), or with the page that reaches
+ * PAGES_MAX_BYTES, and then has `Link: <…&after=…>; rel="next"`, so no truncation is silent. In the
+ * request's memory; on the loop's thread; fetching ends when the client leaves.
  */
 #ifndef PARLEY_HTTP_PAGES_H
 #define PARLEY_HTTP_PAGES_H
@@ -16,29 +16,29 @@
 enum { PAGES_MAX_BYTES = 16 << 20, PAGES_LIMIT_MAX = 100000, PAGES_AFTER_MAX_BYTES = 512 };
 
 struct pages {
-    struct str after; /* where the page under way begins */
+    struct str after; /* start of the current page */
     uint64_t left;    /* items that may still come; UINT64_MAX without a limit */
-    bool is_going_on; /* there was a page: `own` holds what it brought */
+    bool is_going_on; /* `own` holds what earlier pages returned */
     struct buf own;
 };
 
-/* Reads the parameters `limit` and `after` (absent: `first`). Answers 400 and returns false when
- * `limit` is no number from 1 to PAGES_LIMIT_MAX, or `after` is not what `is_cursor` accepts.
- * pages_fini is to be called when the request is gone. */
+/* Reads the parameters `limit` and `after` (absent: `first`). Answers 400 and returns false if
+ * `limit` is not a number from 1 to PAGES_LIMIT_MAX or `is_cursor` rejects `after`. Call pages_fini
+ * when the request is gone. */
 bool pages_init(struct pages *pages, struct request *r, struct str first,
                 bool (*is_cursor)(struct str)) must_check;
 void pages_fini(struct pages *pages);
 
-/* How many items the page may hold, for the verb: NO_NUMBER without a limit. */
+/* Maximum items of the page, for the verb: NO_NUMBER without a limit. */
 uint64_t pages_limit(const struct pages *pages);
-/* Where the answer is put: empty at the first page, and as it was left at the later ones. */
+/* The buffer of the answer: empty at the first page, then with its content so far. */
 struct buf *pages_buf(struct pages *pages, struct request *r);
-/* A page brought `n` items. `next`: where the next one begins, "" when there is none. True: ask for
- * that one (`after` names it). False: the answer is complete, or says with a Link where it goes
- * on. */
+/* A page returned `n` items. `next`: start of the next page, "" if there is none. Returns true if
+ * the caller must request that page (`after` names it); false if the answer is complete or ends
+ * with a Link. */
 bool pages_go_on(struct pages *pages, struct request *r, struct str next, uint64_t n);
 
-/* Says with a Link that the list goes on at `next`. */
+/* Adds a Link header that continues the list at `next`. */
 void pages_link(struct request *r, struct str next);
 
 #endif

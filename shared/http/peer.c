@@ -76,7 +76,7 @@ bool peer_check_list(const char *list, char *reason, size_t reason_size)
     while (rest.n > 0) {
         struct str item = str_trim(str_cut(&rest, ','));
         if (!parse_address(item, &block)) {
-            snprintf(reason, reason_size, "'%.*s' is no address or CIDR block", STR_ARG(item));
+            snprintf(reason, reason_size, "'%.*s' is not an address or CIDR block", STR_ARG(item));
             return false;
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * private_address: which IP addresses lead nowhere that strangers may send us. It looks at an
- * address after DNS, never at a name. A pure function, any thread.
+ * private_address: recognises IP addresses that untrusted URLs must not reach. It checks an address
+ * after DNS, never a name. A pure function, any thread.
  */
 #ifndef PARLEY_HTTP_PRIVATE_ADDRESS_H
 #define PARLEY_HTTP_PRIVATE_ADDRESS_H

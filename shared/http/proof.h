@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * proof: who signed a request; and does its head alone prove who sends it, before its body is
- * taken? The latter decides how much memory a sender gets and nothing else: who may do what is for
- * authenticate.h, which looks again, counts failures and answers. On the loop's thread.
+ * proof: verifies who signed a request, and whether its head alone proves the sender before the
+ * body is read. The latter only decides how much memory the sender gets: authenticate.h checks
+ * again, decides what is allowed, counts failures and answers. On the loop's thread.
  */
 #ifndef PARLEY_HTTP_PROOF_H
 #define PARLEY_HTTP_PROOF_H
@@ -11,8 +11,8 @@
 
 enum proof {
     PROOF_NONE,  /* the head has no credentials */
-    PROOF_GOOD,  /* they are right, and their role may use the route */
-    PROOF_WRONG, /* they are not, or cannot be checked now */
+    PROOF_GOOD,  /* they are valid, and their role may use the route */
+    PROOF_WRONG, /* they are invalid or cannot be checked now */
     PROOF_NR
 };
 
@@ -20,12 +20,12 @@ enum proof {
 enum proof proof_of_head(struct server *server, const struct route *route, struct str query,
                          struct str authorization);
 
-/* The account that `user` names, if `hash` is its owner's (signed_verify); NULL if not, which takes
- * as long when there is no such account. Borrowed from the account book's current accounts. */
+/* Returns the account of `user` if `hash` is valid (signed_verify), otherwise NULL; an unknown
+ * account takes as long. Borrowed from the account book's current accounts. */
 const struct account *proof_of_signature(struct server *server, struct str user, struct str nonce,
                                          struct str hash, struct nonce_id *ret_nonce) must_check;
 
-/* The same of the raw query's parameters User, Nonce and Hash. */
+/* The same for the raw query's parameters User, Nonce and Hash. */
 const struct account *proof_of_query(struct server *server, struct str query,
                                      struct nonce_id *ret_nonce) must_check;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * request.c - see request.h.
  *
- * A small shared chunk hangs on the request's pool; its destructor is how we hear that libh2o is
- * done with the request. */
+ * A small shared chunk hangs on the request's pool; its destructor notifies us that libh2o has
+ * finished with the request. */
 #include "shared/http/request.h"
 
 #include "generated/verbs.h"
@@ -196,7 +196,7 @@ static bool begin_refusal(struct request *r, const struct refusal *refusal)
     if (refusal->error != ERR_OK)
         object(r, refusal->error, refusal->detail);
     else if (r->route != NULL)
-        object(r, ERR_BUSY, "The body was not taken: send the request again.");
+        object(r, ERR_BUSY, "The body was not read: send the request again.");
     return false;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * request: one HTTP request as handlers see it. It lives in the request's own memory pool, from
- * the router until libh2o disposes of the request: after the answer was written, or when the client
- * left. A handler answers exactly once through respond.h, now or later. All on the loop's thread.
+ * request: one HTTP request as handlers see it. It lives in the request's own memory pool until
+ * libh2o disposes of the request: after the answer was written, or when the client left. A handler
+ * answers exactly once through respond.h, immediately or later. All on the loop's thread.
  *
- * If you keep a pointer to a request across a turn of the loop, you hear of its end: the calls of
- * request_call are detached by themselves, everybody else sets `on_gone`.
+ * If you keep a request past this turn, set `on_gone`. Calls of request_call are detached
+ * automatically.
  */
 #ifndef PARLEY_HTTP_REQUEST_H
 #define PARLEY_HTTP_REQUEST_H
@@ -21,24 +21,28 @@ enum { REQUEST_ID_MAX = 128 };
 struct request;
 typedef void handler(struct request *r);
 
-/* Who may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, unproven. */
+/* Who may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, without proof. */
 enum { ROLES_NONE = 0, ROLES_ALL = (1 << ROLE_NR) - 1 };
 
 struct route {
     const char *method, *path; /* a path may have `{name}` segments, see router.h */
     unsigned roles;
     handler *handle;
-    bool takes_signed_body; /* User, Nonce and Hash may stand in a JSON body */
-    bool takes_token_param; /* a bearer token may stand in the parameter `token` */
-    bool uses_nonce_itself; /* of several shards too: else that is done before the handler runs */
-    /* Of its bodies; 0: the server's (struct server_config). A route without roles never takes more
-     * than ADMIT_PUBLIC_BYTES (admit.h). */
+    bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
+    bool takes_token_param; /* a bearer token may be in the parameter `token` */
+    /* Whether this request, which has no credentials, is handled all the same, without an account.
+     * NULL: it is not. */
+    bool (*is_open)(const struct request *r);
+    bool uses_nonce_itself; /* with several shards; otherwise it is used up before the handler
+                             * runs */
+    /* Maximum body; 0: the server's (struct server_config). A route without roles takes at most
+     * ADMIT_PUBLIC_BYTES (admit.h). */
     size_t body_max_bytes;
-    enum err too_large;          /* what larger ones are answered with; ERR_OK: ERR_TOO_LARGE */
-    problem_writer *put_problem; /* how its errors are written; NULL: problem_put */
+    enum err too_large;          /* error for larger bodies; ERR_OK: ERR_TOO_LARGE */
+    problem_writer *put_problem; /* writes its errors; NULL: problem_put */
 };
 
-/* What a provider's token says of its owner, besides the account's name; in the request's pool. */
+/* Claims of a provider's token besides the account's name; in the request's pool. */
 struct identity {
     struct str username;
     struct str email;      /* `at == NULL` when unknown */
@@ -51,18 +55,18 @@ struct gather;
 struct request_call;
 struct stream;
 
-/* A parameter of the query, as it was sent. `value.at` is NULL without '='. */
+/* A query parameter as sent. `value.at` is NULL without '='. */
 struct param {
     struct str name, value;
 };
 
-/* What a request is about, for the line that a log of debug level has of it. */
+/* The subject of a request, for its debug log line. */
 struct request_subject {
     struct str topic; /* a name; at == NULL: nothing, or nothing that is known */
     uint64_t seq;     /* 0: unknown, or several */
 };
 
-/* Hears that a client has left. In its owner's memory; zeroed to begin with. */
+/* Notified when a client has left. In its owner's memory; zeroed initially. */
 struct left_listener {
     struct left_listener *next; /* of the request's */
     void (*on_left)(struct left_listener *listener);
@@ -72,36 +76,36 @@ struct request {
     h2o_req_t *h2o;
     struct server *server;
     const struct route *route;
-    /* NULL on routes without roles. Of a provider's token it is made for this request: role user,
-     * name = `sub`. */
+    /* NULL on routes without roles, and where is_open allows it. For a provider's token it is
+     * created for this request: role user, name = `sub`. */
     const struct account *account;
     const struct identity *identity; /* of a provider's token; NULL for our own accounts */
-    struct nonce_id nonce; /* to be used up by the request's first verb, or before its answer */
-    uint64_t expires_s;    /* `exp` of its token, seconds since 1970; 0: a signature */
-    enum err objection;    /* what stands against it, once it has proven itself; ERR_OK: nothing */
-    enum err revoked;      /* why its right has ended since (rights.h); ERR_OK: it has not */
+    struct nonce_id nonce;           /* used up by the request's first verb, or before its answer */
+    uint64_t expires_s;              /* `exp` of its token, seconds since 1970; 0: a signature */
+    enum err objection;              /* error to answer once it is authenticated; ERR_OK: none */
+    enum err revoked;                /* why its right has ended (rights.h); ERR_OK: it has not */
     const char *objection_detail;
     struct request *previous, *next; /* of the server's that have an account (rights.h) */
-    struct str path;                 /* as it was sent, without the query */
+    struct str path;                 /* as sent, without the query */
     struct str query;                /* raw query string, without '?' */
     struct str id;                   /* X-Request-Id */
-    struct str peer;                 /* address of the client, behind trusted proxies theirs */
+    struct str peer;                 /* address of the client, from trusted proxies if any */
     uint64_t start_us;
     struct request_subject about; /* set by handlers; lives as long as the request */
     bool is_listed;               /* in the server's list (rights.h) */
     bool is_signed;               /* proved by User, Nonce and Hash */
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
-    bool has_left;        /* the client has: its listeners were called */
-    bool is_cut;          /* refused by its head: its body was not taken, no handler sees it */
+    bool has_left;        /* the client has left and listeners were called */
+    bool is_cut;          /* refused by its head: the body was not read, no handler runs */
     bool pauses;          /* HTTP/2: its connection is not read before its answer */
-    bool is_unread;       /* HTTP/2: a stranger's, and its answer is not written */
+    bool is_unread;       /* HTTP/2: from a stranger, answer not yet written */
     bool was_parked;      /* its duration is the wait of a long poll */
-    struct param *params; /* of the query, once one was asked for; NULL before */
+    struct param *params; /* of the query; NULL before the first access */
     size_t param_n;
     struct json_member *members; /* of the body, once request_body has read it; NULL before */
     size_t member_n;
-    struct request_call *calls; /* all that it ever needed at once, under way or free */
+    struct request_call *calls; /* all its call handles, in use or free */
     unsigned replied_shard;     /* inside a reply: of request_call_at */
     struct gather *gather;      /* gather.h; NULL: nothing was gathered */
     struct left_listener *left;
@@ -109,21 +113,21 @@ struct request {
     struct stream *stream;    /* once it has started */
     struct connection *connection;
     size_t held_bytes, unproven_bytes; /* counted for its body (connection.h) */
-    /* Runs once when libh2o lets go of the request, answered or not; NULL for nothing. The memory
-     * of the request is still there inside it. */
+    /* Runs once when libh2o disposes of the request, answered or not; may be NULL. The request's
+     * memory is still valid inside it. */
     void (*on_gone)(struct request *r);
-    void *state; /* the handler's own */
+    void *state; /* owned by the handler */
 };
 
-/* Makes the request for `h2o` and finds its route; runs the handler, or answers what hinders it. */
+/* Creates the request for `h2o` and finds its route; runs the handler or answers with an error. */
 void request_start(struct server *server, h2o_req_t *h2o);
 
-/* Goes on with a request that has proven itself, where its route asks for that: runs the handler.
+/* Continues with a request that is authenticated, if its route requires that: runs the handler.
  */
 void request_admit(struct request *r);
 
-/* The id of a request that was not started: the client's X-Request-Id if it is sane, else one of
- * ours, in the request's pool. */
+/* The id of a request that was not started: the client's X-Request-Id if it is valid, otherwise a
+ * new one, in the request's pool. */
 struct str request_id_of(struct server *server, h2o_req_t *h2o);
 
 /* Splits a request target, also one in absolute form (`http://host/path?query`, RFC 9112, 3.2.2),
@@ -135,19 +139,18 @@ void request_split_target(struct str target, struct str *ret_path, struct str *r
 void *request_alloc(struct request *r, size_t bytes);
 struct str request_copy(struct request *r, struct str s);
 
-/* What stands in the path for the route's segment `{name}`, decoded: never empty, valid UTF-8
- * without NUL (other paths were answered with 400), but it may hold anything else, '/' too. The
- * route must have such a segment. */
+/* The value of the route's path segment `{name}`, decoded: never empty, valid UTF-8 without NUL
+ * (other paths get 400), but it may contain any other character, including '/'. The route must have
+ * such a segment. */
 struct str request_path_param(struct request *r, const char *name);
-/* The query parameter `name`, decoded ('+' is a space); the first, if there are several; `at ==
- * NULL` when absent. Valid UTF-8 without NUL: other queries were answered with 400. Lives as long
- * as the request. */
+/* The first query parameter `name`, decoded ('+' is a space); `at == NULL` if absent. Valid UTF-8
+ * without NUL: other queries get 400. Lives as long as the request. */
 struct str request_param(struct request *r, const char *name);
-/* The same with '+' kept, for names that never hold white space. */
+/* The same with '+' kept, for names that never contain white space. */
 struct str request_param_plus(struct request *r, const char *name);
-/* The second parameter of that name: `User` is also who signs. */
+/* The second parameter of that name: `User` is also the signing account. */
 struct str request_second_param(struct request *r, const char *name);
-/* Reads a whole number. Absent: `fallback`. Answers 400 and returns false when it is no number, or
+/* Reads a whole number. Absent: `fallback`. Answers 400 and returns false if it is not a number or
  * out of range. */
 bool request_param_u64(struct request *r, const char *name, uint64_t min, uint64_t max,
                        uint64_t fallback, uint64_t *ret_value) must_check;
@@ -157,9 +160,9 @@ struct str request_header(struct request *r, const char *name);
 
 /* Reads the body as a JSON object into r->members. Answers 400 and returns false otherwise. */
 bool request_body(struct request *r) must_check;
-/* The member of the body of that name; NULL when there is none, or it is null. */
+/* The body member `name`; NULL if it is absent or null. */
 const struct json_span *request_member(struct request *r, const char *name);
-/* What it says, when it is a text; `at == NULL` otherwise. Lives as long as the request. */
+/* Its text if it is a string, otherwise `at == NULL`. Lives as long as the request. */
 struct str request_member_text(struct request *r, const char *name);
 /* Typed members. On a wrong type, length (in bytes) or absence they answer 400 naming the member
  * and return false. An absent optional text has `at == NULL`, an absent optional bool is
@@ -173,32 +176,32 @@ bool request_number(struct request *r, const char *name, int64_t min, int64_t ma
 bool request_optional_bool(struct request *r, const char *name, bool fallback,
                            bool *ret_value) must_check;
 
-/* How a verb is started for the request, with its nonce unless that was used up: a handle of the
- * request's, for one verb, to be begun before another is asked for. Any number may be under way;
- * all are detached when libh2o lets go of the request, so `on_reply` need not ask whether it is
- * still there. One whose nonce turns out to be used is answered with that, and nothing of it runs
- * any more. `error` and `reply` are those of call.h. */
+/* Returns a handle to start one verb for the request, with its nonce unless that is used up; start
+ * it before requesting another. Any number may be in progress. All are detached when libh2o
+ * disposes of the request, so the request always exists in `on_reply`. If the nonce turns out to be
+ * used, the request is answered with that error and none of its callbacks run any more. `error` and
+ * `reply` are those of call.h. */
 typedef void request_reply_cb(struct request *r, enum err error, struct str reply);
 struct call_start request_call(struct request *r, request_reply_cb *on_reply);
 /* The same on one shard, for verbs of home `every`; inside `on_reply` it is `r->replied_shard`. */
 struct call_start request_call_at(struct request *r, unsigned shard, request_reply_cb *on_reply);
 /* Uses up the nonce and nothing else; calls under way are detached, as if the client had left. */
 void request_use_nonce(struct request *r, request_reply_cb *on_reply);
-/* The same, of several shards: then its route's handler runs again, without one. */
+/* The same with several shards: the route's handler then runs again, without a nonce. */
 void request_handle_after_nonce(struct request *r);
 
 /* `listener` runs at most once, from the loop: when the client closes its side of the connection
- * while there is no answer yet, or no end of the stream, or when the account loses its right
- * (rights.h); not for what was before (`has_left`, `revoked`). A handler that waits for something
- * answers then: a client that only ended its sending side reads it, and writing to one that is gone
- * makes libh2o let go of the request, later. Not of HTTP/2, where `on_gone` comes at once. */
+ * before the answer or the end of the stream, or when the account loses its right (rights.h); not
+ * for earlier events (`has_left`, `revoked`). A waiting handler then answers: a client that only
+ * closed its sending side still reads the answer, and writing to one that is gone makes libh2o
+ * dispose of the request later. Not for HTTP/2, where `on_gone` runs at once. */
 void request_on_left(struct request *r, struct left_listener *listener);
-/* For owners that go before their request. Nothing happens when it does not listen any more. */
+/* For owners that end before their request. Does nothing if it no longer listens. */
 void request_off_left(struct request *r, struct left_listener *listener);
-/* True when the client has left: looks at the socket, which knows it before listeners run. */
+/* Whether the client has left: checks the socket, which knows it before listeners run. */
 bool request_client_left(struct request *r);
-/* For on_gone of an answered request: true when the answer's bytes were refused by the other end. A
- * client that has the whole answer and closes is no failure. */
+/* For on_gone of an answered request: whether the client refused bytes of the answer. A client that
+ * closes after reading the whole answer is not a failure. */
 bool request_write_failed(struct request *r);
 
 #endif

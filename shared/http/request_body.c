@@ -30,7 +30,7 @@ bool request_body(struct request *r)
         return true;
     }
     snprintf(detail, sizeof detail, "The body is not %s: %s (at byte %zu).",
-             str_eq(str_of(reason), STR("it is no object")) ? "a JSON object" : "valid JSON",
+             str_eq(str_of(reason), STR("it is not an object")) ? "a JSON object" : "valid JSON",
              reason, at);
     respond_error(r, ERR_BAD_JSON, detail);
     return false;

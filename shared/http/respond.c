@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * respond.c - see respond.h.
  *
- * A proven signed query is used up whatever it is answered with. Most requests use their nonce up
- * with their first verb. Those that are answered before any (400, 403, 413, or all is known
- * without Redis) are held here until a verb of its own has done it, which costs them a round trip;
- * when the nonce turns out to be used, or Redis to be lost, that is the answer. Not held are
- * answers with 503, which say "send it again". */
+ * A valid signature is used up whatever the answer. Most requests use up their nonce with their
+ * first verb. Requests that are answered before any verb (400, 403, 413, or without Redis) are held
+ * here until a separate verb has used the nonce up, which costs a round trip; if the nonce was
+ * already used, or Redis is lost, that becomes the answer. Answers with 503 are not held, because
+ * they mean "send it again". */
 #include "shared/http/respond.h"
 
 #include "shared/base/clock.h"
@@ -46,11 +46,11 @@ static void put_cors(struct request *r)
     if (!is_any)
         put_header(r, "access-control-allow-credentials", STR("true"));
     put_header(r, "access-control-expose-headers",
-               STR("X-Request-Id, Retry-After, Link, RateLimit-Limit, RateLimit-Remaining, "
-                   "RateLimit-Reset"));
+               STR("X-Request-Id, Retry-After, Link, X-RateLimit-Limit, X-RateLimit-Remaining, "
+                   "X-RateLimit-Reset"));
     if (!str_eq((struct str){r->h2o->method.base, r->h2o->method.len}, STR("OPTIONS")))
         return;
-    put_header(r, "access-control-allow-methods", STR("GET, POST, PUT, DELETE, OPTIONS"));
+    put_header(r, "access-control-allow-methods", STR("GET, POST, PUT, DELETE, DEL, OPTIONS"));
     struct str wanted = request_header(r, "access-control-request-headers");
     if (wanted.at != NULL)
         put_header(r, "access-control-allow-headers", wanted);
@@ -191,8 +191,7 @@ static void send_copy(struct request *r, int status, const char *content_type, s
 void respond_text(struct request *r, int status, const char *content_type, const struct buf *body)
 {
     if (body->is_over)
-        respond_error(r, ERR_INTERNAL,
-                      "The answer is larger than this node can give: ask for less of it.");
+        respond_error(r, ERR_INTERNAL, "The response is too large: request less data.");
     else
         send_copy(r, status, content_type, buf_str(body));
 }
@@ -243,7 +242,7 @@ static struct str challenge(enum err error)
     switch (error) {
     case ERR_TOKEN_EXPIRED:
         return STR("Bearer realm=\"parley\", error=\"invalid_token\", "
-                   "error_description=\"The token has expired\", Parley-Signed realm=\"parley\"");
+                   "error_description=\"The token has expired.\", Parley-Signed realm=\"parley\"");
     case ERR_REVOKED:
         return STR("Bearer realm=\"parley\", error=\"invalid_token\", "
                    "error_description=\"The account of the token has changed\", Parley-Signed "

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * rights: what is open for an account ends when the account loses its right: it is gone, or has
- * another secret or role (contract, section 1). Long polls are answered with 401, streams end with
- * an `error` event, WebSockets close with 1008. The same when a token's time is over, except for
- * long polls, which end soon by themselves. On the loop's thread.
+ * rights: ends everything open for an account that loses its right because it was removed or got
+ * another secret or role (docs/adr/0015). Long polls are answered with 401, streams end with an
+ * `error` event, WebSockets close with 1008. The same happens when a token expires, except for long
+ * polls, which end soon anyway. On the loop's thread.
  *
- * A request that is at work when the accounts change is answered with 401 too, whatever it has
- * done: its client comes back with the new secret. What it claimed is given back.
+ * A running request is answered with 401 too, whatever it has done: its client retries with the new
+ * secret. What it claimed is given back.
  */
 #ifndef PARLEY_HTTP_RIGHTS_H
 #define PARLEY_HTTP_RIGHTS_H
 
 #include "shared/http/request.h"
 
-/* The accounts of the gate count as seen. */
+/* Marks the gate's current accounts as seen. */
 void rights_init(struct server *server);
-/* A request that has an account; until it is disposed of. */
+/* Lists a request that has an account, until it is disposed of. */
 void rights_list(struct request *r);
-/* Also of one that was never listed. */
+/* Accepts a request that was never listed. */
 void rights_unlist(struct request *r);
 
-/* The accounts may have been read again: looks at all that is open, if they were. */
+/* If the accounts have been reloaded, checks everything that is open. */
 void rights_check(struct server *server);
 
-/* Ends the request: ERR_REVOKED, or ERR_TOKEN_EXPIRED. What neither waits nor streams gets that
- * answer once it is done. */
+/* Ends the request: ERR_REVOKED, or ERR_TOKEN_EXPIRED. A request that neither waits nor streams
+ * gets that answer when it is done. */
 void rights_end(struct request *r, enum err why);
 
-/* Milliseconds from now to the end of a token that expires at `expires_s` (seconds since 1970). One
- * that is only good because clocks differ lasts as long as it would be accepted. */
+/* Milliseconds until a token that expires at `expires_s` (seconds since 1970) is no longer
+ * accepted, including the allowed clock skew. */
 uint64_t rights_left_ms(uint64_t expires_s);
 
 #endif

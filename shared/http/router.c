@@ -2,7 +2,7 @@
  * router.c - see router.h. Exact paths: open addressing over FNV-1a. Patterns: a short list that is
  * gone through in the order of the tables. A slot holds all methods of one path.
  *
- * A path is compared as it was sent: `%2F` is a letter of a segment and never ends one. */
+ * A path is compared as sent: `%2F` is part of a segment and never ends one. */
 #include "shared/http/router.h"
 
 #include "shared/base/hash.h"

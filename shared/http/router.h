@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * router: paths to routes, in tables made at start. Used on any thread once made.
+ * router: maps paths to routes, in tables built at start. Any thread once built.
  *
- * A path is exact, or a pattern in which whole segments are `{name}`: each stands for one segment
- * that is not empty. An exact path is found before any pattern. A slash at the end makes another
- * path; who wants both lists both.
+ * A path is exact, or a pattern in which whole segments are `{name}`: each matches one non-empty
+ * segment. Exact paths take precedence over patterns. A trailing slash makes a different path; list
+ * both if both are wanted.
  */
 #ifndef PARLEY_HTTP_ROUTER_H
 #define PARLEY_HTTP_ROUTER_H
@@ -14,20 +14,20 @@
 struct router;
 
 /* `tables` is a NULL-ended list of tables, each ended by a NULL path; all borrowed. Too many
- * routes, or a pattern that an earlier one hides, are bugs of ours and abort. */
+ * routes, or a pattern hidden by an earlier one, are our own bugs and abort. */
 struct router *router_create(const struct route *const *tables) must_check;
 /* Accepts NULL. */
 void router_destroy(struct router *router);
 
-/* The route of a path and method. NULL: *ret_allow is the list for an Allow header when the path is
- * known under other methods, NULL when it is not known at all. */
+/* The route of a path and method. NULL: *ret_allow is the value for an Allow header if the path
+ * exists with other methods, otherwise NULL. */
 const struct route *router_find(const struct router *router, struct str method, struct str path,
                                 const char **ret_allow);
 
-/* What stands in `path` for `{name}` of the pattern that it matches, as it was sent; `at == NULL`
- * when the pattern has no such segment. */
+/* The part of `path` that matches `{name}` in the pattern, as sent; `at == NULL` if the pattern has
+ * no such segment. */
 struct str router_segment(struct str pattern, struct str path, struct str name);
-/* Has the route's path such a segment? */
+/* Whether the route's path has such a segment. */
 bool router_is_pattern(struct str path);
 
 #endif

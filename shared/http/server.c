@@ -271,7 +271,7 @@ void server_drain(struct server *server)
         server->listener = NULL;
     }
     h2o_context_request_shutdown(&server->context);
-    websocket_close_all(server);
+    websocket_drain(server, false);
 }
 
 bool server_is_idle(const struct server *server)

@@ -19,42 +19,47 @@ struct router;
 struct services;
 struct oidc_settings;
 struct websocket;
+struct websocket_owner;
 
-/* What all threads of a process share; read-only while they run, except where noted. */
+/* Settings shared by all threads of a process; read-only while they run, except where noted. */
 struct server_config {
-    struct account_book *accounts; /* NULL: there are none, and no routes with roles */
+    struct account_book *accounts; /* NULL: no accounts and no routes with roles */
     bool is_sha1_allowed;
     const struct oidc_settings *oidc; /* NULL, or not oidc_is_wanted: no OpenID provider */
     const char *cors_origins;         /* "*" or a comma list */
     const char *trusted_proxies;      /* comma list of addresses or CIDR blocks */
-    uint64_t body_max_bytes;          /* of routes that do not say otherwise */
+    uint64_t body_max_bytes;          /* default for routes */
     uint64_t header_max_bytes;        /* request line and headers */
     uint64_t idle_ms;                 /* to send a request, and between requests */
     size_t body_memory_bytes;         /* of each thread, for bodies over 16 KiB; 0: no bound */
     size_t connections_max;           /* of each thread; 0: no bound */
 };
 
-/* Parts of a server, each written by one file alone; others read them, and call its functions. */
+/* Parts of a server. Only the named file writes each one; others read them and call its
+ * functions. */
 struct server_requests { /* request.c */
     size_t open_n;       /* between start and gone */
-    uint64_t numbered_n; /* that were given an id, or brought one */
+    uint64_t numbered_n; /* that got an id or brought one */
 };
 struct server_rights {           /* rights.c */
     struct request *requests;    /* that have an account */
-    const struct accounts *seen; /* the generation that what is open was last compared with */
+    const struct accounts *seen; /* the generation that open requests were last checked against */
 };
+enum { WEBSOCKET_OWNER_BUCKETS = 256 };
 struct server_websockets { /* websocket.c */
     struct websocket *first;
     size_t open_n;
+    size_t queued_bytes; /* that wait for readers */
+    struct websocket_owner *owners[WEBSOCKET_OWNER_BUCKETS];
 };
-/* Each code of respond.c's, and authenticate.c's tokens: strangers can cause both as often as they
- * like. */
+/* Log limits per error code of respond.c and for tokens of authenticate.c, because strangers can
+ * cause both at will. */
 struct server_refusals {
     struct log_limit answers[ERR_NR];
     struct log_limit tokens;
 };
 struct server_lingers { /* linger.c */
-    unsigned open_n;    /* closed connections whose unread bytes are still taken */
+    unsigned open_n;    /* closed connections whose input is still being drained */
 };
 
 struct server {
@@ -62,7 +67,7 @@ struct server {
     const struct server_config *config;
     struct shards *shards;
     struct metrics *metrics;
-    struct services *services; /* what handlers work on, borrowed (services/node/services.h) */
+    struct services *services; /* used by handlers, borrowed (services/node/services.h) */
     char node_id[24];
     struct buf scratch; /* for building one answer; cleared by its user */
 
@@ -74,7 +79,7 @@ struct server {
     struct server_lingers lingers;
     struct server_refusals refusals;
 
-    /* The rest is server.c's. */
+    /* The rest belongs to server.c. */
     struct router *router;
     bool is_draining;
     h2o_globalconf_t h2o_config;
@@ -84,8 +89,8 @@ struct server {
     struct deadline accept_again;
 };
 
-/* All is borrowed but `node_id`. `tables` ends with NULL, each table with a NULL path. The caller
- * sets `services` after it. */
+/* Borrows everything except `node_id`. `tables` ends with NULL, each table with a NULL path. The
+ * caller sets `services` after it. */
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
                  struct shards *shards, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id);
@@ -93,19 +98,19 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
 void server_start(struct server *server, int fd);
 /* There is room for connections again (connection.h). */
 void server_accept_again(struct server *server);
-/* There may be in a while. */
+/* There may be room after `after_ms`. */
 void server_accept_later(struct server *server, uint64_t after_ms);
-/* Lets libh2o refuse bodies of more than `bytes`; returns what was the most before. */
+/* Makes libh2o refuse bodies of more than `bytes`; returns the former limit. */
 size_t server_limit_bodies(struct server *server, size_t bytes);
-/* Stops accepting. Requests under way are answered; connections close with their answers. */
+/* Stops accepting. Running requests are answered; connections close after their answers. */
 void server_drain(struct server *server);
-/* Whether no request is under way, no WebSocket is open and nobody lingers. */
+/* Whether no request is running, no WebSocket is open and no connection lingers. */
 bool server_is_idle(const struct server *server);
-/* To be called at the end of each turn of the loop. */
+/* Call it at the end of each turn of the loop. */
 void server_turn_end(struct server *server);
-/* After the loop has ended: nobody is answered any more. */
+/* Call it after the loop has ended: nothing is answered any more. */
 void server_fini(struct server *server);
-/* The largest body that the route takes, and what a larger one is answered with. */
+/* The route's maximum body, and the error for a larger one. */
 size_t server_body_max(const struct server *server, const struct route *route);
 enum err server_too_large(const struct route *route);
 

@@ -2,8 +2,8 @@
  * stream.c - see stream.h.
  *
  * Two buffers take turns: one is with libh2o until it asks for more (on_proceed), the other
- * collects. libh2o takes one h2o_send at a time and needs its bytes until then. A reader that
- * leaves is noticed by a write that fails, which is what comments are for, too. */
+ * collects. libh2o takes one h2o_send at a time and needs its bytes until then. A reader that left
+ * is noticed by a failed write, which is another purpose of the comments. */
 #include "shared/http/stream.h"
 
 #include "shared/base/log.h"
@@ -110,9 +110,9 @@ void stream_put_buf(struct stream *s, const char *event, struct str id, const st
         stream_put(s, event, id, buf_str(data));
         return;
     }
-    log_write(LOG_ERROR, "an event is too large", LOG_STR("id", s->r->id), LOG_S("event", event));
+    log_write(LOG_ERROR, "event too large", LOG_STR("id", s->r->id), LOG_S("event", event));
     stream_put(s, "error", STR(""),
-               STR("{\"detail\":\"The answer is larger than this node can give.\","
+               STR("{\"detail\":\"The response is too large.\","
                    "\"code\":\"internal\"}"));
 }
 

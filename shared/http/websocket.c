@@ -1,73 +1,41 @@
 /* SPDX-License-Identifier: MIT
- * websocket.c - see websocket.h.
+ * websocket.c - the life of a socket (websocket.h); websocket_pump.c moves its bytes.
  *
- * libh2o's own wrapper around wslay is not used: it writes a frame's head and body one by one, each
- * waiting for the other, and reads on whatever waits to be written. Here libh2o gives the socket
- * away (h2o_http1_upgrade), and pump() moves bytes both ways: all that came goes through wslay, all
- * that wslay has to say goes into one buffer and out in one write.
- *
- * Everything that ends a socket ends in gone(), which only the loop calls: from a socket's callback
- * or a deadline, never from inside wslay's callbacks or ours. Calls from outside queue and let the
- * next turn pump.
- *
- * A close frame overtakes text that waits in wslay, so one that is ours waits until that is sent,
- * unless nobody reads it (WEBSOCKET_TRY_AGAIN). Closing a socket with bytes unread resets it, and
- * could take the close frame away again: after it we only shut down our side and drop what comes
- * until the peer has closed its own, or CLOSE_WAIT_MS. */
-#include "shared/http/websocket.h"
-
+ * Everything that ends a socket ends in websocket_end(), which only the loop calls: from a socket's
+ * callback or a deadline, never from inside wslay's callbacks or ours. Calls from outside queue and
+ * let the next turn pump. */
+#include "shared/base/clock.h"
 #include "shared/base/sm.h"
 #include "shared/http/connection.h"
 #include "shared/http/respond.h"
 #include "shared/http/rights.h"
 #include "shared/http/websocket_handshake.h"
+#include "shared/http/websocket_internal.h"
 
 #include <h2o/http1.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <wslay/wslay.h>
 
 enum {
-    WRITE_MAX = 64 << 10,  /* one write */
-    QUEUE_BYTES = 1 << 20, /* that may wait; plus one message */
-    QUEUE_MESSAGES = 1024, /* the same in messages, however small */
-    BEHIND_MESSAGES = 256, /* with so many waiting nothing more is read */
-    PING_EVERY_MS = 30000,
+    WRITE_MAX = 64 << 10,    /* one write */
+    QUEUE_BYTES = 1 << 20,   /* that may wait; plus one message */
+    QUEUE_MESSAGES = 1024,   /* the same in messages, however small */
+    QUEUES_BYTES = 64 << 20, /* of all sockets: past it, one message each; past twice of it, none */
+    HELD_SLACK_BYTES = 8 << 10,
+    PING_EVERY_MS = 20000,
+    WRITE_LOOKS = 2, /* a write that takes more is cut off */
     CLOSE_WAIT_MS = 5000
 };
 
-enum state { UPGRADING, OPEN, CLOSING, LINGERING, GONE };
-
 static const struct sm_state states[] = {
-    [UPGRADING] = {"UPGRADING", SM(OPEN) | SM(GONE)},
-    [OPEN] = {"OPEN", SM(CLOSING) | SM(GONE)},
-    [CLOSING] = {"CLOSING", SM(LINGERING) | SM(GONE)},
-    [LINGERING] = {"LINGERING", SM(GONE)},
-    [GONE] = {"GONE", 0},
+    [WEBSOCKET_UPGRADING] = {"UPGRADING", SM(WEBSOCKET_OPEN) | SM(WEBSOCKET_GONE)},
+    [WEBSOCKET_OPEN] = {"OPEN", SM(WEBSOCKET_CLOSING) | SM(WEBSOCKET_GONE)},
+    [WEBSOCKET_CLOSING] = {"CLOSING", SM(WEBSOCKET_LINGERING) | SM(WEBSOCKET_GONE)},
+    [WEBSOCKET_LINGERING] = {"LINGERING", SM(WEBSOCKET_GONE)},
+    [WEBSOCKET_GONE] = {"GONE", 0},
 };
 static const struct sm sm = SM_OF("websocket", states);
 
-struct websocket {
-    struct websocket *previous, *next; /* of the server */
-    struct server *server;
-    const struct websocket_events *events;
-    void *arg;
-    enum state state;
-    uint64_t number;      /* for the log of its states */
-    h2o_socket_t *socket; /* NULL while UPGRADING */
-    wslay_event_context_ptr wslay;
-    const struct account *account;   /* NULL: of a provider's token */
-    struct deadline expiry;          /* of its token */
-    struct deadline pump_soon, look; /* look: for signs of life, or for the end of a close */
-    struct buf sending;
-    unsigned code; /* why we close it; 0: we do not */
-    char reason[WEBSOCKET_REASON_MAX + 1];
-    bool is_pumping, is_writing, was_heard;
-};
-
-static void pump(struct websocket *ws);
-
-static void move(struct websocket *ws, enum state to)
+void websocket_move(struct websocket *ws, enum websocket_state to)
 {
     ws->state = sm_move(&sm, ws->number, ws->state, to);
 }
@@ -85,187 +53,51 @@ static unsigned code_of(const struct websocket *ws)
     return WEBSOCKET_CUT_OFF;
 }
 
-static void gone(struct websocket *ws)
+static void take_from_server(struct websocket *ws)
 {
     struct server *server = ws->server;
-    unsigned code = code_of(ws);
-    move(ws, GONE); /* on_closed may still send, in vain */
-    loop_cancel_deadline(server->loop, &ws->pump_soon);
-    loop_cancel_deadline(server->loop, &ws->look);
-    loop_cancel_deadline(server->loop, &ws->expiry);
-    if (ws->previous != NULL)
-        ws->previous->next = ws->next;
-    else
-        server->websockets.first = ws->next;
+    *(ws->previous == NULL ? &server->websockets.first : &ws->previous->next) = ws->next;
     if (ws->next != NULL)
         ws->next->previous = ws->previous;
+    server->websockets.open_n--;
+    server->websockets.queued_bytes -= ws->queued_bytes;
+    websocket_owner_leave(server, ws->owner);
+    metrics_add(server->metrics, METRIC_WEBSOCKETS, -1);
+}
+
+void websocket_end(struct websocket *ws)
+{
+    struct loop *loop = ws->server->loop;
+    unsigned code = code_of(ws);
+    websocket_move(ws, WEBSOCKET_GONE); /* on_closed may still send, in vain */
+    loop_cancel_deadline(loop, &ws->pump_soon);
+    loop_cancel_deadline(loop, &ws->look);
+    loop_cancel_deadline(loop, &ws->expiry);
+    take_from_server(ws);
     if (ws->socket != NULL)
         h2o_socket_close(ws->socket);
-    server->websockets.open_n--;
-    metrics_add(server->metrics, METRIC_WEBSOCKETS, -1);
     ws->events->on_closed(ws, ws->arg, code);
     wslay_event_context_free(ws->wslay);
+    buf_fini(&ws->message);
+    buf_fini(&ws->held);
     buf_fini(&ws->sending);
+    free(ws->reason);
     free(ws);
 }
 
-static void begin_closing(struct websocket *ws)
+void websocket_begin_closing(struct websocket *ws)
 {
-    if (ws->state != OPEN)
+    if (ws->state != WEBSOCKET_OPEN)
         return;
-    move(ws, CLOSING);
+    websocket_move(ws, WEBSOCKET_CLOSING);
     loop_set_deadline(ws->server->loop, &ws->look, CLOSE_WAIT_MS);
 }
 
-static void queue_close(struct websocket *ws)
-{
-    wslay_event_queue_close(ws->wslay, (uint16_t)ws->code, (const uint8_t *)ws->reason,
-                            strlen(ws->reason));
-}
-
-/* --- wslay's callbacks ------------------------------------------------------------------------ */
-
-/* Answers to pings wait with the rest: a peer that sends them and reads nothing is not read. */
-static bool is_behind(const struct websocket *ws)
-{
-    return !wslay_event_get_close_sent(ws->wslay) &&
-           wslay_event_get_queued_msg_count(ws->wslay) >= BEHIND_MESSAGES;
-}
-
-static ssize_t on_wants_bytes(wslay_event_context_ptr wslay, uint8_t *bytes, size_t n, int flags,
-                              void *arg)
-{
-    struct websocket *ws = arg;
-    h2o_buffer_t *input = ws->socket->input;
-    if (input->size == 0 || is_behind(ws)) {
-        wslay_event_set_error(wslay, WSLAY_ERR_WOULDBLOCK);
-        return -1;
-    }
-    n = n < input->size ? n : input->size;
-    memcpy(bytes, input->bytes, n);
-    h2o_buffer_consume(&ws->socket->input, n);
-    return (ssize_t)n;
-}
-
-static ssize_t on_has_bytes(wslay_event_context_ptr wslay, const uint8_t *bytes, size_t n,
-                            int flags, void *arg)
-{
-    struct websocket *ws = arg;
-    size_t room = ws->sending.max - ws->sending.n;
-    if (room == 0) {
-        wslay_event_set_error(wslay, WSLAY_ERR_WOULDBLOCK);
-        return -1;
-    }
-    n = n < room ? n : room;
-    buf_put(&ws->sending, (struct str){(const char *)bytes, n});
-    return (ssize_t)n;
-}
-
-static void on_frame(wslay_event_context_ptr wslay, const struct wslay_event_on_msg_recv_arg *frame,
-                     void *arg)
-{
-    struct websocket *ws = arg;
-    if (frame->opcode == WSLAY_CONNECTION_CLOSE)
-        begin_closing(ws);
-    if (ws->state != OPEN)
-        return;
-    if (frame->opcode == WSLAY_BINARY_FRAME)
-        websocket_close(ws, WEBSOCKET_UNSUPPORTED, "Text messages only.");
-    else if (frame->opcode == WSLAY_TEXT_FRAME)
-        ws->events->on_message(
-            ws, ws->arg,
-            (struct str){frame->msg == NULL ? "" : (const char *)frame->msg, frame->msg_length});
-}
-
-/* --- moving bytes ----------------------------------------------------------------------------- */
-
-static void on_written(h2o_socket_t *socket, const char *error)
-{
-    struct websocket *ws = socket->data;
-    ws->is_writing = false;
-    if (error != NULL) {
-        gone(ws);
-        return;
-    }
-    if (ws->state == OPEN && ws->events->on_idle != NULL &&
-        wslay_event_get_queued_msg_count(ws->wslay) == 0) {
-        ws->is_pumping = true;
-        ws->events->on_idle(ws, ws->arg);
-    }
-    pump(ws);
-}
-
-static void on_readable(h2o_socket_t *socket, const char *error)
-{
-    struct websocket *ws = socket->data;
-    ws->was_heard = true;
-    if (error != NULL)
-        gone(ws);
-    else
-        pump(ws);
-}
-
-static bool take_input(struct websocket *ws)
-{
-    while (ws->socket->input->size > 0 && wslay_event_want_read(ws->wslay) && !is_behind(ws))
-        if (wslay_event_recv(ws->wslay) != 0)
-            return false;
-    if (!wslay_event_want_read(ws->wslay)) {
-        begin_closing(ws); /* the peer closed, or sent what no peer may */
-        h2o_buffer_consume(&ws->socket->input, ws->socket->input->size);
-    }
-    return true;
-}
-
-static bool give_output(struct websocket *ws)
-{
-    if (ws->is_writing)
-        return true;
-    buf_clear(&ws->sending);
-    if (wslay_event_want_write(ws->wslay) && wslay_event_send(ws->wslay) != 0)
-        return false;
-    if (ws->code != 0 && wslay_event_get_queued_msg_count(ws->wslay) == 0) {
-        queue_close(ws);
-        if (wslay_event_want_write(ws->wslay) && wslay_event_send(ws->wslay) != 0)
-            return false;
-    }
-    if (ws->sending.n == 0)
-        return true;
-    ws->is_writing = true;
-    h2o_iovec_t bytes = h2o_iovec_init(ws->sending.at, ws->sending.n);
-    h2o_socket_write(ws->socket, &bytes, 1, on_written);
-    return true;
-}
-
-static void pump(struct websocket *ws)
-{
-    ws->is_pumping = true;
-    bool ok = take_input(ws) && give_output(ws);
-    ws->is_pumping = false;
-    if (!ok) {
-        gone(ws);
-        return;
-    }
-    if (ws->state < LINGERING && !ws->is_writing && wslay_event_get_close_sent(ws->wslay)) {
-        move(ws, LINGERING);
-        shutdown(h2o_socket_get_fd(ws->socket), SHUT_WR);
-    }
-    bool is_reading = h2o_socket_is_reading(ws->socket);
-    if (is_reading && is_behind(ws))
-        h2o_socket_read_stop(ws->socket);
-    else if (!is_reading && !is_behind(ws))
-        h2o_socket_read_start(ws->socket, on_readable);
-}
+/* --- signs of life ---------------------------------------------------------------------------- */
 
 static void on_pump_soon(struct deadline *deadline)
 {
-    pump(H2O_STRUCT_FROM_MEMBER(struct websocket, pump_soon, deadline));
-}
-
-static void pump_soon(struct websocket *ws)
-{
-    if (ws->state != UPGRADING && !ws->is_pumping && !deadline_is_set(&ws->pump_soon))
-        loop_set_deadline(ws->server->loop, &ws->pump_soon, 0);
+    websocket_pump(H2O_STRUCT_FROM_MEMBER(struct websocket, pump_soon, deadline));
 }
 
 static uint64_t ping_every_ms(const struct websocket *ws)
@@ -273,56 +105,95 @@ static uint64_t ping_every_ms(const struct websocket *ws)
     return ws->events->ping_every_ms == 0 ? PING_EVERY_MS : ws->events->ping_every_ms;
 }
 
+/* A socket that is paused is not read, and so not heard. */
+static bool is_lost(const struct websocket *ws)
+{
+    if (ws->state >= WEBSOCKET_CLOSING)
+        return true;
+    if (ws->is_writing && ws->write_looks_n >= WRITE_LOOKS)
+        return true;
+    return ws->state == WEBSOCKET_OPEN && !ws->was_heard && !websocket_is_behind(ws);
+}
+
 static void on_look(struct deadline *deadline)
 {
     struct websocket *ws = H2O_STRUCT_FROM_MEMBER(struct websocket, look, deadline);
-    if (ws->state >= CLOSING || (ws->state == OPEN && !ws->was_heard)) {
-        gone(ws);
+    if (is_lost(ws)) {
+        websocket_end(ws);
         return;
     }
     loop_set_deadline(ws->server->loop, &ws->look, ping_every_ms(ws));
-    if (ws->state == UPGRADING) /* the socket is still libh2o's, and so is its end */
+    if (ws->state == WEBSOCKET_UPGRADING) /* the socket is still libh2o's, and so is its end */
         return;
+    if (ws->message_end_ms != 0 && clock_mono_ms() >= ws->message_end_ms) {
+        websocket_close(ws, WEBSOCKET_POLICY, "A message took too long.");
+        return;
+    }
     const struct wslay_event_msg ping = {.opcode = WSLAY_PING};
     ws->was_heard = false;
+    ws->write_looks_n++;
     wslay_event_queue_msg(ws->wslay, &ping);
-    pump_soon(ws);
+    websocket_pump_after(ws, 0);
 }
 
 /* --- from outside ----------------------------------------------------------------------------- */
+
+static bool has_room(const struct websocket *ws)
+{
+    size_t all = ws->server->websockets.queued_bytes;
+    size_t most = all < QUEUES_BYTES ? QUEUE_BYTES : 0;
+    return all < 2 * QUEUES_BYTES && wslay_event_get_queued_msg_length(ws->wslay) <= most &&
+           wslay_event_get_queued_msg_count(ws->wslay) < QUEUE_MESSAGES;
+}
 
 bool websocket_send(struct websocket *ws, struct str text)
 {
     const struct wslay_event_msg message = {
         .opcode = WSLAY_TEXT_FRAME, .msg = (const uint8_t *)text.at, .msg_length = text.n};
-    if (ws->state >= CLOSING || ws->code != 0)
+    if (ws->state >= WEBSOCKET_CLOSING || ws->code != 0)
         return false;
-    if (wslay_event_get_queued_msg_length(ws->wslay) > QUEUE_BYTES ||
-        wslay_event_get_queued_msg_count(ws->wslay) >= QUEUE_MESSAGES) {
-        websocket_close(ws, WEBSOCKET_TRY_AGAIN, "Messages were not read in time.");
-        queue_close(ws); /* at once, instead of what waits */
+    if (!has_room(ws)) {
+        websocket_close(ws, WEBSOCKET_TRY_AGAIN,
+                        "Messages were not read in time: the connection is closed.");
+        websocket_queue_close(ws); /* at once, instead of what waits */
         return false;
     }
     if (wslay_event_queue_msg(ws->wslay, &message) != 0)
         return false;
-    pump_soon(ws);
+    websocket_count_queued(ws);
+    websocket_pump_after(ws, 0);
     return true;
+}
+
+void websocket_pause(struct websocket *ws)
+{
+    ws->is_paused = true;
+}
+
+void websocket_resume(struct websocket *ws)
+{
+    ws->is_paused = false;
+    ws->was_heard = true; /* it was not listened to */
+    websocket_pump_after(ws, 0);
 }
 
 void websocket_close(struct websocket *ws, unsigned code, const char *reason)
 {
-    if (ws->state >= CLOSING || ws->code != 0)
+    if (ws->state >= WEBSOCKET_CLOSING || ws->code != 0)
         return;
+    struct str text = str_of(reason);
     ws->code = code;
-    snprintf(ws->reason, sizeof ws->reason, "%s", reason);
-    begin_closing(ws);
-    pump_soon(ws);
+    ws->reason = str_copy((struct str){
+        text.at, text.n < WEBSOCKET_REASON_MAX ? text.n : (size_t)WEBSOCKET_REASON_MAX});
+    websocket_begin_closing(ws);
+    websocket_pump_after(ws, 0);
 }
 
-void websocket_close_all(struct server *server)
+void websocket_drain(struct server *server, bool is_over)
 {
     for (struct websocket *ws = server->websockets.first; ws != NULL; ws = ws->next)
-        websocket_close(ws, WEBSOCKET_GOING_AWAY, "This node shuts down.");
+        if (is_over || ws->events->is_busy == NULL || !ws->events->is_busy(ws, ws->arg))
+            websocket_close(ws, WEBSOCKET_GOING_AWAY, "This node is shutting down.");
 }
 
 static void close_revoked(struct websocket *ws)
@@ -349,17 +220,18 @@ static void on_upgraded(void *arg, h2o_socket_t *socket, size_t request_n)
 {
     struct websocket *ws = arg;
     if (socket == NULL) {
-        gone(ws);
+        websocket_end(ws);
         return;
     }
     ws->socket = socket;
     socket->data = ws;
     h2o_buffer_consume(&socket->input, request_n);
     connection_give_away(socket);
-    move(ws, OPEN);
+    websocket_drop_empty_input(ws);
+    websocket_move(ws, WEBSOCKET_OPEN);
     if (ws->code != 0)
-        begin_closing(ws);
-    pump(ws);
+        websocket_begin_closing(ws);
+    websocket_pump(ws);
 }
 
 static void add_to_server(struct websocket *ws, struct server *server)
@@ -372,16 +244,11 @@ static void add_to_server(struct websocket *ws, struct server *server)
     metrics_add(server->metrics, METRIC_WEBSOCKETS, 1);
 }
 
-struct websocket *websocket_accept(struct request *r, const struct websocket_events *events,
-                                   void *arg)
+static struct websocket *create(struct request *r, const struct websocket_events *events, void *arg)
 {
-    static const struct wslay_event_callbacks callbacks = {.recv_callback = on_wants_bytes,
-                                                           .send_callback = on_has_bytes,
-                                                           .on_msg_recv_callback = on_frame};
-    struct str key = {NULL, 0};
-    if (!handshake_check(r, &key))
-        return NULL;
     struct websocket *ws = malloc(sizeof *ws);
+    size_t most =
+        events->message_max_bytes == 0 ? WEBSOCKET_MESSAGE_BYTES : events->message_max_bytes;
     if (ws == NULL)
         abort();
     *ws = (struct websocket){.server = r->server,
@@ -389,16 +256,35 @@ struct websocket *websocket_accept(struct request *r, const struct websocket_eve
                              .events = events,
                              .arg = arg,
                              .account = r->identity == NULL ? r->account : NULL,
+                             .is_proven = r->account != NULL,
                              .expiry.on_expire = on_expiry,
                              .pump_soon.on_expire = on_pump_soon,
                              .look.on_expire = on_look,
+                             .message.max = most,
+                             .held.max = most + HELD_SLACK_BYTES,
                              .sending.max = WRITE_MAX,
                              .was_heard = true};
-    if (wslay_event_context_server_init(&ws->wslay, &callbacks, ws) != 0)
+    if (wslay_event_context_server_init(&ws->wslay, &websocket_callbacks, ws) != 0)
         abort();
-    size_t most = events->message_max_bytes;
-    wslay_event_config_set_max_recv_msg_length(ws->wslay,
-                                               most == 0 ? WEBSOCKET_MESSAGE_BYTES : most);
+    wslay_event_config_set_max_recv_msg_length(ws->wslay, most);
+    wslay_event_config_set_no_buffering(ws->wslay, 1);
+    return ws;
+}
+
+struct websocket *websocket_accept(struct request *r, const struct websocket_events *events,
+                                   void *arg)
+{
+    struct str key = {NULL, 0};
+    if (!handshake_check(r, &key))
+        return NULL;
+    struct websocket_owner *owner = websocket_owner_enter(r);
+    if (owner == NULL) {
+        respond_error(r, ERR_RATE_LIMITED,
+                      "This account has its share of this node's WebSockets open: close some.");
+        return NULL;
+    }
+    struct websocket *ws = create(r, events, arg);
+    ws->owner = owner;
     add_to_server(ws, r->server);
     loop_set_deadline(r->server->loop, &ws->look, ping_every_ms(ws));
     handshake_put_accept(r, key);

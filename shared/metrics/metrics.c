@@ -104,9 +104,9 @@ int64_t metrics_sum(enum metric metric)
 static void write_durations(struct buf *b)
 {
     int64_t total = 0, duration_us = 0;
-    buf_lit(b,
-            "# HELP parley_request_duration_seconds Time to answer requests that were not parked\n"
-            "# TYPE parley_request_duration_seconds histogram\n");
+    buf_lit(
+        b, "# HELP parley_request_duration_seconds Response time of requests that were not parked\n"
+           "# TYPE parley_request_duration_seconds histogram\n");
     for (unsigned bucket = 0; bucket <= METRICS_BUCKET_N; bucket++) {
         for (struct metrics *m = first; m != NULL; m = m->next)
             total += atomic_load_explicit(&m->buckets[bucket], memory_order_relaxed);
@@ -139,9 +139,9 @@ static struct verb_counts sum_verb(unsigned verb)
 static void write_verbs(struct buf *b)
 {
     static const char *const names[][2] = {
-        {"parley_verb_calls_total", "Calls of each verb"},
-        {"parley_verb_errors_total", "Calls of each verb that ended without a reply"},
-        {"parley_verb_seconds_total", "Time that calls of each verb took, from begin to reply"},
+        {"parley_verb_calls_total", "Calls per verb"},
+        {"parley_verb_errors_total", "Calls per verb that got no reply"},
+        {"parley_verb_seconds_total", "Duration of calls of each verb, from start to reply"},
     };
     for (int i = 0; i < 3; i++) {
         buf_printf(b, "# HELP %s %s\n# TYPE %s counter\n", names[i][0], names[i][1], names[i][0]);

@@ -16,8 +16,8 @@
 struct deadline {
     uint64_t at_ms; /* on clock_mono_ms */
     size_t place;   /* 1-based place in the heap; 0: not set */
-    /* Runs once, on the loop's thread, at or after `at_ms`; the deadline is unset by then and may
-     * be set again or freed inside. */
+    /* Runs once, on the loop's thread, at or after `at_ms`. The deadline is already unset, so the
+     * callback may set it again or free it. */
     void (*on_expire)(struct deadline *deadline);
 };
 
@@ -27,18 +27,18 @@ struct deadlines {
 };
 
 void deadlines_fini(struct deadlines *all);
-/* Sets `d`, or moves it when it is set. */
+/* Sets `d`, or moves it if it is already set. */
 void deadline_set(struct deadlines *all, struct deadline *d, uint64_t at_ms);
-/* Unsets `d`; nothing happens when it is not set. */
+/* Unsets `d`; does nothing if it is not set. */
 void deadline_cancel(struct deadlines *all, struct deadline *d);
 static inline bool deadline_is_set(const struct deadline *d)
 {
     return d->place != 0;
 }
-/* Milliseconds until the first deadline: 0 when it is due, `most_ms` when it is later or none is
+/* Milliseconds until the first deadline: 0 if it is due, `most_ms` if it is later or none is
  * set. */
 uint64_t deadlines_wait_ms(const struct deadlines *all, uint64_t now_ms, uint64_t most_ms);
-/* Runs what is due at `now_ms`. Returns whether something was. */
+/* Runs all deadlines that are due at `now_ms`. Returns whether there were any. */
 bool deadlines_run(struct deadlines *all, uint64_t now_ms);
 
 #endif

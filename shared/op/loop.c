@@ -35,7 +35,7 @@ void loop_fini(struct loop *loop)
     h2o_socket_read_stop(loop->wake_socket);
     h2o_socket_close(loop->wake_socket);
     deadlines_fini(&loop->deadlines);
-    /* libh2o 2.2 has no way to free an evloop: it goes with the process. */
+    /* libh2o 2.2 cannot free an evloop: it lives as long as the process. */
 }
 
 void loop_run(struct loop *loop)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * loop: one thread's event loop: libh2o's, plus deadlines, plus a hook at the end of every turn
- * (one round of events), where what the turn collected is sent. Everything hanging on a loop is
- * used on its thread only, except loop_wake.
+ * loop: the event loop of one thread: libh2o's loop with deadlines and a hook that runs at the end
+ * of each turn (one round of events) and sends what the turn collected. A loop and everything
+ * attached to it are used only on its thread, except loop_wake.
  *
- * A loop keeps no time of its own: a callback runs after the loop has slept, so what the clock said
- * when the last turn began is old by then. Ask clock_mono_ms() (a read of shared memory, some 25
- * ns).
+ * A loop has no cached time: a callback runs after the loop has slept, so a time taken at the start
+ * of the turn would be stale. Call clock_mono_ms() (a read of shared memory, about 25 ns).
  */
 #ifndef PARLEY_OP_LOOP_H
 #define PARLEY_OP_LOOP_H
@@ -28,18 +27,19 @@ struct loop {
     bool is_done;
 };
 
-/* The hooks above are set after it, before loop_run. Aborts without memory or descriptors. */
+/* Set the hooks above after this call and before loop_run. Aborts if memory or descriptors run
+ * out. */
 void loop_init(struct loop *loop);
-/* Once nothing hangs on it any more. */
+/* Call it once nothing is attached to the loop any more. */
 void loop_fini(struct loop *loop);
 /* Runs turns until loop_finish. */
 void loop_run(struct loop *loop);
 /* Ends loop_run after the current turn. On the loop's thread. */
 void loop_finish(struct loop *loop);
-/* Makes `on_wake` run soon. Any thread, and async-signal-safe. */
+/* Schedules `on_wake`. Any thread, and async-signal-safe. */
 void loop_wake(struct loop *loop);
 
-/* Lets `d` expire once `after_ms` have passed from now, not from the start of the turn. */
+/* Sets `d` to expire `after_ms` from now, not from the start of the turn. */
 static inline void loop_set_deadline(struct loop *loop, struct deadline *d, uint64_t after_ms)
 {
     deadline_set(&loop->deadlines, d, clock_mono_ms() + after_ms);

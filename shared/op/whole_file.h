@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * whole_file: a file that appears when it is whole. Until then it has a name of its own beside the
- * one it is for, with mode 0600; who gives up removes it. A process that is killed leaves
- * `<path>.part-<hex>`. One writer at a time, any thread; what is put into it is the caller's.
+ * whole_file: writes a file that appears under its name only when it is complete. Until then the
+ * data is in a temporary file in the same folder, with mode 0600, which is removed if the caller
+ * gives up. A killed process leaves `<path>.part-<hex>` behind. One writer at a time, any thread;
+ * the caller writes the content.
  */
 #ifndef PARLEY_OP_WHOLE_FILE_H
 #define PARLEY_OP_WHOLE_FILE_H
@@ -12,19 +13,20 @@
 struct whole_file {
     const char *path; /* borrowed until the end */
     char *temporary;  /* NULL: not open */
-    int fd;           /* to write to; not to be closed by the caller */
+    int fd;           /* the caller writes to it and must not close it */
     bool may_replace;
 };
 
-/* Opens a new file for `path`. Without `may_replace` nothing may be there yet; what is no file is
- * never replaced. False, with errno: EEXIST (something is there), ENOTSUP (it is no file), or what
- * the system said of `ret_file->temporary`'s folder. */
+/* Opens a temporary file for `path`. Without `may_replace`, `path` must not exist; anything but a
+ * regular file is never replaced. On failure returns false with errno: EEXIST (`path` exists),
+ * ENOTSUP (it is not a regular file), or the error for the folder of `ret_file->temporary`. */
 bool whole_file_open(struct whole_file *ret_file, const char *path, bool may_replace)
     __attribute__((warn_unused_result));
-/* Writes it to the disk and gives it its name, without `may_replace` only if nobody took that
- * meanwhile (EEXIST). False, with errno: it is as before, and is left by whole_file_leave. */
+/* Syncs the file to disk and renames it to `path`; without `may_replace` only if `path` still does
+ * not exist (EEXIST). On failure returns false with errno; nothing has changed, and the caller
+ * calls whole_file_leave. */
 bool whole_file_settle(struct whole_file *file) __attribute__((warn_unused_result));
-/* Removes what was not settled. Accepts one that is zeroed, settled or was not opened. Keeps
+/* Removes a file that was not settled. Accepts a zeroed, settled or unopened one. Preserves
  * errno. */
 void whole_file_leave(struct whole_file *file);
 

@@ -32,7 +32,7 @@ struct delivered_call {
     struct delivered claims[DELIVERED_MAX];
 };
 
-static void on_told(struct call *handle, enum err error, struct str reply)
+static void on_reported(struct call *handle, enum err error, struct str reply)
 {
     struct delivered_call *call = H2O_STRUCT_FROM_MEMBER(struct delivered_call, call, handle);
     struct queue_shard *part = call->part;
@@ -54,8 +54,8 @@ static void on_told(struct call *handle, enum err error, struct str reply)
 }
 
 /* Those of one kind of `all`, which are the call's from then on. */
-static void tell(struct queue_shard *part, enum work work, const struct delivered *all,
-                 unsigned all_n)
+static void report(struct queue_shard *part, enum work work, const struct delivered *all,
+                   unsigned all_n)
 {
     unsigned first = 0;
     while (first < all_n && all[first].work != work)
@@ -69,7 +69,7 @@ static void tell(struct queue_shard *part, enum work work, const struct delivere
     for (unsigned i = first; i < all_n; i++)
         if (all[i].work == work)
             call->claims[call->n++] = all[i];
-    struct call_start start = turn_call(part->turn, &call->call, on_told);
+    struct call_start start = turn_call(part->turn, &call->call, on_reported);
     struct verb_writer verb =
         work == WORK_LOOKUPS ? begin_delivered_lookups(start) : begin_delivered(start);
     for (unsigned i = 0; i < call->n; i++)
@@ -80,19 +80,19 @@ static void tell(struct queue_shard *part, enum work work, const struct delivere
     end_verb(&verb);
 }
 
-void delivered_tell(struct queue_shard *part)
+void delivered_report(struct queue_shard *part)
 {
     unsigned n = part->delivered_n;
     loop_cancel_deadline(part->queue->loop, &part->delivered_timer);
     part->delivered_n = 0;
     for (enum work work = 0; n > 0 && work < WORK_NR; work++)
-        tell(part, work, part->delivered, n);
+        report(part, work, part->delivered, n);
 }
 
-void queue_tell_delivered(struct queue *queue)
+void queue_report_delivered(struct queue *queue)
 {
     for (unsigned i = 0; i < queue->shards.n; i++)
-        delivered_tell(&queue->parts[i]);
+        delivered_report(&queue->parts[i]);
 }
 
 void queue_delivered(struct queue *queue, enum work work, struct str topic, struct str lease)
@@ -100,36 +100,35 @@ void queue_delivered(struct queue *queue, enum work work, struct str topic, stru
     struct queue_shard *part = work == WORK_LOOKUPS ? &queue->parts[0] : queue_part(queue, topic);
     struct delivered *delivered = &part->delivered[part->delivered_n];
     if (log_is_on(LOG_DEBUG))
-        log_write(LOG_DEBUG, "a claim has reached its engine", LOG_STR("topic", topic),
-                  LOG_STR("lease", lease));
+        log_write(LOG_DEBUG, "claim delivered", LOG_STR("topic", topic), LOG_STR("lease", lease));
     if (work == WORK_QUERIES)
         metrics_add(queue->metrics, METRIC_CLAIMS, 1);
     delivered->work = work;
     if (asprintf(&delivered->claim, "%.*s %.*s", STR_ARG(lease), STR_ARG(topic)) < 0)
         abort();
     if (++part->delivered_n == DELIVERED_MAX)
-        delivered_tell(part);
+        delivered_report(part);
     else if (!deadline_is_set(&part->delivered_timer))
         loop_set_deadline(queue->loop, &part->delivered_timer, late_ms(queue));
 }
 
 void delivered_on_timer(struct deadline *deadline)
 {
-    delivered_tell(H2O_STRUCT_FROM_MEMBER(struct queue_shard, delivered_timer, deadline));
+    delivered_report(H2O_STRUCT_FROM_MEMBER(struct queue_shard, delivered_timer, deadline));
 }
 
 void delivered_before_flush(struct queue_shard *part)
 {
     uint64_t window_ms = late_ms(part->queue) - soon_ms(part->queue);
     if (part->delivered_n > 0 && part->delivered_timer.at_ms <= clock_mono_ms() + window_ms)
-        delivered_tell(part);
+        delivered_report(part);
 }
 
 void queue_give_back(struct queue *queue, enum work work, struct str topic, struct str lease)
 {
     if (log_is_on(LOG_DEBUG))
-        log_write(LOG_DEBUG, "a claim did not reach its engine: it goes back",
-                  LOG_STR("topic", topic), LOG_STR("lease", lease));
+        log_write(LOG_DEBUG, "claim not delivered: returning it", LOG_STR("topic", topic),
+                  LOG_STR("lease", lease));
     if (work == WORK_LOOKUPS) {
         call_give_back_lookup(shards_forget(&queue->shards), .fingerprint = topic, .lease = lease);
         return;

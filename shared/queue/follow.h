@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * follow: one query, read as it is answered, to its outcome: for an event stream, a WebSocket, or
- * whatever shows it to somebody. It knows no request and no transport; what it reads it gives to
- * the callbacks of struct follow_events. It does not look whether the query is there or whose it
- * is: that is the owner's, before it starts. Lives in its owner. All on the thread of the queue's
- * loop.
+ * follow: follows one query to its outcome for an event stream, a WebSocket or any other reader. It
+ * knows no request and no transport; it passes what it reads to the callbacks of struct
+ * follow_events. The owner checks first that the query exists and may be read. Lives in its owner.
+ * All on the thread of the queue's loop.
  *
  *     follow_init(&f, queue, &events, seen);
  *     follow_watch(&f, topic, seq);      before the verb that looks for the query, or after it
@@ -12,10 +11,10 @@
  *     follow_resume(&f);                 each time that the reader is ready again
  *     follow_fini(&f);
  *
- * A reader that is slow costs nothing here: more is read only once it is ready (is_ready), one page
- * of pieces at a time. All that is given has an id, which only ever rises, and a reader that comes
- * back with one goes on after it, on any node. The texts of FOLLOW_ANSWER put together, from the
- * last restart or reset on, are the texts of the stored answer, one below the other.
+ * A slow reader costs nothing here: follow reads more only when the reader is ready (is_ready), one
+ * page of pieces at a time. Everything has a strictly rising id, and a reader that reconnects with
+ * an id continues after it, on any node. The texts of FOLLOW_ANSWER since the last restart or
+ * reset, joined, equal the texts of the stored answer, separated by newlines.
  */
 #ifndef PARLEY_QUEUE_FOLLOW_H
 #define PARLEY_QUEUE_FOLLOW_H
@@ -24,21 +23,21 @@
 
 enum { FOLLOW_TEXT_MAX_BYTES = 4 << 20, FOLLOW_ID_BYTES = 48 };
 
-/* A place in what is given: the claim of the query, counted from 1, and how far it has come.
- * Zeroed: before all. */
+/* A position in the output: the attempt, counted from 1, and the progress within it. Zeroed: the
+ * start. */
 struct follow_id {
     uint64_t attempt, n;
 };
 
 /* `<attempt>-<n>`, in `bytes`. */
 struct str follow_id_put(struct follow_id id, char bytes[FOLLOW_ID_BYTES]);
-/* False, and *ret_id untouched, when `text` is no id. */
+/* Returns false and leaves *ret_id untouched if `text` is not an id. */
 bool follow_id_parse(struct str text, struct follow_id *ret_id) must_check;
 
 enum follow_kind {
     FOLLOW_THINK,
     FOLLOW_ANSWER,
-    FOLLOW_RESET, /* the whole answer so far: what was given of it is not the beginning of it */
+    FOLLOW_RESET, /* the whole answer so far: the text given before is not a prefix of it */
     FOLLOW_NR
 };
 
@@ -51,25 +50,25 @@ enum follow_state {
 
 struct follow;
 
-/* None but is_ready runs before follow_start has returned. Only on_end may call follow_fini. */
+/* Only is_ready may run before follow_start has returned. Only on_end may call follow_fini. */
 struct follow_events {
     /* More text, valid inside the call only. */
     void (*on_piece)(struct follow *follow, enum follow_kind kind, struct str text,
                      struct follow_id id);
-    /* An attempt was lost: its texts, thoughts too, are void. */
+    /* An attempt was lost: discard its texts, including thoughts. */
     void (*on_restart)(struct follow *follow, struct follow_id id);
     /* Still Open, `position` queries would be served before it. `eta`: seconds, or "null". */
     void (*on_position)(struct follow *follow, uint64_t position, struct str eta);
-    /* All that there is for now was given. NULL: nothing to do. */
+    /* Everything available has been given. May be NULL. */
     void (*on_given)(struct follow *follow);
-    /* Once, after its texts: Done, Failed or Cancelled; NULL: the query is no longer there. Nothing
-     * runs after it. */
+    /* Runs once, after all texts: Done, Failed or Cancelled; NULL: the query no longer exists.
+     * Nothing runs after it. */
     void (*on_end)(struct follow *follow, const struct outcome *outcome, struct follow_id id);
-    /* Has the reader taken what it was given? If not, the owner calls follow_resume later. NULL: it
-     * always has. */
+    /* Whether the reader can take more. If not, the owner calls follow_resume later. NULL:
+     * always. */
     bool (*is_ready)(struct follow *follow);
-    /* Something may have changed, or the node drains: the owner calls follow_look, or ends. NULL:
-     * it is looked for. */
+    /* Something may have changed, or the node drains: the owner calls follow_look or ends. NULL:
+     * follow checks automatically. */
     void (*on_changed)(struct follow *follow);
 };
 
@@ -88,30 +87,31 @@ struct follow {
     bool has_text, is_again;
 };
 
-/* `queue` and `events` are borrowed. `seen`: what the reader has already, from another follow of
+/* `queue` and `events` are borrowed. `seen`: what the reader already has, from another follow of
  * the same query. */
 void follow_init(struct follow *follow, struct queue *queue, const struct follow_events *events,
                  struct follow_id seen);
 /* Accepts a follow that was zeroed and never initialised. */
 void follow_fini(struct follow *follow);
 
-/* Listens for the query. `topic` (a name) is borrowed and lives as long as the follow. Set before
- * the verb that registers this node no outcome is missed; set after it none either, since
- * follow_start looks first. */
+/* Listens for the query. `topic` (a name) is borrowed and must outlive the follow. It may be called
+ * before or after the verb that registers this node: no outcome is missed, because follow_start
+ * checks first. */
 void follow_watch(struct follow *follow, struct str topic, uint64_t seq);
-/* Reads what there is and goes on from there to the end. */
+/* Reads what is available and continues to the end. */
 void follow_start(struct follow *follow);
-/* Goes on, if something waits for the reader. */
+/* Continues if data is waiting for the reader. */
 void follow_resume(struct follow *follow);
-/* Reads what is new, if there is anything, as soon as the reader is ready. */
+/* Reads new data, if any, as soon as the reader is ready. */
 void follow_look(struct follow *follow);
-/* Ends it without on_end; nothing is given any more. Returns the id of a last event that the owner
- * gives in its place. */
+/* Ends it without on_end or further data. Returns the id for a final event that the owner sends
+ * instead. */
 struct follow_id follow_stop(struct follow *follow);
 
-/* Does the reader come back for the rest? */
+/* Whether the reader has reconnected for the rest. */
 bool follow_is_resumed(const struct follow *follow);
-/* What the reader has is no part of this query: it is given all of it. Before follow_start. */
+/* The reader's id does not belong to this query: give it everything. Call it before
+ * follow_start. */
 void follow_forget_seen(struct follow *follow);
 
 #endif

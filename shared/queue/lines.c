@@ -59,7 +59,7 @@ void buf_put_json_texts(struct buf *b, struct str list)
         if (text.kind != JSON_SPAN_TEXT)
             continue;
         if (!is_first)
-            buf_put_char(b, '\n');
+            buf_lit(b, "\n\n");
         is_first = false;
         buf_put_span_text(b, &text);
     }
@@ -125,7 +125,14 @@ struct str lines_namespace_of(struct str name)
     return (struct str){name.at, inner.n == name.n ? 0 : name.n - inner.n - 1};
 }
 
-void buf_put_json_ms(struct buf *b, uint64_t ms)
+void buf_put_json_time(struct buf *b, uint64_t ms)
+{
+    buf_put_char(b, '"');
+    buf_put_timestamp(b, ms / 1000);
+    buf_lit(b, "Z\"");
+}
+
+void buf_put_json_zoneless_time(struct buf *b, uint64_t ms)
 {
     buf_put_char(b, '"');
     buf_put_timestamp(b, ms / 1000);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * lines: reading what the scripts of lua/ answer: fields on lines of their own, none of which holds
- * a newline. A missing line reads as empty, so a short reply never leads outside of it. All that is
- * read borrows from the text. Pure functions, any thread.
+ * lines: reads the replies of the scripts in lua/. Each line is one field; fields contain no
+ * newlines. A missing line reads as empty, so reading never runs past the end of a short reply.
+ * Results borrow from the text. Pure functions, any thread.
  */
 #ifndef PARLEY_QUEUE_LINES_H
 #define PARLEY_QUEUE_LINES_H
@@ -26,18 +26,18 @@ static inline struct str lines_next(struct lines *lines)
     struct str line = str_cut(&lines->rest, '\n');
     return line.at == NULL ? STR("") : line;
 }
-/* A number; 0 when the line is none. */
+/* Reads a number; 0 if the line is not a number. */
 static inline uint64_t lines_next_u64(struct lines *lines)
 {
     uint64_t value = 0;
     return str_parse_u64(lines_next(lines), &value) ? value : 0;
 }
 
-/* Takes a part off: `<length>:<bytes>`, where bytes may be anything. False at the end, and for what
- * is no part. */
+/* Removes the next part: `<length>:<bytes>`, with arbitrary bytes. Returns false at the end and for
+ * a malformed part. */
 bool lines_next_part(struct lines *lines, struct str *ret_part) must_check;
 
-/* One row: what was asked, see lua/queue/records.lua. */
+/* One row: a stored query, see lua/queue/records.lua. */
 struct query_row {
     uint64_t created_ms;
     struct str account, user_name, model_name;             /* names as in keys */
@@ -45,37 +45,37 @@ struct query_row {
 };
 struct query_row lines_next_row(struct lines *lines);
 
-/* What became of a query, see lua/queue/outcomes.lua. */
+/* The outcome of a query, see lua/queue/outcomes.lua. */
 struct outcome {
     struct str status; /* Open, Pending, Done, Failed, Cancelled */
     struct query_row row;
     struct str answer, think, model; /* JSON; empty without an answer */
-    struct str reason;               /* JSON; of Failed and Cancelled */
+    struct str reason;               /* JSON; Failed and Cancelled only */
     uint64_t answered_ms;
-    struct str attempt; /* of Pending, where it is known */
+    struct str attempt; /* Pending only, if known */
 };
 struct outcome lines_next_outcome(struct lines *lines);
 
-/* Puts the texts of a stored answer, a JSON list, one below the other. */
+/* Puts the texts of a stored answer, a JSON list, as paragraphs separated by empty lines. */
 void buf_put_json_texts(struct buf *b, struct str list);
-/* The text that a JSON string says, put into `b`; nothing for other values. */
+/* Puts the text of a JSON string; puts nothing for other values. */
 void buf_put_json_text(struct buf *b, struct str json);
 
 /* What engines poll for. */
 enum work { WORK_QUERIES, WORK_LOOKUPS, WORK_NR };
 
-/* A claim, see lua/queue/claims.lua and lua/lookup/lookups.lua. `queries` still holds its Seqs and
- * rows; of a lookup its fragment (JSON), count and threshold. */
+/* A claim, see lua/queue/claims.lua and lua/lookup/lookups.lua. `queries` holds the rest of the
+ * reply: Seqs and rows, or for a lookup its fragment (JSON), count and threshold. */
 struct claim {
     enum work work;
     struct str class_name;
-    struct str topic; /* of a lookup its fingerprint */
+    struct str topic; /* for a lookup, its fingerprint */
     struct str lease;
     uint64_t attempt;
     unsigned n;
     struct lines queries;
 };
-/* What polls of a class are for: "<account>|?" are those for lookups. */
+/* Returns what polls of a class request. The class for lookups is "<account>|?". */
 enum work lines_work_of(struct str class_name);
 struct claim lines_next_claim(struct lines *lines);
 
@@ -83,20 +83,26 @@ struct claim lines_next_claim(struct lines *lines);
 struct noted {
     struct lines lines;
     struct str number, next;
-    uint64_t seq, before_n, n; /* of the query that was read last */
+    uint64_t seq, before_n, n; /* of the current query */
     struct str query;
 };
 struct noted lines_noted_of(struct str reply);
-/* Its `n` fingerprints are to be read from `lines` next; false when there are no more queries. */
+/* Moves to the next query; then read its `n` fingerprints from `lines`. Returns false if there are
+ * no more queries. */
 bool lines_next_noted(struct noted *noted);
 
-/* Puts a name (buf_put_name) as the JSON string of what it names, with its namespace in front if it
- * has one: `acme~inbox` (ADR 16). */
+/* Puts a decoded name (buf_put_name) as a JSON string, prefixed with its namespace, if any:
+ * `acme~inbox` (ADR 16). */
 void buf_put_json_of_name(struct buf *b, struct str name);
-/* The name without its namespace, and the namespace alone (n == 0: none). They borrow from it. */
+/* Return the name without its namespace, and the namespace alone (n == 0: none). Borrow from
+ * `name`. */
 struct str lines_name_within(struct str name);
 struct str lines_namespace_of(struct str name);
-/* Puts the JSON timestamp of a time in ms, with quotes. */
-void buf_put_json_ms(struct buf *b, uint64_t ms);
+/* Puts a time in ms as a JSON string, in RFC 3339 with its zone: "2025-03-25T01:02:03Z". All times
+ * that clients see have this form, except the three below. */
+void buf_put_json_time(struct buf *b, uint64_t ms);
+/* The same in UTC without a zone: "2025-03-25T01:02:03". BossBot's document shows this form for the
+ * Timestamp in the responses of add-query, add-lookup and recommend; nothing else uses it. */
+void buf_put_json_zoneless_time(struct buf *b, uint64_t ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * look: what a node's queue holds at the moment, for operators (services/node/show.h). It changes
- * nothing. What is handed out is valid inside the call only. On the queue's thread.
+ * look: shows the current contents of a node's queue to operators (services/node/show.h).
+ * Read-only. Results are valid only during the call. On the queue's thread.
  */
 #ifndef PARLEY_QUEUE_LOOK_H
 #define PARLEY_QUEUE_LOOK_H
@@ -11,7 +11,7 @@
 /* Names are as in keys (buf_put_name); models are "*", or names joined by ','. */
 struct look_poll {
     struct str account, models;
-    struct str engine; /* n == 0: it does not name itself */
+    struct str engine; /* n == 0: it has no name */
     bool is_parked;    /* else its claim is under way */
     uint64_t waited_ms;
 };
@@ -25,7 +25,7 @@ struct look_claim {
     bool is_early; /* handed over before its poll knows that it is parked; else it has reached its
                       engine, which the next turn confirms to Redis */
 };
-/* Those who wait for one query. Of many queries in one bucket some may come in several parts. */
+/* The waiters of one query. With many queries in one bucket, some may come in several parts. */
 struct look_watch {
     struct str topic;
     uint64_t seq;

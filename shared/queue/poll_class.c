@@ -129,7 +129,7 @@ static void free_class(struct poll_class **at)
 static bool is_unused(const struct poll_class *class)
 {
     return class->parked.n == 0 && class->claiming.n == 0 && class->left_n == 0 &&
-           class->early_n == 0 && (class->told | class->polled) == 0;
+           class->early_n == 0 && (class->reported | class->polled) == 0;
 }
 
 /* Its next poll would state its hints again, on each of several shards. Engines choose their lists

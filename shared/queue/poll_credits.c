@@ -77,7 +77,7 @@ void credits_note(struct poll_class *class, unsigned shard)
 {
     class->credits[shard]++;
     class->credit_n++;
-    class->told |= shard_bit(shard);
+    class->reported |= shard_bit(shard);
 }
 
 /* False when the credit is not known yet: the reply that grants it is on its way. */
@@ -110,7 +110,7 @@ void polls_on_lost(struct queue *queue, unsigned shard)
         for (struct poll_class *class = queue->classes[i]; class != NULL; class = class->next) {
             if (!class_is_at(class, shard))
                 continue;
-            class->told |= shard_bit(shard);
+            class->reported |= shard_bit(shard);
             class->polled &= ~shard_bit(shard);
             if (queue->shards.n == 1 || class->work == WORK_LOOKUPS || class->credits[shard] == 0)
                 continue;

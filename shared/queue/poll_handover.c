@@ -21,7 +21,7 @@ static void log_claim(const char *message, const struct poll *poll, const struct
 
 void handover_deliver(struct poll *poll, struct claim *claim)
 {
-    log_claim("a claim goes to its engine", poll, claim);
+    log_claim("sending a claim to its engine", poll, claim);
     poll->on_claim(poll, claim);
 }
 
@@ -88,7 +88,7 @@ void polls_on_claim_event(struct queue *queue, struct origin origin, struct str 
     struct lines lines = lines_of(claim_text), again = lines;
     if (log_is_on(LOG_DEBUG)) {
         struct claim claim = lines_next_claim(&again);
-        log_claim("a claim was handed over to this node", NULL, &claim);
+        log_claim("claim handed over to this node", NULL, &claim);
     }
     handover_take(queue, class_find(queue, lines_next(&lines)), origin, claim_text);
 }

@@ -189,8 +189,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
         end_lost(q, error);
     } else if (str_eq(tag, STR("missing"))) {
         q->is_in_queue = false;
-        struct question_end end = {.outcome = QUESTION_FAILED,
-                                   .reason = STR("the question was dropped")};
+        struct question_end end = {.outcome = QUESTION_FAILED, .reason = STR("question dropped")};
         end_with(q, &end);
     } else if (!str_eq(tag, STR("wait"))) {
         end_with_outcome(q, reply);
@@ -372,9 +371,8 @@ static void on_asked(struct call *call, enum err error, struct str reply)
     } else if (asked.is_in_queue) {
         move(q, WAITING);
         if (log_is_on(LOG_DEBUG))
-            log_write(LOG_DEBUG, "a question was put into the queue, or found there",
-                      LOG_STR("topic", q->watch.topic), LOG_U("seq", 1),
-                      LOG_STR("found", asked.tag));
+            log_write(LOG_DEBUG, "question queued or joined", LOG_STR("topic", q->watch.topic),
+                      LOG_U("seq", 1), LOG_STR("found", asked.tag));
         struct str doubt = lines_next(&lines);
         bool is_unseen = !asked.is_done && str_eq(doubt, STR("unseen"));
         q->is_new = asked.is_made;

@@ -83,7 +83,7 @@ static void on_up(void *arg)
     polls_on_up(queue, part_shard(part));
     count_connected(queue, are_all_up(queue));
     part_sync_by(part, 0);
-    delivered_tell(part);
+    delivered_report(part);
     watches_look_again(queue, part_shard(part));
     queue->config.on_up(queue->config.arg, part_shard(part));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue_internal: what the files of shared/queue share: queue.c (life, events), timers.c, poll*.c
- * (polls, see polls.h), engines.c, deliver.c (claims confirmed or given back) and watch.c (who
- * waits for what). On the loop's thread.
+ * queue_internal: shared by the files of shared/queue: queue.c (lifecycle, events), timers.c,
+ * poll*.c (polls, see polls.h), engines.c, deliver.c (confirming and returning claims) and watch.c
+ * (waiters). On the loop's thread.
  */
 #ifndef PARLEY_QUEUE_QUEUE_INTERNAL_H
 #define PARLEY_QUEUE_QUEUE_INTERNAL_H
@@ -18,13 +18,13 @@ enum {
     WORK_CALLS_MAX = 16
 };
 
-/* So long after its end a lease is looked for. */
+/* Delay after the end of a lease before it is reaped. */
 enum { QUEUE_REAP_AFTER_MS = 20 };
 
-/* A shard's call for a poll, while this node does not know yet whether it has one. */
+/* A shard's request for a poll, while this node does not know yet whether it has one. */
 struct work_call {
     unsigned shard;
-    uint64_t until;  /* polls up to that number were claiming when it came */
+    uint64_t until;  /* polls up to this number were claiming when it came */
     struct buf text; /* model / how often it was passed on / nodes that had no poll */
 };
 
@@ -57,15 +57,15 @@ struct queue_shard {
     unsigned delivered_n;
     uint64_t added_n, done_n;
     uint64_t synced_ms;           /* when the last sync was sent */
-    uint64_t look_after_until_ms; /* leases that end before are looked after, however soon */
+    uint64_t look_after_until_ms; /* leases that end before this are already covered */
     struct deadline sync_timer, reap_timer, delivered_timer, purge_timer;
     struct call sync_call, reap_call, purge_call, outbox_call;
     unsigned engine_n;    /* of queue->engines, those whose home it is */
     bool was_up;          /* once, since the node started */
     bool outbox_has_news; /* since its outbox was asked for */
-    /* It has called for a poll, none could move at once, and none has looked there since. The reply
-     * of a turn that ran before the query was added may come after that call, and says that nothing
-     * is Open. */
+    /* It has requested a poll, none could move at once, and none has looked there since. The reply
+     * of a turn that ran before the query was added may arrive after that request and say that
+     * nothing is Open. */
     bool is_called;
     uint64_t open_n; /* queries that are Open there, as far as is known; of several shards only */
     char purge_cursor[32];
@@ -97,7 +97,7 @@ uint32_t queue_hash(struct str s, uint64_t salt);
 
 /* engines.c */
 struct verb_writer;
-/* One that polls, and whose nonce was good. */
+/* Records an engine that polls with a valid nonce. */
 void engines_note(struct queue *queue, const struct poll *poll);
 /* Puts those that polled since the last sync, and whose home that shard is, into `verb`, the one
  * that is being written. */
@@ -105,10 +105,10 @@ void engines_put(struct queue_shard *part, struct verb_writer *verb);
 
 /* deliver.c */
 void delivered_on_timer(struct deadline *deadline);
-/* Confirms with the turn that is about to be sent, where it is time. */
+/* Adds due confirmations to the turn that is about to be sent. */
 void delivered_before_flush(struct queue_shard *part);
-/* Confirms what was delivered of that shard. */
-void delivered_tell(struct queue_shard *part);
+/* Reports that shard's delivered claims. */
+void delivered_report(struct queue_shard *part);
 
 /* queue.c */
 static inline uint64_t shard_bit(unsigned shard)
@@ -119,24 +119,24 @@ static inline unsigned part_shard(const struct queue_shard *part)
 {
     return (unsigned)(part - part->queue->parts);
 }
-/* The part that a topic (name) is of. */
+/* The part of a topic (name). */
 struct queue_shard *queue_part(struct queue *queue, struct str topic);
 /* Its connections stand. */
 bool part_is_up(const struct queue_shard *part);
-/* The same, and Redis does what it is asked. */
+/* The same, and Redis works. */
 bool part_is_usable(const struct queue_shard *part);
 
 /* timers.c */
-/* No later than in that time: say that we are there (on every shard), and reap. */
+/* Within that time: report that this node is alive (on every shard), and reap. */
 void queue_sync_soon(struct queue *queue, uint64_t after_ms);
 void part_sync_by(struct queue_shard *part, uint64_t after_ms);
 void part_reap_by(struct queue_shard *part, uint64_t after_ms);
-/* A lease ends in that time which nobody else may look after. */
+/* A lease ends in that time, and no other node may be watching it. */
 void part_look_after(struct queue_shard *part, uint64_t after_ms);
 void timers_init(struct queue_shard *part);
 void timers_fini(struct queue_shard *part);
-/* outbox.c: of several shards; of one there is none. */
-/* Takes what that shard has left to be done on another one, and does it there. */
+/* outbox.c: only with several shards. */
+/* Takes work that the shard has left for another shard and does it there. */
 void outbox_look(struct queue_shard *part);
 
 /* watch.c */

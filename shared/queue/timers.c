@@ -89,7 +89,7 @@ static void on_synced(struct call *call, enum err error, struct str reply)
 static bool is_stated(const struct poll_class *class, unsigned shard)
 {
     return class_is_at(class, shard) &&
-           (class->parked.n > 0 || ((class->told | class->polled) & shard_bit(shard)) != 0);
+           (class->parked.n > 0 || ((class->reported | class->polled) & shard_bit(shard)) != 0);
 }
 
 static unsigned count_classes(const struct queue_shard *part)
@@ -140,9 +140,9 @@ static void put_classes(struct queue_shard *part, struct verb_writer *verb, unsi
             credits_grant_missing(class);
             put_class(class, shard, verb);
             if (class->credits[shard] + class->claiming.n + class->left_n > 0)
-                class->told |= shard_bit(shard);
+                class->reported |= shard_bit(shard);
             else
-                class->told &= ~shard_bit(shard);
+                class->reported &= ~shard_bit(shard);
             n--;
         }
         if (class == NULL)

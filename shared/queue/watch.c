@@ -91,7 +91,7 @@ void watches_on_outcome(struct queue *queue, struct lines *rest)
     uint64_t seq = lines_next_u64(rest);
     if (log_is_on(LOG_DEBUG)) {
         struct lines outcome = *rest;
-        log_write(LOG_DEBUG, "an outcome came for those who wait", LOG_STR("topic", topic),
+        log_write(LOG_DEBUG, "outcome received for waiters", LOG_STR("topic", topic),
                   LOG_U("seq", seq), LOG_STR("status", lines_next(&outcome)));
     }
     each_watch(queue, topic, seq, &rest->rest);
@@ -102,8 +102,8 @@ void watches_on_changed(struct queue *queue, struct lines *rest)
     struct str topic = lines_next(rest);
     uint64_t seq = lines_next_u64(rest);
     if (log_is_on(LOG_DEBUG))
-        log_write(LOG_DEBUG, "a query has changed: those who wait look again",
-                  LOG_STR("topic", topic), LOG_U("seq", seq));
+        log_write(LOG_DEBUG, "query changed: waiters look again", LOG_STR("topic", topic),
+                  LOG_U("seq", seq));
     each_watch(queue, topic, seq, NULL);
 }
 

@@ -103,10 +103,11 @@ bool redis_set_password(struct redis_address *address, struct str password, char
 {
     if (address->password[0] != 0)
         snprintf(reason, reason_size,
-                 "--redis has a password, too: leave it out there (redis://user:@host for a user)");
+                 "--redis also has a password: remove it from the URL (redis://user:@host keeps "
+                 "the user)");
     else if (password.n >= sizeof address->password)
-        snprintf(reason, reason_size, "the password has %zu bytes: at most %zu are taken",
-                 password.n, sizeof address->password - 1);
+        snprintf(reason, reason_size, "the password has %zu bytes: the maximum is %zu", password.n,
+                 sizeof address->password - 1);
     else {
         memcpy(address->password, password.at, password.n);
         address->password[password.n] = 0;

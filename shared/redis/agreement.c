@@ -3,7 +3,7 @@
 #include "shared/redis/agreement.h"
 
 #include "shared/redis/agreement_former.h"
-#include "shared/redis/sync.h"
+#include "shared/redis/blocking.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -58,7 +58,7 @@ bool agreement_is_of(const struct agreement *a, const struct shard_map *map, uns
 
 struct asking {
     struct shard_map *map;
-    struct sync *syncs[SHARDS_MAX];
+    struct blocking *connections[SHARDS_MAX];
     struct agreement_server servers[SHARDS_MAX]; /* what each of them said */
     char *reason;
     size_t reason_size;
@@ -78,19 +78,19 @@ static enum agreed wait_for(struct asking *asking, unsigned server)
 {
     unsigned n = asking->map->server_n;
     if (n == 1)
-        snprintf(asking->reason, asking->reason_size, "%s", sync_error(asking->syncs[0]));
+        snprintf(asking->reason, asking->reason_size, "%s", blocking_error(asking->connections[0]));
     else
         snprintf(asking->reason, asking->reason_size, "server %u of %u: %s", server + 1, n,
-                 sync_error(asking->syncs[server]));
+                 blocking_error(asking->connections[server]));
     return AGREED_NOT_YET;
 }
 
 static enum agreement_answer ask(struct asking *asking, unsigned server, const struct str *words,
                                  size_t n)
 {
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct agreement_server *to = &asking->servers[server];
-    if (sync_command(asking->syncs[server], words, n, 0, &answer) != ERR_OK)
+    if (blocking_command(asking->connections[server], words, n, 0, &answer) != ERR_OK)
         return to->answer = AGREEMENT_AWAY;
     bool is_there = answer.n == 1 && answer.at[0].at != NULL;
     if (!is_there || !agreement_parse(answer.at[0], &to->record))
@@ -139,22 +139,22 @@ static enum agreement_answer win(struct asking *asking, const struct agreement *
 static bool has_old_data(struct asking *asking, unsigned server)
 {
     char meta[AGREEMENT_KEY_BYTES];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     snprintf(meta, sizeof meta, "%smeta", asking->map->prefixes[0]);
     struct str words[] = {STR("EXISTS"), str_of(meta)};
-    return sync_command(asking->syncs[server], words, 2, 0, &answer) == ERR_OK &&
+    return blocking_command(asking->connections[server], words, 2, 0, &answer) == ERR_OK &&
            str_eq(answer.at[0], STR("1"));
 }
 
 static bool mark_whole(struct asking *asking)
 {
     char key[AGREEMENT_KEY_BYTES], text[AGREEMENT_TEXT_BYTES];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     struct agreement record = asking->servers[0].record;
     record.is_whole = true;
     struct str words[] = {STR("SET"), agreement_key(asking->map, key),
                           agreement_put(&record, text)};
-    return sync_command(asking->syncs[0], words, 3, 0, &answer) == ERR_OK;
+    return blocking_command(asking->connections[0], words, 3, 0, &answer) == ERR_OK;
 }
 
 /* Is `record` what server number `server` of the cluster `first` has to say? */
@@ -163,17 +163,17 @@ static enum agreed compare(struct asking *asking, const struct agreement *first,
 {
     const struct shard_map *map = asking->map;
     if (record->server_n != map->server_n)
-        return refuse(asking,
-                      "--redis lists %u, but this cluster has %u: list all of them in "
-                      "their order",
-                      map->server_n, record->server_n);
+        return refuse(
+            asking,
+            "--redis lists %u, but this cluster has %u: list all of them in their original order",
+            map->server_n, record->server_n);
     if (record->server != server)
         return refuse(asking,
-                      "--redis lists the servers in another order than they were first: "
-                      "number %u of the list was number %u",
+                      "--redis lists the servers in a different order than before: number %u of "
+                      "the list was number %u",
                       server + 1, record->server + 1);
     if (strcmp(record->id, first->id) != 0)
-        return refuse(asking, "number %u of --redis belongs to another cluster than the first one",
+        return refuse(asking, "number %u of --redis belongs to a different cluster than number 1",
                       server + 1);
     return AGREED;
 }
@@ -262,8 +262,8 @@ static enum agreed compare_all(struct asking *asking, unsigned known)
 
 static enum agreed make(struct asking *asking, bool may_write)
 {
-    enum agreed former = agreement_look_for_former(asking->map, asking->syncs[0], asking->reason,
-                                                   asking->reason_size);
+    enum agreed former = agreement_look_for_former(asking->map, asking->connections[0],
+                                                   asking->reason, asking->reason_size);
     if (former == AGREED_REFUSED)
         return former;
     read_all(asking);
@@ -282,20 +282,23 @@ static enum agreed give_record(struct asking *asking, unsigned server)
     read_all(asking);
     unsigned known = first_known(asking), n = asking->map->server_n;
     if (server >= n)
-        return refuse(asking, "--redis lists %u servers: there is no number %u", n, server + 1);
+        return refuse(asking, "--redis lists %u servers: there is no server %u", n, server + 1);
     if (known == n)
-        return refuse(asking, "no server in --redis has a record of a cluster: parley serve "
-                              "begins one");
+        return refuse(
+            asking,
+            "no server in --redis has a cluster record: start parley serve, which creates one");
     enum agreed agreed = compare_all(asking, known);
     if (agreed != AGREED)
         return agreed;
     if (asking->servers[server].answer == AGREEMENT_RECORD)
-        return refuse(asking, "server %u has its record of the cluster: there is nothing to adopt",
+        return refuse(asking, "server %u still has its cluster record: there is nothing to adopt",
                       server + 1);
     if (asking->servers[server].answer == AGREEMENT_AWAY)
         return wait_for(asking, server);
     if (known == 0 && !asking->servers[0].record.is_whole)
-        return refuse(asking, "this cluster was never whole: start parley serve, which goes on");
+        return refuse(
+            asking,
+            "the setup of this cluster is incomplete: start parley serve, which completes it");
     struct agreement record = asking->servers[known].record;
     record.server = server;
     record.is_whole = server == 0;
@@ -306,17 +309,18 @@ static void open_all(struct asking *asking)
 {
     struct shard_map *map = asking->map;
     for (unsigned i = 0; i < map->server_n; i++)
-        asking->syncs[i] = sync_create(&(struct sync_config){.address = &map->servers[i],
-                                                             .prefix = map->prefixes[i],
-                                                             .name = "parley-start",
-                                                             .patience_ms = 1,
-                                                             .is_quiet = true});
+        asking->connections[i] =
+            blocking_create(&(struct blocking_config){.address = &map->servers[i],
+                                                      .prefix = map->prefixes[i],
+                                                      .name = "parley-start",
+                                                      .patience_ms = 1,
+                                                      .is_quiet = true});
 }
 
 static void close_all(struct asking *asking)
 {
     for (unsigned i = 0; i < asking->map->server_n; i++)
-        sync_destroy(asking->syncs[i]);
+        blocking_destroy(asking->connections[i]);
 }
 
 enum agreed agreement_make(struct shard_map *map, bool may_write, char *reason, size_t reason_size)

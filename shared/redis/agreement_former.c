@@ -8,14 +8,14 @@ enum { TOKEN_KEY_BYTES = 64 };
 
 /* The number that a command says of a key; 0 of one of another type. False when its server cannot
  * be asked. */
-static bool ask_number(struct sync *sync, const char *command, const char *prefix, const char *name,
-                       uint64_t *ret_n)
+static bool ask_number(struct blocking *blocking, const char *command, const char *prefix,
+                       const char *name, uint64_t *ret_n)
 {
     char key[AGREEMENT_KEY_BYTES];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     snprintf(key, sizeof key, "%s%s", prefix, name);
     struct str words[] = {str_of(command), str_of(key)};
-    enum err error = sync_command(sync, words, 2, 0, &answer);
+    enum err error = blocking_command(blocking, words, 2, 0, &answer);
     if (error != ERR_OK || !str_parse_u64(answer.at[0], ret_n))
         *ret_n = 0;
     return error == ERR_OK || error == ERR_CONFLICT;
@@ -23,26 +23,26 @@ static bool ask_number(struct sync *sync, const char *command, const char *prefi
 
 /* The first node stores a key for tokens, and whatever is stored changes `meta`. The record comes
  * before both. */
-static bool has_cluster(struct sync *sync, const char *prefix, const char *record,
+static bool has_cluster(struct blocking *blocking, const char *prefix, const char *record,
                         bool *ret_is_there)
 {
     uint64_t field_n, key_n, record_n = 0;
-    bool is_asked = ask_number(sync, "HLEN", prefix, "meta", &field_n) &&
-                    ask_number(sync, "STRLEN", prefix, "token_key", &key_n) &&
-                    (record == NULL || ask_number(sync, "STRLEN", prefix, record, &record_n));
+    bool is_asked = ask_number(blocking, "HLEN", prefix, "meta", &field_n) &&
+                    ask_number(blocking, "STRLEN", prefix, "token_key", &key_n) &&
+                    (record == NULL || ask_number(blocking, "STRLEN", prefix, record, &record_n));
     *ret_is_there = is_asked && (field_n > 0 || key_n == TOKEN_KEY_BYTES || record_n > 0);
     return is_asked;
 }
 
-enum agreed agreement_look_for_former(struct shard_map *map, struct sync *sync, char *reason,
-                                      size_t reason_size)
+enum agreed agreement_look_for_former(struct shard_map *map, struct blocking *blocking,
+                                      char *reason, size_t reason_size)
 {
     bool is_untagged, is_tagged = false;
     if (shard_map_has_tag(map) || map->is_untagged)
         return AGREED;
-    if (!has_cluster(sync, map->base, NULL, &is_untagged) ||
-        (is_untagged && !has_cluster(sync, map->prefixes[0], "cluster", &is_tagged))) {
-        snprintf(reason, reason_size, "%s", sync_error(sync));
+    if (!has_cluster(blocking, map->base, NULL, &is_untagged) ||
+        (is_untagged && !has_cluster(blocking, map->prefixes[0], "cluster", &is_tagged))) {
+        snprintf(reason, reason_size, "%s", blocking_error(blocking));
         return AGREED_NOT_YET;
     }
     if (!is_untagged)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * agreement_former: data of a former version, which took a --key-prefix without a hash tag as it
- * is. They are one shard, and stay where they are. For agreement.c alone.
+ * agreement_former: data of a former version, which used a --key-prefix without a hash tag
+ * unchanged. Such data is one shard and stays in place. Only for agreement.c.
  */
 #ifndef PARLEY_REDIS_AGREEMENT_FORMER_H
 #define PARLEY_REDIS_AGREEMENT_FORMER_H
 
 #include "shared/redis/agreement.h"
-#include "shared/redis/sync.h"
+#include "shared/redis/blocking.h"
 
-/* AGREED: there are none, or the map is theirs from here on (shard_map_untag). AGREED_NOT_YET:
- * `sync`, which goes to the first server, cannot ask it. AGREED_REFUSED: they do not fit what was
- * asked for. `reason`: for people, filled unless AGREED. */
-enum agreed agreement_look_for_former(struct shard_map *map, struct sync *sync, char *reason,
-                                      size_t reason_size) must_check;
+/* AGREED: there is no such data, or the map now describes it (shard_map_untag). AGREED_NOT_YET:
+ * `blocking`, which is connected to the first server, cannot reach it. AGREED_REFUSED: the data
+ * contradicts the settings. `reason` is human-readable, filled unless AGREED. */
+enum agreed agreement_look_for_former(struct shard_map *map, struct blocking *blocking,
+                                      char *reason, size_t reason_size) must_check;
 
 #endif

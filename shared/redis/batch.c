@@ -64,7 +64,7 @@ void batch_clear(struct batch *batch)
         lane->last = &lane->first;
     }
     batch->nonce_n = batch->call_n = 0;
-    batch->is_freeing = false;
+    batch->is_slow = batch->is_freeing = false;
     batch->next = NULL;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * batch: the verbs that one turn of the loop collects, lane by lane in Redis's protocol, until they
- * are sent as one call of the function library (turn.h). It holds bytes, and a slot for who waits
- * for each reply; it knows no connection. Of turn.c and call.c alone; on the loop's thread.
+ * batch: the verbs that one turn of the loop collects, by lane and in Redis's protocol, until they
+ * are sent as one call of the function library (turn.h). It holds the bytes and a slot for each
+ * awaited reply; it knows no connection. Used only by turn.c and call.c, on the loop's thread.
  */
 #ifndef PARLEY_REDIS_BATCH_H
 #define PARLEY_REDIS_BATCH_H
@@ -12,10 +12,9 @@
 
 enum { BATCH_CALLS_MAX = 128 };
 
-/* Waits for the reply of one verb: for its call, or for `on_orphan` once that was left, or for
- * nobody. */
+/* Awaits the reply of one verb for its call, for `on_orphan` after call_leave, or for nobody. */
 struct call_slot {
-    struct call *call; /* NULL: detached, left, or never there */
+    struct call *call; /* NULL: detached, left, or none */
     call_reply_cb *on_reply;
     call_orphan_cb *on_orphan; /* NULL: nobody */
     void *context;             /* of `on_orphan` */
@@ -37,10 +36,11 @@ struct batch {
     struct call_slot slots[BATCH_CALLS_MAX]; /* the first `call_n` are in use */
     struct nonce_id nonces[BATCH_CALLS_MAX];
     unsigned nonce_n, call_n;
-    struct buf wire; /* the whole call, once batch_write made it */
-    /* It was refused, for Redis is full, and is sent again to the function that runs then. */
+    struct buf wire; /* the complete call, after batch_write */
+    bool is_slow;    /* all its verbs are in LANE_SLOW */
+    /* Redis was full: it is resent to the function that still runs then. */
     bool is_freeing;
-    enum err error; /* of one that is to fail, see turn.c */
+    enum err error; /* of a batch that is to fail, see turn.c */
     struct deadline deadline;
     /* The verb being written; NULL between verbs. */
     struct lane *lane;
@@ -49,27 +49,27 @@ struct batch {
 };
 
 struct batch *batch_create(struct turn *turn) must_check;
-/* Accepts NULL. Calls that are still in it are detached. */
+/* Accepts NULL. Remaining calls are detached. */
 void batch_destroy(struct batch *batch);
-/* Makes it as good as new; a batch that grew large gives its memory back. */
+/* Resets it; a batch that grew large frees its memory. */
 void batch_clear(struct batch *batch);
 
-/* Begins a verb, which takes `nonce` if it takes one. Its arguments are put into what is returned,
- * before anything else is begun. A batch takes BATCH_CALLS_MAX verbs. `call`: NULL for none; it is
- * under way from here on. `nonce`: NULL or unset for none, else copied and unset. */
+/* Begins a verb, with `nonce` if the verb takes one. Put its arguments into the returned buf before
+ * you begin anything else. A batch takes at most BATCH_CALLS_MAX verbs. `call`: NULL for none; it
+ * is in progress from now on. `nonce`: NULL or unset for none, otherwise copied and unset. */
 struct buf *batch_begin(struct batch *batch, struct call *call, call_reply_cb *on_reply,
                         struct nonce_id *nonce, const struct verb_info *verb);
-/* `argc`: how many arguments were put. Aborts past TURN_ARGS_MAX. */
+/* `argc`: number of arguments. Aborts past TURN_ARGS_MAX. */
 void batch_end(struct batch *batch, unsigned argc);
 
-/* No verb should join it any more: it is as large as one call ought to be. */
+/* Whether it has reached the intended size of a call, so no further verb should be added. */
 bool batch_is_full(const struct batch *batch);
 
-/* Writes `batch->wire`: a call of `function` with the turn's frame (lua/turn/frame.lua). Past 64
- * MiB, of the call or of a lane, the buf is over, and the batch must not be sent. */
+/* Writes `batch->wire`: a call of `function` with the turn's frame (lua/turn/frame.lua). If the
+ * call or a lane exceeds 64 MiB, the buf overflows and the batch must not be sent. */
 void batch_write(struct batch *batch, const char *function, const char *prefix,
                  const struct buf *settings);
-/* Puts what is the same in all calls of a node, the frame's first word. */
+/* Puts the settings that all calls of a node share: the frame's first word. */
 void batch_put_settings(struct buf *settings, const struct turn_config *config);
 
 #endif

@@ -91,7 +91,7 @@ static enum err error_of(struct push *push, const redisReply *reply)
         return (uint64_t)reply->integer == push->in_list ? ERR_OK : ERR_REDIS_LOST;
     const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply";
     if (log_limit_passes(&push->blocks->limit, error, &times))
-        log_write(LOG_WARN, "redis refuses a block", LOG_S("error", error), LOG_U("times", times));
+        log_write(LOG_WARN, "redis refused a block", LOG_S("error", error), LOG_U("times", times));
     return redis_trouble_info(redis_trouble_of(error))->error;
 }
 

@@ -55,11 +55,11 @@ static void on_message(void *arg, const redisReply *reply)
         if (++bus->confirmed_n == bus->wanted_n)
             bus->events.on_up(bus->events.arg);
     } else if (strcmp(kind, "sunsubscribe") == 0) {
-        redis_conn_reset(bus->conn, "its channels have moved");
+        redis_conn_reset(bus->conn, "its channels moved to another server");
     } else if (payload->type == REDIS_REPLY_STRING) {
         struct str message = {payload->str, (size_t)payload->len};
         if (!bus_read_message(message, bus->events.on_event, bus->events.arg))
-            log_write(LOG_WARN, "a message on the bus is malformed", LOG_U("bytes", message.n));
+            log_write(LOG_WARN, "malformed message on the bus", LOG_U("bytes", message.n));
     }
 }
 

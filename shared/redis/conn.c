@@ -27,8 +27,8 @@ enum {
     STEADY_MS = 1000,
     REASON_BYTES = 160,
     WIRE_MAX = 64 << 20,
-    /* A host that goes away without a word, as by a power cut, is noticed within 30 s: the bus only
-     * listens, and would wait indefinitely. */
+    /* A host that disappears without closing its connections, as by a power cut, is noticed within
+     * 30 s: the bus only listens, and would wait indefinitely. */
     UNACKED_MAX_MS = 30000,
     KEEPALIVE_IDLE_S = 15,
     KEEPALIVE_INTERVAL_S = 5
@@ -300,7 +300,7 @@ static void on_retry(struct deadline *deadline)
     if (conn->state == CONN_DOWN)
         connect_now(conn);
     else if (conn->state != CONN_UP)
-        redis_conn_reset(conn, "no answer to the connect");
+        redis_conn_reset(conn, "connection timed out");
 }
 
 struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,

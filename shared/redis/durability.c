@@ -11,14 +11,11 @@ static const struct {
     const char *text;
 } texts[] = {
     {DURABILITY_EVICTS,
-     "Redis may evict keys, and with them questions and answers: set maxmemory-policy to "
-     "noeviction."},
-    {DURABILITY_NO_AOF,
-     "Redis keeps no append-only file, so its crash loses what was acknowledged: set appendonly to "
-     "yes."},
-    {DURABILITY_NO_FSYNC,
-     "Redis leaves it to the system when its append-only file is written: set appendfsync to "
-     "everysec or always."},
+     "Redis may evict keys, including questions and answers: set maxmemory-policy to noeviction."},
+    {DURABILITY_NO_AOF, "Redis writes no append-only file, so a crash loses acknowledged data: set "
+                        "appendonly to yes."},
+    {DURABILITY_NO_FSYNC, "Redis lets the operating system decide when to write the append-only "
+                          "file: set appendfsync to everysec or always."},
 };
 enum { TEXT_N = sizeof texts / sizeof texts[0] };
 

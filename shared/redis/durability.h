@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * durability: whether this Redis may lose what it acknowledged: by an evicting policy, or for want
- * of an append-only file. It is asked once per connection, never polled. Where its user may not ask
- * (ACL, renamed commands) nothing is said. On the thread of the connection.
+ * durability: checks whether Redis may lose acknowledged data, because of an eviction policy or
+ * without an append-only file. It is queried once per connection, never polled. If the user has no
+ * permission (ACL, renamed commands), there are no warnings. On the thread of the connection.
  */
 #ifndef PARLEY_REDIS_DURABILITY_H
 #define PARLEY_REDIS_DURABILITY_H
@@ -17,17 +17,17 @@ enum durability_warning {
 };
 
 struct durability {
-    unsigned warnings; /* a set of enum durability_warning; of the last connection that was asked */
+    unsigned warnings; /* a set of enum durability_warning; of the last connection */
 };
 
-/* Asks; `durability` lives until the connection is destroyed. The log has a line for each warning,
- * once per process. */
+/* Queries Redis; `durability` must outlive the connection. Each warning is logged once per
+ * process. */
 void durability_ask(struct redis_conn *conn, struct durability *durability);
 
-/* For people: a sentence for each warning, each after a space. */
+/* Puts a sentence for each warning, each after a space. */
 void durability_put(struct buf *b, unsigned warnings);
 
-/* What INFO says; pure. */
+/* Reads the reply of INFO; pure. */
 unsigned durability_read_info(struct str info);
 
 #endif

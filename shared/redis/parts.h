@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * parts: the texts that a turn returned. A long one comes in parts (lua/turn/parts.lua): before
- * them stands how many they are, after the byte 1, which no text begins with. On any thread.
+ * parts: the texts that a turn returned. A long text comes in parts (lua/turn/parts.lua), preceded
+ * by the byte 1, which no text begins with, and their number. Any thread.
  */
 #ifndef PARLEY_REDIS_PARTS_H
 #define PARLEY_REDIS_PARTS_H
@@ -10,11 +10,12 @@
 
 #include <hiredis/hiredis.h>
 
-/* Where the text after the one at `at` begins, in an array reply. `at`: less than its elements. */
+/* Returns the start of the text after the one at `at` in an array reply. `at` is less than its
+ * elements. */
 size_t parts_next(const redisReply *array, size_t at);
 
-/* The text at `at`, which lies in the reply, or joined in `joined` until that is changed. Empty
- * where there is no text: past the end, or an error. */
+/* Returns the text at `at`, borrowed from the reply or from `joined`. Empty if there is no text:
+ * past the end, or an error. */
 struct str parts_text(const redisReply *array, size_t at, struct buf *joined);
 
 #endif

@@ -52,8 +52,8 @@ bool shard_map_name(struct shard_map *map, struct str base, unsigned n, const ch
         has_tag = memchr(base.at, '{', base.n) != NULL;
     }
     if (has_tag && n > 1) {
-        *ret_reason = "has a hash tag of its own, which several shards cannot share: it takes the "
-                      "part before the tag, such as parley:";
+        *ret_reason = "has its own hash tag, which several shards cannot share: use only the part "
+                      "before the tag, such as parley:";
         return false;
     }
     for (unsigned i = 0; i < n; i++)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * shards: the turns of a node, one for each shard, and which of them a verb runs on. A verb's
- * header names its home; where that is an argument (a topic, a space), its call finds the turn by
- * itself:
+ * shards: the turns of a node, one per shard, and the choice of the turn for a verb. A verb's
+ * header names its home; if that is an argument (a topic, a space), the call selects the turn
+ * automatically:
  *
  *     call_retry(shards_call(shards, &op->call, on_retried), .topic = topic, .seq = seq);
  *
- * A verb of home `every` is begun with turn_call, on the turn that its caller chose. On the loop's
- * thread.
+ * For a verb of home `every` the caller chooses the turn and uses turn_call. On the loop's thread.
  */
 #ifndef PARLEY_REDIS_SHARDS_H
 #define PARLEY_REDIS_SHARDS_H
@@ -25,29 +24,29 @@ static inline struct turn *shards_turn(const struct shards *shards, struct str n
     return shards->turns[shards->n == 1 ? 0 : shard_of(name, shards->n)];
 }
 
-/* Where an engine is known by its name, and which poll of it is the newest: the shard of
- * "<account> <engine>" (names; `engine` is "-" for those without one). */
+/* The shard that records an engine's name and newest poll: that of "<account> <engine>" (names;
+ * `engine` is "-" without one). */
 unsigned shards_of_engine(const struct shards *shards, struct str account, struct str engine);
 
-/* Where a nonce that is set is used up. */
+/* The shard on which a set nonce is used up. */
 static inline unsigned shards_of_nonce(const struct shards *shards, const struct nonce_id *nonce)
 {
     return shard_of((struct str){(const char *)nonce->bytes, NONCE_ID_BYTES}, shards->n);
 }
 
-/* Where what is of the whole cluster lives: lookups, recommendations, failures of logins, keys. */
+/* The turn for data of the whole cluster: lookups, recommendations, login failures, keys. */
 static inline struct turn *shards_cluster(const struct shards *shards)
 {
     return shards->turns[0];
 }
 
-/* The turn of a cluster of one shard; NULL of more. */
+/* The turn of a cluster with one shard; NULL with more. */
 static inline struct turn *shards_only(const struct shards *shards)
 {
     return shards->n == 1 ? shards->turns[0] : NULL;
 }
 
-/* What one shard has of a bound on the whole cluster: at least 1. */
+/* One shard's part of a limit on the whole cluster: at least 1. */
 static inline unsigned shards_part(const struct shards *shards, unsigned n)
 {
     return n == 0 ? 1 : (n - 1) / shards->n + 1;
@@ -91,7 +90,7 @@ static inline void shards_flush(struct shards *shards)
 
 /* --- for generated code ----------------------------------------------------------------------- */
 
-/* Begun on a turn, or on a thread's own connection: there. Else on the turn of that name's shard.
+/* Keeps a given turn or a thread's own connection; otherwise selects the turn of the name's shard.
  */
 static inline struct call_start start_at(struct call_start start, struct str name)
 {
@@ -100,7 +99,7 @@ static inline struct call_start start_at(struct call_start start, struct str nam
     return start;
 }
 
-/* On the shard that its nonce is of; without one on any. */
+/* Selects the shard of its nonce; without one, any. */
 static inline struct call_start start_at_nonce(struct call_start start)
 {
     const struct nonce_id *nonce = start.nonce;

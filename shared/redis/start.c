@@ -22,29 +22,29 @@ const struct config_group redis_options = {
          .kind = CONFIG_TEXT,
          .metavar = "URL",
          .fallback = "redis://127.0.0.1:6379/0",
-         .help = "Redis 7 or Valkey 8: redis://[user:@]host:port[/db] or unix:/path[?db=N]. A "
-                 "password in it (user:password@) shows in ps: use --redis-password-file."},
+         .help = "Redis 7 or Valkey 8: redis://[user:@]host:port[/db] or unix:/path[?db=N]. "
+                 "Several servers are comma separated. A password in the URL (user:password@) is "
+                 "visible in ps: use --redis-password-file instead."},
         {.name = "redis-password-file",
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
-         .help = "The file that holds the password of Redis; the user, if there is one, is in "
-                 "--redis."},
+         .help = "A file that contains the Redis password. The user, if any, is part of --redis."},
         {.name = "key-prefix",
          .kind = CONFIG_TEXT,
          .metavar = "TEXT",
          .fallback = "parley:{0}:",
-         .help = "What keys and channels in Redis begin with, at most 64 bytes: the same for all "
-                 "nodes and tools of a cluster. The part in braces keeps those of one shard in one "
-                 "slot; without one, each shard gets its own."},
+         .help =
+             "Prefix of all keys and channels in Redis, at most 64 bytes; the same for all nodes "
+             "and tools of a cluster. Change it when clusters share a Redis. A part in braces "
+             "keeps the keys of one shard in one slot; without one, each shard gets its own."},
         {.name = "shards",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .min = 1,
          .max = SHARDS_MAX,
-         .help =
-             "How many shards the queue is spread over: a power of two up to 64. It is set when "
-             "a cluster first starts (1 without this flag); later starts take the number that "
-             "is stored, and refuse another one."},
+         .help = "Number of shards of the queue: a power of two up to 64. It is fixed when a "
+                 "cluster first starts (1 without this flag). Later starts use the stored number "
+                 "and refuse a different one."},
         {0}}};
 
 static bool read_password(const char *file, struct redis_address *address)
@@ -110,65 +110,66 @@ bool redis_read_options(const struct config *config, struct shard_map *ret_map)
     if (n == 0)
         n = least_power(ret_map->server_n);
     if (n < ret_map->server_n)
-        return config_wrong("shards",
-                            "is less than the servers in --redis: each holds one at least");
+        return config_wrong(
+            "shards",
+            "is less than the number of servers in --redis: each server holds at least one shard");
     if (shard_map_name(ret_map, str_of(config_text(config, "key-prefix")), n, &fault))
         return true;
     return config_wrong((n & (n - 1)) != 0 ? "shards" : "key-prefix", fault);
 }
 
 /* Any verb that changes nothing, then the channel that every node listens to. What went wrong,
- * sync_error says. */
-static enum err try_all(struct sync *sync, const char *prefix)
+ * blocking_error says. */
+static enum err try_all(struct blocking *blocking, const char *prefix)
 {
     char channel[CHANNEL_BYTES];
-    struct sync_call call = {.sync = sync};
-    struct sync_answer answer;
+    struct blocking_call call = {.blocking = blocking};
+    struct blocking_answer answer;
     snprintf(channel, sizeof channel, "%sall", prefix);
     struct str subscribe[] = {STR("SUBSCRIBE"), str_of(channel)};
-    call_vectors(sync_start(&call));
-    return call.error == ERR_OK ? sync_command(sync, subscribe, 2, 0, &answer) : call.error;
+    call_vectors(blocking_start(&call));
+    return call.error == ERR_OK ? blocking_command(blocking, subscribe, 2, 0, &answer) : call.error;
 }
 
 /* A restore that was cut short leaves its mark, too: who worked with half of the data would not see
  * that the other half is missing. */
-static enum err look_for_restore(struct sync *sync, const char *prefix, bool *ret_is_there)
+static enum err look_for_restore(struct blocking *blocking, const char *prefix, bool *ret_is_there)
 {
     char key[KEY_BYTES];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     snprintf(key, sizeof key, "%srestoring", prefix);
     struct str exists[] = {STR("EXISTS"), str_of(key)};
-    enum err error = sync_command(sync, exists, 2, 0, &answer);
+    enum err error = blocking_command(blocking, exists, 2, 0, &answer);
     *ret_is_there = error == ERR_OK && answer.n == 1 && str_eq(answer.at[0], STR("1"));
     return error;
 }
 
 static bool check(const struct redis_address *address, const char *prefix, bool is_reading)
 {
-    struct sync *sync = sync_create(&(struct sync_config){.address = address,
-                                                          .prefix = prefix,
-                                                          .name = "parley-start",
-                                                          .patience_ms = 1,
-                                                          .is_quiet = true});
+    struct blocking *blocking = blocking_create(&(struct blocking_config){.address = address,
+                                                                          .prefix = prefix,
+                                                                          .name = "parley-start",
+                                                                          .patience_ms = 1,
+                                                                          .is_quiet = true});
     signal(SIGPIPE, SIG_IGN);
     enum redis_trouble trouble = REDIS_FINE;
     bool is_restoring = false;
-    enum err error = look_for_restore(sync, prefix, &is_restoring);
+    enum err error = look_for_restore(blocking, prefix, &is_restoring);
     if (error == ERR_OK && !is_restoring && !is_reading)
-        error = try_all(sync, prefix);
+        error = try_all(blocking, prefix);
     if (error != ERR_OK)
-        trouble = redis_trouble_of(sync_error(sync));
+        trouble = redis_trouble_of(blocking_error(blocking));
     bool is_good = trouble < REDIS_WRONGPASS && !is_restoring;
     if (is_restoring)
-        fprintf(stderr,
-                "parley: a restore into this Redis has begun and not ended (%srestoring is there): "
-                "wait until it has; if it was cut short, empty this Redis (FLUSHDB) and restore "
-                "once more\n",
-                prefix);
+        fprintf(
+            stderr,
+            "parley: a restore into this Redis is incomplete (key %srestoring exists): wait until "
+            "it ends; if it was interrupted, empty this Redis (FLUSHDB) and restore again\n",
+            prefix);
     else if (!is_good)
         fprintf(stderr, "parley: %s Redis says: %s\n", redis_trouble_info(trouble)->text,
-                sync_error(sync));
-    sync_destroy(sync);
+                blocking_error(blocking));
+    blocking_destroy(blocking);
     return is_good;
 }
 
@@ -208,7 +209,7 @@ bool redis_check_start(struct shard_map *map)
 
 /* --- signals -------------------------------------------------------------------------------- */
 
-static struct sync *to_stop[SHARDS_MAX]; /* what the signal handler reaches */
+static struct blocking *to_stop[SHARDS_MAX]; /* what the signal handler reaches */
 static unsigned to_stop_n;
 static volatile sig_atomic_t is_interrupted;
 
@@ -218,23 +219,23 @@ static void on_signal(int number)
     (void)number;
     is_interrupted = 1;
     for (unsigned i = 0; i < to_stop_n; i++)
-        sync_stop(to_stop[i]);
+        blocking_stop(to_stop[i]);
     errno = saved;
 }
 
-static void stop_on_signals(struct sync *const *syncs, unsigned n)
+static void stop_on_signals(struct blocking *const *connections, unsigned n)
 {
     struct sigaction action = {.sa_handler = on_signal};
     for (unsigned i = 0; i < n; i++)
-        to_stop[i] = syncs[i];
+        to_stop[i] = connections[i];
     to_stop_n = n;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
-void redis_stop_on_signals(struct sync *sync)
+void redis_stop_on_signals(struct blocking *blocking)
 {
-    stop_on_signals(&sync, 1);
+    stop_on_signals(&blocking, 1);
 }
 
 void redis_note_signals(void)
@@ -243,22 +244,23 @@ void redis_note_signals(void)
 }
 
 void redis_connect_all(const struct shard_map *map, const char *name, uint64_t patience_ms,
-                       struct sync **ret_syncs)
+                       struct blocking **ret_connections)
 {
     for (unsigned i = 0; i < map->server_n; i++)
-        ret_syncs[i] = sync_create(&(struct sync_config){.address = &map->servers[i],
-                                                         .prefix = map->prefixes[i],
-                                                         .name = name,
-                                                         .patience_ms = patience_ms,
-                                                         .map = map->is_agreed ? map : NULL,
-                                                         .server = i});
-    stop_on_signals(ret_syncs, map->server_n);
+        ret_connections[i] =
+            blocking_create(&(struct blocking_config){.address = &map->servers[i],
+                                                      .prefix = map->prefixes[i],
+                                                      .name = name,
+                                                      .patience_ms = patience_ms,
+                                                      .map = map->is_agreed ? map : NULL,
+                                                      .server = i});
+    stop_on_signals(ret_connections, map->server_n);
 }
 
-void redis_disconnect_all(const struct shard_map *map, struct sync **syncs)
+void redis_disconnect_all(const struct shard_map *map, struct blocking **connections)
 {
     for (unsigned i = 0; i < map->server_n; i++)
-        sync_destroy(syncs[i]);
+        blocking_destroy(connections[i]);
 }
 
 bool redis_await_agreement(struct shard_map *map, bool may_write, uint64_t patience_ms)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * trouble: why Redis does not do what it is asked, as its error replies begin: what operators are
- * to do about it, what clients hear, and what still works. One table, for the connections of loops
- * (conn, turn, bus) and of threads that wait (sync). Pure functions, any thread.
+ * trouble: reasons why Redis refuses work, recognised by the start of its error replies: what
+ * operators must do, what clients see, and what still works. One table for the connections of loops
+ * (conn, turn, bus) and of blocking threads (blocking). Pure functions, any thread.
  */
 #ifndef PARLEY_REDIS_TROUBLE_H
 #define PARLEY_REDIS_TROUBLE_H
@@ -23,7 +23,7 @@ enum redis_trouble {
     REDIS_CLUSTER,   /* a cluster that is down or moves keys */
     REDIS_EMPTIED,   /* one server of several that has lost what the others agreed on */
     REDIS_FOREIGN,   /* it holds another cluster, or another number of shards */
-    REDIS_WRONGPASS, /* from here on: waiting alone mends nothing */
+    REDIS_WRONGPASS, /* from here on: waiting does not help */
     REDIS_NOAUTH,
     REDIS_NOPERM,
     REDIS_TOO_OLD,
@@ -32,22 +32,22 @@ enum redis_trouble {
 
 struct redis_trouble_info {
     const char *name;   /* "full", as logged */
-    const char *prefix; /* how Redis's error begins; NULL: it is not known by that */
-    enum err error;     /* for the client of a verb that was refused for it */
+    const char *prefix; /* start of Redis's error; NULL: not recognised by it */
+    enum err error;     /* for the client of a verb that was refused */
     /* For operators: what is wrong and what to do about it. */
     const char *text;
-    /* It passes by itself or is mended in Redis: a refused call may be sent again. */
+    /* Temporary or fixed in Redis: a refused call may be resent. */
     bool is_passing;
-    /* The connection stands, and the next turn that succeeds ends the trouble. Else the connection
-     * is given up, and made again. */
+    /* The connection stays open, and the next successful turn ends the trouble. Otherwise it is
+     * closed and reconnected. */
     bool is_kept;
 };
 
-/* What an error reply of Redis means. REDIS_FINE: none of these, our own mistake. */
+/* Classifies an error reply of Redis. REDIS_FINE: none of these, so it is our own bug. */
 enum redis_trouble redis_trouble_of(const char *error);
 /* Never NULL. */
 const struct redis_trouble_info *redis_trouble_info(enum redis_trouble trouble);
-/* Nothing can be written: the node is not ready. */
+/* Whether nothing can be written: the node is then not ready. */
 bool redis_trouble_is_outage(enum redis_trouble trouble);
 
 #endif

@@ -14,6 +14,8 @@
  *
  * turn_library.c loads the library and keeps what is wrong with Redis.
  *
+ * Slow verbs are collected in batches of their own, which are sent one at a time (send_slow).
+ *
  * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. While it is
  * idle one of EARLY_CALLS verbs does not wait for the turn's end: Redis runs them while the node
  * reads the next requests. */
@@ -27,6 +29,7 @@
 enum {
     IN_FLIGHT_MAX = 8,
     EARLY_CALLS = 8,
+    SLOW_CALLS_MAX = 4,
     SETTINGS_MAX_BYTES = 1024,
     BYTES_A_MS = 4096,           /* of a slow network: uploads get the time that they take on one */
     JOINED_MAX_BYTES = 64 << 20, /* far more than a verb returns (lua/turn/bounds.lua) */
@@ -151,6 +154,8 @@ static void unlink_sent(struct turn *turn, struct batch *batch)
         at = &(*at)->next;
     *at = batch->next;
     turn->in_flight_n--;
+    if (batch->is_slow)
+        turn->is_slow_in_flight = false;
     loop_cancel_deadline(turn->loop, &batch->deadline);
 }
 
@@ -182,7 +187,7 @@ static void say_failure(struct turn *turn, const char *error)
 static void on_batch_refused(struct turn *turn, struct batch *batch, const char *error)
 {
     if (redis_library_is_missing(error)) {
-        turn_say_trouble(turn, "redis lost the function library, loading it again", error);
+        turn_say_trouble(turn, "redis lost the function library: loading it again", error);
         batch->next = turn->parked;
         turn->parked = batch;
         turn_load_library(turn);
@@ -234,6 +239,8 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
     batch->next = turn->sent;
     turn->sent = batch;
     turn->in_flight_n++;
+    if (batch->is_slow)
+        turn->is_slow_in_flight = true;
     batch->deadline.on_expire = on_batch_late;
     uint64_t now_ms = clock_mono_ms();
     turn->moved_ms =
@@ -241,10 +248,8 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
     loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + TURN_ANSWER_MAX_MS);
 }
 
-static void send_collected(struct turn *turn)
+static void send_new(struct turn *turn, struct batch *batch)
 {
-    struct batch *batch = turn->collecting;
-    turn->collecting = new_batch(turn);
     if (!turn->is_up) {
         fail_later(turn, batch, ERR_REDIS_LOST);
         return;
@@ -253,14 +258,57 @@ static void send_collected(struct turn *turn)
     turn_send_batch(turn, batch);
 }
 
+static void send_collected(struct turn *turn)
+{
+    struct batch *batch = turn->collecting;
+    turn->collecting = new_batch(turn);
+    send_new(turn, batch);
+}
+
+/* --- slow verbs ------------------------------------------------------------------------------- */
+
+/* The batch that the next slow verb goes into. */
+static struct batch *slow_batch(struct turn *turn)
+{
+    struct batch *last = turn->slow_last;
+    if (last != NULL && last->call_n < SLOW_CALLS_MAX)
+        return last;
+    struct batch *batch = new_batch(turn);
+    batch->is_slow = true;
+    if (last == NULL)
+        turn->slow = batch;
+    else
+        last->next = batch;
+    return turn->slow_last = batch;
+}
+
+/* Between two of them Redis serves what other nodes, and this one's other verbs, have sent. Returns
+ * whether it has sent something. */
+static bool send_slow(struct turn *turn)
+{
+    bool is_sent = false;
+    while (turn->slow != NULL && !(turn->is_up && turn->is_slow_in_flight)) {
+        struct batch *batch = turn->slow;
+        turn->slow = batch->next;
+        if (turn->slow == NULL)
+            turn->slow_last = NULL;
+        batch->next = NULL;
+        send_new(turn, batch);
+        is_sent = true;
+    }
+    return is_sent;
+}
+
 void turn_flush(struct turn *turn)
 {
     bool is_waiting = turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX &&
                       turn->collecting->call_n < BATCH_CALLS_MAX;
-    if (turn->collecting->call_n > 0 && !is_waiting) {
+    bool is_sent = turn->collecting->call_n > 0 && !is_waiting;
+    if (is_sent)
         send_collected(turn);
+    is_sent |= send_slow(turn);
+    if (is_sent)
         redis_conn_flush(turn->conn);
-    }
     fail_doomed(turn);
 }
 
@@ -273,14 +321,18 @@ static struct str verb_name(unsigned verb)
 
 struct buf *turn_begin_verb(struct call_start start, const struct verb_info *verb)
 {
-    start.turn->pending_n++;
-    return batch_begin(start.turn->collecting, start.call, start.on_reply, start.nonce, verb);
+    struct turn *turn = start.turn;
+    turn->pending_n++;
+    turn->writing = verb->lane == LANE_SLOW ? slow_batch(turn) : turn->collecting;
+    return batch_begin(turn->writing, start.call, start.on_reply, start.nonce, verb);
 }
 
 void turn_end_verb(struct turn *turn, unsigned argc)
 {
-    struct batch *batch = turn->collecting;
+    struct batch *batch = turn->writing;
     batch_end(batch, argc);
+    if (batch->is_slow)
+        return;
     bool is_idle = turn->is_up && turn->in_flight_n == 0 && batch->call_n >= EARLY_CALLS;
     if (batch_is_full(batch) || is_idle)
         send_collected(turn);
@@ -355,6 +407,7 @@ void turn_stop(struct turn *turn)
     turn_fail_parked(turn, ERR_REDIS_LOST);
     if (turn->collecting->call_n > 0)
         send_collected(turn); /* in vain */
+    send_slow(turn);
     fail_doomed(turn);
 }
 
@@ -366,6 +419,7 @@ void turn_destroy(struct turn *turn)
         turn_stop(turn);
     destroy_batches(turn->doomed);
     destroy_batches(turn->collecting);
+    destroy_batches(turn->slow);
     destroy_batches(turn->free);
     buf_fini(&turn->settings);
     buf_fini(&turn->library);
@@ -392,7 +446,7 @@ unsigned turn_warnings(const struct turn *turn)
 
 bool turn_is_collecting(const struct turn *turn)
 {
-    return turn->collecting->call_n > 0;
+    return turn->collecting->call_n > 0 || (turn->slow != NULL && !turn->is_slow_in_flight);
 }
 
 size_t turn_pending_n(const struct turn *turn)

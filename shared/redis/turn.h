@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn: the way to Redis's scripts. What one turn of the loop asks for is collected and sent as
- * one call of the function library (lua/library.lua), so a request costs a part of one round
- * trip; or as several, where it is much. Makes sure that the library is loaded, again when Redis
- * has lost it. One per loop, used on its thread only.
+ * turn: runs verbs in Redis. The verbs of one turn of the loop are collected and sent as one call
+ * of the function library (lua/library.lua), or several if there are many, so a request costs only
+ * a part of a round trip. It loads the library, also after Redis has lost it. One per loop, used on
+ * its thread only.
  *
  *     call_retry(turn_call(turn, &op->call, on_retried), .topic = topic, .seq = seq);
  *
@@ -20,59 +20,62 @@
 struct turn;
 
 /* Verbs of one turn run lane by lane: answers free engines before polls look for work, polls wait
- * before new queries come (which are then handed over instead of queued), readers come last. */
-enum turn_lane { LANE_FIRST, LANE_CLAIM, LANE_ADD, LANE_READ, LANE_NR };
+ * before new queries come (which are then handed over instead of queued), readers come last. Slow
+ * verbs, which may take Redis milliseconds each, run in calls of their own: SLOW_CALLS_MAX of them
+ * in one, one such call at a time. So many of them delay other verbs by one call at most. */
+enum turn_lane { LANE_FIRST, LANE_CLAIM, LANE_ADD, LANE_READ, LANE_SLOW, LANE_NR };
 
 enum { NONCE_ID_BYTES = 16, TURN_ARGS_MAX = 999 };
 struct nonce_id {
     unsigned char bytes[NONCE_ID_BYTES];
     bool is_set;
-    bool is_record_only; /* it may have been stored by an earlier try: store it, refuse nothing */
+    bool is_record_only; /* an earlier attempt may have stored it: store it without refusing */
 };
 
 struct metrics;
 
 struct turn_config {
     const char *prefix; /* KEYS[1], "parley:{0}:" */
-    /* What the server has to have agreed on before it is used; NULL: nothing. */
+    /* The agreed map that the server must match before it is used; NULL: not checked. */
     const struct shard_map *map;
     unsigned shard;
     const char *node_id; /* letters and digits */
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, fallback_ms;
     /* An event for this node (see lua/turn/frame.lua); `event` is valid inside the call only. */
     void (*on_event)(void *arg, struct str event);
-    /* The library is loaded: verbs run from here on. Also when an outage of a Redis that stood all
-     * the time is over (redis_trouble_is_outage). */
+    /* The library is loaded: verbs run from now on. Also called after an outage during which the
+     * connection stayed up (redis_trouble_is_outage). */
     void (*on_up)(void *arg);
     void (*on_lost)(void *arg);
-    /* A call with so many verbs was sent. */
+    /* A call with `verb_n` verbs was sent. */
     void (*on_sent)(void *arg, unsigned verb_n);
     void *arg;
-    struct metrics *metrics; /* verbs are counted there; NULL: nowhere */
+    struct metrics *metrics; /* counts verbs; may be NULL */
 };
 
 /* Connects, and reconnects indefinitely. `config` is copied; its strings and `address` are
- * borrowed. What is in it runs on the loop's thread, never before turn_create returns. */
+ * borrowed. Its callbacks run on the loop's thread, never before turn_create returns. */
 struct turn *turn_create(struct loop *loop, const struct redis_address *address,
                          const struct turn_config *config) must_check;
-/* Calls under way get ERR_REDIS_LOST, and nothing is sent any more. Calls that are begun inside
- * these callbacks, or later, are detached when the turn is destroyed, if they have not ended. Of
- * several turns, all are stopped before one is destroyed: a callback may begin a call on another.
+/* Running calls end with ERR_REDIS_LOST, and nothing more is sent. Calls begun inside these
+ * callbacks or later are detached when the turn is destroyed. Stop all turns before destroying any,
+ * because a callback may begin a call on another turn.
  */
 void turn_stop(struct turn *turn);
-/* Stops it if need be. Accepts NULL. */
+/* Stops it if necessary. Accepts NULL. */
 void turn_destroy(struct turn *turn);
-/* The connection stands. Whether verbs run, turn_trouble says. */
+/* Whether the connection is up. turn_trouble tells whether verbs run. */
 bool turn_is_up(const struct turn *turn);
-/* What Redis's last reply, or the connection, said was wrong. */
+/* The trouble reported by Redis's last reply or the connection. */
 enum redis_trouble turn_trouble(const struct turn *turn);
-/* How this Redis may lose what it acknowledged (durability.h). */
+/* How this Redis may lose acknowledged data (durability.h). */
 unsigned turn_warnings(const struct turn *turn);
 /* Calls that wait for a reply or to be sent. */
 size_t turn_pending_n(const struct turn *turn);
 
-/* How a verb is started whose reply goes to `call`, or to nobody; without a nonce. At any time, but
- * not while another one is being written: while Redis is gone it ends with ERR_REDIS_LOST. */
+/* Returns how to start a verb whose reply goes to `call`, or to nobody; without a nonce. Allowed at
+ * any time except while another verb is being written; while Redis is unreachable the call ends
+ * with ERR_REDIS_LOST. */
 static inline struct call_start turn_call(struct turn *turn, struct call *call,
                                           call_reply_cb *on_reply)
 {
@@ -83,13 +86,13 @@ static inline struct call_start turn_forget(struct turn *turn)
     return (struct call_start){.turn = turn};
 }
 
-/* Inside on_reply or on_orphan: how long that call took, in microseconds, from its begin. */
+/* Inside on_reply or on_orphan: the duration of that call in microseconds. */
 uint64_t turn_took_us(const struct turn *turn);
 
-/* Is there something to send? */
+/* Whether there is something to send. */
 bool turn_is_collecting(const struct turn *turn);
-/* Sends what was collected, and answers those whose verbs could not be sent; to be called at the
- * end of each turn of the loop, never while a verb is being written. */
+/* Sends what was collected and fails calls that could not be sent. Call it at the end of each turn
+ * of the loop, never while a verb is being written. */
 void turn_flush(struct turn *turn);
 
 #endif

@@ -38,7 +38,7 @@ void turn_check_server(struct turn *turn)
         return;
     }
     if (!atomic_load(&map->is_agreed)) {
-        redis_conn_reset(turn->conn, "its number of shards is not known yet");
+        redis_conn_reset(turn->conn, "the number of shards is not known yet");
         return;
     }
     unsigned server = turn->config.shard % map->server_n;

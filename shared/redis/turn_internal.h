@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_internal: what turn.c (batches) and turn_library.c (the library and Redis's troubles) share;
- * for these alone. On the loop's thread.
+ * turn_internal: shared by turn.c (batches), turn_library.c (the library and Redis's troubles) and
+ * turn_agreement.c only. On the loop's thread.
  */
 #ifndef PARLEY_REDIS_TURN_INTERNAL_H
 #define PARLEY_REDIS_TURN_INTERNAL_H
@@ -11,7 +11,7 @@
 #include "shared/redis/library.h"
 #include "shared/redis/verb.h"
 
-/* How long Redis may take for a batch or for the library, once they have reached it. */
+/* How long Redis may take for a batch or the library after receiving it. */
 enum { TURN_ANSWER_MAX_MS = 5000 };
 
 struct turn {
@@ -19,11 +19,14 @@ struct turn {
     struct turn_config config;
     struct redis_conn *conn;
     struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
-    struct batch *doomed;                   /* could not be sent: to fail at the turn's end */
+    struct batch *slow, *slow_last;         /* slow verbs, sent one batch at a time, in order */
+    struct batch *writing;                  /* has the verb that is being written */
+    struct batch *doomed;                   /* could not be sent: fails at the end of the turn */
     unsigned in_flight_n;
+    bool is_slow_in_flight;
     size_t pending_n;
-    uint64_t took_us;  /* by the call that is being answered */
-    uint64_t moved_ms; /* when what was sent so far should have reached Redis at the latest */
+    uint64_t took_us;  /* of the call that is being answered */
+    uint64_t moved_ms; /* latest time by which the data sent so far should have reached Redis */
     bool is_up, is_loading;
     struct batch *parked;      /* found the library missing: sent again once it is loaded */
     struct deadline load_late; /* while is_loading */
@@ -31,43 +34,43 @@ struct turn {
     struct buf library;
     struct buf joined; /* a text that came in parts, see parts.h */
     struct redis_library_names functions;
-    enum redis_trouble trouble; /* what the last reply said; while is_up */
-    bool is_trouble_said;       /* in the log, so its end is said, too */
+    enum redis_trouble trouble; /* of the last reply; while is_up */
+    bool is_trouble_said;       /* it was logged, so log its end too */
     struct log_limit limit;
     struct durability durability;
 };
 
 /* --- turn_agreement.c --- */
 
-/* Looks whether the server is the one that the cluster agreed on; then loads the library, or gives
- * the connection up. */
+/* Checks whether the server is the one that the cluster agreed on; then loads the library or closes
+ * the connection. */
 void turn_check_server(struct turn *turn);
 
 /* --- turn_library.c --- */
 
-/* Loads the library unless that is under way. Then parked batches are sent, and on_up runs if verbs
- * did not run before; or they fail, or the connection is given up, as when no answer comes. */
+/* Loads the library unless it is already loading. Then sends parked batches and runs on_up if verbs
+ * did not run before. On an error the batches fail; without an answer the connection is closed. */
 void turn_load_library(struct turn *turn);
 /* Logs `text` with Redis's own words, once a minute. */
 void turn_say_trouble(struct turn *turn, const char *text, const char *error);
-/* A reply said what is wrong: keeps and logs it. on_up runs when that ends an outage. */
+/* Stores and logs the trouble that a reply reported. Runs on_up if that ends an outage. */
 void turn_set_trouble(struct turn *turn, enum redis_trouble trouble, const char *error);
-/* A turn has run. What came while nothing did is looked at again, as after a lost connection. */
+/* A turn has succeeded: ends the trouble. Waiters check again, as after a lost connection. */
 void turn_end_trouble(struct turn *turn);
 
 /* --- turn.c, for verb.c --- */
 
-/* Begins a verb, with its nonce if it takes one. Its arguments are put into what is returned; then
- * comes turn_end_verb, and nothing else in between. */
+/* Begins a verb, with its nonce if it takes one. Put its arguments into the returned buf, then call
+ * turn_end_verb; do nothing else in between. */
 struct buf *turn_begin_verb(struct call_start start, const struct verb_info *verb);
-/* `argc`: how many they were, without the nonce; TURN_ARGS_MAX at most. */
+/* `argc`: number of arguments without the nonce; at most TURN_ARGS_MAX. */
 void turn_end_verb(struct turn *turn, unsigned argc);
 
 /* --- turn.c --- */
 
-/* Sends a batch that batch_write has made. When that fails its calls do at the turn's end. */
+/* Sends a batch written by batch_write. If that fails, its calls fail at the end of the turn. */
 void turn_send_batch(struct turn *turn, struct batch *batch);
-/* The batches that found the library missing end with `error`. */
+/* Ends the batches that found the library missing with `error`. */
 void turn_fail_parked(struct turn *turn, enum err error);
 
 #endif

@@ -37,7 +37,7 @@ void turn_set_trouble(struct turn *turn, enum redis_trouble trouble, const char 
 void turn_end_trouble(struct turn *turn)
 {
     if (turn->is_trouble_said)
-        log_write(LOG_INFO, "redis takes everything again");
+        log_write(LOG_INFO, "redis accepts everything again");
     turn->is_trouble_said = false;
     change_trouble(turn, REDIS_FINE);
 }
@@ -51,7 +51,7 @@ static bool is_up_without_load(struct turn *turn, const char *error)
     enum redis_trouble trouble = redis_trouble_of(error);
     const struct redis_trouble_info *info = redis_trouble_info(trouble);
     if (trouble == REDIS_FINE || !info->is_kept) {
-        turn_say_trouble(turn, "the function library cannot be loaded (Redis 7 or Valkey 8 needed)",
+        turn_say_trouble(turn, "cannot load the function library (Redis 7 or Valkey 8 is required)",
                          error);
         redis_conn_reset(turn->conn, error);
         return false;

@@ -2,7 +2,7 @@
  * verb.c - see verb.h. */
 #include "shared/redis/verb.h"
 
-#include "shared/redis/sync_internal.h"
+#include "shared/redis/blocking_internal.h"
 #include "shared/redis/turn_internal.h"
 
 #include <stdio.h>
@@ -18,11 +18,11 @@ static void give_up(const struct verb_writer *writer, const char *what, size_t n
 
 struct verb_writer writer_begin(struct call_start start, const struct verb_info *verb)
 {
-    struct verb_writer writer = {.turn = start.turn, .sync = start.sync, .verb = verb};
-    if (start.turn == NULL && start.sync == NULL)
-        give_up(&writer, "turns were given, where its caller has to choose one", 0);
-    if (start.sync != NULL)
-        writer.wire = sync_verb_begin(start.sync, verb);
+    struct verb_writer writer = {.turn = start.turn, .blocking = start.blocking, .verb = verb};
+    if (start.turn == NULL && start.blocking == NULL)
+        give_up(&writer, "turns were given, but the caller has to choose one", 0);
+    if (start.blocking != NULL)
+        writer.wire = blocking_verb_begin(start.blocking, verb);
     else
         writer.wire = turn_begin_verb(start, verb);
     return writer;
@@ -32,10 +32,10 @@ void end_verb(struct verb_writer *writer)
 {
 #ifdef PARLEY_CHECKS
     if (writer->argc < writer->verb->min_argc || writer->argc > writer->verb->max_argc)
-        give_up(writer, "arguments are not what its header states", writer->argc);
+        give_up(writer, "arguments do not match its header", writer->argc);
 #endif
-    if (writer->sync != NULL)
-        sync_verb_end(writer->sync, writer->argc);
+    if (writer->blocking != NULL)
+        blocking_verb_end(writer->blocking, writer->argc);
     else
         turn_end_verb(writer->turn, writer->argc);
 }
@@ -44,8 +44,8 @@ void writer_check(const struct verb_writer *writer, struct str s, size_t min, si
                   struct str without)
 {
     if (s.n < min || s.n > max)
-        give_up(writer, "bytes are not what its header states", s.n);
+        give_up(writer, "bytes do not match its header", s.n);
     for (size_t i = 0; i < without.n && s.n > 0; i++)
         if (memchr(s.at, without.at[i], s.n) != NULL)
-            give_up(writer, "bytes are no name", s.n);
+            give_up(writer, "bytes are not a name", s.n);
 }

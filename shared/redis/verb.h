@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * verb: what the calls of all verbs have in common. Those of each verb are generated from its
- * header in lua/ (cmake/verbs.pl, docs/adr/0020-verbs-are-declared-once.md):
+ * verb: the common part of all verb calls. The calls of each verb are generated from its header in
+ * lua/ (cmake/verbs.pl, docs/adr/0020-verbs-are-declared-once.md):
  *
  *     #include "generated/verbs.h"
  *
  *     call_retry(request_call(r, on_retried), .topic = topic, .seq = seq);
  *
- * An argument that is left out, named twice or misspelt does not compile. A verb with a list is
- * written piece by piece, and nothing else is called meanwhile:
+ * A missing, duplicate or misspelt argument does not compile. A verb with a list is written in
+ * steps, without other calls in between:
  *
  *     struct verb_writer verb = begin_packs(start, .space = space);
  *     put_packs_pack(&verb, .doc = doc, .generation = generation);
  *     end_verb(&verb);
  *
- * Arguments are copied. What a verb starts on says its `start`: turn_call, turn_forget and
- * request_call collect it for the end of the loop's turn, sync_start calls it at once. A verb that
- * takes a nonce takes that of its start.
+ * Arguments are copied. `start` says where a verb runs: turn_call, turn_forget and request_call
+ * collect it for the end of the loop's turn, blocking_start calls it immediately. A verb that takes
+ * a nonce takes that of its start.
  */
 #ifndef PARLEY_REDIS_VERB_H
 #define PARLEY_REDIS_VERB_H
@@ -25,7 +25,7 @@
 #include "shared/redis/turn.h"
 #include "shared/redis/wire.h"
 
-/* For a number that may be missing, and is. */
+/* The value of an optional number that is absent. */
 #define NO_NUMBER UINT64_MAX
 
 struct verb_info {
@@ -40,13 +40,13 @@ extern const unsigned verb_infos_n;
 
 /* --- for generated code ----------------------------------------------------------------------- */
 
-struct sync_call;
+struct blocking_call;
 
 /* A verb that is being written. */
 struct verb_writer {
     struct buf *wire;
     struct turn *turn; /* or */
-    struct sync_call *sync;
+    struct blocking_call *blocking;
     const struct verb_info *verb;
     unsigned argc;
 };
@@ -75,9 +75,9 @@ static inline void writer_put_number(struct verb_writer *writer, uint64_t number
     }
 }
 
-/* Aborts when `s` is not of the length that the verb's header states, or holds a byte of `without`.
- * Callers have looked at what clients send, so this finds a header that is wrong, or a caller: in
- * builds for tests (PARLEY_CHECKS), which look at the number of arguments, too. */
+/* Aborts if the length of `s` does not match the verb's header or `s` contains a byte of `without`.
+ * Callers have validated client input, so this finds wrong headers and callers. Only in test builds
+ * (PARLEY_CHECKS), which also check the number of arguments. */
 void writer_check(const struct verb_writer *writer, struct str s, size_t min, size_t max,
                   struct str without);
 
@@ -98,14 +98,14 @@ static inline void writer_put_name(struct verb_writer *writer, struct str s, siz
     writer_put_str(writer, s);
 }
 
-/* A struct that is filled by its members' names only. */
+/* A struct that can only be initialised by member names. */
 #ifdef __clang__
 #define VERB_BY_NAME
 #else
 #define VERB_BY_NAME __attribute__((designated_init))
 #endif
 
-/* How many arguments a macro was given, which is 1 for none; no verb has more than 24. */
+/* The number of arguments of a macro, 1 for none; no verb has more than 24. */
 #define VERB_COUNT(...)                                                                            \
     VERB_COUNT_(__VA_ARGS__, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7,  \
                 6, 5, 4, 3, 2, 1, 0)
@@ -113,7 +113,7 @@ static inline void writer_put_name(struct verb_writer *writer, struct str s, siz
                     ...)                                                                           \
     count
 
-/* The compilers' warnings, which are errors, refuse a member that is named twice. */
+/* A duplicate member causes a compiler warning, which is an error. */
 #define VERB_CHECK(call, n, ...)                                                                   \
     (void)sizeof(struct {                                                                          \
         _Static_assert((sizeof #__VA_ARGS__ == 1 ? 0 : VERB_COUNT(__VA_ARGS__)) == (n), #call      \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * index: the documents that one search covers, and the search. A document is its pack (pack.h), a
- * title, and where it is at hand its text. Searching compares the question's vector with every
+ * index: the documents that one search covers, and the search itself. A document is its pack
+ * (pack.h), a title, and its text if available. Searching compares the question's vector with every
  * vector, ranks by words with BM25 (Robertson and Zaragoza, "The Probabilistic Relevance
- * Framework", 2009), and merges both orders by reciprocal rank (Cormack and others, 2009). Exact:
- * no chunk is missed; the same question over the same documents gives the same answer, in whatever
- * order they came.
+ * Framework", 2009), and merges both orders by reciprocal rank (Cormack and others, 2009). The
+ * search is exact: no chunk is missed, and the result does not depend on the order in which
+ * documents were added.
  *
  * An index belongs to one thread at a time; several may search one that nobody changes. A document
  * does not change once it is made: indexes of several threads may share it.
@@ -23,8 +23,9 @@ enum { RAG_HITS_MAX = 100 };
 struct rag_parts {
     struct str id; /* any bytes; ties are decided by it */
     uint64_t generation;
-    /* What its vectors were made by (rag_embedding), those of a vector set too. Vectors of one are
-     * never compared with those of another. 0 where all documents and questions have the same. */
+    /* The embedding of its vectors (rag_embedding), including those of a vector set. Vectors of one
+     * are never compared with those of another. 0 where all documents and questions have the
+     * same. */
     uint64_t embedding;
     struct str title_json, url_json, pack;
     struct str text; /* at NULL where there is none */
@@ -42,8 +43,8 @@ struct rag_document {
     size_t memory_bytes; /* what it takes */
 };
 
-/* Copies everything. NULL when the pack is not sound, or has chunks outside of the text where a
- * text is given (`text.at` not NULL). The caller has the first reference. */
+/* Copies everything. Returns NULL if the pack is invalid, or has chunks outside the text if a text
+ * is given (`text.at` not NULL). The caller has the first reference. */
 struct rag_document *rag_document_create(const struct rag_parts *parts) must_check;
 struct rag_document *rag_document_ref(const struct rag_document *document) must_check;
 /* Accepts NULL. Any thread. */
@@ -59,12 +60,12 @@ struct rag_index *rag_index_create(void) must_check;
 /* Accepts NULL. */
 void rag_index_destroy(struct rag_index *index);
 
-/* Puts a document in, in place of the one with its id. The index takes a reference of its own. */
+/* Adds a document, replacing the one with its id. The index takes its own reference. */
 void rag_index_add(struct rag_index *index, const struct rag_document *document);
 /* The same for a pack from outside, which is copied. False when it is not sound: then the index
  * stays as it is. */
 bool rag_index_put(struct rag_index *index, const struct rag_parts *parts) must_check;
-/* Does nothing when it is not there. */
+/* Does nothing if it is not in the index. */
 void rag_index_remove(struct rag_index *index, struct str doc);
 bool rag_index_has(const struct rag_index *index, struct str doc, uint64_t generation);
 
@@ -75,7 +76,7 @@ struct rag_mark {
 /* Removes every document that is not among the `n` marks with its generation. */
 void rag_index_keep(struct rag_index *index, const struct rag_mark *marks, size_t n);
 
-/* What the index takes of memory, shared documents included. */
+/* Memory used by the index, including shared documents. */
 size_t rag_index_bytes(const struct rag_index *index);
 uint32_t rag_index_documents(const struct rag_index *index);
 uint32_t rag_index_chunks(const struct rag_index *index);

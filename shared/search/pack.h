@@ -55,15 +55,15 @@ struct pack_chunk {
 void pack_build(struct buf *out, struct str text, const struct chunk *chunks, uint32_t n,
                 const float *vectors, uint32_t dimension);
 
-/* Reads any bytes. False when they are no sound pack: then nothing of it may be used. A sound one
- * holds no offset past its tables, no chunk that ends before it starts, and no number that is not
- * finite. Whether the chunks lie within the text is for those who have the text. */
+/* Reads any bytes. Returns false if they are not a valid pack, which must then not be used. A valid
+ * pack has no offset past its tables, no chunk that ends before it starts, and only finite numbers.
+ * The caller that has the text checks whether chunks lie within it. */
 bool pack_parse(struct str bytes, struct pack *ret_pack) must_check;
 
 /* Finds the postings of a word (a text_hash(word, 0)): false when the document has none. */
 bool pack_find(const struct pack *pack, uint64_t hash, uint32_t *ret_first, uint32_t *ret_n);
-/* The same, faster, after this: fills in `memory`, pack_directory_n numbers which then belong to
- * the pack as its bytes do. */
+/* Makes pack_find faster: fills `memory`, pack_directory_n numbers, which must then outlive the
+ * pack like its bytes. */
 void pack_use_directory(struct pack *pack, uint32_t *memory);
 size_t pack_directory_n(const struct pack *pack);
 /* Two hints to the processor that pack_find for that word comes soon, the first long before, the

@@ -11,17 +11,18 @@ const struct config_group space_options = {
          .kind = CONFIG_TEXT,
          .choices = "auto|exact|set",
          .fallback = "auto",
-         .help = "How the documents of a new owner or collection are searched: exact (the node "
-                 "compares all vectors), set (a vector set of Redis 8), or auto: set where Redis "
-                 "knows it. One that has documents keeps what its first one was given."},
+         .help = "How documents of a new owner or collection are searched: exact (the node "
+                 "compares all vectors), set (a vector set, Redis 8 only) or auto (set if Redis "
+                 "supports it, otherwise exact). An owner or collection that already has documents "
+                 "keeps its method."},
         {.name = "owner-max-mib",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
          .fallback = "500",
          .min = 1,
          .max = 1048576,
-         .help = "Room for the documents of one owner or collection, in MiB: uploads, texts and "
-                 "their index."},
+         .help = "Storage limit for the documents of one owner or collection, in MiB: uploads, "
+                 "texts and indexes together."},
         {0}}};
 
 struct space_settings space_read_options(const struct config *config)

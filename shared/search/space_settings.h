@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * space_settings: how a space's documents (an owner's, or a collection's) are kept: what the
- * document service, its indexers and `parley ingest` must agree on. Used from main before threads
- * start.
+ * space_settings: how a space's documents (an owner's, or a collection's) are stored; the document
+ * service, its indexers and `parley ingest` must agree on it. Used from main before threads start.
  */
 #ifndef PARLEY_SEARCH_SPACE_SETTINGS_H
 #define PARLEY_SEARCH_SPACE_SETTINGS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * chunk.c - see chunk.h. One walk over the next CHUNK_MAX_CHARS characters remembers the last good
- * place of each kind; the best kind wins, if it leaves a chunk of at least half the size. The next
- * chunk starts at the first sentence, else word, within the overlap before the cut. */
+ * place of each kind; the best kind wins, if it leaves a chunk of at least half the size. It ends
+ * at the first heading that leaves CHUNK_SECTION_CHARS. The next chunk starts at that heading, else
+ * at the first sentence, else word, within the overlap before the cut. */
 #include "shared/text/chunk.h"
 
 #include "shared/text/text.h"
@@ -39,6 +40,15 @@ static uint32_t char_at(struct str text, size_t bytes, size_t *ret_step)
     return c;
 }
 
+/* Does a line that is marked as a heading begin there? */
+static bool is_heading(struct str text, size_t at)
+{
+    size_t n = 0;
+    while (at + n < text.n && n < 7 && text.at[at + n] == '#')
+        n++;
+    return n > 0 && n < 7 && at + n < text.n && text.at[at + n] == ' ';
+}
+
 static void skip_blank(struct chunk_cursor *cursor)
 {
     size_t step;
@@ -62,6 +72,9 @@ static struct place find_end(struct str text, struct place start, size_t limit_c
         enum cut_kind kind = cut_between(before, c, char_at(text, here.bytes, &next_step));
         if (kind == CUT_CHAR || here.chars - start.chars >= CHUNK_CHARS / 2)
             best[kind] = here;
+        if (c == '\n' && is_heading(text, here.bytes) &&
+            here.chars - start.chars >= CHUNK_SECTION_CHARS)
+            return here;
         before = c;
     }
     if (here.bytes >= text.n)
@@ -73,7 +86,7 @@ static struct place find_end(struct str text, struct place start, size_t limit_c
 }
 
 /* Finds where the next chunk starts: within the overlap before `end`, at the first sentence, else
- * the first word, else right there. Always behind `start`. */
+ * the first word, else right there. Always after `start`. */
 static struct place find_next_start(struct str text, struct place start, struct place end)
 {
     struct place here = end, word = {0, 0};
@@ -128,7 +141,9 @@ bool chunk_next(struct chunk_cursor *cursor, struct chunk *ret_chunk)
         .start_chars = start.chars,
         .end_chars = end.chars - (end.bytes - end_bytes),
     };
-    struct place next = end.bytes >= text.n ? end : find_next_start(text, start, end);
+    struct place next = end.bytes >= text.n || is_heading(text, end.bytes)
+                            ? end
+                            : find_next_start(text, start, end);
     cursor->at_bytes = next.bytes;
     cursor->at_chars = start.chars + chars_between(text, start.bytes, next.bytes);
     return true;

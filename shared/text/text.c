@@ -67,7 +67,7 @@ static bool is_space(uint32_t c)
            c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x3000 || c == 0xfeff;
 }
 
-static bool is_word_char(uint32_t c)
+bool text_is_word_char(uint32_t c)
 {
     if (c < 0x80)
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -206,7 +206,7 @@ bool text_next_word(struct str *rest, struct text_word *ret_word)
 {
     uint32_t c;
     size_t step;
-    while ((step = text_char(*rest, &c)) != 0 && !is_word_char(c)) {
+    while ((step = text_char(*rest, &c)) != 0 && !text_is_word_char(c)) {
         rest->at += step;
         rest->n -= step;
     }
@@ -214,12 +214,12 @@ bool text_next_word(struct str *rest, struct text_word *ret_word)
     ret_word->here = (struct str){rest->at, 0};
     bool is_ascii = true, is_single = false;
     while (!is_single && (step = text_char(*rest, &c)) != 0) {
-        /* "engine's" is one word, "don't" too: the apostrophe goes, and with it a final s. */
+        /* "engine's" is one word, "don't" too: the apostrophe and a final s are removed. */
         bool is_apostrophe = (c == '\'' || c == 0x2019) && ret_word->n > 0;
         uint32_t next = 0;
         if (is_apostrophe)
             (void)text_char((struct str){rest->at + step, rest->n - step}, &next);
-        if (is_apostrophe ? !is_word_char(next) : !is_word_char(c))
+        if (is_apostrophe ? !text_is_word_char(next) : !text_is_word_char(c))
             break;
         is_single = is_ideograph(c);
         if (is_single && ret_word->n > 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * text: what retrieval needs to know of written text: characters, words, sentences. UTF-8; a byte
- * that is none counts as one character U+FFFD, so any input is safe. Knows no language but a few
- * English endings and stop words; Chinese, Japanese and Korean characters are words of their own.
- * Pure functions, any thread, no allocation but in a `buf`.
+ * text: characters, words and sentences for retrieval. UTF-8; an invalid byte counts as one
+ * character U+FFFD, so any input is safe. Knows no language but a few English endings and stop
+ * words; Chinese, Japanese and Korean characters are words of their own. Pure functions, any
+ * thread, no allocation but in a `buf`.
  */
 #ifndef PARLEY_TEXT_TEXT_H
 #define PARLEY_TEXT_TEXT_H
@@ -28,6 +28,9 @@ size_t text_length(struct str s);
 /* Moves `n` bytes down until s.at[n] starts a character (or is the end). */
 size_t text_floor(struct str s, size_t n);
 
+/* Letters and digits of any script. */
+bool text_is_word_char(uint32_t code);
+
 enum { TEXT_WORD_MAX_BYTES = 64 };
 
 /* One word, folded to lower case and cut to its stem: "Employees" gives "employee". */
@@ -38,7 +41,8 @@ struct text_word {
     struct str here; /* the word as it stands in the text */
 };
 
-/* Takes the next word off `*rest`; false when there is none left. Words past the maximum are cut.
+/* Removes the next word from `*rest`; returns false if none is left. Words past the maximum are
+ * truncated.
  */
 bool text_next_word(struct str *rest, struct text_word *ret_word);
 /* A 64-bit hash of bytes; the same on every machine, as it ends up in files. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * text_blocks: how a document's text is kept: cut into blocks of 8 KiB, each compressed by itself
- * (raw deflate), so that a passage is read without unpacking the whole text. Pure functions, any
+ * text_blocks: the storage format of a document's text: blocks of 8 KiB, compressed separately (raw
+ * deflate), so that a passage can be read without decompressing the whole text. Pure functions, any
  * thread.
  */
 #ifndef PARLEY_TEXT_TEXT_BLOCKS_H
@@ -21,8 +21,8 @@ struct text_blocks {
 void text_blocks_init(struct text_blocks *blocks, struct str text);
 void text_blocks_fini(struct text_blocks *blocks);
 
-/* Puts what one block holds. False when the block is damaged, or holds more than TEXT_BLOCK_BYTES:
- * any bytes are safe. */
+/* Puts the text of one block. Returns false if the block is damaged or contains more than
+ * TEXT_BLOCK_BYTES: safe for any input. */
 bool text_block_put(struct buf *text, struct str block) must_check;
 
 #endif

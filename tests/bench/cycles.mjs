@@ -9,6 +9,8 @@
 // over" parks the poll first, so that the add makes the claim. Each library has a Redis of its own with an append-only
 // file; they work in turns, a round each. Redis's time is that of its main thread (reading, scripts, file, answering),
 // "scripts" is the part that INFO commandstats shows for FCALL; of each the fastest fifth of the rounds counts.
+// "signed" uses up four nonces a cycle and hands over; with several shards as nodes do it, in calls of the same size: this is
+// what shards cost where each Redis has as much to do as the one of a single shard.
 // Prints a table; asserts nothing.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,6 +24,7 @@ const FRAME = ['n1', 150_000, 2_000, 3, 100_000];
 const TAIL = tailOf({ query: 'q'.repeat(300) });
 const QUERY = JSON.stringify('q'.repeat(300));
 const ANSWER = lines(`["${'a'.repeat(600)}"]`, 'null', 'null');
+const NONCE = Symbol('a new nonce');
 const ROUNDS = 60;
 const ROUND_CYCLES = 400;
 
@@ -41,14 +44,16 @@ function libraryOf(name, i) {
   const text = generated('--expand');
   const verbs = JSON.parse(generated('--json'));
   const argc = (name) => verbs[name].args.length + (verbs[name].nonce === 'no' ? 0 : 1);
-  const words = [...FRAME, ...(text.includes('is_sharded') ? [1] : []), ...(text.includes('fallback_ms') ? [0] : [])]; // shards, fallback_ms
-  const frame = [...(text.includes('settings_of') ? [words.join(' ')] : words), 0]; // nonces
-  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame };
+  const frame = (shards) => {
+    const words = [...FRAME, ...(text.includes('is_sharded') ? [shards] : []), ...(text.includes('fallback_ms') ? [0] : [])];
+    return text.includes('settings_of') ? [words.join(' ')] : words;
+  };
+  return { text: `#!lua name=parley_bench\nlocal FUNCTION_NAME = '${FUNCTION}'\n${text}`, argc, frame, hasShards: 'nonce_of_add' in verbs };
 }
 
 class Bench {
   constructor(redis, library) {
-    Object.assign(this, { redis, library, topic: 0 });
+    Object.assign(this, { redis, library, topic: 0, nonces: 0 });
   }
 
   static async start(library, options) {
@@ -57,13 +62,16 @@ class Bench {
     return new Bench(redis, library);
   }
 
-  async turn(verbs) {
+  // NONCE as an argument stands for a new nonce.
+  async turn(verbs, shards = 1) {
+    const nonces = [];
+    const nonce = () => nonces.push(String(++this.nonces).padStart(16, '0'));
     const words = verbs.flatMap(([name, ...given]) => {
-      const args = [...given];
+      const args = given.map((arg) => (arg === NONCE ? nonce() : arg));
       while (args.length < this.library.argc(name)) args.push(''); // what this version takes besides
       return [name, String(args.length).padStart(3, '0'), ...args];
     });
-    const replies = joined(await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...this.library.frame, ...words));
+    const replies = joined(await this.redis.cmd('FCALL', FUNCTION, 1, PREFIX, ...this.library.frame(shards), nonces.length, ...nonces, ...words));
     for (const reply of replies) if (reply instanceof Error) throw reply;
     return replies;
   }
@@ -84,28 +92,58 @@ class Bench {
     await each(topics, (topic) => ['check', 0, topic, 1, '', 'brief']);
   }
 
+  // The same, signed. With several shards a nonce is used up on its own shard, by a verb that travels with others there.
+  async signedCycle(width, shards) {
+    const topics = Array.from({ length: width }, () => `topic-${++this.topic}`);
+    const isAlone = shards === 1;
+    const own = isAlone ? NONCE : 0;
+    const apart = (make) => (isAlone ? [] : topics.map(make));
+    const mark = (topic) => topic.slice(-12).replace(/[^0-9]/g, 'a').padStart(12, 'a');
+    await this.turn([
+      ...apart((topic) => ['nonce_of_add', NONCE, topic.slice(-12).padStart(32, '0'), mark(topic)]),
+      ...topics.map(() => ['claim', NONCE, 'Inference_1|*', '1', '', '']),
+    ], shards);
+    const added = await this.turn([
+      ...apart(() => ['nonce', NONCE]),
+      ...topics.map((topic) => ['add', own, topic, 'alice', 'Frontend_1', 'default', 1, 1e6, TAIL, '', '', '', mark(topic)]),
+    ], shards);
+    const claims = added.filter((text) => text.startsWith('claim')).map((text) => text.split('\n', 4).slice(2));
+    if (claims.length !== width) throw new Error(`${claims.length} of ${width} were handed over`);
+    await this.turn([
+      ['delivered', ...claims.map(([topic, lease]) => `${lease} ${topic}`)],
+      ...apart(() => ['nonce', NONCE]),
+      ...claims.map(([topic, lease]) => ['complete', own, topic, 1, lease, 'Inference_1', QUERY, ANSWER, '']),
+    ], shards);
+    await this.turn(topics.map((topic) => ['check', own, topic, 1, '', 'brief']), shards);
+  }
+
   async mainThreadUs() {
     const cpu = await this.redis.info('cpu');
     return 1e6 * (Number(cpu.used_cpu_user_main_thread) + Number(cpu.used_cpu_sys_main_thread));
   }
 
   // [microseconds of the main thread, of FCALL] a cycle.
-  async round(width, isHandedOver) {
+  async round(width, run) {
     await this.redis.cmd('FLUSHALL', 'SYNC');
     await this.redis.cmd('CONFIG', 'RESETSTAT');
     const before = await this.mainThreadUs();
-    for (let i = 0; i < ROUND_CYCLES; i += width) await this.cycle(width, isHandedOver);
+    for (let i = 0; i < ROUND_CYCLES; i += width) await run(this, width);
     const used = (await this.mainThreadUs()) - before;
     const { cmdstat_fcall } = await this.redis.info('commandstats');
     return [used / ROUND_CYCLES, Number(/usec=(\d+)/.exec(cmdstat_fcall)[1]) / ROUND_CYCLES];
   }
 }
 
+const claimed = (bench, width) => bench.cycle(width, false);
+const handedOver = (bench, width) => bench.cycle(width, true);
+const signed = (shards) => (bench, width) => bench.signedCycle(width, shards);
 const KINDS = [
-  ['claimed, in turns of 1', 1, false],
-  ['claimed, in turns of 20', 20, false],
-  ['handed over, in turns of 1', 1, true],
-  ['handed over, in turns of 20', 20, true],
+  ['claimed, in turns of 1', 1, claimed],
+  ['claimed, in turns of 20', 20, claimed],
+  ['handed over, in turns of 1', 1, handedOver],
+  ['handed over, in turns of 20', 20, handedOver],
+  ['signed, in turns of 20', 20, signed(1)],
+  ['signed, several shards, 20', 20, signed(4)],
 ];
 
 // The mean of the fastest fifth.
@@ -122,12 +160,12 @@ function print(kind, what, values) {
 
 async function time(libraries) {
   const benches = await Promise.all(libraries.map((library) => Bench.start(library)));
-  for (const [kind, width, isHandedOver] of KINDS) {
+  for (const [kind, width, run] of kinds) {
     const found = benches.map(() => []);
     for (let round = 0; round < ROUNDS; round++) {
       for (let k = 0; k < benches.length; k++) {
         const i = (k + round) % benches.length;
-        const used = await benches[i].round(width, isHandedOver);
+        const used = await benches[i].round(width, run);
         if (round) found[i].push(used);
       }
     }
@@ -138,13 +176,13 @@ async function time(libraries) {
 }
 
 // Instructions of a whole redis-server that runs some cycles, less those of one that runs fewer.
-async function countOne(library, width, isHandedOver, n) {
+async function countOne(library, width, run, n) {
   const out = join(dir, 'callgrind.out');
   const server = join(dir, 'server.sh');
   writeFileSync(server, `#!/bin/sh\nexec valgrind --tool=callgrind --collect-atstart=no --toggle-collect=processInputBuffer --callgrind-out-file=${out} redis-server "$@" 2>/dev/null\n`);
   chmodSync(server, 0o755);
   const bench = await Bench.start(library, { server });
-  for (let i = 0; i < n; i += width) await bench.cycle(width, isHandedOver);
+  for (let i = 0; i < n; i += width) await run(bench, width);
   await bench.redis.cmd('SHUTDOWN', 'NOSAVE').catch(() => {});
   for (let i = 0; !existsSync(out) || !/^(totals|summary):/m.test(readFileSync(out, 'utf8')); i++) {
     if (i > 300) throw new Error('callgrind wrote nothing');
@@ -157,11 +195,11 @@ async function countOne(library, width, isHandedOver, n) {
 }
 
 async function count(libraries) {
-  for (const [kind, width, isHandedOver] of KINDS) {
+  for (const [kind, width, run] of kinds) {
     const found = [];
     for (const library of libraries) {
-      const few = await countOne(library, width, isHandedOver, 100);
-      const many = await countOne(library, width, isHandedOver, 600);
+      const few = await countOne(library, width, run, 100);
+      const many = await countOne(library, width, run, 600);
       found.push((many - few) / 500 / 1000);
     }
     print(kind, 'thousand instructions', found);
@@ -170,4 +208,6 @@ async function count(libraries) {
 
 const names = process.argv.slice(2).filter((word) => word !== '--count');
 const libraries = (names.length ? names : ['HEAD', '.']).map(libraryOf);
+// A library from before there were shards has no verbs for the last kind.
+const kinds = libraries.every(({ hasShards }) => hasShards) ? KINDS : KINDS.slice(0, -1);
 await (process.argv.includes('--count') ? count : time)(libraries);

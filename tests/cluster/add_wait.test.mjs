@@ -22,7 +22,7 @@ suite('add-query with Wait whose reply is late', { nodes: 1, args: SLOW_RESCUE }
     await late.stop();
   }
 
-  test('race: its outcome comes before the reply that names its Seq: it is answered all the same', () =>
+  test('race: an outcome that comes before the reply with its Seq is still answered', () =>
     withLateNode(async (late) => {
       const body = valid();
       const held = proxy.holdAt('add', 'reply');
@@ -84,7 +84,7 @@ suite('resent requests while nodes are killed', { nodes: 3, aof: true, redisArgs
     }
   }
 
-  test('each question is stored once, and nobody reads nonce_used', async () => {
+  test('each question is stored once, and no client gets nonce_used', async () => {
     const questions = Array.from({ length: 120 }, (_, i) => ({ path: cluster.path('/api/add-query', { as: 'Frontend_1' }), body: valid({ User: `u${i % 20}`, Query: `q${i}` }) }));
     const queue = [...questions];
     let answered = 0;

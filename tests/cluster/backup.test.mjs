@@ -9,9 +9,10 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertOk, eventually, makeFolder, RedisClient, runParley, startCluster, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
-import { add, ANY_BYTES, complete, fillDocuments, fillQueue, fillRest, take } from '../support/filled.mjs';
+import { add, ANY_BYTES, complete, fillDocuments, fillQueue, fillRest, fillRuns, take } from '../support/filled.mjs';
 import { ALICE, BOB, docId, Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
+import { answer, began, stepped } from '../support/lua_workflow.mjs';
 import { PREFIX, random, tailOf } from '../support/lua.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -30,7 +31,7 @@ async function done(promise) {
 }
 
 // Of these kinds none is there: vectors and their trash need Redis 8 (backup_refused.test.mjs), others a node, `restoring` a restore.
-const ABSENT = ['bound', 'deleting', 'falls', 'hints', 'idle', 'idle_lookups', 'left', 'lookup_nodes', 'models_seen', 'needs', 'outbox', 'quiet', 'released', 'restoring', 'shown', 'trash', 'vectors', 'watchers'];
+const ABSENT = ['bound', 'deleting', 'falls', 'hints', 'idle', 'idle_lookups', 'left', 'lookup_nodes', 'models_seen', 'needs', 'nonce_marks', 'outbox', 'quiet', 'released', 'resent', 'restoring', 'shown', 'trash', 'unrecommended', 'vectors', 'watchers'];
 
 // --- quiet ---------------------------------------------------------------------------------------
 
@@ -57,6 +58,7 @@ describe('a backup of a quiet cluster', () => {
     await fillQueue(source);
     await fillRest(source);
     await fillDocuments(source);
+    await fillRuns(source);
     const before = await snapshot(source.redis);
     assertWhole(before);
     const words = new Set([...before.keys()].map((name) => name.split(':')[0]));
@@ -320,6 +322,54 @@ describe('a backup under load', () => {
     isOver = true;
     await load;
   });
+});
+
+describe('a run of a workflow that changes while it is backed up', () => {
+  const CHANGES = {
+    'goes on': async (shard, run) => {
+      for (let i = 0; i < 5; i++) assert.match(await stepped(shard, run), /^ok/);
+      assert.match(await stepped(shard, run, { status: 'waiting', approvers: ['a.G'] }), /^ok/);
+    },
+    'is answered and ends': async (shard, run) => {
+      const [reply] = (await shard.turn([answer({ session: run.session, run: run.run, step: run.step })])).replies;
+      run.fence = /^decided\n(\d+)$/.exec(reply)[1];
+      assert.match(await stepped(shard, run, { status: 'done' }), /^ok/);
+    },
+    'is deleted': async (shard) => assert.match(await shard.call('workflow_delete', 0, 'alice'), /^done/),
+  };
+  for (const [what, change] of Object.entries(CHANGES))
+    it(`${what}, and is restored with more or fewer frames, answers and questions than its state has`, { timeout: 300_000 }, async () => {
+      const [source, target] = await Promise.all([startRedis(LATIN), startRedis(LATIN)]);
+      const proxy = await startProxy(source);
+      const folder = makeFolder();
+      try {
+        const shard = await openShard(source);
+        // After its state was read, and after two pieces of its frames.
+        for (const [kind, n] of [['', 1], ['wff:', 1], ['wff:', 2]]) {
+          await Promise.all([source.cmd('FLUSHDB'), target.cmd('FLUSHDB')]);
+          const run = await began(shard);
+          for (let i = 0; i < 12; i++) assert.match(await stepped(shard, run, { frame: `{"text":"${'x'.repeat(200_000)}"}` }), /^ok/);
+          assert.match(await stepped(shard, run, { status: what === 'goes on' ? 'running' : 'waiting', approvers: ['a.F'] }), /^ok/);
+          const before = kept(await snapshot(source));
+          const held = proxy.holdAt(`${kind}${run.session}.${run.run}`, 'reply', n);
+          const file = join(folder.dir, `at-${kind}${n}`);
+          const running = done(backup(proxy, file));
+          await held;
+          await change(shard, run);
+          proxy.release();
+          await running;
+          await done(restore(target, file));
+          const found = await snapshot(target);
+          assertWhole(found);
+          const runs = (keys) => Object.fromEntries(Object.entries(keys).filter(([name]) => /^wf/.test(name) && !/^wf_file/.test(name)));
+          assert.deepEqual(runs(kept(found)), what === 'is deleted' ? {} : runs(before));
+        }
+      } finally {
+        await proxy.stop();
+        await Promise.all([source.stop(), target.stop()]);
+        folder.remove();
+      }
+    });
 });
 
 describe('a lookup that SCAN showed twice', () => {

@@ -56,7 +56,7 @@ describe('a backup or restore that must be refused', () => {
 
   it('a Redis that holds data is restored into', async () => {
     await target.cmd('SET', `${PREFIX}token_key`, 'ab');
-    await refused(run('restore', target, file), /holds data already \(parley:\{0\}:token_key\)/);
+    await refused(run('restore', target, file), /already holds data \(parley:\{0\}:token_key\)/);
     assert.deepEqual(await target.cmd('KEYS', '*'), [`${PREFIX}token_key`]);
     await fine(run('restore', target, file, '--key-prefix', 'other[1]:{1}:'));
     assertWhole(await snapshot(target, 'other[1]:{1}:'));
@@ -67,23 +67,23 @@ describe('a backup or restore that must be refused', () => {
     const bad = join(folder.dir, 'bad');
     for (const n of [0, 5, 16, 18, 40, bytes.length >> 1, bytes.length - 40, bytes.length - 1]) {
       writeFileSync(bad, bytes.subarray(0, n));
-      await refused(run('restore', target, bad), /it is cut off|it is no backup of Parley/);
+      await refused(run('restore', target, bad), /it is truncated|it is not a Parley backup/);
     }
     for (const at of [0, 14, 17, 30, bytes.length >> 1, bytes.length - 60, bytes.length - 5]) {
       const other = Buffer.from(bytes);
       other[at] ^= 1;
       writeFileSync(bad, other);
-      await refused(run('restore', target, bad), /damaged|cut off|no backup|another version|of no known kind/);
+      await refused(run('restore', target, bad), /damaged|truncated|not a Parley backup|format version|of an unknown kind/);
     }
     writeFileSync(bad, Buffer.concat([bytes, Buffer.from('x')]));
-    await refused(run('restore', target, bad), /something follows its end/);
+    await refused(run('restore', target, bad), /there is data after its end/);
     writeFileSync(bad, Buffer.from(bytes.toString('latin1').replace(/parley backup [23]/, 'parley backup 4'), 'latin1'));
-    await refused(run('restore', target, bad), /another version than 1/);
+    await refused(run('restore', target, bad), /format version is not 1/);
     await nothing();
   });
 
   it('a file that exists is overwritten without --force, or an interrupted backup leaves one', async () => {
-    await refused(run('backup', source, file), /exists: take another name, or --force/);
+    await refused(run('backup', source, file), /exists: choose another name, or add --force/);
     const before = statSync(file);
     await fine(run('backup', source, file, '--force'));
     assert.notEqual(statSync(file).ino, before.ino);
@@ -103,9 +103,9 @@ describe('a backup or restore that must be refused', () => {
     await refused(run('restore', target, join(folder.dir, 'none')), /none: No such file/);
     await refused(run('backup', source, join(folder.dir, 'none', 'x')), /No such file/);
     await refused(runParley(['backup']), /which file\?/, 2);
-    await refused(runParley(['restore', 'a', 'b']), /one file at a time/, 2);
+    await refused(runParley(['restore', 'a', 'b']), /give one file at a time/, 2);
     await refused(runParley(['restore', '--redis', 'http://x', 'a']), /--redis: /, 2);
-    await refused(runParley(['restore', '--redis', target.url, '-'], { input: 'parley backup 1\n' }), /read twice, so it must be a file/);
+    await refused(runParley(['restore', '--redis', target.url, '-'], { input: 'parley backup 1\n' }), /must be a regular file, because it is read twice/);
   });
 
   it('standard output and --json say something else than a file would hold', async () => {
@@ -193,7 +193,7 @@ describe('a disk, a permission or a moment that a backup or restore did not expe
   it('two restores at once both write', { timeout: 300_000 }, async () => {
     const ends = await Promise.all([run('restore', target, file), run('restore', target, file), run('restore', target, file)]);
     assert.deepEqual(ends.map(({ code }) => code).sort(), [0, 1, 1], ends.map(({ stderr }) => stderr).join(''));
-    for (const { code, stderr } of ends) if (code) assert.match(stderr, /^parley: (another restore|a restore into this Redis has begun|Redis holds data).*\n$/);
+    for (const { code, stderr } of ends) if (code) assert.match(stderr, /^parley: (another restore|a restore into this Redis is incomplete|Redis already holds data).*\n$/);
     assertWhole(await snapshot(target));
     assert.deepEqual(kept(await snapshot(target)), kept(await snapshot(source)));
   });
@@ -204,10 +204,10 @@ describe('a disk, a permission or a moment that a backup or restore did not expe
     running.child.kill('SIGCONT');
     const { code } = await running.exit();
     assert.equal(code, 1, running.stderr);
-    assert.match(running.stderr, /interrupted\nparley: the restore is not complete: empty this Redis \(FLUSHDB\) and restore once more\n$/);
+    assert.match(running.stderr, /interrupted\nparley: the restore is incomplete: empty this Redis \(FLUSHDB\) and restore again\n$/);
     assert.ok(await mark());
     const accounts = folder.file('accounts.yaml', accountsYaml());
-    const says = /begun and not ended \(parley:\{0\}:restoring is there\): wait until it has; if it was cut short, empty this Redis \(FLUSHDB\)/;
+    const says = /is incomplete \(key parley:\{0\}:restoring exists\): wait until it ends; if it was interrupted, empty this Redis \(FLUSHDB\)/;
     await refused(run('restore', target, file), says);
     await refused(run('backup', target, join(folder.dir, 'half')), says);
     await refused(runParley(['serve', '--listen', '127.0.0.1:0', '--accounts', accounts, '--redis', target.url]), says);
@@ -216,7 +216,7 @@ describe('a disk, a permission or a moment that a backup or restore did not expe
     assert.equal(await mark(), null);
   });
 
-  it('a Redis that is started again during a restore ends up with half of it, and nobody says so', { timeout: 300_000 }, async () => {
+  it('a Redis that restarts during a restore ends up with half of it, and no error is reported', { timeout: 300_000 }, async () => {
     for (const isEmpty of [false, true]) {
       await target.cmd('FLUSHALL');
       const running = await startRestore();
@@ -225,8 +225,8 @@ describe('a disk, a permission or a moment that a backup or restore did not expe
       running.child.kill('SIGCONT');
       const { code } = await running.exit();
       assert.equal(code, 1, running.stderr);
-      assert.match(running.stderr, /Redis was started again or emptied during the restore: what it had taken before may be lost\nparley: the restore is not complete/);
-      await refused(run('restore', target, file), /begun and not ended|holds data already/);
+      assert.match(running.stderr, /Redis was restarted or emptied during the restore: data restored before that may be lost\nparley: the restore is incomplete/);
+      await refused(run('restore', target, file), /restore into this Redis is incomplete|already holds data/);
     }
   });
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertOk, assertProblem, eventually, makeFolder, newNonce, RedisClient, runParley, startCluster, startProcess, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
-import { add, complete, fillDocuments, fillQueue, fillRest, take } from '../support/filled.mjs';
+import { add, complete, fillDocuments, fillQueue, fillRest, fillRuns, take } from '../support/filled.mjs';
 import { assertWhole, assertWholeShards, kept, mergedShards, openShard, snapshot } from '../support/keyspace.mjs';
 import { Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, random } from '../support/lua.mjs';
@@ -41,6 +41,7 @@ function assertAtHome(shards) {
     const own = (name, what) => assert.equal(shardOf(Buffer.from(name, 'latin1'), n), shard, `${what} is on shard ${shard}`);
     for (const topic of [...namesOf(keys, 't'), ...namesOf(keys, 'lookups')]) own(topic, topic);
     for (const word of ['docs', 'space', 'packs', 'paths', 'shas', 'queued_jobs', 'recent_jobs']) for (const space of namesOf(keys, word)) own(space, `${word}:${space}`);
+    for (const word of ['wf', 'wfr', 'wfq', 'wff']) for (const id of namesOf(keys, word)) own(id.split('.')[0], `${word}:${id}`);
     for (const doc of namesOf(keys, 'doc')) own(keys.get(`doc:${doc}`).value.space, doc);
     for (const day of namesOf(keys, 'nonces')) for (const id of keys.get(`nonces:${day}`).value) own(id, 'a nonce');
     if (shard > 0) for (const word of ['lookup', 'token_key', 'recommendations', 'lookups_of', 'recommenders']) for (const name of keys.keys()) assert.ok(name !== word && !name.startsWith(`${word}:`), `${name} is on shard ${shard}`);
@@ -64,6 +65,7 @@ describe('a backup that is restored with another number of shards', () => {
     await fillQueue(shard);
     await fillRest(shard);
     await fillDocuments(shard);
+    await fillRuns(shard);
     before1 = await snapshot(servers[0]);
     assertWhole(before1);
     await done(backup(source, file));
@@ -95,7 +97,7 @@ describe('a backup that is restored with another number of shards', () => {
       for (const keys of found) assert.ok(Number(keys.get('meta').value.lease) > Number(before1.get('meta').value.lease), 'numbers rise on each shard');
       const records = await Promise.all(target.map((redis) => redis.cmd('GET', 'parley:{0}:cluster')));
       records.forEach((record, i) => assert.match(record, new RegExp(`^[0-9a-f]{16} ${i} ${on.length} ${to} ${i ? '(begun|whole)' : 'whole'}$`)));
-      for (const n of [1, 2, 4, 8]) if (n !== to) assert.match((await runParley(['reindex', '--dry-run', '--redis', urls(target), '--shards', n])).stderr, n < on.length ? /is less than the servers/ : /this cluster has \d/);
+      for (const n of [1, 2, 4, 8]) if (n !== to) assert.match((await runParley(['reindex', '--dry-run', '--redis', urls(target), '--shards', n])).stderr, n < on.length ? /is less than the number of servers/ : /this cluster has \d/);
       files[to] = join(folder.dir, `${name} ${to}`);
       await done(backup(target, files[to]));
     });
@@ -123,7 +125,7 @@ describe('a backup that is restored with another number of shards', () => {
       for (const words of [['reindex', '--dry-run', '--redis', urls(target)], ['backup', '--redis', urls(target), join(folder.dir, 'half')], ['restore', '--redis', urls(target), '--shards', 4, file]]) {
         const { code, stderr } = await runParley(words);
         assert.equal(code, 1, words.join(' '));
-        assert.match(stderr, /^parley: a restore into this Redis has begun and not ended .*\n$/);
+        assert.match(stderr, /^parley: a restore into this Redis is incomplete .*\n$/);
       }
       for (const redis of target) await redis.cmd('FLUSHALL');
       await done(restore(target, file, '--shards', 4));
@@ -139,7 +141,7 @@ describe('a backup that is restored with another number of shards', () => {
     await servers[2].restart();
     proxy.release();
     assert.equal((await running.exit()).code, 1);
-    assert.match(running.stderr, /^parley: Redis was started again or emptied during the restore: .*\nparley: the restore is not complete: .*\n$/);
+    assert.match(running.stderr, /^parley: Redis was restarted or emptied during the restore: .*\nparley: the restore is incomplete: .*\n$/);
     await proxy.stop();
   });
 
@@ -148,7 +150,7 @@ describe('a backup that is restored with another number of shards', () => {
     await servers[2].cmd('HSET', 'parley:{63rb}:t:left', 'seq', 1);
     const { code, stderr } = await restore([servers[1], servers[2]], file, '--shards', 4);
     assert.equal(code, 1);
-    assert.match(stderr, /^parley: Redis holds data already \(parley:\{63rb\}:t:left\).*\n$/);
+    assert.match(stderr, /^parley: Redis already holds data \(parley:\{63rb\}:t:left\).*\n$/);
     assert.deepEqual(await servers[1].cmd('KEYS', '*'), []);
     assert.equal(await servers[2].cmd('DBSIZE'), 1);
     await servers[2].cmd('FLUSHALL');
@@ -274,7 +276,7 @@ function settle(value) {
   if (!value || typeof value !== 'object') return value === 'Pending' ? 'Open' : value;
   if (Array.isArray(value)) return value.map(settle);
   const { instance, ...rest } = value;
-  if (rest.latestJob?.status === 'RUNNING') Object.assign(rest, { status: 'QUEUED', latestJob: { ...rest.latestJob, status: 'QUEUED', progress: 0 } });
+  if (rest.latestJob?.status === 'INDEXING') Object.assign(rest, { status: 'QUEUED', latestJob: { ...rest.latestJob, status: 'QUEUED', progress: 0 } });
   return Object.fromEntries(Object.entries(rest).map(([name, one]) => [name, settle(one)]));
 }
 

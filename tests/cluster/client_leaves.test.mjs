@@ -76,7 +76,7 @@ suite('clients that leave', { nodes: 2 }, ({ test, cluster }) => {
     await cluster.answer({ Topic, Seq: 1 });
   });
 
-  test('a request pipelined behind a parked poll is served after it, on the same connection', async () => {
+  test('a request pipelined after a parked poll is served after it, on the same connection', async () => {
     const socket = await poll(cluster);
     await parked(cluster, 0, 1);
     socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');

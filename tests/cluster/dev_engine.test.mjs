@@ -8,6 +8,9 @@ import { gate } from '../support/asking.mjs';
 import { makeCheckout } from '../support/checkout.mjs';
 import { assertOk, eventually, newTopic, openRequest, sign, withQuery } from '../support/harness.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // the script, whatever it starts: the same on any number of shards
 
 const BUILT_IN = 'parley-extractive';
 const QUESTION = 'How long does a lease last?';
@@ -79,8 +82,15 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
   const ask = async (n) => answeredBy(await Promise.all(Array.from({ length: n }, () => add())));
   const engine = async (...args) => assertDone(await checkout.dev('engine', ...args));
 
-  it('the first line to paste asks a question and prints its answer', () => {
-    const [line] = /^ {2}curl .*add-query.*\\\n.*$/m.exec(said);
+  it('the first line to paste gets an answer with its sources, in any folder', () => {
+    const [line] = /^ {2}curl .*$/m.exec(said);
+    const { answer, sources } = JSON.parse(checkout.paste(line));
+    assert.match(answer, /\[1\]/);
+    assert.match(sources[0].url, new RegExp(`^${checkout.url('node1')}/handbook/`));
+  });
+
+  it('the line that signs waits for the answer of the engine, in any folder', () => {
+    const [line] = /^ {2}curl .*add-query.*$/m.exec(said);
     const { Query, Seq, Answer } = JSON.parse(checkout.paste(line));
     assert.deepEqual([Query, Seq], [QUESTION, 1]);
     assert.match(Answer[0], /150 seconds/);
@@ -132,17 +142,17 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     assert.equal(llm.requests.length, asked);
   });
 
-  it('what is wrong ends with a clear line, and the engine that runs goes on', async () => {
+  it('a wrong setting ends with a clear line, and the running engine continues', async () => {
     await engine(...model);
     const pid = checkout.pid('engine');
     const goesOn = /^dev: no engine was started; the one that runs goes on$/;
-    assertRefused(await checkout.dev('engine', '--nonsense'), /^parley: no such flag: --nonsense/, goesOn);
+    assertRefused(await checkout.dev('engine', '--nonsense'), /^parley: unknown flag --nonsense/, goesOn);
     assertRefused(await checkout.dev('engine', '--slots', 'many'), /^parley: .*slots/, goesOn);
     assertRefused(await checkout.dev('engine', 'llama3'), /^parley: engine takes flags only/, goesOn);
     assertRefused(await checkout.dev('engine', '--llm', llm.url), /^parley: --llm needs --model/, goesOn);
     assertRefused(await checkout.dev('engine', '--model', 'llama3'), /^dev: --model needs --llm URL.*; the one that runs goes on$/);
-    assertRefused(await checkout.dev('engine', '--llm', 'http://127.0.0.1:1/v1', '--model', 'a'), /^parley: --llm http:\S+: the model's server does not answer/, goesOn);
-    assertRefused(await checkout.dev('engine', '--corpus', 'nowhere'), /^parley: --corpus is no folder/, goesOn);
+    assertRefused(await checkout.dev('engine', '--llm', 'http://127.0.0.1:1/v1', '--model', 'a'), /^parley: --llm http:\S+: the model server does not respond/, goesOn);
+    assertRefused(await checkout.dev('engine', '--corpus', 'nowhere'), /^parley: --corpus is not a readable folder/, goesOn);
     assert.equal(checkout.pid('engine'), pid);
     assert.deepEqual(await ask(4), ['stub']);
   });
@@ -169,7 +179,7 @@ describe('./dev engine after ./dev up', TIMEOUT, () => {
     assert.match(row.Answer[0], /0003-leases-in-one-sorted-set\.md/);
   });
 
-  it('after an engine has stopped, questions wait for the next one, and strangers hear that none is there', async () => {
+  it('after an engine has stopped, questions wait for the next one, and /ask reports that there is no engine', async () => {
     await engine(...model);
     process.kill(checkout.pid('engine'), 'SIGTERM');
     await eventually(() => !checkout.pid('engine'));

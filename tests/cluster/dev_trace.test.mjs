@@ -5,6 +5,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { makeCheckout } from '../support/checkout.mjs';
 import { assertOk, eventually, newTopic, openRequest, sign, withQuery } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // the script, whatever it starts: the same on any number of shards
 
 const TIMEOUT = { timeout: 300_000 };
 const QUERY = 'How long does a lease last, said the heron?';
@@ -71,7 +74,7 @@ describe('./dev trace', TIMEOUT, () => {
         assert.equal(stderr, '');
         const steps = [
           new RegExp(`^\\S+  node1 +POST /api/add-query -> 200 in \\S+ ms for User_1  id=heron-${format}  seq=1$`, 'm'),
-          /^\S+  node\d +a claim goes to its engine  lease=\d+  queries=1  attempt=1 /m,
+          /^\S+  node\d +sending a claim to its engine  lease=\d+  queries=1  attempt=1 /m,
           /^\S+  node\d +GET \/api\/get-new-queries -> 200 .*seq=1$/m,
           /^\S+  engine +claimed  queries=1$/m,
           /^\S+  engine +answered  seq=1 /m,
@@ -85,7 +88,7 @@ describe('./dev trace', TIMEOUT, () => {
         assert.deepEqual(stdout.split('\n').slice(1, -1).map((line) => line.slice(0, 12)), stdout.split('\n').slice(1, -1).map((line) => line.slice(0, 12)).sort());
       });
 
-      it('who waits on another node hears of the outcome', async () => {
+      it('a waiter on another node gets the outcome', async () => {
         process.kill(checkout.pid('engine'), 'SIGTERM');
         await eventually(() => !checkout.pid('engine'));
         const Topic = newTopic();
@@ -95,7 +98,7 @@ describe('./dev trace', TIMEOUT, () => {
         assert.equal((await checkout.dev('engine', { env })).code, 0);
         await check;
         const { stdout } = await trace(Topic);
-        assert.match(stdout, /^\S+  node2 +an outcome came for those who wait  seq=1  status=Done$/m);
+        assert.match(stdout, /^\S+  node2 +outcome received for waiters  seq=1  status=Done$/m);
       });
 
       it('another query of the topic is left out where a Seq is given', async () => {

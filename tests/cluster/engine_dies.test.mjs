@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Engines that die, leave, are too late or change their mind: the query goes to another one, and what
-// comes from the first is told apart by its lease.
+// comes from the first is recognised by its lease.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import http2 from 'node:http2';
@@ -103,7 +103,7 @@ suite('an engine that dies', { nodes: 2, args: OFTEN, sweep: false }, ({ test, c
 });
 
 suite('engines that die', { nodes: 2, args: SHORT, sweep: false }, ({ test, cluster }) => {
-  test('a query whose engines all die is Failed after the last attempt, and its waiters on both nodes hear why', async () => {
+  test('a query whose engines all die is Failed after the last attempt, and its waiters on both nodes get the reason', async () => {
     const { Topic } = await cluster.add();
     const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 60, node }));
     for (const Attempt of [1, 2, 3]) {
@@ -225,7 +225,7 @@ suite('two answers at once', { nodes: 2, sweep: false }, ({ test, cluster }) => 
     return Topic;
   }
 
-  test('two engines that answer the same query at once: one is stored, the other hears already_done', async () => {
+  test('two engines that answer the same query at once: one answer is stored, the other engine gets already_done', async () => {
     for (let i = 0; i < 5; i++) {
       const Topic = await openAgain();
       const waiter = cluster.checkOpen({ Topic, wait: 30 });
@@ -249,7 +249,7 @@ suite('two answers at once', { nodes: 2, sweep: false }, ({ test, cluster }) => 
     assert.deepEqual((await status(cluster, Topic)).Answer, ['as it was sent']);
   });
 
-  test('the same answer twice at once is told 200 twice, with one timestamp', async () => {
+  test('two identical simultaneous answers both get 200 with the same timestamp', async () => {
     const Topic = await openAgain();
     const [one, two] = await race(Topic, {}, { as: 'Inference_2' });
     assert.deepEqual(assertOk(one), assertOk(two));
@@ -304,7 +304,7 @@ suite('an engine or a user that changes its mind', { nodes: 2, sweep: false }, (
     await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: claim.Lease });
   });
 
-  test('a query cancelled during work stays cancelled: the engine is told, its answer refused, waiters hear it', async () => {
+  test('a query cancelled during work stays cancelled: the engine and waiters are notified, its answer is refused', async () => {
     const { Topic } = await cluster.add();
     const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 30, node }));
     const { Lease } = await cluster.claim({ detail: true, node: 0 });
@@ -318,7 +318,7 @@ suite('an engine or a user that changes its mind', { nodes: 2, sweep: false }, (
     assert.deepEqual(await cluster.claim(), EMPTY);
   });
 
-  test('a topic deleted during a claim is gone: waiters hear 404, the engine too, and it can start again', async () => {
+  test('a topic deleted during a claim is gone: waiters and the engine get 404, and the topic can be created again', async () => {
     const Topic = newTopic();
     await cluster.add({ Topic, Query: 'old' });
     const waiters = [0, 1].map((node) => cluster.checkOpen({ Topic, wait: 30, node }));

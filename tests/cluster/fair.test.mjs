@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Users take turns, whatever node they ask and whatever engine serves them; the Position that they are
-// told is the one in which they are served.
+// reported is the one in which they are served.
 import assert from 'node:assert/strict';
 import { ACCOUNTS, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
@@ -51,8 +51,8 @@ suite('fair', { nodes: 2, accounts: ACCOUNTS_HERE, args: ['--rescan-seconds', '3
       await serve(7);
       for (const node of [0, 1]) {
         const { Topic } = await cluster.add({ User: `B${node}`, node });
-        const told = await status(cluster, Topic);
-        assert.ok(told.Position <= 1, `B is told position ${told.Position}`);
+        const reported = await status(cluster, Topic);
+        assert.ok(reported.Position <= 1, `B gets position ${reported.Position}`);
         const next = await serve(2);
         assert.ok(next.includes(Topic), 'B is served within the next two claims');
       }
@@ -125,7 +125,7 @@ suite('fair', { nodes: 2, accounts: ACCOUNTS_HERE, args: ['--rescan-seconds', '3
     await empty();
   });
 
-  test('a user who was away has saved no turns up', async () => {
+  test('a user who was away has not saved up turns', async () => {
     await ask('C', 1);
     await serve(1);
     const owner = new Map();
@@ -139,13 +139,13 @@ suite('fair', { nodes: 2, accounts: ACCOUNTS_HERE, args: ['--rescan-seconds', '3
 
   // Asks everybody's Position, then serves all and compares.
   async function comparePositions(topics, options) {
-    const told = new Map();
-    for (const Topic of topics) told.set(Topic, (await status(cluster, Topic)).Position);
+    const reported = new Map();
+    for (const Topic of topics) reported.set(Topic, (await status(cluster, Topic)).Position);
     const served = await serve(topics.length, options);
     const wrong = served
-      .map((Topic, place) => ({ place, told: told.get(Topic) }))
-      .filter(({ place, told: position }) => place !== position);
-    assert.deepEqual(wrong, [], `positions told for ${topics.length} questions`);
+      .map((Topic, place) => ({ place, reported: reported.get(Topic) }))
+      .filter(({ place, reported: position }) => place !== position);
+    assert.deepEqual(wrong, [], `positions returned for ${topics.length} questions`);
     await empty();
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Indexers that are killed, stopped or told to end in the middle of a job, and documents that go while
-// they are indexed. The job ends once; the passages are neither doubled nor missing; nothing is stuck.
+// Indexers that are killed, suspended or stopped in the middle of a job, and documents that go while they are indexed.
+// The job ends once; the passages are neither doubled nor missing; nothing is stuck.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { eventually, suite } from '../support/harness.mjs';
@@ -204,7 +204,7 @@ suite('an indexer that waits for a slow model', { nodes: 0, sweep: false, aof: t
     await ends(other);
   });
 
-  test('that is told to end gives the job back at once, and the attempt does not count', async () => {
+  test('that is stopped gives the job back at once, and the attempt does not count', async () => {
     const { node, doc, job, release } = await waiting({ bytes: `${MANY_PASSAGES} drained` });
     await ends(node);
     assert.equal((await desk.job(job)).status, 'QUEUED');

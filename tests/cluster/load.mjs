@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // load: frontends and engines that go on whatever happens to nodes and Redis, and write down all they
-// were told. In the end every promise is compared with what is stored:
+// were reported. In the end every promise is compared with what is stored:
 //
 //   const load = startLoad(cluster, { frontends: 3, engines: 4 });
 //   await load.reached(50);       50 queries have ended
@@ -9,9 +9,9 @@
 //   await load.reached(50);       50 more
 //   await load.finish();          no new queries; all end; everything is compared
 //
-// A frontend adds under an Idempotency-Key until it is told 200, then waits with check-query. An engine
-// answers each attempt with words of its own until it is told 200 or 409, so an answer that was
-// overwritten, lost or stored twice shows.
+// A frontend adds under an Idempotency-Key until it gets 200, then waits with check-query. An engine answers each
+// attempt with words of its own until it gets 200 or 409, so an answer that was overwritten, lost or stored twice
+// shows.
 import assert from 'node:assert/strict';
 import { eventually, newNonce, newTopic } from '../support/harness.mjs';
 
@@ -24,7 +24,7 @@ const breath = () => new Promise((resolve) => setTimeout(resolve, RETRY_MS));
 
 export function startLoad(cluster, { frontends = 3, engines = 4, partials = false, nodes } = {}) {
   const queries = new Map(); // "<topic> <seq>" -> what is known of it
-  const stored = new Map(); // the same -> the answers that an engine was told 200 for
+  const stored = new Map(); // the same -> the answers that got an engine 200
   const wrong = [];
   const polls = []; // the last one of each engine
   let adding = true;
@@ -132,17 +132,17 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
   const asking = Array.from({ length: frontends }, (_, i) => frontend(i).catch(note));
   const serving = Array.from({ length: engines }, (_, i) => engine(i).catch(note));
 
-  // What is stored is what everybody was told.
+  // What is stored is what every client got.
   async function compare(id, query) {
     const final = await ask(query);
     assert.equal(final.Query, query.Query, `${id} holds its own question`);
-    assert.deepEqual(final, query.seen, `${id}: the waiter was told what is stored`);
+    assert.deepEqual(final, query.seen, `${id}: the waiter got what is stored`);
     const accepted = [...(stored.get(id) ?? [])];
     if (final.Status === 'Done') {
       assert.equal(accepted.length, 1, `${id}: one answer was accepted, not ${JSON.stringify(accepted)}`);
       assert.deepEqual(final.Answer, accepted, `${id}: the accepted answer is the stored one`);
     } else {
-      assert.deepEqual(accepted, [], `${id} is ${final.Status}, but an engine was told that its answer is stored`);
+      assert.deepEqual(accepted, [], `${id} is ${final.Status}, but an engine got 200 for its answer`);
     }
     return final.Status;
   }
@@ -185,7 +185,7 @@ export function startLoad(cluster, { frontends = 3, engines = 4, partials = fals
       assert.deepEqual(wrong, []);
       const states = { Done: 0, Failed: 0, Cancelled: 0 };
       for (const [id, query] of queries) states[await compare(id, query)]++;
-      // Nothing is there that nobody was told of: Seqs are 1 to n, and so many queries were accepted.
+      // Nothing is stored that no client knows of: Seqs are 1 to n, and so many queries were accepted.
       const topics = new Map();
       for (const { Topic } of queries.values()) topics.set(Topic, (topics.get(Topic) ?? 0) + 1);
       for (const [Topic, n] of topics) {

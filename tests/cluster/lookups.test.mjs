@@ -77,7 +77,7 @@ suite('lookups and polls that end', { nodes: 2, args: [...SLOW_RESCAN, '--delive
     assert.equal(await at.credits(), 0);
   });
 
-  test('race: a poll that ends as the lookup is added: it goes back at once, to one that waits', async () => {
+  test('race: a poll that ends while the lookup is added: the lookup goes at once to a waiting poll', async () => {
     const Topic = await at.topic();
     const hanging = await cluster.startNode();
     const leaves = await at.park({ node: hanging });

@@ -182,7 +182,7 @@ suite('lookups of four shards', { args }, ({ test, cluster }) => {
     await slow.kill();
   });
 
-  test('hundreds of lookups of one topic go, and what others share stays', async () => {
+  test('hundreds of lookups of one topic are deleted, and shared ones stay', async () => {
     const before = await cluster.redis.cmd('ZCARD', `${ZERO}lookups`);
     const Topic = await at.topic(3);
     const other = await at.topic(2);

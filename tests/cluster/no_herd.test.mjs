@@ -22,8 +22,8 @@ suite('no herd', { nodes: NODES, sweep: false }, ({ test, cluster }) => {
     return total;
   };
 
-  // Calls of the function library and messages that `body` causes, also a little later (deliveries are
-  // confirmed together): what happens in an idle span of the same length is taken off.
+  // Calls to the Redis function library and messages that `body` causes, also a little later (deliveries are confirmed
+  // together): what happens in an idle span of the same length is taken off.
   async function measure(body) {
     const read = async () => [await calls(cluster.redis, 'fcall'), await calls(cluster.redis, 'publish'), performance.now()];
     const pass = () => new Promise((resolve) => setTimeout(resolve, AFTERWARDS_MS));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Nodes that are killed, stopped or told to end at the worst moment. A node holds no truth: what it had
-// in hand goes to others, and nobody waits for a whole lease.
+// Nodes that are killed, suspended or stopped at the worst moment. A node holds no truth: what it had in hand goes to
+// others, and nobody waits for a whole lease.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 import { keyOf, onAll, SHARDS } from '../support/shards.mjs';
@@ -149,7 +149,7 @@ suite('a node that hangs', { nodes: 2, sweep: false }, ({ test, cluster }) => {
   });
 });
 
-suite('a node that is told to end', { nodes: 2, args: SLOW_RESCAN, sweep: false }, ({ test, cluster }) => {
+suite('a node that is stopped', { nodes: 2, args: SLOW_RESCAN, sweep: false }, ({ test, cluster }) => {
   async function stopped(node) {
     const { code } = await node.exited();
     cluster.nodes.splice(cluster.nodes.indexOf(node), 1);
@@ -176,6 +176,8 @@ suite('a node that is told to end', { nodes: 2, args: SLOW_RESCAN, sweep: false 
     const added = cluster.addRaw({ node: ending });
     const answered = cluster.answerRaw({ Topic, Seq: 1, node: ending });
     await held.blocked();
+    // Both are there, besides the one that asks.
+    await eventually(async () => (await metric(cluster, ending, 'parley_connections_open')) >= 3, { what: 'both requests have arrived' });
     ending.signal('SIGTERM');
     await ending.waitForLog(/draining/);
     await held.release();

@@ -39,7 +39,7 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
     });
   }
 
-  test('Redis down for a while under load: all goes on where it was', async () => {
+  test('Redis down for a while under load: everything resumes where it stopped', async () => {
     await survive(
       cluster,
       async () => {
@@ -89,7 +89,7 @@ suite('Redis that restarts from its append-only file', { nodes: 2, aof: true, sw
     await cluster.answer({ Topic, Seq: 1 });
   });
 
-  test('a claim that Redis keeps across its restart stays with its engine, also if its delivery was not told yet', async () => {
+  test('a claim that survives a restart of Redis stays with its engine, even if its delivery was not reported yet', async () => {
     const { Topic } = await cluster.add({ node: 0 });
     const { Lease } = await cluster.claim({ wait: 10, detail: true, node: 0 });
     await cluster.redis.kill();
@@ -144,7 +144,7 @@ suite('Redis that is down', { nodes: 2, aof: true, sweep: false }, ({ test, clus
     for (const one of added) await cluster.answer({ Topic: one, Seq: 1 });
   });
 
-  test('a node that starts without Redis says so, and serves once it is there', async () => {
+  test('a node that starts without Redis reports it, and serves once Redis is up', async () => {
     await cluster.redis.kill();
     const early = await cluster.startNode();
     await ready(cluster, early, false);
@@ -159,7 +159,7 @@ suite('Redis that is down', { nodes: 2, aof: true, sweep: false }, ({ test, clus
 });
 
 suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ test, cluster }) => {
-  test('scripts that Redis forgot under load are loaded again: nobody sees an error', async () => {
+  test('scripts that Redis lost under load are loaded again without an error for clients', async () => {
     await survive(
       cluster,
       async () => {
@@ -241,7 +241,7 @@ suite('Redis that forgets, drops and stalls', { nodes: 2, sweep: false }, ({ tes
     }
   });
 
-  test('Redis that is out of memory or read-only: 503, and the node goes on when it passes', async () => {
+  test('Redis out of memory or read-only: 503, and the node recovers afterwards', async () => {
     const client = openClient(cluster.redis);
     try {
       for (const [set, back] of [

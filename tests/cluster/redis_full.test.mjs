@@ -180,7 +180,7 @@ suite('Redis that is full', { nodes: 2, aof: true, sweep: false, args: ['--resca
       assert.deepEqual(assertOk(await readiness(cluster, node)), { status: 'ready', full: true });
       const { dependencies, status } = assertOk(await cluster.request('GET', '/health', { node }));
       assert.equal(status, 'degraded');
-      assert.match(dependencies.redis.details, /maxmemory/);
+      assert.match(dependencies.redis.details.message, /maxmemory/);
     }
     for (const node of cluster.nodes) {
       const said = node.log().slice(marks.get(node)).split('\n');

@@ -99,9 +99,9 @@ suite('Redis that takes no writes', { nodes: 2, sweep: false, redisArgs: ['--ena
           const problem = assertProblem(await cluster.request('GET', '/readyz', { node }), 503, code);
           assert.match(problem.detail, says);
           const health = await cluster.request('GET', '/health', { node });
-          assert.equal(health.status, 503);
+          assert.equal(health.status, 200);
           assert.equal(health.json.status, 'unhealthy');
-          assert.match(health.json.dependencies.redis.details, says);
+          assert.match(health.json.dependencies.redis.details.message, says);
           for (const refused of [
             await cluster.addRaw({ node }),
             await cluster.checkRaw({ Topic, node }),
@@ -151,7 +151,7 @@ suite('Redis that takes no writes', { nodes: 2, sweep: false, redisArgs: ['--ena
     }
   });
 
-  test('a script that does not end: 503 store_busy, and all goes on after it', async () => {
+  test('a script that does not end: 503 store_busy, and everything resumes after it', async () => {
     await cluster.redis.cmd('CONFIG', 'SET', 'busy-reply-threshold', '50');
     const stuck = openClient(cluster.redis);
     const ended = stuck.cmd('EVAL', 'while true do end', '0').catch((error) => error);
@@ -163,7 +163,7 @@ suite('Redis that takes no writes', { nodes: 2, sweep: false, redisArgs: ['--ena
         },
         { what: 'Redis says that it is busy' },
       );
-      assert.match((await cluster.request('GET', '/health', { node: 0 })).json.dependencies.redis.details, /BUSY/);
+      assert.match((await cluster.request('GET', '/health', { node: 0 })).json.dependencies.redis.details.message, /BUSY/);
     } finally {
       await cluster.redis.cmd('SCRIPT', 'KILL');
       await ended;

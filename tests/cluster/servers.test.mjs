@@ -95,9 +95,9 @@ describe('several servers', { concurrency: false }, () => {
       assert.equal(lost.length, 1, 'one of them has won');
       assert.match(lost[0].reason.message, /--shards is [48], but this cluster has [48]/);
       const reversed = { url: cluster.servers.map(({ url }) => url).reverse().join(',') };
-      await assert.rejects(start(4, reversed), /another order|but this cluster has/);
+      await assert.rejects(start(4, reversed), /a different order|but this cluster has/);
       const { code, stderr } = await runParley(['serve', '--redis', reversed.url, '--accounts', cluster.accountsFile, '--listen', '127.0.0.1:0'], { env: { PARLEY_SHARDS: '' } });
-      assert.deepEqual([code, /lists the servers in another order/.test(stderr)], [1, true], stderr);
+      assert.deepEqual([code, /lists the servers in a different order/.test(stderr)], [1, true], stderr);
       await assert.rejects(start(4, { url: cluster.servers[0].url }), /list all of them/);
       const adopted = await cluster.startNode({ redis: cluster.listed, env: { PARLEY_SHARDS: '' } });
       assertOk(await cluster.request('GET', '/readyz', { node: adopted }));
@@ -138,7 +138,7 @@ describe('several servers', { concurrency: false }, () => {
       refused(await cluster.request('GET', '/api/user-topics', { node, query: { OnBehalfOf: 'alice' }, ...who.frontend }));
       const health = assertOk(await cluster.request('GET', '/health', { node }));
       assert.equal(health.dependencies.redis.status, 'error');
-      assert.match(health.dependencies.redis.details, /Server 2 of 2: Not connected/);
+      assert.match(health.dependencies.redis.details.message, /Server 2 of 2: Not connected/);
       assert.notEqual(health.status, 'unhealthy');
     }
     // A signed request needs the shard of its nonce, too.
@@ -244,7 +244,7 @@ describe('several servers', { concurrency: false }, () => {
     assert.deepEqual(seen.at(-1).data.Answer, [`to ${streamed}`]);
   });
 
-  test('a server that hangs is given up, and the others go on meanwhile', async (cluster) => {
+  test('a server that hangs is given up, and the others keep working', async (cluster) => {
     const who = await tokens(cluster);
     cluster.servers[1].pause();
     for (let i = 0; i < 4; i++) await cycle(cluster, who, topicOf(i % 2 === 0 ? 0 : 2));

@@ -167,7 +167,7 @@ suite('hints of nodes without a poll', { nodes: 6, args: FOUR, sweep: false }, (
     assert.equal((await verbs(cluster, 'work')) - passedBefore, 3, 'the first call, and two passes');
   });
 
-  test('a question that nobody was called to is found by the next sync of a node with a poll', async () => {
+  test('a question for which no node was notified is found by the next sync of a node with a poll', async () => {
     const one = cluster.claimOpen({ wait: 100, detail: true, node: 0 });
     await parked(cluster, 0, 1);
     const shard = await shardWithout(cluster);

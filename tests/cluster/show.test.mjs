@@ -12,7 +12,7 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
   const rows = async (what, ...args) => {
     const { code, stdout, stderr } = await run(what, '--json', ...args);
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /^(parley: node [\w, ]+: does not listen: [^\n]+\n)?$/); // those of tests before
+    assert.match(stderr, /^(parley: node [\w, ]+: not listening: [^\n]+\n)?$/); // those of tests before
     return JSON.parse(stdout);
   };
   // The nodes are known to Redis from their first sync on.
@@ -42,7 +42,7 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
     const [{ node }] = await start();
     assert.deepEqual((await rows('connections', '--node', node)).map((row) => row.node), [node]);
     const { code, stdout, stderr } = await run('nodes', '--node', 'nowhere');
-    assert.deepEqual([code, stdout, stderr], [1, '', 'parley: there is no node of that id: see parley show nodes\n']);
+    assert.deepEqual([code, stdout, stderr], [1, '', 'parley: no node has that id: see parley show nodes\n']);
   });
 
   test('parked polls and their classes are shown, drained ones as such', async () => {
@@ -133,7 +133,7 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
     await dead.kill();
     const { code, stdout, stderr } = await run('nodes', '--json');
     assert.equal(code, 0);
-    assert.match(stderr, new RegExp(`^parley: node (\\w+, )*${gone.node}(, \\w+)*: does not listen: it has ended, or lost Redis\n$`));
+    assert.match(stderr, new RegExp(`^parley: node (\\w+, )*${gone.node}(, \\w+)*: not listening: it has ended or lost Redis\n$`));
     assert.deepEqual(JSON.parse(stdout).map(({ node }) => node), found.map(({ node }) => node).filter((node) => node !== gone.node));
     const alone = await run('nodes', '--node', gone.node);
     assert.deepEqual([alone.code, alone.stdout], [1, '']);
@@ -146,7 +146,7 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
     await stop(hanging);
     const { code, stdout, stderr } = await run('nodes', '--json');
     assert.equal(code, 0);
-    assert.ok(stderr.endsWith(`parley: node ${found.node}: no answer within 2 seconds: it hangs, or its version has no parley show\n`), stderr);
+    assert.ok(stderr.endsWith(`parley: node ${found.node}: no answer within 2 seconds: it is stuck, or its version does not support parley show\n`), stderr);
     assert.equal(JSON.parse(stdout).length, 3);
     hanging.signal('SIGCONT');
     await nodes(4);
@@ -155,11 +155,11 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
 
   test('without a node, without Redis and with a wrong word it ends with one line', async () => {
     const none = await runParley(['show', 'nodes', '--redis', cluster.redis.url, '--key-prefix', 'other:{0}:']);
-    assert.deepEqual([none.code, none.stdout, none.stderr], [1, '', 'parley: no node of this --key-prefix runs on this Redis\n']);
+    assert.deepEqual([none.code, none.stdout, none.stderr], [1, '', 'parley: no node runs on this Redis with this --key-prefix\n']);
     const away = await runParley(['show', 'nodes', '--redis', 'redis://127.0.0.1:1/0']);
     assert.deepEqual([away.code, away.stdout], [1, '']);
     assert.match(away.stderr, /^parley: Redis: [^\n]+\n$/);
-    for (const [words, why] of [[[], /show what\?/], [['nothing\u001b'], /there is no 'nothing' to show/], [['nodes', 'polls'], /one word/]]) {
+    for (const [words, why] of [[[], /show what\?/], [['nothing\u001b'], /cannot show 'nothing'/], [['nodes', 'polls'], /one word/]]) {
       const wrong = await runParley(['show', ...words]);
       assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
       assert.match(wrong.stderr, why);
@@ -175,7 +175,7 @@ suite('parley show', { nodes: 1, args: ['--rescan-seconds', '1'] }, ({ test, clu
     const { code, stdout, stderr } = await run('classes', '--json', '--node', node);
     for (const poll of polls) poll.abort();
     assert.equal(code, 0);
-    const left = /^parley: node (\w+) has (\d+) rows more, which are left out\n$/.exec(stderr);
+    const left = /^parley: node (\w+) has (\d+) more rows, which are not shown\n$/.exec(stderr);
     assert.equal(left?.[1], node, stderr);
     const found = JSON.parse(stdout);
     assert.ok(found.length <= most && Number(left[2]) > 0);

@@ -51,7 +51,7 @@ suite('parley user, and what ends in the middle of it', { nodes: 2, aof: true, s
     const { running, first } = await startExport([]);
     await first.kill();
     assert.deepEqual(await running.exit(120_000), { code: 0, signal: null }, running.stderr);
-    assert.match(running.stderr, /: trying again for 60 s\n$/);
+    assert.match(running.stderr, /: retrying for 60 s\n$/);
     assert.equal(JSON.parse(unzip(readFileSync(commands.file('x.zip'))).get('topics.json')).length, SIZE);
     assert.deepEqual(commands.files(), ['x.zip']);
   });
@@ -69,7 +69,7 @@ suite('parley user, and what ends in the middle of it', { nodes: 2, aof: true, s
     assert.deepEqual(await cluster.redis.cmd('KEYS', `*${many}*`), []);
   });
 
-  test('Ctrl-C in the middle of a deletion: the same command goes on', async () => {
+  test('Ctrl-C in the middle of a deletion: the same command continues', async () => {
     const many = `many-${newNonce()}`;
     await fill(many, 1000, 'short');
     const first = await cluster.startNode();
@@ -78,7 +78,7 @@ suite('parley user, and what ends in the middle of it', { nodes: 2, aof: true, s
     await eventually(() => readFileSync(`/proc/${running.child.pid}/status`, 'latin1').match(/^SigBlk:\t0*[1-9a-f]/m), { what: 'signals are caught' });
     running.child.kill('SIGINT');
     assert.deepEqual(await running.exit(60_000), { code: 1, signal: null });
-    assert.match(running.stderr, /^parley: interrupted\nparley: what was deleted stays deleted: the same command goes on/);
+    assert.match(running.stderr, /^parley: interrupted\nparley: the deletion is incomplete: run the same command again/);
     await first.kill();
     const { code, stdout } = await commands.run(['delete', many, '--yes', '--json']);
     assert.equal(code, 0);
@@ -94,7 +94,7 @@ suite('parley user, and what ends in the middle of it', { nodes: 2, aof: true, s
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^parley: http:\S+: 503: [^\n]+\n$/);
     const running = commands.start(['delete', User, '--yes', '--json', '--patience-seconds', '100']);
-    await eventually(() => running.stderr.includes('trying again'), { what: 'it has been refused once' });
+    await eventually(() => running.stderr.includes('retrying'), { what: 'it has been refused once' });
     await cluster.redis.restart();
     const { code } = await running.exit(120_000);
     assert.equal(code, 0, running.stderr);

@@ -98,7 +98,7 @@ suite('an export that something ends', { nodes: 2, aof: true, sweep: false, acco
   const User = `large-${newNonce()}`;
   const SIZE = 50;
 
-  test('a client that does not read holds up nobody, and has all of it once it reads', async () => {
+  test('a client that does not read delays nobody, and gets everything once it reads', async () => {
     await fill(cluster, User, SIZE, text);
     const stuck = await openStuck(cluster, User, { node: 0 });
     assertProblem(await exportRaw(cluster, User, { node: 0 }), 429, 'rate_limited');
@@ -143,7 +143,7 @@ suite('an export that something ends', { nodes: 2, aof: true, sweep: false, acco
   });
 });
 
-suite('a deletion while its user goes on', { nodes: 2, sweep: false, accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
+suite('a deletion while its user stays active', { nodes: 2, sweep: false, accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
   test('an upload that is under way becomes a document of the user, as if it had begun later', async () => {
     const User = `upload-${newNonce()}`;
     const query = { OnBehalfOf: User };
@@ -181,7 +181,7 @@ suite('a deletion while its user goes on', { nodes: 2, sweep: false, accounts: {
   });
 });
 
-suite('documents that nobody indexes', { nodes: 1, sweep: false, args: ['--target', 'broker,documents'], accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
+suite('documents without an indexer', { nodes: 1, sweep: false, args: ['--target', 'broker,documents'], accounts: { ...ACCOUNTS, ...FRONT } }, ({ test, cluster }) => {
   test('an export has their bytes as they came, however many blocks they are', async () => {
     const query = { OnBehalfOf: 'blocks' };
     const large = randomBytes(3_500_000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 4: POST /ask over the public collection, on two nodes, with the engine itself and with
-// engines that say what they are told.
+// POST /ask over the public collection, on two nodes, with the engine itself and with
+// engines with scripted replies.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, makeFolder, startProcess, suite, waitForOutput } from '../support/harness.mjs';
@@ -44,15 +44,16 @@ function assertAnswer(json, question = QUESTION) {
   assert.ok(Number.isInteger(json.retrieval_time_ms) && json.retrieval_time_ms >= 0);
   assert.ok(Number.isInteger(json.generation_time_ms) && json.generation_time_ms >= 0);
   const positions = json.sources.map(({ position }) => position);
-  assert.deepEqual([...positions].sort((a, b) => a - b), positions.map((_, i) => i + 1), 'positions count from 1');
+  assert.deepEqual(positions, positions.map((_, i) => i + 1), 'positions count 1, 2, 3 in the order of the sources');
+  const isRefusal = json.answer === NOTHING;
   json.sources.forEach((source, i) => {
-    assertMembers(source, ['url', 'content', 'score', 'position']);
+    assertMembers(source, ['url', 'content', 'score', 'position', ...(isRefusal ? ['used'] : [])]);
+    if (isRefusal) assert.equal(source.used, false);
     assert.ok(source.score >= 0 && source.score <= 1, `score ${source.score}`);
     assert.ok(i === 0 || source.score <= json.sources[i - 1].score, 'best first');
   });
   const marks = [...json.answer.matchAll(/\[(\d+)\]/g)].map(([, number]) => Number(number));
   for (const mark of marks) assert.ok(positions.includes(mark), `mark ${mark} names a source`);
-  assert.deepEqual([...new Set(marks)], [...new Set(marks)].map((_, i) => i + 1), 'numbered in the order of first use');
   return json;
 }
 
@@ -86,7 +87,7 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
       llm.behave({ text: 'It lasts 150 seconds [3]. Really [9], see [1,7] and [2-40].' });
       await withRealEngine(cluster, ['--llm', llm.url, '--model', 'stub'], async () => {
         const json = assertAnswer(assertOk(await ask({ top_k: 3 })));
-        assert.equal(json.answer, 'It lasts 150 seconds [1]. Really, see [2] and [3][1].');
+        assert.equal(json.answer, 'It lasts 150 seconds [3]. Really, see [1] and [2][3].');
         const { messages } = llm.requests.at(-1).body;
         assert.deepEqual(messages.map(({ role }) => role), ['system', 'user']);
         assert.equal(passagesOf(messages[1].content)[3].split('\n').pop().length > 0, true);
@@ -99,13 +100,36 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
     }
   });
 
-  test('the passage that is cited first becomes source 1', () =>
+  test('a mark is the position of its source, whatever the order in which the model cites', () =>
     withEngine(cluster, ({ user }) => {
       const fruit = Object.entries(passagesOf(user)).find(([, text]) => text.includes('Bananas'))[0];
-      return `Bananas [${fruit}], then the rest [1] [${fruit}].`;
-    }, async () => {
+      return `Leases [2], bananas [${fruit}], then the rest [${fruit}] [1].`;
+    }, async ({ prompts }) => {
       const json = assertAnswer(assertOk(await ask({ question: 'Which lease do bananas have?' })), 'Which lease do bananas have?');
-      assert.match(json.sources.find(({ position }) => position === 1).content, /Bananas/);
+      const fruit = json.sources.find(({ content }) => content.includes('Bananas'));
+      assert.equal(json.answer, `Leases [2], bananas [${fruit.position}], then the rest [${fruit.position}] [1].`);
+      const passages = passagesOf(prompts[0].user);
+      for (const { position, content } of json.sources) assert.ok(passages[position].includes(content.split('\n').pop()), 'the model saw the same number');
+    }));
+
+  test('a refusal shows the nearest sources, marked as not used, plain and as a stream', () =>
+    withEngine(cluster, () => NOTHING, async () => {
+      const question = 'How long do bananas last?';
+      const json = assertAnswer(assertOk(await ask({ question })), question);
+      assert.equal(json.answer, NOTHING);
+      assert.match(json.sources[0].content, /Bananas/);
+      assert.ok(json.sources.every(({ used }) => used === false));
+      const { events } = await postStream(cluster, '/ask', { body: { question } });
+      assert.deepEqual(events.at(-1).data.sources, json.sources);
+    }));
+
+  test('what the reader selected is searched with, and reaches the model when the question finds nothing', () =>
+    withEngine(cluster, () => 'In the tropics [1].', async ({ prompts }) => {
+      const question = 'What does that mean?';
+      const json = assertAnswer(assertOk(await ask({ question, context: 'bananas of the tropics', top_k: 1 })), question);
+      assert.match(json.sources[0].content, /Bananas/);
+      assertOk(await ask({ question: 'qqqq wwww?', context: 'zzzz yyyy xxxx' }));
+      assert.match(prompts[1].user, /zzzz yyyy xxxx/);
     }));
 
   test('any field that is not as it should be is refused with 400 and its name', async () => {
@@ -121,7 +145,7 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
     assert.deepEqual(await library.questions(), []);
   });
 
-  test('4000 characters are taken, however many bytes they have, and null is no field', () =>
+  test('4000 characters are accepted, whatever their size in bytes, and null counts as absent', () =>
     withEngine(cluster, () => 'Yes [1].', async () => {
       const question = 'lease '.padEnd(4000, 'ä');
       assertAnswer(assertOk(await ask({ question, context: null, top_k: null, other: 1 })), question);
@@ -205,7 +229,7 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
       const tokens = events.filter(({ event }) => event === 'token').map(({ data }) => data.text);
       assert.equal(tokens.join(''), 'It lasts 150 seconds [2], or [8].');
       assert.equal(events.at(-1).event, 'done');
-      assert.equal(assertAnswer(events.at(-1).data).answer, 'It lasts 150 seconds [1], or.');
+      assert.equal(assertAnswer(events.at(-1).data).answer, 'It lasts 150 seconds [2], or.');
     });
   });
 
@@ -245,7 +269,7 @@ suite('ask', { args: ['--trusted-proxies', '127.0.0.1'] }, ({ test, cluster }) =
     assert.equal(refused.headers['access-control-allow-origin'], 'https://book.example');
   });
 
-  test('a node that drains sends its client to another one, which goes on waiting for the same', async () => {
+  test('a draining node sends its client to another node, which keeps waiting for the same query', async () => {
     const { hold, open } = gate();
     const leaving = await cluster.startNode();
     // The engine is on the others: what goes to a node that has just ended is nobody's answer.
@@ -308,7 +332,7 @@ suite('ask of a question that is answered while it is joined', { nodes: 1 }, ({ 
     await proxy.stop();
   });
 
-  test('race: its outcome comes before the word that it was joined: it is answered all the same', async () => {
+  test('race: an outcome that comes before the reply `joined` is still answered', async () => {
     const { hold, open } = gate();
     const joining = await cluster.startNode({ redis: proxy });
     cluster.nodes = cluster.nodes.filter((node) => node !== joining); // the engine is on the other one
@@ -322,10 +346,10 @@ suite('ask of a question that is answered while it is joined', { nodes: 1 }, ({ 
       const held = proxy.holdAt('ask', 'reply');
       const second = ask(joining);
       await held;
-      const told = proxy.passed('outcome');
+      const reported = proxy.passed('outcome');
       open();
       assertAnswer(assertOk(await first));
-      await told;
+      await reported;
       // Whatever the node has been sent before this is answered, it has read by then.
       assert.equal((await cluster.request('GET', '/livez', { node: joining })).status, 200);
       proxy.release();
@@ -343,7 +367,7 @@ suite('ask without engines', { sweep: false }, ({ test, cluster }) => {
   });
   after(() => library?.close());
 
-  test('an empty collection is asked without an engine, and says that nothing was found', async () => {
+  test('a question to an empty collection needs no engine and is answered that nothing was found', async () => {
     const json = assertAnswer(assertOk(await cluster.request('POST', '/ask', { body: { question: QUESTION } })));
     assert.equal(json.answer, NOTHING);
     assert.deepEqual(json.sources, []);
@@ -377,7 +401,7 @@ suite('ask with little patience', { nodes: 0 }, ({ test, cluster }) => {
   beforeEach(() => library.forgetLimits());
   after(() => library?.close());
 
-  test('no answer in time: 503 with Retry-After, and who asks again goes on waiting for the same query', async () => {
+  test('no answer in time: 503 with Retry-After, and a client that asks again waits for the same query', async () => {
     const { hold, open } = gate();
     await withEngine(cluster, async () => {
       await hold;
@@ -395,7 +419,7 @@ suite('ask with little patience', { nodes: 0 }, ({ test, cluster }) => {
     });
   });
 
-  test('an answer that came too late is there for who asks again', async () => {
+  test('a late answer is available to a client that asks again', async () => {
     const { hold, open } = gate();
     await withEngine(cluster, async () => {
       await hold;

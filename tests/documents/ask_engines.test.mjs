@@ -85,7 +85,7 @@ suite('ask and the engines that are there', { args: PATIENT, threads: 2, sweep: 
         for (const name of await cluster.redis.cmd('HKEYS', key)) if (name.endsWith(' -')) await cluster.redis.cmd('HDEL', key, name);
       }
       const refused = await response(QUESTION, { top_k: 6 });
-      assert.match(assertProblem(refused, 503, 'no_engine').detail, /Every engine rests/);
+      assert.match(assertProblem(refused, 503, 'no_engine').detail, /Every engine is resting/);
       const seconds = Number(refused.headers['retry-after']);
       assert.ok(seconds > 50 && seconds <= 101, `${seconds}`);
       await engine.stop();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 5: an owner's documents: the list, one of them, its passages, deletion and
-// reindexing, on two nodes in turn.
+// An owner's documents: list, single document, passages, deletion and reindexing,
+// alternating between two nodes.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { assertRefused, forgetLimits, settled, upload, uploadIndexed } from '../support/documents.mjs';
@@ -37,7 +37,7 @@ suite('documents', { sweep: false }, ({ test, cluster }) => {
         assertMembers(doc, MEMBERS);
         assertMembers(doc.latestJob, ['id', 'status', 'stage', 'progress', 'errorMessage']);
         assert.equal(doc.status, 'INDEXED');
-        assert.deepEqual({ ...doc.latestJob, id: 0 }, { id: 0, status: 'DONE', stage: 'STORE', progress: 100, errorMessage: null });
+        assert.deepEqual({ ...doc.latestJob, id: 0 }, { id: 0, status: 'INDEXED', stage: 'COMPLETE', progress: 100, errorMessage: null });
         assertTimestamp(doc.createdAt);
         assertTimestamp(doc.updatedAt);
       }
@@ -166,7 +166,7 @@ suite('documents', { sweep: false }, ({ test, cluster }) => {
     assert.equal(filename, name);
   });
 
-  test('more documents than Redis tells at once are listed whole', async () => {
+  test('more documents than fit one reply of Redis are listed completely', async () => {
     const N = 2300;
     const space = 'o:dora';
     for (let i = 0; i < N; i++) {
@@ -201,7 +201,7 @@ suite('documents under way', { sweep: false, nodes: 0 }, ({ test, cluster }) => 
     await desk.stage(jobId, 'EMBED');
     const doc = assertOk(await get(cluster, `/api/docs/${documentId}`));
     assert.equal(doc.status, 'INDEXING');
-    assert.equal(doc.latestJob.status, 'RUNNING');
+    assert.equal(doc.latestJob.status, 'INDEXING');
     assert.equal(doc.latestJob.stage, 'EMBED');
     assert.ok(doc.latestJob.progress > 0 && doc.latestJob.progress < 100);
     assert.equal(doc.chunkCount, 0);

@@ -44,7 +44,19 @@ suite('sources of the handbook', {}, ({ test, cluster }) => {
         const response = await fetch(url);
         assert.equal(response.status, 200, url);
         assert.match(response.headers.get('content-type'), /^text\/html\b/);
-        assert.match(await response.text(), /<h1 /);
+        const page = await response.text();
+        assert.match(page, /<h1 /);
+        const section = new URL(url).hash.slice(1);
+        if (section) assert.ok(page.includes(` id="${decodeURIComponent(section)}"`), `${url} leads to a section of the page`);
       }
+      assert.ok([...urls].filter((url) => url.includes('#')).length >= urls.size / 2, 'most sources lead to a section');
+    }));
+
+  test('a question that is a heading is answered from below that heading first', () =>
+    withEngine(cluster, () => 'So it is [1].', async () => {
+      const { sources } = assertOk(await cluster.request('POST', '/ask', { body: { question: 'What happens when an engine dies?' } }));
+      assert.match(sources[0].content, /^## What happens when an engine dies\?/m);
+      assert.match(sources[0].url, /\/leases#what-happens-when-an-engine-dies$/);
+      assert.equal(new Set(sources.map(({ url, content }) => `${url} ${content}`)).size, sources.length, 'no passage is listed twice');
     }));
 });

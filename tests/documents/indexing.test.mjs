@@ -93,16 +93,16 @@ suite('indexing', { nodes: 2, sweep: false, args: ['--owner-max-mib', 4] }, ({ t
   });
 
   test('an encrypted PDF', () => refused({ name: 'a.pdf', bytes: readFileSync('tests/unit/fixtures/encrypted.pdf') }, /encrypted/), PDFTOTEXT);
-  test('a broken PDF', () => refused({ name: 'a.pdf', bytes: `%PDF-1.4\n${'x'.repeat(2000)}` }, /PDF is broken/), PDFTOTEXT);
+  test('a broken PDF', () => refused({ name: 'a.pdf', bytes: `%PDF-1.4\n${'x'.repeat(2000)}` }, /PDF is damaged/), PDFTOTEXT);
   test('a PDF without text', () => refused({ name: 'a.pdf', bytes: makePdf(1, () => '') }, /no text/), PDFTOTEXT);
   test('an empty file', () => refused({ name: 'a.md', bytes: '' }, /empty/));
   test('a file of white space', () => refused({ name: 'a.txt', bytes: ' \n\t\n'.repeat(500) }, /no text/));
-  test('a text with the ending of a PDF', () => refused({ name: 'a.pdf', bytes: 'plain words' }, /no PDF/));
-  test('a PDF with the ending of a text', () => refused({ name: 'a.txt', bytes: Buffer.concat([Buffer.from('%PDF-1.4\n'), Buffer.alloc(200)]) }, /named like a text/));
+  test('a text with the ending of a PDF', () => refused({ name: 'a.pdf', bytes: 'plain words' }, /is not a PDF/));
+  test('a PDF with the ending of a text', () => refused({ name: 'a.txt', bytes: Buffer.concat([Buffer.from('%PDF-1.4\n'), Buffer.alloc(200)]) }, /extension of a text file/));
   test('a zip that is no DOCX', () => refused({ name: 'a.docx', bytes: makeZip({ 'hello.txt': 'hello' }) }, /DOCX/));
   test('a DOCX that unpacks to far more than it is', () =>
-    refused({ name: 'a.docx', bytes: makeDocx([' '.repeat(80 << 20)]) }, /far more/));
-  test('a kind that nobody reads', () => refused({ name: 'a.exe', bytes: 'MZ' }, /not read/));
+    refused({ name: 'a.docx', bytes: makeDocx([' '.repeat(80 << 20)]) }, /decompresses to more data/));
+  test('a kind that nobody reads', () => refused({ name: 'a.exe', bytes: 'MZ' }, /Unsupported file type/));
   test('a text that does not fit into what its owner may store', () =>
     refused({ name: 'a.txt', bytes: randomBytes(5 << 20).toString('base64').replace(/.{60}/g, '$& ') }, /4 MiB/));
 
@@ -182,7 +182,7 @@ suite('indexing with the vectors of a model', { nodes: 0, sweep: false }, ({ tes
     await withNode(['--embeddings', 'openai:http://127.0.0.1:1/v1#stub'], async () => {
       const ended = await desk.ended(job);
       assert.equal(ended.status, 'FAILED');
-      assert.match(ended.error, /stub gave no vectors/);
+      assert.match(ended.error, /stub returned no vectors/);
     });
     await withNode([], async () => {
       assert.equal((await desk.ended(await desk.reindex(doc, 'o:away'))).status, 'DONE');

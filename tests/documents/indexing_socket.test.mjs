@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 5: /ws/indexing, on two nodes: who watches on one is told what an indexer of the
-// other does.
+// /ws/indexing, on two nodes: a watcher on one node sees the progress of an indexer on the
+// other.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { ready } from '../cluster/watch.mjs';
@@ -13,7 +13,7 @@ import { openWatch } from '../support/websocket.mjs';
 const DATA = [
   'type', 'document_id', 'job_id', 'user_id', 'stage', 'progress', 'message', 'timestamp', 'documentId', 'jobId', 'userId',
 ];
-const STAGES = ['PARSE', 'CHUNK', 'EMBED', 'STORE'];
+const STAGES = ['PARSE', 'CHUNK', 'EMBED', 'STORE', 'COMPLETE'];
 
 async function tokenOf(cluster, as) {
   return assertOk(await cluster.request('GET', '/api/login', { as })).Token;
@@ -34,6 +34,7 @@ function assertFrame({ type, data, ...rest }, { id, job, owner = 'User_1' }) {
   for (const name of ['job_id', 'jobId']) assert.equal(data[name], job);
   for (const name of ['user_id', 'userId']) assert.equal(data[name], owner);
   assert.ok(STAGES.includes(data.stage), data.stage);
+  assert.equal(data.stage === 'COMPLETE', type === 'index_complete');
   assert.ok(Number.isInteger(data.progress) && data.progress >= 0 && data.progress <= 100);
   assert.equal(typeof data.message, 'string');
   assertTimestamp(data.timestamp);
@@ -66,6 +67,7 @@ suite('the indexing socket', { nodes: 0, sweep: false }, ({ test, cluster }) => 
       const stages = seen.map(({ stage }) => STAGES.indexOf(stage));
       assert.deepEqual(stages, [...stages].sort());
       assert.deepEqual(new Set(seen.map(({ stage }) => stage)), new Set(STAGES));
+      assert.equal(seen.at(-1).stage, 'COMPLETE');
       const progress = seen.map((data) => data.progress);
       assert.deepEqual(progress, [...progress].sort((a, b) => a - b));
       assert.equal(progress.at(-1), 100);
@@ -73,7 +75,7 @@ suite('the indexing socket', { nodes: 0, sweep: false }, ({ test, cluster }) => 
     }
   });
 
-  test('on connect the state of what is under way and of what just ended is told', async () => {
+  test('on connect the state of running and recently finished jobs is sent', async () => {
     const done = await uploadIndexed(cluster, { as: 'User_2', name: 'done.txt', bytes: prose(100, 4) });
     const failed = assertOk(await upload(cluster, { as: 'User_2', name: 'failed.pdf', bytes: '%PDF-1.4\nno' }), 201);
     await settled(cluster, 'User_2', failed.documentId);
@@ -97,7 +99,7 @@ suite('the indexing socket', { nodes: 0, sweep: false }, ({ test, cluster }) => 
     await socket.close();
   });
 
-  test('a document that is deleted while it is indexed is told as failed', async () => {
+  test('a document that is deleted while it is indexed is reported as failed', async () => {
     await forgetLimits(cluster);
     const release = embedder.hold();
     const { documentId: id, jobId: job } = assertOk(await upload(cluster, { name: 'del.txt', bytes: prose(100, 6) }), 201);
@@ -111,7 +113,7 @@ suite('the indexing socket', { nodes: 0, sweep: false }, ({ test, cluster }) => 
     await socket.close();
   });
 
-  test('nobody is told of what another owner uploads', async () => {
+  test('watchers see no uploads of other owners', async () => {
     await forgetLimits(cluster);
     const [mine, theirs] = [await watch(cluster, { as: 'User_1', node: 0 }), await watch(cluster, { as: 'User_2', node: 0 })];
     const { documentId } = assertOk(await upload(cluster, { as: 'User_2', name: 'secret.txt', bytes: prose(100, 8) }), 201);
@@ -194,7 +196,7 @@ suite('the indexing socket', { nodes: 0, sweep: false }, ({ test, cluster }) => 
     await eventually(async () => (await desk.sum('ZCARD', 'watchers:o:User_1')) === 0);
   });
 
-  test('after a restart of the node its watchers are told that it goes', async () => {
+  test('before a restart the node notifies its watchers that it goes away', async () => {
     const node = await cluster.startNode({ args: [`--embeddings=openai:${embedder.url}#stub`, '--indexers=0'] });
     const token = await tokenOf(cluster, 'User_1');
     const socket = await openWatch(`${node.url}/ws/indexing?token=${token}`);
@@ -206,7 +208,7 @@ suite('the indexing socket', { nodes: 0, sweep: false }, ({ test, cluster }) => 
 });
 
 suite('the indexing socket while Redis is away', { aof: true, sweep: false }, ({ test, cluster }) => {
-  test('who watched is sent the state again, and goes on watching', async () => {
+  test('a watcher gets the state again and keeps watching', async () => {
     const earlier = await uploadIndexed(cluster, { name: 'earlier.txt', bytes: 'earlier' });
     const socket = await watch(cluster, { node: 0 });
     assert.deepEqual(await socket.next(), { type: 'connected' });

@@ -124,7 +124,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.equal((await book.run('docs')).summary.unchanged, 5);
   });
 
-  test('--prune removes what is gone, below the given paths only', async () => {
+  test('--prune removes documents of deleted files, only below the given paths', async () => {
     book.write('other/page.md', 'Of another folder.');
     await book.run('docs', 'other');
     book.remove('docs/guide/leases.md');
@@ -161,7 +161,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.equal((await stored())['docs/guide/leases.md'].url, '');
   });
 
-  test('files that cannot be indexed are listed with their reasons, the others go on, exit 1', async () => {
+  test('files that cannot be indexed are listed with their reasons, the others are indexed, exit 1', async () => {
     book.write('docs/lying.pdf', 'plain words');
     book.write('docs/empty.md', '');
     const { code, files, summary } = await book.run('docs');
@@ -183,7 +183,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.deepEqual([again.code, again.summary.failed, again.summary.unchanged], [1, 1, 4]);
   });
 
-  test('a collection that is full takes nothing more and says so', async () => {
+  test('a full collection refuses further files with a reason', async () => {
     book.write('docs/large.txt', prose(200_000));
     const { code, files } = await book.run('docs', '--owner-max-mib', 1);
     assert.equal(code, 1);
@@ -191,7 +191,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.match(reason, /1 MiB/);
   });
 
-  test('--dry-run says what would be done and does nothing', async () => {
+  test('--dry-run prints what would be done and does nothing', async () => {
     await book.run('docs');
     book.remove('docs/README.md');
     book.write('docs/guide/leases.md', 'changed');
@@ -237,7 +237,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
       if (word) {
         assert.equal(code, 1);
         assert.match(running.stdout, /0 of 4 files.*interrupted/);
-        assert.match(running.stderr, /interrupted; run it again to go on/);
+        assert.match(running.stderr, /interrupted; run it again to continue/);
       }
       release();
       const again = await book.run(...model, 'docs');
@@ -247,7 +247,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     });
   }
 
-  test('killed with a file stored but nobody told: the next run finds it unchanged', async () => {
+  test('killed after storing a file but before reporting it: the next run finds it unchanged', async () => {
     const proxy = await startProxy(cluster.redis);
     const held = proxy.holdAt('job_store', 'reply');
     const running = startProcess(book.args('--redis', proxy.url, 'docs'), { cwd: book.cwd });
@@ -263,7 +263,7 @@ suite('parley ingest', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   test('people see a line for each file, and on a terminal a bar', async () => {
     const plain = await runParley(book.args('docs'), { cwd: book.cwd });
     assert.match(plain.stdout, /^indexed {3}docs\/README\.md\n/);
-    assert.match(plain.stdout, /\n4 of 4 files: 4 indexed, 0 unchanged, 0 failed; 0 removed, 1 passed over\n$/);
+    assert.match(plain.stdout, /\n4 of 4 files: 4 indexed, 0 unchanged, 0 failed; 0 removed, 1 skipped\n$/);
     assert.equal(plain.stderr, '');
     book.write('docs/empty.md', '');
     const command = [BIN, ...book.args('docs')].map((word) => `'${word}'`).join(' ');
@@ -308,7 +308,7 @@ describe('the command line of parley ingest', () => {
     for (const [args, pattern] of [
       [good, /PATH/],
       [[...good, 'nowhere'], /nowhere: No such file/],
-      [[...good, 'docs/image.png'], /image\.png: this kind of file is not read/],
+      [[...good, 'docs/image.png'], /image\.png: unsupported file type/],
       [[...without('--collection'), 'docs'], /--collection/],
       [[...good, '--base-url', 'ftp://host', 'docs'], /--base-url/],
       [[...good, '--base-url', 'http://u:p@host', 'docs'], /--base-url takes (?!.*u:p)/],

@@ -74,10 +74,10 @@ for (const [name, { from, to }] of Object.entries(CHANGES))
       assert.deepEqual(await found(FRUIT), []);
       assert.deepEqual(await found(SHIPS), []);
       assert.deepEqual(await found('apples'), [apples]);
-      assert.match(node.log(), /found by their words alone: reindex them.*o:User_1/);
+      assert.match(node.log(), /found by words only: run parley reindex.*o:User_1/);
     });
 
-    test('a new document is refused with a hint, and can be reindexed all the same', async () => {
+    test('a new document is refused with a hint, and can still be reindexed', async () => {
       const { documentId } = assertOk(await upload(cluster, { name: 'new.txt', bytes: 'Candles burn.', node: cluster.nodes.indexOf(node) }), 201);
       const doc = await settled(cluster, 'User_1', documentId);
       assert.equal(doc.status, 'FAILED');
@@ -151,7 +151,7 @@ suite('a change of the model of a collection', { nodes: 0, sweep: false }, ({ te
   test('without --reindex it stays as it is, and says so', async () => {
     const again = await ingest('two');
     assert.deepEqual([again.code, again.summary.unchanged, again.summary.otherModel], [0, 2, 2]);
-    assert.match(again.stderr, /2 unchanged files were embedded by another model than two.*--reindex/);
+    assert.match(again.stderr, /2 unchanged files were not embedded by two.*--reindex/);
     folder.file('boats.txt', `${BOATS} Captains shout.`);
     const changed = await ingest('two');
     assert.deepEqual([changed.code, changed.summary.failed], [1, 1]);
@@ -178,7 +178,7 @@ suite('a change of the model of a collection', { nodes: 0, sweep: false }, ({ te
     embedder.status = 400;
     const { code, stdout, stderr } = await runParley(['ingest', '--redis', cluster.redis.url, '--collection', 'public', '--reindex', '--embeddings', `openai:${embedder.url}#three`, folder.dir]);
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /the embedding model three gave no vectors/);
+    assert.match(stderr, /the embedding model three returned no vectors/);
     embedder.status = 200;
   });
 });
@@ -187,7 +187,7 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   let desk;
   let embedder;
   const OWNERS = ['User_1', 'User_2'];
-  const SUMMARY = /^(dry run, nothing was changed: )?(\d+) of (\d+) documents are not of the model (\S+) \((\d+) numbers\): (\d+) queued, (\d+) under way already, (\d+) to be uploaded again/;
+  const SUMMARY = /^(dry run, nothing was changed: )?(\d+) of (\d+) documents were not embedded by (\S+) \((\d+) dimensions\): (\d+) queued, (\d+) already in progress, (\d+) to be uploaded again/;
   const reindex = async (...args) => {
     const { code, stdout, stderr } = await runParley(['reindex', '--redis', cluster.redis.url, '--embeddings', `openai:${embedder.url}#two`, ...args], { timeout: 120_000 });
     const [, dry, old, of, model, dimension, queued, busy, gone] = SUMMARY.exec(stdout) ?? [];
@@ -236,7 +236,7 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     await node.stop();
   });
 
-  test('what is wrong is said, and changes nothing', async () => {
+  test('wrong arguments are reported and change nothing', async () => {
     for (const args of [['--owner'], ['docs'], ['--embeddings', 'none'], ['--redis', 'http://x'], ['--key-prefix', 'x'.repeat(65)]]) {
       const { code, stderr } = await runParley(['reindex', ...args]);
       assert.equal(code, 2, args.join(' '));
@@ -248,6 +248,6 @@ suite('parley reindex', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     embedder.status = 400;
     const broken = await reindex();
     assert.equal(broken.code, 1);
-    assert.match(broken.stderr, /the embedding model two gave no vectors/);
+    assert.match(broken.stderr, /the embedding model two returned no vectors/);
   });
 });

@@ -33,7 +33,7 @@ suite('without descriptors', { nodes: 0, sweep: false, args: ['--job-lease-secon
     assert.equal((await desk.ended(first.job)).status, 'DONE');
     descriptors(node, 3); // what is open stays so
     const page = await desk.upload({ name: 'a.html', bytes: HTML });
-    await node.waitForLog(/outcome="delayed".*no process can be started/);
+    await node.waitForLog(/outcome="delayed".*no process could be started/);
     const found = await eventually(async () => {
       const job = await desk.job(page.job); // it may be tried again right now
       return (await desk.ask('ZSCORE', 'delayed_jobs', page.job)) && job.status === 'QUEUED' && job;
@@ -60,7 +60,7 @@ suite('without descriptors', { nodes: 0, sweep: false, args: ['--job-lease-secon
     let line;
     for (let n = 5; n < 20 && !line; n++) {
       const { stdout } = await runParley(args, { ...options, limits: [`--nofile=${n}`] });
-      line = stdout.split('\n').find((one) => one.includes('no process can be started'));
+      line = stdout.split('\n').find((one) => one.includes('no process could be started'));
       if (/"indexed":1/.test(stdout)) break;
     }
     assert.ok(line, 'no number of descriptors was too few for a process alone');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 5: tokens of an OpenID provider, on two nodes. The provider is a real one;
+// Tokens of an OpenID provider, on two nodes. The provider is a real one;
 // tokens that it would not issue are forged under its keys, or under others.
 import assert from 'node:assert/strict';
 import { createPublicKey } from 'node:crypto';
@@ -14,7 +14,7 @@ import { assertDown, assertRefused, me, newAddress, settings, withToken } from '
 const first = await startProvider();
 
 suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seconds=0') }, ({ test, cluster }) => {
-  test('who logs in at the provider is known here by its access token and by its identity token', async () => {
+  test('a user of the provider is identified by the access token and by the identity token', async () => {
     const { access_token, id_token } = await first.logIn('alice');
     for (const node of [0, 1]) {
       const body = assertOk(await me(cluster, access_token, { node }));
@@ -170,7 +170,7 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
     assertOk(await me(cluster, first.sign({ nbf: now + 40 })));
   });
 
-  test('what is no token is refused', async () => {
+  test('text that is not a token is refused', async () => {
     const good = first.sign();
     for (const token of [
       '.',
@@ -195,7 +195,7 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
         const id = `taken-${sub}-${node}`;
         const headers = { Authorization: `Bearer ${first.sign({ sub, role: 'operator' })}`, 'X-Request-Id': id };
         assertRefused(await cluster.request('GET', '/api/me', { node, headers, localAddress: newAddress() }));
-        await cluster.nodes[node].waitForLog(new RegExp(`id="${id}" reason="its sub is the name of a configured account"`));
+        await cluster.nodes[node].waitForLog(new RegExp(`id="${id}" reason="its sub equals the name of a configured account"`));
       }
     }
   });
@@ -278,7 +278,7 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
     assertOk(await me(cluster, access_token));
   });
 
-  test('requests that wait for a key share one fetch and hold up nobody, and some leave meanwhile', async () => {
+  test('requests that wait for a key share one fetch and delay nobody, even if some leave', async () => {
     first.rotate();
     const before = first.keyRequests;
     const { arrived, release } = first.hold();
@@ -333,7 +333,7 @@ suite('tokens of an OpenID provider', { args: settings(first, '--oidc-retry-seco
     release();
   });
 
-  test('while the provider is down its keys go on, and unknown ones cannot be judged', async () => {
+  test('while the provider is down its keys stay valid, and tokens with unknown keys get 503', async () => {
     for (const node of [0, 1]) assertOk(await me(cluster, first.sign(), { node }));
     const known = first.sign();
     await first.stop();

@@ -6,6 +6,9 @@ import { after, describe, it } from 'node:test';
 import { assertOk, eventually, runParley, suite, writeAccounts } from '../support/harness.mjs';
 import { startProvider } from '../support/oidc.mjs';
 import { assertDown, assertRefused, me, settings } from './oidc_requests.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // what a node asks its provider, and when: the same on any number of shards
 
 const second = await startProvider();
 
@@ -56,13 +59,13 @@ suite('fetching keys', { args: settings(second, '--oidc-retry-seconds=3600') }, 
   });
 
   for (const [what, answers, pattern] of [
-    ['discovery of another issuer', { discovery: { body: '{"issuer":"https://id.example","jwks_uri":"https://id.example/k"}' } }, /of another issuer/],
+    ['discovery of another issuer', { discovery: { body: '{"issuer":"https://id.example","jwks_uri":"https://id.example/k"}' } }, /names another issuer/],
     ['discovery that is no JSON', { discovery: { body: '<html>' } }, /reason=/],
     ['discovery that is missing', { discovery: { status: 404 } }, /status 404/],
     ['a redirect', { keys: { status: 302, headers: { location: '/elsewhere' } } }, /status 302/],
     ['an endless key set', { keys: { body: `{"keys":[${' '.repeat(300_000)}]}` } }, /too large/],
-    ['a key set without keys', { keys: { body: '{"keys":[]}' } }, /no key of the set/],
-    ['a key set with a secret', { keys: { body: '{"keys":[{"kty":"oct","k":"AAAA"}]}' } }, /no key of the set/],
+    ['a key set without keys', { keys: { body: '{"keys":[]}' } }, /no usable key/],
+    ['a key set with a secret', { keys: { body: '{"keys":[{"kty":"oct","k":"AAAA"}]}' } }, /no usable key/],
   ]) {
     test(`${what} is no key: 503, and the log says why`, async () => {
       second.answerDiscovery(answers.discovery);
@@ -123,7 +126,7 @@ suite('what operators see of an OpenID provider', { args: settings(third, '--oid
         const now = await look(node);
         return now.openid.status === 'connected' && now;
       }, { what: 'the keys are there' });
-      assert.match(seen.openid.details, /^[1-9]\d* keys, fetched \d+ s ago\.$/);
+      assert.match(seen.openid.details.message, /^[1-9]\d* keys, fetched \d+ s ago\.$/);
       assert.ok(seen.fetches >= 1);
       assert.ok(seen.keys >= 4, `${seen.keys} keys`);
       assert.equal(seen.failures, 0);
@@ -149,7 +152,7 @@ suite('what operators see of an OpenID provider', { args: settings(third, '--oid
         assert.equal(seen.status, 200);
         assert.equal(seen.health, 'degraded');
         assert.equal(seen.openid.status, 'error');
-        assert.match(seen.openid.details, /^[1-9]\d* keys, fetched \d+ s ago; the last try failed, and they go on\.$/);
+        assert.match(seen.openid.details.message, /^[1-9]\d* keys, fetched \d+ s ago; the last attempt failed, retrying\.$/);
         assert.ok(seen.failures > before[node].failures);
         assert.equal(seen.fetches, before[node].fetches);
         assert.equal(seen.keys, before[node].keys);
@@ -158,11 +161,11 @@ suite('what operators see of an OpenID provider', { args: settings(third, '--oid
         assert.equal((await cluster.request('GET', '/readyz', { node })).status, 200);
       }
       const node = await cluster.startNode();
-      await node.waitForLog(/no keys from the OpenID provider/);
+      await node.waitForLog(/cannot fetch keys from the OpenID provider/);
       const seen = await look(node);
       assert.equal(seen.status, 200);
       assert.equal(seen.health, 'degraded');
-      assert.deepEqual(seen.openid, { status: 'error', details: 'It gave no keys: trying again.' });
+      assert.deepEqual(seen.openid, { status: 'error', details: { message: 'It returned no keys: retrying.' } });
       assert.deepEqual([seen.fetches, seen.keys, seen.age], [0, 0, undefined]);
       await node.stop();
     } finally {

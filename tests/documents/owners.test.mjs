@@ -180,7 +180,7 @@ suite('two owners', { sweep: false }, ({ test, cluster }) => {
     }
   });
 
-  test('no other role has documents, and nobody has without credentials', async () => {
+  test('other roles and clients without credentials have no documents', async () => {
     for (const [as, status] of [['Inference_1', 403], ['Operator_1', 403], [undefined, 401]]) {
       for (const route of ROUTES.filter(({ path }) => path !== '/ask')) {
         const path = route.path.replace('{id}', victim.docs[0]).replace('{index}', '0');
@@ -213,7 +213,7 @@ suite('two owners', { sweep: false }, ({ test, cluster }) => {
       },
     ));
 
-  test('who watches is told nothing of another owner\'s uploads', async () => {
+  test('a watcher sees nothing of another owner\'s uploads', async () => {
     const { Token } = assertOk(await cluster.request('GET', '/api/login', { as: 'User_2' }));
     const sockets = await Promise.all(
       cluster.nodes.map(({ url }) => openWatch(`${url}/ws/indexing?token=${Token}&space=o:${VICTIM}&user_id=${VICTIM}`)),
@@ -231,7 +231,7 @@ suite('two owners', { sweep: false }, ({ test, cluster }) => {
     }
   });
 
-  test('the same bytes under another owner tell nothing of the first', async () => {
+  test('the same bytes under another owner reveal nothing about the first', async () => {
     await forgetLimits(cluster);
     const response = await upload(cluster, { as: 'User_2', name: 'guess.md', bytes: textOf(SECRETS.text, 1) });
     const body = assertOk(response, 201);

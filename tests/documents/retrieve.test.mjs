@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 5: POST /api/rag/retrieve, on two nodes in turn: what is found is what the
-// documents are now, on every node, however they change.
+// POST /api/rag/retrieve, alternating between two nodes: results reflect
+// the current documents on every node, however they change.
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { assertRefused, uploadIndexed } from '../support/documents.mjs';
@@ -124,7 +124,7 @@ suite('retrieval', { sweep: false }, ({ test, cluster }) => {
     answers.forEach((found, i) => assert.equal(found[0].documentTitle, `${i}.txt`));
   });
 
-  test('a body that is no such question is 400 and says what is wrong', async () => {
+  test('an invalid body gets 400 with the reason', async () => {
     const bodies = [
       {},
       { query: '' },
@@ -145,7 +145,7 @@ suite('retrieval', { sweep: false }, ({ test, cluster }) => {
     assertOk(await retrieve(cluster, 'ß'.repeat(4000)));
   });
 
-  test('whoever may not search is told so', async () => {
+  test('an account that may not search gets an error', async () => {
     assertRefused(await retrieve(cluster, 'lease', { as: null }), 401, 'unauthorized');
     for (const as of ['Inference_1', 'Operator_1']) assertRefused(await retrieve(cluster, 'lease', { as }), 403, 'forbidden');
     assertRefused(await retrieve(cluster, 'lease', { as: 'Frontend_1' }), 400, 'bad_request');
@@ -159,7 +159,7 @@ suite('retrieval', { sweep: false }, ({ test, cluster }) => {
     assertRefused(await retrieve(cluster, 'lease', { as: null, query, node: 1 }), 401, 'nonce_used');
   });
 
-  test('a client that leaves while it is searched for it harms nobody', async () => {
+  test('a client that leaves during its search harms nobody', async () => {
     const left = Array.from({ length: 20 }, () =>
       cluster.open('POST', '/api/rag/retrieve', { as: 'User_2', body: { query: 'lease engine' }, node: 0 }),
     );
@@ -175,7 +175,7 @@ suite('retrieval with a small cache', { args: ['--documents-cache-mib=1'], sweep
   before(async () => (desk = await openDesk(cluster.redis)));
   after(() => desk.close());
 
-  test('more than the cache holds is searched all the same, and nobody finds what is another one\'s', async () => {
+  test('spaces beyond the size of the cache are still searched, and no owner finds another\'s documents', async () => {
     const owners = ['ann', 'ben', 'cleo', 'dan', 'eli'];
     const jobs = [];
     for (const [i, owner] of owners.entries())

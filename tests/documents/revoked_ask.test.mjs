@@ -10,9 +10,9 @@ import { keyOf } from '../support/shards.mjs';
 
 const MINE = { 'leases.md': '# Leases\n\nA lease lasts 150 seconds. Heartbeats renew a lease.\n' };
 const question = 'How long does a lease last?';
-const REVOKED = /new secret or role, or was removed/;
+const REVOKED = /secret or role has changed, or the account was removed/;
 
-suite('who asks and loses the right', { threads: 2, sweep: false }, ({ test, cluster }) => {
+suite('a client that asks and loses its right', { threads: 2, sweep: false }, ({ test, cluster }) => {
   let library;
   before(async () => {
     library = await openLibrary(cluster.redis);
@@ -24,10 +24,10 @@ suite('who asks and loses the right', { threads: 2, sweep: false }, ({ test, clu
   async function reload(accounts) {
     cluster.writeAccounts(accounts);
     for (const node of cluster.nodes) {
-      const told = () => [...node.log().matchAll(/accounts reloaded/g)].length;
-      const before = told();
+      const reported = () => [...node.log().matchAll(/accounts reloaded/g)].length;
+      const before = reported();
       node.signal('SIGHUP');
-      await eventually(() => told() > before);
+      await eventually(() => reported() > before);
     }
   }
 

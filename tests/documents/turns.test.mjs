@@ -47,7 +47,7 @@ suite('documents of several owners', { nodes: 0, sweep: false }, ({ test, cluste
     await desk.assertIdle();
   });
 
-  test('an indexer that waits hears of a file on any shard', async () => {
+  test('a waiting indexer gets a file on any shard', async () => {
     await cluster.startNode({ args: ['--indexers', 2] });
     for (const space of namesOfEachShard('o:user')) {
       const { doc, job } = await desk.upload({ space, bytes: `A file of ${space}.` });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 5: POST /api/docs/upload, on two nodes in turn, and what becomes of the file.
+// POST /api/docs/upload, alternating between two nodes, and the lifecycle of the file.
 import assert from 'node:assert/strict';
 import { ready } from '../cluster/watch.mjs';
 import { assertRefused, forgetLimits, formOf, settled, upload, uploadIndexed } from '../support/documents.mjs';
@@ -100,7 +100,7 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
     assertRefused(await cluster.request('GET', `/api/docs/${documentId}`, { as: 'User_1' }), 404, 'not_found');
   });
 
-  test('a file name is stored without letters that nobody sees', async () => {
+  test('a file name is stored without invisible characters', async () => {
     const { filename } = await uploadIndexed(cluster, { name: 'in\u202Evoice\u200B\u2066.txt', bytes: 'A name that turns around.' });
     assert.equal(filename, 'invoice.txt');
   });
@@ -118,7 +118,7 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
     }
   });
 
-  test('a broken form is 400 and says what is wrong', async () => {
+  test('a malformed form gets 400 with the reason', async () => {
     const { body, headers } = formOf({ bytes: 'text' });
     const response = await cluster.request('POST', '/api/docs/upload', { as: 'User_1', body: body.subarray(0, body.length - 8), headers });
     assertRefused(response, 400, 'bad_request');
@@ -173,7 +173,7 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
     await settled(cluster, 'User_1', documentId);
   });
 
-  test('whoever may not upload is told so', async () => {
+  test('an account that may not upload gets an error', async () => {
     const form = formOf({ bytes: newText() });
     const post = (options) => cluster.request('POST', '/api/docs/upload', { ...form, ...options });
     assertRefused(await post({}), 401, 'unauthorized');
@@ -205,9 +205,9 @@ suite('uploads', { sweep: false }, ({ test, cluster }) => {
     const problem = assertRefused(response, 429, 'rate_limited');
     const retry = Number(response.headers['retry-after']);
     assert.ok(retry >= 1 && retry <= window, `Retry-After ${retry}`);
-    assert.equal(response.headers['ratelimit-limit'], String(limit));
-    assert.equal(response.headers['ratelimit-remaining'], '0');
-    assert.equal(response.headers['ratelimit-reset'], String(retry));
+    assert.equal(response.headers['x-ratelimit-limit'], String(limit));
+    assert.equal(response.headers['x-ratelimit-remaining'], '0');
+    assert.equal(response.headers['x-ratelimit-reset'], String(retry));
     assert.ok(problem.detail.includes(String(retry)), problem.detail);
   }
 

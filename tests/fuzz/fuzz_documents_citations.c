@@ -45,14 +45,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str answer = {(const char *)data + 1, size - 1};
     buf_init(&once, size * 64 + 4096);
     buf_init(&twice, size * 64 + 4096);
-    citations_check(answer, given_n, &once, &first);
+    citations_check(answer, given_n, CITATIONS_BY_USE, &once, &first);
     require(first.used_n <= given_n && !once.is_over);
     for (unsigned i = 0; i < first.used_n; i++) {
         require(first.used[i] >= 1 && first.used[i] <= given_n);
         for (unsigned k = 0; k < i; k++)
             require(first.used[i] != first.used[k]);
     }
-    citations_check(buf_str(&once), first.used_n, &twice, &second);
+    citations_check(buf_str(&once), first.used_n, CITATIONS_BY_USE, &twice, &second);
     if (memchr(answer.at, '`', answer.n) == NULL) {
         require(str_eq(buf_str(&once), buf_str(&twice)));
         require(second.used_n == first.used_n);

@@ -35,6 +35,15 @@ static void require_same(struct str x, struct str y)
     buf_fini(&b);
 }
 
+/* Control characters become spaces in the prompt. */
+static bool has_text(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.at[i] > ' ')
+            return true;
+    return false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str rest = {(const char *)data, size};
@@ -65,9 +74,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(claim_read(&claim, json));
     json_decref(json);
     prompt_init(&prompt, &claim, &claim.queries[0]);
-    require(prompt.source_n == n && prompt.has_given_sources == (n > 0));
-    if (n > 0)
+    bool has_context = has_text(context);
+    require(prompt.source_n == n && prompt.has_given_sources == (n > 0 || has_context));
+    require((prompt.marked.n > 0) == has_context);
+    if (n > 0 || has_context)
         require_same(prompt.question, question);
+    if (has_context)
+        require_same(prompt.marked, context);
     for (unsigned i = 0; i < n; i++) {
         struct buf given, got;
         buf_init(&given, 1 << 20);

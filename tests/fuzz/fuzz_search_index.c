@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * fuzz_search_index.c - the index file of a corpus, without its check sum, and embedding responses.
- * The input is a list of changes to a sound index: two bytes say where it is cut off, then three
+ * The input is a list of changes to a sound index: two bytes say where it is truncated, then three
  * bytes each say which byte becomes what. */
 #include "shared/corpus/corpus.h"
 #include "shared/corpus/make.h"

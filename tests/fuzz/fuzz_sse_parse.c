@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_sse_parse.c - what a model's server sends: events, <think>, citation marks. The first byte
+ * fuzz_sse_parse.c - what a model server sends: events, <think>, citation marks. The first byte
  * says how the rest is cut into pieces; the result must be that of the whole. */
 #include "services/engine/models/openai_request.h"
 #include "services/engine/models/stream.h"

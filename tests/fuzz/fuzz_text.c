@@ -2,7 +2,7 @@
  * fuzz_text.c - chunking, sentences, words and HTML of any bytes. */
 #include "shared/extract/extract.h"
 #include "shared/text/chunk.h"
-#include "shared/text/text.h"
+#include "shared/text/fit.h"
 
 #include <stdlib.h>
 
@@ -22,6 +22,27 @@ static void check_chunks(struct str text, bool is_utf8)
     }
 }
 
+/* The first line is asked about the whole. */
+static void check_statements(struct str text)
+{
+    struct str rest = text;
+    struct terms terms;
+    struct fit fit;
+    struct statements statements;
+    struct statement statement;
+    size_t statement_n = 0;
+    statements_start(&statements, text);
+    while (statements_next(&statements, &statement))
+        if (statement.text.n == 0 || statement.text.at < text.at ||
+            statement.text.at + statement.text.n > text.at + text.n || statement_n++ > 2 * text.n)
+            abort();
+    terms_read(&terms, str_cut(&rest, '\n'), text);
+    terms_learn(&terms, text);
+    fit_passage(&terms, STR("title.md"), text, &fit);
+    if (!(fit.best >= 0 && fit.best <= 1.001 && fit.whole >= 0 && fit.whole <= 1.001))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct str text = {(const char *)data, n}, rest = text;
@@ -33,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     rest = text;
     while (text_next_sentence(&rest).n > 0)
         ;
+    check_statements(text);
     check_chunks(text, str_is_utf8(text));
     buf_init(&out, 1 << 20);
     extract_put_html(&out, text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 2: POST /api/add-query.
+// POST /api/add-query.
 import assert from 'node:assert/strict';
-import { assertMembers, assertOk, assertProblem, assertTimestamp, newNonce, newTopic, suite } from '../support/harness.mjs';
+import { assertMembers, assertOk, assertProblem, assertZonelessTimestamp, newNonce, newTopic, suite } from '../support/harness.mjs';
 
 suite('add-query', {}, ({ test, cluster }) => {
   const post = (body, options = {}) => cluster.request('POST', '/api/add-query', { as: 'Frontend_1', body, ...options });
@@ -27,7 +27,7 @@ suite('add-query', {}, ({ test, cluster }) => {
       assertMembers(body, ['Topic', 'Seq', 'Timestamp']);
       assert.equal(body.Topic, Topic);
       assert.equal(body.Seq, Seq);
-      assertTimestamp(body.Timestamp);
+      assertZonelessTimestamp(body.Timestamp);
     }
     assert.deepEqual(
       (await thread(Topic)).map(({ Seq, Query }) => [Seq, Query]),
@@ -52,7 +52,7 @@ suite('add-query', {}, ({ test, cluster }) => {
       Array.from({ length: 20 }, (_, i) => i + 1),
     );
     for (const { Seq, Query } of await thread(Topic)) {
-      assert.equal(added[Number(Query.slice(1))].Seq, Seq, 'the number that was told is the number that is stored');
+      assert.equal(added[Number(Query.slice(1))].Seq, Seq, 'the returned number is the stored number');
     }
   });
 
@@ -91,6 +91,18 @@ suite('add-query', {}, ({ test, cluster }) => {
     const { Details } = await cluster.claim({ detail: true });
     assert.deepEqual(Details['1'].Modifiers, {});
     assert.equal(Details['1'].Model, 'default');
+  });
+
+  test('Modifiers of 64 KiB as compact JSON are taken, however they are written, and one byte more is refused', async () => {
+    const filled = (bytes) => ({ a: 'x'.repeat(bytes - '{"a":"","b":[1,2]}'.length), b: [1, 2] });
+    const Modifiers = filled(65_536);
+    assert.equal(JSON.stringify(Modifiers).length, 65_536);
+    for (const indent of [0, 9]) {
+      assertOk(await post(JSON.stringify(valid({ Modifiers }), null, indent)));
+      assert.deepEqual((await cluster.claim({ detail: true })).Details['1'].Modifiers, Modifiers);
+    }
+    const { detail } = assertProblem(await post(valid({ Modifiers: filled(65_537) })), 400, 'bad_request');
+    assert.match(detail, /64 KiB as compact JSON/);
   });
 
   test('a required member that is missing, empty or of a wrong type: 400 and nothing stored', async () => {

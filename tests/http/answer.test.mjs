@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 3: POST /api/give-new-answer, with and without Next.
+// POST /api/give-new-answer, with and without Next.
 import assert from 'node:assert/strict';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newTopic, suite } from '../support/harness.mjs';
 

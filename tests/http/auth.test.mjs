@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 1: who may ask. Failures count per account and address, so tests that fail on
-// purpose come from loopback addresses of their own; login_failures.test.mjs is about that count.
+// Authentication and roles. Failures count per account and address, so tests that fail on
+// purpose come from separate loopback addresses; login_failures.test.mjs is about that count.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { assertMembers, assertOk, assertProblem, newNonce, newTopic, sign, suite } from '../support/harness.mjs';
@@ -24,7 +24,7 @@ const LOGIN_MEMBERS = ['User', 'Role', 'Token', 'ExpiresIn'];
 suite('signed queries', {}, ({ test, cluster }) => {
   const login = (options) => cluster.request('GET', '/api/login', { localAddress: newAddress(), ...options });
 
-  test('login tells each account its role', async () => {
+  test('login returns the role of the account', async () => {
     for (const [as, role] of [
       ['Frontend_1', 'frontend'],
       ['User_1', 'user'],
@@ -71,7 +71,7 @@ suite('signed queries', {}, ({ test, cluster }) => {
     }
   });
 
-  test('an unknown user and a wrong secret cannot be told apart', async () => {
+  test('an unknown user and a wrong secret get the same answer', async () => {
     const unknown = assertRefused(await login({ query: sign('Nobody_9', 'x') }));
     const wrong = assertRefused(await login({ as: 'User_1', signing: { secret: 'x' } }));
     for (const member of ['type', 'title', 'status', 'detail', 'code']) assert.equal(unknown[member], wrong[member], member);
@@ -190,7 +190,7 @@ suite('bearer tokens', {}, ({ test, cluster }) => {
     const token = await tokenOf('User_1');
     for (const node of [0, 1]) {
       const problem = assertRefused(await cluster.request('GET', '/api/login', bearer(token, { node })), 'unauthorized');
-      assert.match(problem.detail, /does not renew itself/);
+      assert.match(problem.detail, /cannot be used to log in/);
     }
     assertOk(await cluster.request('GET', '/api/me', bearer(token)), 200);
   });
@@ -266,6 +266,7 @@ const ROUTES = {
     ['POST', '/api/cancel-query', {}, { Topic: 't', Seq: 1 }],
     ['POST', '/api/add-lookup', {}, { Topic: 't', Seq: 1, Fragment: 'f' }],
     ['GET', '/api/get-lookups', { Topic: 't' }],
+    ['GET', '/api/workflows', {}],
     [
       'POST',
       '/api/recommend',
@@ -286,6 +287,8 @@ const ROUTES = {
   operator: [
     ['GET', '/api/status', {}],
     ['GET', '/api/queue', {}],
+    ['GET', '/api/recommendations', {}],
+    ['DELETE', '/api/recommendations', { Id: '1-0' }],
     ['POST', '/api/retry-query', {}, { Topic: 't', Seq: 1 }],
     ['POST', '/api/drain-engine', {}, { User: 'Inference_1' }],
   ],

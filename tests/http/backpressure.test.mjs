@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 2, backpressure: max_waiting of an account, and a full queue.
+// backpressure: max_waiting of an account, and a full queue.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, newNonce, suite } from '../support/harness.mjs';
 import { keepToOneShard, SHARDS, topicOn } from '../support/shards.mjs';

@@ -15,7 +15,7 @@ const POSTS = {
 const GETS = {
   Frontend_1: ['/api/check-query', '/api/get-topic-thread', '/api/user-topics', '/api/get-lookups', '/api/find-topics'],
   Inference_1: ['/api/get-new-queries', '/api/get-new-lookup', '/api/get-recommendations'],
-  Operator_1: ['/api/queue'],
+  Operator_1: ['/api/queue', '/api/recommendations'],
 };
 
 suite('bad input', {}, ({ test, cluster }) => {
@@ -125,7 +125,7 @@ suite('bad input', {}, ({ test, cluster }) => {
     await assertAlive();
   });
 
-  test('garbage pipelined behind a good request does not reach the next one', async () => {
+  test('garbage pipelined after a valid request does not reach the next one', async () => {
     const socket = await cluster.socket({ node: 0 });
     const topic = newTopic('hostile');
     const body = JSON.stringify({ Topic: topic, User: 'alice', Query: 'Why?' });
@@ -141,11 +141,11 @@ suite('bad input', {}, ({ test, cluster }) => {
   });
 
   for (const [how, head] of [
-    ['told twice', 'Content-Length: 0\r\nContent-Length: LEN'],
-    ['told twice, the other way round', 'Content-Length: LEN\r\nContent-Length: 0'],
-    ['told and chunked as well', 'Content-Length: LEN\r\nTransfer-Encoding: chunked'],
-    ['told behind a list of codings', 'Transfer-Encoding: chunked, identity\r\nContent-Length: LEN'],
-    ['told behind an unknown coding', 'Transfer-Encoding: xchunked\r\nContent-Length: LEN'],
+    ['specified twice', 'Content-Length: 0\r\nContent-Length: LEN'],
+    ['specified twice, in the other order', 'Content-Length: LEN\r\nContent-Length: 0'],
+    ['specified and chunked as well', 'Content-Length: LEN\r\nTransfer-Encoding: chunked'],
+    ['specified after a list of codings', 'Transfer-Encoding: chunked, identity\r\nContent-Length: LEN'],
+    ['specified after an unknown coding', 'Transfer-Encoding: xchunked\r\nContent-Length: LEN'],
   ]) {
     test(`a body whose length is ${how} never becomes a request of its own`, async () => {
       const topic = newTopic('hostile');
@@ -191,8 +191,8 @@ suite('bad bodies', {}, ({ test, cluster }) => {
     await leavesNoTrace(cluster, async () => {
       for (const body of bodies) {
         const response = await post(body, options);
-        const told = `${response.status} for ${String(body).slice(0, 60)}: ${response.text.slice(0, 200)}`;
-        assert.equal(response.status, status, told);
+        const reported = `${response.status} for ${String(body).slice(0, 60)}: ${response.text.slice(0, 200)}`;
+        assert.equal(response.status, status, reported);
         assertProblem(response, status);
       }
     });

@@ -107,8 +107,8 @@ suite('bad members', {}, ({ test, cluster }) => {
           for (const value of values) {
             const body = { Topic, Lease, ...good, [member]: value };
             const response = await cluster.request('POST', path, { as, body });
-            const told = `${member} ${JSON.stringify(value)?.slice(0, 40)}: ${response.status} ${response.text.slice(0, 200)}`;
-            assert.ok(response.status >= 400 && response.status < 500, told);
+            const reported = `${member} ${JSON.stringify(value)?.slice(0, 40)}: ${response.status} ${response.text.slice(0, 200)}`;
+            assert.ok(response.status >= 400 && response.status < 500, reported);
             assertProblem(response, response.status);
           }
         }
@@ -142,14 +142,17 @@ suite('bad members', {}, ({ test, cluster }) => {
         ['GET', '/api/get-new-queries', 'Inference_1', { Wait: 0 }, 'Engine', ['e'.repeat(65)]],
         ['GET', '/api/get-new-lookup', 'Inference_1', {}, 'Wait', ['-1', '121', 'x']],
         ['GET', '/api/get-recommendations', 'Inference_1', {}, 'After', ['x', '1', '1-', '-1-1', '1-1-1', '9'.repeat(50)]],
+        ['GET', '/api/recommendations', 'Operator_1', {}, 'After', ['x', '1', '1-', '-1-1', '1-1-1', '9'.repeat(50)]],
+        ['GET', '/api/recommendations', 'Operator_1', {}, 'OnBehalfOf', [long]],
+        ['DELETE', '/api/recommendations', 'Operator_1', {}, 'Id', [undefined, '', 'x', '1-', '9-9-9', '9'.repeat(50)]],
         ['GET', '/api/queue', 'Operator_1', { State: 'Open' }, 'State', ['open', 'Nonsense', 'a\u0000b']],
         ['GET', '/api/queue', 'Operator_1', { State: 'Open' }, 'After', ['-1', 'x', '99999999999999999999']],
       ]) {
         for (const value of values) {
           const response = await cluster.request(method, path, { as, query: { ...query, [name]: value } });
           const sent = `${path} ${name}=${JSON.stringify(value)?.slice(0, 40)}`;
-          const told = `${sent}: ${response.status} ${response.text.slice(0, 200)}`;
-          assert.ok(response.status >= 400 && response.status < 500, told);
+          const reported = `${sent}: ${response.status} ${response.text.slice(0, 200)}`;
+          assert.ok(response.status >= 400 && response.status < 500, reported);
           assertProblem(response, response.status);
         }
       }

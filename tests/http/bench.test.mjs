@@ -3,6 +3,9 @@
 // `parley bench`: that each mode does what it says that it measures, and leaves nothing open. What is measured is nobody's test.
 import assert from 'node:assert/strict';
 import { runParley, suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // a client: the same on any number of shards
 
 const MODES = {
   split: ({ requests, cycles }) => assert.ok(requests >= 4 * cycles - 100, `${requests} requests`),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 2: POST /api/cancel-query.
+// POST /api/cancel-query.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, newTopic, suite } from '../support/harness.mjs';
 
@@ -56,7 +56,7 @@ suite('cancel-query', {}, ({ test, cluster }) => {
     assert.deepEqual((await cluster.claim()).Queries, [{ 1: 'What is the meaning of life?' }]);
   });
 
-  test('a user cancels its own and nobody else', async () => {
+  test('a user cancels only its own queries', async () => {
     const { Topic } = await cluster.add({ as: 'User_1' });
     assertProblem(await cancel(Topic, 1, { as: 'User_2' }), 404, 'not_found');
     assertOk(await cancel(Topic, 1, { as: 'User_1' }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 2: GET /api/check-query, the plain form. The stream is in sse.test.mjs.
+// GET /api/check-query, the plain form. The stream is in sse.test.mjs.
 import assert from 'node:assert/strict';
 import { FRAME, get as getFrame, openFrames } from '../support/frames.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
@@ -161,7 +161,7 @@ suite('check-query', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     }
   });
 
-  test('Think that nobody gave is null, an Answer that is one string is a list of one', async () => {
+  test('a missing Think is null, an Answer that is one string is a list of one', async () => {
     const { Topic } = await cluster.add();
     await cluster.claim();
     await cluster.answer({ Topic, Seq: 1, Answer: 'just this' });

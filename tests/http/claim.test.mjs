@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 3: GET /api/get-new-queries.
+// GET /api/get-new-queries.
 import assert from 'node:assert/strict';
 import { metric, parked } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, eventually, newNonce, newTopic, sign, SLOW_RESCUE, suite } from '../support/harness.mjs';

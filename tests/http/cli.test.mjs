@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 10: the command line. What a running node does on signals is in signals.test.mjs.
+// The command line. Signals of a running node are tested in signals.test.mjs.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:net';
@@ -18,6 +18,9 @@ import {
   suite,
   writeAccounts,
 } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // the command line of commands that ask no cluster: the same on any number of shards
 
 // One line on standard error, nothing on standard output, exit 2.
 function assertWrongUsage({ code, stdout, stderr }, pattern, what = '') {
@@ -63,7 +66,7 @@ describe('the command line', () => {
     }
   });
 
-  it('a target that is no service is refused with the names of all', async () => {
+  it('an unknown target is refused with the names of all services', async () => {
     const run = await runParley(['serve', '--check-config', '--accounts', accounts.path, '--target', 'broker,brokr']);
     assertWrongUsage(run, /^parley: --target: takes a comma list of: all, broker, users, documents, web, indexer$/m);
   });
@@ -104,6 +107,19 @@ describe('the command line', () => {
     assertWrongUsage(await runParley(['serve', '--lisen=x']), /lisen/);
     assertWrongUsage(await runParley(['serve', '--listen']), /listen/);
     assertWrongUsage(await runParley(['sign', '--nonsense']), /nonsense/);
+  });
+
+  it('a variable that is no setting is reported with the nearest name, and the command runs', async () => {
+    const check = (env, ...args) => runParley(args.length ? args : ['serve', '--check-config', '--accounts', accounts.path], { env });
+    const { code, stdout, stderr } = await check({ PARLEY_LEASE_SECOND: '7' });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^lease-seconds +150 \(default\)$/m);
+    assert.equal(stderr, 'parley: the environment variable PARLEY_LEASE_SECOND is not a setting and has no effect: did you mean PARLEY_LEASE_SECONDS?\n');
+    // What other commands, ./dev and the tests take is none of its business.
+    assert.equal((await check({ PARLEY_SECRET_FILE: 'x', PARLEY_CORPUS: 'x', PARLEY_BIN: 'x', PARLEY_TEST_SHARDS: '4', PARLEY_LLM_URL: 'x' })).stderr, '');
+    assert.match((await check({ PARLEY_LLM_URL: 'http://127.0.0.1:1/v1' }, 'engine')).stderr, /^parley: .*PARLEY_LLM_URL is not a setting.* did you mean PARLEY_LLM\?$/m);
+    // Neither --help nor a command without settings looks at it.
+    for (const args of [['serve', '--help'], ['version']]) assert.equal((await check({ PARLEY_LISTNE: 'x' }, ...args)).stderr, '');
   });
 
   it('a wrong value is one clear line and exit 2', async () => {
@@ -208,7 +224,7 @@ describe('parley completion', () => {
   }
 
   it('offers commands, then their flags, then the values of a flag', async () => {
-    assert.deepEqual(await offered('re'), ['reindex', 'restore']);
+    assert.deepEqual(await offered('re'), ['reindex', 'restore', 'recommendations']);
     assert.deepEqual(await offered('sign', '--'), ['--user', '--secret-file', '--method', '--config', '--help']);
     assert.deepEqual(await offered('serve', '--log-level', ''), ['debug', 'info', 'warn', 'error']);
     assert.deepEqual(await offered('serve', '--listen', ''), [], 'a value that may be anything');

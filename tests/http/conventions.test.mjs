@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The contract's conventions that hold for every route: bodies, errors, request ids, traces, CORS.
+// Conventions of every route: bodies, errors, request ids, traces, CORS.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';
@@ -147,6 +147,7 @@ suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
       '/api/cancel-query': 'POST',
       '/api/add-lookup': 'POST',
       '/api/get-lookups': 'GET',
+      '/api/workflows': 'GET',
       '/api/recommend': 'POST',
       '/api/get-new-queries': 'GET',
       '/api/give-new-answer': 'POST',
@@ -180,7 +181,7 @@ suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
     assertProblem(await cluster.request('DEL', '/api/login', { as: 'Frontend_1' }), 405);
   });
 
-  test('a request line that is too long: 414 or 431, and the node goes on', async () => {
+  test('a request line that is too long: 414 or 431, and the node keeps serving', async () => {
     const socket = await cluster.socket({ node: 0 });
     socket.write(`GET /api/login?x=${'x'.repeat(200_000)} HTTP/1.1\r\nHost: x\r\n\r\n`);
     const first = await Promise.race([socket.response(), socket.closed().then(() => null)]).catch(() => null);
@@ -362,7 +363,7 @@ suite('connections', {}, ({ test, cluster }) => {
     assert.equal(ports.size, 1);
   });
 
-  test('pipelined requests are answered in order, also behind a poll that parks', async () => {
+  test('pipelined requests are answered in order, also after a poll that parks', async () => {
     const socket = await cluster.socket({ node: 0 });
     const login = cluster.path('/api/login', { as: 'User_1' });
     const poll = cluster.path('/api/get-new-queries', { as: 'Inference_1', query: { Wait: 1 } });

@@ -10,6 +10,9 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { BIN as PARLEY } from '../support/node.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // files, settings and libraries: the same on any number of shards
 
 const run = promisify(execFile);
 const MAKE = 'deploy/make-accounts.sh';

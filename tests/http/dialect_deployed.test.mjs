@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 3, `dialect: deployed`: what the clients of the BossBot that went live expect.
+// `dialect: deployed`: what the clients of the BossBot that went live expect.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';
 
@@ -187,7 +187,7 @@ suite('how long deployed clients wait that do not say', { sweep: false }, ({ tes
     engine.abort();
   });
 
-  test('what they say counts', async () => {
+  test('their own Wait counts', async () => {
     const { Topic, Seq } = await cluster.add({ as: 'Frontend_D' });
     const check = open('check-query', 'Frontend_D', { Topic, Seq, Wait: 31 });
     const isHeld = held(check);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 9: `parley engine` against real nodes, with the built-in model and with a small
+// `parley engine` against real nodes, with the built-in model and with a small
 // OpenAI-compatible stub.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -19,15 +19,16 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
     withEngines(cluster, async ({ start, corpus }) => {
       await start(['--corpus', corpus]);
       const row = await ask('How long does a lease last?');
-      assert.deepEqual(row.Answer, ['A lease lasts 150 seconds unless a setting says otherwise. [1]\n\nSources:\n[1] leases.md']);
+      assert.deepEqual(row.Answer, ['A lease lasts 150 seconds unless a setting says otherwise. [1]', 'Sources:\n[1] leases.md']);
       assert.match(row.Think[0], /extractive.*Searched 3 passages of 3 documents/);
       assert.equal(row.Model, 'parley-extractive');
       assert.deepEqual((await ask('Where do bananas grow?')).Answer, [
-        'Bananas are yellow & grow in the tropics. [1]\n\nSources:\n[1] fruit/bananas.html',
+        'Bananas are yellow & grow in the tropics. [1]',
+        'Sources:\n[1] fruit/bananas.html',
       ]);
     }));
 
-  test('where the folder has no answer, or there is no folder, the engine says so', () =>
+  test('without an answer in the folder, or without a folder, the engine says so', () =>
     withEngines(cluster, async ({ start, corpus }) => {
       const nothing = ["I don't know based on the provided documents."];
       const engine = await start(['--corpus', corpus]);
@@ -62,7 +63,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       folder.file('kept.index', 'not an index');
       await second.stop();
       const third = await start(['--corpus', corpus, '--index', index]);
-      assert.match(third.stderr, /index is rebuilt.*damaged/);
+      assert.match(third.stderr, /rebuilding the corpus index.*damaged/);
       assert.match((await ask('How long does a lease last?')).Answer[0], /^A lease/);
     }));
 
@@ -71,7 +72,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       const engine = await start(['--corpus', corpus]);
       folder.file('corpus/new.md', 'The mascot of Parley is a heron with a red hat.');
       engine.child.kill('SIGHUP');
-      await waitForOutput(engine, ({ stderr }) => /the library changed.*documents=4/.test(stderr), 60_000, 'the folder with a file more');
+      await waitForOutput(engine, ({ stderr }) => /corpus changed.*documents=4/.test(stderr), 60_000, 'the folder with a file more');
       assert.match((await ask('What is the mascot of Parley?')).Answer[0], /a heron with a red hat\. \[1\]/);
     }));
 
@@ -93,7 +94,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       assert.deepEqual(await lookUp('Something else entirely, about zebras', 5, 0.05), []);
     }));
 
-  test('recommended texts count as documents, flagged passages are left out', () =>
+  test('recommended texts count as documents, skipping flagged passages', () =>
     withEngines(cluster, async ({ start, corpus }) => {
       const { Topic } = await cluster.add({ User: 'alice', Query: 'Who keeps the bees?' });
       const recommend = async (body) =>
@@ -109,6 +110,84 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       assert.match(market, /Friday/);
       assert.doesNotMatch(market, /Monday/);
       assert.deepEqual((await ask('Where do bananas grow?')).Answer, ["I don't know based on the provided documents."]);
+    }));
+
+  const forgetAll = async () => {
+    const as = 'Operator_1';
+    for (const { Id } of assertOk(await cluster.request('GET', '/api/recommendations', { as })).Recommendations)
+      assertOk(await cluster.request('DELETE', '/api/recommendations', { as, query: { Id } }));
+  };
+  // Recommends, and waits until the engine has read it.
+  const recommender = async (cluster_, engine) => {
+    const { Topic } = await cluster_.add({ User: 'alice', Query: 'What is comp time?' });
+    await cluster_.check({ Topic, wait: 20 });
+    return async (body) => {
+      const log = engine.stderr.length;
+      const { Id } = assertOk(await cluster_.request('POST', '/api/recommend', { as: 'Frontend_1', query: { Detail: 'true' }, body: { Topic, OnBehalfOf: 'alice', Fragment: '', Comment: null, Query: 'How long does a lease last?', ...body } }));
+      await waitForOutput(engine, ({ stderr }) => /recommendations were read/.test(stderr.slice(log)), 60_000, 'the engine reads it');
+      return Id;
+    };
+  };
+  const LEASE = 'How long does a lease last?';
+  const FACT = 'A lease lasts 150 seconds unless a setting says otherwise.';
+
+  test('what is promoted neither doubles a sentence nor copies marks, however often', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      await forgetAll();
+      const engine = await start(['--corpus', corpus]);
+      const recommend = await recommender(cluster, engine);
+      const before = (await ask(LEASE)).Answer;
+      assert.deepEqual(before, [`${FACT} [1]`, 'Sources:\n[1] leases.md']);
+      for (const [Comment, Fragment] of [[null, before.join('\n\n')], ['Says it best.', before[0]], ['Good.', before.join(' ')]]) {
+        await recommend({ Type: 'Promote Answer', Fragment, Comment });
+        await waitForOutput(engine, ({ stderr }) => /documents=4/.test(stderr), 60_000, 'the note');
+        const [text, ...rest] = (await ask(LEASE)).Answer;
+        assert.equal(text.split(FACT).length, 2, text);
+        assert.doesNotMatch(text, /\] *\[|Sources/);
+        assert.match(rest[0], /^Sources:\n\[1\] leases\.md/);
+      }
+      await forgetAll();
+      await waitForOutput(engine, ({ stderr }) => [...stderr.matchAll(/recommendations are gone n=(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0) === 3, 60_000, 'the engine forgets them');
+      assert.deepEqual((await ask(LEASE)).Answer, before);
+    }));
+
+  test('Suggest Improvement changes the next answer, with a comment or without, of a fragment that is known or new', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      await forgetAll();
+      const engine = await start(['--corpus', corpus]);
+      const recommend = await recommender(cluster, engine);
+      const remove = async (Id) => assertOk(await cluster.request('DELETE', '/api/recommendations', { as: 'Operator_1', query: { Id } }));
+      const Type = 'Suggest Improvement';
+      const comp = 'Employees can accrue comp time for overtime hours worked';
+      const seen = async (question, pattern) => eventually(async () => pattern.test((await ask(question)).Answer.join('\n\n')), { ms: 60_000, every: 250, what: String(pattern) });
+      assert.deepEqual((await ask('What is comp time?')).Answer, ["I don't know based on the provided documents."]);
+      await recommend({ Type, Query: 'What is comp time?', Fragment: `${comp} ...` });
+      await seen('What is comp time?', new RegExp(`^${comp}.*\\[1\\]\n\nSources:\n\\[1\\] Recommendation: Suggest Improvement$`, 's'));
+      const plain = await recommend({ Type, Fragment: FACT });
+      await seen(LEASE, /^A lease lasts 150 seconds .*\[1\]\n\nSources:\n\[1\] leases\.md \(a user suggests an improvement\)$/s);
+      await remove(plain);
+      const commented = await recommend({ Type, Fragment: FACT, Comment: 'Heartbeats renew it every minute.' });
+      await seen(LEASE, /A lease lasts 150 seconds .*\[1\] Heartbeats renew it every minute\. \[2\]/);
+      await remove(commented);
+      await seen(LEASE, /leases\.md$/);
+      await recommend({ Type: 'Make Correction', Fragment: FACT, Comment: 'A lease lasts 60 seconds.' });
+      await seen(LEASE, /^A lease lasts 60 seconds\. \[1\]\n\nSources:\n\[1\] Recommendation: Make Correction$/);
+      await forgetAll();
+    }));
+
+  test('a flag that is undone shows its passage again', () =>
+    withEngines(cluster, async ({ start, corpus }) => {
+      await forgetAll();
+      const engine = await start(['--corpus', corpus]);
+      const recommend = await recommender(cluster, engine);
+      const nothing = ["I don't know based on the provided documents."];
+      await recommend({ Type: 'Flag as Off Topic', Fragment: 'The orchard lies behind the mill.' });
+      await waitForOutput(engine, ({ stderr }) => /flagged passages/.test(stderr), 60_000, 'the flag');
+      await recommend({ Type: 'Flag as Off Topic', Fragment: `${FACT} [1]` });
+      await eventually(async () => JSON.stringify((await ask(LEASE)).Answer) === JSON.stringify(nothing), { ms: 60_000, every: 250 });
+      await recommend({ Type: 'Promote Answer', Fragment: FACT });
+      await eventually(async () => (await ask(LEASE)).Answer[0].startsWith(FACT), { ms: 60_000, every: 250 });
+      await forgetAll();
     }));
 
   test('a workflow prompt gets its decision as a JSON object', () =>
@@ -139,7 +218,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       [['--url', 'ftp://x', ...account], /--url takes http:\/\/HOST/],
       [['--url', 'http://u:p@x', ...account], /--url takes http:\/\/HOST/],
       [['--url', 'http://x', '--user', 'u', '--secret-file', '/dev/null'], /secret file .*empty/],
-      [['--url', 'http://x', ...account, '--corpus', '/nonexistent'], /--corpus is no folder/],
+      [['--url', 'http://x', ...account, '--corpus', '/nonexistent'], /--corpus is not a readable folder/],
       [['--url', 'http://x', ...account, '--engine-id', 'a b'], /--engine-id takes/],
       [['--url', 'http://x', ...account, '--engine-id', 'e'.repeat(61)], /--engine-id takes/],
       [['--url', 'http://x', ...account, '--models', 'm'.repeat(257)], /--models takes at most 256 bytes/],
@@ -150,7 +229,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       [['--url', 'http://x', ...account, '--model', 'm', '--llm', 'http://u:p@y/v1'], /--llm takes a URL (?!.*u:p)/],
       [['--url', 'http://x', ...account, '--embeddings-model', 'm', '--embeddings', 'http://u:p@y'], /--embeddings takes (?!.*u:p)/],
       [['--url', 'http://x', '--slots', '0'], /--slots takes a whole number/],
-      [['--bogus', '1'], /no such flag: --bogus/],
+      [['--bogus', '1'], /unknown flag --bogus/],
     ];
     for (const [args, expected] of cases) {
       const { code, stderr } = await runParley(['engine', ...args]);
@@ -174,7 +253,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       });
     }));
 
-  test('parked engines that are told to stop exit 0 at once', () =>
+  test('parked engines that are stopped exit 0 at once', () =>
     withEngines(cluster, async ({ start }) => {
       const engine = await start(['--slots', 3]);
       await eventually(async () => {
@@ -212,7 +291,7 @@ suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '6' } }, 
       await start([...model, '--corpus', corpus]);
       const { Topic } = await cluster.add({ Query: 'How long does a lease last?' });
       const { Answer } = await cluster.check({ Topic, wait: 20 });
-      assert.deepEqual(Answer, ['It lasts 150 s [1], surely. See `list[7]`.\n\nSources:\n[1] leases.md']);
+      assert.deepEqual(Answer, ['It lasts 150 s [1], surely. See `list[7]`.', 'Sources:\n[1] leases.md']);
       const [{ body }] = requestsOf(llm);
       assert.equal(body.model, 'stub');
       assert.match(body.messages[0].content, /\[1\] leases\.md\n# Leases/);
@@ -262,7 +341,7 @@ suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '6' } }, 
       assert.deepEqual((await cluster.check({ Topic: next.Topic, wait: 20 })).Answer, ['Free again.']);
     }));
 
-  test('an engine that is told to stop gives its claim back, and another one answers', () =>
+  test('an engine that is stopped gives its claim back, and another one answers', () =>
     withEngines(cluster, async ({ start, llm, model }) => {
       llm.behave({ text: 'word '.repeat(2000), pieceMs: 50 });
       const first = await start(model);
@@ -271,7 +350,7 @@ suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '6' } }, 
       llm.behave({ text: 'The second engine says so.' });
       const second = start(model);
       assert.deepEqual(await first.stop(), { code: 0, signal: null });
-      assert.match(first.stderr, /a claim is given back/);
+      assert.match(first.stderr, /giving a claim back/);
       assert.deepEqual((await cluster.check({ Topic, wait: 20 })).Answer, ['The second engine says so.']);
       await second;
     }));
@@ -300,7 +379,7 @@ suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '6' } }, 
       assert.equal(requestsOf(llm).length, 5);
     }));
 
-  test('a stream that breaks off is no answer: the query is tried again', () =>
+  test('a truncated stream is not an answer: the query is retried', () =>
     withEngines(cluster, async ({ start, llm, model }) => {
       llm.behave({ text: 'Half of this is not enough.', stream: 'break' });
       await start([...model, '--slots', 1]);
@@ -317,7 +396,7 @@ suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '6' } }, 
       const { Topic } = await cluster.add();
       const row = await cluster.check({ Topic, wait: 20, detail: true });
       assert.equal(row.Status, 'Failed');
-      assert.match(row.Reason, /answered 422: stub fails with 422/);
+      assert.match(row.Reason, /status 422: stub fails with 422/);
       assert.equal(requestsOf(llm).length, 1);
     }));
 
@@ -354,8 +433,8 @@ suite('the engine with a model server', { env: { PARLEY_LEASE_SECONDS: '6' } }, 
     }));
 });
 
-suite('the engine and nodes that go', { nodes: 2 }, ({ test, cluster }) => {
-  test('an engine goes on with the other node when one is killed, and comes back to a new one', () =>
+suite('the engine and nodes that disappear', { nodes: 2 }, ({ test, cluster }) => {
+  test('an engine continues with the other node when one is killed, and returns to a new one', () =>
     withEngines(cluster, async ({ start, corpus }) => {
       const [first, second] = cluster.nodes;
       await start(['--corpus', corpus, '--slots', 2]);

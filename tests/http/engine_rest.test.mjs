@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 9: a model server that is busy or away rests its engine, and uses no attempt of a question up. Each
-// question may be claimed once here, so an attempt that is counted shows as Failed.
+// A busy or unreachable model server makes its engine rest and uses up no attempt. Each question may be
+// claimed only once here, so a counted attempt shows as Failed.
 import assert from 'node:assert/strict';
 import { createServer, request as send } from 'node:http';
 import { gate } from '../support/asking.mjs';
@@ -172,6 +172,6 @@ suite('an engine whose model is busy or away', { args: ONCE }, ({ test, cluster 
       assert.equal(failed.Status, 'Failed');
       assert.match(failed.Reason, /cannot read the question/);
       await done(good.Topic, 'Readable.');
-      assert.doesNotMatch(engine.stderr, /does not serve us/);
+      assert.doesNotMatch(engine.stderr, /node unavailable/);
     }));
 });

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 9: what `parley engine` finds wrong at its start ends it, and --check-config, with one line that
-// names the flag to change.
+// `parley engine` and --check-config fail at the start with one line that names the flag
+// to change.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
 import { ACCOUNTS, makeFolder, runParley, suite } from '../support/harness.mjs';
 import { startLlm } from '../support/llm_stub.mjs';
 import { withEngines } from '../support/engines.mjs';
+import { ownShards } from '../support/shards.mjs';
 
-// A server that is no node and no model's: answers as told, and counts.
+ownShards(); // settings of a client: the same on any number of shards
+
+// A server that is neither a node nor a model server: scripted answers, counted.
 async function startServer(answer, port = 0) {
   const server = http.createServer((request, response) => answer(request, response));
   server.listen(port, '127.0.0.1');
@@ -54,18 +57,18 @@ suite('the start of an engine', { nodes: 1 }, ({ test, cluster }) => {
     await llm.stop();
   }
 
-  test('a wrong secret, an unknown account, and one that is no engine', async () => {
-    await refused([], /^parley: --secret-file \S+: http:\S+ refuses the signature of --user Inference_1/, { secret: 'wrong' });
-    await refused([], /^parley: --user Frontend_1: that account has the role frontend/, { as: 'Frontend_1' });
+  test('a wrong secret, an unknown account, and an account of another role', async () => {
+    await refused([], /^parley: --secret-file \S+: http:\S+ refused the signature of --user Inference_1/, { secret: 'wrong' });
+    await refused([], /^parley: --user Frontend_1: the account has the role frontend/, { as: 'Frontend_1' });
   });
 
   test('a node that is not there, or is none', async () => {
     const dead = await deadUrl();
-    await refused([], /^parley: --url http:\S+: no node answers there/, { url: dead });
-    await refused([], /^parley: --url http:\S+ and the others: no node answers there/, { url: `${dead},${dead}` });
-    await withLlm({}, (_, llm) => refused([], /^parley: --url http:\S+: that is no Parley node/, { url: llm.url.replace('/v1', '') }));
+    await refused([], /^parley: --url http:\S+: no node responds/, { url: dead });
+    await refused([], /^parley: --url http:\S+ and the others: no node responds/, { url: `${dead},${dead}` });
+    await withLlm({}, (_, llm) => refused([], /^parley: --url http:\S+: not a Parley node/, { url: llm.url.replace('/v1', '') }));
     const page = await startServer((_, response) => response.end('<html>Welcome</html>'));
-    await refused([], /^parley: --url http:\S+: that is no Parley node/, { url: page.url });
+    await refused([], /^parley: --url http:\S+: not a Parley node/, { url: page.url });
     await page.stop();
   });
 
@@ -80,24 +83,24 @@ suite('the start of an engine', { nodes: 1 }, ({ test, cluster }) => {
 
   test('a model that the server does not have', () =>
     withLlm({ models: ['alpha', 'beta:latest'] }, async (model, llm) => {
-      await refused(model, /^parley: --model stub: http:\S+ has no model of that name: it has alpha, beta:latest/);
+      await refused(model, /^parley: --model stub: http:\S+ has no model with that name: it has alpha, beta:latest/);
       await refused(['--llm', llm.url, '--model', 'beta', '--models', 'alpha,gamma'], /^parley: --models gamma: /);
     }));
 
   test('a key that the model server refuses, or misses', () =>
     withLlm({ key: 'good', models: ['stub'] }, async (model) => {
       const folder = makeFolder();
-      await refused(model, /^parley: --llm-key-file is missing: http:\S+ wants a key: it answered 401/);
-      await refused([...model, '--llm-key-file', folder.file('key', 'bad')], /^parley: --llm-key-file \S+: http:\S+ refuses that key/);
+      await refused(model, /^parley: --llm-key-file is missing: http:\S+ requires a key: status 401/);
+      await refused([...model, '--llm-key-file', folder.file('key', 'bad')], /^parley: --llm-key-file \S+: http:\S+ refused the key/);
       folder.remove();
     }));
 
   test('a model server that is not there, or fails', async () => {
-    await refused(['--llm', await deadUrl(), '--model', 'stub'], /^parley: --llm http:\S+: the model's server does not answer there/);
-    await withLlm({ modelsStatus: 500 }, (model) => refused(model, /^parley: --llm http:\S+: .*it answered 500/));
+    await refused(['--llm', await deadUrl(), '--model', 'stub'], /^parley: --llm http:\S+: the model server does not respond/);
+    await withLlm({ modelsStatus: 500 }, (model) => refused(model, /^parley: --llm http:\S+: .*status 500/));
   });
 
-  test('what is right is said by --check-config, and exit 0', async () => {
+  test('--check-config confirms valid settings and exits 0', async () => {
     const folder = makeFolder();
     const base = ['engine', '--url', cluster.nodes[0].url, '--user', 'Inference_1', '--secret-file', folder.file('secret', ACCOUNTS.Inference_1.secret), '--check-config'];
     for (const how of [{}, { models: ['stub'] }, { models: ['stub:latest'] }, { models: [] }, { modelsStatus: 429 }]) {

@@ -41,7 +41,7 @@ describe('parley extract', () => {
     const { code, stdout, stderr } = await extract('page.html', page);
     assert.equal(stderr, '');
     assert.equal(code, 0);
-    assert.equal(stdout, 'Leases\n\nA lease & its end.');
+    assert.equal(stdout, '# Leases\n\nA lease & its end.');
   });
 
   it('prints the text of a PDF', { skip: !existsSync('/usr/bin/pdftotext') }, async () => {
@@ -52,12 +52,12 @@ describe('parley extract', () => {
   });
 
   it('a file that is not what its name says is refused with the reason', async () => {
-    await assertRefused('lying.pdf', 'plain words', /named like a PDF/);
-    await assertRefused('lying.txt', PDF, /named like a text/);
-    await assertRefused('lying.docx', 'plain words', /named like a DOCX/);
-    await assertRefused('program.exe', 'MZ', /kind of file is not read/);
+    await assertRefused('lying.pdf', 'plain words', /is not a PDF/);
+    await assertRefused('lying.txt', PDF, /extension of a text file/);
+    await assertRefused('lying.docx', 'plain words', /is not a DOCX/);
+    await assertRefused('program.exe', 'MZ', /Unsupported file type/);
     await assertRefused('empty.md', '', /The file is empty/);
-    await assertRefused('blank.md', ' \n', /holds no text/);
+    await assertRefused('blank.md', ' \n', /contains no text/);
   });
 
   it('a file that is missing is named', async () => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The contract's known answers, byte for byte.
+// Known answers of clients that went live, byte for byte.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { assertOk, assertProblem, newTopic, sign, suite } from '../support/harness.mjs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 3: extend-claim, release-claim, and what happens when a lease runs out.
+// extend-claim, release-claim, and expired leases.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
 import { keyOf, shardOf, topicOn } from '../support/shards.mjs';

@@ -7,6 +7,9 @@ import { lstatSync, readFileSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { assertOk, makeFolder, openRequest, runParley, startNode, suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // sockets: the same on any number of shards
 
 suite('the address that a node listens on', { nodes: 1, threads: 2, sweep: false }, ({ test, cluster }) => {
   const serveArgs = (listen, threads) => [
@@ -75,7 +78,7 @@ suite('the address that a node listens on', { nodes: 1, threads: 2, sweep: false
     await second.stop();
   });
 
-  test('unix: a file that is no socket is refused and kept', async () => {
+  test('unix: a file that is not a socket is refused and kept', async () => {
     const folder = makeFolder();
     try {
       const path = folder.file('notes.txt', 'mine');

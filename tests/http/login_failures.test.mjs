@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 1: ten failures a minute of one account from one address. Right credentials always pass,
-// so nobody locks anybody out, and what strangers invent is bounded in Redis and in the node.
+// Ten failed logins per minute of one account from one address. Correct credentials always pass, so nobody
+// can lock out an account, and invented names use bounded memory in Redis and in the node.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, sign, suite } from '../support/harness.mjs';
 
@@ -19,7 +19,7 @@ suite('failed logins', { sweep: false }, ({ test, cluster }) => {
     return assertProblem(await login({ ...wrongOf(account), ...options }), 429, 'too_many_failures');
   };
 
-  test('a stranger who fails locks nobody out: right credentials pass from that address, on all nodes', async () => {
+  test('failed logins lock nobody out: correct credentials pass from the same address, on all nodes', async () => {
     const localAddress = newAddress();
     const { Token } = assertOk(await login({ as: 'User_1', localAddress }));
     await shut({ localAddress });
@@ -31,7 +31,7 @@ suite('failed logins', { sweep: false }, ({ test, cluster }) => {
     }
   });
 
-  test('a stranger who goes on failing writes a line of log a minute, not one a request', async () => {
+  test('repeated failures write one log line a minute, not one per request', async () => {
     const localAddress = newAddress();
     await shut({ localAddress });
     const marks = cluster.marks();
@@ -50,7 +50,7 @@ suite('failed logins', { sweep: false }, ({ test, cluster }) => {
     assertProblem(await login({ ...wrongOf('User_1'), localAddress: newAddress() }), 401);
   });
 
-  test('a refusal says when to come again, and is the same for accounts that are not there', async () => {
+  test('a refusal has Retry-After, and is the same for unknown accounts', async () => {
     const known = await shut({ localAddress: newAddress() }, 'User_1');
     const unknown = await shut({ localAddress: newAddress() }, 'Nobody_7');
     for (const member of ['type', 'title', 'status', 'detail', 'code']) assert.equal(known[member], unknown[member], member);
@@ -111,14 +111,14 @@ suite('failed logins', { sweep: false }, ({ test, cluster }) => {
     assert.equal(count(await cluster.redis.info('commandstats')), known);
   });
 
-  test('a wrong role is no failed login', async () => {
+  test('a wrong role does not count as a failed login', async () => {
     const localAddress = newAddress();
     for (let i = 0; i < 12; i++) {
       assertProblem(await cluster.request('GET', '/api/status', { as: 'User_1', localAddress }), 403);
     }
   });
 
-  test('a used nonce is no guess: it stays 401', async () => {
+  test('a used nonce does not count as a failed login: it stays 401', async () => {
     const localAddress = newAddress();
     const query = sign('User_1', cluster.accounts.User_1.secret);
     assertOk(await login({ query, localAddress }));
@@ -145,7 +145,7 @@ suite('failed logins behind a trusted proxy', { args: ['--trusted-proxies', '127
     assertOk(await login('203.0.113.7', { as: 'User_1' }));
   });
 
-  test('an IPv4 address in the dress of IPv6 is no second one', async () => {
+  test('an IPv4-mapped IPv6 address counts as the IPv4 address', async () => {
     const forms = ['203.0.113.17', '::ffff:203.0.113.17', '::FFFF:cb00:7111', '[::ffff:203.0.113.17]:443', '203.0.113.17:80'];
     for (let i = 0; i < 10; i++) assertProblem(await login(forms[i % forms.length], wrongOf('User_1')), 401);
     for (const form of forms) assertProblem(await login(form, wrongOf('User_1')), 429);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract sections 2 and 3: add-lookup, get-lookups, get-new-lookup, give-new-matches.
+// add-lookup, get-lookups, get-new-lookup, give-new-matches.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import {
   assertMembers,
   assertOk,
   assertProblem,
-  assertTimestamp,
+  assertZonelessTimestamp,
   eventually,
   newNonce,
   newTopic,
@@ -54,7 +54,7 @@ suite('lookups', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     const added = assertOk(await ask.addLookup({ Topic, Seq: 1, Fragment, Count: 3, Threshold: 0.75 }));
     assertMembers(added, ['Fingerprint', 'Timestamp']);
     assert.equal(added.Fingerprint, fingerprintOf(Fragment));
-    assertTimestamp(added.Timestamp);
+    assertZonelessTimestamp(added.Timestamp);
 
     assert.deepEqual(assertOk(await ask.nextLookup()), { Fragment, Fingerprint: added.Fingerprint, Count: 3, Threshold: 0.75 });
 
@@ -238,7 +238,7 @@ suite('lookups', { args: SLOW_RESCUE }, ({ test, cluster }) => {
 suite('lookup leases', { args: ['--lease-seconds', '1', '--rescan-seconds', '1'] }, ({ test, cluster }) => {
   const ask = defineHelpers(cluster);
 
-  test('a lookup whose engine died goes to another', async () => {
+  test('a lookup whose engine died is given to another engine', async () => {
     const Topic = await ask.answered();
     const Fragment = newNonce();
     assertOk(await ask.addLookup({ Topic, Seq: 1, Fragment }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 3: a model that no engine has named for --model-fallback-seconds is served as `default`.
+// A model that no engine has named for --model-fallback-seconds is served as `default`.
 import assert from 'node:assert/strict';
 import { parked } from '../cluster/watch.mjs';
 import { assertOk, eventually, suite } from '../support/harness.mjs';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 1, `namespace`: users and topics of accounts with different namespaces never meet. Accounts
+// `namespace`: users and topics of accounts with different namespaces never meet. Accounts
 // without one share a namespace. The same names are used on both sides all along.
 import assert from 'node:assert/strict';
 import { upload } from '../support/documents.mjs';
@@ -137,6 +137,16 @@ suite('namespaces', { accounts }, ({ test, cluster }) => {
     assertOk(await ask('POST', '/api/recommend', 'Acme', { body: { Topic, OnBehalfOf: 'bob', Query: 'q', Fragment: 'f', Type: 'Promote Answer' } }));
     const { Recommendations } = assertOk(await ask('GET', '/api/get-recommendations', 'Inference_1'));
     assert.deepEqual(Recommendations.map(({ Topic: of, Namespace }) => [of, Namespace]), [[Topic, 'acme']]);
+    // The bob of another namespace, or of another account, undoes nothing of this one.
+    await add('Acme_too', Topic, 'of the other account');
+    for (const as of ['Globex', 'Acme_too']) {
+      const flag = { Topic, OnBehalfOf: 'bob', Query: 'q', Fragment: 'f', Type: 'Flag as Off Topic' };
+      assert.equal(assertOk(await ask('POST', '/api/recommend', as, { body: flag, query: { Detail: true } })).Undone, 0);
+    }
+    const listed = async (OnBehalfOf) => assertOk(await ask('GET', '/api/recommendations', 'Operator_1', { query: { OnBehalfOf } })).Recommendations.map(({ Account, User }) => [Account, User]);
+    assert.deepEqual(await listed('acme~bob'), [['Acme', 'acme~bob'], ['Acme_too', 'acme~bob']]);
+    assert.deepEqual(await listed('globex~bob'), [['Globex', 'globex~bob']]);
+    assert.deepEqual(await listed('bob'), []);
   });
 
   test('documents of the same owner name are apart', async () => {

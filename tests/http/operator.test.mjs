@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 3, operator routes: status, queue, retry-query, drain-engine.
+// operator routes: status, queue, retry-query, drain-engine.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';
 import { keyOf, SHARDS, topicOn } from '../support/shards.mjs';
@@ -89,7 +89,7 @@ suite('operator routes', { args: ['--model-fallback-seconds', '0'] }, ({ test, c
     assert.deepEqual(await of(`no-${User}`), []);
   });
 
-  test('queue goes on after its cursor and shows each query once', async () => {
+  test('queue continues after its cursor and shows each query once', async () => {
     const User = `user-${newNonce()}`;
     const added = await Promise.all(Array.from({ length: 99 }, (_, i) => cluster.add({ User, Query: `q${i}` })));
     const more = await Promise.all(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract, limit and after: lists that are as long as their users made them come in pages.
+// `limit` and `after`: long lists come in pages.
 import assert from 'node:assert/strict';
 import { verbCalls } from '../cluster/watch.mjs';
 import { assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';

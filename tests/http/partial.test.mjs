@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 3: POST /api/give-partial. What readers see of it is in sse.test.mjs.
+// POST /api/give-partial. What readers see of it is in sse.test.mjs.
 import assert from 'node:assert/strict';
 import { assertMembers, assertOk, assertProblem, newTopic, suite } from '../support/harness.mjs';
 
@@ -13,7 +13,7 @@ suite('give-partial', {}, ({ test, cluster }) => {
     return { Topic, Seq: 1, Lease };
   }
 
-  test('the answer tells the next offset, in bytes of UTF-8, and how often to send', async () => {
+  test('the answer returns the next offset in bytes of UTF-8 and the interval', async () => {
     const row = await claimed();
     const first = assertOk(await give({ ...row, Offset: 0, Think: 'Hm … ', Answer: '' }));
     assertMembers(first, ['Next', 'IntervalMs', 'Cancelled']);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 4: /livez, /readyz (/healthz, /api/health), /health, /metrics; and what a node
-// says while Redis is away.
+// /livez, /readyz (/healthz, /api/health), /health, /metrics; and their answers
+// while Redis is unreachable.
 import assert from 'node:assert/strict';
 import { parked, ready } from '../cluster/watch.mjs';
 import { assertMembers, assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 1: max_rate, how many requests a second an account may send to all nodes together, and how many nonces
-// it may use up a day.
+// max_rate and max_nonces: requests per second and nonces per day of an account on all nodes
+// together.
 import assert from 'node:assert/strict';
 import { metric, verbCalls } from '../cluster/watch.mjs';
 import { ACCOUNTS, assertOk, assertProblem, eventually, newNonce, sign, suite } from '../support/harness.mjs';
@@ -53,7 +53,7 @@ suite('rates of accounts', { accounts, sweep: false }, ({ test, cluster }) => {
       return refused;
     }, { every: 0, what: 'one is refused' });
     const problem = assertProblem(refused.response, 429, 'rate_limited');
-    assert.match(problem.detail, /20 requests a second/);
+    assert.match(problem.detail, /20 requests per second/);
     assert.equal(refused.response.headers['retry-after'], '1');
     const again = await eventually(async () => {
       const response = await me({ ...query(refused.nonce), node: 0 });
@@ -101,7 +101,7 @@ suite('rates of accounts', { accounts, sweep: false }, ({ test, cluster }) => {
       }
     }, { every: 0, what: 'one is refused' });
     const problem = assertProblem(refused, 429, 'rate_limited');
-    assert.match(problem.detail, /100 nonces of the day .* token/);
+    assert.match(problem.detail, /daily limit of 100 nonces .* token/);
     await eventually(async () => {
       const response = await me({ as: 'Few_1', node: 1 });
       return response.status === 429 && Number(response.headers['retry-after']) <= 86_400;

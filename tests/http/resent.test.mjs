@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 1: for add-query the nonce is an idempotency key too, since browsers send a request again by themselves
+// For add-query the nonce is also an idempotency key, because browsers resend a request automatically
 // when a connection is reset (ADR 29). Everywhere else a used nonce stays used.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, suite } from '../support/harness.mjs';

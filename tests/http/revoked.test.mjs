@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 1: tokens end when their account's secret changes or the account goes; long polls, streams
-// and sockets of it are closed, on every thread, when the accounts are read again.
+// Tokens become invalid when their account's secret changes or the account is removed; its long polls,
+// streams and sockets are closed on every thread when the accounts are reloaded.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { beforeEach } from 'node:test';
@@ -11,7 +11,7 @@ import { onAll } from '../support/shards.mjs';
 import { openWatch } from '../support/websocket.mjs';
 
 const POLICY = 1008;
-const REVOKED = /new secret or role, or was removed/;
+const REVOKED = /secret or role has changed, or the account was removed/;
 const assertRevoked = (response) => assert.match(assertProblem(response, 401, 'unauthorized').detail, REVOKED);
 const CHANGES = [
   ['has another secret', (accounts) => ({ ...accounts, User_1: { ...accounts.User_1, secret: 'another' }, Inference_1: { ...accounts.Inference_1, secret: 'another' } })],
@@ -23,7 +23,7 @@ suite('an account that lost its right', { threads: 2, sweep: false, args: ['--mo
   const tokenOf = async (as) => assertOk(await cluster.request('GET', '/api/login', { as })).Token;
   const bearer = (token) => ({ Authorization: `Bearer ${token}` });
   const me = (token, node) => cluster.request('GET', '/api/me', { headers: bearer(token), node });
-  const told = (node) => [...node.log().matchAll(/accounts reloaded/g)].length;
+  const reported = (node) => [...node.log().matchAll(/accounts reloaded/g)].length;
 
 
   beforeEach(() => reload(ACCOUNTS));
@@ -33,9 +33,9 @@ suite('an account that lost its right', { threads: 2, sweep: false, args: ['--mo
   async function reload(accounts) {
     cluster.writeAccounts(accounts);
     for (const node of cluster.nodes) {
-      const before = told(node);
+      const before = reported(node);
       node.signal('SIGHUP');
-      await eventually(() => told(node) > before, { what: 'the accounts are read' });
+      await eventually(() => reported(node) > before, { what: 'the accounts are read' });
     }
   }
 
@@ -162,13 +162,13 @@ suite('a token whose time is over', { sweep: false }, ({ test, cluster }) => {
   }
   const now = () => Math.floor(Date.now() / 1000);
 
-  test('is refused with words of its own, and counts as no guess', async () => {
+  test('is refused with its own error, and does not count as a failed login', async () => {
     const headers = { Authorization: `Bearer ${await tokenUntil(now() - 61)}` };
     for (let i = 0; i < 12; i++) {
       const response = await cluster.request('GET', '/api/me', { headers, localAddress: '127.4.0.1' });
       const { detail } = assertProblem(response, 401, 'unauthorized');
       assert.match(detail, /expired/);
-      assert.match(response.headers['www-authenticate'], /^Bearer .*error="invalid_token", error_description="The token has expired"/);
+      assert.match(response.headers['www-authenticate'], /^Bearer .*error="invalid_token", error_description="The token has expired\."/);
     }
   });
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a node does on SIGTERM and SIGHUP, and where its settings come from: contract sections 1 and 10.
+// SIGTERM, SIGHUP, and where a node's settings come from.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -80,7 +80,7 @@ suite('SIGTERM', { nodes: 1, args: ['--drain-seconds', '5', '--delivery-seconds'
     }
   });
 
-  test('no engine waits for a node that left: new work goes to the one that stays', async () => {
+  test('new work goes to the remaining node after one has left', async () => {
     const stopping = await cluster.startNode();
     const gone = cluster.claimOpen({ wait: 60, node: stopping });
     const staying = cluster.claimOpen({ as: 'Inference_2', wait: 60, node: 0 });
@@ -125,7 +125,7 @@ suite('SIGHUP', { sweep: false }, ({ test, cluster }) => {
     }
   });
 
-  test('a broken file keeps the old accounts and says why', async () => {
+  test('an invalid file keeps the old accounts and logs the reason', async () => {
     for (const text of ['accounts: [', 'accounts:\n  User_1: {secret: "x", role: king}\n', '']) {
       const node = cluster.nodes[0];
       const before = node.log().length;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 7, for GET /api/check-query with Accept: text/event-stream.
+// GET /api/check-query with Accept: text/event-stream.
 import assert from 'node:assert/strict';
 import { assertMembers, assertOk, newTopic, suite } from '../support/harness.mjs';
 import { SHARDS, topicOn } from '../support/shards.mjs';
@@ -47,7 +47,7 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     stream.abort();
   });
 
-  test('while it is Open the stream tells the place in the queue', async () => {
+  test('while the query is Open the stream sends its position in the queue', async () => {
     await cluster.add({ Topic: topicOn(0), User: 'alice' });
     const { Topic } = await cluster.add({ Topic: topicOn(0), User: 'alice' });
     const stream = await open({ Topic });
@@ -160,7 +160,7 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     });
   }
 
-  test('when an attempt is lost the reader is told to clear the text', async () => {
+  test('when an attempt is lost the reader gets `restart` and clears the text', async () => {
     const row = await claimed();
     const stream = await open({ Topic: row.Topic });
     await give(row, 0, { Answer: 'False start' });
@@ -180,7 +180,7 @@ suite('check-query as a stream', {}, ({ test, cluster }) => {
     await cluster.answer({ as: 'Inference_2', Topic: row.Topic, Seq: 1, Lease: again.Lease, Answer: ['Now then'] });
     const events = await stream.until('done');
     const restart = events.findIndex(({ event }) => event === 'restart');
-    assert.ok(restart >= 0, 'restart is told');
+    assert.ok(restart >= 0, 'restart is sent');
     assert.equal(textOf(events.slice(0, restart), 'token'), '');
     assert.equal(textOf(events.slice(restart), 'token'), 'Now then');
     assertRising(events);

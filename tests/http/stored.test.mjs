@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 1, max_stored: bytes of an account's topics, lookups and recommendations, and of those of a user.
+// max_stored: bytes of an account's topics, lookups and recommendations, and of those of a user.
 import assert from 'node:assert/strict';
 import { ACCOUNTS, assertOk, assertProblem, newNonce, newTopic, suite } from '../support/harness.mjs';
 import { keepToOneShard, SHARDS, topicOn } from '../support/shards.mjs';

@@ -128,7 +128,7 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
     broken.abort();
   });
 
-  test('over HTTP/2 a large body is refused by its head, and the connection goes on', async () => {
+  test('over HTTP/2 a large body is refused by its head, and the connection stays open', async () => {
     const client = http2.connect(cluster.nodes[0].url);
     const ask = (headers, bytes) =>
       new Promise((resolve, reject) => {

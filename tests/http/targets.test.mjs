@@ -8,12 +8,13 @@ import { assertOk, assertProblem, suite } from '../support/harness.mjs';
 const ROUTES = {
   broker: ['/api/login', '/api/user-topics?OnBehalfOf=alice', '/api/check-query?Topic=t&Seq=1'],
   documents: ['/api/me', '/api/docs', '/ws/indexing'],
+  workflow: ['/api/workflows'],
 };
 
 suite('targets', { nodes: 0, sweep: false }, ({ test, cluster }) => {
   const nodes = {};
   test('a process serves the routes of its services, and probes', async () => {
-    for (const target of ['broker', 'documents', 'web', 'indexer', 'broker,documents']) {
+    for (const target of ['broker', 'documents', 'web', 'indexer', 'workflow', 'broker,documents']) {
       nodes[target] = await cluster.startNode({ args: [`--target=${target}`] });
       const node = nodes[target];
       for (const path of ['/livez', '/readyz', '/metrics', '/health']) assert.equal((await cluster.request('GET', path, { node })).status, 200, path);
@@ -24,8 +25,10 @@ suite('targets', { nodes: 0, sweep: false }, ({ test, cluster }) => {
           if (target.split(',').includes(service)) assertProblem(response, 401, 'unauthorized');
           else assertProblem(response, 404, 'no_route');
         }
-      const handbook = await cluster.request('GET', '/handbook', { node });
-      assert.equal(handbook.status, /documents|web/.test(target) ? 200 : 404, target);
+      for (const path of ['/', '/handbook', '/openapi.yaml']) {
+        const { status } = await cluster.request('GET', path, { node });
+        assert.equal(status, /broker|documents|web/.test(target) ? 200 : 404, `${path} of ${target}`);
+      }
     }
   });
 
@@ -42,7 +45,7 @@ suite('targets', { nodes: 0, sweep: false }, ({ test, cluster }) => {
     assert.equal(citations[0].docId, documentId);
   });
 
-  test('/health tells of the services that the process has', async () => {
+  test('/health lists the services of the process', async () => {
     const names = async (target) => Object.keys((await cluster.request('GET', '/health', { node: nodes[target] })).json.dependencies).sort();
     for (const target of ['broker', 'web', 'indexer']) assert.deepEqual(await names(target), ['engines', 'redis'], target);
     assert.deepEqual(await names('documents'), ['embeddings', 'engines', 'redis', 'vectors']);

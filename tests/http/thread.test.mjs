@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 2: GET /api/get-topic-thread.
+// GET /api/get-topic-thread.
 import assert from 'node:assert/strict';
 import { assertMembers, assertOk, assertProblem, assertTimestamp, newTopic, suite } from '../support/harness.mjs';
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 2: user-topics, DELETE topic, rename-topic.
+// user-topics, DELETE topic, rename-topic.
 import assert from 'node:assert/strict';
 import { assertOk, assertProblem, eventually, newNonce, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
 
@@ -195,7 +195,7 @@ suite('topics', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.equal((await cluster.check({ Topic })).Answer, null);
   });
 
-  test('a waiter for a query of a deleted topic is told at once', async () => {
+  test('a waiter for a query of a deleted topic is notified at once', async () => {
     const User = newUser();
     const { Topic } = await cluster.add({ User });
     const waiter = cluster.checkOpen({ Topic, wait: 30, node: 0 });

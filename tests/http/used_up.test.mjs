@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract section 1: a proven signature is used up, whatever it is answered with (except 503). Every route
-// of every service is refused in every way that there is, and then the same signed query is tried again, on
-// another route and on another node. The routes are read from the tables, so a new one is tried here too.
+// A valid signature is used up, whatever the answer (except 503). Every route of every service is refused
+// in every possible way, then the same signed query is sent again to another route and another node. The routes
+// are read from the tables, so new ones are covered too.
 import assert from 'node:assert/strict';
 import { ready } from '../cluster/watch.mjs';
 import { assertOk, assertProblem, eventually, newNonce, sign, suite } from '../support/harness.mjs';
@@ -114,7 +114,7 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
     assert.ok(again.headers['www-authenticate']);
   });
 
-  test('where nobody is authenticated nothing is used up', async () => {
+  test('without authentication no nonce is used up', async () => {
     const proof = signed('user');
     for (const [method, path, status] of [['GET', '/api/nothing', 404], ['PUT', '/api/login', 405], ['GET', '/livez', 200], ['OPTIONS', '/api/login', 204]]) {
       assert.equal((await cluster.request(method, path, { query: proof })).status, status);
@@ -131,7 +131,7 @@ suite('a signed query that was answered', { sweep: false }, ({ test, cluster }) 
     assertOk(await cluster.request('GET', '/api/me', { as: 'User_1', signing: { nonce: Nonce } }));
   });
 
-  test('nobody tries secrets in requests that are refused for something else', async () => {
+  test('secrets cannot be guessed with requests that are refused for another reason', async () => {
     const localAddress = '127.3.0.2';
     const guess = () => cluster.request('POST', '/api/add-query?x=%zz', { query: sign('User_1', newNonce()), localAddress });
     for (let i = 0; i < 10; i++) assertProblem(await guess(), 401, 'unauthorized');

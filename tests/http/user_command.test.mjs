@@ -14,7 +14,7 @@ import { unzip } from '../support/zip.mjs';
 
 const NAMESPACES = { acme: { secret: 'acme-secret', role: 'frontend', namespace: 'acme' } };
 
-// A server that is no node: answers as told.
+// A server that is not a node: scripted answers.
 async function startServer(answer) {
   const server = http.createServer(answer);
   server.listen(0, '127.0.0.1');
@@ -71,7 +71,7 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
     assert.deepEqual(JSON.parse(unzip(readFileSync(file)).get('topics.json')).map((topic) => topic.Topic), [Topic]);
     assert.deepEqual(commands.files(), ['export.zip']);
     const whole = readFileSync(file);
-    await refused(['export', User, '--output', file], /^parley: \S+export\.zip exists: take another name, or --force$/m);
+    await refused(['export', User, '--output', file], /^parley: \S+export\.zip exists: choose another name, or add --force$/m);
     assert.ok(readFileSync(file).equals(whole), 'and the old one is as it was');
     writeFileSync(file, 'old');
     assert.deepEqual(JSON.parse(await ok(['export', User, '-o', file, '--force', '--json'])), { File: file, Bytes: statSync(file).size });
@@ -79,11 +79,11 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
     assert.equal(statSync(file).mode & 0o777, 0o600);
   });
 
-  test('what is no file is never replaced, and a link is not followed', async () => {
+  test('only regular files are replaced, and links are not followed', async () => {
     mkdirSync(commands.file('folder'));
     symlinkSync(commands.file('target'), commands.file('link'));
-    for (const name of ['folder', 'link']) await refused(['export', 'alice', '-o', commands.file(name), '--force'], /exists and is no file$/m);
-    await refused(['export', 'alice', '-o', '/dev/full', '--force'], /^parley: \/dev\/full exists and is no file$/m);
+    for (const name of ['folder', 'link']) await refused(['export', 'alice', '-o', commands.file(name), '--force'], /exists and is not a regular file$/m);
+    await refused(['export', 'alice', '-o', '/dev/full', '--force'], /^parley: \/dev\/full exists and is not a regular file$/m);
     await refused(['export', 'alice', '-o', commands.file('none/x.zip')], /none\/x\.zip: No such file or directory$/m);
     assert.ok(!existsSync(commands.file('target')));
   });
@@ -109,7 +109,7 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
     assert.match(sh('>&-').stderr, /^parley: standard output: /);
   });
 
-  test('a deletion in a script: all of it, as a list and as JSON, twice is no error', async () => {
+  test('a deletion in a script: everything, as a list and as JSON; repeating it is not an error', async () => {
     const User = newUser();
     await cluster.add({ User });
     await cluster.add({ User });
@@ -134,7 +134,7 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
     for (const wrong of ['', 'y\n', `${User} \n`, `x${User}\n`, `${'long'.repeat(300)}\n`]) {
       const { status, stdout } = onTerminal(['delete', User], wrong);
       assert.equal(status, 1, stdout);
-      assert.match(stdout, /  topics +1\r\n[^]*Type the name[^]*that is not the name: nothing was deleted/);
+      assert.match(stdout, /  topics +1\r\n[^]*Type the user name[^]*the name does not match: nothing was deleted/);
     }
     assert.equal(await topicsOf(User), 1);
     const { status, stdout } = onTerminal(['delete', User], `${User}\n`);
@@ -167,27 +167,27 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
   });
 
   test('what a node refuses: one line that says what to do', async () => {
-    await refused(['usage', 'alice'], /^parley: --secret-file \S+: http:\S+ refuses the signature of --user Frontend_1: /, { secret: 'wrong' });
-    await refused(['usage', 'alice'], /refuses the signature of --user Nobody: /, { as: 'Nobody', secret: 'x' });
-    await refused(['usage', 'User_2'], /^parley: --user User_1: http:\S+ does not give that account the data of User_2: sign as /, { as: 'User_1' });
-    await refused(['delete', 'alice', '--yes'], /^parley: --user Inference_1: http:\S+ does not give that account/, { as: 'Inference_1' });
-    await refused(['export', 'x'.repeat(129), '-o', commands.file('x.zip')], /refuses it: 400: /);
+    await refused(['usage', 'alice'], /^parley: --secret-file \S+: http:\S+ refused the signature of --user Frontend_1: /, { secret: 'wrong' });
+    await refused(['usage', 'alice'], /refused the signature of --user Nobody: /, { as: 'Nobody', secret: 'x' });
+    await refused(['usage', 'User_2'], /^parley: --user User_1: http:\S+ does not give this account access to the data of User_2: sign as /, { as: 'User_1' });
+    await refused(['delete', 'alice', '--yes'], /^parley: --user Inference_1: http:\S+ does not give this account access to/, { as: 'Inference_1' });
+    await refused(['export', 'x'.repeat(129), '-o', commands.file('x.zip')], /refused the request: 400: /);
   });
 
   test('where no node is: one line, exit 1', async () => {
     const server = await startServer((request, response) => response.writeHead(404).end('not here'));
-    await refused(['usage', 'alice'], /^parley: --url \S+: it answers 404: that is no Parley node, or one without the service `users`/, { url: server.url });
+    await refused(['usage', 'alice'], /^parley: --url \S+: status 404: not a Parley node, or one without the service `users`/, { url: server.url });
     await server.stop();
     await refused(['usage', 'alice', '--patience-seconds', '0'], /^parley: http:\S+: Failed to connect .*--patience-seconds\)$/m, { url: server.url });
     for (const [type, body] of [['text/html', '<p>Welcome'], ['application/json', '[]'], ['application/json', '{"Deleted":3}']]) {
       const other = await startServer((request, response) => response.writeHead(200, { 'Content-Type': type }).end(body));
       if (type === 'text/html' || body === '[]') {
-        await refused(['usage', 'alice'], /that is no Parley node/, { url: other.url });
-        await refused(['export', 'alice', '-o', commands.file('alien.zip')], /that is no Parley node/, { url: other.url });
+        await refused(['usage', 'alice'], /not a Parley node/, { url: other.url });
+        await refused(['export', 'alice', '-o', commands.file('alien.zip')], /not a Parley node/, { url: other.url });
       } else {
         const { code, stderr } = await commands.run(['delete', 'alice', '--yes'], { url: other.url });
         assert.equal(code, 1);
-        assert.match(stderr, /that is no answer of a Parley node/);
+        assert.match(stderr, /the response is not from a Parley node/);
       }
       await other.stop();
     }
@@ -200,11 +200,11 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
     await ok(['export', User, '-o', file]);
     const cut = readFileSync(file).subarray(0, -5);
     const proxy = await startServer((request, response) => response.writeHead(200, { 'Content-Type': 'application/zip' }).end(cut));
-    await refused(['export', User, '-o', commands.file('cut.zip'), '--patience-seconds', '0'], /the answer ended before the end of the zip/, { url: proxy.url });
+    await refused(['export', User, '-o', commands.file('cut.zip'), '--patience-seconds', '0'], /the response ended before the end of the zip file/, { url: proxy.url });
     await proxy.stop();
   });
 
-  test('503 and 429 are tried again when Retry-After says, on the next node', async () => {
+  test('503 and 429 are retried after Retry-After, on the next node', async () => {
     const User = newUser();
     await cluster.add({ User });
     let asked = 0;
@@ -217,11 +217,11 @@ suite('parley user', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES
     const { code, stdout, stderr } = await commands.run(['delete', User, '--yes', '--json'], { url });
     assert.equal(code, 0, stderr);
     assert.equal(JSON.parse(stdout).Deleted.Topics, 1);
-    assert.match(stderr, /^parley: http:\S+: 503: Redis is \[31maway\.: trying again for 60 s\n$/);
+    assert.match(stderr, /^parley: http:\S+: 503: Redis is \[31maway\.: retrying for 60 s\n$/);
     assert.equal(asked, 1);
     const long = await commands.run(['usage', User, '--patience-seconds', '1'], { url: busy.url });
     assert.equal(long.code, 1);
-    assert.match(long.stderr, /429: .* \(try again in 1 s\)\n$/);
+    assert.match(long.stderr, /429: .* \(retry in 1 s\)\n$/);
     await busy.stop();
   });
 

@@ -2,13 +2,16 @@
 //
 // All that is stored for a user: DELETE /api/users/{user}, its usage and its export, and find-topics.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { forgetLimits, upload } from '../support/documents.mjs';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, newNonce, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
+import { openShard } from '../support/keyspace.mjs';
+import { answer, began, stepped } from '../support/lua_workflow.mjs';
 import { topicOn } from '../support/shards.mjs';
 import { unzip } from '../support/zip.mjs';
 
 const NAMESPACES = { acme: { secret: 'acme-secret', role: 'frontend', namespace: 'acme' }, other: { secret: 'other-secret', role: 'frontend', namespace: 'other' } };
-const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits'];
+const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits', 'Runs'];
 const NOTHING = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
 
 suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, ({ test, cluster }) => {
@@ -47,7 +50,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     cluster.request('POST', '/api/recommend', { as: 'Frontend_1', body: { Topic, OnBehalfOf, Query: 'q', Fragment: 'f', Comment, Type: 'Promote Answer' } });
   const keysWith = async (text) => (await cluster.redis.cmd('KEYS', `*${text}*`)).filter((key) => !/:(nonces|left):/.test(key));
 
-  test('all that is stored for a user goes, and nothing of another one', async () => {
+  test('everything stored for a user is deleted, and nothing of another user', async () => {
     const [User, other] = [newUser(), newUser()];
     const mine = await done({ User, Query: `of ${User}` });
     const open = await cluster.add({ User, Query: 'still open' });
@@ -60,7 +63,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assertOk(await upload(cluster, { as: 'Frontend_1', query, name: 'a.txt', bytes: `secret of ${User}` }), 201);
     const before = await usage(User);
     assert.deepEqual([before.Topics.Count, before.Queries.Count, before.Queries.Open, before.Recommendations.Count, before.Documents.Count, before.Rates.Uploads[0].Used], [2, 2, 1, 1, 1, 1]);
-    assert.deepEqual(await remove(User), { Topics: 2, SharedTopics: 0, Queries: 2, Lookups: 1, Recommendations: 1, Documents: 1, Jobs: 1, Limits: 1 });
+    assert.deepEqual(await remove(User), { Topics: 2, SharedTopics: 0, Queries: 2, Lookups: 1, Recommendations: 1, Documents: 1, Jobs: 1, Limits: 1, Runs: 0 });
     for (const { Topic } of [mine, open]) assertProblem(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }), 404);
     assertProblem(await cluster.request('GET', '/api/user-topics', { as: 'Frontend_1', query }), 404);
     assert.deepEqual(assertOk(await cluster.request('GET', '/api/docs', { as: 'Frontend_1', query })).documents, []);
@@ -85,7 +88,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assert.ok(!everything.includes(User), 'its name is nowhere in it');
   });
 
-  test('a user deletes itself, and nobody else', async () => {
+  test('a user deletes only itself', async () => {
     await cluster.add({ as: 'User_1' });
     await cluster.add({ as: 'User_2' });
     assertProblem(await removeRaw('User_2', { as: 'User_1' }), 403, 'forbidden');
@@ -95,7 +98,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assert.equal((await remove('User_2', { as: 'User_2', query: { OnBehalfOf: 'User_2' } })).Topics, 1);
   });
 
-  test('an engine may not, nobody unproven may', async () => {
+  test('engines and unauthenticated clients may not', async () => {
     for (const [method, what] of [['DELETE', ''], ['GET', '/usage'], ['GET', '/export']]) {
       assertProblem(await cluster.request(method, pathOf('alice', what), { as: 'Inference_1' }), 403, 'forbidden');
       assertProblem(await cluster.request(method, pathOf('alice', what), { localAddress: '127.9.0.1' }), 401, 'unauthorized');
@@ -192,7 +195,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assert.deepEqual(json('recommendations.json').map(({ Comment }) => Comment), ['good']);
     const [document] = json('documents.json');
     assert.deepEqual([document.id, document.filename, document.status], [documentId, 'Zoë’s notes.txt', 'INDEXED']);
-    assert.deepEqual([...files.keys()].slice(4), [`documents/${documentId}/Zoë’s notes.txt.txt`]);
+    assert.deepEqual([...files.keys()].slice(5), [`documents/${documentId}/Zoë’s notes.txt.txt`]);
     assert.equal(files.get(`documents/${documentId}/Zoë’s notes.txt.txt`).toString().trim(), bytes.trim());
     for (const held of files.values()) assert.ok(!held.includes(other) && !held.includes('not yours') && !held.includes('theirs'));
   });
@@ -251,8 +254,38 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
 
   test('an export of a user of whom nothing is stored is a zip with empty lists', async () => {
     const { files, json } = await exported(newUser());
-    assert.deepEqual([...files.keys()], ['user.json', 'topics.json', 'recommendations.json', 'documents.json']);
-    for (const name of ['topics', 'recommendations', 'documents']) assert.deepEqual(json(`${name}.json`), []);
+    assert.deepEqual([...files.keys()], ['user.json', 'topics.json', 'recommendations.json', 'runs.json', 'documents.json']);
+    for (const name of ['topics', 'recommendations', 'runs', 'documents']) assert.deepEqual(json(`${name}.json`), []);
+  });
+
+  test('runs of workflows are counted, exported and deleted with the user, and those of another user stay', async () => {
+    const [User, other] = [newUser(), newUser()];
+    const shard = await openShard(cluster.redis);
+    const session = (user) => createHash('md5').update(user).digest('hex');
+    for (const user of [User, other]) {
+      for (let i = 0; i < 12; i++) {
+        const run = await began(shard, { session: session(user), account: 'Frontend_1', user, request: `r${i}`, sessionId: 'a%20b' });
+        for (let k = 0; k < 3; k++) assert.match(await stepped(shard, run, { record: `{"agent":"of ${user}","reason":"${'why '.repeat(3000)}"}` }), /^ok/);
+        if (i === 0) assert.match(await stepped(shard, run, { status: 'waiting', approvers: ['a.Frontend_1'] }), /^ok/);
+        if (i === 0) await shard.turn([answer({ session: run.session, run: run.run, step: 4, account: 'Frontend_1', comment: `"said by ${user}"` })]);
+      }
+    }
+    assert.equal((await usage(User)).Runs.Count, 12);
+    const { json } = await exported(User);
+    const runs = json('runs.json');
+    assert.deepEqual(runs.map(({ request_id }) => request_id).sort(), Array.from({ length: 12 }, (_, i) => `r${i}`).sort());
+    for (const run of runs) {
+      assertMembers(run, ['run', 'request_id', 'session_id', 'account', 'verb', 'version', 'final_status', 'timestamp', 'changed', 'steps', 'answers']);
+      assert.deepEqual([run.session_id, run.account, run.steps.length >= 3, run.steps[0].agent], ['a b', 'Frontend_1', true, `of ${User}`]);
+    }
+    assert.deepEqual(runs.flatMap(({ answers }) => answers).map(({ comment }) => comment), [`said by ${User}`]);
+    assert.ok(!JSON.stringify(runs).includes(other));
+    assert.equal((await remove(User)).Runs, 12);
+    assert.equal((await usage(User)).Runs.Count, 0);
+    assert.deepEqual(await keysWith(User), []);
+    assert.deepEqual(await keysWith(session(User)), []);
+    assert.equal((await usage(other)).Runs.Count, 12);
+    assert.equal((await remove(other)).Runs, 12);
   });
 
   test('a name of a file leads out of no folder', async () => {

@@ -211,6 +211,11 @@ const flows = {
     await m.call('status', 0);
   },
 
+  async 'parked polls of a thousand accounts with long names'(m) {
+    await m.cmd('ZADD', m.key('idle'), ...Array.from({ length: m.n(1000) }, (_, i) => [1 + (i % 3), `n1 ${'E'.repeat(120)}${i}|*`]).flat());
+    await m.expect(/^ok/, 'front');
+  },
+
   async 'a thousand models that fall at once, and engines that name as many'(m) {
     const models = Array.from({ length: m.n(1000) }, (_, i) => `${'m'.repeat(100)}${i}`);
     await m.cmd('HSET', m.key('models_seen'), ...models.flatMap((model) => [model, `${Date.now()} E `]));
@@ -300,6 +305,11 @@ const flows = {
     await m.expect(/^ok/, 'recommend', 0, 't', '', one, 'F', 'alice');
     for (let i = 0; i < 12; i++) await m.shard.call('recommend', 0, 't', '', one, 'F', 'alice');
     await m.expect(/^ok/, 'recommendations', 0, '0-0');
+    await m.expect(/^ok/, 'list_recommendations', 0, '0-0', '');
+    await m.expect(/^ok/, 'recommend', 0, 't', '', one, 'F', 'alice', '', '', '', 'd'.repeat(32), 1);
+    const flagged = (await m.expect(/^ok\n.*\n.*\n1$/, 'recommend', 0, 't', '', one, 'F', 'alice', '', '', '', 'd'.repeat(32))).split('\n')[2];
+    await m.expect(/^ok/, 'unrecommend', 0, flagged);
+    await m.expect(/^ok/, 'recommendations', 0, '1-0', 1);
     await m.expect(/^ok/, 'delete', 0, 'alice', 't', '');
   },
 
@@ -309,7 +319,7 @@ const flows = {
     const push = (n, block) => m.cmd('RPUSHX', m.key(`pushed:${docId(n)}`), block);
     const upload = (n, size, blocks) => ['upload', ALICE, docId(n), jobId(n), `"f${n}"`, 'text/plain', 'text', size, blocks, shaOf(n), cap, '', ''];
     const [blocks, block] = [m.n(UPLOAD_BLOCKS), m.text(BLOCK)];
-    await m.expect(/^ok$/, ...beginUpload(1, blocks * block.length));
+    await m.expect(/^ok/, ...beginUpload(1, blocks * block.length));
     for (let i = 0; i < blocks; i++) await push(1, block);
     await m.expect(/^ok/, ...upload(1, blocks * block.length, blocks));
     await m.call('watch_indexing', 0, ALICE);
@@ -377,6 +387,11 @@ const flows = {
     await m.expect(/^ok/, 'restore_refs', 'f0', 0);
     await m.expect(/^ok/, 'restore_needs', 't:0', ...Array.from({ length: m.n(500) }, (_, i) => `f${i.toString(16)}`));
     const members = (n, values) => Array.from({ length: m.n(n) }, (_, i) => values(i)).flat();
+    const steps = Array.from({ length: 20 }, (_, i) => i + 1);
+    const approvers = Array.from({ length: m.n(100) }, (_, i) => `a.${i}`).join(' ');
+    for (const i of steps) await m.expect(/^ok/, 'restore_key', `wfq:s.5.${i}`, 'hash', '', 'status', 'approved', 'approvers', approvers, 'asked', 1, 'closed', 2);
+    await m.expect(/^ok/, 'restore_run', 's', 5, 0, 0, 0, steps.length, 'status', 'waiting', 'account', 'F', 'user', 'alice', 'session_id', 's1', 'ids', Array.from({ length: m.n(100) }, (_, i) => `r${i}`).join(' '), 'version', 'v1',
+      'question', steps.length, 'questions', steps.join(' '), 'updated', 1, 'bytes', 5000, 'is_counted', 1, 'body', m.json(200_000), '@status', 'open', '@approvers', approvers, '@asked', 1, '@deadline', 9e12, '@body', m.json(200_000));
     await m.expect(/^ok/, 'restore_key', 'nonces:1', 'set', '', ...members(FIELDS, (i) => String(i).padStart(16, '.')));
     await m.expect(/^ok/, 'restore_key', 'limit:x', 'zset', '', ...members(FIELDS, (i) => [`m${i}`, i]));
     await m.expect(/^ok/, 'restore_key', 'stat:1', 'hash', '', ...members(FIELDS, (i) => [`f${i}`, 'x'.repeat(1000)]));
@@ -393,6 +408,66 @@ const flows = {
     await m.expect(/^ok/, 'restore_document', docId(1), hasSets ? 1 : 0, ...Object.entries(doc).flat(), ...job, '@recent', 1e15, '@space model', 'hash', '@space dimension', 4, '@space vectors', 'exact');
   },
 
+  async 'a workflow run with all that it may hold'(m) {
+    const S = 'a'.repeat(32);
+    const [body, frame, record] = [m.json(190_000), m.json(250_000), m.json(16_000)];
+    const approvers = Array.from({ length: m.n(100) }, (_, i) => `a.${'x'.repeat(100)}${i}`);
+    const begin = (request) => ['workflow_begin', S, 'F', 'alice', 's', request, 'RULE', 'v1', m.text(500_000), 'a', body, 1e12, 1e12];
+    await m.expect(/^version/, 'workflow_begin', S, 'F', 'alice', 's', 'r', 'RULE', 'v1', '', 'a', body, 1e12, 1e12);
+    const [, run, fence] = (await m.expect(/^begun/, ...begin('r'))).split('\n');
+    await m.expect(/^known/, ...begin('r'));
+    const step = (n, status, by = fence, of = run) => ['workflow_step', S, of, by, n, status, '', 'a', 0, body, frame, record, status === 'waiting' ? m.json(60_000) : '', status === 'waiting' ? 100 : '', '1', 1e9, ...(status === 'waiting' ? approvers : [])];
+    for (let n = 1; n <= m.n(30); n++) await m.shard.call(...step(n, 'running'));
+    const at = m.n(30) + 1;
+    await m.expect(/^ok/, ...step(at, 'running'));
+    await m.expect(/^ok/, ...step(at, 'running'));
+    await m.expect(/^ok/, ...step(at + 1, 'waiting'));
+    await m.expect(/^ok/, 'workflow_watch', S, 'r', 0);
+    await m.expect(/^ok/, 'workflow_watch_again', S);
+    await m.expect(/^ok/, 'workflow_question', 0, S, run, at + 1);
+    await m.expect(/^ok/, 'workflow_file', S, 'v1');
+    for (let i = 0; i < m.n(90); i++) await m.shard.call('workflow_echo', S, `${'e'.repeat(300)}${i}`);
+    await m.expect(/^ok/, 'workflow_echo', S, 'e');
+    await m.expect(/^ok/, 'workflow_find', S, 'e');
+    const answer = (i, isApproved, corrections) => ['workflow_answer', 0, S, run, at + 1, approvers[i].slice(2), 'bob', m.json(4000), 'http', isApproved, corrections, corrections, m.json(8000), ...approvers.slice(Math.max(0, i - 19), i + 1)];
+    for (let i = 0; i < 5; i++) await m.shard.call(...answer(i, '1', m.json(20_000)));
+    await m.expect(/^counted/, ...answer(10, '1', m.json(64_000)));
+    await m.expect(/^again/, ...answer(10, '1', m.json(64_000)));
+    await m.expect(/^decided/, ...answer(approvers.length - 1, '', ''));
+    await m.expect(/^ok/, 'workflow_load', S, run);
+    await m.expect(/^ok/, 'workflow_history', 0, 'alice', '', '', '', '', '', '');
+    await m.expect(/^ok/, 'workflow_questions', 0, 'all', '', '', ...approvers.slice(0, 20));
+    const [, due] = await m.cmd('ZRANGE', m.key('wf_due'), 0, -1, 'WITHSCORES');
+    assert.ok(due > Date.now());
+    await m.cmd('ZADD', m.key('wf_due'), 1, `${S}.${run}`);
+    const [, next] = (await m.expect(/^a/, 'workflow_take', 100, '')).split('\n');
+    await m.expect(/^$/, 'workflow_renew', `${S}.${run}`, next);
+    await m.expect(/^ok/, ...step(at + 2, 'done', next));
+    await m.expect(/^ok/, 'workflow_unwatch', S);
+    await m.expect(/^done/, 'workflow_delete', 0, 'alice');
+  },
+
+  async 'many workflow runs of a user, with a hundred approvers each'(m) {
+    const sessions = Array.from({ length: m.n(100) }, (_, i) => i.toString(16).padStart(32, '0'));
+    const approvers = Array.from({ length: 20 }, (_, i) => `r.${i}`);
+    const runs = [];
+    for (const session of sessions) {
+      const [, run, fence] = (await m.shard.call('workflow_begin', session, 'F', 'alice', 's', 'r', 'RULE', 'v1', 'x', 'a', '{}', '', '')).split('\n');
+      await m.shard.call('workflow_step', session, run, fence, 1, 'waiting', '', 'a', 0, m.json(100), '{}', '{}', '{}', 1, '1', '', ...approvers);
+      runs.push([session, run]);
+    }
+    await m.expect(/^ok/, 'workflow_questions', 0, 'open', '', '', ...approvers);
+    await m.expect(/^ok/, 'workflow_history', 0, 'alice', '', '', '', '', '', '');
+    await m.expect(/^ok/, 'workflow_history', 0, 'alice', 'nobody', '', '', '', '', '');
+    await m.expect(/^decided/, 'workflow_answer', 0, ...runs[0], 1, 'G', 'bob', '{}', 'http', '1', '', '', '', 'r.1');
+    await m.cmd('ZADD', m.key('wf_due'), ...runs.flatMap(([session, run]) => [1, `${session}.${run}`]));
+    await m.call('workflow_take', 100, '');
+    await m.call('workflow_renew', ...runs.flatMap(([session, run]) => [`${session}.${run}`, 7]));
+    await m.cmd('ZADD', m.key('wf_done'), ...runs.flatMap(([session, run]) => [1, `${session}.${run}`]));
+    await m.call('workflow_take', 0, 1000);
+    await m.call('workflow_delete', 0, 'alice');
+  },
+
   async 'names and ids'(m) {
     await m.call('failure', 65_535, 131_071, 10);
     const accounts = Array.from({ length: m.n(300) }, (_, i) => [`${'a'.repeat(500)}${i}`, 100, 1]).flat();
@@ -401,7 +476,8 @@ const flows = {
     await m.call('nonce', 0);
     await m.expect(/^ok/, 'nonce_of_add', 0, 'ab', 'cd');
     await m.expect(/^ok/, 'bind_key', m.text(1000), 'ab');
-    await m.expect(/^ok/, 'unbind', `key:${m.text(1000)}`, 'ab');
+    await m.expect(/^ok/, 'unbind_key', m.text(1000), 'ab');
+    await m.expect(/^ok/, 'nonce_of_refused', 'ab', 'cd');
     await m.call('key', 'abc');
   },
 };
@@ -476,6 +552,8 @@ const FORMS = {
 const SPECIAL = {
   list_lookups: { after: () => '0' },
   recommendations: { after: () => '0-0' },
+  list_recommendations: { after: () => '0-0' },
+  unrecommend: { id: () => '1-0' },
   partials: { after: () => '0-0' },
   user_topics: { after: (bytes) => `1000.${'x'.repeat(bytes - 10)}` },
   sync: { name: (bytes, i) => `F${i} ${'x'.repeat(bytes - 10)}` },

@@ -2,7 +2,7 @@
 //
 // Lookups (add_lookup, claim_lookup, match, list_lookups) and recommendations.
 import assert from 'node:assert/strict';
-import { ago, credits, lines, scripts, set, soon, stream, topicOf, zset } from '../support/lua.mjs';
+import { ago, credits, lines, list, scripts, set, soon, stream, topicOf, zset } from '../support/lua.mjs';
 
 const t = { 't:t': topicOf(['D', undefined], { open: '' }) };
 const ok = (reply) => /^ok\n\d{13}$/.test(reply);
@@ -91,14 +91,14 @@ scripts('claim_lookup', ({ cases }) => {
 
 scripts('what becomes of a claimed lookup', ({ cases, test, shard }) => {
   const back = (lease = 7, print = 'aa') => ['give_back_lookup', print, lease];
-  const told = (...claims) => ['delivered_lookups', ...claims];
+  const reported = (...claims) => ['delivered_lookups', ...claims];
   const open = lookup({ by: 'F', claimed: '5 1' });
   const handedOn = (node) => ({ 'lookup:aa': lookup({ by: 'F', claimed: '5 1', lease: `8 ${node}` }), lookups: zset({ aa: delivery }), meta: { lease: 8, depth: 0, vt: '0.000000' } });
   cases([
-    { name: 'it has reached its engine: a whole lease', before: held('n2'), call: told('7 aa'), reply: 'ok', after: { lookups: zset({ aa: whole }) } },
-    { name: 'race: it was claimed again meanwhile: that lease is left alone', before: held('n2'), call: told('6 aa', '7 zz', '7', ''), reply: 'ok' },
-    { name: 'race: it was answered meanwhile: it is not brought back', before: { ...held('n2'), lookups: zset({ bb: 4 }) }, call: told('7 aa'), reply: 'ok' },
-    { name: 'race: a larger Count was asked for meanwhile: it stays claimable', before: asked({ claimed: '5 1', count: 9 }), call: told('7 aa'), reply: 'ok' },
+    { name: 'it has reached its engine: a whole lease', before: held('n2'), call: reported('7 aa'), reply: 'ok', after: { lookups: zset({ aa: whole }) } },
+    { name: 'race: it was claimed again meanwhile: that lease is left alone', before: held('n2'), call: reported('6 aa', '7 zz', '7', ''), reply: 'ok' },
+    { name: 'race: it was answered meanwhile: it is not brought back', before: { ...held('n2'), lookups: zset({ bb: 4 }) }, call: reported('7 aa'), reply: 'ok' },
+    { name: 'race: a larger Count was asked for meanwhile: it stays claimable', before: asked({ claimed: '5 1', count: 9 }), call: reported('7 aa'), reply: 'ok' },
     { name: 'it has reached nobody: it is the next one', before: { ...held('n2'), lookups: zset({ bb: 2, aa: LATER + 1 }) }, call: back(), reply: 'ok', after: { 'lookup:aa': open, lookups: zset({ aa: 0, bb: 2 }) } },
     { name: 'it has reached nobody: another poll gets it at once', before: { ...held('n2'), idle_lookups: zset({ 'n3 E|?': 1 }) }, alive: ['n3'], call: back(), reply: 'ok', published: [['node:n3', given({ lease: 8 })]], after: { ...handedOn('n3'), idle_lookups: null } },
     { name: 'race: it was claimed again meanwhile: it stays with that engine', before: held('n2'), call: back(6), reply: 'ok' },
@@ -116,7 +116,7 @@ scripts('what becomes of a claimed lookup', ({ cases, test, shard }) => {
   test('its topic is deleted while an engine has it: what comes of the claim finds nothing', async () => {
     await shard.seed({ ...held('n2'), 'topics:alice': zset({ t: 1 }), users: set('alice') });
     assert.equal(await shard.call('delete', 0, 'alice', 't', ''), 'ok');
-    for (const verb of [back(), told('7 aa')]) assert.equal(await shard.call(...verb), 'ok');
+    for (const verb of [back(), reported('7 aa')]) assert.equal(await shard.call(...verb), 'ok');
     assert.deepEqual((await shard.names()).filter((name) => name.startsWith('look')), []);
   });
 
@@ -176,7 +176,7 @@ scripts('list_lookups', ({ cases, test, shard }) => {
     },
   ]);
 
-  test('1,000 queries a page, and the next one goes on after it', async () => {
+  test('1,000 queries a page, and the next page continues after it', async () => {
     const flat = Object.entries(topicOf(Array(5200).fill('D'))).flat();
     for (let i = 0; i < flat.length; i += 4000) await shard.cmd('HSET', shard.key('t:t'), ...flat.slice(i, i + 4000));
     await shard.seed({ 'lookups:t': { '5200 aa': '1' }, 'lookup:aa': lookup() });
@@ -191,7 +191,7 @@ scripts('list_lookups', ({ cases, test, shard }) => {
     assert.deepEqual(reply.slice(-6), ['5200', '"Q5200"', '1', 'aa', '"x"', '']);
   });
 
-  test('a query with more lookups than fit goes on on the next page', async () => {
+  test('a query with more lookups than fit continues on the next page', async () => {
     await shard.seed({ 't:t': topicOf(['D', 'D'], { 'a:1': '', 'a:2': '' }) });
     for (let i = 0; i < 5; i++) {
       await shard.seed({ [`lookup:f${i}`]: lookup({ fragment: JSON.stringify('x'.repeat(400_000)) }) });
@@ -217,22 +217,22 @@ scripts('recommendations', ({ cases, test, shard }) => {
   const MAX = '18446744073709551615';
   cases([
     { name: 'a part in a topic of another shard', before: t, calls: [['topic_part', 0, 't', 'alice'], ['topic_part', 0, 't', ''], ['topic_part', 0, 't', 'bob'], ['topic_part', 0, 'x', '']], replies: ['ok', 'ok', 'missing', 'missing'] },
-    { name: 'recommend in a topic of another shard', call: ['recommend', 0, 't', 'bob', '{"a":1}', 'F', 'u', 1], reply: (r) => /^ok\n\d{13}$/.test(r), after: { recommendations: () => true, recommenders: zset({ F: 1 }), 'recommenders:F': zset({ u: 1 }), 'recommended:F:u': () => true } },
+    { name: 'recommend in a topic of another shard', call: ['recommend', 0, 't', 'bob', '{"a":1}', 'F', 'u', 1], reply: (r) => /^ok\n\d{13}\n\d+-\d+\n0$/.test(r), after: { recommendations: () => true, recommenders: zset({ F: 1 }), 'recommenders:F': zset({ u: 1 }), 'recommended:F:u': () => true } },
     { name: 'recommend in an unknown topic', call: ['recommend', 0, 't', '', '{}', 'F', 'u'], reply: 'missing' },
     { name: 'recommend as a user without a part in it', before: t, call: ['recommend', 0, 't', 'bob', '{}', 'F', 'u'], reply: 'missing' },
-    { name: 'there are none', call: ['recommendations', 0, '0-0'], reply: lines('ok', '0-0') },
-    { name: 'behind a cursor', before: { recommendations: stream(['5-1', { r: '{"a":1}' }], ['5-2', { r: '{"b":1}' }]) }, call: ['recommendations', 0, '5-1'], reply: lines('ok', '5-2', '{"b":1}') },
-    { name: 'behind the last one', before: { recommendations: stream(['5-1', { r: '{}' }]) }, call: ['recommendations', 0, '5-1'], reply: lines('ok', '5-1') },
-    { name: 'behind the last id that there can be', before: { recommendations: stream(['5-1', { r: '{}' }]) }, call: ['recommendations', 0, `${MAX}-${MAX}`], reply: lines('ok', `${MAX}-${MAX}`) },
+    { name: 'there are none', call: ['recommendations', 0, '0-0'], reply: lines('ok', '0-0', 0, '') },
+    { name: 'after a cursor', before: { recommendations: stream(['5-1', { r: '{"a":1}' }], ['5-2', { r: '{"b":1}' }]) }, call: ['recommendations', 0, '5-1'], reply: lines('ok', '5-2', 0, '', '5-2', '{"b":1}') },
+    { name: 'after the last one', before: { recommendations: stream(['5-1', { r: '{}' }]) }, call: ['recommendations', 0, '5-1'], reply: lines('ok', '5-1', 0, '') },
+    { name: 'after the largest possible id', before: { recommendations: stream(['5-1', { r: '{}' }]) }, call: ['recommendations', 0, `${MAX}-${MAX}`], reply: lines('ok', `${MAX}-${MAX}`, 0, '') },
   ]);
 
   test('recommended is read, 200 a page', async () => {
     await shard.seed(t);
     for (let i = 0; i < 3; i++) await shard.turn(Array.from({ length: 100 }, (_, k) => ['recommend', 0, 't', 'alice', `{"n":${i * 100 + k}}`, 'F', 'alice']));
     const first = (await shard.call('recommendations', 0, '0-0')).split('\n');
-    assert.equal(first.length, 202);
+    assert.equal(first.length, 404);
     const second = (await shard.call('recommendations', 0, first[1])).split('\n');
-    assert.equal(second.length, 102);
+    assert.equal(second.length, 204);
     assert.equal(second.at(-1), '{"n":299}');
   });
 
@@ -243,13 +243,81 @@ scripts('recommendations', ({ cases, test, shard }) => {
     await shard.call('recommend', 0, 't', '', `"${'y'.repeat(2_000_000)}"`, 'F', 'u');
     const pages = [];
     for (let after = '0-0'; ; ) {
-      const [, next, ...found] = (await shard.call('recommendations', 0, after)).split('\n');
+      const [, next, , , ...found] = (await shard.call('recommendations', 0, after)).split('\n');
       if (!found.length) break;
       assert.ok(next > after);
-      pages.push(found.length);
+      pages.push(found.length / 2);
       after = next;
     }
     assert.deepEqual(pages, [4, 4, 2]);
+  });
+
+  const DIGEST = 'd'.repeat(32);
+  const say = async (kind, { user = 'alice', account = 'F', digest = DIGEST, most = '', ofUser = '' } = {}) => {
+    const reply = await shard.call('recommend', 0, 't', '', `"${kind} of ${user}"`, account, user, '', most, ofUser, digest, kind === 'F' ? 1 : '');
+    return reply.split('\n');
+  };
+  const texts = async () => (await shard.get('recommendations')).value.map(([, { r }]) => JSON.parse(r));
+  const page = async (after, withRemoved = 1) => {
+    const [, next, restart, removed, ...found] = (await shard.call('recommendations', 0, after, withRemoved)).split('\n');
+    return { next, restart, removed: removed.split(' ').filter(Boolean), ids: found.filter((_, i) => i % 2 === 0) };
+  };
+
+  test('a Promote undoes the Flags of the same user and fragment, and the reverse; nobody else’s', async () => {
+    await shard.seed(t);
+    for (const other of [{ user: 'bob' }, { account: 'G' }, { digest: 'e'.repeat(32) }]) await say('F', other);
+    const flags = [await say('F'), await say('F')];
+    const { next } = await page('0-0');
+    const promote = await say('P');
+    assert.equal(promote[3], '2');
+    assert.deepEqual(await texts(), ['F of bob', 'F of alice', 'F of alice', 'P of alice']);
+    const news = await page(next);
+    assert.deepEqual([news.removed, news.ids], [flags.map(([, , id]) => id), [promote[2]]]);
+    assert.equal((await say('F'))[3], '1');
+    assert.deepEqual(await texts(), ['F of bob', 'F of alice', 'F of alice', 'F of alice']);
+    assert.deepEqual((await page(news.next)).removed, [promote[2]]);
+  });
+
+  test('what is removed is counted back exactly once, and what is refused undoes nothing', async () => {
+    await shard.seed(t);
+    const bytes = async () => Number((await shard.cmd('HGET', shard.key('stored'), 'F alice')) ?? 0);
+    const [, , id] = await say('F', { most: 65536 });
+    assert.equal(await bytes(), 4096);
+    assert.equal((await say('P', { most: 65536, ofUser: 4096 }))[0], 'stored');
+    assert.deepEqual(await texts(), ['F of alice']);
+    assert.equal((await say('P', { most: 65536 }))[3], '1');
+    assert.equal(await bytes(), 4096);
+    assert.equal(await shard.call('unrecommend', 0, id), 'missing');
+    const [[last]] = (await shard.get('recommendations')).value;
+    assert.equal(await shard.call('unrecommend', 0, last), 'ok');
+    assert.equal(await shard.call('unrecommend', 0, last), 'missing');
+    assert.equal(await bytes(), 0);
+    for (const key of ['recommenders', 'recommenders:F', 'recommended:F:alice', 'judged:F:alice', 'stored']) assert.equal(await shard.cmd('EXISTS', shard.key(key)), 0, key);
+  });
+
+  test('one of an earlier version is removed too, and gives back nothing', async () => {
+    await shard.seed({ ...t, recommendations: stream(['5-1', { r: '{}' }], ['5-2', { r: '{}', a: 'F', u: 'u' }]), recommenders: zset({ F: 1 }), 'recommenders:F': zset({ u: 1 }), 'recommended:F:u': list('5-2') });
+    for (const id of ['5-1', '5-2']) assert.equal(await shard.call('unrecommend', 0, id), 'ok');
+    assert.deepEqual((await page('5-2')).removed, ['5-1', '5-2']);
+    assert.equal(await shard.cmd('EXISTS', shard.key('stored')), 0);
+  });
+
+  test('an engine that is behind what is kept of removals begins again', async () => {
+    await shard.seed({ ...t, recommendations: stream(['5-1', { r: '{}' }]) });
+    await shard.redis.cmd('EVAL', "for i = 1, 10000 do redis.call('XADD', KEYS[1], (100 + i) .. '-0', 'd', i .. '-0') end", 1, shard.key('unrecommended'));
+    assert.deepEqual([(await page('5-1')).restart, (await page('101-0')).restart, (await page('0-0')).restart], ['1', '0', '0']);
+    assert.equal((await page('5-1', '')).restart, '0');
+  });
+
+  test('operators list them, 100 a page, of all or of one user', async () => {
+    await shard.seed(t);
+    for (let i = 0; i < 3; i++) await shard.turn(Array.from({ length: 100 }, (_, k) => ['recommend', 0, 't', '', `{"n":${i * 100 + k}}`, 'F', k % 50 ? 'alice' : 'bob']));
+    const [, next, id, account, user, json] = (await shard.call('list_recommendations', 0, '0-0', '')).split('\n');
+    assert.deepEqual([account, user, json], ['F', 'bob', '{"n":0}']);
+    assert.match(id, /^\d+-\d+$/);
+    assert.equal((await shard.call('list_recommendations', 0, next, '')).split('\n').at(-1), '{"n":199}');
+    const ofBob = (await shard.call('list_recommendations', 0, '0-0', 'bob')).split('\n');
+    assert.deepEqual([ofBob[1], ofBob.length], ['', 2 + 6 * 4]);
   });
 
   test('one user cannot push out what others recommend', async () => {

@@ -111,7 +111,7 @@ scripts('noted_lookups and read_lookups', ({ cases, test, shard }) => {
     assert.equal(reply.split('\n').length, 3);
   });
 
-  test('a query with more lookups than a page has goes on on the next one', async () => {
+  test('a query with more lookups than a page continues on the next one', async () => {
     await shard.seed(noted(Object.fromEntries(Array.from({ length: 450 }, (_, i) => [`1 ${(1000 + i).toString(16)}`, `${i}.1`]))));
     const seen = [];
     for (let after = '0'; after !== ''; ) {

@@ -51,14 +51,14 @@ describe('building the library', () => {
     edit('turn/hashes.lua', 'local call', "local hashes = require('turn/hashes')\nlocal call"));
   refuses('a module that nobody asks for', /^lua\/queue\/spare\.lua: no module asks for 'queue\/spare'$/m, ({ write }) =>
     write('queue/spare.lua', '-- spare: for a test.\nlocal function a() end\n\nreturn {a = a}\n'));
-  refuses('a name that a module does not return', /^lua\/queue\/add\.lua: module 'queue\/store' returns no 'no_such'$/m, ({ edit }) =>
-    edit('queue/add.lua', 'store.put(', 'store.no_such('));
-  refuses('a name that nobody takes from a module', /^lua\/queue\/store\.lua: nobody takes 'spare' from module 'queue\/store'$/m, ({ edit }) =>
-    edit('queue/store.lua', 'return {put = ', 'return {spare = put, put = '));
-  refuses('a module that returns nothing', /^lua\/queue\/store\.lua: does not end with 'return \{name = …\}'$/m, ({ edit }) =>
-    edit('queue/store.lua', 'return {put = put, row_of = row_of, next_seq = next_seq}\n', ''));
+  refuses('a name that a module does not return', /^lua\/queue\/add\.lua: module 'queue\/enqueue' returns no 'no_such'$/m, ({ edit }) =>
+    edit('queue/add.lua', 'enqueue.put(', 'enqueue.no_such('));
+  refuses('a name that nobody takes from a module', /^lua\/queue\/enqueue\.lua: nobody takes 'spare' from module 'queue\/enqueue'$/m, ({ edit }) =>
+    edit('queue/enqueue.lua', 'return {put = ', 'return {spare = put, put = '));
+  refuses('a module that returns nothing', /^lua\/queue\/enqueue\.lua: does not end with 'return \{name = …\}'$/m, ({ edit }) =>
+    edit('queue/enqueue.lua', 'return {put = put, row_of = row_of, next_seq = next_seq}\n', ''));
   refuses('a module whose name is made while it runs', /^lua\/queue\/add\.lua: require takes a name that is known at build time/m, ({ edit }) =>
-    edit('queue/add.lua', "require('queue/store')", "require('queue/' .. 'store')"));
+    edit('queue/add.lua', "require('queue/enqueue')", "require('queue/' .. 'enqueue')"));
 
   it('what strings and comments say is left alone', () => {
     const built = build(({ edit }) => edit('auth/key.lua', "call('SET'", "local _ = 'counters.load -- is no comment' -- require('no/such')\n    call('SET'"));

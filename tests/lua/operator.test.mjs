@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// status, list, retry, drain: what operators see and do. failure, key: logins and the tokens' key.
+// status, front, list, retry, drain: what operators see and do, and what everybody sees. failure, key: logins and the tokens' key.
 import assert from 'node:assert/strict';
 import { credits, lines, list, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } from '../support/lua.mjs';
 
@@ -48,6 +48,32 @@ scripts('status', ({ cases }) => {
       reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 'E', 1, 'E box', near(7000), '{"a":1}',
         'n2', near(2000), '{"version":"1"}', 'n1', near(1000), '{}']),
       after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },
+    },
+  ]);
+});
+
+scripts('front', ({ cases, test, shard }) => {
+  cases([
+    { name: 'nothing is there', call: ['front'], reply: lines('ok', 0, 0, 0) },
+    {
+      name: 'depth, parked polls of all classes, claims; nothing is written',
+      before: {
+        meta: { lease: '7', depth: '3', vt: '0.000000' },
+        idle: zset({ 'n1 E|*': '3.000002', 'n2 F|big': 2 }),
+        idle_lookups: zset({ 'n1 E|?': 9 }),
+        leases: zset({ '1 x': LATER, '2 x': LATER }),
+      },
+      call: ['front'],
+      reply: lines('ok', 3, 5, 2),
+      after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },
+    },
+    { name: 'a depth that was miscounted is not below 0', before: { meta: { lease: '1', depth: '-2', vt: '0.000000' } }, call: ['front'], reply: lines('ok', 0, 0, 0) },
+    {
+      name: 'of very many classes of polls those with the most are counted',
+      before: () => ({ idle: zset(Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`n1 E${i}|*`, i < 1000 ? 2 : 1]))) }),
+      call: ['front'],
+      reply: lines('ok', 0, 2000, 0),
+      after: () => ({ idle: zset(Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`n1 E${i}|*`, i < 1000 ? 2 : 1]))) }),
     },
   ]);
 });
@@ -140,7 +166,7 @@ scripts('retry', ({ cases }) => {
 scripts('drain', ({ cases }) => {
   const drain = (account, on) => ['drain', 0, account, on];
   cases([
-    { name: 'an account is drained: every node is told', alive: ['n1', 'n2'], call: drain('E', '1'), reply: 'ok', published: [['all', 'drained\nE']], after: { drained: set('E') } },
+    { name: 'an account is drained: every node is notified', alive: ['n1', 'n2'], call: drain('E', '1'), reply: 'ok', published: [['all', 'drained\nE']], after: { drained: set('E') } },
     { name: 'twice is once', before: { drained: set('E') }, alive: ['n1'], call: drain('E', '1'), reply: 'ok', published: [['all', 'drained\nE']] },
     { name: 'one of two has claims again', before: { drained: set('E', 'F') }, alive: ['n1'], call: drain('F', '0'), reply: 'ok', published: [['all', 'drained\nE']], after: { drained: set('E') } },
     { name: 'the last one', before: { drained: set('E') }, alive: ['n1'], call: drain('E', '0'), reply: 'ok', published: [['all', 'drained\n']], after: { drained: null } },

@@ -3,7 +3,7 @@
 // random_checks: what holds of a keyspace after any verb, beside what a World (random_world.mjs) knows of it: the sentences of docs/redis-keys.md
 // on states, the fair order, leases and their keys, credits, lookups and counters.
 import assert from 'node:assert/strict';
-import { checkStored } from './random_stored.mjs';
+import { checkRecommended, checkStored } from './random_stored.mjs';
 import { takes } from './random_world.mjs';
 
 async function snapshot(shard) {
@@ -128,12 +128,15 @@ export async function checkAll(world, shard) {
   checkRest(world, keys, open);
   checkLookups(world, keys);
   checkStored(keys);
+  checkRecommended(world, keys);
 }
 
 // Everything is cancelled or answered, every topic deleted: what may be left is named here.
 export async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
-  const allowed = /^(meta|idle|idle_lookups|hints|quiet|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+|left:\w+)$/;
+  for (const { id } of world.recommended) assert.equal(await shard.call('unrecommend', 0, id), 'ok');
+  if (await shard.get('recommendations')) assert.deepEqual((await shard.get('recommendations')).value, []);
+  const allowed = /^(recommendations|unrecommended|meta|idle|idle_lookups|hints|quiet|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+|left:\w+)$/;
   const ofLookups = /^(lookup:\w+|lookup_alias|lookups|lookups_of|stored)$/; // whose needs outlived their topic
   const left = (await shard.names()).filter((name) => !allowed.test(name) && !(world.gone_n > 0 && ofLookups.test(name)));
   assert.deepEqual(left, [], 'left behind');

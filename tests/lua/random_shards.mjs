@@ -298,6 +298,17 @@ export class Shards {
     }
   }
 
+  // Is there a shard that calls for nobody, for 50 ms since it has called in vain?
+  async isQuiet() {
+    for (const { shard } of this.worlds) {
+      if (await shard.cmd('EXISTS', shard.key('quiet'))) {
+        await new Promise((done) => setTimeout(done, 60));
+        return true;
+      }
+    }
+    return false;
+  }
+
   // A nonce is used up on the shard of its own, once.
   async useNonce(node) {
     const isUsed = this.nonces.length > 0 && this.below(2) === 1;
@@ -385,7 +396,7 @@ export class Shards {
         wasBusy ||= isBusy();
         if (!wasBusy) for (let shard = 0; shard < this.n; shard++) await this.sync(node, shard);
       }
-      calm = wasBusy || isBusy() ? 0 : calm + 1;
+      calm = wasBusy || isBusy() || (await this.isQuiet()) ? 0 : calm + 1;
     }
     await this.assertAll();
     for (const [number, world] of this.worlds.entries()) {

@@ -44,6 +44,7 @@ export class World {
     this.ties = new Map(); // `<topic> <user>` -> its signed adds, while the user has a part in the topic
     this.sent = []; // all signed adds: what each of them said, and whether its tie has gone since
     this.nonces = 0;
+    this.recommended = []; // {id, account, user, digest, kind}, in their order
     this.gone_n = 0; // needs of lookups that outlived their topic
   }
 
@@ -340,7 +341,10 @@ export class World {
     const own = [...this.users].filter(([, users]) => users.has(user));
     const alone = own.filter(([, users]) => users.size === 1);
     const reply = (await this.run(node, 'delete_user', 0, user, `o:${user}`)).split('\n').map(Number);
-    assert.deepEqual([reply[1], reply[2], reply[3]], [0, alone.length, own.length - alone.length]);
+    const said = this.recommended.filter((one) => one.user === user);
+    this.recommended = this.recommended.filter((one) => one.user !== user);
+    assert.deepEqual([reply[1], reply[2], reply[3], reply[6]], [said.length ? 1 : 0, alone.length, own.length - alone.length, said.length]);
+    if (said.length) assert.match(await this.run(node, 'delete_user', 0, user, `o:${user}`), /^ok\n0\n/);
     const gone = (topic, isGone) => {
       for (const [print, { needs }] of [...this.lookups]) {
         for (const need of [...needs]) if (isGone(...need.split(' '), topic)) needs.delete(need);
@@ -360,6 +364,31 @@ export class World {
         for (const q of queries) if (q.user === user) Object.assign(q, { state: 'Cancelled', user: BLANK, query: '' });
       }
     }
+  }
+
+  // --- recommendations ----------------------------------------------------------------------------
+
+  // A Promote undoes the Flags of the same account, user and fragment, and the reverse; what is refused undoes nothing.
+  async recommend(node) {
+    const [account, user, kind] = [this.pick(['A', 'B']), this.pick(USERS), this.pick(['P', 'F', ''])];
+    const digest = kind && this.pick(['d1', 'd2']);
+    const most = this.below(4) ? 2 ** 40 : '';
+    const text = `"${'r'.repeat(this.below(3) * 3000)}"`;
+    const reply = await this.run(node, 'recommend', 0, this.pick(this.topicNames), '', text, account, user, 1, most, most && !this.below(4) ? this.below(20) * 1000 : '', digest, kind === 'F' ? 1 : '');
+    if (reply.startsWith('stored\n')) return;
+    const isContrary = (one) => digest && one.account === account && one.user === user && one.digest === digest && one.kind !== kind;
+    const [, , id, undone] = reply.split('\n');
+    assert.equal(Number(undone), this.recommended.filter(isContrary).length);
+    this.recommended = this.recommended.filter((one) => !isContrary(one));
+    this.recommended.push({ id, account, user, digest, kind });
+  }
+
+  async unrecommend(node) {
+    if (!this.recommended.length) return;
+    const { id } = this.pick(this.recommended);
+    assert.equal(await this.run(node, 'unrecommend', 0, id), 'ok');
+    this.recommended = this.recommended.filter((one) => one.id !== id);
+    assert.equal(await this.run(node, 'unrecommend', 0, id), 'missing');
   }
 
   // --- lookups ------------------------------------------------------------------------------------
@@ -458,7 +487,8 @@ export class World {
   async step() {
     const verbs = ['add', 'add', 'add', 'add', 'resend', 'claim', 'claim', 'claim', 'complete', 'complete', 'complete', 'cancel', 'release',
       'releaseText', 'giveClaimBack', 'extend', 'reap', 'retry', 'remove', 'removeUser', 'partial', 'forget', 'unpark', 'sync', 'fall', 'crash',
-      'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match'];
+      'addLookup', 'addLookup', 'claimLookup', 'claimLookup', 'giveLookupBack', 'lookupDelivered', 'match', 'recommend', 'recommend',
+      'unrecommend'];
     const verb = this.pick(verbs);
     const node = this.pick([...this.alive]);
     this.later = [];

@@ -114,7 +114,7 @@ scripts('delete', ({ cases, test, shard }) => {
     },
     { name: 'race: deleted twice in one turn: the second finds nothing', before: done(), calls: [remove(), remove()], replies: ['ok', 'forbidden'], after: { 't:t': null, 'topics:alice': null } },
     {
-      name: 'with the last tie go its queries in all states, its leases, texts and failures, and who waits is told',
+      name: 'with the last tie go its queries in all states, its leases, texts and failures, and waiters are notified',
       before: {
         't:t': {
           ...topicOf(['D', 'F "tired"', 'C "user"', 'P 7 1 E 2', 'P 7 1 E 2', undefined, undefined]),
@@ -210,7 +210,7 @@ scripts('delete of a topic with very many rows', ({ test, shard }) => {
     }
   };
 
-  test('goes in several calls, its Open queries first, and leaves nothing', async () => {
+  test('is deleted in several calls, Open queries first, and leaves nothing', async () => {
     await fill(40_000);
     assert.equal(await shard.call('delete', 0, 'alice', 't', 'r40000'), 'more\nr35000');
     assert.deepEqual([await shard.cmd('HGET', shard.key('t:t'), 'seq'), await shard.get('models')], ['35000', undefined]);

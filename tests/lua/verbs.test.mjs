@@ -93,7 +93,7 @@ describe('the generator of calls', () => {
   refused('a reply that is not declared', body("'missing'", "'gone'"), at(14, "the reply 'gone' is not declared under Replies:"));
   refused('a nonce without a replay', header(' | replay', ''), at(11, 'a verb with a nonce may reply replay, and no other one'));
   refused('a replay without a nonce', header('Nonce: yes', 'Nonce: no'), at(11, 'a verb with a nonce may reply replay, and no other one'));
-  refused('a lane that there is none of', header('Lane: add.', 'Lane: fast.'), at(5, "the header has no 'Lane: first | claim | add | read.'"));
+  refused('a lane that there is none of', header('Lane: add.', 'Lane: fast.'), at(5, "the header has no 'Lane: first | claim | add | read | slow.'"));
   refused('a home without the argument that says where', header('--   topic   name\n', '').replace('topic ..', "''.."), at(5, 'Home: topic, but no argument is named topic or claim'));
   refused('a header without its bound', header('-- Bound: one toy.\n', ''), at(1, 'the header has no Bound:'));
   refused('a header without its verb', HEADER, at(1, 'a header without its verb: where is local function verb(turn, a)?'));

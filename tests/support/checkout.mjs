@@ -4,7 +4,7 @@
 // nothing of the developer's own `./dev up` is touched. It runs the build under test and builds nothing.
 //
 //   const checkout = makeCheckout();
-//   const { code, stdout, stderr } = await checkout.dev('up');
+//   const { code, stdout, stderr } = await checkout.dev('up');   // in that folder, or dev('up', { cwd, env })
 //   checkout.url('node1'), checkout.secret('User_1'), checkout.pid('engine'), checkout.log('engine')
 //   await checkout.remove();   // `./dev down`, and all of its processes are gone
 import { spawn, spawnSync } from 'node:child_process';
@@ -26,7 +26,7 @@ export function makeCheckout() {
     }
   };
   copyFileSync(join(ROOT, 'dev'), path('dev'));
-  for (const name of ['docs', 'cmake', 'deploy']) symlinkSync(join(ROOT, name), path(name));
+  for (const name of ['docs', 'cmake', 'deploy', 'services', 'shared']) symlinkSync(join(ROOT, name), path(name));
   mkdirSync(path('build'));
 
   // The pid that `./dev` noted, while that process lives.
@@ -47,8 +47,8 @@ export function makeCheckout() {
   process.on('exit', killAll);
 
   async function dev(...args) {
-    const { env = {} } = typeof args.at(-1) === 'object' ? args.pop() : {};
-    const child = adopt(spawn(path('dev'), args.map(String), { env: cleanEnvironment({ PARLEY_BIN: BIN, ...env }), stdio: ['ignore', 'pipe', 'pipe'] }));
+    const { env = {}, cwd = folder.dir } = typeof args.at(-1) === 'object' ? args.pop() : {};
+    const child = adopt(spawn(path('dev'), args.map(String), { cwd, env: cleanEnvironment({ PARLEY_BIN: BIN, ...env }), stdio: ['ignore', 'pipe', 'pipe'] }));
     const said = { stdout: '', stderr: '' };
     const closed = new Promise((resolve) => child.once('close', resolve));
     for (const name of Object.keys(said)) child[name].on('data', (chunk) => (said[name] += chunk));
@@ -57,8 +57,8 @@ export function makeCheckout() {
     return { code, ...said };
   }
 
-  // A line that `./dev` has printed to be pasted into a shell.
-  const paste = (line) => spawnSync('bash', ['-c', line], { cwd: folder.dir, env: cleanEnvironment(), encoding: 'utf8', timeout: DEV_MS }).stdout;
+  // A line that `./dev` has printed to be pasted into a shell, in any folder.
+  const paste = (line, cwd = '/') => spawnSync('bash', ['-c', line], { cwd, env: cleanEnvironment(), encoding: 'utf8', timeout: DEV_MS }).stdout;
 
   const url = (name) => `http://127.0.0.1:${read('var/run', `${name}.port`)}`;
   const commandLine = (number) => {
@@ -70,6 +70,7 @@ export function makeCheckout() {
   };
   const log = (name) => read('var/log', `${name}.log`);
   return {
+    dir: folder.dir,
     dev,
     paste,
     pid,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// engines: the real engine against the nodes of a test, with a stub as the model's server.
+// engines: the real engine against the nodes of a test, with a stub as the model server.
 //
 //   await withEngines(cluster, async ({ start, llm, model, corpus }) => {
 //     const engine = await start([...model, '--slots', 1]);   // resolves when it says that it pulls

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { BOB, docId, Indexer, packOf, shaOf, upload } from './lua_documents.mjs';
 import { lines, tailOf } from './lua.mjs';
+import { answer, began, frameOf, stepped } from './lua_workflow.mjs';
 
 const ANSWER = lines('["yes"]', 'null', 'null');
 export const ANY_BYTES = String.fromCharCode(...Array(256).keys());
@@ -69,7 +70,7 @@ export async function fillRest(shard) {
   assert.equal(await shard.call('match', 0, got[2], '["found"]'), 'ok');
   await shard.call('claim_lookup', 0, 'E|?', '0');
   await shard.cmd('XADD', shard.key('recommendations'), '*', 'r', '{"n":"of an earlier version"}');
-  for (let i = 0; i < 300; i++) assert.match(await shard.call('recommend', 0, 'open', 'alice', `{"n":${i}}`, i % 3 ? 'Frontend_1' : 'acme~F', i % 2 ? 'alice' : 'acme~bob'), /^ok/);
+  for (let i = 0; i < 300; i++) assert.match(await shard.call('recommend', 0, 'open', 'alice', `{"n":${i}}`, i % 3 ? 'Frontend_1' : 'acme~F', i % 2 ? 'alice' : 'acme~bob', '', '', '', i % 5 ? '' : `d${i % 2}`, ''), /^ok/);
   await shard.call('drain', 0, 'Inference_2', '1');
   await shard.call('key', 'ab'.repeat(32));
   assert.match(await shard.call('failure', 10, 65_546, 60), /^1\n/);
@@ -105,8 +106,38 @@ export async function fillDocuments(shard, { vectors = 'exact' } = {}) {
   await put(6, 'o:carol', '', 'It was queued when the backup was made.');
   for (const n of [8, 9, 11]) await put(n, 'o:carol', '', `It waited for the turn of its space, as number ${n}.`);
   await put(13, 'o:erin', '', 'It is queued, and larger than a block. '.repeat(70_000));
-  assert.equal(await shard.call('upload_begin', 0, 'o:erin', '', docId(14), '"f"', 1, shaOf(14), 1e7, '', ''), 'ok', 'and its blocks never come');
+  assert.equal(await shard.call('upload_begin', 0, 'o:erin', '', docId(14), '"f"', 1, shaOf(14), 1e7, '', ''), 'ok\n', 'and its blocks never come');
   await put(12, 'o:acme~carol', '', 'It is of an account with a namespace.');
   await upload(shard, { n: 7, space: 'c:book', filename: '"a.md"', type: 'text/markdown', bytes: 'other bytes', cap: 1e7, path: 'guide%2Fa.md' });
 }
 
+// Runs of workflows in each state, of sessions that several shards have.
+export async function fillRuns(shard) {
+  const session = (n) => createHash('md5').update(`session ${n}`).digest('hex');
+  const wait = (run, approvers, more) => stepped(shard, run, { status: 'waiting', approvers, ...more });
+  const decide = async (run, given) => {
+    const [reply] = (await shard.turn([answer({ session: run.session, run: run.run, step: run.step, as: ['a.F', 'r.chief'], ...given })])).replies;
+    run.fence = /^decided\n(\d+)$/.exec(reply)?.[1] ?? run.fence;
+    return reply;
+  };
+  const done = await began(shard, { session: session(1), request: 'first', max: 1e9 });
+  for (let i = 0; i < 3; i++) assert.match(await stepped(shard, done), /^ok/);
+  assert.match(await wait(done, ['a.F', 'r.chief'], { quorum: 2 }), /^ok/);
+  assert.match(await decide(done, { corrections: '{"sql_query":"SELECT 1"}', before: '{"sql_query":"SELECT 2"}', comment: '"Ω"' }), /^counted/);
+  assert.match(await decide(done, { account: 'G' }), /^decided/);
+  assert.match(await wait(done, ['r.chief']), /^ok/);
+  assert.match(await decide(done, { isApproved: false }), /^decided/);
+  assert.match(await stepped(shard, done, { status: 'rejected', frame: frameOf(4) }), /^ok/);
+  for (const [n, approvers, deadline] of [[2, ['a.F'], ''], [3, ['r.chief', 'a.F'], 3_600_000], [4, ['o.me'], '']]) {
+    const run = await began(shard, { session: session(2), request: `r${n}`, account: 'acme~F', user: 'acme~bob', version: n === 4 ? 'v2' : 'v1' });
+    assert.match(await stepped(shard, run), /^ok/);
+    assert.match(await wait(run, approvers, { deadline }), /^ok/);
+  }
+  for (let n = 3; n < 12; n++) {
+    const run = await began(shard, { session: session(n), request: 'r', max: n % 2 ? 1e9 : '' });
+    assert.match(await stepped(shard, run, { frame: `{"text":"${'long '.repeat(20_000)}"}` }), /^ok/);
+    if (n % 3 === 0) assert.match(await stepped(shard, run, { status: 'done' }), /^ok/);
+    if (n === 4) assert.match(await wait(run, ['a.F']), /^ok/);
+    if (n === 4) assert.match(await decide(run), /^decided/);
+  }
+}

@@ -17,6 +17,7 @@
 // No sleeps: wait with eventually(condition), or for the very response.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openRequest, openSocket, openStream, REQUEST_MS, sign, withQuery } from './http.mjs';
 import { ACCOUNTS, SANITIZER, startNode, writeAccounts } from './node.mjs';
@@ -56,7 +57,7 @@ export function newTopic(prefix = 'topic') {
   return `${prefix}-${randomBytes(6).toString('hex')}`;
 }
 
-// An error as the contract shows it: status, the six members, the request id repeated.
+// An error: status, the six members, the request id repeated.
 export function assertProblem(response, status, code) {
   assert.equal(response.status, status, `expected ${status}, got ${response.status}: ${response.text.slice(0, 500)}`);
   assert.match(response.headers['content-type'], /^application\/problem\+json\b/);
@@ -87,10 +88,17 @@ export function assertMembers(object, members) {
   assert.deepEqual(Object.keys(object).sort(), [...members].sort());
 }
 
+// A time of now in RFC 3339 with its zone.
 export function assertTimestamp(text) {
-  assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/);
-  const away = Math.abs(Date.parse(`${text}Z`) - Date.now());
+  assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  const away = Math.abs(Date.parse(text) - Date.now());
   assert.ok(away < 120_000, `${text} is now, in UTC`);
+}
+
+// The same without a zone, as BossBot's document shows the Timestamp of add-query, add-lookup and recommend.
+export function assertZonelessTimestamp(text) {
+  assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/);
+  assertTimestamp(`${text}Z`);
 }
 
 // What a sanitizer says is at the head of its report, other trouble at the end of the log.
@@ -116,6 +124,7 @@ export class Cluster {
     this.#accounts = writeAccounts(accounts);
     this.accountsFile = this.#accounts.path;
     this.writeAccounts = this.#accounts.write;
+    this.sqlUrl = `sqlite:${join(dirname(this.accountsFile), 'workflow.db')}`;
     const started = await Promise.allSettled(Array.from({ length: nodes }, () => this.startNode()));
     const failed = started.find(({ status }) => status === 'rejected');
     if (failed) {
@@ -134,7 +143,7 @@ export class Cluster {
       limits: this.options.limits,
       bin: this.options.bin,
       args: [...this.options.args, ...args],
-      env: { ...this.options.env, ...env },
+      env: { ...(this.options.bin ? {} : { PARLEY_SQL_URL: this.sqlUrl }), ...this.options.env, ...env },
       ...rest,
     });
     this.nodes.push(node);
@@ -204,7 +213,7 @@ export class Cluster {
     return assertOk(await this.addRaw(options));
   }
 
-  // GET get-new-queries. wait in seconds; detail, history, models, engine as in the contract.
+  // GET get-new-queries. wait in seconds; detail, history, models, engine as in docs/openapi.yaml.
   // `claimOpen` returns {response, sent, abort()} for a poll that parks.
   claimOpen({ as = 'Inference_1', wait = 0, detail, history, models, engine, query = {}, ...options } = {}) {
     return this.open('GET', '/api/get-new-queries', {

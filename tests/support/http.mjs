@@ -16,7 +16,7 @@ export function newNonce() {
   return randomBytes(12).toString('hex');
 }
 
-// The three parameters that prove who asks: contract section 1. algo is 'sha256' or 'sha1'.
+// The three parameters of a signature. algo is 'sha256' or 'sha1'.
 export function sign(user, secret, { algo = 'sha256', nonce = newNonce(), newline = false } = {}) {
   const text = `${user} ${nonce} ${secret}${newline ? '\n' : ''}`;
   return { User: user, Nonce: nonce, Hash: createHash(algo).update(text).digest('hex') };
@@ -90,7 +90,7 @@ export function openRequest(base, method, path, options = {}) {
         clearTimeout(timer);
         try {
           const answer = makeResponse(incoming, Buffer.concat(chunks));
-          const asked = { method, path, headers: all, body: bytes };
+          const asked = { method, path, headers: all, body: bytes, base };
           assertResponse(asked, answer);
           if (/^text\/event-stream\b/.test(incoming.headers['content-type'])) eventsOf(answer.text).forEach(eventCheck(asked, answer));
           resolve(answer);

@@ -41,6 +41,19 @@ export function prose(words, seed = 1) {
   return text.trim();
 }
 
+// A PDF file of these objects, the first of which is its catalog; in latin1.
+export function pdfFile(objects) {
+  let text = '%PDF-1.4\n';
+  const offsets = objects.map((object, i) => {
+    const at = text.length;
+    text += `${i + 1} 0 obj${object}endobj\n`;
+    return at;
+  });
+  const start = text.length;
+  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')}`;
+  return `${text}trailer<</Size ${objects.length + 1}/Root 1 0 R>>\nstartxref\n${start}\n%%EOF\n`;
+}
+
 // A PDF of that many pages, each with its lines of text.
 export function makePdf(pages, line = (page, i) => `Page ${page}, line ${i}: the lease of engine ${page * 40 + i} ends.`) {
   const objects = ['<</Type/Catalog/Pages 2 0 R>>', '', '<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>'];
@@ -53,15 +66,7 @@ export function makePdf(pages, line = (page, i) => `Page ${page}, line ${i}: the
     kids.push(`${objects.length} 0 R`);
   }
   objects[1] = `<</Type/Pages/Count ${pages}/Kids[${kids.join(' ')}]>>`;
-  let text = '%PDF-1.4\n';
-  const offsets = objects.map((object, i) => {
-    const at = text.length;
-    text += `${i + 1} 0 obj${object}endobj\n`;
-    return at;
-  });
-  const start = text.length;
-  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')}`;
-  return `${text}trailer<</Size ${objects.length + 1}/Root 1 0 R>>\nstartxref\n${start}\n%%EOF\n`;
+  return pdfFile(objects);
 }
 
 class Desk {
@@ -99,7 +104,8 @@ class Desk {
     const what = [JSON.stringify(name), createHash('sha256').update(content).digest('hex')];
     const doc = newId();
     const begun = await this.verb('upload_begin', space, 0, space, '', doc, what[0], content.length, what[1], CAP_BYTES, path, url);
-    const reply = begun === 'ok' ? await this.#store({ content, what, doc, space, name, kind, type, path, url }) : begun;
+    const [word, , ...rest] = begun.split('\n'); // what is left of its limits stands between
+    const reply = word === 'ok' ? await this.#store({ content, what, doc, space, name, kind, type, path, url }) : [word, ...rest].join('\n');
     return this.#uploaded(reply);
   }
 

@@ -133,18 +133,22 @@ function checkLookups(keys, isSharded) {
 
 // Who recommended how much, as the stream has it; an entry of an earlier version is nobody's.
 function checkRecommendations(keys) {
-  const [accounts, users, ids] = [{}, {}, {}];
-  for (const [id, { a, u }] of valueOf(keys, 'recommendations', [])) {
+  const [accounts, users, ids, judged] = [{}, {}, {}, {}];
+  for (const [id, { a, u, j }] of valueOf(keys, 'recommendations', [])) {
     if (a === undefined) continue;
     accounts[a] = (accounts[a] ?? 0) + 1;
     users[a] ??= {};
     users[a][u] = (users[a][u] ?? 0) + 1;
     (ids[`${a}:${u}`] ??= []).push(id);
+    if (j !== undefined) (judged[`${a}:${u}`] ??= []).push(`${j} ${id}`);
   }
   const numbers = (value) => Object.fromEntries(Object.entries(value).map(([name, n]) => [name, Number(n)]));
   assert.deepEqual(numbers(valueOf(keys, 'recommenders')), accounts, 'recommenders');
   assert.deepEqual(Object.fromEntries(of(keys, 'recommenders').map(([account, value]) => [account, numbers(value)])), users, 'recommenders:*');
   assert.deepEqual(Object.fromEntries(of(keys, 'recommended')), ids, 'recommended:*');
+  const said = of(keys, 'judged').map(([whose, members]) => [whose, Object.keys(members).sort()]);
+  for (const members of Object.values(judged)) members.sort();
+  assert.deepEqual(Object.fromEntries(said), judged, 'judged:*');
 }
 
 // Where each job that is not begun waits, and whose turn it is in its space: an indexer finds every one of them.
@@ -205,6 +209,49 @@ function checkDocuments(keys) {
   for (const name of keys.keys()) if (/^(upload|pack|text):/.test(name)) assert.ok(known.has(name), `${name} belongs to no document`);
 }
 
+// What other keys say of runs of workflows.
+function checkRuns(keys) {
+  const [open, files, lists, sessions] = [{}, {}, {}, {}];
+  const put = (name, member) => (lists[name] ??= []).push(member);
+  const add = (counts, name) => (counts[name] = String(Number(counts[name] ?? 0) + 1));
+  for (const [id, r] of of(keys, 'wfr')) {
+    const [session, run] = id.split('.');
+    const question = (step) => valueOf(keys, `wfq:${id}.${step}`);
+    const isOver = !['running', 'approved', 'waiting'].includes(r.status);
+    add((sessions[session] ??= {}), 'runs');
+    for (const request of r.ids.split(' ')) sessions[session][`id:${request}`] = run;
+    put(`wf_of:${r.user}`, id);
+    if (isOver) put('wf_done', id);
+    else {
+      add(open, `${r.account} ${r.user}`);
+      add(files, r.version);
+      if (r.status !== 'waiting' || question(r.question).deadline !== '') put('wf_due', id);
+    }
+    const lengthOf = (word) => valueOf(keys, `${word}:${id}`, []).length;
+    assert.equal(lengthOf('wff'), Number(r.seq), `${id}: its frames`);
+    for (const step of r.questions.split(' ').filter(Boolean)) {
+      const { status, approvers, answers } = question(step);
+      assert.ok(status, `wfq:${id}.${step}`);
+      for (const who of approvers.split(' ')) put(`${status === 'open' ? 'wf_ask' : 'wf_asked'}:${who}`, `${id}.${step}`);
+      r.answers = (r.answers ?? 0) + Number(answers);
+    }
+    assert.equal(lengthOf('wfa'), r.answers ?? 0, `${id}: its answers`);
+    delete r.answers;
+  }
+  for (const [session, hash] of of(keys, 'wf')) {
+    const { account, user, session_id, last, waiting = '', ...rest } = hash;
+    assert.deepEqual(rest, sessions[session], `wf:${session}`);
+    const asked = waiting.split(' ').filter(Boolean).map((run) => Number(valueOf(keys, `wfq:${session}.${run}.${valueOf(keys, `wfr:${session}.${run}`).question}`).asked));
+    assert.deepEqual(asked, [...asked].sort((x, y) => y - x), `wf:${session}: waiting`);
+  }
+  assert.deepEqual({ ...valueOf(keys, 'wf_open') }, open, 'wf_open');
+  for (const [version, file] of of(keys, 'wf_file')) assert.deepEqual([file.runs, typeof file.text], [files[version] ?? '0', 'string'], `wf_file:${version}`);
+  for (const version of Object.keys(files)) assert.ok(keys.has(`wf_file:${version}`) && version in valueOf(keys, 'wf_files'), `wf_file:${version}`);
+  const found = Object.fromEntries([...keys].filter(([name]) => /^wf_(of|done|due|ask|asked)(:|$)/.test(name)).map(([name, { value }]) => [name, members(value)]));
+  for (const list of Object.values(lists)) list.sort();
+  assert.deepEqual(found, lists, 'lists of runs and questions');
+}
+
 // What holds whatever happened. keys: as snapshot() has them.
 export function assertWhole(keys) {
   assertWholeShards([keys]);
@@ -217,6 +264,7 @@ export function assertWholeShards(shards) {
     checkRecommendations(keys);
     checkDocuments(keys);
     checkJobQueue(keys);
+    checkRuns(keys);
   }
   checkLookups(new Map(shards.flatMap((keys) => [...keys])), shards.length > 1);
 }
@@ -230,7 +278,8 @@ export function mergedShards(shards) {
   for (const [name, found] of shards.flatMap((keys) => [...keys])) {
     const before = merged.get(name);
     let { value } = found;
-    if (before && name.startsWith('stat:')) value = Object.fromEntries([...new Set([...Object.keys(before.value), ...Object.keys(value)])].map((field) => [field, String(Number(before.value[field] ?? 0) + Number(value[field] ?? 0))]));
+    if (before && /^(stat:|wf_open$)/.test(name)) value = Object.fromEntries([...new Set([...Object.keys(before.value), ...Object.keys(value)])].map((field) => [field, String(Number(before.value[field] ?? 0) + Number(value[field] ?? 0))]));
+    else if (before && name.startsWith('wf_file:')) value = { ...value, runs: String(Number(before.value.runs) + Number(value.runs)) };
     else if (before && found.type === 'set') value = [...new Set([...before.value, ...value])].sort();
     else if (before && isPlain(value)) value = { ...before.value, ...value };
     merged.set(name, { ...found, value });
@@ -240,9 +289,9 @@ export function mergedShards(shards) {
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting)(:|$)/;
+const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw)(:|$)/;
 
-const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs'];
+const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs', 'wf_due', 'wf_files'];
 
 // No claim is left: what was Pending is Open, with the attempt under way not counted.
 function withoutClaims(hash) {
@@ -283,6 +332,7 @@ export function kept(keys) {
     if (word === 't') found = withoutClaims(value);
     if (word === 'job') found = withoutRun(value);
     if (word === 'doc' && value.status === 'INDEXING') found = { ...value, status: 'QUEUED' };
+    if (word === 'wf') found = { ...value, waiting: value.waiting || undefined };
     if (word === 'space') found = { ...value, version: undefined };
     if (word === 'lookup') found = { ...value, refs: undefined }; // assertWhole has it, or `needs`
     if (word === 'lookups') found = Object.keys(value).sort(); // a lease of a lookup ends with the cluster

@@ -6,7 +6,7 @@
 //
 // makes every key of these documents, of their spaces and jobs, as the verbs leave them.
 import assert from 'node:assert/strict';
-import { ago, anything, assertFits, list, soon, stream, ttl, zset } from './lua.mjs';
+import { ago, anything, assertFits, lines, list, soon, stream, ttl, zset } from './lua.mjs';
 
 export const ALICE = 'o:alice';
 export const BOB = 'o:bob';
@@ -142,11 +142,11 @@ export function keysOf(...documents) {
   return keys;
 }
 
-// The 16 lines that docs and doc say of one; `isOld`: its space has another model by now.
+// The 17 lines that docs and doc say of one; `isOld`: its space has another model by now.
 export function linesOf(given) {
   const one = fullOf(given);
   const [doc, job] = [docOf(one), jobOf(one)];
-  return [docId(one.n), doc.filename, doc.type, doc.size, doc.status, doc.created, doc.updated, doc.chunks, doc.path, doc.job, job.status, job.stage, job.progress, job.error, doc.model, given.isOld ? 1 : 0].join('\n');
+  return [docId(one.n), doc.filename, doc.type, doc.size, doc.status, doc.created, doc.updated, doc.chunks, doc.path, doc.job, job.status, job.stage, job.progress, job.error, doc.model, given.isOld ? 1 : 0, doc.sha].join('\n');
 }
 
 // The event that watching nodes get.
@@ -288,7 +288,8 @@ export const CAP = 1e6;
 // The whole way of an upload: its begin, its blocks, and the document made of them. The reply of the verb that decides.
 export async function upload(shard, { n = 1, j = n, doc = docId(n), job = jobId(j), space = ALICE, limits = '', bytes = `bytes ${n}`, sha = shaOf(n), cap = CAP, path = '', filename = `"f${n}.txt"`, type = 'text/plain' } = {}) {
   const begun = await shard.call('upload_begin', 0, space, limits, doc, filename, bytes.length, sha, cap, path, '');
-  if (begun !== 'ok') return begun;
+  const [word, , ...rest] = begun.split('\n'); // what is left of its limits stands between
+  if (word !== 'ok') return word === 'limited' ? begun : lines(word, ...rest);
   for (const block of blocksOf(bytes)) await shard.cmd('RPUSHX', shard.key(`pushed:${doc}`), block);
   return shard.call('upload', space, doc, job, filename, type, 'text', bytes.length, blocksOf(bytes).length, sha, cap, path, '');
 }

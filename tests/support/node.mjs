@@ -98,7 +98,7 @@ export function startProcess(args, { env = {}, input, cwd, limits, bin = BIN } =
   });
   child.once('exit', note);
   child.stdin.on('error', () => {});
-  child.stdin.end(input);
+  if (input !== null) child.stdin.end(input); // null: its test writes
   running.exit = async (ms = STOP_MS) => {
     const end = await Promise.race([exited(child, ms, `parley ${args[0]}`), failed]);
     await closed;

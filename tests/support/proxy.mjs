@@ -4,7 +4,7 @@
 // between two of its calls for certain:
 //
 //   const proxy = await startProxy(redis);
-//   const held = proxy.holdAt('job_store', 'request');   // or 'reply': Redis has run it, nobody was told
+//   const held = proxy.holdAt('job_store', 'request');   // or 'reply': Redis has run it, nobody was notified
 //   … a process with --redis proxy.url …
 //   await held;                                          // its call is under way and stays so
 //   await proxy.passed('outcome');                       // meanwhile that has come on another connection

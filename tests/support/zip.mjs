@@ -4,7 +4,7 @@
 //
 //   unzip(bytes)   Map of path -> Buffer; throws where it is no whole zip file
 import assert from 'node:assert/strict';
-import { crc32 as crcOf, inflateRawSync } from 'node:zlib';
+import * as zlib from 'node:zlib';
 
 const END = 0x06054b50;
 const END_BYTES = 22;
@@ -18,7 +18,7 @@ const TABLE = Array.from({ length: 256 }, (_, n) => {
   return n >>> 0;
 });
 // Node has it from 20.15 on.
-const crc32 = crcOf ?? ((bytes) => (bytes.reduce((crc, byte) => TABLE[(crc ^ byte) & 255] ^ (crc >>> 8), 0xffffffff) ^ 0xffffffff) >>> 0);
+const crc32 = zlib.crc32 ?? ((bytes) => (bytes.reduce((crc, byte) => TABLE[(crc ^ byte) & 255] ^ (crc >>> 8), 0xffffffff) ^ 0xffffffff) >>> 0);
 
 export function unzip(bytes) {
   const end = bytes.length - END_BYTES;
@@ -35,7 +35,7 @@ export function unzip(bytes) {
     const from = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
     const packed = bytes.subarray(from, from + bytes.readUInt32LE(at + 20));
     assert.equal(bytes.readUInt16LE(at + 10), DEFLATED, path);
-    const content = inflateRawSync(packed);
+    const content = zlib.inflateRawSync(packed);
     assert.equal(content.length, bytes.readUInt32LE(at + 24), `${path}: its length`);
     assert.equal(crc32(content), bytes.readUInt32LE(at + 16), `${path}: its checksum`);
     assert.ok(!found.has(path), `${path} is there once`);

@@ -7,7 +7,7 @@
 #define PARLEY_TESTS_UNIT_QUEUE_FIXTURE_H
 
 #include "shared/queue/queue.h"
-#include "shared/redis/sync.h"
+#include "shared/redis/blocking.h"
 #include "tests/unit/redis_fixture.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
 static struct metrics metrics;
 static struct queue *queue;
-static struct sync *redis; /* for looking, and for what a test writes itself */
+static struct blocking *redis; /* for looking, and for what a test writes itself */
 
 static inline void run_once(void)
 {
@@ -75,10 +75,10 @@ static inline int set_up(void **state)
     metrics_register(&metrics);
     if (!redis_fixture_init())
         return -1;
-    redis = sync_create(&(struct sync_config){.address = &redis_fixture.address,
-                                              .prefix = "parley:{0}:",
-                                              .name = "test-queue",
-                                              .patience_ms = 20000});
+    redis = blocking_create(&(struct blocking_config){.address = &redis_fixture.address,
+                                                      .prefix = "parley:{0}:",
+                                                      .name = "test-queue",
+                                                      .patience_ms = 20000});
     create_queue();
     return 0;
 }
@@ -86,7 +86,7 @@ static inline int set_up(void **state)
 static inline int tear_down(void **state)
 {
     queue_destroy(queue);
-    sync_destroy(redis);
+    blocking_destroy(redis);
     redis_fixture_fini();
     return 0;
 }

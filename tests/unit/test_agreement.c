@@ -4,7 +4,7 @@
 #include "shared/redis/agreement.h"
 
 #include "shared/base/log.h"
-#include "shared/redis/sync.h"
+#include "shared/redis/blocking.h"
 #include "tests/unit/redis_fixture.h"
 
 #include <setjmp.h>
@@ -47,13 +47,13 @@ static const char *command(unsigned db, const struct str *words, size_t n)
     static char text[128];
     struct redis_address address = redis_fixture.address;
     address.db = (int)db;
-    struct sync *sync = sync_create(&(struct sync_config){
+    struct blocking *blocking = blocking_create(&(struct blocking_config){
         .address = &address, .prefix = "parley:{0}:", .name = "test", .patience_ms = 20000});
-    struct sync_answer answer;
-    assert_int_equal(sync_command(sync, words, n, 0, &answer), ERR_OK);
+    struct blocking_answer answer;
+    assert_int_equal(blocking_command(blocking, words, n, 0, &answer), ERR_OK);
     struct str found = answer.n > 0 ? answer.at[0] : STR("");
     snprintf(text, sizeof text, "%.*s", STR_ARG(found));
-    sync_destroy(sync);
+    blocking_destroy(blocking);
     return text;
 }
 
@@ -107,7 +107,7 @@ static void servers_in_another_order_are_refused(void **state)
     swap_servers(&other);
     assert_int_equal(start(&first), AGREED);
     assert_int_equal(start(&other), AGREED_REFUSED);
-    assert_non_null(strstr(reason, "another order"));
+    assert_non_null(strstr(reason, "a different order"));
 }
 
 static void of_two_that_start_at_once_the_one_that_wins_the_first_server_decides(void **state)
@@ -217,7 +217,7 @@ static void a_server_of_another_cluster_is_refused(void **state)
     assert_int_equal(start(&first), AGREED);
     set(1, "parley:{0}:cluster", "fedcba9876543210 1 2 4 begun");
     assert_int_equal(start(&next), AGREED_REFUSED);
-    assert_non_null(strstr(reason, "another cluster"));
+    assert_non_null(strstr(reason, "a different cluster"));
 }
 
 static void data_without_a_record_are_one_shard(void **state)

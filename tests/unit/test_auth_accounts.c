@@ -127,19 +127,18 @@ struct broken {
 
 #define IN_A(members) "accounts:\n  A: {secret: topsecret, " members "}\n"
 static const struct broken broken[] = {
-    {"", "there is nothing in it"},
-    {"# only this\n", "there is nothing in it"},
-    {"accounts:\n", "line 1: there is no account in it"},
-    {"accounts: {}\n", "line 1: there is no account in it"},
-    {"{}\n", "line 1: there is no account in it"},
-    {"- A\n", "line 1: expected 'accounts:' with the accounts below it"},
-    {"topsecret\n", "line 1: expected 'accounts:' with the accounts below it"},
+    {"", "the file is empty"},
+    {"# only this\n", "the file is empty"},
+    {"accounts:\n", "line 1: the file lists no account"},
+    {"accounts: {}\n", "line 1: the file lists no account"},
+    {"{}\n", "line 1: the file lists no account"},
+    {"- A\n", "line 1: expected 'accounts:' followed by the accounts"},
+    {"topsecret\n", "line 1: expected 'accounts:' followed by the accounts"},
     {"accounts:\n  - A\n",
      "line 2: expected accounts of the form 'Name: {secret: ..., role: ...}'"},
     {"accounts: {A: {secret: x, role: user}}\naccounts: {B: {secret: x, role: user}}\n",
      "line 2: a second 'accounts'"},
-    {"\nacounts: {A: {secret: x, role: user}}\n",
-     "line 2: unknown member 'acounts'; known are accounts"},
+    {"\nacounts: {A: {secret: x, role: user}}\n", "line 2: unknown member 'acounts': use accounts"},
     {"accounts: {A: {secret: x, role: user}}\n---\naccounts: {}\n",
      "line 2: a second YAML document"},
     {"accounts:\n  A: topsecret\n",
@@ -153,15 +152,15 @@ static const struct broken broken[] = {
     {"accounts:\n  A: {secret: '', role: user}\n", "line 2: account 'A' has an empty secret"},
     {"accounts:\n  A: {secret: null, role: user}\n", "line 2: account 'A' has an empty secret"},
     {"accounts:\n  A: {secret: \"top\\0secret\", role: user}\n",
-     "line 2: the secret of account 'A' holds a control character"},
+     "line 2: the secret of account 'A' contains a control character"},
     {"accounts:\n  A: {secret: [topsecret], role: user}\n",
-     "line 2: 'secret' takes one plain value"},
-    {IN_A("role: topsecret"), "line 2: unknown role of account 'A'; known are frontend, user, "
-                              "engine and operator"},
-    {IN_A("role: User"), "line 2: unknown role of account 'A'; known are frontend, user, engine "
-                         "and operator"},
-    {IN_A("role: "), "line 2: unknown role of account 'A'; known are frontend, user, engine and "
-                     "operator"},
+     "line 2: 'secret' takes a single plain value"},
+    {IN_A("role: topsecret"),
+     "line 2: account 'A' has an unknown role: use frontend, user, engine or operator"},
+    {IN_A("role: User"),
+     "line 2: account 'A' has an unknown role: use frontend, user, engine or operator"},
+    {IN_A("role: "),
+     "line 2: account 'A' has an unknown role: use frontend, user, engine or operator"},
     {IN_A("role: user, role: user"), "line 2: account 'A' has 'role' twice"},
     {IN_A("role: user, secret: topsecret"), "line 2: account 'A' has 'secret' twice"},
     {IN_A("role: user, weight: 0"), "line 2: weight takes a number from 0.01 to 1000"},
@@ -189,18 +188,18 @@ static const struct broken broken[] = {
     {IN_A("role: user, max_stored_per_user: 0"),
      "line 2: max_stored_per_user takes a whole number of bytes from 4096 to 1000000000000000"},
     {IN_A("role: user, dialect: topsecret"),
-     "line 2: unknown dialect of account 'A'; known is deployed"},
-    {IN_A("role: user, max_wating: 5"), "line 2: unknown member 'max_wating'; known are secret, "
+     "line 2: account 'A' has an unknown dialect: the only one is deployed"},
+    {IN_A("role: user, max_wating: 5"), "line 2: unknown member 'max_wating': use secret, "
                                         "role, weight, max_waiting, max_rate, max_nonces, "
                                         "max_stored, max_stored_per_user, dialect and namespace"},
     {IN_A("role: user, ? [a] : b"),
-     "line 2: a member that is not one of secret, role, weight, "
+     "line 2: unknown member: use secret, role, weight, "
      "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and namespace"},
     {"accounts:\n  A: {topsecret}\n",
-     "line 2: a member that is not one of secret, role, weight, "
+     "line 2: unknown member: use secret, role, weight, "
      "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and namespace"},
     {"accounts:\n  A: {t0psecret: secret}\n",
-     "line 2: a member that is not one of secret, role, "
+     "line 2: unknown member: use secret, role, "
      "weight, max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and "
      "namespace"},
     {IN_A("role: user, namespace: a~b"), "line 2: the namespace of account 'A' is not 1 to 32 "
@@ -210,18 +209,18 @@ static const struct broken broken[] = {
     {IN_A("role: user, namespace: a23456789012345678901234567890123"),
      "line 2: the namespace of account 'A' is not 1 to 32 letters, digits, '-' and '_'"},
     {IN_A("namespace: acme, role: engine"), "line 2: account 'A' has a namespace, but engines and "
-                                            "operators serve all of them"},
+                                            "operators serve every namespace: remove it"},
     {"accounts:\n  A: {secret: x, role: user}\n  A: {secret: x, role: user}\n",
      "line 3: a second account 'A'"},
-    {"accounts:\n  '': {secret: x, role: user}\n", "line 2: expected the name of an account"},
-    {"accounts:\n  ~: {secret: x, role: user}\n", "line 2: expected the name of an account"},
-    {"accounts:\n  [A]: {secret: x, role: user}\n", "line 2: expected the name of an account"},
+    {"accounts:\n  '': {secret: x, role: user}\n", "line 2: expected an account name"},
+    {"accounts:\n  ~: {secret: x, role: user}\n", "line 2: expected an account name"},
+    {"accounts:\n  [A]: {secret: x, role: user}\n", "line 2: expected an account name"},
     {"accounts:\n  A B: {secret: x, role: user}\n",
-     "line 2: the name of an account holds white space, a control character or ':'"},
+     "line 2: an account name contains white space, a control character or ':'"},
     {"accounts:\n  A:B: {secret: x, role: user}\n",
-     "line 2: the name of an account holds white space, a control character or ':'"},
+     "line 2: an account name contains white space, a control character or ':'"},
     {"accounts:\n  \"A\\nB\": {secret: x, role: user}\n",
-     "line 2: the name of an account holds white space, a control character or ':'"},
+     "line 2: an account name contains white space, a control character or ':'"},
     {"accounts:\n  A: *nobody\n", "line 2: found undefined alias"},
     {"accounts:\n\tA: {secret: topsecret, role: user}\n",
      "line 2: found character that cannot start any token"},
@@ -231,7 +230,7 @@ static const struct broken broken[] = {
     {"accounts:\n  A: {secret: top\x01secret}\n", "line 2: control characters are not allowed"},
 };
 
-static void a_broken_file_says_where_and_why_and_tells_no_secret(void **state)
+static void a_broken_file_is_reported_with_place_and_reason_and_no_secret(void **state)
 {
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         char reason[ACCOUNTS_REASON_BYTES] = "";
@@ -281,7 +280,7 @@ static void a_megabyte_of_brackets_is_refused_at_once(void **state)
         memset(text, *bracket, ACCOUNTS_FILE_MAX_BYTES);
         assert_false(accounts_parse((struct str){text, ACCOUNTS_FILE_MAX_BYTES}, reason,
                                     sizeof reason, &accounts));
-        assert_string_equal(reason, "line 1: nested too deep");
+        assert_string_equal(reason, "line 1: the nesting is too deep");
     }
     free(text);
 }
@@ -310,7 +309,7 @@ static void names_and_secrets_are_bounded(void **state)
     accounts_destroy(accounts);
     snprintf(text, sizeof text, "accounts: {%0129d: {secret: x, role: user}}", 1);
     assert_false(accounts_parse(str_of(text), reason, sizeof reason, &accounts));
-    assert_string_equal(reason, "line 1: the name of an account is longer than 128 bytes");
+    assert_string_equal(reason, "line 1: an account name is longer than 128 bytes");
     snprintf(text, sizeof text, "accounts: {%0128d: {secret: %0257d, role: user}}", 1, 2);
     assert_false(accounts_parse(str_of(text), reason, sizeof reason, &accounts));
     assert_non_null(strstr(reason, "' is longer than 256 bytes"));
@@ -322,7 +321,7 @@ static void the_longest_reason_has_room_and_a_short_buffer_cuts_it(void **state)
     struct accounts *accounts = NULL;
     snprintf(text, sizeof text, "accounts: {%0128d: {secret: x, role: x}}", 1);
     assert_false(accounts_parse(str_of(text), reason, sizeof reason, &accounts));
-    assert_non_null(strstr(reason, "engine and operator"));
+    assert_non_null(strstr(reason, "engine or operator"));
     assert_false(accounts_parse(str_of(text), cut, sizeof cut, &accounts));
     assert_string_equal(cut, "line 1:");
 }
@@ -347,9 +346,9 @@ static void a_file_that_cannot_be_read_says_so(void **state)
     char reason[ACCOUNTS_REASON_BYTES] = "";
     struct accounts *accounts = NULL;
     assert_false(accounts_load("/nonexistent/accounts", reason, sizeof reason, &accounts));
-    assert_string_equal(reason, "it cannot be read: No such file or directory");
+    assert_string_equal(reason, "the file cannot be read: No such file or directory");
     assert_false(accounts_load("/", reason, sizeof reason, &accounts));
-    assert_string_equal(reason, "it cannot be read: Is a directory");
+    assert_string_equal(reason, "the file cannot be read: Is a directory");
 }
 
 static void a_file_past_its_limit_is_refused(void **state)
@@ -362,11 +361,11 @@ static void a_file_past_its_limit_is_refused(void **state)
     text[n] = 0;
     write_file(path, text);
     assert_false(accounts_load(path, reason, sizeof reason, &accounts));
-    assert_string_equal(reason, "it is larger than 1048576 bytes");
+    assert_string_equal(reason, "the file is larger than 1048576 bytes");
     text[n - 1] = 0;
     write_file(path, text);
     assert_false(accounts_load(path, reason, sizeof reason, &accounts));
-    assert_string_equal(reason, "there is nothing in it");
+    assert_string_equal(reason, "the file is empty");
     unlink(path);
     free(text);
 }
@@ -462,7 +461,7 @@ int main(void)
         cmocka_unit_test(unknown_names_are_not_found_whatever_they_look_like),
         cmocka_unit_test(every_one_of_two_thousand_accounts_is_found),
         cmocka_unit_test(an_alias_shares_members_and_is_no_second_secret),
-        cmocka_unit_test(a_broken_file_says_where_and_why_and_tells_no_secret),
+        cmocka_unit_test(a_broken_file_is_reported_with_place_and_reason_and_no_secret),
         cmocka_unit_test(names_of_two_namespaces_are_never_equal),
         cmocka_unit_test(a_megabyte_of_brackets_is_refused_at_once),
         cmocka_unit_test(a_bad_byte_far_down_is_found_on_its_line),

@@ -266,7 +266,7 @@ static void a_key_set_of_another_form_is_refused(void **state)
     buf_fini(&b);
 }
 
-static void an_unknown_key_is_told_apart_from_a_wrong_signature(void **state)
+static void an_unknown_key_differs_from_a_wrong_signature(void **state)
 {
     assert_int_equal(judge(all, "{\"alg\":\"RS256\",\"kid\":\"new\"}", PAYLOAD, rsa, "RS256"),
                      JWT_NO_KEY);
@@ -529,7 +529,7 @@ int main(void)
         cmocka_unit_test(keys_that_are_not_for_verifying_are_passed_over),
         cmocka_unit_test(weak_and_broken_keys_are_passed_over),
         cmocka_unit_test(a_key_set_of_another_form_is_refused),
-        cmocka_unit_test(an_unknown_key_is_told_apart_from_a_wrong_signature),
+        cmocka_unit_test(an_unknown_key_differs_from_a_wrong_signature),
         cmocka_unit_test(a_token_with_any_byte_changed_is_refused),
         cmocka_unit_test(an_all_zero_signature_is_refused),
         cmocka_unit_test(a_header_of_another_form_is_refused),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Signed queries: the contract's known answers, and everything near them that must not pass. */
+ * Signed queries: known answers, and near misses that must be refused. */
 #include "shared/auth/signed.h"
 
 #include <ctype.h>
@@ -125,7 +125,7 @@ static void what_is_signed_is_the_plain_sha256(void **state)
     assert_string_equal(hex, SHA256_PLAIN);
 }
 
-static void a_nonce_id_tells_users_and_nonces_apart(void **state)
+static void a_nonce_id_differs_by_user_and_nonce(void **state)
 {
     unsigned char id[SIGNED_NONCE_ID_BYTES], other[SIGNED_NONCE_ID_BYTES];
     char hex[2 * SIGNED_NONCE_ID_BYTES + 1];
@@ -224,7 +224,7 @@ int main(void)
         cmocka_unit_test(an_unknown_user_is_refused_even_with_the_stand_in_secret),
         cmocka_unit_test(a_nonce_has_1_to_128_bytes),
         cmocka_unit_test(what_is_signed_is_the_plain_sha256),
-        cmocka_unit_test(a_nonce_id_tells_users_and_nonces_apart),
+        cmocka_unit_test(a_nonce_id_differs_by_user_and_nonce),
         cmocka_unit_test(a_mark_is_of_nonce_and_body),
         cmocka_unit_test(a_signed_query_verifies_and_never_repeats_a_nonce),
         cmocka_unit_test(a_forked_child_draws_other_nonces_than_its_parent),

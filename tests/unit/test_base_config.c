@@ -229,6 +229,8 @@ static void wrong_files_are_named_with_the_line(void **state)
         {STR("threads: 99\n"), "(from: file)"},
         {STR("threads: 1\n\tx: 2\n"), "line 2"},
         {STR("listen: \"a\\0b\"\n"), "line 1"},
+        {STR("threads: [[[[[[[[[1]]]]]]]]]\n"), "line 1: the nesting is too deep"},
+        {STR("threads: 1\n---\nthreads: 2\n"), "line 2: a second YAML document"},
         {STR("listen: \xff\xfe\n"), path},
         {STR("a: *b\n"), path},
     };

@@ -133,6 +133,23 @@ static void what_is_written_is_one_line_and_parses_again(void **state)
     }
 }
 
+static void depth_counts_lists_and_objects(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned depth;
+    } cases[] = {{"1", 0}, {"{}", 1}, {"[]", 1}, {"{\"a\":[1,{\"b\":2}],\"c\":3}", 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char reason[100];
+        json_t *json;
+        assert_true(json_parse(str_of(cases[i].text), reason, sizeof reason, &json));
+        assert_false(json_is_deeper(json, cases[i].depth));
+        assert_true(cases[i].depth == 0 || json_is_deeper(json, cases[i].depth - 1));
+        json_decref(json);
+    }
+    assert_false(json_is_deeper(NULL, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +159,7 @@ int main(void)
         cmocka_unit_test(a_reason_names_the_place_and_repeats_nothing),
         cmocka_unit_test(members_of_another_type_are_absent),
         cmocka_unit_test(what_is_written_is_one_line_and_parses_again),
+        cmocka_unit_test(depth_counts_lists_and_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void cut_walks_a_list_and_says_when_it_ends(void **state)
     assert_int_equal(after.n, 0);
 }
 
-static void cut_keeps_the_empty_part_behind_a_last_separator(void **state)
+static void cut_keeps_the_empty_part_after_a_last_separator(void **state)
 {
     struct str rest = STR("a,");
     assert_str(str_cut(&rest, ','), "a");
@@ -224,7 +224,7 @@ int main(void)
         cmocka_unit_test(prefixes),
         cmocka_unit_test(trim_takes_white_space_off_both_ends_only),
         cmocka_unit_test(cut_walks_a_list_and_says_when_it_ends),
-        cmocka_unit_test(cut_keeps_the_empty_part_behind_a_last_separator),
+        cmocka_unit_test(cut_keeps_the_empty_part_after_a_last_separator),
         cmocka_unit_test(a_name_is_listed_as_a_whole_item_only),
         cmocka_unit_test(hashes_are_those_of_their_authors),
         cmocka_unit_test(numbers_fill_the_whole_string_or_are_none),

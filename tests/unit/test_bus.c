@@ -4,7 +4,7 @@
 #include "shared/redis/bus.h"
 
 #include "shared/base/log.h"
-#include "shared/redis/sync.h"
+#include "shared/redis/blocking.h"
 #include "tests/unit/redis_fixture.h"
 
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void a_malformed_message_stops_where_it_breaks(void **state)
 
 static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
 static struct bus *bus;
-static struct sync *redis;
+static struct blocking *redis;
 static unsigned up_n;
 static char last[64];
 
@@ -112,9 +112,9 @@ static void open_bus(bool is_sharded)
 static unsigned publish(struct str command, struct str channel, struct str message)
 {
     struct str words[] = {command, channel, message};
-    struct sync_answer answer;
+    struct blocking_answer answer;
     uint64_t n;
-    assert_int_equal(sync_command(redis, words, 3, 0, &answer), ERR_OK);
+    assert_int_equal(blocking_command(redis, words, 3, 0, &answer), ERR_OK);
     assert_true(answer.n == 1 && str_parse_u64(answer.at[0], &n));
     return (unsigned)n;
 }
@@ -187,17 +187,17 @@ static int set_up(void **state)
     loop_init(&loop);
     if (!redis_fixture_init())
         return -1;
-    redis = sync_create(&(struct sync_config){.address = &redis_fixture.address,
-                                              .prefix = "parley:{0}:",
-                                              .name = "test",
-                                              .patience_ms = 20000,
-                                              .is_quiet = true});
+    redis = blocking_create(&(struct blocking_config){.address = &redis_fixture.address,
+                                                      .prefix = "parley:{0}:",
+                                                      .name = "test",
+                                                      .patience_ms = 20000,
+                                                      .is_quiet = true});
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    sync_destroy(redis);
+    blocking_destroy(redis);
     loop_fini(&loop);
     redis_fixture_fini();
     return 0;

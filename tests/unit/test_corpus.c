@@ -83,7 +83,7 @@ static void a_folder_becomes_passages_and_stays_on_disk(void **state)
     assert_non_null(first);
     assert_int_equal(first->n, 3);
     assert_non_null(text_of(first, "lease.md"));
-    assert_string_equal(text_of(first, "inner/page.html"), "No\n\nTom & Jerry!");
+    assert_string_equal(text_of(first, "inner/page.html"), "# No\n\nTom & Jerry!");
     assert_string_equal(text_of(first, "latin.txt"), "caf\xef\xbf\xbd and\nmore");
     const char *reason;
     struct corpus *kept = corpus_load(index_path, &reason);
@@ -168,7 +168,7 @@ static void only_what_changed_is_embedded_again(void **state)
     corpus_destroy(build());
 }
 
-static void a_damaged_index_is_made_anew(void **state)
+static void a_damaged_index_is_rebuilt(void **state)
 {
     struct stat info;
     const char *reason;
@@ -195,7 +195,7 @@ static void a_damaged_index_is_made_anew(void **state)
     assert_string_equal(reason, "none");
 }
 
-static void an_index_of_another_model_is_made_anew(void **state)
+static void an_index_of_another_model_is_rebuilt(void **state)
 {
     corpus_destroy(build());
     const char *reason, *name = embedder->name;
@@ -226,8 +226,8 @@ int main(void)
         cmocka_unit_test(a_folder_becomes_passages_and_stays_on_disk),
         cmocka_unit_test(only_what_changed_is_read_again),
         cmocka_unit_test(only_what_changed_is_embedded_again),
-        cmocka_unit_test(a_damaged_index_is_made_anew),
-        cmocka_unit_test(an_index_of_another_model_is_made_anew),
+        cmocka_unit_test(a_damaged_index_is_rebuilt),
+        cmocka_unit_test(an_index_of_another_model_is_rebuilt),
         cmocka_unit_test(a_missing_folder_is_an_error),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

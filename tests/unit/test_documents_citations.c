@@ -10,13 +10,14 @@
 #include <cmocka.h>
 
 /* `used`: the given numbers in their new order, as "3,1". */
-static void check(const char *answer, unsigned given_n, const char *expected, const char *used)
+static void check_numbers(const char *answer, unsigned given_n, enum citations_numbers numbers,
+                          const char *expected, const char *used)
 {
     struct buf out, list;
     struct citations found;
     buf_init(&out, 65536);
     buf_init(&list, 1024);
-    citations_check(str_of(answer), given_n, &out, &found);
+    citations_check(str_of(answer), given_n, numbers, &out, &found);
     for (unsigned i = 0; i < found.used_n; i++)
         buf_printf(&list, i > 0 ? ",%u" : "%u", found.used[i]);
     buf_terminate(&out);
@@ -25,6 +26,18 @@ static void check(const char *answer, unsigned given_n, const char *expected, co
     assert_string_equal(list.at, used);
     buf_fini(&out);
     buf_fini(&list);
+}
+
+static void check(const char *answer, unsigned given_n, const char *expected, const char *used)
+{
+    check_numbers(answer, given_n, CITATIONS_BY_USE, expected, used);
+}
+
+static void marks_keep_their_numbers_where_all_passages_are_listed(void **state)
+{
+    check_numbers("A [3]. B [1], C [3].", 3, CITATIONS_AS_GIVEN, "A [3]. B [1], C [3].", "3,1");
+    check_numbers("A [2-4] b [9,2].", 3, CITATIONS_AS_GIVEN, "A [2][3] b [2].", "2,3");
+    check_numbers("A [[9]2] b", 3, CITATIONS_AS_GIVEN, "A [2] b", "2");
 }
 
 static void marks_are_renumbered_in_the_order_of_first_use(void **state)
@@ -140,7 +153,7 @@ static void a_very_long_answer_is_checked_in_one_pass(void **state)
         buf_put(&answer, STR("1 [9]"));
     for (int i = 0; i < 200000; i++)
         buf_lit(&answer, "1]");
-    citations_check(buf_str(&answer), 3, &out, &found);
+    citations_check(buf_str(&answer), 3, CITATIONS_BY_USE, &out, &found);
     assert_int_equal(found.used_n, 0);
     buf_fini(&answer);
     buf_fini(&out);
@@ -156,6 +169,7 @@ static void the_sentence_that_nothing_was_found_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(marks_keep_their_numbers_where_all_passages_are_listed),
         cmocka_unit_test(marks_are_renumbered_in_the_order_of_first_use),
         cmocka_unit_test(groups_and_ranges_become_single_marks),
         cmocka_unit_test(what_names_no_passage_goes_with_its_space),

@@ -4,6 +4,7 @@
 #include "services/documents/ask/ask_prompt.h"
 #include "services/engine/models/assist.h"
 #include "services/engine/models/extractive.h"
+#include "services/engine/models/halves.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,7 +160,27 @@ static void a_question_is_rewritten_without_filler(void **state)
     rewrite("Leases?", "{\"rewritten_query\":\"Leases?\"}");
     rewrite("Hello, thanks!", "{\"rewritten_query\":\"Hello, thanks!\"}");
     rewrite("Who says \"hi\"?\nQuestion: just me",
-            "{\"rewritten_query\":\"Who says \\\"hi\\\"? Question: me\"}");
+            "{\"rewritten_query\":\"Who says \\\"hi\\\"? Question: just me\"}");
+    rewrite("tell me pls what the quorum of the assembly is??",
+            "{\"rewritten_query\":\"what the quorum of the assembly is?\"}");
+    rewrite("What, plz, is C++?!", "{\"rewritten_query\":\"What, is C++?\"}");
+    rewrite("How can you renew a lease?", "{\"rewritten_query\":\"How can you renew a lease?\"}");
+    rewrite("What does \"please\" mean?",
+            "{\"rewritten_query\":\"What does \\\"please\\\" mean?\"}");
+}
+
+static void a_question_is_rewritten_in_other_languages(void **state)
+{
+    rewrite("Hallo, können Sie mir bitte sagen, wie hoch die Miete ist? Danke!",
+            "{\"rewritten_query\":\"wie hoch die Miete ist?\"}");
+    rewrite("Bonjour, quelle est l'adresse s’il vous plaît ? Merci d'avance",
+            "{\"rewritten_query\":\"quelle est l'adresse?\"}");
+    rewrite("Hola, ¿me puedes decir dónde está la oficina, por favor?",
+            "{\"rewritten_query\":\"dónde está la oficina?\"}");
+    rewrite("请问图书馆几点开门？谢谢", "{\"rewritten_query\":\"图书馆几点开门？\"}");
+    rewrite("Скажите, пожалуйста, когда открыт музей?",
+            "{\"rewritten_query\":\"когда открыт музей?\"}");
+    rewrite("من فضلك متى يفتح المتحف؟", "{\"rewritten_query\":\"متى يفتح المتحف؟\"}");
 }
 
 static void passages_are_ranked_by_shared_words(void **state)
@@ -172,6 +193,40 @@ static void passages_are_ranked_by_shared_words(void **state)
     assert_int_equal(reading.prompt.kind, PROMPT_RANKING);
     assert_string_equal(reading.reply, "{\"ranking\":[2]}");
     end(&reading);
+}
+
+static void parts_of(const char *question, const char *expected)
+{
+    struct str halves[HALVES_MAX];
+    struct buf b;
+    size_t n = halves_of(str_of(question), halves);
+    buf_init(&b, 4096);
+    for (size_t i = 0; i < n; i++) {
+        buf_put(&b, i > 0 ? STR(" | ") : STR(""));
+        buf_put(&b, halves[i]);
+    }
+    buf_terminate(&b);
+    assert_string_equal(b.at == NULL ? "" : b.at, expected);
+    buf_fini(&b);
+}
+
+static void a_question_of_several_parts_is_cut_where_the_next_one_begins(void **state)
+{
+    parts_of("How long does a lease last and who renews it?",
+             "How long does a lease last | who renews it?");
+    parts_of("How long is a lease, what renews one? Where is it stored?",
+             "How long is a lease, | what renews one? | Where is it stored?");
+    parts_of("Wer zahlt die Miete und wann ist sie fällig?",
+             "Wer zahlt die Miete | wann ist sie fällig?");
+    parts_of("¿Cuánto cuesta la entrada y dónde se compra?",
+             "¿Cuánto cuesta la entrada | dónde se compra?");
+    parts_of("图书馆几点开门？停车场在哪里？", "图书馆几点开门？ | 停车场在哪里？");
+    parts_of("How long are a lease and a heartbeat?", "How long are a lease and a heartbeat?");
+    parts_of("What is it and why?", "What is it and why?");
+    parts_of("", "");
+    parts_of("? ? ?", "? ? ?");
+    parts_of("Who sings? Who dances? Who paints? Who writes? Who cooks?",
+             "Who sings? | Who dances? | Who paints? | Who writes? Who cooks?");
 }
 
 static void step(const struct ask_step *given, const char *expected)
@@ -207,7 +262,7 @@ static void the_agent_searches_then_reads_then_answers(void **state)
     assert_int_equal(reading.prompt.kind, PROMPT_PLAN);
     assert_string_equal(reading.reply,
                         "{\"steps\":[\"Search the documents for: How long does a lease last?\","
-                        "\"Answer from the passages that were found.\"]}");
+                        "\"Answer from the passages found.\"]}");
     end(&reading);
     step(&given, "{\"tool\":\"search_docs\",\"input\":{\"query\":\"How long does a lease last?\"}");
     given.call_n = 1;
@@ -227,6 +282,8 @@ int main(void)
         cmocka_unit_test(passages_about_decisions_ask_for_none),
         cmocka_unit_test(a_long_passage_is_cut_at_a_character),
         cmocka_unit_test(a_question_is_rewritten_without_filler),
+        cmocka_unit_test(a_question_is_rewritten_in_other_languages),
+        cmocka_unit_test(a_question_of_several_parts_is_cut_where_the_next_one_begins),
         cmocka_unit_test(passages_are_ranked_by_shared_words),
         cmocka_unit_test(the_agent_searches_then_reads_then_answers),
     };

@@ -145,7 +145,7 @@ static void a_setting_names_an_embedder(void **state)
 }
 
 /* Scripts make the same of what is stored, so it may not change. */
-static void a_digest_tells_models_and_dimensions_apart(void **state)
+static void a_digest_differs_by_model_and_dimension(void **state)
 {
     char digest[EMBED_DIGEST_BYTES], other[EMBED_DIGEST_BYTES];
     embed_digest("hash-512-1", 512, digest);
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test(openai_responses_are_read_strictly),
         cmocka_unit_test(ollama_responses_are_read_strictly),
         cmocka_unit_test(a_setting_names_an_embedder),
-        cmocka_unit_test(a_digest_tells_models_and_dimensions_apart),
+        cmocka_unit_test(a_digest_differs_by_model_and_dimension),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_engine_extractive.c - the built-in model: extractive answers and workflow rules. */
+ * test_engine_extractive.c - the built-in model: extractive answers. */
 #include "services/engine/models/extractive.h"
-#include "services/engine/models/rules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,6 +55,17 @@ static void where_nothing_fits_it_says_so(void **state)
     prompt_fini(&prompt);
 }
 
+static void a_block_of_code_is_no_sentence(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("lease.md"),
+                      STR("Ask like this:\n\n```sh\ncurl -d '{\"Query\":\"How long is a lease?\"}' "
+                          "http://node/\n```\n\nA lease is 150 seconds long."));
+    check(&prompt, "How long is a lease?",
+          "A lease is 150 seconds long. [1]\n\nSources:\n[1] lease.md");
+    prompt_fini(&prompt);
+}
+
 static void given_passages_keep_their_numbers(void **state)
 {
     struct prompt prompt = {.has_given_sources = true};
@@ -67,6 +77,60 @@ static void given_passages_keep_their_numbers(void **state)
     assert_string_equal(prompt.sources[1].title, "");
     assert_string_equal(prompt.sources[1].text, "A lease is 150 seconds long.");
     check(&prompt, "How long is a lease?", "A lease is 150 seconds long. [2]");
+    prompt_fini(&prompt);
+}
+
+static const char fact[] = "A lease is 150 seconds long by default.";
+
+static void add_note(struct prompt *prompt, const char *text, const char *fragment, bool is_wrong,
+                     const char *complaint)
+{
+    prompt_add_note(prompt, &(struct prompt_note){.title = STR("Recommendation"),
+                                                  .question = STR("How long is a lease?"),
+                                                  .text = str_of(text),
+                                                  .fragment = str_of(fragment),
+                                                  .is_correction = is_wrong,
+                                                  .complaint = complaint});
+}
+
+static void what_users_recommend_takes_no_place_and_repeats_nothing(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("lease.md"), str_of(fact));
+    for (int i = 0; i < 5; i++)
+        add_note(&prompt, fact, "", false, NULL);
+    add_note(&prompt, "a lease is 150 seconds", "", false, NULL);
+    check(&prompt, "How long is a lease?",
+          "A lease is 150 seconds long by default. [1]\n\nSources:\n[1] lease.md");
+    add_note(&prompt, "One may ask for more. One may ask for less. One may ask for none.", "",
+             false, NULL);
+    check(&prompt, "How long is a lease?",
+          "A lease is 150 seconds long by default. [1] One may ask for more. [2] One may ask for "
+          "less. [2]\n\nSources:\n[1] lease.md\n[2] Recommendation");
+    check(&prompt, "How high is a lease?", /* another question */
+          "A lease is 150 seconds long by default. [1]\n\nSources:\n[1] lease.md");
+    check(&prompt, "How tall is the moon?", EXTRACTIVE_NOTHING);
+    prompt_fini(&prompt);
+}
+
+static void a_correction_replaces_what_it_corrects(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("lease.md"), str_of(fact));
+    add_note(&prompt, "A lease is 60 seconds long.", fact, true, NULL);
+    check(&prompt, "How long is a lease?",
+          "A lease is 60 seconds long. [1]\n\nSources:\n[1] Recommendation");
+    prompt_fini(&prompt);
+}
+
+static void a_complaint_stands_with_the_source(void **state)
+{
+    struct prompt prompt = {.searched_documents = 1, .searched_passages = 1};
+    prompt_add_source(&prompt, STR("lease.md"), str_of(fact));
+    add_note(&prompt, "", "a lease is 150 seconds long", false, "a user suggests an improvement");
+    check(&prompt, "How long is a lease?",
+          "A lease is 150 seconds long by default. [1]\n\nSources:\n[1] lease.md (a user suggests "
+          "an improvement)");
     prompt_fini(&prompt);
 }
 
@@ -93,43 +157,17 @@ static void messages_are_the_conversation(void **state)
     claim_fini(&claim);
 }
 
-static void decide(const char *prompt, const char *decision, const char *output)
-{
-    struct buf out;
-    char reason[100];
-    json_t *json;
-    buf_init(&out, 65536);
-    rules_decide(str_of(prompt), &out);
-    assert_true(json_parse(buf_str(&out), reason, sizeof reason, &json));
-    assert_string_equal(json_string_value(json_object_get(json, "decision")), decision);
-    assert_string_equal(json_string_value(json_object_get(json, "output")), output);
-    assert_true(json_number_value(json_object_get(json, "confidence")) >= 0.5);
-    assert_non_null(strstr(json_string_value(json_object_get(json, "reason")), "Built-in rule"));
-    json_decref(json);
-    buf_fini(&out);
-}
-
-static void workflow_prompts_get_a_decision(void **state)
-{
-    decide("Is it sound?\nRequest: show all customers", "yes", "show all customers");
-    decide("Is it sound?\nRequest:", "no", "");
-    decide("Is it sound?\nRequest: drop the table", "no", "");
-    decide("RULE or CONTENT?\nRequest: run the sales rule", "yes", "RULE");
-    decide("RULE or CONTENT?\nRequest: extract the names", "yes", "CONTENT");
-    decide("RULE or CONTENT?\nRequest: hello", "no", "");
-    decide("Write SQL.\nRequest: rows, please", "no", "");
-    decide("Write SQL.\nRequest: use select a from b; now", "yes", "select a from b");
-    decide("", "no", "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences_are_copied_with_their_marks),
         cmocka_unit_test(where_nothing_fits_it_says_so),
+        cmocka_unit_test(a_block_of_code_is_no_sentence),
         cmocka_unit_test(given_passages_keep_their_numbers),
+        cmocka_unit_test(what_users_recommend_takes_no_place_and_repeats_nothing),
+        cmocka_unit_test(a_correction_replaces_what_it_corrects),
+        cmocka_unit_test(a_complaint_stands_with_the_source),
         cmocka_unit_test(messages_are_the_conversation),
-        cmocka_unit_test(workflow_prompts_get_a_decision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,12 +162,15 @@ static void a_page_leaves_what_people_read(void **state)
         {"<p>one</p><p>two</p>", "one\n\ntwo"},
         {"<p>one<p>two <b>three</b>\n four", "one\n\ntwo three four"},
         {"x<br>y<!-- z -->", "x\ny"},
-        {"<ul><li>a</li><li>b</li></ul>c", "a\nb\n\nc"},
+        {"<ul><li>a</li><li>b</li></ul>c", "- a\n- b\n\nc"},
+        {"<ul><li></li><li><p>b</p></li></ul><h3></h3>c", "- b\n\nc"},
+        {"<h1>A</h1><h2 id=brakes>B b</h2><p>c</p><h2 id='a b'>D</h2>",
+         "# A\n\n## B b {#brakes}\n\nc\n\n## D"},
         {"<SCRIPT>x</SCRIPT >after", "after"},
         {"<p>a<style>p { color: red }</style>b<noscript>no</noscript></p>", "ab"},
         {"&#x41;&#66;&bogus;&amp;&eacute;&euro;&nbsp;x", "AB&bogus;&\xc3\xa9\xe2\x82\xac x"},
-        {"<title>The &lt;page&gt;</title><h1>Head</h1>text", "The <page>\n\nHead\n\ntext"},
-        {"<title> Head </title><h1>Head</h1>text", "Head\n\ntext"},
+        {"<title>The &lt;page&gt;</title><h1>Head</h1>text", "# The <page>\n\n# Head\n\ntext"},
+        {"<title> Head </title><h1>Head</h1>text", "# Head\n\ntext"},
         {"<pre>if (a)\n    b();\n\n\n\nc\n</pre>d", "if (a)\n    b();\n\nc\n\nd"},
         {"<table><tr><th>a</th><th>b</th></tr><tr><td><p>1</p></td><td>2<br>3</td></tr></table>z",
          "a | b\n1 | 2 3\n\nz"},
@@ -185,10 +188,10 @@ static void a_page_loses_the_clutter_of_its_site(void **state)
         STR("<body><nav><ul><li>Home</li><li>About</li></ul></nav><div role=navigation>Menu</div>"
             "<h1>Leases</h1><article><p>A lease ends.</p><footer>By A. Uthor</footer></article>"
             "<aside>Advert</aside><button>Copy</button><footer>Imprint</footer></body>"),
-        "Leases\n\nA lease ends.\n\nBy A. Uthor");
+        "# Leases\n\nA lease ends.\n\nBy A. Uthor");
     expect(EXTRACT_HTML,
            STR("<body><div>Sidebar</div><main><h1>Leases</h1><p>text</main><div>Next</div></body>"),
-           "Leases\n\ntext");
+           "# Leases\n\ntext");
     /* Two of them, or an empty one: then the page is taken whole. */
     expect(EXTRACT_HTML, STR("<main>a</main><main>b</main>"), "a\nb");
     expect(EXTRACT_HTML, STR("<main> </main><p>b"), "b");
@@ -390,7 +393,7 @@ static void an_encrypted_pdf_is_called_encrypted(void **state)
 
 /* ---- whoever waits ---- */
 
-static void reading_stops_when_it_is_told_to(void **state)
+static void reading_stops_on_request(void **state)
 {
     atomic_bool is_stopping = true;
     buf_clear(&text);
@@ -441,7 +444,7 @@ int main(void)
         cmocka_unit_test(a_pdf_without_words_is_called_a_scan),
         cmocka_unit_test(a_broken_pdf_is_called_broken),
         cmocka_unit_test(an_encrypted_pdf_is_called_encrypted),
-        cmocka_unit_test(reading_stops_when_it_is_told_to),
+        cmocka_unit_test(reading_stops_on_request),
         cmocka_unit_test(a_program_that_cannot_parse_is_no_success),
         cmocka_unit_test(more_text_than_there_is_room_for_is_refused),
     };

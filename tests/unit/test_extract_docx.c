@@ -125,7 +125,7 @@ static void paragraphs_lists_and_headings_become_lines(void **state)
                                      "first") "</w:p>"
                                               "<w:p><w:pPr><w:numPr/></w:pPr>" R(
                                                   "second") "</w:p>" P("After"))),
-           "A head\n\nOne &\n\nfirst\nsecond\n\nAfter");
+           "# A head\n\nOne &\n\n- first\n- second\n\nAfter");
 }
 
 static void runs_are_put_together(void **state)

@@ -195,7 +195,7 @@ static void a_program_that_is_missing_is_not_born(void **state)
     assert_int_equal(run_program(argv, (struct sandbox_job){.wall_ms = 0}), SANDBOX_UNBORN);
 }
 
-static void whoever_waits_may_stop_the_child(void **state)
+static void a_waiting_caller_may_stop_the_child(void **state)
 {
     atomic_bool is_stopping = false;
     assert_int_equal(run("echo x", (struct sandbox_job){.is_stopping = &is_stopping}),
@@ -231,7 +231,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_child_that_dies_has_crashed),
         cmocka_unit_test(a_signal_to_the_whole_group_does_not_end_a_child),
         cmocka_unit_test(a_program_that_is_missing_is_not_born),
-        cmocka_unit_test(whoever_waits_may_stop_the_child),
+        cmocka_unit_test(a_waiting_caller_may_stop_the_child),
         cmocka_unit_test(a_program_is_found_on_the_path),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -28,6 +28,7 @@ static void begin(struct request *r, enum turn_lane lane, request_reply_cb *on_r
         [LANE_CLAIM] = {VERB_NONCE, {"nonce", 5}, LANE_CLAIM, true},
         [LANE_ADD] = {VERB_NONCE, {"nonce", 5}, LANE_ADD, true},
         [LANE_READ] = {VERB_NONCE, {"nonce", 5}, LANE_READ, true},
+        [LANE_SLOW] = {VERB_NONCE, {"nonce", 5}, LANE_SLOW, true},
     };
     struct verb_writer verb = writer_begin(request_call(r, on_reply), &verbs[lane]);
     end_verb(&verb);

@@ -144,7 +144,7 @@ static void fetch_with(struct http_client *client, const char *path, struct str 
     assert_int_equal(result->done_n, 1);
 }
 
-static void every_outcome_is_told_once(void **state)
+static void every_outcome_is_reported_once(void **state)
 {
     struct http_client *client = http_client_create(NULL);
     struct result result;
@@ -323,7 +323,7 @@ static void an_endpoint_adds_its_path_its_key_and_one_header(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_outcome_is_told_once),
+        cmocka_unit_test(every_outcome_is_reported_once),
         cmocka_unit_test(a_body_may_be_taken_in_pieces_and_stopped),
         cmocka_unit_test(a_cancelled_call_says_nothing),
         cmocka_unit_test(it_runs_on_an_h2o_loop),

@@ -115,7 +115,7 @@ static void an_answer_that_overflowed_its_buffer_is_500_and_not_cut_off(void **s
         assert_int_equal(ask(i == 0 ? "GET /overflow" : "GET /overflow?kind=text", "", ""), 500);
         has("\r\ncontent-type: application/problem+json\r\n");
         has("\"code\":\"internal\"");
-        has("larger than this node can give");
+        has("The response is too large");
         assert_null(strstr(response, "\"text\","));
     }
 }

@@ -129,7 +129,7 @@ static void what_is_no_address_ends_the_list(void **state)
     }
 }
 
-static void a_port_behind_an_address_is_passed_over(void **state)
+static void a_port_after_an_address_is_ignored(void **state)
 {
     begin("10.1.2.3", "10.0.0.0/8");
     add_forwarded("198.51.100.7:8080");
@@ -180,7 +180,7 @@ static void a_list_is_checked_before_it_is_used(void **state)
         reason[0] = 0;
         if (peer_check_list(bad[i], reason, sizeof reason))
             fail_msg("'%s' was taken", bad[i]);
-        assert_non_null(strstr(reason, "no address or CIDR block"));
+        assert_non_null(strstr(reason, "not an address or CIDR block"));
     }
 }
 
@@ -215,7 +215,7 @@ int main(void)
         cmocka_unit_test(the_last_one_that_is_no_trusted_proxy_counts),
         cmocka_unit_test(what_a_client_wrote_in_a_header_of_its_own_does_not_count),
         cmocka_unit_test(what_is_no_address_ends_the_list),
-        cmocka_unit_test(a_port_behind_an_address_is_passed_over),
+        cmocka_unit_test(a_port_after_an_address_is_ignored),
         cmocka_unit_test(blocks_hold_addresses_and_networks),
         cmocka_unit_test(a_list_is_checked_before_it_is_used),
         cmocka_unit_test(a_network_is_what_one_party_surely_has),

@@ -90,16 +90,16 @@ static struct question *ask(void)
 static void command(const char *command, const char *key, const char *value)
 {
     struct str words[] = {str_of(command), str_of(key), str_of(value)};
-    struct sync_answer answer;
-    assert_int_equal(sync_command(redis, words, 3, 0, &answer), ERR_OK);
+    struct blocking_answer answer;
+    assert_int_equal(blocking_command(redis, words, 3, 0, &answer), ERR_OK);
 }
 
 static uint64_t number(const char *command, const char *key)
 {
     struct str words[] = {str_of(command), str_of(key)};
-    struct sync_answer answer;
+    struct blocking_answer answer;
     uint64_t n = 0;
-    assert_int_equal(sync_command(redis, words, 2, 0, &answer), ERR_OK);
+    assert_int_equal(blocking_command(redis, words, 2, 0, &answer), ERR_OK);
     assert_true(answer.n == 1 && str_parse_u64(answer.at[0], &n));
     return n;
 }
@@ -306,8 +306,8 @@ static void a_sync_leaves_the_credit_of_a_poll_that_is_claiming(void **state)
     run_until_answered();
     assert_int_equal(claiming->poll.state, POLL_PARKED);
     struct str two_credits[] = {STR("ZCOUNT"), STR("parley:{0}:idle"), STR("2"), STR("(3")};
-    struct sync_answer answer;
-    assert_int_equal(sync_command(redis, two_credits, 4, 0, &answer), ERR_OK);
+    struct blocking_answer answer;
+    assert_int_equal(blocking_command(redis, two_credits, 4, 0, &answer), ERR_OK);
     assert_true(answer.n == 1 && str_eq(answer.at[0], STR("1")));
     queue_poll_cancel(queue, &parked->poll);
     queue_poll_cancel(queue, &claiming->poll);
@@ -369,8 +369,8 @@ static void a_watch_may_end_others_while_all_are_called(void **state)
 static void kill_connections(void)
 {
     struct str words[] = {STR("CLIENT"), STR("KILL"), STR("TYPE"), STR("normal")};
-    struct sync_answer answer;
-    assert_int_equal(sync_command(redis, words, 4, 0, &answer), ERR_OK);
+    struct blocking_answer answer;
+    assert_int_equal(blocking_command(redis, words, 4, 0, &answer), ERR_OK);
     while (turn_is_up(shards_cluster(queue_shards(queue))))
         run_once();
 }

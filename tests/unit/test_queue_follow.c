@@ -116,10 +116,10 @@ static void assert_given(const char *expected)
 static void command(size_t n, const char *const *texts)
 {
     struct str words[10];
-    struct sync_answer answer;
+    struct blocking_answer answer;
     for (size_t i = 0; i < n; i++)
         words[i] = str_of(texts[i]);
-    assert_int_equal(sync_command(redis, words, n, 0, &answer), ERR_OK);
+    assert_int_equal(blocking_command(redis, words, n, 0, &answer), ERR_OK);
 }
 
 #define COMMAND(...)                                                                               \
@@ -153,7 +153,7 @@ static void set_answer(const char *stored)
 }
 
 /* As the bus brings it. */
-static void tell_change(void)
+static void notify_change(void)
 {
     queue_on_event(queue, 0, STR("changed\n" TOPIC "\n1"));
     run_until_answered();
@@ -177,15 +177,15 @@ static void texts_are_given_once_and_add_up_to_the_stored_answer(void **state)
     add_piece("1-2", "a", "150 ");
     start(nothing_seen);
     assert_given("think 1-1 so|answer 1-2 150 |");
-    tell_change();
+    notify_change();
     assert_given("");
     add_piece("1-3", "a", "sec");
-    tell_change();
+    notify_change();
     assert_given("answer 1-3 sec|");
     assert_int_equal(reader.given_n, 3);
     set_answer("[\"150 sec\",\"or so.\"]" STORED);
-    tell_change();
-    assert_given("answer 1-4 \nor so.|end 1-5 Done|");
+    notify_change();
+    assert_given("answer 1-4 \n\nor so.|end 1-5 Done|");
     stop();
 }
 
@@ -196,7 +196,7 @@ static void an_outcome_that_comes_alone_is_given_with_its_thoughts(void **state)
     set_answer("[\"150\"]" STORED);
     queue_on_event(queue, 0, STR("outcome\n" TOPIC "\n1\nDone\n" ROW "\n[\"150\"]" STORED));
     run_until_answered();
-    assert_given("think 1-1 so\nI think|answer 1-2 150|end 1-3 Done|");
+    assert_given("think 1-1 so\n\nI think|answer 1-2 150|end 1-3 Done|");
     stop();
 }
 
@@ -206,23 +206,23 @@ static void a_stored_answer_that_begins_otherwise_is_given_whole(void **state)
     add_piece("1-1", "a", "200");
     start(nothing_seen);
     set_answer("[\"150\"]" STORED);
-    tell_change();
+    notify_change();
     assert_given("answer 1-1 200|reset 1-2 150|end 1-3 Done|");
     stop();
 }
 
-static void a_lost_attempt_is_told_before_the_texts_of_the_next_one(void **state)
+static void a_lost_attempt_is_reported_before_the_texts_of_the_next_one(void **state)
 {
     set_attempt("P 7 1 Inference_1 1");
     add_piece("1-1", "a", "200");
     start(nothing_seen);
     set_attempt("P 8 2 Inference_2 1");
-    tell_change();
+    notify_change();
     add_piece("2-1", "a", "150");
-    tell_change();
+    notify_change();
     assert_given("answer 1-1 200|restart 2-0 |answer 2-1 150|");
     COMMAND("HSET", KEY, "s:1", "F \"no engine could\"");
-    tell_change();
+    notify_change();
     assert_given("end 2-2 Failed|");
     stop();
 }
@@ -236,7 +236,7 @@ static void a_reader_that_comes_back_is_given_what_it_has_not(void **state)
     assert_true(follow_is_resumed(&reader.follow));
     assert_given("answer 1-2 0|");
     set_answer("[\"150\"]" STORED);
-    tell_change();
+    notify_change();
     assert_given("end 1-3 Done|");
     stop();
     /* Its pieces have gone: what it has of them nobody knows. Its ids go on. */
@@ -277,7 +277,7 @@ static void a_reader_that_is_not_ready_costs_one_page(void **state)
     reader.is_ready = false;
     run_until_answered();
     assert_int_equal(reader.piece_n, PIECES_PAGE);
-    tell_change();
+    notify_change();
     follow_resume(&reader.follow);
     run_until_answered();
     assert_int_equal(reader.piece_n, PIECES_PAGE);
@@ -301,7 +301,7 @@ static void a_look_that_breaks_is_made_again(void **state)
     set_attempt("P 7 1 Inference_1 1");
     start(nothing_seen);
     COMMAND("SET", PIECES, "no stream");
-    tell_change();
+    notify_change();
     assert_given("");
     set_attempt("P 7 1 Inference_1 1");
     add_piece("1-1", "a", "150");
@@ -315,9 +315,9 @@ static void a_query_that_is_deleted_ends_it(void **state)
     set_attempt("P 7 1 Inference_1 1");
     start(nothing_seen);
     COMMAND("DEL", KEY);
-    tell_change();
+    notify_change();
     assert_given("end 1-1 missing|");
-    tell_change(); /* reader.is_over: nothing may come */
+    notify_change(); /* reader.is_over: nothing may come */
     stop();
 }
 
@@ -346,7 +346,7 @@ static void one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word(v
     struct follow_id id = follow_stop(&reader.follow);
     assert_true(str_eq(follow_id_put(id, bytes), STR("1-5")));
     add_piece("1-9", "a", "seconds");
-    tell_change();
+    notify_change();
     follow_look(&reader.follow);
     follow_resume(&reader.follow);
     assert_int_equal(shards_pending_n(queue_shards(queue)), 0);
@@ -362,12 +362,12 @@ static void an_owner_may_decide_what_a_change_is_worth(void **state)
     events = *reader.follow.events;
     events.on_changed = on_changed;
     reader.follow.events = &events;
-    tell_change();
+    notify_change();
     assert_int_equal(reader.changed_n, 0); /* it has not started */
     follow_start(&reader.follow);
     run_until_answered();
     add_piece("1-1", "a", "150");
-    tell_change();
+    notify_change();
     assert_int_equal(reader.changed_n, 1);
     assert_given("");
     follow_look(&reader.follow);
@@ -376,13 +376,13 @@ static void an_owner_may_decide_what_a_change_is_worth(void **state)
     stop();
 }
 
-static void a_position_is_told_when_it_changes(void **state)
+static void a_position_is_reported_when_it_changes(void **state)
 {
     COMMAND("DEL", KEY, PIECES);
     COMMAND("HSET", KEY, "q:1", ROW, "open", "1 0 default alice Frontend_1 1;");
     start(nothing_seen);
     assert_given("position 0-0 null|");
-    tell_change();
+    notify_change();
     assert_given("");
     stop();
 }
@@ -415,7 +415,7 @@ int main(void)
         READER_TEST(texts_are_given_once_and_add_up_to_the_stored_answer),
         READER_TEST(an_outcome_that_comes_alone_is_given_with_its_thoughts),
         READER_TEST(a_stored_answer_that_begins_otherwise_is_given_whole),
-        READER_TEST(a_lost_attempt_is_told_before_the_texts_of_the_next_one),
+        READER_TEST(a_lost_attempt_is_reported_before_the_texts_of_the_next_one),
         READER_TEST(a_reader_that_comes_back_is_given_what_it_has_not),
         READER_TEST(what_a_reader_has_of_another_query_is_forgotten),
         READER_TEST(all_pieces_are_read_page_by_page),
@@ -425,7 +425,7 @@ int main(void)
         READER_TEST(a_follow_that_goes_while_it_looks_hears_nothing),
         READER_TEST(one_that_is_stopped_gives_nothing_more_but_an_id_for_the_last_word),
         READER_TEST(an_owner_may_decide_what_a_change_is_worth),
-        READER_TEST(a_position_is_told_when_it_changes),
+        READER_TEST(a_position_is_reported_when_it_changes),
         READER_TEST(ids_are_two_numbers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

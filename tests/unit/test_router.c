@@ -84,7 +84,7 @@ static void no_tables_have_no_routes(void **state)
 }
 
 /* As many as it takes, so that slots collide. */
-static void many_routes_are_told_apart(void **state)
+static void many_routes_are_distinguished(void **state)
 {
     enum { N = 250 };
     static char paths[N][16];
@@ -210,7 +210,7 @@ int main(void)
         cmocka_unit_test(another_method_names_those_that_are_allowed),
         cmocka_unit_test(an_unknown_path_has_nothing),
         cmocka_unit_test(no_tables_have_no_routes),
-        cmocka_unit_test(many_routes_are_told_apart),
+        cmocka_unit_test(many_routes_are_distinguished),
         cmocka_unit_test(a_pattern_takes_one_segment_for_each_name),
         cmocka_unit_test(an_exact_path_is_found_before_a_pattern),
         cmocka_unit_test(a_path_with_more_less_or_empty_segments_matches_no_pattern),

@@ -90,7 +90,7 @@ static struct str find_value(const char *name)
     return at;
 }
 
-static void the_signature_is_the_contracts(void **state)
+static void the_signature_matches_the_known_answers(void **state)
 {
     assert_int_equal(sign_url("http://h:8080/api/login"), 0);
     char hash[SIGNED_HASH_SIZE];
@@ -186,7 +186,7 @@ static void help_is_printed_and_fine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_signature_is_the_contracts),
+        cmocka_unit_test(the_signature_matches_the_known_answers),
         cmocka_unit_test(every_signature_has_a_new_nonce),
         cmocka_unit_test(the_url_around_it_stays),
         cmocka_unit_test(a_user_name_is_encoded),

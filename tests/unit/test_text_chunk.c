@@ -113,6 +113,24 @@ static void a_cut_prefers_paragraphs_then_sentences(void **state)
     free((char *)words.at);
 }
 
+static void a_passage_begins_at_a_heading_and_is_not_tiny(void **state)
+{
+    struct str words = repeat("word ", 100), few = repeat("few ", 10);
+    struct buf text;
+    static struct chunk chunks[CHUNKS_MAX];
+    buf_init(&text, 65536);
+    buf_printf(&text, "# One\n\n%.*s\n\n## Two\n\n%.*s\n\n### Three\n\n%.*s\n#no heading",
+               STR_ARG(words), STR_ARG(few), STR_ARG(words));
+    size_t n = cut(buf_str(&text), chunks);
+    assert_int_equal(n, 2);
+    assert_true(chunks[1].start_bytes > chunks[0].end_bytes);
+    assert_memory_equal(text.at + chunks[1].start_bytes, "## Two", 6);
+    (void)check(buf_str(&text));
+    free((char *)(uintptr_t)words.at);
+    free((char *)(uintptr_t)few.at);
+    buf_fini(&text);
+}
+
 static void words_are_folded_and_cut_to_stems(void **state)
 {
     static const char *const same[][2] = {{"Employees", "employee"},
@@ -165,6 +183,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_text_is_covered),
         cmocka_unit_test(the_same_text_gives_the_same_chunks),
         cmocka_unit_test(a_cut_prefers_paragraphs_then_sentences),
+        cmocka_unit_test(a_passage_begins_at_a_heading_and_is_not_tiny),
         cmocka_unit_test(words_are_folded_and_cut_to_stems),
         cmocka_unit_test(sentences_end_where_people_see_it),
     };

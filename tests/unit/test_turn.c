@@ -38,7 +38,7 @@ static void a_verb_begun_in_a_callback_with_the_same_handle_is_for_the_next_roun
     free_all();
 }
 
-static void destroy_tells_those_who_wait(void **state)
+static void destroy_notifies_waiting_calls(void **state)
 {
     create_without_redis();
     begin_all();
@@ -96,7 +96,7 @@ static void a_call_may_be_detached_when_nothing_is_under_way(void **state)
     assert_false(call_is_under_way(&call));
 }
 
-static void what_an_owner_leaves_is_told_to_its_orphan_once(void **state)
+static void what_an_owner_leaves_is_reported_to_its_orphan_once(void **state)
 {
     struct orphan orphan = {0}, other = {0};
     create_without_redis();
@@ -235,7 +235,7 @@ static void owners_that_go_while_their_verbs_run_hear_nothing(void **state)
     free(stays);
 }
 
-static void a_turn_that_is_destroyed_while_verbs_run_tells_those_who_wait(void **state)
+static void a_turn_that_is_destroyed_while_verbs_run_notifies_waiting_calls(void **state)
 {
     struct orphan orphan = {0};
     create_with_redis();
@@ -257,23 +257,75 @@ static void a_turn_that_is_destroyed_while_verbs_run_tells_those_who_wait(void *
     free(collected);
 }
 
+static void slow_verbs_run_a_few_at_a_time_and_no_other_verb_waits_for_all_of_them(void **state)
+{
+    enum { SLOW_N = 10 };
+    static const unsigned expected[] = {1, 4, 1, 4, 2};
+    struct owner *slow[SLOW_N], *first, *second;
+    create_with_redis();
+    for (unsigned i = 0; i < SLOW_N; i++) {
+        slow[i] = new_owner();
+        begin_as(slow[i], "nonce", LANE_SLOW, NULL);
+    }
+    first = begin_new();
+    turn_flush(turn);
+    second = begin_new();
+    run_until_answered();
+    assert_int_equal(sent_n, sizeof expected / sizeof expected[0]);
+    assert_memory_equal(sizes, expected, sizeof expected);
+    assert_int_equal(first->place, 1);
+    assert_int_equal(second->place, 6);
+    for (unsigned i = 0; i < SLOW_N; i++) {
+        assert_string_equal(slow[i]->reply, "ok");
+        assert_int_equal(slow[i]->place, i < 4 ? i + 2 : i + 3);
+        free(slow[i]);
+    }
+    turn_destroy(turn);
+    free(first);
+    free(second);
+}
+
+static void a_slow_verb_that_waits_for_others_hears_of_a_lost_redis(void **state)
+{
+    enum { SLOW_N = 10 };
+    struct owner *slow[SLOW_N];
+    create_with_redis();
+    redis_fixture_stop();
+    for (unsigned i = 0; i < SLOW_N; i++) {
+        slow[i] = new_owner();
+        begin_as(slow[i], "nonce", LANE_SLOW, NULL);
+    }
+    turn_flush(turn);
+    forget_owner(slow[0]);
+    forget_owner(slow[9]);
+    turn_destroy(turn);
+    assert_int_equal(told_n, SLOW_N - 2);
+    for (unsigned i = 1; i < SLOW_N - 1; i++) {
+        assert_int_equal(slow[i]->error, ERR_REDIS_LOST);
+        free(slow[i]);
+    }
+    redis_fixture_go_on();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_hears_of_a_lost_redis_before_turn_end_returns),
         cmocka_unit_test(a_verb_begun_in_a_callback_with_the_same_handle_is_for_the_next_round),
-        cmocka_unit_test(destroy_tells_those_who_wait),
+        cmocka_unit_test(destroy_notifies_waiting_calls),
         cmocka_unit_test(what_is_begun_while_a_turn_is_destroyed_ends_detached),
         cmocka_unit_test(a_call_that_was_detached_before_it_is_sent_hears_nothing),
         cmocka_unit_test(an_owner_that_goes_inside_the_callback_of_another_hears_nothing),
         cmocka_unit_test(a_call_may_be_detached_when_nothing_is_under_way),
-        cmocka_unit_test(what_an_owner_leaves_is_told_to_its_orphan_once),
+        cmocka_unit_test(what_an_owner_leaves_is_reported_to_its_orphan_once),
         cmocka_unit_test(a_batch_with_a_lane_that_overflowed_is_not_sent),
         cmocka_unit_test(each_of_a_thousand_calls_of_one_turn_is_answered_once_with_its_own_reply),
         cmocka_unit_test(an_idle_redis_gets_eight_calls_before_the_end_of_the_turn),
         cmocka_unit_test(a_redis_that_hangs_up_under_calls_that_go_early_is_noticed_later),
         cmocka_unit_test(owners_that_go_while_their_verbs_run_hear_nothing),
-        cmocka_unit_test(a_turn_that_is_destroyed_while_verbs_run_tells_those_who_wait),
+        cmocka_unit_test(a_turn_that_is_destroyed_while_verbs_run_notifies_waiting_calls),
+        cmocka_unit_test(slow_verbs_run_a_few_at_a_time_and_no_other_verb_waits_for_all_of_them),
+        cmocka_unit_test(a_slow_verb_that_waits_for_others_hears_of_a_lost_redis),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_turn_trouble.c - shared/redis/turn.h: a Redis that has lost the library, is full, refuses
  * writes, or says nothing any more. */
-#include "shared/redis/sync.h"
+#include "shared/redis/blocking.h"
 #include "tests/unit/turn_fixture.h"
 
 #include <netinet/in.h>
@@ -46,19 +46,20 @@ static char redis_said[4096]; /* the begin of its last answer */
 /* A command of an operator's, its words separated by spaces. */
 static void ask_redis(const char *text)
 {
-    struct sync *sync = sync_create(&(struct sync_config){.address = &redis_fixture.address,
-                                                          .prefix = "parley:{0}:",
-                                                          .name = "test-turn",
-                                                          .patience_ms = 20000});
+    struct blocking *blocking =
+        blocking_create(&(struct blocking_config){.address = &redis_fixture.address,
+                                                  .prefix = "parley:{0}:",
+                                                  .name = "test-turn",
+                                                  .patience_ms = 20000});
     struct str words[8], rest = str_of(text);
     size_t n = 0;
     while (rest.at != NULL)
         words[n++] = str_cut(&rest, ' ');
-    struct sync_answer answer;
-    assert_int_equal(sync_command(sync, words, n, 0, &answer), ERR_OK);
+    struct blocking_answer answer;
+    assert_int_equal(blocking_command(blocking, words, n, 0, &answer), ERR_OK);
     struct str said = answer.n == 0 ? STR("") : answer.at[0];
     snprintf(redis_said, sizeof redis_said, "%.*s", STR_ARG(said));
-    sync_destroy(sync);
+    blocking_destroy(blocking);
 }
 
 /* Redis's number for the turn's connection; 0: it has none. */
@@ -82,7 +83,8 @@ static void flush_library(void)
 
 /* A Redis that lost the library refuses the batch, which waits for it to be loaded: the turn goes
  * at each step of that. */
-static void a_turn_that_is_destroyed_while_the_library_is_loaded_tells_those_who_wait(void **state)
+static void
+a_turn_that_is_destroyed_while_the_library_is_loaded_notifies_waiting_calls(void **state)
 {
     for (unsigned round = 0; round < 18; round++) {
         create_with_redis();
@@ -161,7 +163,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_over_tcp_probes_a_silent_redis),
-        cmocka_unit_test(a_turn_that_is_destroyed_while_the_library_is_loaded_tells_those_who_wait),
+        cmocka_unit_test(
+            a_turn_that_is_destroyed_while_the_library_is_loaded_notifies_waiting_calls),
         cmocka_unit_test(an_outage_for_want_of_room_for_the_library_ends_with_on_up),
         cmocka_unit_test(an_outage_that_passes_into_a_full_redis_ends_with_on_up_then),
         cmocka_unit_test(a_connection_on_which_the_library_does_not_load_is_given_up),

@@ -22,12 +22,14 @@ enum { CALL_N = 1000 }; /* several batches */
 static struct loop loop; /* of the whole run: what libh2o keeps of one stays reachable */
 static struct turn *turn;
 static bool is_up;
-static unsigned up_n; /* how often on_up ran */
+static unsigned up_n;                  /* how often on_up ran */
+static unsigned sizes[CALL_N], sent_n; /* verbs of each call that was sent */
 
 /* Somebody who calls verbs; in memory of its own, so that a use of it after its end is seen. */
 struct owner {
     struct call call;
     unsigned told_n;
+    unsigned place; /* among all replies, from 1 */
     enum err error;
     char reply[16];
     struct owner *victim; /* goes when this one is told */
@@ -43,7 +45,7 @@ static inline void on_reply(struct call *call, enum err error, struct str reply)
     assert_false(call_is_under_way(call));
     assert_true(error == ERR_OK || reply.at == NULL);
     owner->told_n++;
-    told_n++;
+    owner->place = ++told_n;
     owner->error = error;
     snprintf(owner->reply, sizeof owner->reply, "%.*s", STR_ARG(reply));
     if (owner->victim != NULL) {
@@ -159,6 +161,7 @@ static inline void on_lost(void *arg)
 static inline void on_sent(void *arg, unsigned verb_n)
 {
     assert_in_range(verb_n, 1, CALL_N);
+    sizes[sent_n++ % CALL_N] = verb_n;
 }
 
 static inline void create(const struct redis_address *address)
@@ -173,7 +176,7 @@ static inline void create(const struct redis_address *address)
                                               .on_up = on_up,
                                               .on_lost = on_lost,
                                               .on_sent = on_sent};
-    told_n = 0;
+    told_n = sent_n = 0;
     is_up = false;
     up_n = 0;
     turn = turn_create(&loop, address, &config);

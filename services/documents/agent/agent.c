@@ -76,8 +76,8 @@ static void ask_model(struct agent *agent, const struct buf *messages, unsigned 
                                          .temperature = agent->is_again ? 0.3 : 0,
                                          .max_tokens = tokens,
                                          .deadline_ms = left_ms(agent) + MODEL_GRACE_MS};
-    asker_put(&agent->asker, &settings);
-    agent->model = question_start(agent->asker.queue, &settings, &events, agent);
+    requester_put(&agent->requester, &settings);
+    agent->model = question_start(agent->requester.queue, &settings, &events, agent);
 }
 
 static void ask_plan(struct agent *agent, bool is_again)
@@ -93,7 +93,7 @@ static void ask_plan(struct agent *agent, bool is_again)
 
 static void ask_step(struct agent *agent, bool is_again)
 {
-    struct grounded_passages passages;
+    struct cited_passages passages;
     struct str steps[AGENT_STEPS_MAX], calls[AGENT_CALLS_MAX];
     struct ask_step given = {.question = agent->question,
                              .steps = steps,
@@ -111,12 +111,12 @@ static void ask_step(struct agent *agent, bool is_again)
         steps[i] = json_str(json_array_get(agent->plan, i));
     for (unsigned i = 0; i < agent->call_n; i++)
         calls[i] = buf_str(&agent->calls[i]);
-    grounded_passages_init(&passages, agent->found, agent->found_n);
+    cited_passages_init(&passages, agent->found, agent->found_n);
     buf_init(&messages, ASK_PROMPT_MAX_BYTES);
     ask_prompt_put_step(&messages, &given);
     ask_model(agent, &messages, STEP_TOKENS);
     buf_fini(&messages);
-    grounded_passages_fini(&passages);
+    cited_passages_fini(&passages);
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
@@ -124,7 +124,7 @@ static void ask_step(struct agent *agent, bool is_again)
 static void end_with_nothing(struct agent *agent)
 {
     struct citations none = {.used_n = 0};
-    agent_trace_final(agent, STR("Nothing was found."), (struct str){NULL, 0});
+    agent_trace_final(agent, STR("No passages were found."), (struct str){NULL, 0});
     agent_complete(agent, STR(CITATIONS_NOTHING), &none);
 }
 
@@ -139,17 +139,17 @@ void agent_go_on(struct agent *agent)
 
 void agent_answer(struct agent *agent)
 {
-    struct grounded_passages passages;
+    struct cited_passages passages;
     struct buf messages;
     agent_search_plainly(agent);
     agent_move(agent, AGENT_ANSWERING);
     agent->is_again = false;
-    grounded_passages_init(&passages, agent->found, agent->found_n);
+    cited_passages_init(&passages, agent->found, agent->found_n);
     buf_init(&messages, ASK_PROMPT_MAX_BYTES);
     ask_prompt_put_answer(&messages, agent->question, STR(""), passages.items, agent->found_n);
     ask_model(agent, &messages, ANSWER_TOKENS);
     buf_fini(&messages);
-    grounded_passages_fini(&passages);
+    cited_passages_fini(&passages);
 }
 
 /* Ends the run without an answer: the trace says why, and so does the error. */
@@ -188,7 +188,7 @@ static void take_step(struct agent *agent, const struct question_end *end)
         ask_step(agent, true);
     } else {
         agent_trace_error(agent, (struct str){NULL, 0}, NULL,
-                          "The model's next step was not the JSON object that it should be.");
+                          "The model's next step was not a valid JSON object.");
         agent_answer(agent);
     }
 }
@@ -199,7 +199,7 @@ static void take_answer(struct agent *agent, struct str text)
     struct buf checked, summary;
     buf_init(&checked, 8 << 20);
     buf_init(&summary, AGENT_LINE_MAX_BYTES);
-    citations_check(str_trim(text), agent->found_n, &checked, &citations);
+    citations_check(str_trim(text), agent->found_n, CITATIONS_BY_USE, &checked, &citations);
     if (citations_says_nothing(buf_str(&checked))) {
         end_with_nothing(agent);
     } else {
@@ -266,6 +266,7 @@ static void on_first_found(struct retrieval *retrieval, void *context)
         retrieve_refuse(agent->r, retrieval);
         return;
     }
+    reply_put_quota(agent->r, &retrieval->quota);
     agent->r->was_parked = true;
     agent_begin(agent);
     if (retrieval->hit_n == 0)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * agent: one run of the agent: a plan, some tool calls within the owner's documents, an answer. Its
- * model may loop, make up passages or write broken JSON: what a run does is bounded by what is here
- * (calls, time, passages), never by what the model says. agent.c decides, agent_tools.c searches,
- * agent_trace.c tells the client. In the request's memory, on the loop's thread.
+ * model may loop, invent passages or write invalid JSON, so this module limits calls, time and
+ * passages itself and never relies on the model. agent.c decides, agent_tools.c searches,
+ * agent_trace.c reports to the client. In the request's memory, on the loop's thread.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_AGENT_AGENT_H
 #define PARLEY_SERVICES_DOCUMENTS_AGENT_AGENT_H
 
-#include "services/documents/ask/grounded.h"
+#include "services/documents/ask/cited_answer.h"
 #include "services/documents/ask/model_reply.h"
 #include "shared/http/stream.h"
 
@@ -34,10 +34,10 @@ struct agent {
     enum agent_state state;
     uint64_t number; /* for the log of its states */
     struct owner owner;
-    struct asker asker;
+    struct requester requester;
     struct str question;
     bool returns_trace, is_stream;
-    bool is_again; /* the model was told that its last reply was no good */
+    bool is_again; /* the model was informed that its last reply was invalid */
     struct presence presence;
     struct deadline deadline; /* of the whole run */
     struct stream stream;
@@ -50,7 +50,7 @@ struct agent {
     unsigned found_n;
     json_t *plan;                      /* texts; NULL: none */
     json_t *trace;                     /* entries */
-    struct buf calls[AGENT_CALLS_MAX]; /* what was done, as the model is told */
+    struct buf calls[AGENT_CALLS_MAX]; /* the steps so far, as shown to the model */
     struct buf keys[AGENT_CALLS_MAX];  /* the same as compared, to see a loop */
     unsigned call_n;
     struct buf pending_notes; /* of the search under way */
@@ -58,8 +58,8 @@ struct agent {
 
 /* --- agent_trace.c ---------------------------------------------------------------------------- */
 
-/* Adds an entry; a stream tells it at once. Texts may have at == NULL: null. `input` is borrowed,
- * NULL for null. */
+/* Adds an entry; a stream sends it immediately. Texts may have at == NULL: null. `input` is
+ * borrowed, NULL for null. */
 void agent_trace_plan(struct agent *agent);
 void agent_trace_call(struct agent *agent, const char *tool, const json_t *input,
                       struct str summary, struct str notes);
@@ -69,7 +69,7 @@ void agent_trace_final(struct agent *agent, struct str summary, struct str notes
 /* Answers with the checked answer and the passages that it cites, in the order of its marks. */
 void agent_complete(struct agent *agent, struct str answer, const struct citations *citations);
 void agent_refuse(struct agent *agent, const struct refusal *refusal);
-/* From here on there is something to tell: a stream begins. */
+/* There is something to report: starts the stream, if any. */
 void agent_begin(struct agent *agent);
 
 /* --- agent_tools.c ---------------------------------------------------------------------------- */

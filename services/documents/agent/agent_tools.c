@@ -121,7 +121,7 @@ static void search(struct agent *agent, const struct agent_step *chosen)
     bool is_new = begin_call(agent, &key);
     buf_fini(&key);
     if (!is_new) {
-        fail_call(agent, chosen, "This search was made before.");
+        fail_call(agent, chosen, "This search has already been made.");
         return;
     }
     struct retrieve_settings settings = {
@@ -166,14 +166,14 @@ static void open_citation(struct agent *agent, const struct agent_step *chosen)
     if (number == 0 || !is_new) {
         fail_call(agent, chosen,
                   number == 0 ? "No tool returned that citation."
-                              : "This citation is open already.");
+                              : "This citation is already open.");
         return;
     }
     agent->is_open[number - 1] = true;
     buf_init(&summary, AGENT_LINE_MAX_BYTES);
-    buf_printf(&summary, "Passage [%u] is shown whole.", number);
+    buf_printf(&summary, "Passage [%u] is shown in full.", number);
     agent_trace_call(agent, "open_citation", chosen->input, buf_str(&summary), chosen->notes);
-    buf_printf(call_line(agent), "open_citation %u: it is shown whole.", number);
+    buf_printf(call_line(agent), "open_citation %u: shown in full.", number);
     buf_fini(&summary);
     agent_go_on(agent);
 }

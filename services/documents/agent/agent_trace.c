@@ -86,7 +86,7 @@ void agent_complete(struct agent *agent, struct str answer, const struct citatio
         retrieve_put_citation(&b, agent->found[citations->used[i] - 1]);
     }
     buf_lit(&b, "],\"trace\":");
-    if (agent->returns_trace)
+    if (agent->returns_trace || agent->is_stream)
         buf_put_json_value(&b, agent->trace);
     else
         buf_lit(&b, "[]");
@@ -138,7 +138,7 @@ static void run(struct request *r, bool is_stream)
         respond_error(r, ERR_BAD_REQUEST, "mode must be \"agent\".");
         return;
     }
-    agent->asker = owner_asker(r, &agent->owner);
+    agent->requester = owner_requester(r, &agent->owner);
     r->state = agent;
     r->on_gone = on_gone;
     agent_start(agent);

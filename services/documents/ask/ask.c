@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * ask.c - POST /ask: anybody asks over the public collection (contract, section 4).
+ * ask.c - POST /ask: questions over the public collection, without an account.
  *
- *   documents_ask --retrieve--> nothing found, or grounded.h --> answered
+ *   documents_ask --retrieve--> nothing found, or cited_answer.h --> answered
  *
  * Requests of one address are limited; of an IPv6 client its /64, which is what one household has.
- * Positions: passages that the answer cites come in the order of their marks, the others behind
- * them; the list itself stands by score. */
+ * Positions count the list, which stands by score, and marks are positions. A refusal shows the
+ * nearest passages, as not used. */
 #include "services/documents/ask/ask_input.h"
 #include "services/documents/ask/ask_prompt.h"
-#include "services/documents/ask/grounded.h"
+#include "services/documents/ask/cited_answer.h"
 #include "services/documents/handlers.h"
 #include "shared/http/peer.h"
 
@@ -18,53 +18,44 @@ struct ask {
     struct retrieval *retrieval;
     struct str question, context, space;
     const struct retrieve_hit *hits[TOP_K_MAX];
-    struct grounded grounded;
+    struct cited_answer cited;
 };
 
 /* --- what is shown ---------------------------------------------------------------------------- */
 
-/* places[i]: the position of hit i. */
-static void put_list(const struct grounded *g, const unsigned *places, struct buf *b)
+/* Those that are shown beside a refusal say that no answer came of them. */
+static void put_list(const struct cited_answer *g, unsigned n, bool are_used, struct buf *b)
 {
     buf_put_char(b, '[');
-    for (unsigned i = 0; i < g->settings.hit_n; i++) {
+    for (unsigned i = 0; i < n; i++) {
         const struct retrieve_hit *hit = g->settings.hits[i];
         buf_put(b, i > 0 ? STR(",{\"url\":") : STR("{\"url\":"));
         buf_put(b, hit->url_json.n > 0 ? hit->url_json : STR("\"\""));
         buf_lit(b, ",\"content\":");
         buf_put_json(b, hit->text);
-        buf_printf(b, ",\"score\":%.4f,\"position\":%u}", hit->score, places[i]);
+        buf_printf(b, ",\"score\":%.4f,\"position\":%u%s}", hit->score, i + 1,
+                   are_used ? "" : ",\"used\":false");
     }
     buf_put_char(b, ']');
 }
 
-static void put_sources(const struct grounded *g, struct buf *b)
+static void put_sources(const struct cited_answer *g, struct buf *b)
 {
-    unsigned places[TOP_K_MAX];
-    for (unsigned i = 0; i < TOP_K_MAX; i++)
-        places[i] = i + 1;
     buf_lit(b, "{\"sources\":");
-    put_list(g, places, b);
+    put_list(g, g->settings.hit_n, true, b);
     buf_put_char(b, '}');
 }
 
-static void put_result(const struct grounded *g, const struct grounded_result *result,
+static void put_result(const struct cited_answer *g, const struct cited_answer_result *result,
                        struct buf *b)
 {
     const struct ask *ask = g->r->state;
-    unsigned order[TOP_K_MAX], places[TOP_K_MAX] = {0};
-    grounded_order(g, &result->citations, order);
-    for (unsigned i = 0; i < g->settings.hit_n; i++)
-        places[order[i]] = i + 1;
     buf_lit(b, "{\"question\":");
     buf_put_json(b, ask->question);
     buf_lit(b, ",\"answer\":");
     buf_put_json(b, result->answer);
     buf_lit(b, ",\"sources\":");
-    if (result->is_nothing)
-        buf_lit(b, "[]");
-    else
-        put_list(g, places, b);
+    put_list(g, result->is_nothing ? g->settings.all_n : g->settings.hit_n, !result->is_nothing, b);
     buf_printf(b, ",\"retrieval_time_ms\":%llu,\"generation_time_ms\":%llu}",
                (unsigned long long)ask->retrieval->took_ms, (unsigned long long)result->took_ms);
 }
@@ -72,46 +63,48 @@ static void put_result(const struct grounded *g, const struct grounded_result *r
 /* --- the request ------------------------------------------------------------------------------ */
 
 /* Anybody. No account's name holds a colon, so theirs are counted apart. */
-static struct asker public_asker(struct request *r, struct str space)
+static struct requester public_requester(struct request *r, struct str space)
 {
-    return (struct asker){.queue = documents_of(r)->queue,
-                          .user = STR("public"),
-                          .user_name = STR("public"),
-                          .account = STR("%3Apublic"),
-                          .max_waiting = shards_part(r->server->shards,
-                                                     documents_of(r)->settings->public_max_waiting),
-                          .traceparent = request_header(r, "traceparent"),
-                          .scope = space};
+    return (struct requester){.queue = documents_of(r)->queue,
+                              .user = STR("public"),
+                              .user_name = STR("public"),
+                              .account = STR("%3Apublic"),
+                              .max_waiting = shards_part(
+                                  r->server->shards, documents_of(r)->settings->public_max_waiting),
+                              .traceparent = request_header(r, "traceparent"),
+                              .scope = space};
 }
 
 static void on_retrieved(struct retrieval *retrieval, void *context)
 {
-    static const struct grounded_format format = {.put_result = put_result,
-                                                  .put_sources = put_sources};
+    static const struct cited_answer_format format = {.put_result = put_result,
+                                                      .put_sources = put_sources};
     struct request *r = context;
     struct ask *ask = r->state;
     if (retrieval->error != ERR_OK) {
         retrieve_refuse(r, retrieval);
         return;
     }
-    for (size_t i = 0; i < retrieval->hit_n; i++)
+    reply_put_quota(r, &retrieval->quota);
+    for (size_t i = 0; i < retrieval->all_n; i++)
         ask->hits[i] = &retrieval->hits[i];
-    struct grounded_settings settings = {
-        .asker = public_asker(r, ask->space),
+    struct cited_answer_settings settings = {
+        .requester = public_requester(r, ask->space),
         .question = ask->question,
         .context = ask->context,
         .hits = ask->hits,
         .hit_n = (unsigned)retrieval->hit_n,
+        .all_n = (unsigned)retrieval->all_n,
         .temperature = -1,
         .deadline_ms = ask_input_left_ms(r, documents_of(r)->settings->ask_ms),
     };
-    grounded_start(&ask->grounded, r, &format, &settings);
+    cited_answer_start(&ask->cited, r, &format, &settings);
 }
 
 static void on_gone(struct request *r)
 {
     struct ask *ask = r->state;
-    grounded_fini(&ask->grounded);
+    cited_answer_fini(&ask->cited);
     retrieve_free(ask->retrieval);
 }
 
@@ -141,8 +134,11 @@ void documents_ask(struct request *r)
     buf_lit(&limits, "public_ask:");
     ask_input_put_address(&limits, peer_address(r));
     buf_printf(&limits, ":%d:%d", ASK_LIMIT_N, ASK_LIMIT_S);
-    struct retrieve_settings settings = {
-        .space = ask->space, .question = ask->question, .n = top_k, .limits = buf_str(&limits)};
+    struct retrieve_settings settings = {.space = ask->space,
+                                         .question = ask->question,
+                                         .context = ask->context,
+                                         .n = top_k,
+                                         .limits = buf_str(&limits)};
     r->state = ask;
     r->on_gone = on_gone;
     ask->retrieval = retrieve_start(documents_of(r), &settings, on_retrieved, r);

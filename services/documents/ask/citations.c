@@ -16,6 +16,7 @@ enum { TICKS_MAX = 32, DIGITS_MAX = 9 };
 struct check {
     struct buf *out;
     unsigned given_n;
+    enum citations_numbers numbers;
     struct citations *found;
     size_t barrier;                    /* what was put before that is code */
     bool is_open_ended[TICKS_MAX + 1]; /* no such run of backticks closes what follows */
@@ -23,16 +24,15 @@ struct check {
 
 /* --- marks ------------------------------------------------------------------------------------ */
 
-/* The new number of a given one; 0 when there is no such passage. */
-static unsigned renumber(struct check *c, unsigned given)
+/* The number that a given one is shown as. */
+static unsigned number_of(struct check *c, unsigned given)
 {
-    if (given < 1 || given > c->given_n)
-        return 0;
-    for (unsigned i = 0; i < c->found->used_n; i++)
-        if (c->found->used[i] == given)
-            return i + 1;
-    c->found->used[c->found->used_n] = given;
-    return ++c->found->used_n;
+    unsigned i = 0;
+    while (i < c->found->used_n && c->found->used[i] != given)
+        i++;
+    if (i == c->found->used_n)
+        c->found->used[c->found->used_n++] = given;
+    return c->numbers == CITATIONS_BY_USE ? i + 1 : given;
 }
 
 static bool take(struct str *s, struct str what)
@@ -198,7 +198,7 @@ static void close_bracket(struct check *c, struct str rest)
     c->out->n = at;
     for (unsigned i = 1; i <= c->given_n; i++)
         if (is_named[i]) {
-            buf_printf(c->out, "[%u]", renumber(c, i));
+            buf_printf(c->out, "[%u]", number_of(c, i));
             is_kept = true;
         }
     if (!is_kept)
@@ -235,10 +235,10 @@ static size_t measure_code(struct check *c, struct str s, size_t ticks)
     return 0;
 }
 
-void citations_check(struct str answer, unsigned given_n, struct buf *out,
-                     struct citations *ret_citations)
+void citations_check(struct str answer, unsigned given_n, enum citations_numbers numbers,
+                     struct buf *out, struct citations *ret_citations)
 {
-    struct check c = {.out = out, .found = ret_citations, .barrier = out->n};
+    struct check c = {.out = out, .numbers = numbers, .found = ret_citations, .barrier = out->n};
     c.given_n = given_n < CITATIONS_MAX ? given_n : CITATIONS_MAX;
     ret_citations->used_n = 0;
     for (size_t i = 0; i < answer.n;) {

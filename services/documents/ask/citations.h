@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * citations: the marks of an answer, checked against the passages that its model was given. A mark
- * is [2], [1, 3], [1;3] or [1-3], in ASCII or full-width digits. What names no given passage is
- * taken out, with the space before it, and so is what only looks like a mark, such as [-1] or
- * [1.5]; the rest is written as [1][2] and renumbered in the order of first use. Code between
- * backticks is left alone. Pure.
+ * citations: checks an answer's marks against the passages that the model was given. A mark is [2],
+ * [1, 3], [1;3] or [1-3], in ASCII or full-width digits. A mark that names no given passage is
+ * removed, with the space before it, and so is anything that only looks like a mark, such as [-1]
+ * or [1.5]. The others are written as [1][2], with their given numbers or renumbered in order of
+ * first use. Code between backticks is left alone. Pure.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_ASK_CITATIONS_H
 #define PARLEY_SERVICES_DOCUMENTS_ASK_CITATIONS_H
@@ -13,17 +13,22 @@
 
 enum { CITATIONS_MAX = 64 };
 
+enum citations_numbers {
+    CITATIONS_AS_GIVEN, /* for a list of all passages, in the order of their numbers */
+    CITATIONS_BY_USE,   /* for a list of the cited passages, in order of first use */
+};
+
 struct citations {
-    unsigned used[CITATIONS_MAX]; /* used[0] is the given number of what is now [1] */
+    unsigned used[CITATIONS_MAX]; /* given numbers, in order of first use */
     unsigned used_n;
 };
 
 /* Puts the checked answer. `given_n` is at most CITATIONS_MAX; given numbers count from 1. */
-void citations_check(struct str answer, unsigned given_n, struct buf *out,
-                     struct citations *ret_citations);
+void citations_check(struct str answer, unsigned given_n, enum citations_numbers numbers,
+                     struct buf *out, struct citations *ret_citations);
 
-/* Says an answer that nothing was found, as the models are told to? Such an answer cites nothing.
- */
+/* Whether an answer says that nothing was found, in the sentence that prompts ask models to use.
+ * Such an answer cites nothing. */
 bool citations_says_nothing(struct str answer);
 #define CITATIONS_NOTHING "I don't know based on the provided documents."
 

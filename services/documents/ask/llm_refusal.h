@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * llm_refusal: how a question that ended without an answer is worded by the routes of contract
- * section 5: LLM_UNAVAILABLE, and that it is retryable.
+ * llm_refusal: how the /api/rag routes report a question that ended without an answer: as
+ * LLM_UNAVAILABLE, marked retryable (docs/openapi.yaml).
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_ASK_LLM_REFUSAL_H
 #define PARLEY_SERVICES_DOCUMENTS_ASK_LLM_REFUSAL_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * rag_ask.c - POST /api/rag/ask: an owner asks over documents of theirs (contract, section 5).
+ * rag_ask.c - POST /api/rag/ask: questions of an owner over their own documents.
  *
  *   documents_rag_ask --> RETRIEVING --nothing--------------------------------------+
  *                          |      ^                                               |
  *            refine_prompt |      | the rewritten question                        v
- *                          v      |                                          grounded.h
+ *                          v      |                                          cited_answer.h
  *                         REWRITING                                               ^
  *                                                                                 |
  *                         RETRIEVING --all as it is, or rerank--> RERANKING ------+
@@ -15,7 +15,7 @@
  * time only, so that some is left for the answer. Marks name citations: [1] the first one of the
  * list. */
 #include "services/documents/ask/ask_input.h"
-#include "services/documents/ask/grounded.h"
+#include "services/documents/ask/cited_answer.h"
 #include "services/documents/ask/llm_refusal.h"
 #include "services/documents/ask/rerank.h"
 #include "services/documents/ask/rewrite.h"
@@ -33,7 +33,7 @@ enum {
 struct rag_ask {
     struct request *r;
     struct owner owner;
-    struct asker asker;
+    struct requester requester;
     struct str question;
     unsigned top_k, max_tokens;
     double temperature;
@@ -46,9 +46,10 @@ struct rag_ask {
     struct rerank *rerank;
     bool was_reranked;
     uint64_t rerank_us;
+    struct retrieve_hit shown[TOP_K_MAX]; /* as they are numbered, and those that are only near */
     const struct retrieve_hit *hits[TOP_K_MAX];
-    unsigned hit_n;
-    struct grounded grounded;
+    unsigned hit_n, all_n;
+    struct cited_answer cited;
 };
 
 static uint64_t left_ms(const struct rag_ask *op)
@@ -64,38 +65,36 @@ static uint64_t step_ms(const struct rag_ask *op)
 
 /* --- what is shown ---------------------------------------------------------------------------- */
 
-static void put_citations(const struct grounded *g, const unsigned *order, unsigned n,
-                          struct buf *b)
+static void put_citations(const struct cited_answer *g, unsigned n, struct buf *b)
 {
     buf_put_char(b, '[');
     for (unsigned i = 0; i < n; i++) {
         if (i > 0)
             buf_put_char(b, ',');
-        retrieve_put_citation(b, g->settings.hits[order[i]]);
+        retrieve_put_citation(b, g->settings.hits[i]);
     }
     buf_put_char(b, ']');
 }
 
-static void put_sources(const struct grounded *g, struct buf *b)
+static void put_sources(const struct cited_answer *g, struct buf *b)
 {
-    unsigned order[TOP_K_MAX];
-    for (unsigned i = 0; i < g->settings.hit_n; i++)
-        order[i] = i;
     buf_lit(b, "{\"sources\":");
-    put_citations(g, order, g->settings.hit_n, b);
+    put_citations(g, g->settings.hit_n, b);
     buf_put_char(b, '}');
 }
 
-static void put_result(const struct grounded *g, const struct grounded_result *result,
+static void put_result(const struct cited_answer *g, const struct cited_answer_result *result,
                        struct buf *b)
 {
     const struct rag_ask *op = g->r->state;
-    unsigned order[TOP_K_MAX];
-    grounded_order(g, &result->citations, order);
     buf_lit(b, "{\"answer\":");
     buf_put_json(b, result->answer);
     buf_lit(b, ",\"citations\":");
-    put_citations(g, order, result->is_nothing ? 0 : g->settings.hit_n, b);
+    put_citations(g, result->is_nothing ? 0 : g->settings.hit_n, b);
+    if (result->is_nothing && g->settings.all_n > 0) {
+        buf_lit(b, ",\"nearest\":");
+        put_citations(g, g->settings.all_n, b);
+    }
     buf_lit(b, ",\"model\":");
     if (result->model.n > 0)
         buf_put_json(b, result->model);
@@ -115,17 +114,18 @@ static void put_result(const struct grounded *g, const struct grounded_result *r
 
 static void answer(struct rag_ask *op)
 {
-    static const struct grounded_format format = {
+    static const struct cited_answer_format format = {
         .put_result = put_result, .put_sources = put_sources, .is_llm = true};
-    struct grounded_settings settings = {.asker = op->asker,
-                                         .question = op->question,
-                                         .hits = op->hits,
-                                         .hit_n = op->hit_n,
-                                         .temperature = op->temperature,
-                                         .max_tokens = op->max_tokens,
-                                         .deadline_ms = left_ms(op)};
+    struct cited_answer_settings settings = {.requester = op->requester,
+                                             .question = op->question,
+                                             .hits = op->hits,
+                                             .hit_n = op->hit_n,
+                                             .all_n = op->all_n,
+                                             .temperature = op->temperature,
+                                             .max_tokens = op->max_tokens,
+                                             .deadline_ms = left_ms(op)};
     presence_stop(&op->presence);
-    grounded_start(&op->grounded, op->r, &format, &settings);
+    cited_answer_start(&op->cited, op->r, &format, &settings);
 }
 
 static void on_presence_end(struct presence *presence, bool has_left)
@@ -150,30 +150,41 @@ static void wait_for_engines(struct rag_ask *op)
     op->r->was_parked = true;
 }
 
+/* Takes over what was found. A model's order is not that of the scores: a hit is shown with the
+ * score of the one before it where its own is higher, so that scores fall all the same. */
+static void put_in_order(struct rag_ask *op, const unsigned *order)
+{
+    for (unsigned i = 0; i < op->all_n; i++) {
+        op->shown[i] = op->found->hits[i < op->hit_n && order != NULL ? order[i] : i];
+        if (i > 0 && op->shown[i].score > op->shown[i - 1].score)
+            op->shown[i].score = op->shown[i - 1].score;
+        op->hits[i] = &op->shown[i];
+    }
+}
+
 static void on_reranked(void *context, const unsigned *order, bool is_used)
 {
     struct rag_ask *op = context;
     op->was_reranked = is_used;
     op->rerank_us = clock_mono_us() - op->rerank_us;
-    for (unsigned i = 0; i < op->hit_n; i++)
-        op->hits[i] = &op->found->hits[order[i]];
+    put_in_order(op, order);
     answer(op);
 }
 
 static void use(struct rag_ask *op, const struct retrieval *retrieval)
 {
-    unsigned found_n = (unsigned)retrieval->hit_n;
+    unsigned found_n = (unsigned)retrieval->hit_n, all_n = (unsigned)retrieval->all_n;
     op->found = retrieval;
     op->hit_n = found_n < op->top_k ? found_n : op->top_k;
-    for (unsigned i = 0; i < op->hit_n; i++)
-        op->hits[i] = &retrieval->hits[i];
+    op->all_n = all_n < op->top_k ? all_n : op->top_k;
+    put_in_order(op, NULL);
     if (!op->is_reranking || found_n < 2) {
         answer(op);
         return;
     }
     op->rerank_us = clock_mono_us();
     wait_for_engines(op);
-    op->rerank = rerank_start(&op->asker, op->question, retrieval->hits, found_n, step_ms(op),
+    op->rerank = rerank_start(&op->requester, op->question, retrieval->hits, found_n, step_ms(op),
                               on_reranked, op);
 }
 
@@ -208,11 +219,14 @@ static void on_first(struct retrieval *retrieval, void *context)
     struct rag_ask *op = context;
     if (retrieval->error != ERR_OK) {
         retrieve_refuse(op->r, retrieval);
-    } else if (!op->is_refining || retrieval->hit_n == 0) {
+        return;
+    }
+    reply_put_quota(op->r, &retrieval->quota);
+    if (!op->is_refining || retrieval->hit_n == 0) {
         use(op, retrieval);
     } else {
         wait_for_engines(op);
-        op->rewrite = rewrite_start(&op->asker, op->question, step_ms(op), on_rewritten, op);
+        op->rewrite = rewrite_start(&op->requester, op->question, step_ms(op), on_rewritten, op);
     }
 }
 
@@ -220,7 +234,7 @@ static void on_gone(struct request *r)
 {
     struct rag_ask *op = r->state;
     presence_stop(&op->presence);
-    grounded_fini(&op->grounded);
+    cited_answer_fini(&op->cited);
     rewrite_free(op->rewrite);
     rerank_free(op->rerank);
     retrieve_free(op->first);
@@ -239,7 +253,7 @@ void documents_rag_ask(struct request *r)
         !request_optional_bool(r, "rerank", false, &op->is_reranking) ||
         !owner_of_request(r, &op->owner))
         return;
-    op->asker = owner_asker(r, &op->owner);
+    op->requester = owner_requester(r, &op->owner);
     op->query = op->question;
     r->state = op;
     r->on_gone = on_gone;

@@ -2,7 +2,7 @@
  * rerank.c - see rerank.h. */
 #include "services/documents/ask/rerank.h"
 
-#include "services/documents/ask/grounded.h"
+#include "services/documents/ask/cited_answer.h"
 #include "services/documents/ask/model_reply.h"
 
 #include <stdlib.h>
@@ -25,14 +25,14 @@ static void on_end(void *context, const struct question_end *end)
     rerank->on_done(rerank->context, rerank->order, is_used);
 }
 
-struct rerank *rerank_start(const struct asker *asker, struct str question,
+struct rerank *rerank_start(const struct requester *requester, struct str question,
                             const struct retrieve_hit *hits, unsigned n, uint64_t deadline_ms,
                             rerank_cb *on_done, void *context)
 {
     static const struct question_events events = {.on_end = on_end};
     struct rerank *rerank = calloc(1, sizeof *rerank);
     const struct retrieve_hit *all[TOP_K_MAX];
-    struct grounded_passages passages;
+    struct cited_passages passages;
     struct buf messages;
     if (rerank == NULL)
         abort();
@@ -41,7 +41,7 @@ struct rerank *rerank_start(const struct asker *asker, struct str question,
         rerank->order[i] = i;
         all[i] = &hits[i];
     }
-    grounded_passages_init(&passages, all, n);
+    cited_passages_init(&passages, all, n);
     buf_init(&messages, ASK_PROMPT_MAX_BYTES);
     ask_prompt_put_ranking(&messages, question, passages.items, n);
     struct question_settings settings = {.query = question,
@@ -49,10 +49,10 @@ struct rerank *rerank_start(const struct asker *asker, struct str question,
                                          .temperature = 0,
                                          .max_tokens = RERANK_TOKENS,
                                          .deadline_ms = deadline_ms};
-    asker_put(asker, &settings);
-    rerank->question = question_start(asker->queue, &settings, &events, rerank);
+    requester_put(requester, &settings);
+    rerank->question = question_start(requester->queue, &settings, &events, rerank);
     buf_fini(&messages);
-    grounded_passages_fini(&passages);
+    cited_passages_fini(&passages);
     return rerank;
 }
 

@@ -31,8 +31,8 @@ static void on_end(void *context, const struct question_end *end)
                      !is_good);
 }
 
-struct rewrite *rewrite_start(const struct asker *asker, struct str question, uint64_t deadline_ms,
-                              rewrite_cb *on_done, void *context)
+struct rewrite *rewrite_start(const struct requester *requester, struct str question,
+                              uint64_t deadline_ms, rewrite_cb *on_done, void *context)
 {
     static const struct question_events events = {.on_end = on_end};
     struct rewrite *rewrite = calloc(1, sizeof *rewrite);
@@ -50,8 +50,8 @@ struct rewrite *rewrite_start(const struct asker *asker, struct str question, ui
                                          .temperature = 0,
                                          .max_tokens = REWRITE_TOKENS,
                                          .deadline_ms = deadline_ms};
-    asker_put(asker, &settings);
-    rewrite->question = question_start(asker->queue, &settings, &events, rewrite);
+    requester_put(requester, &settings);
+    rewrite->question = question_start(requester->queue, &settings, &events, rewrite);
     buf_fini(&messages);
     return rewrite;
 }
@@ -109,11 +109,11 @@ static void on_admitted(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
-    struct asker asker = owner_asker(r, &op->owner);
+    struct requester requester = owner_requester(r, &op->owner);
     r->was_parked = true;
     presence_start(&op->presence, &documents_of(r)->waiting, r, on_presence_end);
     op->rewrite =
-        rewrite_start(&asker, op->question, documents_of(r)->settings->ask_ms, on_rewritten, r);
+        rewrite_start(&requester, op->question, documents_of(r)->settings->ask_ms, on_rewritten, r);
 }
 
 static void on_gone(struct request *r)

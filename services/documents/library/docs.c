@@ -4,6 +4,7 @@
 #include "services/documents/handlers.h"
 
 #include "generated/verbs.h"
+#include "services/documents/library/job_words.h"
 #include "shared/http/pages.h"
 
 /* --- one document as JSON --------------------------------------------------------------------- */
@@ -24,9 +25,9 @@ static void put_job(struct buf *b, struct lines *lines)
     buf_lit(b, "{\"id\":");
     buf_put_json(b, id);
     buf_lit(b, ",\"status\":");
-    buf_put_json(b, status);
+    buf_put_json(b, job_status(status));
     buf_lit(b, ",\"stage\":");
-    buf_put_json(b, stage);
+    buf_put_json(b, job_stage(stage, job_is_indexed(status)));
     buf_lit(b, ",\"progress\":");
     put_or_null(b, progress);
     buf_lit(b, ",\"errorMessage\":");
@@ -44,9 +45,14 @@ static bool takes_needs_reindex(struct request *r, struct lines *lines)
            (model.n > 0 && !str_eq(model, str_of(documents_of(r)->settings->embedder->name)));
 }
 
-/* Takes a document's 16 lines. */
+struct document_view {
+    bool has_chunk_count; /* of one document, not in the list */
+    bool is_detail;       /* Detail=true */
+};
+
+/* Takes a document's 17 lines. */
 static void put_document(struct request *r, struct buf *b, struct lines *lines,
-                         bool has_chunk_count)
+                         const struct document_view *view)
 {
     buf_lit(b, "{\"id\":");
     buf_put_json(b, lines_next(lines));
@@ -61,11 +67,11 @@ static void put_document(struct request *r, struct buf *b, struct lines *lines,
     struct str created = lines_next(lines);
     uint64_t created_ms = 0;
     buf_lit(b, ",\"createdAt\":");
-    buf_put_json_ms(b, str_parse_u64(created, &created_ms) ? created_ms : 0);
+    buf_put_json_time(b, str_parse_u64(created, &created_ms) ? created_ms : 0);
     buf_lit(b, ",\"updatedAt\":");
-    buf_put_json_ms(b, lines_next_u64(lines));
+    buf_put_json_time(b, lines_next_u64(lines));
     struct str chunks = lines_next(lines);
-    if (has_chunk_count) {
+    if (view->has_chunk_count) {
         buf_lit(b, ",\"chunkCount\":");
         put_or_null(b, chunks);
     }
@@ -73,7 +79,13 @@ static void put_document(struct request *r, struct buf *b, struct lines *lines,
     buf_lit(b, ",\"latestJob\":");
     put_job(b, lines);
     buf_lit(b, ",\"needsReindex\":");
-    buf_put(b, takes_needs_reindex(r, lines) ? STR("true}") : STR("false}"));
+    buf_put(b, takes_needs_reindex(r, lines) ? STR("true") : STR("false"));
+    struct str sha = lines_next(lines);
+    if (view->is_detail) {
+        buf_lit(b, ",\"sha256\":");
+        buf_put_json(b, sha);
+    }
+    buf_put_char(b, '}');
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
@@ -81,6 +93,7 @@ static void put_document(struct request *r, struct buf *b, struct lines *lines,
 struct list {
     struct owner owner;
     struct pages pages;
+    struct document_view view;
 };
 
 static void ask_for_page(struct request *r);
@@ -100,7 +113,7 @@ static void on_page(struct request *r, enum err error, struct str reply)
     for (; lines_are_left(&lines); n++) {
         if (b->n > head.n)
             buf_put_char(b, ',');
-        put_document(r, b, &lines, false);
+        put_document(r, b, &lines, &list->view);
     }
     if (pages_go_on(&list->pages, r, next, n)) {
         ask_for_page(r);
@@ -132,6 +145,7 @@ static bool is_cursor(struct str after)
 void documents_list(struct request *r)
 {
     struct list *list = request_alloc(r, sizeof *list);
+    list->view = (struct document_view){.is_detail = request_param_is_true(r, "Detail")};
     if (!owner_of_request(r, &list->owner) || !pages_init(&list->pages, r, STR(""), is_cursor))
         return;
     r->state = list;
@@ -155,10 +169,11 @@ static void on_shown(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
     struct buf *b = &r->server->scratch;
+    const struct document_view view = {true, request_param_is_true(r, "Detail")};
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
     buf_clear(b);
-    put_document(r, b, &lines, true);
+    put_document(r, b, &lines, &view);
     respond_json(r, 200, b);
 }
 

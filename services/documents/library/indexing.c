@@ -5,17 +5,18 @@
  *                 ^ an event came meanwhile: look again |      -> connected, the state, events
  *                 +-------------------------------------+
  *
- * A watcher stands in its space's list before Redis is asked, so no event falls between the state
- * and what follows it. The other way round, an event may have been under way while the state was
- * read and come after it: it is sent only if it is not older than that job's state, or a document
- * that is done would seem to be at work again.
+ * A watcher is in its space's list before Redis is asked, so no event is lost between the state and
+ * later events. Conversely, an event sent before the state was read may arrive after it: it is sent
+ * only if it is not older than that job's state, because otherwise a finished document would appear
+ * to be running again.
  *
- * The node's place among a space's watchers runs out by itself; it is renewed for all spaces
- * at once. After a lost connection every watcher is sent the state again. */
+ * The node's registration as a watcher expires; it is renewed for all spaces at once. After a lost
+ * connection every watcher is sent the state again. */
 #include "services/documents/library/indexing.h"
 
 #include "generated/verbs.h"
 #include "services/documents/handlers.h"
+#include "services/documents/library/job_words.h"
 #include "shared/http/websocket.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ enum {
     RENEW_MS = 20000,
     LOOKS_MAX = 5,
     WATCHERS_PER_SPACE = 64,
-    JOBS_MAX = 200, /* as many as Redis tells of a space */
+    JOBS_MAX = 200, /* the maximum that Redis returns for a space */
     FRAME_MAX = 16 << 10,
 };
 
@@ -33,7 +34,7 @@ struct watched {
     struct watched *previous, *next;
     struct watcher *watchers;
     unsigned watcher_n;
-    struct str name; /* behind the struct */
+    struct str name; /* after the struct */
 };
 
 /* What is known of a job: events that are older are not news. */
@@ -48,7 +49,7 @@ struct watcher {
     struct watched *space;
     struct websocket *websocket; /* NULL: not upgraded yet */
     struct call call;            /* to look again after a lost connection */
-    struct known_job jobs[JOBS_MAX];
+    struct known_job *jobs;      /* own memory; NULL: there are none, as for most watchers */
     size_t job_n;
     struct str owner_json; /* own memory */
     unsigned look_n;
@@ -132,6 +133,7 @@ static struct watcher *new_watcher(struct indexing *indexing, const struct owner
 static void free_watcher(struct watcher *watcher)
 {
     call_detach(&watcher->call);
+    free(watcher->jobs);
     free((char *)(uintptr_t)watcher->owner_json.at);
     free(watcher);
 }
@@ -163,7 +165,7 @@ static void put_text(struct buf *b, const char *key, struct str text)
     buf_put_json(b, text);
 }
 
-static void tell(struct watcher *watcher, const struct news *news)
+static void send_news(struct watcher *watcher, const struct news *news)
 {
     struct buf *b = &watcher->indexing->documents->server->scratch;
     buf_clear(b);
@@ -175,13 +177,13 @@ static void tell(struct watcher *watcher, const struct news *news)
     put_text(b, "job_id", news->job);
     buf_lit(b, ",\"user_id\":");
     buf_put(b, watcher->owner_json);
-    put_text(b, "stage", news->stage);
+    put_text(b, "stage", job_stage(news->stage, str_eq(news->type, STR("index_complete"))));
     buf_lit(b, ",\"progress\":");
     buf_put(b, news->progress.n > 0 ? news->progress : STR("0"));
     buf_lit(b, ",\"message\":");
     buf_put(b, news->message.n > 0 ? news->message : STR("\"\""));
     buf_lit(b, ",\"timestamp\":");
-    buf_put_json_ms(b, news->ms);
+    buf_put_json_time(b, news->ms);
     put_text(b, "documentId", news->doc);
     put_text(b, "jobId", news->job);
     buf_lit(b, ",\"userId\":");
@@ -191,18 +193,23 @@ static void tell(struct watcher *watcher, const struct news *news)
         websocket_send(watcher->websocket, buf_str(b));
 }
 
-/* The state of a job as the event that would tell it. */
+/* The state of a job in the form of its event. */
 static struct str type_of_status(struct str status)
 {
-    return str_eq(status, STR("DONE"))     ? STR("index_complete")
+    return job_is_indexed(status)          ? STR("index_complete")
            : str_eq(status, STR("FAILED")) ? STR("index_failed")
                                            : STR("index_progress");
 }
 
-/* `state`: what watch_indexing said, behind "ok". */
-static void tell_state(struct watcher *watcher, struct lines *state)
+/* `state`: the reply of watch_indexing after "ok". */
+static void send_state(struct watcher *watcher, struct lines *state)
 {
     uint64_t n = lines_next_u64(state);
+    n = n < JOBS_MAX ? n : JOBS_MAX;
+    free(watcher->jobs);
+    watcher->jobs = n == 0 ? NULL : calloc(n, sizeof *watcher->jobs);
+    if (n > 0 && watcher->jobs == NULL)
+        abort();
     watcher->job_n = 0;
     for (uint64_t i = 0; i < n && lines_are_left(state); i++) {
         struct news news = {.job = lines_next(state), .doc = lines_next(state)};
@@ -213,12 +220,12 @@ static void tell_state(struct watcher *watcher, struct lines *state)
         news.message = lines_next(state);
         news.ms = lines_next_u64(state);
         lines_next(state); /* the file's name */
-        if (news.job.n == ID_BYTES && watcher->job_n < JOBS_MAX) {
+        if (news.job.n == ID_BYTES) {
             struct known_job *known = &watcher->jobs[watcher->job_n++];
             memcpy(known->id, news.job.at, ID_BYTES);
             known->updated_ms = news.ms;
         }
-        tell(watcher, &news);
+        send_news(watcher, &news);
     }
 }
 
@@ -244,7 +251,7 @@ void indexing_on_event(struct indexing *indexing, struct lines *rest)
     for (struct watcher *watcher = space->watchers; watcher != NULL; watcher = watcher->next) {
         watcher->is_stale = true;
         if (watcher->websocket != NULL && is_news(watcher, &news))
-            tell(watcher, &news);
+            send_news(watcher, &news);
     }
 }
 
@@ -255,7 +262,7 @@ static void on_looked(struct call *call, enum err error, struct str reply)
     struct watcher *watcher = H2O_STRUCT_FROM_MEMBER(struct watcher, call, call);
     struct lines lines = lines_of(reply);
     if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
-        tell_state(watcher, &lines);
+        send_state(watcher, &lines);
 }
 
 void indexing_on_up(struct indexing *indexing, unsigned shard)
@@ -310,7 +317,7 @@ static void on_state(struct request *r, enum err error, struct str reply)
     r->on_gone = NULL; /* the socket's from here on */
     watcher->websocket = websocket;
     websocket_send(websocket, STR("{\"type\":\"connected\"}"));
-    tell_state(watcher, &lines);
+    send_state(watcher, &lines);
 }
 
 static void ask(struct request *r)
@@ -329,7 +336,7 @@ void documents_watch(struct request *r)
         return;
     const struct watched *space = find_space(indexing, owner.space);
     if (space != NULL && space->watcher_n >= WATCHERS_PER_SPACE) {
-        respond_error(r, ERR_RATE_LIMITED, "Too many connections watch these documents already.");
+        respond_error(r, ERR_RATE_LIMITED, "Too many connections already watch these documents.");
         return;
     }
     r->state = new_watcher(indexing, &owner);

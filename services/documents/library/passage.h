@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * passage: reads where a passage is, and its text, out of what lua/documents/chunk.lua says:
+ * passage: reads the position and text of a passage from a reply of lua/documents/chunk.lua:
  * offsets and the compressed blocks of text around it. Pure functions, any thread; any bytes are
  * safe.
  */

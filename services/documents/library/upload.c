@@ -5,13 +5,12 @@
  *                          upload_begin  its blocks   upload
  *                          may it?       (blocks.h)   they are a document now
  *
- * What is refused stores nothing: upload_begin takes the nonce and the owner's limits, and knows of
- * the same bytes and of the room, before a block is sent; `upload` looks again, and deletes the
- * blocks of what it refuses. The bytes are sent out of the request's own memory, which is counted
- * (--body-memory-mib). The blocks of a client that leaves are deleted, and those of a node that
- * dies expire.
- * The name's ending says what a file is, and its first bytes must agree; what a client says of the
- * content type is not asked. */
+ * A refused upload stores nothing: upload_begin checks the nonce, the owner's limits, duplicates
+ * and storage before a block is sent; `upload` checks again and deletes the blocks of a refused
+ * upload. The bytes are sent out of the request's own memory, which is counted (--body-memory-mib).
+ * The blocks of a client that leaves are deleted, and those of a node that dies expire. The file
+ * extension determines the type, and the first bytes must agree; the client's content type is
+ * ignored. */
 #include "services/documents/handlers.h"
 
 #include "generated/verbs.h"
@@ -43,6 +42,7 @@ struct upload {
     struct push push;
     struct str bytes; /* in the request's body */
     struct str filename_json, content_type, sha, doc;
+    bool is_detail;
     struct str key; /* of the list of its blocks */
     const char *kind;
 };
@@ -73,14 +73,13 @@ static bool find_file(struct request *r, struct multipart_part *ret_part)
     struct str body = {r->h2o->entity.base == NULL ? "" : r->h2o->entity.base, r->h2o->entity.len};
     if (type.n < 19 || !str_eq_nocase((struct str){type.at, 19}, STR("multipart/form-data")))
         return refuse(r, ERR_MISSING_FILE,
-                      "Send a form (multipart/form-data) with a file in its "
-                      "field `file`.");
+                      "Send a multipart/form-data form with the file in its field `file`.");
     if (!multipart_find(type, body, "file", ret_part, &reason))
         return refuse(r, reason == multipart_no_field ? ERR_MISSING_FILE : ERR_BAD_REQUEST,
                       reason == multipart_no_field ? NULL : reason);
     if (ret_part->filename.n == 0)
         return refuse(r, ERR_MISSING_FILE,
-                      "No file was chosen: the field `file` has no file name.");
+                      "No file was selected: the field `file` has no file name.");
     return true;
 }
 
@@ -92,7 +91,7 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
     struct buf *scratch = &r->server->scratch;
     char detail[96];
     if (part->bytes.n > most) {
-        snprintf(detail, sizeof detail, "The file is too large: at most %llu MiB are taken.",
+        snprintf(detail, sizeof detail, "The file is too large: the maximum is %llu MiB.",
                  (unsigned long long)(most / MIB));
         return refuse(r, ERR_FILE_TOO_LARGE, detail);
     }
@@ -100,7 +99,7 @@ static bool read_file(struct upload *upload, const struct multipart_part *part)
     multipart_put_filename(scratch, part);
     struct str filename = request_copy(r, buf_str(scratch));
     if (filename.n == 0)
-        return refuse(r, ERR_MISSING_FILE, "The file's name holds no character that can be shown.");
+        return refuse(r, ERR_MISSING_FILE, "The file name contains no printable character.");
     enum extract_kind kind = extract_kind_of(filename);
     enum extract_fault fault =
         kind == EXTRACT_NONE ? EXTRACT_FAULT_KIND : extract_sniff(kind, part->bytes);
@@ -133,7 +132,8 @@ static void refuse_full(struct request *r, struct lines *rest)
     char detail[192];
     unsigned long long used = lines_next_u64(rest), cap = lines_next_u64(rest);
     snprintf(detail, sizeof detail,
-             "There is no room for this document: %.1f of %.1f MiB are taken. Delete some.",
+             "Not enough storage for this document: %.1f of %.1f MiB are used. Delete documents "
+             "you no longer need.",
              (double)used / MIB, (double)cap / MIB);
     respond_error(r, ERR_STORAGE_FULL, detail);
 }
@@ -142,7 +142,8 @@ static void answer(const struct upload *upload, bool is_new, struct lines *rest)
 {
     struct request *r = upload->r;
     struct buf *b = &r->server->scratch;
-    struct str doc = lines_next(rest), job = lines_next(rest);
+    struct str doc = lines_next(rest), job = lines_next(rest), status = lines_next(rest);
+    struct str stored_json = lines_next(rest); /* it may have been sent under another name */
     if (is_new)
         metrics_add(r->server->metrics, METRIC_UPLOADS, 1);
     buf_clear(b);
@@ -151,10 +152,14 @@ static void answer(const struct upload *upload, bool is_new, struct lines *rest)
     buf_lit(b, ",\"jobId\":");
     buf_put_json(b, job);
     buf_lit(b, ",\"status\":");
-    buf_put_json(b, is_new ? STR("QUEUED") : lines_next(rest));
+    buf_put_json(b, is_new ? STR("QUEUED") : status);
     buf_lit(b, ",\"filename\":");
-    buf_put(b, upload->filename_json);
-    buf_put(b, is_new ? STR("}") : STR(",\"duplicate\":true}"));
+    buf_put(b, is_new ? upload->filename_json : stored_json);
+    if (!is_new)
+        buf_lit(b, ",\"duplicate\":true");
+    if (upload->is_detail)
+        buf_printf(b, ",\"sha256\":\"%.*s\"", STR_ARG(upload->sha));
+    buf_put_char(b, '}');
     respond_json(r, is_new ? 201 : 200, b);
 }
 
@@ -172,8 +177,9 @@ static void finish(struct upload *upload, enum err error, struct str tag, struct
     if (reply_refuse(r, error, tag, rest))
         return;
     if (str_eq(tag, STR("many")))
-        respond_error(r, ERR_STORAGE_FULL,
-                      "There are 10,000 documents already, and no more are kept. Delete some.");
+        respond_error(
+            r, ERR_STORAGE_FULL,
+            "The limit of 10,000 documents is reached. Delete documents you no longer need.");
     else
         answer(upload, str_eq(tag, STR("ok")), rest);
 }
@@ -215,6 +221,11 @@ static void on_begun(struct request *r, enum err error, struct str reply)
     struct upload *upload = r->state;
     struct lines lines = lines_of(reply);
     struct str tag = lines_next(&lines);
+    bool is_counted = error == ERR_OK && !str_eq(tag, STR("limited"));
+    if (is_counted) {
+        struct quota quota = quota_of(lines_next(&lines));
+        reply_put_quota(r, &quota);
+    }
     if (error != ERR_OK || !str_eq(tag, STR("ok"))) {
         finish(upload, error, tag, &lines);
         return;
@@ -262,7 +273,7 @@ void documents_upload(struct request *r)
 {
     struct upload *upload = request_alloc(r, sizeof *upload);
     struct multipart_part part;
-    *upload = (struct upload){.r = r};
+    *upload = (struct upload){.r = r, .is_detail = request_param_is_true(r, "Detail")};
     if (!owner_of_request(r, &upload->owner) || !find_file(r, &part) || !read_file(upload, &part))
         return;
     r->state = upload;

@@ -43,7 +43,7 @@ struct cache_space {
     char version_text[DIGITS_MAX];
     size_t bytes; /* as counted in the cache's sum */
     unsigned use_n;
-    struct str name; /* behind the struct */
+    struct str name; /* after the struct */
 };
 
 struct cache {
@@ -175,7 +175,7 @@ const struct rag_index *cache_index(const struct cache_space *space)
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-static void tell_waits(struct cache_space *space, enum err error)
+static void notify_waits(struct cache_space *space, enum err error)
 {
     struct cache_wait *waits = space->waits;
     space->waits = NULL;
@@ -183,7 +183,7 @@ static void tell_waits(struct cache_space *space, enum err error)
         struct cache_wait *wait = waits;
         waits = wait->next;
         wait->space = NULL;
-        /* One that is told may end another one: those are looked up in this list, too. */
+        /* A notified waiter may end another one, so these are looked up in this list too. */
         space->waits = waits;
         wait->on_loaded(wait,
                         error == ERR_OK && wait->version > space->version ? ERR_CONFLICT : error);
@@ -207,7 +207,7 @@ static void end_load(struct load *load, enum err error)
     free(load->marks);
     free(load->missing);
     free(load);
-    tell_waits(space, error);
+    notify_waits(space, error);
     cache_leave(cache, space);
 }
 
@@ -227,7 +227,7 @@ static bool take_pack(struct load *load, struct lines *parts)
     new.text = (struct str){NULL, 0};
     if (new.pack.n > 0 &&
         (!str_parse_u64(generation, &new.generation) || !rag_index_put(load->space->index, &new)))
-        log_write(LOG_ERROR, "a stored search index is damaged: reindex the document",
+        log_write(LOG_ERROR, "damaged search index: reindex the document",
                   LOG_STR("document", new.id));
     return true;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * cache: search indexes of spaces, as they were found in Redis: one per thread, used on its thread
- * only. A space's index is brought up to a version by fetching the packs that are new in it
- * (lua/documents/packs.lua). Past its size the cache drops the spaces that were searched longest
- * ago; those in use stay, however large.
+ * cache: keeps the search indexes of spaces, loaded from Redis. One per thread, used on that thread
+ * only. To bring a space's index up to a version, the cache fetches the packs that are new in it
+ * (lua/documents/packs.lua). When the cache exceeds its size, it drops the least recently searched
+ * spaces; spaces in use stay, whatever their size.
  *
- * Nothing of a space is ever put into another one's index: a space is fetched, kept and found under
+ * Data of one space never enters the index of another: a space is fetched, kept and looked up under
  * its own name.
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_SEARCH_CACHE_H
@@ -24,31 +24,32 @@ struct cache *cache_create(struct shards *shards, struct metrics *metrics,
 /* No space may be in use or loading. Accepts NULL. */
 void cache_destroy(struct cache *cache);
 
-/* The space's place in the cache, made when it is new; it is in use until cache_leave. */
+/* Returns the space's entry, and creates it if it is new. It is in use until cache_leave. */
 struct cache_space *cache_enter(struct cache *cache, struct str space) must_check;
 /* Accepts NULL. */
 void cache_leave(struct cache *cache, struct cache_space *space);
 
-/* The version that the index is of; n == 0: none yet. */
+/* Returns the version of the index; n == 0: there is none yet. */
 struct str cache_version(const struct cache_space *space);
 const struct rag_index *cache_index(const struct cache_space *space);
 
-/* Waits for a load. Lives in its owner. */
+/* A wait for a load. Embedded in its owner. */
 struct cache_wait {
     struct cache_wait *next;
     struct cache_space *space; /* NULL: not waiting */
-    /* Runs once, never before cache_load returns. ERR_OK: the index is of the version that was
-     * asked for, or a newer one. ERR_CONFLICT: of an older one: look again. Else what failed. */
+    /* Runs once, never before cache_load returns. ERR_OK: the index has the requested version or a
+     * newer one. ERR_CONFLICT: it has an older one; search again. Otherwise what failed. */
     void (*on_loaded)(struct cache_wait *wait, enum err error);
     uint64_t version;
 };
 
-/* Brings the index to `version`, whose documents `list` names: lines "<doc> <generation>". True
- * when that took nothing to be fetched; otherwise `wait` hears of it. When the index is being
- * loaded already, waits for that. */
+/* Brings the index up to `version`, whose documents `list` names in lines "<doc> <generation>".
+ * Returns true when there was nothing to fetch; otherwise `wait` is notified later. When a load of
+ * this index is already under way, waits for that one. */
 bool cache_load(struct cache *cache, struct cache_space *space, uint64_t version, struct str list,
                 struct cache_wait *wait) must_check;
-/* No callback any more; the load goes on for others. Nothing happens when it does not wait. */
+/* Stops waiting, without a callback; the load continues for others. Does nothing if `wait` is not
+ * waiting. */
 void cache_stop_waiting(struct cache_wait *wait);
 
 #endif

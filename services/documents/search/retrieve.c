@@ -9,20 +9,20 @@
  *                                            newer version +--> LOADING ----+
  *
  * A version that is newer still leads from LOADING to SEARCHING again. Each state but the first and
- * the last suspends: for a verb, the embedding model's server, or packs. Whatever goes wrong leads
+ * the last suspends: for a verb, the embedding model server, or packs. Whatever goes wrong leads
  * to DONE, except with the embedding, which costs its half of the ranking and no more: words are
  * searched all the same. */
 #include "services/documents/search/retrieve_op.h"
 
 #include "generated/verbs.h"
-#include "shared/ask/reply.h"
 #include "shared/base/clock.h"
 #include "shared/base/sm.h"
+#include "shared/text/text.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { RETRIEVE_MAX_MS = 15000, EMBED_MAX_MS = 4000 };
+enum { RETRIEVE_MAX_MS = 15000, EMBED_MAX_MS = 4000, CONTEXT_MAX_BYTES = 2000 };
 
 static const struct sm_state states[] = {
     [RETRIEVE_STARTING] = {"STARTING", SM(RETRIEVE_ADMITTING) | SM(RETRIEVE_SEARCHING)},
@@ -80,7 +80,7 @@ void retrieve_finish(struct retrieve_op *op, enum err error)
     if (error == ERR_OK)
         metrics_add(op->documents->server->metrics, METRIC_SEARCHES, 1);
     else
-        op->base.hit_n = 0;
+        op->base.hit_n = op->base.all_n = 0;
     op->on_done(&op->base, op->context);
 }
 
@@ -133,6 +133,14 @@ bool retrieve_is_good(struct retrieve_op *op, enum err error, struct str reply)
     return error == ERR_OK;
 }
 
+void retrieve_counted(struct retrieve_op *op, struct str left)
+{
+    if (op->limits.n == 0)
+        return;
+    op->limits.n = 0;
+    op->base.quota = quota_of(left);
+}
+
 /* --- the question's vector -------------------------------------------------------------------- */
 
 static void take_vector(struct retrieve_op *op, float *vector, uint32_t dimension)
@@ -149,7 +157,7 @@ static void on_embedded(void *context, const float *vector, uint32_t dimension, 
     loop_cancel_deadline(op->documents->server->loop, &op->embed_deadline);
     op->documents->embeddings = vector == NULL ? HEALTH_BAD : HEALTH_GOOD;
     if (vector == NULL) {
-        log_write(LOG_WARN, "a question is searched by words alone: it could not be embedded",
+        log_write(LOG_WARN, "searching by words only: the question could not be embedded",
                   LOG_S("reason", reason));
     } else {
         float *own = calloc(dimension, sizeof *vector);
@@ -173,12 +181,14 @@ static void on_admitted(struct call *call, enum err error, struct str reply)
     struct retrieve_op *op = retrieve_op_of(call);
     if (!retrieve_is_good(op, error, reply))
         return;
-    op->limits.n = 0;
+    struct lines lines = lines_of(reply);
+    lines_next(&lines); /* ok */
+    retrieve_counted(op, lines_next(&lines));
     retrieve_move(op, RETRIEVE_EMBEDDING);
     op->embed_deadline.on_expire = on_embed_late;
     loop_set_deadline(op->documents->server->loop, &op->embed_deadline, EMBED_MAX_MS);
     op->embedding = embed_start(op->documents->settings->embedder, op->documents->client,
-                                op->question, on_embedded, op);
+                                op->searched, on_embedded, op);
 }
 
 /* The server is asked for nothing that the request's limits refuse. */
@@ -195,8 +205,21 @@ static void embed_quickly(struct retrieve_op *op)
     struct embedder *embedder = op->documents->settings->embedder;
     float *vector;
     uint32_t dimension;
-    if (embed_texts(embedder, &op->question, 1, NULL, &vector, &dimension))
+    if (embed_texts(embedder, &op->searched, 1, NULL, &vector, &dimension))
         take_vector(op, vector, dimension);
+}
+
+/* What is searched for: the question, and the beginning of what the reader selected. */
+static struct str with_context(struct retrieve_op *op, struct str context)
+{
+    context.n = text_floor(context, context.n < CONTEXT_MAX_BYTES ? context.n : CONTEXT_MAX_BYTES);
+    if (context.n == 0)
+        return op->question;
+    char *both = h2o_mem_alloc_pool(&op->pool, op->question.n + 1 + context.n);
+    memcpy(both, op->question.at, op->question.n);
+    both[op->question.n] = '\n';
+    memcpy(both + op->question.n + 1, context.at, context.n);
+    return (struct str){both, op->question.n + 1 + context.n};
 }
 
 struct retrieval *retrieve_start(struct documents *documents,
@@ -216,6 +239,7 @@ struct retrieval *retrieve_start(struct documents *documents,
     h2o_mem_init_pool(&op->pool);
     op->space = retrieve_keep(op, settings->space);
     op->question = retrieve_keep(op, settings->question);
+    op->searched = with_context(op, settings->context);
     op->limits = retrieve_keep(op, settings->limits);
     if (settings->nonce != NULL) {
         op->nonce = *settings->nonce;
@@ -238,8 +262,10 @@ struct retrieval *retrieve_start(struct documents *documents,
 
 void retrieve_refuse(struct request *r, const struct retrieval *retrieval)
 {
-    if (retrieval->error == ERR_RATE_LIMITED)
+    if (retrieval->error == ERR_RATE_LIMITED) {
         reply_refuse_limited(r, retrieval->retry_ms, retrieval->limit, retrieval->window_s);
-    else
-        respond_error(r, retrieval->error, NULL);
+        return;
+    }
+    reply_put_quota(r, &retrieval->quota);
+    respond_error(r, retrieval->error, NULL);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * retrieve_op: what a retrieval under way is, for the files that it consists of alone: retrieve.c
- * (its life, its calls, the question's vector) and retrieve_search.c (from there to the passages).
+ * retrieve_op: the state of a retrieval under way, private to the files that implement it:
+ * retrieve.c (lifecycle, calls, the question's vector), retrieve_search.c (from the vector to the
+ * passages) and retrieve_order.c (their order).
  */
 #ifndef PARLEY_SERVICES_DOCUMENTS_SEARCH_RETRIEVE_OP_H
 #define PARLEY_SERVICES_DOCUMENTS_SEARCH_RETRIEVE_OP_H
 
 #include "services/documents/search/cache.h"
 #include "services/documents/search/retrieve.h"
+#include "shared/text/terms.h"
 
 enum retrieve_state {
     RETRIEVE_STARTING,
@@ -20,58 +22,72 @@ enum retrieve_state {
     RETRIEVE_STATE_NR
 };
 
-/* What was found, before its text is there. */
+/* A hit whose text has not been read yet. */
 struct retrieve_found {
     struct str doc;
     uint64_t generation;
     uint32_t chunk;
-    float cosine, coverage;
-    double score;
+    float cosine;
 };
 
 struct retrieve_op {
     struct retrieval base;
     struct documents *documents;
-    struct retrieve_op *previous, *next; /* of those under way */
+    struct retrieve_op *previous, *next; /* in the list of retrievals under way */
     retrieve_cb *on_done;
     void *context;
     struct call call;
     struct deadline deadline, embed_deadline;
     struct embedding *embedding;
-    struct cache_space *cached; /* entered from SEARCHING to ranked */
+    struct cache_space *cached; /* entered from SEARCHING until the hits are ranked */
     struct cache_wait wait;
-    h2o_mem_pool_t pool; /* all below, and the hits */
-    struct str space, question, limits;
+    h2o_mem_pool_t pool; /* holds what the members below point to, and the hits */
+    struct str space, limits;
+    struct str question, searched; /* searched: the question and the searched part of the context */
+    struct terms terms;            /* of both, weighted by their rarity in the index */
     struct nonce_id nonce;
     float *vector; /* NULL: none */
     uint32_t dimension;
-    char digest[EMBED_DIGEST_BYTES]; /* of its model and dimension; "" without a vector */
-    struct rag_near *near;           /* of the last search */
+    char digest[EMBED_DIGEST_BYTES]; /* of the vector's model and dimension; "" without a vector */
+    struct rag_near *near;           /* from the last search */
     size_t near_n;
     struct retrieve_found found[TOP_K_MAX];
     size_t found_n;
     unsigned n, look_n;
     enum retrieve_state state;
-    uint64_t number; /* for the log of its states */
+    uint64_t number; /* identifies it in the log of state changes */
     uint64_t start_ms;
-    bool has_loaded; /* the index was brought up to a newer version for this */
+    bool has_loaded; /* this retrieval had the index brought up to a newer version */
 };
 
 void retrieve_move(struct retrieve_op *op, enum retrieve_state to);
-/* A copy in the retrieval's memory. */
+/* Copies `s` into the retrieval's memory. */
 struct str retrieve_keep(struct retrieve_op *op, struct str s);
-/* Tells the outcome. The operation may be freed inside. */
+/* Reports the outcome. The callback may free the operation. */
 void retrieve_finish(struct retrieve_op *op, enum err error);
 
-/* How its next verb is started, with the request's nonce unless that was used up. */
+/* Prepares the call of the next verb, with the request's nonce unless it was used already. */
 struct call_start retrieve_call(struct retrieve_op *op, call_reply_cb *on_reply);
-/* False when the verb's reply says something against the retrieval, which has ended then. */
+/* Returns false when the verb failed or refused the request; the retrieval has then ended. */
 bool retrieve_is_good(struct retrieve_op *op, enum err error, struct str reply) must_check;
+
+/* Records that the first verb counted the request. `left` is the line with what its limits allow
+ * now. */
+void retrieve_counted(struct retrieve_op *op, struct str left);
 
 /* --- retrieve_search.c ------------------------------------------------------------------------ */
 
-/* From SEARCHING on, with the vector that there is. */
+/* Runs the retrieval from SEARCHING on, with the vector if there is one. */
 void retrieve_search(struct retrieve_op *op);
+
+/* --- retrieve_order.c ------------------------------------------------------------------------- */
+
+/* Weights the question's terms by their rarity in the index. */
+void retrieve_weigh(struct retrieve_op *op, const struct rag_index *index);
+/* Sorts `n` passages by how well they fit, scores them and removes duplicates. The rest become the
+ * retrieval's hits. `cosines` are those of the passages. */
+void retrieve_order(struct retrieve_op *op, struct retrieve_hit *hits, const float *cosines,
+                    size_t n);
 
 static inline struct retrieve_op *retrieve_op_of(struct call *call)
 {

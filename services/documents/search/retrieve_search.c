@@ -6,11 +6,8 @@
  * by their words alone until they are reindexed: the index compares like with like, and the vector
  * set that is asked is that of the question's model.
  *
- * The score that is returned is how sure one may be that the passage is about the question, by both
- * measures: 1 - (1 - cosine) * (1 - coverage). The order is the index's, which is better than any
- * one number (reciprocal rank over both); a hit gets at least the score of those after it, so
- * that scores fall with the order. Passages under LEAST_SCORE are left out: they share a
- * letter or two with the question, and a question that only finds such has found nothing. */
+ * More passages are read than were asked for: the index orders them by words and vectors of whole
+ * passages, and retrieve_order.c again by what they say. */
 #include "services/documents/search/retrieve_op.h"
 
 #include "generated/verbs.h"
@@ -20,9 +17,9 @@
 enum {
     NEAR_N = 2 * TOP_K_MAX, /* a vector set is asked for */
     LOOKS_MAX = 4,          /* at what is searched; after that what is at hand must do */
+    READ_N = 15,            /* passages at least, of which the best are returned */
     BLOCKS_MAX_BYTES = 8 * TEXT_BLOCK_BYTES,
 };
-static const double least_score = 0.2;
 
 /* --- searching -------------------------------------------------------------------------------- */
 
@@ -65,10 +62,10 @@ static void on_searched(struct call *call, enum err error, struct str reply)
     struct retrieve_op *op = retrieve_op_of(call);
     if (!retrieve_is_good(op, error, reply))
         return;
-    op->limits.n = 0;
     struct str rest = reply, head = str_cut(&rest, 0);
     struct lines lines = lines_of(head);
     lines_next(&lines); /* ok */
+    retrieve_counted(op, lines_next(&lines));
     struct str version_text = lines_next(&lines);
     uint64_t version = 0;
     if (!str_parse_u64(version_text, &version)) {
@@ -102,24 +99,19 @@ void retrieve_search(struct retrieve_op *op)
 
 /* --- what was found --------------------------------------------------------------------------- */
 
-static double clamp(double x)
-{
-    return x > 1 ? 1 : x >= 0 ? x : 0; /* 0 for what is no number, too */
-}
-
-/* An operator changed the model: told as often as the space changes, while it is so. */
-static void tell_strangers(struct retrieve_op *op, uint64_t embedding)
+/* An operator changed the model: logged whenever the space changes until it is reindexed. */
+static void log_strangers(struct retrieve_op *op, uint64_t embedding)
 {
     uint32_t n = rag_index_strangers(cache_index(op->cached), embedding);
     op->has_loaded = false;
     if (n > 0)
-        log_write(
-            LOG_WARN,
-            "documents of another embedding model are found by their words alone: reindex them",
-            LOG_STR("space", op->space), LOG_U("documents", n),
-            LOG_U("of", rag_index_documents(cache_index(op->cached))),
-            LOG_S("model", op->documents->settings->embedder->name),
-            LOG_U("dimension", op->dimension));
+        log_write(LOG_WARN,
+                  "some documents were embedded by another model and are found by words only: run "
+                  "parley reindex",
+                  LOG_STR("space", op->space), LOG_U("documents", n),
+                  LOG_U("of", rag_index_documents(cache_index(op->cached))),
+                  LOG_S("model", op->documents->settings->embedder->name),
+                  LOG_U("dimension", op->dimension));
 }
 
 static void read_passages(struct retrieve_op *op);
@@ -128,31 +120,22 @@ static void read_passages(struct retrieve_op *op);
 static void rank(struct retrieve_op *op)
 {
     struct rag_hit hits[TOP_K_MAX];
-    struct rag_query query = {.text = op->question,
+    struct rag_query query = {.text = op->searched,
                               .vector = op->vector,
                               .dimension = op->dimension,
                               .embedding = rag_embedding(str_of(op->digest)),
                               .near = op->near,
                               .near_n = op->near_n};
     if (op->has_loaded && op->vector != NULL)
-        tell_strangers(op, query.embedding);
-    size_t n = rag_index_search(cache_index(op->cached), &query, op->n, hits);
-    op->found_n = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct rag_hit *hit = &hits[i];
-        double score = 1 - (1 - clamp((double)hit->cosine)) * (1 - clamp((double)hit->coverage));
-        if (score >= least_score)
-            op->found[op->found_n++] =
-                (struct retrieve_found){.doc = retrieve_keep(op, hit->document->id),
-                                        .generation = hit->document->generation,
-                                        .chunk = hit->chunk,
-                                        .cosine = hit->cosine,
-                                        .coverage = hit->coverage,
-                                        .score = score};
-    }
-    for (size_t i = op->found_n; i-- > 1;)
-        if (op->found[i - 1].score < op->found[i].score)
-            op->found[i - 1].score = op->found[i].score;
+        log_strangers(op, query.embedding);
+    retrieve_weigh(op, cache_index(op->cached));
+    op->found_n =
+        rag_index_search(cache_index(op->cached), &query, op->n < READ_N ? READ_N : op->n, hits);
+    for (size_t i = 0; i < op->found_n; i++)
+        op->found[i] = (struct retrieve_found){.doc = retrieve_keep(op, hits[i].document->id),
+                                               .generation = hits[i].document->generation,
+                                               .chunk = hits[i].chunk,
+                                               .cosine = hits[i].cosine};
     cache_leave(op->documents->cache, op->cached);
     op->cached = NULL;
     read_passages(op);
@@ -175,10 +158,7 @@ static bool read_hit(struct retrieve_op *op, const struct retrieve_found *found,
                                      .url_json = retrieve_keep(op, url),
                                      .text = retrieve_keep(op, passage.text),
                                      .start_chars = (uint32_t)passage.start_chars,
-                                     .end_chars = (uint32_t)passage.end_chars,
-                                     .score = found->score,
-                                     .cosine = found->cosine,
-                                     .coverage = found->coverage};
+                                     .end_chars = (uint32_t)passage.end_chars};
     return true;
 }
 
@@ -191,17 +171,19 @@ static void on_passages(struct call *call, enum err error, struct str reply)
     struct lines parts = lines_of(reply);
     struct str part;
     struct buf blocks;
+    float cosines[TOP_K_MAX];
     size_t hit_n = 0, part_n = 0;
     buf_init(&blocks, BLOCKS_MAX_BYTES);
-    while (part_n < op->found_n && lines_next_part(&parts, &part))
-        hit_n += read_hit(op, &op->found[part_n++], part, &blocks, &hits[hit_n]);
+    for (; part_n < op->found_n && lines_next_part(&parts, &part); part_n++) {
+        cosines[hit_n] = op->found[part_n].cosine;
+        hit_n += read_hit(op, &op->found[part_n], part, &blocks, &hits[hit_n]);
+    }
     buf_fini(&blocks);
     if (hit_n < op->found_n && op->look_n < LOOKS_MAX) {
         retrieve_search(op); /* a document went, or was indexed again, since it was ranked */
         return;
     }
-    op->base.hits = hits;
-    op->base.hit_n = hit_n;
+    retrieve_order(op, hits, cosines, hit_n);
     retrieve_finish(op, ERR_OK);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * link.c - see link.h. A node that failed is passed over for some seconds while another one
- * answers; when none does, they take turns. Only changes are logged above debug: an engine in a
- * closet may try for days. */
+ * link.c - see link.h. A failed node is skipped for some seconds while another one responds; if
+ * none does, they take turns. Only changes are logged above debug level, because an unattended
+ * engine may retry for days. */
 #include "services/engine/link/link.h"
 
 #include "shared/auth/signed.h"
@@ -52,8 +52,8 @@ static bool put_node(struct link *link, struct str url)
     url = http_base_url(str_trim(url));
     if (!http_is_base_url(url) || url.n > NODE_URL_MAX_BYTES) {
         fprintf(stderr,
-                "parley: --url takes http://HOST[:PORT] or https://HOST[:PORT], without a user or "
-                "a query, not '%.*s'\n",
+                "parley: --url takes http://HOST[:PORT] or https://HOST[:PORT], without user "
+                "information or a query, not '%.*s'\n",
                 STR_ARG(url));
         return false;
     }
@@ -129,8 +129,8 @@ static enum link_verdict judge(const struct http_response *response)
 
 static void note_failure(struct node *node, const struct link_reply *reply)
 {
-    log_write(node->is_failing ? LOG_DEBUG : LOG_WARN, "a node does not serve us",
-              LOG_S("url", node->url), LOG_U("status", reply->status), LOG_S("code", reply->code),
+    log_write(node->is_failing ? LOG_DEBUG : LOG_WARN, "node unavailable", LOG_S("url", node->url),
+              LOG_U("status", reply->status), LOG_S("code", reply->code),
               LOG_S("reason", reply->reason));
     node->is_failing = true;
     node->failed_at_ms = clock_mono_ms();
@@ -139,7 +139,7 @@ static void note_failure(struct node *node, const struct link_reply *reply)
 static void note_success(struct node *node)
 {
     if (node->is_failing)
-        log_write(LOG_INFO, "a node serves us again", LOG_S("url", node->url));
+        log_write(LOG_INFO, "node available again", LOG_S("url", node->url));
     node->is_failing = false;
 }
 
@@ -171,7 +171,7 @@ static void on_http_done(void *context, const struct http_response *response)
     if (reply.verdict == LINK_OK && json == NULL) {
         reply.verdict = LINK_RETRY;
         if (reply.reason[0] == 0)
-            reply.reason = "the answer is not JSON: is this a Parley node?";
+            reply.reason = "the response is not JSON: is this a Parley node?";
     }
     if (!call->is_probe && reply.verdict == LINK_RETRY)
         note_failure(call->node, &reply);

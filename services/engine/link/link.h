@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * link: signed requests to the nodes that the engine pulls from. Knows their addresses and which of
- * them answer; signs each request again, so a repeat is never refused for its nonce; reads replies.
- * One per engine; single thread, on the loop that turns its HTTP client.
+ * link: signed requests to the nodes that the engine pulls from. It knows their addresses and which
+ * of them respond, signs each retry with a new nonce, and reads replies. One per engine; single
+ * thread, on the loop that turns its HTTP client.
  */
 #ifndef PARLEY_SERVICES_ENGINE_LINK_LINK_H
 #define PARLEY_SERVICES_ENGINE_LINK_LINK_H
@@ -42,7 +42,7 @@ struct link_request {
     struct str body;  /* JSON of a POST; `at == NULL`: a GET */
     uint64_t timeout_ms;
     unsigned home; /* which node to prefer, so that slots spread over them */
-    bool is_probe; /* to that one, whatever is known of it; nothing is logged or learnt */
+    bool is_probe; /* only this node, whatever its state; nothing is logged or recorded */
 };
 
 /* `urls` is a comma list. NULL, after a line on standard error, when one makes no sense. Borrows

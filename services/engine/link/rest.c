@@ -75,7 +75,7 @@ void rest_begin(struct rest *rest, uint64_t retry_after_s, const char *reason)
         rest->failures++;
     set_reason(rest, reason);
     sleep_until(rest, after_ms);
-    log_write(LOG_WARN, "the model's server is busy or away: this engine rests",
+    log_write(LOG_WARN, "the model server busy or unreachable: this engine is resting",
               LOG_U("ms", after_ms), LOG_S("reason", rest->reason));
     for (unsigned i = 0; i < rest->engine->slot_n; i++)
         slot_rest(rest->engine->slots[i]);
@@ -115,7 +115,7 @@ void rest_end(struct rest *rest)
 {
     if (rest->state == REST_GOOD)
         return;
-    log_write(LOG_INFO, "the model's server answers again");
+    log_write(LOG_INFO, "model server available again");
     timer_stop(&rest->timer);
     backend_end_check(rest->engine->backend, rest->check);
     rest->check = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * rest: the model's server is busy or away, and all slots of the engine take nothing until it is
- * back. What it asks for (Retry-After) is kept, within REST_MAX_S; without that the rests grow,
- * with jitter. After a rest the server is asked for its list of models where that says whether it
- * is back, and then one slot polls alone: only an answer ends the trouble for all of them.
+ * rest: pauses all slots of the engine while the model server is busy or unreachable. Its
+ * Retry-After is honoured up to REST_MAX_S; without one the rests grow, with jitter. After a rest,
+ * the server's list of models is requested if that shows whether it is back; then a single slot
+ * polls. Only an answer ends the rest for all slots.
  *
  *   GOOD --begin--> RESTING --time--> CHECKING --it is there--> PROBING --answer--> GOOD
  *                      ^                 | away                    | begin

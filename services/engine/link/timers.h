@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * timers: one-shot timers of the engine's loop, a sorted list: an engine has a few per slot. A
- * timer lives in its holder's storage and must be stopped before that goes. Single thread.
+ * timer is in its holder's storage and must be stopped before that is freed. Single thread.
  */
 #ifndef PARLEY_SERVICES_ENGINE_LINK_TIMERS_H
 #define PARLEY_SERVICES_ENGINE_LINK_TIMERS_H

@@ -1,101 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * assist.c - see assist.h.
  *
- *   rewrite   the question without greetings and filler
+ *   rewrite   the question without greetings and filler (filler.h)
  *   ranking   the passages that share words with the question, those that share most first
- *   plan      search, then answer
- *   step      search for the question; then open the passage that shares most words with it; then
- *             answer. How far it is shows in the prompt: one line "Call N: ..." per tool call. */
+ *   plan      a search for each part of the question (halves.h), then the answer
+ *   step      search for each part; then open the passage that shares most words with the question;
+ *             then answer. How far it is shows in the prompt: one line "Call N: ..." per tool call.
+ */
 #include "services/engine/models/assist.h"
 
+#include "services/engine/models/filler.h"
+#include "services/engine/models/halves.h"
 #include "shared/text/text.h"
 
 enum { WORDS_MAX = 64, QUESTION_MAX_BYTES = 32 << 10 };
 
 /* ---- rewrite ---- */
-
-static const char *const fillers[] = {"i would like to know",
-                                      "i'd like to know",
-                                      "i want to know",
-                                      "could you please",
-                                      "can you please",
-                                      "could you tell me",
-                                      "can you tell me",
-                                      "please tell me",
-                                      "do you know",
-                                      "thank you",
-                                      "could you",
-                                      "can you",
-                                      "tell me",
-                                      "please",
-                                      "thanks",
-                                      "hello",
-                                      "hi",
-                                      "hey",
-                                      "just",
-                                      "actually",
-                                      "basically",
-                                      "kindly",
-                                      "um",
-                                      "uh",
-                                      NULL};
-
-/* The next run of bytes without white space. */
-static bool next_token(struct str *rest, struct str *ret_token)
-{
-    *rest = str_trim(*rest);
-    if (rest->n == 0)
-        return false;
-    size_t n = 0;
-    while (n < rest->n && strchr(" \t\r\n", rest->at[n]) == NULL)
-        n++;
-    *ret_token = (struct str){rest->at, n};
-    rest->at += n;
-    rest->n -= n;
-    return true;
-}
-
-static struct str without_punctuation(struct str token)
-{
-    while (token.n > 0 && strchr(",.!?;:", token.at[token.n - 1]) != NULL)
-        token.n--;
-    return token;
-}
-
-/* Takes a filler off the front of `*rest`. */
-static bool skip_filler(struct str *rest)
-{
-    for (const char *const *filler = fillers; *filler != NULL; filler++) {
-        struct str here = *rest, wanted = str_of(*filler), token;
-        bool fits = true;
-        while (fits && wanted.at != NULL) {
-            struct str word = str_cut(&wanted, ' ');
-            fits = next_token(&here, &token) && str_eq_nocase(without_punctuation(token), word);
-        }
-        if (fits) {
-            *rest = here;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void put_cleaned(struct buf *b, struct str question)
-{
-    struct str rest = question, token;
-    size_t before = b->n;
-    for (;;) {
-        while (skip_filler(&rest))
-            ;
-        if (!next_token(&rest, &token))
-            break;
-        if (b->n > before)
-            buf_put_char(b, ' ');
-        buf_put(b, token);
-    }
-    if (b->n == before)
-        buf_put(b, question);
-}
 
 static void put_cleaned_json(struct buf *answer, const struct prompt *prompt)
 {
@@ -104,7 +24,7 @@ static void put_cleaned_json(struct buf *answer, const struct prompt *prompt)
     struct str question = prompt->question;
     question.n = text_floor(question, question.n < QUESTION_MAX_BYTES / 2 ? question.n
                                                                           : QUESTION_MAX_BYTES / 2);
-    put_cleaned(&text, question);
+    filler_put_without(&text, question);
     buf_put_json(answer, buf_str(&text));
     buf_fini(&text);
 }
@@ -179,16 +99,28 @@ static void put_ranking(const struct prompt *prompt, struct buf *answer)
 
 /* ---- the agent ---- */
 
+enum { SEARCH_MAX_BYTES = 400 };
+
+static void put_search(struct buf *b, struct str question)
+{
+    filler_put_without(b, (struct str){question.at, text_floor(question, SEARCH_MAX_BYTES)});
+}
+
 static void put_plan(const struct prompt *prompt, struct buf *answer)
 {
-    struct buf step;
-    buf_init(&step, QUESTION_MAX_BYTES * 2);
-    buf_lit(&step, "Search the documents for: ");
-    put_cleaned(&step, (struct str){prompt->question.at, text_floor(prompt->question, 400)});
+    struct str halves[HALVES_MAX];
+    size_t n = halves_of(prompt->question, halves);
     buf_lit(answer, "{\"steps\":[");
-    buf_put_json(answer, buf_str(&step));
-    buf_lit(answer, ",\"Answer from the passages that were found.\"]}");
-    buf_fini(&step);
+    for (size_t i = 0; i < n; i++) {
+        struct buf step;
+        buf_init(&step, QUESTION_MAX_BYTES * 2);
+        buf_lit(&step, "Search the documents for: ");
+        put_search(&step, halves[i]);
+        buf_put_json(answer, buf_str(&step));
+        buf_put_char(answer, ',');
+        buf_fini(&step);
+    }
+    buf_lit(answer, "\"Answer from the passages found.\"]}");
 }
 
 static size_t count_calls(struct str said)
@@ -199,15 +131,26 @@ static size_t count_calls(struct str said)
     return n;
 }
 
+static void put_search_step(struct buf *answer, struct str question)
+{
+    struct buf query;
+    buf_init(&query, QUESTION_MAX_BYTES);
+    put_search(&query, question);
+    buf_lit(answer, "{\"tool\":\"search_docs\",\"input\":{\"query\":");
+    buf_put_json(answer, buf_str(&query));
+    buf_lit(answer, "},\"notes\":\"Built-in rule: search for each part of the question.\"}");
+    buf_fini(&query);
+}
+
+/* A search for each part of the question, then the best passage is opened, then the answer. */
 static void put_step(const struct prompt *prompt, struct buf *answer)
 {
-    size_t calls = count_calls(prompt->said);
+    struct str halves[HALVES_MAX];
+    size_t calls = count_calls(prompt->said), n = halves_of(prompt->question, halves);
     int shared[PROMPT_SOURCES_MAX] = {0}, most;
-    if (calls == 0) {
-        buf_lit(answer, "{\"tool\":\"search_docs\",\"input\":{\"query\":");
-        put_cleaned_json(answer, prompt);
-        buf_lit(answer, "},\"notes\":\"Built-in rule: first search.\"}");
-    } else if (calls == 1 && prompt->source_n > 0) {
+    if (calls < n) {
+        put_search_step(answer, halves[calls]);
+    } else if (calls == n && prompt->source_n > 0) {
         count_shared(prompt, shared);
         buf_printf(answer,
                    "{\"tool\":\"open_citation\",\"input\":{\"citation\":%zu},"

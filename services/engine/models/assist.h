@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * assist: the built-in model's answer to the prompts with which Parley itself prepares an answer
- * over documents: a question to be rewritten for a search, passages to be ranked, the agent's plan
- * and its next step. Fixed rules over the words at hand, so that all of it works without a language
- * model; whatever has a place for it says that a rule decided. Pure.
+ * assist: the built-in model's replies to the prompts with which Parley prepares an answer from
+ * documents: rewrite a question for a search, rank passages, make the agent's plan or choose its
+ * next step. Fixed rules over the words of the prompt, so that these features work without a
+ * language model. Where a reply has a field for a reason, it says that a rule decided. Pure.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_ASSIST_H
 #define PARLEY_SERVICES_ENGINE_MODELS_ASSIST_H

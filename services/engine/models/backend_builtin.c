@@ -30,7 +30,7 @@ static void put_answer(const struct prompt *prompt, struct buf *think, struct bu
     }
     buf_lit(think, "Built-in rules, no language model.");
     if (prompt->kind == PROMPT_DECISION)
-        rules_decide(prompt->question, answer);
+        rules_decide(prompt->task, prompt->question, answer);
     else
         assist_reply(prompt, answer);
 }

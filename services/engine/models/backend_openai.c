@@ -113,7 +113,8 @@ static bool take_piece(struct completion *completion, const json_t *json)
 {
     struct openai_piece piece = openai_read_piece(json);
     if (piece.is_error) {
-        set_reason(completion, "the model's server broke off", openai_read_error(json));
+        set_reason(completion, "the model server closed the connection early",
+                   openai_read_error(json));
         completion->is_broken = true;
         return false;
     }
@@ -153,7 +154,7 @@ static bool on_event(void *context, struct str data)
         return true;
     }
     if (!json_parse(data, reason, sizeof reason, &json)) {
-        set_reason(completion, "the model's server sent an event that is not JSON", STR(""));
+        set_reason(completion, "the model server sent an event that is not JSON", STR(""));
         completion->is_broken = true;
         return false;
     }
@@ -172,7 +173,7 @@ static bool on_body(void *context, struct str content_type, struct str bytes)
     if (sse_feed(&completion->sse, bytes, on_event, completion))
         return true;
     if (!completion->is_enough && !completion->is_broken) {
-        set_reason(completion, "the model's server sent an event that is too long", STR(""));
+        set_reason(completion, "the model server sent an event that is too long", STR(""));
         completion->is_broken = true;
     }
     return false;
@@ -197,7 +198,7 @@ static void fail_with_status(struct completion *completion, const struct http_re
     char what[80], reason[160];
     json_t *json = NULL;
     struct str detail = STR("");
-    snprintf(what, sizeof what, "the model's server answered %d", response->status);
+    snprintf(what, sizeof what, "the model server returned status %d", response->status);
     /* Some servers repeat the key in their 401. */
     if (response->status != 401 && response->status != 403 &&
         json_parse(response->body, reason, sizeof reason, &json))
@@ -212,7 +213,7 @@ static void read_plain(struct completion *completion)
     char reason[160];
     json_t *json;
     if (!json_parse(buf_str(&completion->plain), reason, sizeof reason, &json)) {
-        set_reason(completion, "the model's server sent something that is not JSON", STR(""));
+        set_reason(completion, "the model server sent a response that is not JSON", STR(""));
         completion->is_broken = true;
         return;
     }
@@ -248,13 +249,13 @@ static void on_done(void *context, const struct http_response *response)
         return;
     }
     if (!completion->is_broken)
-        set_reason(completion, "the model's server is not reachable or broke off",
+        set_reason(completion, "the model server is unreachable or closed the connection",
                    str_of(response->reason));
     /* One that breaks off under a prompt may do so again: that is an attempt. */
     finish(completion, response->outcome == HTTP_UNREACHABLE ? COMPLETION_AWAY : COMPLETION_RETRY);
 }
 
-/* The header that joins the server's trace to the asker's; false when there is none that can be
+/* The header that joins the server's trace to the requester's; false when there is none that can be
  * sent on as it is. */
 static bool write_traceparent(struct str traceparent, char header[HEADER_MAX_BYTES])
 {

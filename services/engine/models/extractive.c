@@ -1,184 +1,175 @@
 /* SPDX-License-Identifier: MIT
  * extractive.c - see extractive.h. A sentence is worth the weights of the question's words that it
  * holds, those of the heading above it at half price, a little less in later passages and when it
- * is long. Questions, headings and fragments are never taken as answers. */
+ * is long. Questions, headings and fragments are never taken as answers. Of a question of several
+ * parts (halves.h) each is looked for on its own. Notes are added by extractive_notes.c. */
 #include "services/engine/models/extractive.h"
 
-#include "shared/text/text.h"
+#include "services/engine/models/extractive_internal.h"
+#include "services/engine/models/halves.h"
+#include "shared/text/fit.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum {
-    SENTENCES_MAX = 1024,
     SENTENCE_MIN_WORDS = 3,
     SENTENCE_MAX_BYTES = 800,
-    TAKEN_MAX = 4,
 };
-/* Of the question's weight: in the sentence; or less there, if its passage holds most of it. */
-static const double least_coverage = 0.45, least_in_context = 0.3, least_of_context = 0.6;
-static const double least_of_best = 0.6; /* of the best sentence's score */
-/* Of a word that no sentence at hand holds, where the documents' count is not known: what was found
- * fits all the same, or it would not have been found. */
-static const double missing_weight = 0.69;
-static const double heading_price = 0.5, rank_cost = 0.06, row_price = 0.7;
+/* Of the question's weight: in the sentence and above it, and in its passage. */
+static const double least_coverage = 0.25, least_fit = 0.45, coverage_price = 0.3;
+static const double least_of_best = 0.7; /* of the best sentence's score */
+static const double least_beside = 0.5;  /* the same, under the best one's heading */
+static const double least_gain = 0.15;   /* what one adds of the question to those before it */
+static const double least_share = 0.8;   /* of what the best one holds of the question, elsewhere */
+static const double context_price = 0.3, rank_cost = 0.06;
+static const double row_price = 0.9, first_row_price = 0.5, heading_line_price = 0.4;
+static const double without_code_price = 0.6;
 
-struct sentence {
-    struct str text;
-    size_t source, place;  /* counted from 0; place within all sentences */
-    uint64_t own, heading; /* bits: which of the question's words it holds */
-    double score, coverage, context;
-    uint64_t twin; /* hash of the text as compared */
-};
-
-struct extraction {
-    const struct prompt *prompt;
-    struct prompt_term terms[PROMPT_TERMS_MAX];
-    size_t term_n;
-    double weight;
-    struct buf names; /* the words, for Think */
-    struct sentence *sentences;
-    size_t n;
-};
-
+/* What the passages are searched for. A word that stands in none of the engine's own documents says
+ * as much as their rarest. */
 static void read_terms(struct extraction *x)
 {
-    struct str rest = x->prompt->question;
-    struct text_word word;
-    while (x->term_n < PROMPT_TERMS_MAX && text_next_word(&rest, &word)) {
-        uint64_t hash = text_hash((struct str){word.at, word.n}, 0);
-        bool is_known = word.is_stop;
-        for (size_t i = 0; i < x->term_n && !is_known; i++)
-            is_known = x->terms[i].hash == hash;
-        if (is_known)
-            continue;
-        x->terms[x->term_n++] = (struct prompt_term){.hash = hash};
-        if (x->names.n > 0)
-            buf_lit(&x->names, ", ");
-        buf_put(&x->names, word.here);
+    const struct prompt *prompt = x->prompt;
+    double most = 0;
+    terms_read(&x->terms, x->question, prompt->marked);
+    for (size_t k = 0; k < prompt->term_n; k++)
+        most = prompt->terms[k].weight > most ? prompt->terms[k].weight : most;
+    for (size_t i = 0; i < x->terms.n; i++) {
+        struct term *term = &x->terms.at[i];
+        double rarity = most > 0 ? most : 1;
+        for (size_t k = 0; k < prompt->term_n; k++)
+            if (prompt->terms[k].hash == term->word.hash)
+                rarity = prompt->terms[k].weight;
+        term->weight *= rarity;
+    }
+    for (size_t i = 0; i < prompt->source_n; i++) {
+        terms_learn(&x->terms, str_of(prompt->sources[i].title));
+        terms_learn(&x->terms, str_of(prompt->sources[i].text));
     }
 }
 
-static uint64_t match(const struct extraction *x, struct str text, size_t *ret_words)
+static size_t count_words(struct str text)
 {
     struct text_word word;
-    uint64_t bits = 0;
-    *ret_words = 0;
-    for (; text_next_word(&text, &word); ++*ret_words)
-        for (size_t i = 0; i < x->term_n; i++)
-            if (x->terms[i].hash == text_hash((struct str){word.at, word.n}, 0))
-                bits |= 1ull << i;
-    return bits;
+    size_t n = 0;
+    while (text_next_word(&text, &word))
+        n++;
+    return n;
 }
 
-static struct str skip_bytes(struct str s, size_t n)
+/* Whether a sentence holds less than half of what it has together with the heading above it. */
+static bool has_little(const struct extraction *x, struct str text, const struct terms_found *all)
 {
-    return (struct str){s.at + n, s.n - n};
+    struct terms_found own = {{0}};
+    (void)terms_match(&x->terms, text, 1, &own);
+    return terms_weigh(&x->terms, &own) < 0.5 * terms_weigh(&x->terms, all);
 }
 
-/* Takes list marks and quotes off the front. */
-static struct str strip_marks(struct str s)
+/* A sentence without any of the question's words counts only below a heading that has some: "How do
+ * I stop it?" stands above its answer. A block of code is no sentence: examples often hold the
+ * question itself. */
+void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_question,
+                             const struct statement *statement, const struct terms_found *title)
 {
-    for (;;) {
-        s = str_trim(s);
-        size_t digits = 0;
-        while (digits < s.n && digits < 4 && s.at[digits] >= '0' && s.at[digits] <= '9')
-            digits++;
-        if (s.n > 1 && strchr("-*+>|", *s.at) != NULL && (s.at[1] == ' ' || *s.at == '|'))
-            s = skip_bytes(s, 1);
-        else if (digits > 0 && s.n > digits + 1 && (s.at[digits] == '.' || s.at[digits] == ')') &&
-                 s.at[digits + 1] == ' ')
-            s = skip_bytes(s, digits + 1);
-        else
-            return s;
-    }
-}
-
-/* `heading` and `title` are what those hold of the question's words. A sentence without any of its
- * own counts only below a heading that has some: "How do I stop it?" stands above its answer. */
-static void put_sentence(struct extraction *x, size_t source, struct str text, uint64_t heading,
-                         uint64_t title)
-{
-    size_t words;
-    uint64_t own = match(x, text, &words);
-    if ((own | heading) == 0 || words < SENTENCE_MIN_WORDS || text.n > SENTENCE_MAX_BYTES ||
-        text.at[text.n - 1] == '?' || x->n == SENTENCES_MAX)
+    struct str text = statement_plain(statement->text);
+    struct terms_found own;
+    size_t words = count_words(text);
+    if (words == 0 || text.n > SENTENCE_MAX_BYTES || text.at[text.n - 1] == '?' ||
+        memmem(text.at, text.n, "```", 3) != NULL || x->n == SENTENCES_MAX ||
+        (words < SENTENCE_MIN_WORDS && statement->lead.n == 0))
+        return;
+    fit_statement(&x->terms, statement, NULL, &own);
+    bool is_below = has_little(x, text, &own);
+    /* Of an item that says nothing itself the whole list says more. */
+    if ((!(terms_weigh(&x->terms, &own) > 0) && !is_for_question) ||
+        (statement->kind == STATEMENT_ITEM && is_below))
         return;
     struct buf normal;
     buf_init(&normal, SENTENCE_MAX_BYTES * 2);
     text_put_normal(&normal, text);
-    x->sentences[x->n] = (struct sentence){.text = text,
-                                           .source = source,
-                                           .place = x->n,
-                                           .own = own,
-                                           .heading = heading | title,
-                                           .twin = text_hash(buf_str(&normal), 0)};
-    x->n++;
+    struct sentence *s = &x->sentences[x->n];
+    *s = (struct sentence){.kind = statement->kind,
+                           .text = text,
+                           .lead = statement->lead,
+                           .heading = statement->heading,
+                           .source = source,
+                           .place = x->n++,
+                           .price = 1,
+                           .is_note =
+                               source < x->prompt->source_n && x->prompt->sources[source].is_note,
+                           .is_for_question = is_for_question,
+                           .twin = text_hash(buf_str(&normal), 0)};
+    s->is_below = is_below;
+    s->found = own;
+    fit_statement(&x->terms, statement, title, &own);
+    s->coverage = is_for_question ? 1 : fit_share(&x->terms, &own);
+    if (!is_for_question && !terms_has_codes(&x->terms, &own))
+        s->price = without_code_price;
+    /* Prose reads better than a table's row. */
+    if (statement->kind == STATEMENT_ROW)
+        s->price *= statement->lead.n > 0 ? row_price : first_row_price;
+    if (statement->kind == STATEMENT_HEADING)
+        s->price *= heading_line_price;
     buf_fini(&normal);
+}
+
+/* What the reader marked is read as well, but only for a question that says itself what it is
+ * about.
+ */
+static size_t source_count(const struct extraction *x)
+{
+    bool has_marked = x->prompt->marked.n > 0 && x->terms.own_n > 0;
+    return x->prompt->source_n + (has_marked ? 1 : 0);
+}
+
+static struct str source_title(const struct extraction *x, size_t i)
+{
+    return i < x->prompt->source_n ? str_of(x->prompt->sources[i].title) : STR("");
+}
+
+static struct str source_text(const struct extraction *x, size_t i)
+{
+    return i < x->prompt->source_n ? str_of(x->prompt->sources[i].text) : x->prompt->marked;
+}
+
+static bool is_note(const struct extraction *x, size_t i)
+{
+    return i < x->prompt->source_n && x->prompt->sources[i].is_note;
 }
 
 static void read_sentences(struct extraction *x)
 {
-    for (size_t i = 0; i < x->prompt->source_n; i++) {
-        const struct source *source = &x->prompt->sources[i];
-        struct str rest = str_of(source->text), sentence;
-        size_t words;
-        uint64_t title = match(x, str_of(source->title), &words), heading = 0;
-        while ((sentence = text_next_sentence(&rest)).n > 0) {
-            if (*sentence.at == '#') {
-                heading = match(x, sentence, &words);
-                continue;
-            }
-            sentence = strip_marks(sentence);
-            if (sentence.n > 0)
-                put_sentence(x, i, sentence, heading, title);
+    for (size_t i = 0; i < source_count(x); i++) {
+        struct terms_found title;
+        struct statements statements;
+        struct statement statement;
+        if (is_note(x, i)) {
+            extractive_read_note(x, i);
+            continue;
         }
+        fit_title(&x->terms, source_title(x, i), &title);
+        statements_start(&statements, source_text(x, i));
+        while (statements_next(&statements, &statement))
+            extractive_put_sentence(x, i, false, &statement, &title);
     }
-}
-
-/* Weighs the question's words: by the documents' own count where a search was made, else by how
- * few of the sentences at hand hold them. */
-static void weigh(struct extraction *x)
-{
-    for (size_t i = 0; i < x->term_n; i++) {
-        size_t holders = 0;
-        for (size_t k = 0; k < x->n; k++)
-            holders += x->sentences[k].own >> i & 1;
-        x->terms[i].weight =
-            log(1.0 + ((double)x->n - (double)holders + 0.5) / ((double)holders + 0.5));
-        if (holders == 0)
-            x->terms[i].weight = missing_weight;
-        for (size_t k = 0; k < x->prompt->term_n; k++)
-            if (x->prompt->terms[k].hash == x->terms[i].hash)
-                x->terms[i].weight = x->prompt->terms[k].weight;
-        x->weight += x->terms[i].weight;
-    }
-}
-
-static double weight_of(const struct extraction *x, uint64_t bits)
-{
-    double weight = 0;
-    for (size_t i = 0; i < x->term_n; i++)
-        if (bits >> i & 1)
-            weight += x->terms[i].weight;
-    return weight;
 }
 
 static void score(struct extraction *x)
 {
-    uint64_t passages[PROMPT_SOURCES_MAX] = {0};
-    for (size_t i = 0; i < x->n; i++)
-        passages[x->sentences[i].source] |= x->sentences[i].own | x->sentences[i].heading;
+    double wholes[PROMPT_SOURCES_MAX + 1];
+    for (size_t i = 0; i < source_count(x); i++) {
+        struct fit fit;
+        fit_passage(&x->terms, is_note(x, i) ? STR("") : source_title(x, i), source_text(x, i),
+                    &fit);
+        wholes[i] = fit.agrees ? fit.whole : 0;
+    }
     for (size_t i = 0; i < x->n; i++) {
         struct sentence *s = &x->sentences[i];
-        double found = weight_of(x, s->own) + heading_price * weight_of(x, s->heading & ~s->own);
-        s->coverage = x->weight > 0 ? found / x->weight : 0;
-        s->context = x->weight > 0 ? weight_of(x, passages[s->source]) / x->weight : 0;
         double length_cost = 1.0 + (double)s->text.n / 2000.0;
-        s->score = s->coverage * (1.0 - rank_cost * (double)s->source) / length_cost;
-        /* Prose reads better than a table's row. */
-        if (memchr(s->text.at, '|', s->text.n) != NULL)
-            s->score *= row_price;
+        double rank = s->is_note ? 0 : (double)s->source;
+        s->context = s->is_for_question ? 1 : wholes[s->source];
+        s->score = s->price * (s->coverage + context_price * s->context) *
+                   (1.0 - rank_cost * rank) / length_cost;
     }
 }
 
@@ -196,26 +187,90 @@ static int compare_places(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Moves the sentences that are good enough to the front, in the order in which they are told. */
-static size_t take(struct extraction *x)
+static bool holds(const struct sentence *whole, struct str part)
 {
-    if (x->n > 1)
-        qsort(x->sentences, x->n, sizeof *x->sentences, compare_scores);
+    return part.at >= whole->text.at && part.at < whole->text.at + whole->text.n;
+}
+
+/* Whether a sentence says nothing that is not said already: it, or the list that it is of. */
+static bool is_said(const struct sentence *taken, size_t n, const struct sentence *s)
+{
+    for (size_t i = 0; i < n; i++)
+        if (taken[i].twin == s->twin || holds(&taken[i], s->text) || holds(s, taken[i].text))
+            return true;
+    return false;
+}
+
+static bool is_answer(const struct sentence *s)
+{
+    return s->context > 0 && s->coverage >= least_coverage &&
+           coverage_price * s->coverage + (1 - coverage_price) * s->context >= least_fit;
+}
+
+/* The share of the question that a sentence adds to the `n` that were taken. */
+static double gain_of(const struct extraction *x, const struct sentence *s,
+                      const struct sentence *taken, size_t n)
+{
+    struct terms_found said = {{0}}, both;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < x->terms.n; k++)
+            if (taken[i].found.at[k] > said.at[k])
+                said.at[k] = taken[i].found.at[k];
+    both = said;
+    for (size_t k = 0; k < x->terms.n; k++)
+        if (s->found.at[k] > both.at[k])
+            both.at[k] = s->found.at[k];
+    return fit_share(&x->terms, &both) - fit_share(&x->terms, &said);
+}
+
+/* Takes sentences of documents, which are measured against each other alone: nothing that users
+ * recommend takes the place of one. Returns how many of `taken`. */
+static size_t take_of_documents(const struct extraction *x, struct sentence *taken)
+{
+    const struct sentence *best = NULL;
     size_t n = 0;
     for (size_t i = 0; i < x->n && n < TAKEN_MAX; i++) {
-        const struct sentence *s = &x->sentences[i];
-        bool is_twin = false;
-        for (size_t k = 0; k < n && !is_twin; k++)
-            is_twin = x->sentences[k].twin == s->twin;
-        bool fits = s->coverage >= least_coverage ||
-                    (s->coverage >= least_in_context && s->context >= least_of_context);
-        if (!is_twin && fits && s->score >= least_of_best * x->sentences[0].score)
-            x->sentences[n++] = *s;
+        struct sentence s = x->sentences[i];
+        if (s.is_note)
+            continue;
+        if (best == NULL)
+            best = &x->sentences[i];
+        bool is_beside = (best->is_below || s.kind == STATEMENT_LIST) && s.source == best->source &&
+                         s.heading.n > 0 && s.heading.at == best->heading.at;
+        bool adds = gain_of(x, &s, taken, n) >= least_gain && !is_said(taken, n, &s);
+        double least = is_beside || adds ? least_beside : least_of_best;
+        if (s.score < least * best->score ||
+            (!is_beside && !adds && s.coverage < least_share * best->coverage) || !is_answer(&s) ||
+            is_said(taken, n, &s))
+            continue;
+        if (s.source != best->source)
+            s.place += SENTENCES_MAX;
+        taken[n++] = s;
     }
-    if (n > 1)
-        qsort(x->sentences, n, sizeof *x->sentences, compare_places);
     return n;
 }
+
+bool extractive_fits(const struct extraction *x, const struct sentence *s)
+{
+    return is_answer(s) && s->score >= least_of_best * x->sentences[0].score;
+}
+
+/* Moves the sentences that are good enough to the front, in the order in which they are said: those
+ * of the best one's source first. */
+static size_t take(struct extraction *x)
+{
+    struct sentence taken[TAKEN_MAX + NOTES_TAKEN_MAX];
+    if (x->n == 0)
+        return 0;
+    qsort(x->sentences, x->n, sizeof *x->sentences, compare_scores);
+    size_t n = extractive_take_notes(x, taken, take_of_documents(x, taken));
+    if (n > 1)
+        qsort(taken, n, sizeof *taken, compare_places);
+    memcpy(x->sentences, taken, n * sizeof *taken);
+    return n;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static void put_plain(struct buf *b, struct str text)
 {
@@ -233,30 +288,71 @@ static void put_plain(struct buf *b, struct str text)
     }
 }
 
-static void put_answer(const struct extraction *x, size_t taken, struct buf *answer)
+/* A list reads as one sentence: its lead, and the items with a semicolon between them. */
+static void put_list(struct buf *b, struct str list)
 {
-    size_t numbers[PROMPT_SOURCES_MAX] = {0}, next = 1;
-    for (size_t i = 0; i < taken; i++) {
-        const struct sentence *s = &x->sentences[i];
-        /* Passages that came with the prompt keep the numbers that their sender knows. */
-        if (numbers[s->source] == 0)
-            numbers[s->source] = x->prompt->has_given_sources ? s->source + 1 : next++;
-        if (i > 0)
-            buf_put_char(answer, ' ');
-        put_plain(answer, s->text);
-        buf_printf(answer, " [%zu]", numbers[s->source]);
+    while (list.n > 0) {
+        struct str line = str_trim(str_cut(&list, '\n'));
+        if (line.n == 0)
+            continue;
+        put_plain(b, statement_plain(line));
+        char last = b->at[b->n - 1];
+        if (list.n > 0)
+            buf_put(b, strchr(".;:,!?", last) == NULL ? STR("; ") : STR(" "));
     }
-    if (x->prompt->has_given_sources)
-        return; /* who gave them shows them */
-    buf_lit(answer, "\n\nSources:");
-    for (size_t i = 0; i < x->prompt->source_n; i++)
-        if (numbers[i] != 0)
-            buf_printf(answer, "\n[%zu] %s", numbers[i], x->prompt->sources[i].title);
 }
 
-static void put_think(const struct extraction *x, size_t taken, struct buf *think)
+static void put_sentence_text(struct buf *answer, const struct sentence *s)
 {
-    const struct prompt *prompt = x->prompt;
+    if (s->kind == STATEMENT_LIST) {
+        put_list(answer, s->text);
+        return;
+    }
+    if (s->kind == STATEMENT_ITEM && s->lead.n > 0) {
+        put_plain(answer, s->lead);
+        buf_put_char(answer, ' ');
+    }
+    put_plain(answer, s->text);
+}
+
+static void put_source(struct buf *b, size_t number, const struct source *source,
+                       const char *complaint)
+{
+    buf_printf(b, "\n[%zu] %s", number, source->title);
+    if (complaint != NULL)
+        buf_printf(b, " (%s)", complaint);
+}
+
+static void put_answer(const struct prompt *prompt, const struct sentence *sentences, size_t taken,
+                       struct buf *answer)
+{
+    size_t numbers[PROMPT_SOURCES_MAX + 1] = {0}, next = 1;
+    const char *complaints[PROMPT_SOURCES_MAX + 1] = {NULL};
+    for (size_t i = 0; i < taken; i++) {
+        const struct sentence *s = &sentences[i];
+        /* Passages that came with the prompt keep the numbers that their sender knows. */
+        if (numbers[s->source] == 0)
+            numbers[s->source] = prompt->has_given_sources ? s->source + 1 : next++;
+        if (s->complaint != NULL)
+            complaints[s->source] = s->complaint;
+        if (i > 0)
+            buf_put_char(answer, ' ');
+        put_sentence_text(answer, s);
+        if (s->source < prompt->source_n) /* what the reader marked has no number */
+            buf_printf(answer, " [%zu]", numbers[s->source]);
+    }
+    if (prompt->has_given_sources)
+        return; /* who gave them shows them */
+    buf_lit(answer, "\n\nSources:");
+    for (size_t i = 0; i < prompt->source_n; i++)
+        if (numbers[i] != 0)
+            put_source(answer, numbers[i], &prompt->sources[i], complaints[i]);
+}
+
+/* `words`: what was looked for. */
+static void put_think(const struct prompt *prompt, struct str words, size_t taken,
+                      struct buf *think)
+{
     buf_lit(think, "Built-in extractive model, no language model. ");
     if (prompt->has_given_sources)
         buf_printf(think, "Read the %zu passages that came with the question", prompt->source_n);
@@ -266,9 +362,9 @@ static void put_think(const struct extraction *x, size_t taken, struct buf *thin
                    (unsigned long long)prompt->searched_documents, prompt->source_n);
     else
         buf_lit(think, "This engine has no documents to search (see --corpus and --llm)");
-    if (x->names.n > 0) {
+    if (words.n > 0) {
         buf_lit(think, ", looking for: ");
-        buf_put(think, buf_str(&x->names));
+        buf_put(think, words);
     } else {
         buf_lit(think, "; the question has no word to look for");
     }
@@ -278,23 +374,57 @@ static void put_think(const struct extraction *x, size_t taken, struct buf *thin
         buf_lit(think, ". No sentence fits well enough to be an answer.");
 }
 
-void extractive_answer(const struct prompt *prompt, struct buf *think, struct buf *answer)
+/* --- a question of several parts -------------------------------------------------------------- */
+
+struct chosen {
+    struct sentence sentences[(TAKEN_MAX + NOTES_TAKEN_MAX) * HALVES_MAX];
+    size_t n;
+    struct buf words; /* that were looked for */
+};
+
+static void choose(struct chosen *chosen, const struct sentence *s)
+{
+    if (!is_said(chosen->sentences, chosen->n, s))
+        chosen->sentences[chosen->n++] = *s;
+}
+
+/* Chooses the sentences that answer one part. */
+static void extract(struct chosen *chosen, const struct prompt *prompt, struct str question)
 {
     struct extraction x = {.prompt = prompt,
+                           .question = question,
                            .sentences = calloc(SENTENCES_MAX, sizeof *x.sentences)};
     if (x.sentences == NULL)
         abort();
-    buf_init(&x.names, 4096);
     read_terms(&x);
     read_sentences(&x);
-    weigh(&x);
     score(&x);
     size_t taken = take(&x);
-    put_think(&x, taken, think);
-    if (taken > 0)
-        put_answer(&x, taken, answer);
+    for (size_t i = 0; i < taken; i++)
+        choose(chosen, &x.sentences[i]);
+    for (size_t i = 0; i < x.terms.n; i++) {
+        buf_put(&chosen->words, chosen->words.n == 0 ? STR("") : STR(", "));
+        buf_put(&chosen->words, x.terms.at[i].word.here);
+    }
+    free(x.sentences);
+}
+
+void extractive_answer(const struct prompt *prompt, struct buf *think, struct buf *answer)
+{
+    struct chosen chosen = {.n = 0};
+    struct str halves[HALVES_MAX];
+    size_t n = halves_of(prompt->question, halves);
+    buf_init(&chosen.words, (size_t)16384 * HALVES_MAX);
+    for (size_t i = 0; i < n; i++)
+        extract(&chosen, prompt, halves[i]);
+    if (chosen.n == 0 && n > 1) { /* no part has an answer of its own: maybe they belong together */
+        buf_clear(&chosen.words);
+        extract(&chosen, prompt, prompt->question);
+    }
+    put_think(prompt, buf_str(&chosen.words), chosen.n, think);
+    if (chosen.n > 0)
+        put_answer(prompt, chosen.sentences, chosen.n, answer);
     else
         buf_lit(answer, EXTRACTIVE_NOTHING);
-    buf_fini(&x.names);
-    free(x.sentences);
+    buf_fini(&chosen.words);
 }

@@ -12,7 +12,7 @@
 
 #define EXTRACTIVE_NOTHING "I don't know based on the provided documents."
 
-/* Puts the answer, and into `think` what was done to get it. */
+/* Puts the answer into `answer`, and into `think` how it was found. */
 void extractive_answer(const struct prompt *prompt, struct buf *think, struct buf *answer);
 
 #endif

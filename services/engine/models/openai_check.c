@@ -126,7 +126,7 @@ static void on_done(void *context, const struct http_response *response)
             read_list(check, response->body);
             return;
         }
-        snprintf(reason, sizeof reason, "it answered %d", response->status);
+        snprintf(reason, sizeof reason, "status %d", response->status);
         checked.health = judge(response->status);
         checked.reason = reason;
     }

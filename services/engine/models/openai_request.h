@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * openai_request: the body of a /chat/completions request for a prompt, and what to read in the
- * objects that come back. Pure.
+ * openai_request: builds the body of a /chat/completions request for a prompt, and reads the
+ * objects of the response. Pure.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_OPENAI_REQUEST_H
 #define PARLEY_SERVICES_ENGINE_MODELS_OPENAI_REQUEST_H
@@ -14,12 +14,12 @@ void openai_put_request(struct buf *b, const struct prompt *prompt, const char *
 /* One chunk of a stream, or one whole completion; borrowed from `json`. */
 struct openai_piece {
     struct str think, answer; /* may be empty */
-    bool is_finished;         /* a finish_reason came: the text is complete */
+    bool is_finished;         /* has a finish_reason: the text is complete */
     bool is_error;
 };
 struct openai_piece openai_read_piece(const json_t *json);
-/* The message of an error object, in any of the forms that servers use; empty when there is none.
- */
+/* Returns the message of an error object, in any of the forms that servers use; empty if there is
+ * none. */
 struct str openai_read_error(const json_t *json);
 
 #endif

@@ -11,8 +11,23 @@ void prompt_add_source(struct prompt *prompt, struct str title, struct str text)
 {
     if (prompt->source_n == PROMPT_SOURCES_MAX)
         return;
-    prompt->sources[prompt->source_n++] =
-        (struct source){.title = str_copy(str_trim(title)), .text = str_copy(str_trim(text))};
+    prompt->sources[prompt->source_n++] = (struct source){.title = str_copy(str_trim(title)),
+                                                          .text = str_copy(str_trim(text)),
+                                                          .question = str_copy(STR("")),
+                                                          .fragment = str_copy(STR(""))};
+}
+
+void prompt_add_note(struct prompt *prompt, const struct prompt_note *note)
+{
+    if (prompt->source_n == PROMPT_SOURCES_MAX)
+        return;
+    prompt->sources[prompt->source_n++] = (struct source){.title = str_copy(note->title),
+                                                          .text = str_copy(note->text),
+                                                          .is_note = true,
+                                                          .question = str_copy(note->question),
+                                                          .fragment = str_copy(note->fragment),
+                                                          .complaint = note->complaint,
+                                                          .is_correction = note->is_correction};
 }
 
 /* The text of a message's `content`: a string, or the text parts of an array. */
@@ -76,7 +91,7 @@ struct str prompt_read_sources(struct prompt *prompt, struct str text)
     return rest;
 }
 
-/* What stands behind the first line that begins with "Question:"; all of it without one. */
+/* The text after the first line that begins with "Question:"; all of it without one. */
 static struct str find_question(struct str text)
 {
     static const struct str mark = {"Question:", 9};
@@ -84,6 +99,18 @@ static struct str find_question(struct str text)
     if (at == NULL)
         return text;
     return str_trim((struct str){at + mark.n, (size_t)(text.at + text.n - at) - mark.n});
+}
+
+/* What the reader marked: below the line that says so, up to the question. */
+static struct str find_marked(struct str text)
+{
+    static const struct str mark = {"The reader has marked this text:", 32};
+    const char *at = find_line(text, mark);
+    if (at == NULL)
+        return (struct str){NULL, 0};
+    struct str rest = {at + mark.n, (size_t)(text.at + text.n - at) - mark.n};
+    const char *end = find_line(rest, STR("Question:"));
+    return str_trim((struct str){rest.at, end == NULL ? rest.n : (size_t)(end - rest.at)});
 }
 
 static bool names(struct str text, const char *member)
@@ -112,15 +139,18 @@ static void read_message(struct prompt *prompt, struct str role, struct str text
     struct str rest = text;
     if (!str_eq(role, STR("assistant")))
         rest = prompt_read_sources(prompt, text);
-    bool has_sources = prompt->source_n > before;
-    if (prompt->kind == PROMPT_ANSWER && str_eq(role, STR("system")))
+    bool has_sources = prompt->source_n > before, is_system = str_eq(role, STR("system"));
+    if (prompt->kind == PROMPT_ANSWER && is_system && !asks_for_decision(text))
         prompt->kind = kind_of_system(text);
     /* Passages are quotations: whatever they name, they want nothing. */
     if (prompt->kind == PROMPT_ANSWER && !has_sources && asks_for_decision(text))
         prompt->kind = PROMPT_DECISION;
+    if (is_kept && is_system && prompt->kind == PROMPT_DECISION)
+        prompt->task = text;
     if (!is_kept || !str_eq(role, STR("user")))
         return;
-    bool is_framed = has_sources || prompt->kind > PROMPT_DECISION;
+    prompt->marked = find_marked(rest);
+    bool is_framed = has_sources || prompt->marked.n > 0 || prompt->kind > PROMPT_DECISION;
     prompt->said = text;
     prompt->question = is_framed ? find_question(rest) : text;
 }
@@ -142,7 +172,7 @@ static void read_messages(struct prompt *prompt)
         if (said.n > 0)
             read_message(prompt, json_member_str(message, "role"), said, is_text);
     }
-    prompt->has_given_sources = prompt->source_n > 0;
+    prompt->has_given_sources = prompt->source_n > 0 || prompt->marked.n > 0;
     buf_fini(&text);
 }
 
@@ -172,6 +202,8 @@ void prompt_fini(struct prompt *prompt)
     for (size_t i = 0; i < prompt->source_n; i++) {
         free(prompt->sources[i].title);
         free(prompt->sources[i].text);
+        free(prompt->sources[i].question);
+        free(prompt->sources[i].fragment);
     }
     *prompt = (struct prompt){0};
 }

@@ -79,7 +79,7 @@ static void think_char(struct think_split *split, char c, struct buf *think, str
         buf_put_char(answer, c);
         return;
     }
-    /* Blanks before the tag and behind it belong to nobody. */
+    /* Blanks around the tag are dropped. */
     if (split->where != THINK_INSIDE && split->held_n == 0 && is_blank(c))
         return;
     if (split->where != THINK_BEHIND && c == tag.at[split->held_n]) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * stream: the three filters that a model's output passes while it arrives in pieces cut anywhere:
- * server-sent events into their data, <think>...</think> away from the answer, and citation marks
- * that name no passage out of it. What they put out does not depend on where the pieces were cut.
- * Pure, single thread.
+ * stream: three filters for a model's output, which arrives in pieces cut anywhere. They extract
+ * the data of server-sent events, separate <think>...</think> from the answer, and remove citation
+ * marks that name no passage. Their output does not depend on where the pieces were cut. Pure,
+ * single thread.
  */
 #ifndef PARLEY_SERVICES_ENGINE_MODELS_STREAM_H
 #define PARLEY_SERVICES_ENGINE_MODELS_STREAM_H
@@ -12,7 +12,7 @@
 
 enum { SSE_EVENT_MAX_BYTES = 1 << 20 };
 
-/* One event's data, its lines joined by newlines. False ends the feeding. */
+/* Receives one event's data, its lines joined by newlines. Return false to stop. */
 typedef bool (*sse_callback)(void *context, struct str data);
 
 struct sse {
@@ -22,7 +22,7 @@ struct sse {
 
 void sse_init(struct sse *sse);
 void sse_fini(struct sse *sse);
-/* False when the callback ended it, or an event is past its maximum. */
+/* Returns false if the callback stopped it or an event exceeds SSE_EVENT_MAX_BYTES. */
 bool sse_feed(struct sse *sse, struct str bytes, sse_callback callback, void *context) must_check;
 
 enum think_where { THINK_START, THINK_INSIDE, THINK_BEHIND, THINK_OVER };
@@ -30,7 +30,7 @@ enum think_where { THINK_START, THINK_INSIDE, THINK_BEHIND, THINK_OVER };
 /* Zeroed at the start. Only a <think> that begins the text counts. */
 struct think_split {
     enum think_where where;
-    char held[16]; /* what may become a tag */
+    char held[16]; /* held back: may become a tag */
     size_t held_n;
 };
 void think_feed(struct think_split *split, struct str text, struct buf *think, struct buf *answer);
@@ -39,16 +39,16 @@ void think_finish(struct think_split *split, struct buf *think, struct buf *answ
 
 enum { CITE_HELD_MAX = 40, CITE_MAX = 64 };
 
-/* Zeroed at the start except for `source_n`. With no sources everything passes. */
+/* Zeroed at the start except for `source_n`. Without sources, all marks pass. */
 struct cite_filter {
     size_t source_n;
     bool is_used[CITE_MAX + 1]; /* by number */
     char held[CITE_HELD_MAX];
     size_t held_n;
-    size_t ticks, code; /* backticks in a row now; of the code that we are in, 0: none */
+    size_t ticks, code; /* backticks in a row so far; those that opened the current code, 0: none */
 };
-/* Marks are [3], [1, 3] and [1-3]; what only looks like one ([-1], [1.5]) is taken out too; code
- * between backticks is left alone. */
+/* Marks are [3], [1, 3] and [1-3]. Text that only looks like a mark ([-1], [1.5]) is removed too;
+ * code between backticks is left alone. */
 void cite_feed(struct cite_filter *filter, struct str text, struct buf *out);
 void cite_finish(struct cite_filter *filter, struct buf *out);
 

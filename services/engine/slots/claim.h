@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * claim: what get-new-queries handed out: a topic's queries under one lease. Owns the JSON that it
- * was read from; the rest points into it. Single thread.
+ * claim: a claim from get-new-queries: a topic's queries under one lease. It owns the JSON that it
+ * was read from; everything else points into it. Single thread.
  */
 #ifndef PARLEY_SERVICES_ENGINE_SLOTS_CLAIM_H
 #define PARLEY_SERVICES_ENGINE_SLOTS_CLAIM_H
@@ -46,7 +46,7 @@ void claim_fini(struct claim *claim);
 struct claim_query *claim_find(struct claim *claim, uint64_t seq);
 /* The first query that is OPEN; NULL: there is none. */
 struct claim_query *claim_next(const struct claim *claim);
-/* Whether one of those behind `query` is OPEN. */
+/* Whether one of those after `query` is OPEN. */
 bool claim_has_open_after(const struct claim *claim, const struct claim_query *query);
 bool claim_has_refused(const struct claim *claim);
 /* The query was OPEN. `refusal`: of REFUSED, else NULL. */

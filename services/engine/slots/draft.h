@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * draft: the text of one answer while it grows, and how much of it a node has. Offsets count UTF-8
- * bytes of all text in the order in which it was written, Think and Answer together, as
- * give-partial does. Since Think and Answer travel as two strings in one request, a request may
- * hold Think text followed by Answer text, never the other way round.
- * Pure, single thread.
+ * draft: the growing text of one answer, and how much of it a node has. Offsets count UTF-8 bytes
+ * of all text in the order in which it was written, Think and Answer together, as give-partial
+ * does. Since Think and Answer travel as two strings in one request, a request may hold Think text
+ * followed by Answer text, never the other way round. Pure, single thread.
  */
 #ifndef PARLEY_SERVICES_ENGINE_SLOTS_DRAFT_H
 #define PARLEY_SERVICES_ENGINE_SLOTS_DRAFT_H

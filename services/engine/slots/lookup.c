@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * lookup.c - the worker that answers lookups: a user marks a fragment of text, and wants passages
- * of the documents that are near to it.
+ * lookup.c - the worker that answers lookups: passages of the documents that are similar to a
+ * fragment of text marked by a user.
  *
  *   poll (get-new-lookup, parked) --> search --> give-new-matches --> poll
  *
- * A lookup that fails on the way is left to its lease, which hands it out again. */
+ * A lookup that fails is left until its lease expires and it is handed out again. */
 #include "services/engine/engine.h"
 
 #include "shared/base/log.h"
@@ -46,7 +46,7 @@ static void on_given(void *context, const struct link_reply *reply)
         return;
     }
     if (reply->verdict != LINK_OK)
-        log_write(LOG_WARN, "matches were not taken",
+        log_write(LOG_WARN, "matches refused",
                   LOG_STR("fingerprint", json_member_str(worker->lookup, "Fingerprint")),
                   LOG_U("status", reply->status), LOG_S("reason", reply->reason));
     worker->backoff.failures = 0;
@@ -92,7 +92,7 @@ static void on_found(void *context, const struct rag_index *index, const struct 
         return;
     }
     size_t wanted = count < 1 ? 0 : count > RAG_HITS_MAX ? RAG_HITS_MAX : (size_t)count;
-    size_t n = rag_index_nearest(index, query, wanted, threshold, hits);
+    size_t n = library_nearest(worker->engine->library, query, wanted, threshold, hits);
     buf_clear(&worker->body);
     buf_lit(&worker->body, "{\"Fingerprint\":");
     buf_put_json(&worker->body, json_member_str(worker->lookup, "Fingerprint"));

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * recommend.c - takes over what users recommended, at the start and then every half minute.
- *
- *   Promote Answer, Add Missing Info    the fragment, and the comment on it
- *   Make Correction, Suggest Improvement,
- *   Clarify Phrasing                    the comment: the fragment is what was wrong
- *   Flag as Off Topic                   passages with the fragment are left out
- *
- * A note begins with the question that it belongs to, so that the question finds it. Everything is
- * fetched again at each start: the nodes keep it. */
+ * recommend.c - fetches users' recommendations at the start and then every few seconds, and forgets
+ * removed ones. Flags leave passages out (library.h), everything else is a note (notes.h).
+ * Everything is fetched again at each start: the nodes keep it. */
 #include "services/engine/engine.h"
+
+#include "shared/base/log.h"
+#include "shared/text/marks.h"
 
 #include <stdlib.h>
 
 enum {
-    PERIOD_MS = 30000,
+    PERIOD_MS = 5000,
     QUERY_MAX_BYTES = 2048,
     CURSOR_MAX_BYTES = 512,
-    NOTE_MAX_BYTES = 1 << 20
 };
 
 struct recommender {
@@ -28,52 +24,50 @@ struct recommender {
     bool has_news;
 };
 
-static void put_note(struct recommender *recommender, struct str type, struct str question,
-                     struct str fragment, struct str comment)
-{
-    struct buf name, text;
-    buf_init(&name, 256);
-    buf_init(&text, NOTE_MAX_BYTES);
-    buf_lit(&name, "Recommendation: ");
-    buf_put(&name, type);
-    if (question.n > 0) {
-        buf_lit(&text, "Question: ");
-        buf_put(&text, question);
-        buf_lit(&text, "\n\n");
-    }
-    buf_put(&text, fragment);
-    if (fragment.n > 0 && comment.n > 0)
-        buf_lit(&text, "\n\n");
-    buf_put(&text, comment);
-    if (!text.is_over && !name.is_over)
-        recommender->has_news |=
-            library_add_note(recommender->engine->library, buf_str(&name), buf_str(&text));
-    buf_fini(&name);
-    buf_fini(&text);
-}
-
 /* This engine answers for all namespaces out of one library: what the users of one recommend must
  * not show in the answers of another, so it is left to engines that keep them apart. */
 static void take(struct recommender *recommender, const json_t *item)
 {
-    static const struct str none = {"", 0};
+    struct library *library = recommender->engine->library;
+    struct str type = json_member_str(item, "Type"), id = json_member_str(item, "Id");
+    struct str fragment = json_member_str(item, "Fragment");
+    enum note_kind kind;
     if (json_member_str(item, "Namespace").n > 0)
         return;
-    struct str type = json_member_str(item, "Type");
-    struct str fragment = str_trim(json_member_str(item, "Fragment"));
-    struct str comment = str_trim(json_member_str(item, "Comment"));
-    struct str question = str_trim(json_member_str(item, "Query"));
     if (str_eq(type, STR("Flag as Off Topic"))) {
-        if (fragment.n > 0)
-            library_add_flag(recommender->engine->library, fragment);
-    } else if (str_eq(type, STR("Promote Answer")) || str_eq(type, STR("Add Missing Info"))) {
-        if (fragment.n > 0 || comment.n > 0)
-            put_note(recommender, type, question, fragment, comment);
-    } else if (str_eq(type, STR("Make Correction")) || str_eq(type, STR("Suggest Improvement")) ||
-               str_eq(type, STR("Clarify Phrasing"))) {
-        if (comment.n > 0)
-            put_note(recommender, type, question, none, comment);
+        struct buf plain;
+        buf_init(&plain, fragment.n + 1);
+        marks_put_without(&plain, fragment);
+        library_add_flag(library, id, buf_str(&plain));
+        buf_fini(&plain);
+    } else if (note_kind_of(type, &kind)) {
+        recommender->has_news |=
+            notes_add(library_notes(library), id, kind, json_member_str(item, "Query"), fragment,
+                      json_member_str(item, "Comment"));
     }
+}
+
+/* What is gone since the last page. */
+static void forget(struct recommender *recommender, const json_t *removed)
+{
+    struct library *library = recommender->engine->library;
+    size_t i;
+    json_t *id;
+    json_array_foreach(removed, i, id)
+    {
+        notes_remove(library_notes(library), json_str(id));
+        library_remove_flag(library, json_str(id));
+    }
+    if (json_array_size(removed) > 0)
+        log_write(LOG_INFO, "recommendations are gone", LOG_U("n", json_array_size(removed)));
+}
+
+/* The node no longer knows all that is gone since the cursor. */
+static void begin_again(struct recommender *recommender)
+{
+    notes_clear(library_notes(recommender->engine->library));
+    library_clear_flags(recommender->engine->library);
+    buf_clear(&recommender->cursor);
 }
 
 /* Moves the cursor; false when there is nothing beyond it. */
@@ -112,7 +106,14 @@ static void on_fetched(void *context, const struct link_reply *reply)
         {
             take(recommender, item);
         }
-        if (move(recommender, json_object_get(reply->json, "Next")) && json_array_size(list) > 0)
+        forget(recommender, json_object_get(reply->json, "Removed"));
+        if (json_array_size(list) > 0)
+            log_write(LOG_INFO, "recommendations were read", LOG_U("n", json_array_size(list)));
+        if (json_is_true(json_object_get(reply->json, "Restart"))) {
+            begin_again(recommender);
+            after_ms = 0;
+        } else if (move(recommender, json_object_get(reply->json, "Next")) &&
+                   json_array_size(list) > 0)
             after_ms = 0;
     } else if (reply->verdict == LINK_RETRY) {
         after_ms = backoff_next_ms(&recommender->backoff, reply->retry_after_s);
@@ -129,8 +130,9 @@ static void on_timer(void *context)
     struct recommender *recommender = context;
     struct buf query;
     buf_init(&query, QUERY_MAX_BYTES);
+    buf_lit(&query, "Detail=true");
     if (recommender->cursor.n > 0) {
-        buf_lit(&query, "After=");
+        buf_lit(&query, "&After=");
         buf_put_url_encoded(&query, buf_str(&recommender->cursor));
     }
     struct link_request request = {.path = "/api/get-recommendations",

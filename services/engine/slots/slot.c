@@ -9,9 +9,9 @@
  *        |                            +-- Next: the next claim ------+
  *        +------------- RELEASING <-- back end failed, stopping
  *
- * SEARCHING is left out where there is nothing to search. A query that was cancelled makes room for
- * the next one from SEARCHING and GENERATING too. A lease that was lost leads to IDLE from wherever
- * the claim is held; where it says IDLE, a slot that is stopping goes to STOPPED.
+ * SEARCHING is left out where there is nothing to search. A cancelled query also leads from
+ * SEARCHING and GENERATING to the next query. A lost lease leads to IDLE from every state with a
+ * claim; where it says IDLE, a slot that is stopping goes to STOPPED.
  *
  * The states that wait for a node (POLLING, ANSWERING, RELEASING) have either a call under way or a
  * timer set for another try, both in their part. An answer is tried until a node takes it or
@@ -86,9 +86,8 @@ void slot_drop_query(struct slot *slot, struct claim_query *query, const char *w
 {
     if (query->state != QUERY_OPEN)
         return;
-    log_write(LOG_INFO, "a query needs no answer any more",
-              LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", query->seq),
-              LOG_S("why", why));
+    log_write(LOG_INFO, "query no longer needs an answer", LOG_STR("topic", slot->hold.claim.topic),
+              LOG_U("seq", query->seq), LOG_S("why", why));
     if (query == slot->work.query)
         slot_work_finish_query(slot, QUERY_GONE, NULL);
     else
@@ -97,7 +96,7 @@ void slot_drop_query(struct slot *slot, struct claim_query *query, const char *w
 
 void slot_drop_claim(struct slot *slot, const char *why)
 {
-    log_write(LOG_WARN, "a lease was lost: the work on it ends",
+    log_write(LOG_WARN, "lease lost: stopping work on the claim",
               LOG_STR("topic", slot->hold.claim.topic), LOG_S("why", why));
     slot_go_idle(slot, 0);
 }
@@ -171,7 +170,7 @@ void slot_destroy(struct slot *slot)
     if (slot == NULL)
         return;
     if (slot->hold.claim.root != NULL)
-        log_write(LOG_WARN, "a claim is left to its lease",
+        log_write(LOG_WARN, "claim left to expire with its lease",
                   LOG_STR("topic", slot->hold.claim.topic));
     slot_poll_fini(slot);
     slot_end_claim(slot);

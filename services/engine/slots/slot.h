@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot: the inside of a slot: one claim at a time. A slot is made of parts; each has its header and
- * its file, and nobody else writes its members (others read them, and call its functions):
+ * slot: a slot works on one claim at a time. It consists of parts, each with its own header and
+ * file; only that file writes the part's members (others read them and call its functions):
  *
  *   slot_poll     asks nodes for claims, and says that the slot leaves or rests
  *   slot_hold     the claim that is held, and the heartbeats that keep its lease
@@ -10,8 +10,8 @@
  *   slot_answer   gives the answer
  *   slot_release  gives the claim back
  *
- * slot.c has what is above the parts: the state, with its diagram, and what crosses them. Nobody
- * outside of this folder includes it. Single thread: the engine's loop.
+ * slot.c has the state with its diagram and everything that involves several parts. Only files of
+ * this folder include it. Single thread: the engine's loop.
  */
 #ifndef PARLEY_SERVICES_ENGINE_SLOTS_SLOT_H
 #define PARLEY_SERVICES_ENGINE_SLOTS_SLOT_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * slot_answer.c - see slot_answer.h. ANSWERING is left by a node's word alone: taken, or refused
- * for good. */
+ * slot_answer.c - see slot_answer.h. ANSWERING ends only when a node accepts the answer or refuses
+ * it permanently. */
+#include "services/engine/slots/paragraphs.h"
 #include "services/engine/slots/slot.h"
 
 #include "shared/base/clock.h"
@@ -44,9 +45,9 @@ static void on_answered(void *context, const struct link_reply *reply)
     struct slot_answer *answer = &slot->answer;
     answer->call = NULL;
     if (reply->verdict == LINK_RETRY) {
-        log_write(LOG_WARN, "an answer was not taken yet", LOG_STR("topic", slot->hold.claim.topic),
-                  LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
-                  LOG_S("reason", reply->reason));
+        log_write(LOG_WARN, "answer not accepted yet: retrying",
+                  LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", slot->work.query->seq),
+                  LOG_U("status", reply->status), LOG_S("reason", reply->reason));
         timer_set(&slot->engine->timers, &answer->timer,
                   backoff_next_ms(&answer->backoff, reply->retry_after_s));
         return;
@@ -56,7 +57,7 @@ static void on_answered(void *context, const struct link_reply *reply)
         note_accepted(slot, reply);
         return;
     }
-    log_write(LOG_WARN, "an answer was refused", LOG_STR("topic", slot->hold.claim.topic),
+    log_write(LOG_WARN, "answer refused", LOG_STR("topic", slot->hold.claim.topic),
               LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
               LOG_S("code", reply->code), LOG_S("reason", reply->reason),
               LOG_U("bytes", slot->text.draft.answer.n));
@@ -69,6 +70,20 @@ static void on_answered(void *context, const struct link_reply *reply)
         snprintf(refusal, sizeof refusal, "the answer was refused: %.300s", reply->reason);
         slot_work_finish_query(slot, QUERY_REFUSED, refusal);
     }
+}
+
+/* What asked with messages of its own, or for an object, gets one text as it is. */
+static void put_texts(struct buf *body, const struct slot *slot)
+{
+    const struct prompt *prompt = &slot->work.prompt;
+    struct str answer = buf_str(&slot->text.draft.answer);
+    if (prompt->kind == PROMPT_ANSWER && prompt->messages == NULL) {
+        paragraphs_put_json(body, answer);
+        return;
+    }
+    buf_put_char(body, '[');
+    buf_put_json(body, answer);
+    buf_put_char(body, ']');
 }
 
 static void put_answer(const struct slot *slot, struct buf *body, bool has_think)
@@ -86,9 +101,9 @@ static void put_answer(const struct slot *slot, struct buf *body, bool has_think
     } else {
         buf_lit(body, "null");
     }
-    buf_lit(body, ",\"Answer\":[");
-    buf_put_json(body, buf_str(&draft->answer));
-    buf_lit(body, "],\"Model\":");
+    buf_lit(body, ",\"Answer\":");
+    put_texts(body, slot);
+    buf_lit(body, ",\"Model\":");
     buf_put_json(body, str_of(model_of(slot)));
     slot_hold_put_lease(slot, body);
     buf_put_char(body, '}');

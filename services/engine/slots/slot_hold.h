@@ -2,7 +2,7 @@
  *
  * slot_hold: a part of a slot (slot.h): the claim that it holds, and the heartbeats that keep the
  * claim's lease. A partial answer that a node took renews the lease too, and puts the heartbeat
- * off. Heartbeats bring bad news: cancelled queries, and that the lease is lost.
+ * off. Replies to heartbeats report cancelled queries and a lost lease.
  */
 #ifndef PARLEY_SERVICES_ENGINE_SLOTS_SLOT_HOLD_H
 #define PARLEY_SERVICES_ENGINE_SLOTS_SLOT_HOLD_H

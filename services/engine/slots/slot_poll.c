@@ -33,7 +33,7 @@ static void take(struct slot *slot, const struct link_reply *reply)
     struct claim claim;
     struct slot_poll *poll = &slot->poll;
     if (!claim_read(&claim, reply->json)) {
-        log_write(LOG_ERROR, "a claim makes no sense: its lease will end by itself");
+        log_write(LOG_ERROR, "invalid claim: its lease will expire");
         slot_go_idle(slot, backoff_next_ms(&poll->backoff, 0));
     } else if (claim.root == NULL) {
         /* Nodes end polls early when they shut down, and when a newer poll has the same Engine:
@@ -60,8 +60,8 @@ static void on_polled(void *context, const struct link_reply *reply)
     }
     if (reply->verdict != LINK_OK) {
         if (reply->verdict == LINK_REFUSED)
-            log_write(LOG_ERROR, "a node refuses to hand out queries",
-                      LOG_U("status", reply->status), LOG_S("reason", reply->reason));
+            log_write(LOG_ERROR, "node refuses to hand out queries", LOG_U("status", reply->status),
+                      LOG_S("reason", reply->reason));
         slot_go_idle(slot, backoff_next_ms(&slot->poll.backoff, reply->retry_after_s));
         return;
     }

@@ -13,7 +13,7 @@ struct slot;
 
 struct slot_poll {
     struct link_call *call;       /* of POLLING */
-    struct link_call *away_call;  /* says that it leaves or rests, which ends the parked poll */
+    struct link_call *away_call;  /* reports that it leaves or rests, which ends the parked poll */
     struct timer timer;           /* of IDLE: the next poll; of POLLING: see slot_poll_end_soon */
     struct backoff backoff;       /* of the nodes */
     struct backoff early_backoff; /* of polls that end early with nothing */
@@ -29,10 +29,10 @@ void slot_poll_nodes(struct slot *slot);
 void slot_poll_after(struct slot *slot, uint64_t after_ms);
 /* Ends the poll, or the wait for it. */
 void slot_poll_cancel(struct slot *slot);
-/* The slot stops: a parked poll that has not ended in a moment is hung up on. */
+/* The slot stops: cancels a parked poll that does not end within a moment. */
 void slot_poll_end_soon(struct slot *slot);
-/* Says that this slot leaves, or that it rests. A parked poll is ended so and not simply hung up
- * on: a claim that is on its way at that moment would be lost until its lease ends. */
+/* Reports that this slot leaves or rests. This ends a parked poll properly: if it were just
+ * cancelled, a claim on its way would be lost until its lease ends. */
 void slot_poll_say_away(struct slot *slot);
 /* A claim is kept while the engine rests: its node gets to know, when that is worth a request. */
 void slot_poll_say_rest(struct slot *slot, uint64_t after_ms);

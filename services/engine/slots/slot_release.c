@@ -26,11 +26,11 @@ static void on_released(void *context, const struct link_reply *reply)
         return;
     }
     if (reply->verdict != LINK_OK)
-        log_write(LOG_INFO, "a claim was not given back: its lease is over",
+        log_write(LOG_INFO, "claim not given back: its lease has expired",
                   LOG_STR("topic", slot->hold.claim.topic), LOG_U("status", reply->status),
                   LOG_S("reason", reply->reason));
     else
-        log_write(LOG_DEBUG, "a claim was given back", LOG_STR("topic", slot->hold.claim.topic));
+        log_write(LOG_DEBUG, "claim given back", LOG_STR("topic", slot->hold.claim.topic));
     release->backoff.failures = 0;
     end(slot);
 }
@@ -54,7 +54,7 @@ static void send(struct slot *slot)
     buf_put_json(&body, claim->topic);
     slot_hold_put_lease(slot, &body);
     buf_lit(&body, ",\"Reason\":");
-    buf_put_json(&body, str_is_utf8(reason) ? reason : STR("the model's server failed"));
+    buf_put_json(&body, str_is_utf8(reason) ? reason : STR("the model server failed"));
     buf_printf(&body, ",\"Retry\":%s,\"Away\":%s}", release->is_retry ? "true" : "false",
                release->is_away ? "true" : "false");
     struct link_request request = {.path = "/api/release-claim",
@@ -74,7 +74,7 @@ static void begin(struct slot *slot, bool is_retry, bool is_away, const char *re
     release->is_away = is_away;
     slot_end_work(slot);
     slot_move(slot, SLOT_RELEASING);
-    log_write(is_retry ? LOG_INFO : LOG_WARN, is_retry ? "a claim is given back" : "queries failed",
+    log_write(is_retry ? LOG_INFO : LOG_WARN, is_retry ? "giving a claim back" : "queries failed",
               LOG_STR("topic", slot->hold.claim.topic), LOG_S("reason", release->reason));
     send(slot);
 }

@@ -70,9 +70,9 @@ static void on_partial_done(void *context, const struct link_reply *reply)
         slot_drop_query(slot, slot->work.query, reply->code[0] != 0 ? reply->code : reply->reason);
     } else {
         /* It will not be taken; the answer still may. */
-        log_write(LOG_WARN, "a partial answer was refused",
-                  LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", slot->work.query->seq),
-                  LOG_U("status", reply->status), LOG_S("reason", reply->reason));
+        log_write(LOG_WARN, "partial answer refused", LOG_STR("topic", slot->hold.claim.topic),
+                  LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
+                  LOG_S("reason", reply->reason));
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * slot_text: a part of a slot (slot.h): the text of the answer while the back end writes it, and
- * the partial answers that nodes get of it. A partial that failed is no harm: the next one carries
- * its text too, and the answer carries all.
+ * the partial answers that nodes get of it. A failed partial is harmless: the next one includes its
+ * text, and the answer includes everything.
  */
 #ifndef PARLEY_SERVICES_ENGINE_SLOTS_SLOT_TEXT_H
 #define PARLEY_SERVICES_ENGINE_SLOTS_SLOT_TEXT_H

@@ -6,6 +6,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +35,8 @@ static void try_again(struct slot *slot, const char *reason)
         slot_release_claim(slot, true, reason);
         return;
     }
-    log_write(LOG_WARN, "the model's server failed: it is asked again",
-              LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", slot->work.query->seq),
-              LOG_S("reason", reason));
+    log_write(LOG_WARN, "model server failed: retrying", LOG_STR("topic", slot->hold.claim.topic),
+              LOG_U("seq", slot->work.query->seq), LOG_S("reason", reason));
     set_timer(slot, backoff_next_ms(&slot->engine->model_backoff, 0));
 }
 
@@ -54,7 +54,7 @@ static void wait_for_model(struct slot *slot, const char *reason)
         return;
     }
     left_ms += arc4random_uniform(KEPT_JITTER_MS);
-    log_write(LOG_DEBUG, "a claim is kept while the model rests",
+    log_write(LOG_DEBUG, "keeping a claim while the model rests",
               LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", work->query->seq),
               LOG_U("ms", left_ms), LOG_S("reason", reason));
     slot_poll_say_rest(slot, left_ms);
@@ -70,7 +70,7 @@ static void on_generated(void *context, const struct completion_end *end)
     slot_text_stop(slot);
     if (outcome == COMPLETION_DONE && slot->text.draft.answer.n == 0) {
         outcome = COMPLETION_RETRY;
-        reason = "the model gave no text";
+        reason = "the model returned no text";
         slot_text_clear(slot);
     }
     if (outcome == COMPLETION_DONE || outcome == COMPLETION_REFUSED)
@@ -83,8 +83,9 @@ static void on_generated(void *context, const struct completion_end *end)
         wait_for_model(slot, reason);
         break;
     case COMPLETION_REFUSED:
-        log_write(LOG_WARN, "the model refuses a query", LOG_STR("topic", slot->hold.claim.topic),
-                  LOG_U("seq", slot->work.query->seq), LOG_S("reason", reason));
+        log_write(LOG_WARN, "the model server refused a query",
+                  LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", slot->work.query->seq),
+                  LOG_S("reason", reason));
         slot_work_finish_query(slot, QUERY_REFUSED, reason);
         break;
     }
@@ -111,6 +112,41 @@ static void on_timer(void *context)
 
 /* ---- searching ---- */
 
+/* What is said of a fragment that is neither kept nor replaced. */
+static const char *complaint_of(const struct note *note)
+{
+    if (note->comment[0] != 0)
+        return NULL;
+    switch (note->kind) {
+    case NOTE_IMPROVED: return "a user suggests an improvement";
+    case NOTE_CLARIFIED: return "a user asks for a clearer phrasing";
+    case NOTE_CORRECTED: return "a user says that it needs correction";
+    default: return NULL;
+    }
+}
+
+static struct str cut(const char *text, size_t bytes)
+{
+    struct str s = str_of(text);
+    return (struct str){s.at, text_floor(s, s.n < bytes ? s.n : bytes)};
+}
+
+static void add_note(struct prompt *prompt, const struct note *note)
+{
+    struct buf text;
+    buf_init(&text, SIZE_MAX / 2);
+    note_put_text(&text, note);
+    buf_terminate(&text);
+    prompt_add_note(prompt,
+                    &(struct prompt_note){.title = str_of(note_title(note->kind)),
+                                          .question = cut(note->question, NOTE_TEXT_SHOWN_BYTES),
+                                          .text = cut(text.at, NOTE_TEXT_SHOWN_BYTES),
+                                          .fragment = cut(note->fragment, NOTE_TEXT_SHOWN_BYTES),
+                                          .complaint = complaint_of(note),
+                                          .is_correction = note->kind == NOTE_CORRECTED});
+    buf_fini(&text);
+}
+
 static void on_found(void *context, const struct rag_index *index, const struct rag_query *query)
 {
     struct slot *slot = context;
@@ -118,8 +154,11 @@ static void on_found(void *context, const struct rag_index *index, const struct 
     struct rag_hit hits[PROMPT_SOURCES_MAX];
     uint64_t hashes[PROMPT_TERMS_MAX];
     double weights[PROMPT_TERMS_MAX];
+    const struct note *notes[NOTE_SHOWN_MAX];
     slot->work.lookup = NULL;
-    size_t n = rag_index_search(index, query, slot->engine->top_k, hits);
+    size_t note_n = notes_search(library_notes(slot->engine->library), query, notes);
+    size_t room = PROMPT_SOURCES_MAX - note_n, top_k = slot->engine->top_k;
+    size_t n = rag_index_search(index, query, top_k < room ? top_k : room, hits);
     for (size_t i = 0; i < n; i++) {
         struct buf name;
         buf_init(&name, SIZE_MAX / 2);
@@ -128,6 +167,8 @@ static void on_found(void *context, const struct rag_index *index, const struct 
                           rag_document_passage(hits[i].document, hits[i].chunk));
         buf_fini(&name);
     }
+    for (size_t i = 0; i < note_n; i++)
+        add_note(prompt, notes[i]);
     prompt->term_n = rag_index_weigh(index, query->text, PROMPT_TERMS_MAX, hashes, weights);
     for (size_t i = 0; i < prompt->term_n; i++)
         prompt->terms[i] = (struct prompt_term){hashes[i], weights[i]};
@@ -145,7 +186,7 @@ static void begin(struct slot *slot, struct claim_query *query)
     work->tries = 0;
     work->kept_until_ms = 0;
     prompt_init(&work->prompt, &slot->hold.claim, query);
-    /* A name that we did not offer means nothing to our model's server. */
+    /* A name that we did not offer means nothing to our model server. */
     if (!str_is_listed(str_of(slot->engine->models), work->prompt.model))
         work->prompt.model = (struct str){NULL, 0};
     if (!prompt_wants_sources(&work->prompt) || library_is_empty(slot->engine->library)) {

@@ -27,7 +27,7 @@ struct slot_work {
 void slot_work_init(struct slot *slot);
 /* Starts on the first query that is open; without one the claim ends. */
 void slot_work_next_query(struct slot *slot);
-/* Done with the query at work; goes on with the next. `refusal` as of claim_end_query. */
+/* Ends the current query and continues with the next. `refusal` as of claim_end_query. */
 void slot_work_finish_query(struct slot *slot, enum query_state state, const char *refusal);
 /* Ends what is under way and forgets the query. */
 void slot_work_end(struct slot *slot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * ask.c - one request of `parley user`, until a node serves it.
+ * ask.c - one request of `parley user` or `parley recommendations`, until a node serves it.
  *
  *   ask a node --> served
  *     ^      \---> refused: a line that says what to do, the end
@@ -69,23 +69,29 @@ static void refuse(struct attempt *a, int status, struct str detail)
     const char *account = config_text(cli->config, "user");
     a->verdict = VERDICT_REFUSED;
     put_reason(a, status, detail);
-    if (status == 401)
+    if (status == 404 && a->request->ret_is_missing != NULL && !a->is_alien) {
+        a->verdict = VERDICT_SERVED;
+        *a->request->ret_is_missing = true;
+    } else if (status == 401)
         cli_complain(cli,
-                     "--secret-file %s: %.*s refuses the signature of --user %s: the account is "
+                     "--secret-file %s: %.*s refused the signature of --user %s: the account is "
                      "unknown there or has another secret",
                      config_text(cli->config, "secret-file"), URL(cli), account);
+    else if (status == 403 && a->request->path != NULL)
+        cli_complain(cli, "--user %s: %.*s requires an account with the role operator (%s)",
+                     account, URL(cli), a->reason);
     else if (status == 403)
         cli_complain(cli,
-                     "--user %s: %.*s does not give that account the data of %s: sign as the user "
-                     "itself, a frontend of its namespace, or an operator (%s)",
+                     "--user %s: %.*s does not give this account access to the data of %s: sign as "
+                     "the user, a frontend of its namespace, or an operator (%s)",
                      account, URL(cli), cli->shown, a->reason);
     else if (a->is_alien || status == 404 || status == 405 || (status >= 300 && status < 400))
         cli_complain(cli,
-                     "--url %.*s: it answers %d: that is no Parley node, or one without the "
-                     "service `users` (--target)",
-                     URL(cli), status);
+                     "--url %.*s: status %d: not a Parley node, or one without the service `%s` "
+                     "(--target)",
+                     URL(cli), status, a->request->path != NULL ? "broker" : "users");
     else
-        cli_complain(cli, "%.*s refuses it: %s", URL(cli), a->reason);
+        cli_complain(cli, "%.*s refused the request: %s", URL(cli), a->reason);
 }
 
 static void judge_served(struct attempt *a, const struct http_response *response)
@@ -96,7 +102,7 @@ static void judge_served(struct attempt *a, const struct http_response *response
         return;
     if (a->request->on_body != NULL && !a->is_empty) {
         a->verdict = VERDICT_AGAIN;
-        put_reason(a, 0, STR("the answer ended before the end of the zip"));
+        put_reason(a, 0, STR("the response ended before the end of the zip file"));
         return;
     }
     if (a->request->on_body == NULL &&
@@ -159,10 +165,14 @@ static bool put_url(struct buf *url, struct attempt *a)
 {
     const struct cli *cli = a->cli;
     buf_put(url, cli->urls[cli->url]);
-    buf_lit(url, "/api/users/");
-    buf_put_url_encoded(url, str_of(cli->name));
-    buf_put(url, str_of(a->request->what));
-    buf_put_char(url, '?');
+    if (a->request->path != NULL) {
+        buf_put(url, str_of(a->request->path));
+    } else {
+        buf_lit(url, "/api/users/");
+        buf_put_url_encoded(url, str_of(cli->name));
+        buf_put(url, str_of(a->request->what));
+        buf_put_char(url, '?');
+    }
     signed_put_query(url, str_of(config_text(cli->config, "user")), str_of(cli->secret));
     buf_terminate(url);
     return !url->is_over;
@@ -175,6 +185,7 @@ static bool attempt(struct attempt *a)
         stream = {.on_done = on_done, .on_body = on_body};
     struct buf url;
     bool is_stream = a->request->on_body != NULL;
+    size_t answer_max = a->request->max_bytes > 0 ? a->request->max_bytes : ANSWER_MAX_BYTES;
     buf_init(&url, URL_MAX_BYTES);
     if (!put_url(&url, a))
         abort(); /* its parts are bounded by the settings' checks */
@@ -184,7 +195,7 @@ static bool attempt(struct attempt *a)
     struct http_request http = {.method = a->request->method,
                                 .url = url.at,
                                 .headers = headers,
-                                .body_max_bytes = is_stream ? SIZE_MAX / 2 : ANSWER_MAX_BYTES};
+                                .body_max_bytes = is_stream ? SIZE_MAX / 2 : answer_max};
     struct http_call *call =
         http_call_start(a->cli->client, &http, is_stream ? &stream : &events, a);
     struct pollfd fd = {.fd = http_client_fd(a->cli->client), .events = POLLIN};
@@ -196,7 +207,7 @@ static bool attempt(struct attempt *a)
             http_call_cancel(call);
             http_client_turn(a->cli->client);
             a->verdict = VERDICT_AGAIN;
-            put_reason(a, 0, STR("no byte came for 5 minutes"));
+            put_reason(a, 0, STR("no data for 5 minutes"));
             return is_silent;
         }
         http_client_turn(a->cli->client);
@@ -225,13 +236,14 @@ static bool wait_for_next(struct attempt *a, unsigned failures, uint64_t began_m
     uint64_t now_ms = clock_mono_ms(), end_ms = began_ms + MS_PER_S * patience_s;
     uint64_t until_ms = now_ms + pause_ms(failures, a->retry_after_s);
     if (until_ms >= end_ms && a->retry_after_s > 0)
-        return cli_complain(cli, "%.*s: %s (try again in %llu s)", URL(cli), a->reason,
+        return cli_complain(cli, "%.*s: %s (retry in %llu s)", URL(cli), a->reason,
                             (unsigned long long)a->retry_after_s);
     if (until_ms >= end_ms)
-        return cli_complain(cli, "%.*s: %s (no node has served it for %llu s: --patience-seconds)",
-                            URL(cli), a->reason, (unsigned long long)patience_s);
+        return cli_complain(
+            cli, "%.*s: %s (no node has served the request for %llu s: --patience-seconds)",
+            URL(cli), a->reason, (unsigned long long)patience_s);
     if (failures == 0)
-        cli_complain(cli, "%.*s: %s: trying again for %llu s", URL(cli), a->reason,
+        cli_complain(cli, "%.*s: %s: retrying for %llu s", URL(cli), a->reason,
                      (unsigned long long)patience_s);
     while (now_ms < until_ms) {
         if (!cli_wait(cli, NULL, (int)(until_ms - now_ms)))

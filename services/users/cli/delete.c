@@ -11,7 +11,7 @@ static const struct {
     const char *kind, *text;
 } kinds[] = {
     {"Topics", "topics"},
-    {"SharedTopics", "topics of others, in which questions were blanked"},
+    {"SharedTopics", "topics of others in which questions were blanked"},
     {"Queries", "questions"},
     {"Lookups", "lookups"},
     {"Recommendations", "recommendations"},
@@ -58,11 +58,11 @@ static bool delete_all(struct deletion *deletion)
         take(deletion, answer);
         json_decref(answer);
         if (!is_one)
-            return cli_complain(deletion->cli, "--url: that is no answer of a Parley node");
-        cli_show_progress(deletion->cli,
-                          "deleted so far: %llu topics, %llu questions, %llu documents",
-                          gone_of(deletion, "Topics"), gone_of(deletion, "Queries"),
-                          gone_of(deletion, "Documents"));
+            return cli_complain(deletion->cli, "--url: the response is not from a Parley node");
+        status_line_show(&deletion->cli->progress,
+                         "deleted so far: %llu topics, %llu questions, %llu documents",
+                         gone_of(deletion, "Topics"), gone_of(deletion, "Queries"),
+                         gone_of(deletion, "Documents"));
     }
     return true;
 }
@@ -107,13 +107,13 @@ static bool is_confirmed(struct cli *cli)
         return false;
     cli_print_usage(cli, usage);
     json_decref(usage);
-    printf("All of this is deleted for good. Type the name of the user to go on: ");
+    printf("All of this will be deleted permanently. Type the user name to continue: ");
     fflush(stdout);
     if (fgets(line, sizeof line, stdin) == NULL)
         line[0] = 0;
     line[strcspn(line, "\n")] = 0;
     return strcmp(line, cli->name) == 0 ||
-           cli_complain(cli, "that is not the name: nothing was deleted");
+           cli_complain(cli, "the name does not match: nothing was deleted");
 }
 
 int cli_delete(struct cli *cli)
@@ -127,8 +127,8 @@ int cli_delete(struct cli *cli)
         cli_catch_signals(cli);
         is_good = delete_all(&deletion);
         if (!is_good && (deletion.requests > 0 || cli->is_interrupted))
-            cli_complain(cli, "what was deleted stays deleted: the same command goes on with the "
-                              "rest");
+            cli_complain(
+                cli, "the deletion is incomplete: run the same command again to delete the rest");
         if (is_good || deletion.requests > 0)
             (cli->is_json ? print_json : print_list)(&deletion);
     }

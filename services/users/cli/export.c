@@ -67,7 +67,7 @@ static bool on_body(void *context, struct str bytes)
         return false;
     keep_tail(sink, bytes);
     sink->bytes += bytes.n;
-    cli_show_progress(sink->cli, "%.1f MiB", (double)sink->bytes / (1 << 20));
+    status_line_show(&sink->cli->progress, "%.1f MiB", (double)sink->bytes / (1 << 20));
     return true;
 }
 
@@ -83,8 +83,8 @@ static bool begin_again(void *context)
     struct sink *sink = context;
     if (sink->is_pipe && sink->bytes > 0)
         return cli_complain(sink->cli,
-                            "the export was cut off after %llu bytes: what standard output was "
-                            "given is not whole, do not use it",
+                            "the export was cut off after %llu bytes: discard the incomplete data "
+                            "on standard output",
                             (unsigned long long)sink->bytes);
     if (!sink->is_pipe && (ftruncate(sink->fd, 0) != 0 || lseek(sink->fd, 0, SEEK_SET) != 0))
         return fail(sink, "");
@@ -100,16 +100,16 @@ static bool open_sink(struct sink *sink)
     if (sink->is_pipe) {
         sink->fd = STDOUT_FILENO;
         return !isatty(STDOUT_FILENO) ||
-               cli_complain(cli, "standard output is a terminal: name a file, or use a pipe");
+               cli_complain(cli, "standard output is a terminal: give a file name, or use a pipe");
     }
     if (whole_file_open(&sink->whole, cli->output, config_number(cli->config, "force"))) {
         sink->fd = sink->whole.fd;
         return true;
     }
     if (errno == EEXIST)
-        return cli_complain(cli, "%s exists: take another name, or --force", cli->output);
+        return cli_complain(cli, "%s exists: choose another name, or add --force", cli->output);
     if (errno == ENOTSUP)
-        return cli_complain(cli, "%s exists and is no file", cli->output);
+        return cli_complain(cli, "%s exists and is not a regular file", cli->output);
     return fail(sink, "");
 }
 

@@ -5,10 +5,10 @@
 
 #include "services/commands/commands.h"
 #include "shared/auth/signed.h"
-#include "shared/base/clock.h"
 #include "shared/base/shown.h"
 #include "shared/http/client.h"
 #include "shared/http/endpoint.h"
+#include "shared/op/signals.h"
 
 #include <openssl/crypto.h>
 #include <poll.h>
@@ -16,109 +16,68 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
-enum {
-    URL_MAX_BYTES = 1024,
-    SHOWN_MAX_BYTES = 4096,
-    PROGRESS_MS = 250,
-    EXIT_FAILED = 1,
-    EXIT_USAGE = 2
-};
+enum { URL_MAX_BYTES = 1024, SHOWN_MAX_BYTES = 4096, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 static const struct config_group user_options = {
-    "Flags",
-    (const struct config_option[]){
-        {.name = "url",
-         .kind = CONFIG_TEXT,
-         .metavar = "URL[,URL...]",
-         .fallback = "http://127.0.0.1:8080",
-         .help = "The nodes, with the service users. One is asked; the next one when it does not "
-                 "answer."},
-        {.name = "output",
-         .kind = CONFIG_TEXT,
-         .metavar = "FILE",
-         .help = "Of export, also as -o FILE: where the zip is put, with mode 0600, once it is "
-                 "whole. - is standard output."},
-        {.name = "force",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Of export: replaces FILE if it exists, once the new one is whole."},
-        {.name = "yes",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Of delete: does not ask for the name on a terminal. Scripts need it."},
-        {.name = "patience-seconds",
-         .kind = CONFIG_NUMBER,
-         .metavar = "N",
-         .fallback = "60",
-         .min = 0,
-         .max = 86400,
-         .help = "How long a request is tried again while no node answers it, or with 429 or 5xx. "
-                 "0: it is tried once."},
-        {.name = "json",
-         .kind = CONFIG_BOOL,
-         .fallback = "off",
-         .help = "Prints the result as one JSON object."},
-        {0}}};
+    "Flags", (const struct config_option[]){
+                 {.name = "url",
+                  .kind = CONFIG_TEXT,
+                  .metavar = "URL[,URL...]",
+                  .fallback = "http://127.0.0.1:8080",
+                  .help = "The nodes, with the service users. Requests go to the first; if it does "
+                          "not respond, to the next."},
+                 {.name = "output",
+                  .kind = CONFIG_TEXT,
+                  .metavar = "FILE",
+                  .help = "For export, also -o FILE: the zip file, written with mode 0600 once it "
+                          "is complete. - is standard output."},
+                 {.name = "force",
+                  .kind = CONFIG_BOOL,
+                  .fallback = "off",
+                  .help = "For export: replaces an existing FILE once the new one is complete."},
+                 {.name = "yes",
+                  .kind = CONFIG_BOOL,
+                  .fallback = "off",
+                  .help = "For delete: does not ask for confirmation. Scripts need it."},
+                 {.name = "patience-seconds",
+                  .kind = CONFIG_NUMBER,
+                  .metavar = "N",
+                  .fallback = "60",
+                  .min = 0,
+                  .max = 86400,
+                  .help = "Seconds to keep retrying a request that no node answers or that gets "
+                          "429 or 5xx. 0: try once."},
+                 {.name = "json",
+                  .kind = CONFIG_BOOL,
+                  .fallback = "off",
+                  .help = "Prints the result as one JSON object."},
+                 {0}}};
 
 static const struct {
     const char *word;
-    int (*run)(struct cli *cli);
+    run_word *run;
 } words[] = {{"usage", cli_usage}, {"export", cli_export}, {"delete", cli_delete}};
 enum { WORD_N = sizeof words / sizeof *words };
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static void clear_line(struct cli *cli)
-{
-    if (cli->is_line)
-        fputs("\r\033[K", stderr);
-    cli->is_line = false;
-}
-
 bool cli_complain(struct cli *cli, const char *format, ...)
 {
     va_list list;
-    clear_line(cli);
-    fputs("parley: ", stderr);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    status_line_complain(&cli->progress, format, list);
     va_end(list);
-    fputc('\n', stderr);
     return false;
-}
-
-void cli_show_progress(struct cli *cli, const char *format, ...)
-{
-    va_list list;
-    uint64_t now_ms = clock_mono_ms();
-    if (cli->is_json || now_ms < cli->shown_ms + PROGRESS_MS || !isatty(STDERR_FILENO))
-        return;
-    clear_line(cli);
-    va_start(list, format);
-    vfprintf(stderr, format, list);
-    va_end(list);
-    cli->shown_ms = now_ms;
-    cli->is_line = true;
 }
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
 void cli_catch_signals(struct cli *cli)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` allows is an error of write() */
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    cli->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (cli->signal_fd < 0)
-        abort();
+    cli->signal_fd = signals_catch();
 }
 
 bool cli_wait(struct cli *cli, struct pollfd *fd, int ms)
@@ -133,12 +92,12 @@ bool cli_wait(struct cli *cli, struct pollfd *fd, int ms)
 
 /* --- settings --------------------------------------------------------------------------------- */
 
-static bool refuse(struct cli *cli, const char *reason)
+bool cli_refuse(struct cli *cli, const char *reason)
 {
-    return cli_complain(cli, "%s (see parley user --help)", reason);
+    return cli_complain(cli, "%s (see parley %s --help)", reason, cli->command);
 }
 
-static int (*find_word(const char *word))(struct cli *cli)
+static run_word *find_word(const char *word)
 {
     for (unsigned i = 0; i < WORD_N; i++)
         if (strcmp(words[i].word, word) == 0)
@@ -146,63 +105,68 @@ static int (*find_word(const char *word))(struct cli *cli)
     return NULL;
 }
 
-static bool read_urls(struct cli *cli)
+bool cli_read_urls(struct cli *cli)
 {
     struct str rest = str_of(config_text(cli->config, "url"));
     while (rest.at != NULL) {
         struct str url = http_base_url(str_trim(str_cut(&rest, ',')));
         if (cli->url_n == CLI_URLS_MAX)
-            return refuse(cli, "--url takes at most 16 nodes");
+            return cli_refuse(cli, "--url takes at most 16 nodes");
         if (!http_is_base_url(url) || url.n > URL_MAX_BYTES)
-            return refuse(cli, "--url takes http://HOST[:PORT] or https://HOST[:PORT], without a "
-                               "user or a query");
+            return cli_refuse(cli, "--url takes http://HOST[:PORT] or https://HOST[:PORT], without "
+                                   "user information or a query");
         cli->urls[cli->url_n++] = url;
     }
     return true;
 }
 
-/* The word, the name, and `-o FILE` anywhere after the word. */
-static bool read_words(struct cli *cli, int (**ret_run)(struct cli *cli))
+/* The name, and `-o FILE` anywhere after the word. */
+static bool read_words(struct cli *cli, run_word *run)
 {
     const struct config *c = cli->config;
-    *ret_run = c->argument_n == 0 ? NULL : find_word(c->arguments[0]);
     cli->output = config_text(c, "output");
-    if (*ret_run == NULL)
-        return refuse(cli, "user takes usage, export or delete, and a name");
     for (size_t i = 1; i < c->argument_n; i++) {
-        bool is_output = *ret_run == cli_export && strcmp(c->arguments[i], "-o") == 0;
+        bool is_output = run == cli_export && strcmp(c->arguments[i], "-o") == 0;
         if (is_output && i + 1 == c->argument_n)
-            return refuse(cli, "-o needs a value");
+            return cli_refuse(cli, "-o needs a value");
         if (is_output)
             cli->output = c->arguments[++i];
         else if (cli->name != NULL)
-            return refuse(cli, "one user at a time");
+            return cli_refuse(cli, "give one user at a time");
         else
             cli->name = c->arguments[i];
     }
     if (cli->name == NULL)
-        return refuse(cli, "which user?");
+        return cli_refuse(cli, "which user?");
     struct str name = str_of(cli->name);
     if (name.n == 0 || name.n > CLI_NAME_MAX_BYTES || !str_is_utf8(name))
-        return refuse(cli, "the name of a user is 1 to 161 bytes of UTF-8");
+        return cli_refuse(cli, "the name of a user is 1 to 161 bytes of UTF-8");
     return true;
 }
 
-static bool check_settings(struct cli *cli, int (*run)(struct cli *cli))
+bool cli_check_account(struct cli *cli)
 {
     const char *user = config_text(cli->config, "user");
     const char *secret_file = config_text(cli->config, "secret-file");
     if (user == NULL || *user == 0 || strlen(user) > ACCOUNT_NAME_MAX_BYTES)
-        return refuse(cli, "--user takes a name of 1 to 128 bytes: the account that signs");
+        return cli_refuse(cli, "--user takes a name of 1 to 128 bytes: the account that signs");
     if (secret_file == NULL || *secret_file == 0)
-        return refuse(cli, "--secret-file takes the path of a file that holds the account's "
-                           "secret");
+        return cli_refuse(cli, "--secret-file takes the path of a file that holds the account's "
+                               "secret");
+    return true;
+}
+
+static bool check_settings(struct cli *cli, run_word *run)
+{
+    if (!cli_check_account(cli))
+        return false;
     if (run == cli_export && (cli->output == NULL || *cli->output == 0))
-        return refuse(cli, "export takes -o FILE, or - for standard output");
+        return cli_refuse(cli, "export takes -o FILE, or - for standard output");
     if (run == cli_delete && !config_number(cli->config, "yes") &&
         (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        return refuse(cli, "delete asks for the name on a terminal, and there is none: --yes goes "
-                           "without");
+        return cli_refuse(cli,
+                          "delete asks for the user name on a terminal, and there is none: add "
+                          "--yes");
     return true;
 }
 
@@ -275,19 +239,19 @@ int cli_usage(struct cli *cli)
     return 0;
 }
 
-static int run(struct cli *cli, int (*run_word)(struct cli *cli))
+int cli_run(struct cli *cli, run_word *run)
 {
     static const struct http_client_settings http = {.user_agent = "parley-user/" PARLEY_VERSION};
     cli->secret = config_read_secret(config_text(cli->config, "secret-file"));
     if (cli->secret == NULL)
         return EXIT_FAILED;
     cli->client = http_client_create(&http);
-    int code = run_word(cli);
+    int code = run(cli);
     if (code == 0 && fflush(stdout) != 0) {
         cli_complain(cli, "cannot write to standard output");
         code = EXIT_FAILED;
     }
-    clear_line(cli);
+    status_line_clear(&cli->progress);
     http_client_destroy(cli->client);
     OPENSSL_cleanse(cli->secret, strlen(cli->secret));
     free(cli->secret);
@@ -298,45 +262,49 @@ static int run(struct cli *cli, int (*run_word)(struct cli *cli))
 
 static int run_user(const struct config *config)
 {
-    struct cli cli = {.config = config, .signal_fd = -1};
+    struct cli cli = {.config = config, .command = "user", .signal_fd = -1};
     struct buf shown;
-    int (*run_word)(struct cli * cli);
-    cli.is_json = config_number(config, "json");
-    if (!read_words(&cli, &run_word) || !read_urls(&cli) || !check_settings(&cli, run_word))
+    run_word *run = config->argument_n == 0 ? NULL : find_word(config->arguments[0]);
+    cli.is_json = cli.progress.is_off = config_number(config, "json");
+    if (run == NULL) {
+        cli_refuse(&cli, "user takes usage, export or delete, and a name");
+        return EXIT_USAGE;
+    }
+    if (!read_words(&cli, run) || !cli_read_urls(&cli) || !check_settings(&cli, run))
         return EXIT_USAGE;
     buf_init(&shown, SHOWN_MAX_BYTES);
     buf_put_shown(&shown, str_of(cli.name));
     buf_terminate(&shown);
     cli.shown = shown.at;
-    int code = run(&cli, run_word);
+    int code = cli_run(&cli, run);
     buf_fini(&shown);
     return code;
 }
 
 const struct command user_command = {
     .name = "user",
-    .summary = "a user's data: how much there is, a copy of it, its deletion",
+    .summary = "show, export or delete all data of a user",
+    .words = "usage|export|delete",
     .about =
         "usage: parley user usage NAME\n"
         "       parley user export NAME -o FILE.zip\n"
         "       parley user delete NAME\n"
         "\n"
-        "Acts on all that is stored for one user, on any node and over HTTP.\n"
-        "  usage   counts topics, questions, documents and what limits count at the moment\n"
-        "  export  writes a copy of everything into a zip file\n"
-        "  delete  deletes everything, and lists what that was. It asks for the name first. A\n"
-        "          deletion is many small steps: one that was interrupted goes on with the same\n"
-        "          command\n"
+        "Shows, exports or deletes all data that is stored for a user, over HTTP and on any node.\n"
+        "  usage   counts topics, questions and documents, and shows the current use of limits\n"
+        "  export  writes a copy of all data to a zip file\n"
+        "  delete  deletes all data and lists what was deleted. It asks for the user name first.\n"
+        "          If a deletion is interrupted, run the same command again to continue\n"
         "\n"
-        "The account that signs (--user) is an operator, a frontend, or the user itself. For an\n"
-        "operator NAME is namespace~NAME where the user's frontend has a namespace.\n"
+        "The account that signs (--user) is an operator, a frontend, or the user itself. If the\n"
+        "user's frontend has a namespace, an operator writes NAME as namespace~NAME.\n"
         "\n",
     .more =
         "\n"
         "Exit codes\n"
-        "  0  it is done\n"
-        "  1  a node refuses it, no node served it in time, FILE exists or cannot be written, or\n"
-        "     it was interrupted; there is no new FILE then\n"
+        "  0  success\n"
+        "  1  a node refused the request, no node served it in time, FILE exists or cannot be\n"
+        "     written, or the command was interrupted; no new FILE was created\n"
         "  2  a wrong word, flag or value\n"
         "\n"
         "Examples\n"

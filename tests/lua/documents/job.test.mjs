@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// job_begin to job_progress: one job while it runs, whoever dies on the way.
+// job_begin to job_progress: one job while it runs, whichever process dies.
 import assert from 'node:assert/strict';
 import { ago, anything, lines, scripts, stream, ttl, zset } from '../../support/lua.mjs';
 import { ALICE, ANY_BYTES, assertDocuments, BINARY, BOB, BOOK, cancelled, CAP, docId, GONE_JOB, HOUR_S, indexed, Indexer, indexingEvent, jobId, keysOf, PACK, parsed, partsOf, pending, running, shaOf, upload, VECTOR } from '../../support/lua_documents.mjs';
@@ -66,7 +66,7 @@ scripts('job_begin', ({ test, cases }) => {
     assert.deepEqual(partsOf(await i1.call('job_text', run, 0)), ['block']);
   });
 
-  test('race: an indexer dies; another one takes its job, goes on with the stored text, and the first is told that it lost', async (shard) => {
+  test('race: an indexer dies; another one takes its job, continues with the stored text, and the first gets `lost`', async (shard) => {
     await upload(shard);
     const [i1, i2] = [new Indexer(shard), new Indexer(shard, 'i2')];
     const first = await i1.take();
@@ -185,7 +185,7 @@ scripts('job_steal', ({ test, cases }) => {
     assert.equal(await new Indexer(shard, 'i2').steal(60_000), undefined);
   });
 
-  test('the dead one behind many that run', async (shard) => {
+  test('the dead one after many that run', async (shard) => {
     const i1 = new Indexer(shard);
     for (let n = 1; n <= 40; n++) await upload(shard, { n });
     const runs = [];
@@ -248,7 +248,7 @@ scripts('job_upload, job_text, job_parsed', ({ test, cases }) => {
     await assertDocuments(shard, [parsed({ n: 1, text: [1, ...blocks], blocks: 900 })]);
   });
 
-  test('said twice, it is stored once', async (shard) => {
+  test('a repeated call stores it once', async (shard) => {
     await upload(shard);
     const i1 = new Indexer(shard);
     const run = await i1.take();
@@ -305,7 +305,7 @@ scripts('job_upload, job_text, job_parsed', ({ test, cases }) => {
 scripts('job_progress', ({ test, cases }) => {
   cases([{ name: 'an unknown job', call: ['job_progress', 'x', 1, 'PARSE', 5, '"m"'], reply: 'lost' }]);
 
-  test('is told to every node that watches, and renews the entry', async (shard) => {
+  test('is reported to every watching node, and renews the entry', async (shard) => {
     await upload(shard);
     const i1 = new Indexer(shard);
     const run = await i1.take();

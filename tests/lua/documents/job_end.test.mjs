@@ -9,7 +9,7 @@ scripts('job_store', ({ test, cases }) => {
   cases([{ name: 'an unknown job', call: ['job_store', 'x', 1, 'hash', 4, 'exact', 1, CAP, PACK], reply: 'lost' }]);
   const reindex = (shard, n, j, space = ALICE) => shard.call('doc_reindex', 0, space, docId(n), jobId(j));
 
-  test('what is stored can be searched, the entry is gone, and who watches is told', async (shard) => {
+  test('the stored document is searchable, the entry is deleted, and watchers are notified', async (shard) => {
     await upload(shard);
     const i1 = new Indexer(shard);
     const run = await i1.take();
@@ -23,7 +23,7 @@ scripts('job_store', ({ test, cases }) => {
     assert.deepEqual(await pending(shard), []);
   });
 
-  test('said twice after a lost reply it is ok, and counts once', async (shard) => {
+  test('a repeated call after a lost reply is ok and counts once', async (shard) => {
     await upload(shard);
     const i1 = new Indexer(shard);
     const run = await i1.index();
@@ -113,7 +113,7 @@ scripts('job_store', ({ test, cases }) => {
 scripts('job_fail', ({ test, cases }) => {
   cases([{ name: 'an unknown job', call: ['job_fail', 'x', 1, '"e"'], reply: 'lost' }]);
 
-  test('its bytes go, and who watches is told why; said twice it is ok', async (shard) => {
+  test('its bytes are deleted, and watchers get the reason; a repeated call is ok', async (shard) => {
     await upload(shard);
     const i1 = new Indexer(shard);
     const run = await i1.take();
@@ -156,7 +156,7 @@ scripts('job_release', ({ test }) => {
 }, BINARY);
 
 scripts('job_pass', ({ test }) => {
-  test('the job waits outside the stream with all its attempts, and who watches is told why', async (shard) => {
+  test('the job waits outside the stream with all its attempts, and watchers get the reason', async (shard) => {
     await upload(shard);
     const i1 = new Indexer(shard);
     const run = await i1.take();
@@ -186,7 +186,7 @@ scripts('job_pass', ({ test }) => {
 scripts('job_waiting', ({ test, cases }) => {
   cases([{ name: 'nothing waits', call: ['job_waiting'], reply: 'none' }]);
 
-  test('the longest waiting job is begun by one of those who were told it, and is in the stream then', async (shard) => {
+  test('the longest waiting job is begun by one of the indexers that got it, and is then in the stream', async (shard) => {
     await upload(shard);
     await upload(shard, { n: 2 });
     const i1 = new Indexer(shard);

@@ -39,7 +39,10 @@ scripts('job_vectors', ({ test }) => {
     const i1 = new Indexer(shard);
     const run = await i1.take();
     await i1.parsed(run);
-    const used = async () => Number(/^used_memory:(\d+)/m.exec(await shard.cmd('INFO', 'memory'))[1]);
+    const memory = async (name) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(await shard.cmd('INFO', 'memory'))[1]);
+    const used = () => memory('used_memory');
+    // What earlier tests had is freed by another thread.
+    for (let i = 0; i < 600 && (await memory('lazyfree_pending_objects')) > 0; i++) await new Promise((done) => setTimeout(done, 50));
     const before = await used();
     for (let first = 0; first < N; first += 8) {
       const vectors = Array.from({ length: 8 }, () => vectorOf(...Array.from({ length: DIMENSION }, () => Math.random() - 0.5)));

@@ -90,8 +90,8 @@ class World {
     const space = this.pick(SPACES);
     const path = space === BOOK ? `abandoned ${id}` : '';
     const reply = await this.shard.call('upload_begin', 0, space, '', id, '"f"', 2, `${this.ids}`.padStart(64, 'b'), this.cap, path, '');
-    if (this.used(space) + 2 > this.cap) return assert.equal(reply, `full\n${this.used(space)}\n${this.cap}`);
-    assert.equal(reply, 'ok');
+    if (this.used(space) + 2 > this.cap) return assert.equal(reply, `full\n\n${this.used(space)}\n${this.cap}`);
+    assert.equal(reply, 'ok\n');
     await this.shard.cmd('RPUSHX', this.shard.key(`pushed:${id}`), 'x');
     this.pushed.set(id, { space, path });
   }
@@ -177,7 +177,7 @@ class World {
     await this.begin(new Indexer(this.shard, `waiter${++this.ids}`), { entry: '', job });
   }
 
-  // Whoever runs a job hangs, or is dead, and another one takes it.
+  // The indexer of a job hangs or is dead, and another one takes the job.
   async steal() {
     const indexer = new Indexer(this.shard, `thief${++this.ids}`);
     const found = await indexer.steal();

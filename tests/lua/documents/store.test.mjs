@@ -43,30 +43,32 @@ function withBlocks(one) {
 const ok = (n, j = n) => lines('ok', docId(n), jobId(j));
 
 scripts('upload_begin', ({ cases, test, shard }) => {
+  const OK = lines('ok', ''); // nothing limits it
   const begun = (n = 1, space = ALICE) => ({ [`pushed:${docId(n)}`]: ttl(PUSH_S, list(space)) });
   cases([
-    { name: 'there is a list for the blocks, which ends by itself', call: begin(), reply: 'ok', after: begun() },
-    { name: 'begun twice, as after a lost reply, it is one list', calls: [begin(), begin()], replies: ['ok', 'ok'], after: begun() },
-    { name: 'two of the same bytes at once are both begun', calls: [begin(), begin({ n: 2, sha: shaOf(1) })], replies: ['ok', 'ok'], after: { ...begun(), ...begun(2) } },
-    { name: 'bytes that are there already are not sent', before: () => keysOf({ n: 1 }), call: begin({ n: 2, sha: shaOf(1) }), reply: lines('duplicate', docId(1), jobId(1), 'QUEUED') },
-    { name: 'those of another owner are', before: () => keysOf({ n: 1 }), call: begin({ n: 2, space: BOB, sha: shaOf(1) }), reply: 'ok', after: begun(2, BOB) },
-    { name: 'what failed may be sent again', before: () => keysOf({ n: 1, state: 'FAILED' }), call: begin({ n: 2, sha: shaOf(1) }), reply: 'ok', after: begun(2) },
-    { name: 'past the cap nothing is sent', before: () => keysOf({ n: 1, state: 'INDEXED' }), call: begin({ n: 2, cap: 20 }), reply: lines('full', 'block'.length + PACK.length, 20) },
+    { name: 'there is a list for the blocks, which ends by itself', call: begin(), reply: OK, after: begun() },
+    { name: 'begun twice, as after a lost reply, it is one list', calls: [begin(), begin()], replies: [OK, OK], after: begun() },
+    { name: 'two of the same bytes at once are both begun', calls: [begin(), begin({ n: 2, sha: shaOf(1) })], replies: [OK, OK], after: { ...begun(), ...begun(2) } },
+    { name: 'bytes that are there already are not sent', before: () => keysOf({ n: 1 }), call: begin({ n: 2, sha: shaOf(1) }), reply: lines('duplicate', '', docId(1), jobId(1), 'QUEUED', '"f1.txt"') },
+    { name: 'those of another owner are', before: () => keysOf({ n: 1 }), call: begin({ n: 2, space: BOB, sha: shaOf(1) }), reply: OK, after: begun(2, BOB) },
+    { name: 'what failed may be sent again', before: () => keysOf({ n: 1, state: 'FAILED' }), call: begin({ n: 2, sha: shaOf(1) }), reply: OK, after: begun(2) },
+    { name: 'past the cap nothing is sent', before: () => keysOf({ n: 1, state: 'INDEXED' }), call: begin({ n: 2, cap: 20 }), reply: lines('full', '', 'block'.length + PACK.length, 20) },
+    { name: 'the reply states what is left of a limit, whatever becomes of the upload', before: () => keysOf({ n: 1 }), call: begin({ n: 2, sha: shaOf(1), limits: 'upload:alice:5:60,upload:alice:50:3600' }), reply: lines('duplicate', '5 4 60000', docId(1), jobId(1), 'QUEUED', '"f1.txt"'), after: { 'limit:upload:alice': ttl(HOUR_S, anything) } },
     {
       name: 'a limit that is reached refuses it, and counts nothing',
       before: () => ({ 'limit:upload:alice': zset({ x: (Date.now() - 20_000) * 1000 }) }),
       call: begin({ limits: 'upload:alice:1:60,upload:alice:50:3600' }),
       reply: (found) => /^limited\n(39|40)\d\d\d\n1\n60$/.test(found),
     },
-    { name: 'the same file of a collection is a duplicate', before: () => keysOf({ n: 1, space: BOOK, path: 'a' }), call: begin({ n: 2, sha: shaOf(1), space: BOOK, path: 'a', filename: '"f1.txt"' }), reply: lines('duplicate', docId(1), jobId(1), 'QUEUED') },
-    { name: 'new bytes count in the place of those that they replace', before: () => keysOf({ n: 1, space: BOOK, path: 'a' }), call: begin({ n: 2, space: BOOK, path: 'a', cap: 7 }), reply: 'ok', after: begun(2, BOOK) },
+    { name: 'the same file of a collection is a duplicate', before: () => keysOf({ n: 1, space: BOOK, path: 'a' }), call: begin({ n: 2, sha: shaOf(1), space: BOOK, path: 'a', filename: '"f1.txt"' }), reply: lines('duplicate', '', docId(1), jobId(1), 'QUEUED', '"f1.txt"') },
+    { name: 'new bytes count in the place of those that they replace', before: () => keysOf({ n: 1, space: BOOK, path: 'a' }), call: begin({ n: 2, space: BOOK, path: 'a', cap: 7 }), reply: OK, after: begun(2, BOOK) },
   ]);
 
   test('a used nonce begins nothing, and the limit counts nothing', async () => {
     const call = begin({ limits: 'upload:alice:9:60' });
     call[1] = 1;
     const frame = { nonces: ['nonce-0000000001'] };
-    assert.deepEqual((await shard.turn([call], frame)).replies, ['ok']);
+    assert.deepEqual((await shard.turn([call], frame)).replies, ['ok\n9 8 60000']);
     await shard.cmd('DEL', shard.key(`pushed:${docId(1)}`));
     assert.deepEqual((await shard.turn([call], frame)).replies, ['replay']);
     assert.equal(await shard.get(`pushed:${docId(1)}`), undefined);
@@ -75,7 +77,7 @@ scripts('upload_begin', ({ cases, test, shard }) => {
 
   test('a space of 10,000 documents takes no more', async () => {
     await shard.cmd('ZADD', shard.key(`docs:${ALICE}`), ...Array.from({ length: 10_000 }, (_, i) => [i, `x${i}`]).flat());
-    assert.equal(await shard.call(...begin()), 'many');
+    assert.equal(await shard.call(...begin()), lines('many', ''));
   });
 
   test('limits that are no limits are an error, and nothing is stored', async () => {
@@ -95,7 +97,7 @@ scripts('upload', ({ cases, test, shard }) => {
       name: 'the same bytes again are a duplicate, under the first ids',
       before: () => keysOf({ n: 1, state: 'INDEXED' }),
       call: upload({ n: 2, sha: shaOf(1), bytes: 'bytes 1' }),
-      reply: lines('duplicate', docId(1), jobId(1), 'INDEXED'),
+      reply: lines('duplicate', docId(1), jobId(1), 'INDEXED', '"f1.txt"'),
     },
     {
       name: 'the same bytes of another owner are a document of its own',
@@ -111,14 +113,14 @@ scripts('upload', ({ cases, test, shard }) => {
     {
       name: 'race: the same bytes twice in one turn are stored once',
       calls: [upload(), upload({ n: 2, sha: shaOf(1), bytes: 'bytes 1' })],
-      replies: [ok(1), lines('duplicate', docId(1), jobId(1), 'QUEUED')],
+      replies: [ok(1), lines('duplicate', docId(1), jobId(1), 'QUEUED', '"f1.txt"')],
       after: fresh({ n: 1 }),
     },
     {
       name: 'a request that is sent again after a lost connection finds its own document',
       before: () => keysOf({ n: 1 }),
       call: upload(),
-      reply: lines('duplicate', docId(1), jobId(1), 'QUEUED'),
+      reply: lines('duplicate', docId(1), jobId(1), 'QUEUED', '"f1.txt"'),
     },
     {
       name: 'what failed is stored again, under the same document and a new job',
@@ -156,7 +158,7 @@ scripts('upload', ({ cases, test, shard }) => {
       name: 'the same file with the same bytes is a duplicate',
       before: () => keysOf({ n: 1, state: 'INDEXED', space: BOOK, path: 'a' }),
       call: upload({ n: 2, sha: shaOf(1), space: BOOK, path: 'a', filename: '"f1.txt"' }),
-      reply: lines('duplicate', docId(1), jobId(1), 'INDEXED'),
+      reply: lines('duplicate', docId(1), jobId(1), 'INDEXED', '"f1.txt"'),
     },
     {
       name: 'two files of a collection with the same bytes are two documents: either may go',
@@ -199,7 +201,7 @@ scripts('upload', ({ cases, test, shard }) => {
       },
     },
     {
-      name: 'race: new bytes come while the old ones wait to be indexed: that job is cancelled, and who watches is told',
+      name: 'race: new bytes come while the old ones wait to be indexed: that job is cancelled, and watchers are notified',
       before: () => ({ ...keysOf({ n: 1, space: BOOK, path: 'a' }), [`watchers:${BOOK}`]: zset({ n1: Date.now() + 50_000, n2: Date.now() + 50_000, n3: 5 }) }),
       alive: ['n2', 'n3'],
       call: upload({ n: 2, space: BOOK, path: 'a', filename: '"f1.txt"' }),
@@ -301,20 +303,20 @@ scripts('docs', ({ cases, test, shard }) => {
         return keys;
       },
       call: docs(),
-      reply: lines('ok', '', linesOf(two[0]).split('\n').slice(0, 10).join('\n'), '', '', '', '', 'hash', 0),
+      reply: lines('ok', '', linesOf(two[0]).split('\n').slice(0, 10).join('\n'), '', '', '', '', 'hash', 0, shaOf(1)),
     },
     {
-      name: 'what its space has left behind, by model or by dimension, is told',
+      name: 'documents of an outdated model or dimension are reported',
       before: () => keysOf({ n: 1, state: 'INDEXED', dimension: 8 }, { n: 2, state: 'INDEXED', model: 'old' }, { n: 3, state: 'INDEXED' }, { n: 4 }),
       call: docs(),
       reply: lines('ok', '', linesOf({ n: 4 }), linesOf({ n: 3, state: 'INDEXED' }), linesOf({ n: 2, state: 'INDEXED', model: 'old', isOld: true }), linesOf({ n: 1, state: 'INDEXED', dimension: 8, isOld: true })),
     },
   ]);
 
-  test('1,000 a page, and the next page goes on behind it', async () => {
+  test('1,000 a page, and the next page continues after it', async () => {
     for (let i = 1; i <= 1001; i += 91) await shard.turn(await Promise.all(Array.from({ length: 91 }, (_, k) => pushedUpload(shard, { n: i + k, cap: 1e6 }))));
     const first = (await shard.call(...docs())).split('\n');
-    assert.deepEqual([first.length, first[1], first[2]], [2 + 16_000, first.at(-16 + 5), docId(1001)]);
+    assert.deepEqual([first.length, first[1], first[2]], [2 + 17_000, first.at(-17 + 5), docId(1001)]);
     const rest = (await shard.call(...docs(ALICE, first[1]))).split('\n');
     assert.deepEqual([rest[1], rest[2]], ['', docId(1)]);
   });
@@ -373,7 +375,7 @@ scripts('doc_delete', ({ cases, test, shard }) => {
       },
     },
     {
-      name: 'one that waits to be indexed: its job is cancelled, and who watches is told',
+      name: 'one that waits to be indexed: its job is cancelled, and watchers are notified',
       before: () => ({ ...keysOf({ n: 1 }), [`watchers:${ALICE}`]: zset({ n1: Date.now() + 50_000 }) }),
       call: remove(),
       reply: 'ok',

@@ -9,7 +9,7 @@ const WATCH_S = 60;
 const watch = (space = ALICE) => ['watch_indexing', 0, space];
 const key = `watchers:${ALICE}`;
 const watching = (...nodes) => ttl(WATCH_S, zset(Object.fromEntries(nodes.map((node) => [node, soon(WATCH_S * 1000)]))));
-const told = (given) => {
+const reported = (given) => {
   const [doc, job] = [docOf(given), jobOf(given)];
   return lines(jobId(given.j ?? given.n), docId(given.n), job.status, job.stage, job.progress, job.error, job.updated, doc.filename);
 };
@@ -20,20 +20,20 @@ scripts('watch_indexing', ({ cases, test, shard }) => {
   const failed = { n: 3, state: 'FAILED', recent: Date.now() + 2_000_000 };
   cases([
     { name: 'a space without jobs', call: watch(), reply: lines('ok', 0), after: { [key]: watching('n1') } },
-    { name: 'what is under way and what has just ended', before: () => keysOf(queued, done, failed), call: watch(), reply: lines('ok', 3, told(done), told(failed), told(queued)), after: { [key]: watching('n1') } },
+    { name: 'what is under way and what has just ended', before: () => keysOf(queued, done, failed), call: watch(), reply: lines('ok', 3, reported(done), reported(failed), reported(queued)), after: { [key]: watching('n1') } },
     { name: 'nothing of another owner', before: () => keysOf({ n: 1, space: BOB }), call: watch(), reply: lines('ok', 0), after: { [key]: watching('n1') } },
     {
       name: 'what ended more than an hour ago is left out, and dropped',
       before: () => keysOf(queued, { ...done, recent: Date.now() - 5 }),
       call: watch(),
-      reply: lines('ok', 1, told(queued)),
+      reply: lines('ok', 1, reported(queued)),
       after: { [key]: watching('n1'), [`recent_jobs:${ALICE}`]: (found) => Object.keys(found).join() === jobId(1) },
     },
     {
       name: 'a job whose hash is gone is left out',
       before: () => ({ ...keysOf(queued), [`recent_jobs:${ALICE}`]: zset({ [jobId(1)]: 9e12, [jobId(7)]: 8e12 }) }),
       call: watch(),
-      reply: lines('ok', 1, told(queued)),
+      reply: lines('ok', 1, reported(queued)),
       after: { [key]: watching('n1') },
     },
     { name: 'nodes that have not said so for a minute are dropped', before: () => ({ [key]: ttl(WATCH_S, zset({ n2: 5, n3: Date.now() + WATCH_S * 1000 })) }), call: watch(), reply: lines('ok', 0), after: { [key]: watching('n1', 'n3') } },

@@ -52,7 +52,7 @@ scripts('check', ({ cases, test, shard }) => {
 
   const add = (topic, { user = 'alice', model = 'default', account = 'F', weight = 1 } = {}) =>
     shard.call('add', 0, topic, user, account, model, weight, 100_000, tailOf({ user, model }), '', '', '');
-  const told = async (topic, seq) => Number((await shard.call('check', 0, topic, seq, '', 'position')).split('\n').at(-2));
+  const reported = async (topic, seq) => Number((await shard.call('check', 0, topic, seq, '', 'position')).split('\n').at(-2));
 
   // Claims all there is for these models: "topic seq" in the order in which it was served.
   async function serveAll(takes = '*') {
@@ -67,7 +67,7 @@ scripts('check', ({ cases, test, shard }) => {
   const pin = Number(process.env.PARLEY_SEED);
   for (let round = 0; round < (pin ? 1 : 12); round++) {
     const seed = pin || randomInt(1, 2 ** 31);
-    test(`the position that is told is how many are served before, whatever users, weights, models, topics and engines (seed ${seed})`, async () => {
+    test(`the position is the number of queries served before, for any users, weights, models, topics and engines (seed ${seed})`, async () => {
       const below = random(seed);
       const users = Array.from({ length: 1 + below(30) }, (_, i) => ({ user: `u${i}`, weight: [1, 1, 2, 3, 0.5, 10][below(6)] }));
       const models = ['default', 'big', 'small', 'x'].slice(0, 1 + below(4));
@@ -114,19 +114,19 @@ scripts('check', ({ cases, test, shard }) => {
     for (let i = 0; i < 300; i++) await add(`b${i}`, { user: 'bob' });
     for (let i = 0; i < 20; i++) await add(`c${i}`, { user: 'carol', model: 'big' });
     const positions = new Map();
-    for (const topic of ['a40', 'a250', 'b50', 'b290', 'c19']) positions.set(topic, await told(topic, 1));
+    for (const topic of ['a40', 'a250', 'b50', 'b290', 'c19']) positions.set(topic, await reported(topic, 1));
     const order = await serveAll();
     for (const [topic, position] of positions) {
       const served = order.indexOf(`${topic} 1`);
       if (served < 50) assert.equal(position, served, topic);
-      else assert.ok(position >= 50 && Math.abs(position - served) <= 0.05 * served, `${topic}: told ${position}, served ${served}`);
+      else assert.ok(position >= 50 && Math.abs(position - served) <= 0.05 * served, `${topic}: returned ${position}, served ${served}`);
     }
   });
 
-  test('behind a thousand users of a thousand models it is told all the same', async () => {
+  test('a position after a thousand users of a thousand models is still returned', async () => {
     for (let i = 0; i < 1000; i++) await add(`t${i}`, { user: `u${i}`, model: `m${i}`, account: `F${i % 10}` });
     await add('last', { user: 'zoe', model: 'm999' });
-    const position = await told('last', 1);
+    const position = await reported('last', 1);
     assert.ok(position >= 5 && position <= 1000, `position ${position}`);
   });
 });

@@ -98,7 +98,7 @@ scripts('complete', ({ cases }) => {
     { name: 'the lease of another engine', before: pending({ by: 'F' }), call: complete({ lease: '7' }), reply: 'lost' },
     { name: 'race: the same engine has claimed it again: its first lease is lost', before: pending(), call: complete({ lease: '6' }), reply: 'lost' },
     { name: 'race: the same answer twice, after a lost reply: the same', before: done, call: complete(), reply: 'same\n1\n1500' },
-    { name: 'race: two engines answer at once: the first wins, the other is told', before: pending(), calls: [complete({ lease: '7' }), complete({ holder: 'F', answer: lines('["43"]', 'null', 'null') })], replies: [ok(), 'done'], after: endedWith() },
+    { name: 'race: two engines answer at once: the first wins, the other gets done', before: pending(), calls: [complete({ lease: '7' }), complete({ holder: 'F', answer: lines('["43"]', 'null', 'null') })], replies: [ok(), 'done'], after: endedWith() },
     { name: 'another answer to what is Done', before: done, call: complete({ answer: lines('["4"]', '["hm"]', '"big"') }), reply: 'done' },
     { name: 'an answer to what was cancelled', before: { 't:t': topicOf(['C "user"']) }, call: complete(), reply: 'cancelled' },
     { name: 'an answer to what has failed', before: { 't:t': topicOf(['F "tired"']) }, call: complete(), reply: 'failed' },
@@ -233,7 +233,7 @@ scripts('cancel', ({ cases }) => {
   const outcome = (seq = 1) => lines('outcome', 't', seq, 'Cancelled', rowOf({ ms: 999 + seq, query: `Q${seq}` }), '"user"', '', '', '', '');
   cases([
     {
-      name: 'an Open query leaves the queue, and who waits is told',
+      name: 'an Open query leaves the queue, and waiters are notified',
       before: { ...open, 't:t': topicOf([undefined], { 'w:1': 'n1' }) },
       call: cancel(),
       reply: 'ok',

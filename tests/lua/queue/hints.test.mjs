@@ -7,11 +7,12 @@ import { ago, lines, rowOf, scripts, set, tailOf, topicOf, zset } from '../../su
 
 const FRAME = { shards: 4 };
 const ADD = ['add', 0, 't', 'alice', 'Frontend_1', 'default', 1, 100, tailOf({ query: 'Q1' })];
+const addFor = (model) => [...ADD.slice(0, 5), model, ...ADD.slice(6)];
 const stated = (s) => Date.now() - s * 1000;
 
 scripts('hints', ({ test, shard }) => {
   const run = (...verb) => shard.turn([verb], FRAME);
-  const add = (model = 'default') => run(...ADD.with(5, model));
+  const add = (model = 'default') => run(...addFor(model));
   const hints = () => shard.cmd('ZRANGE', shard.key('hints'), 0, -1);
   const isQuiet = async () => (await shard.cmd('EXISTS', shard.key('quiet'))) === 1;
   // Who was called, with what it got.
@@ -36,7 +37,7 @@ scripts('hints', ({ test, shard }) => {
       assert.equal(await isQuiet(), false);
     }));
 
-  test('one that is handed over calls nobody', () =>
+  test('a query that is handed over notifies nobody', () =>
     listening(['n2'], async () => {
       await shard.seed({ hints: zset({ 'n2 E|*': stated(1) }), idle: zset({ 'n1 E|*': 1 }) });
       const { events } = await add();
@@ -57,7 +58,7 @@ scripts('hints', ({ test, shard }) => {
       assert.deepEqual((await called()).map(([channel]) => channel), ['node:n3']);
     }));
 
-  test('a node that nobody hears is struck off with all its hints, and the next one is called in the same script', () =>
+  test('a node without a subscriber is removed with all its hints, and the next one is notified in the same script', () =>
     listening(['n3'], async () => {
       await shard.seed({ hints: zset({ 'n2 E|*': stated(1), 'n2 E|small': stated(1), 'n22 F|small': stated(1), 'n3 E|*': stated(9) }) });
       await add('big');
@@ -87,7 +88,7 @@ scripts('hints', ({ test, shard }) => {
       assert.equal(seen.size, 3);
     }));
 
-  test('nobody is there: the shard is quiet, and the next query calls nobody', () =>
+  test('no node is there: the shard is quiet, and the next query notifies nobody', () =>
     listening(['n2'], async () => {
       await add();
       assert.equal(await isQuiet(), true);
@@ -121,7 +122,7 @@ scripts('hints', ({ test, shard }) => {
       assert.equal(await isQuiet(), true);
     }));
 
-  test('work for what somebody has claimed meanwhile goes nowhere', () =>
+  test('a notification for a query that was claimed in the meantime is dropped', () =>
     listening(['n2'], async () => {
       await shard.seed({ hints: zset({ 'n2 E|*': stated(0) }) });
       assert.deepEqual((await run('work', 'default', ',n9,', 1)).replies, ['ok']);
@@ -158,7 +159,7 @@ scripts('hints', ({ test, shard }) => {
     assert.deepEqual((await hints()).sort(), ['n1 E|*', 'n1 E|a']);
     await shard.cmd('FLUSHALL');
     await shard.turn([['claim', 0, 'E|*', '1'], ['sync', '{}', 0, 0, 1, 'E|a', 1, 0, 0, '']]);
-    await shard.turn([ADD.with(5, 'b')]);
+    await shard.turn([addFor('b')]);
     assert.deepEqual((await shard.names()).filter((name) => name === 'hints' || name === 'quiet'), []);
   });
 

@@ -49,7 +49,7 @@ scripts('delivered', ({ cases }) => {
       after: { leases: zset({ '7 t': soon(150_000) }) },
     },
     {
-      name: 'race: a claim that was reaped before its delivery was told stays reaped',
+      name: 'race: a claim that was reaped before its delivery was reported stays reaped',
       before: { 't:t': topicOf([undefined]) },
       calls: [['delivered', '7 t', '8 t'], ['delivered']],
       replies: ['ok', 'ok'],
@@ -308,7 +308,7 @@ scripts('reap', ({ cases, test, shard }) => {
       },
     },
     {
-      name: 'race: a claim whose delivery was told as its lease ended is not taken from its engine',
+      name: 'race: a claim whose delivery was reported as its lease ended is not taken from its engine',
       before: held({ until: UNDELIVERED }),
       calls: [['delivered', '7 t'], ['reap']],
       replies: ['ok', (r) => r > 100_000],

@@ -6,6 +6,8 @@ import { ago, lines, openOf, rowOf, scripts, set, soon, topicOf, ttl, zset } fro
 
 const minute = () => Math.floor(Date.now() / 60_000);
 const day = () => Math.floor(Date.now() / 86_400_000);
+// Seconds until that day begins.
+const untilDay = (number) => Math.floor(number * 86_400 - Date.now() / 1000);
 
 // Topic t with one Open query of alice, waiting since 1970.
 const waiting = (topic = 't', { user = 'alice', model = 'default', vt = 0 } = {}) => ({
@@ -216,11 +218,16 @@ scripts('sync', ({ cases, test, shard }) => {
       after: () => ({ ...here, [`stat:${minute()}`]: ttl(7200, { added: 3, done: 3 }) }),
     },
     {
-      name: 'the nonces of today and yesterday get their lifetime once',
-      before: () => ({ [`nonces:${day()}`]: set('a'), [`nonces:${day() - 1}`]: ttl(50, set('b')) }),
+      name: 'nonces of today and yesterday are kept longer than they are looked for, older ones are dropped before they expire',
+      before: () => ({ [`nonces:${day()}`]: set('a'), [`nonces:${day() - 1}`]: ttl(50, set('b')), [`nonces:${day() - 2}`]: ttl(50, set('c')) }),
       call: ['sync', '{}', 0, 0, 0],
       reply: '\n',
-      after: () => ({ ...here, [`nonces:${day()}`]: ttl(172_800, set('a')) }),
+      after: () => ({
+        ...here,
+        [`nonces:${day()}`]: ttl(untilDay(day() + 3), set('a')),
+        [`nonces:${day() - 1}`]: ttl(untilDay(day() + 2), set('b')),
+        [`nonces:${day() - 2}`]: null,
+      }),
     },
     {
       name: 'credits are stated again, none takes the class away',
@@ -288,6 +295,18 @@ scripts('sync', ({ cases, test, shard }) => {
     },
     { name: 'a lease that is over: at once', before: { leases: zset({ '1 t': 1 }) }, call: ['sync', '{}', 0, 0, 0], reply: '0\n', after: here },
   ]);
+
+  test('a large set of old nonces is freed beside the main thread', async () => {
+    const freed = async () => Number(/lazyfreed_objects:(\d+)/.exec(await shard.cmd('INFO', 'memory'))[1]);
+    await shard.seed({ [`nonces:${day() - 2}`]: set(...Array.from({ length: 1000 }, (_, i) => `nonce-${i}`)) });
+    const before = await freed();
+    await shard.turn([['sync', '{}', 0, 0, 0]]);
+    assert.equal(await shard.cmd('EXISTS', shard.key(`nonces:${day() - 2}`)), 0);
+    for (let i = 0; (await freed()) === before; i++) {
+      assert.ok(i < 600, 'it was freed by the main thread');
+      await new Promise((done) => setTimeout(done, 100));
+    }
+  });
 
   test('of engines with ever new names the newest thousand are kept', async () => {
     for (let i = 0; i < 6; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Of several shards: nonces and idempotency keys of add-query (nonce_of_add, bind_key, unbind), and what add makes of a request that was let
+// Of several shards: nonces and idempotency keys of add-query (nonce_of_add, bind_key and what takes them back), and what add makes of a request that was let
 // through (docs/adr/0030).
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -13,26 +13,50 @@ const N = 'n'.repeat(16);
 const M = '0123456789ab';
 const LEFT = `left:${createHash('sha1').update('alice t').digest('hex')}`;
 const nonces = () => ({ [`nonces:${Math.floor(Date.now() / 86400000)}`]: set(N) });
-const bound = (text) => ({ 'bound:nonce:6e6e': ttl(600, text) });
+const minute = (back = 0) => `nonce_marks:${Math.floor(Date.now() / 60_000) - back}`;
+const marks = (back = 0) => ({ [minute(back)]: ttl(1800, set(`6e6e ${M}`)) });
+const resent = (n) => ({ 'resent:6e6e': ttl(1800, String(n)) });
 
-scripts('nonce_of_add', ({ cases }) => {
+scripts('nonce_of_add and nonce_of_refused', ({ cases, test, shard }) => {
   const use = (mark = M) => ['nonce_of_add', 1, '6e6e', mark];
+  const refused = (mark = M) => ['nonce_of_refused', '6e6e', mark];
   const signed = { ...frame, nonces: [N] };
+  const isUsed = () => ({ ...nonces(), ...marks(1) });
   cases(several([
-    { name: 'a nonce is used up, with its mark', frame: signed, call: use(), reply: 'ok', after: () => ({ ...nonces(), ...bound(`1 ${M}`) }) },
-    { name: 'the same with the same mark', before: () => ({ ...nonces(), ...bound(`1 ${M}`) }), frame: signed, call: use(), reply: 'again', after: () => bound(`2 ${M}`) },
-    { name: 'the same with another mark', before: () => ({ ...nonces(), ...bound(`1 ${M}`) }), frame: signed, call: use('ba9876543210'), reply: 'replay' },
+    { name: 'a nonce is used up, with its mark', frame: signed, call: use(), reply: 'ok', after: () => ({ ...nonces(), ...marks() }) },
+    { name: 'the same with another mark', before: isUsed, frame: signed, call: use('ba9876543210'), reply: 'replay' },
     { name: 'used by another route', before: nonces, frame: signed, call: use(), reply: 'replay' },
-    { name: 'ten minutes later', before: nonces, frame: signed, call: use(), reply: 'replay' },
-    { name: 'race: both in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce_of_add', 2, '6e6e', M]], replies: ['ok', 'again'], after: () => ({ ...nonces(), ...bound(`2 ${M}`) }) },
-    { name: 'race: two bodies in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce_of_add', 2, '6e6e', 'ba9876543210']], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...bound(`1 ${M}`) }) },
-    { name: 'race: another route in the same turn, later', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce', 2]], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...bound(`1 ${M}`) }) },
+    { name: 'eleven minutes later', before: () => ({ ...nonces(), ...marks(11) }), frame: signed, call: use(), reply: 'replay' },
+    { name: 'race: both in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce_of_add', 2, '6e6e', M]], replies: ['ok', 'again'], after: () => ({ ...nonces(), ...marks(), ...resent(1) }) },
+    { name: 'race: two bodies in one turn', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce_of_add', 2, '6e6e', 'ba9876543210']], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...marks() }) },
+    { name: 'race: another route in the same turn, later', frame: { ...frame, nonces: [N, N] }, calls: [use(), ['nonce', 2]], replies: ['ok', 'replay'], after: () => ({ ...nonces(), ...marks() }) },
+    { name: 'race: it was refused for another mark', before: isUsed, frame, call: refused('ba9876543210'), reply: 'ok' },
+    { name: 'it was never used', frame, call: refused(), reply: 'ok' },
   ]));
+
+  test('an equal request is let through for ten minutes, until all of them were refused', async () => {
+    for (const back of [0, 1, 5, 9]) {
+      await shard.seed({ ...nonces(), ...marks(back) });
+      const run = async (call) => (await shard.turn([call], call[0] === 'nonce_of_add' ? signed : frame)).replies[0];
+      assert.equal(await run(use()), 'again', `${back} minutes later`);
+      assert.equal(await run(refused()), 'ok');
+      assert.equal(await run(use()), 'again', 'one of two was refused');
+      for (let i = 0; i < 2; i++) assert.equal(await run(refused()), 'ok');
+      assert.equal(await run(use()), 'replay', 'both were');
+    }
+  });
+
+  test('a sync drops marks that are too old', async () => {
+    await shard.seed({ ...marks(0), ...marks(9), ...marks(12), ...marks(20) });
+    await shard.turn([['sync', '{}', 0, 0, 0]], frame);
+    const kept = (await shard.names()).filter((name) => name.startsWith('nonce_marks:'));
+    assert.equal(kept.length, 2, kept.join(' '));
+  });
 });
 
-scripts('bind_key and unbind', ({ cases }) => {
+scripts('bind_key and unbind_key', ({ cases }) => {
   const bind = (digest = 'ab') => ['bind_key', 'F:k', digest];
-  const unbind = (to = 'ab') => ['unbind', 'key:F:k', to];
+  const unbind = (digest = 'ab') => ['unbind_key', 'F:k', digest];
   const of = (text) => ({ 'bound:key:F:k': ttl(86400, text) });
   cases(several([
     { name: 'a new key is for that body', frame, call: bind(), reply: 'ok', after: of('1 ab') },
@@ -64,7 +88,7 @@ scripts('add on several shards', ({ cases, test, shard }) => {
   for (const [name, before] of [
     ['into a new topic', () => ({})],
     ['into a topic of few adds', () => stored(many(1000, 3))],
-    ['into a topic of many adds, a while ago', () => stored(many(660_000))],
+    ['into a topic of many adds, a while ago', () => stored(many(720_000))],
     ['after another request of the deleted topic', () => ({ [LEFT]: ttl(600, `ffffffffffff ${now()} 1;`) })],
   ]) {
     test(`it has not run: it runs, ${name}`, async () => {

@@ -98,7 +98,7 @@ scripts('turns of idle engines', ({ test, cases, shard }) => {
     await engines.stop();
   });
 
-  test('an engine that comes, goes and comes again gains nothing by it', async () => {
+  test('an engine that leaves and returns gains nothing', async () => {
     const engines = new Engines(shard, { 'n1 E|*': 1, 'n2 E|*': 1 });
     await engines.start();
     for (let i = 0; i < 40; i++) {
@@ -124,15 +124,15 @@ scripts('turns of idle engines', ({ test, cases, shard }) => {
   });
 
   const add = ['add', 0, 't', 'alice', 'F', 'default', 1, 1e6, tailOf(), '', '', ''];
-  const told = (cls) => (event) => event.startsWith(`claim\n${cls}\n`);
+  const reported = (cls) => (event) => event.startsWith(`claim\n${cls}\n`);
   const isOk = (reply) => reply.startsWith('ok\n');
   const rest = (idle) => ({ idle, 't:t': (found) => found.seq === '1', 'topics:alice': () => true, users: () => true, leases: () => true, 'lease:1': ttl(150, (text) => text.startsWith('E t 1 n')), meta: () => true });
   cases([
-    { name: 'its own node first, while it is due', before: { idle: zset({ 'n1 E|*': '2.000001', 'n2 E|*': '9.000009' }) }, alive: ['n2'], call: add, reply: isOk, events: [told('E|*')], after: rest(zset({ 'n1 E|*': 1, 'n2 E|*': credits(9, 9) })) },
-    { name: 'another node that is due before its own that is not', before: { idle: zset({ 'n1 E|*': 9, 'n2 E|*': '2.000001' }) }, alive: ['n2'], call: add, reply: isOk, published: [['node:n2', told('E|*')]], after: rest(zset({ 'n1 E|*': 9, 'n2 E|*': 1 })) },
-    { name: 'nobody is due: a round begins for all that take the query', before: { idle: zset({ 'n1 E|*': 2, 'n2 F|*': 3, 'n2 F|big': 2 }) }, alive: ['n2'], call: ['add', 0, 't', 'alice', 'F', 'small', 1, 1e6, tailOf({ model: 'small' }), '', '', ''], reply: isOk, events: [told('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1), 'n2 F|*': credits(3, 3), 'n2 F|big': 2 })) },
-    { name: 'race: the node that is due has died: a round begins among the others', before: { idle: zset({ 'n1 E|*': 2, 'n2 E|*': '3.000003' }) }, call: add, reply: isOk, events: [told('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1) })) },
+    { name: 'its own node first, while it is due', before: { idle: zset({ 'n1 E|*': '2.000001', 'n2 E|*': '9.000009' }) }, alive: ['n2'], call: add, reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': 1, 'n2 E|*': credits(9, 9) })) },
+    { name: 'another node that is due before its own that is not', before: { idle: zset({ 'n1 E|*': 9, 'n2 E|*': '2.000001' }) }, alive: ['n2'], call: add, reply: isOk, published: [['node:n2', reported('E|*')]], after: rest(zset({ 'n1 E|*': 9, 'n2 E|*': 1 })) },
+    { name: 'nobody is due: a round begins for all that take the query', before: { idle: zset({ 'n1 E|*': 2, 'n2 F|*': 3, 'n2 F|big': 2 }) }, alive: ['n2'], call: ['add', 0, 't', 'alice', 'F', 'small', 1, 1e6, tailOf({ model: 'small' }), '', '', ''], reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1), 'n2 F|*': credits(3, 3), 'n2 F|big': 2 })) },
+    { name: 'race: the node that is due has died: a round begins among the others', before: { idle: zset({ 'n1 E|*': 2, 'n2 E|*': '3.000003' }) }, call: add, reply: isOk, events: [reported('E|*')], after: rest(zset({ 'n1 E|*': credits(1, 1) })) },
     { name: 'a poll that ends leaves those that are due, as far as there are any left', before: { idle: zset({ 'n1 E|*': '3.000002', 'n1 F|*': '2.000002' }) }, calls: [['unpark', 'E|*'], ['unpark', 'F|*']], replies: ['ok', 'ok'], after: { idle: zset({ 'n1 E|*': credits(2, 2), 'n1 F|*': credits(1, 1) }) } },
-    { name: 'a former node writes whole numbers: nobody of them is due', before: { idle: zset({ 'n2 E|*': 4 }) }, alive: ['n2'], call: add, reply: isOk, published: [['node:n2', told('E|*')]], after: rest(zset({ 'n2 E|*': credits(3, 3) })) },
+    { name: 'a former node writes whole numbers: nobody of them is due', before: { idle: zset({ 'n2 E|*': 4 }) }, alive: ['n2'], call: add, reply: isOk, published: [['node:n2', reported('E|*')]], after: rest(zset({ 'n2 E|*': credits(3, 3) })) },
   ]);
 });

@@ -1,0 +1,25 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT
+# Writes a C file that holds the frame of a page: front.pl OUT.c HEADER.h NAME PAGE.html STYLE.css...
+# HEADER declares `extern const struct TYPE NAME`, with the members head, foot and style, as services/web/front.h does.
+# In the page {{style}} stands for the styles, one after the other, and {{content}} for what a node puts there.
+use strict;
+use warnings;
+use Digest::SHA qw(sha256_base64);
+use FindBin;
+use lib $FindBin::Bin;
+use CText qw(slurp c_text);
+
+my ($out, $header, $name, $page, @styles) = @ARGV;
+die "usage: front.pl OUT.c HEADER.h NAME PAGE.html STYLE.css...\n" unless @styles;
+
+my $style = join('', map { slurp($_) } @styles);
+my ($head, $foot, $more) = split(/\{\{content\}\}/, slurp($page), -1);
+die "$page: it needs one {{style}} and then one {{content}}\n"
+    if not defined $foot or defined $more or ($head =~ s/\{\{style\}\}/$style/g) != 1 or "$head$foot" =~ /\{\{/;
+open(my $c, '>:raw', $out) or die "$out: $!\n";
+print $c "/* Made by cmake/front.pl. */\n#include \"$header\"\n\n";
+my ($type) = slurp($header) =~ /^extern const struct (\w+) $name;$/m or die "$header: it does not declare $name\n";
+printf $c "const struct $type $name = {\n.head = {%s, %d},\n.foot = {%s, %d},\n.style = \"sha256-%s=\",\n};\n",
+    c_text($head), length $head, c_text($foot), length $foot, sha256_base64($style);
+close($c) or die "$out: $!\n";

@@ -1,0 +1,82 @@
+-- enqueue: puts a query into its topic and makes it claimable, or returns why there is no room for it.
+local claims = require('queue/claims')
+local fair = require('queue/fair')
+local fallback = require('queue/fallback')
+local held = require('queue/held')
+local hints = require('queue/hints')
+local idle = require('queue/idle')
+local leases = require('queue/leases')
+local rate = require('queue/rate')
+local open_list = require('queue/open_list')
+local records = require('queue/records')
+local shares = require('queue/shares')
+local counters = require('turn/counters')
+local events = require('turn/events')
+local call = redis.call
+local format = string.format
+local LOOK_BACK = held.LOOK_BACK
+
+local TOPIC_OPEN_MAX, TOPIC_OPEN_BYTES = 1000, 262144
+
+-- The Seq after `last`, the field `seq` of a topic.
+local function next_seq(last)
+    return last and format('%d', last + 1) or '1'
+end
+
+-- A query's row; `tail`: its lines 3 to 7.
+local function row_of(turn, account, user, model, weight, tail)
+    return turn.now_text .. '\n' .. account .. ' ' .. user .. ' ' .. model .. ' ' .. weight .. '\n' .. tail
+end
+
+-- What refuses a query that finds no engine; nil when nothing does.
+local function refusal_to_wait(turn, open, user, account, model, max_waiting)
+    local depth, mine = (turn.meta or counters.load(turn)).depth, shares.open_count(turn, account, user)
+    if mine >= max_waiting then return 'waiting\n' .. mine .. '\n' .. rate.eta_seconds(turn, mine) end
+    local taken = shares.share_taken(turn, account, model, depth)
+    if taken then return 'waiting\n' .. taken .. '\n' .. rate.eta_seconds(turn, taken) end
+    if open and (#open >= TOPIC_OPEN_BYTES
+        or open_list.count(open, #open + 1, TOPIC_OPEN_MAX) == TOPIC_OPEN_MAX) then
+        return 'waiting\n' .. TOPIC_OPEN_MAX .. '\n' .. rate.eta_seconds(turn, TOPIC_OPEN_MAX)
+    end
+    if depth >= shares.room(turn) or not shares.is_room_for(turn, model, depth) then
+        return 'full\n' .. rate.of_cluster(turn, depth) .. '\n' .. rate.eta_seconds(turn, depth)
+    end
+    return nil
+end
+
+-- Stores a query as the next one of its topic, whose fields `seq` (see next_seq) and `open` the caller has read, and
+-- makes it claimable. What follows are more fields of the topic. Returns nil, or what refuses it.
+local function put(turn, topic, seq, open, user, account, model, weight, max_waiting, row, ...)
+    local key = turn.prefix .. 't:' .. topic
+    local has_open = open and open ~= ''
+    if #seq > 2 and tonumber(seq) > LOOK_BACK + 1 then held.list_passed(key, seq) end
+    local waiter = not has_open and idle.take_waiter(turn, idle.QUERIES, model)
+    if waiter then
+        -- '1' as text: to write a number out costs more than most commands do.
+        local lease = leases.start(turn, topic, waiter.account, '1', waiter.node, seq)
+        call('HSET', key, 'seq', seq, 'q:' .. seq, row, 's:' .. seq,
+             records.pending(lease, '1', waiter.account, '1', records.handed_to(turn, waiter)), ...)
+        if model ~= 'default' and not idle.names_model(waiter.models, model) then
+            call('HSET', key, 'm:' .. seq, lease)
+        end
+        events.send(turn, waiter.node, {'claim\n' .. waiter.class .. '\n' .. topic .. '\n' .. lease .. '\n1\n1\n' .. seq
+            .. '\n', row})
+        return nil
+    end
+    local refusal = refusal_to_wait(turn, has_open and open, user, account, model, max_waiting)
+    if refusal then return refusal end
+    call('HSET', key, 'seq', seq, 'q:' .. seq, row, 'open',
+         (open or '') .. open_list.item(seq, 0, model, user, account, weight), ...)
+    shares.count(turn, account, user, model, 1)
+    turn.now_us_text = turn.now_us_text or format('%d', turn.now_us)
+    fair.enqueue(turn, model, user, topic, turn.now_us_text, false)
+    -- One that has fallen at once is for engines that were not asked above.
+    if has_open or (model ~= 'default' and fallback.has_fallen(turn, model)) then
+        claims.offer(turn, model)
+    elseif turn.is_sharded then
+        hints.call_for(turn, model, '', 0)
+    end
+    return nil
+end
+
+return {put = put, row_of = row_of, next_seq = next_seq}

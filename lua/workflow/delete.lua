@@ -1,0 +1,33 @@
+-- workflow_delete: deletes the runs of a user with their sessions, questions and answers, a bounded part per call.
+-- Called until it answers done.
+-- Stops this race: a node drives one of these runs (its next step is lost).
+-- KEYS: wf_of:<user>, wf:<session>, wfr:<session>.<run>, wff:, wfs:, wfa:, wfq:, wfw:<session>, wf_due, wf_done,
+--   wf_open, wf_ask:<who>, wf_asked:<who>, wf_file:<version>, stored.
+-- Wakes: nobody.
+-- Bound: ROWS_MAX rows; a run counts as one, and one more for each approver of a question and each request id.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   user  name
+-- Replies: replay | more/runs that are gone | done/runs that are gone
+local removal = require('workflow/removal')
+local call = redis.call
+local format = string.format
+
+local ROWS_MAX = 5000
+
+local function verb(turn, a)
+    --- arguments
+    local key, left, n = turn.prefix .. 'wf_of:' .. user, {rows = ROWS_MAX}, 0
+    while left.rows > 0 do
+        local id = call('ZRANGE', key, 0, 0)[1]
+        if not id then return 'done\n' .. format('%d', n) end
+        if removal.drop(turn, id, left) then
+            call('ZREM', key, id)
+            n = n + 1
+        end
+    end
+    return 'more\n' .. format('%d', n)
+end
+
+return {workflow_delete = verb}

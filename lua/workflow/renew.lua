@@ -1,0 +1,32 @@
+-- workflow_renew: a sign of life of the node that drives these runs: they stay with it for another 6 s.
+-- KEYS: wfr:<session>.<run>, wf_due.
+-- Wakes: nobody.
+-- Bound: 200 runs.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   each driven 200:
+--     run_id  name    <session>.<run>
+--     fence   digits
+-- Replies: (the ids of runs that another node has, or that are over, each on a line)
+local runs = require('workflow/runs')
+local call = redis.call
+local format = string.format
+local concat = table.concat
+
+local function verb(turn, a)
+    --- arguments
+    local P, lost, until_ms = turn.prefix, {}, format('%d', turn.now_ms + runs.LEASE_MS)
+    for i = driven_from, driven_to, 2 do
+        local id = args[i]
+        local got = call('HMGET', P .. 'wfr:' .. id, 'fence', 'status')
+        if got[1] == args[i + 1] and runs.DRIVEN[got[2]] then
+            call('ZADD', P .. 'wf_due', until_ms, id)
+        else
+            lost[#lost + 1] = id
+        end
+    end
+    return concat(lost, '\n')
+end
+
+return {workflow_renew = verb}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cited_answer: answers a request from the passages that a search found. It sends one question to
+ * an engine, checks the marks of the answer, and responds with JSON or with a stream
+ * (text/event-stream in docs/openapi.yaml) that begins with the event `sources`. If nothing was
+ * found and the reader selected nothing, it says so and asks no engine. /ask and /api/rag/ask share
+ * this module; they differ in the objects that they return (struct cited_answer_format).
+ *
+ * Embedded in its owner, in the request's memory; the owner's on_gone calls cited_answer_fini.
+ * Runs on the loop's thread.
+ */
+#ifndef PARLEY_SERVICES_DOCUMENTS_ASK_CITED_ANSWER_H
+#define PARLEY_SERVICES_DOCUMENTS_ASK_CITED_ANSWER_H
+
+#include "services/documents/ask/ask_prompt.h"
+#include "services/documents/ask/citations.h"
+#include "services/documents/search/retrieve.h"
+#include "shared/answer/follow_sse.h"
+#include "shared/ask/refusal.h"
+
+struct cited_answer;
+
+/* What a format writes as the response. */
+struct cited_answer_result {
+    struct str answer, model; /* marks are positions in the hits, from 1; model may be empty */
+    bool is_nothing;          /* the answer says that nothing was found */
+    uint64_t took_ms;         /* from the question to the answer */
+};
+
+struct cited_answer_format {
+    /* Puts the JSON response, which is also the data of the event `done`. On one line. */
+    void (*put_result)(const struct cited_answer *g, const struct cited_answer_result *result,
+                       struct buf *b);
+    /* Puts the data of the event `sources`, which is sent before the answer: passages, numbered as
+     * the model sees them. */
+    void (*put_sources)(const struct cited_answer *g, struct buf *b);
+    bool is_llm; /* report errors as llm_refusal.h does */
+};
+
+/* What cited_answer_start borrows from it must live as long as the request. */
+struct cited_answer_settings {
+    struct requester requester;
+    struct str question, context;
+    /* At most TOP_K_MAX, in the order of their numbers. The model gets the first `hit_n`. The
+     * others fit too badly to be given to it and are shown only when there is no answer. */
+    const struct retrieve_hit *const *hits;
+    unsigned hit_n, all_n;
+    double temperature;   /* below 0: the engine's default */
+    unsigned max_tokens;  /* 0: the engine's default */
+    uint64_t deadline_ms; /* from now */
+};
+
+struct cited_answer {
+    struct request *r;
+    const struct cited_answer_format *format;
+    struct cited_answer_settings settings;
+    struct question *question;
+    struct presence presence;
+    struct follow_sse sse;
+    uint64_t start_us;
+    bool is_stream, is_streaming;
+};
+
+/* Answers the request, now or later. Overwrites `g`. */
+void cited_answer_start(struct cited_answer *g, struct request *r,
+                        const struct cited_answer_format *format,
+                        const struct cited_answer_settings *settings);
+/* Accepts a `g` that was zeroed and never started. */
+void cited_answer_fini(struct cited_answer *g);
+
+/* Hits in the form that a prompt takes. Texts are borrowed from the hits. */
+struct cited_passages {
+    struct ask_passage items[TOP_K_MAX];
+    struct buf titles;
+};
+void cited_passages_init(struct cited_passages *passages, const struct retrieve_hit *const *hits,
+                         unsigned n);
+void cited_passages_fini(struct cited_passages *passages);
+
+#endif

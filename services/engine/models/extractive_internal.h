@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * extractive_internal: shared by extractive.c (documents) and extractive_notes.c (recommendations),
+ * and private to them. Pure.
+ */
+#ifndef PARLEY_SERVICES_ENGINE_MODELS_EXTRACTIVE_INTERNAL_H
+#define PARLEY_SERVICES_ENGINE_MODELS_EXTRACTIVE_INTERNAL_H
+
+#include "services/engine/models/prompt.h"
+#include "shared/text/statements.h"
+#include "shared/text/terms.h"
+
+enum {
+    SENTENCES_MAX = 1024,
+    TAKEN_MAX = 4,
+    NOTES_TAKEN_MAX = 2, /* sentences of recommendations, in addition */
+};
+
+struct sentence {
+    enum statement_kind kind;
+    struct str text, lead, heading;
+    size_t source, place; /* from 0; `place` is its index among all sentences */
+    double price, score;
+    double coverage, context;      /* share of the question's weight: of itself, of its passage */
+    bool is_below;                 /* most of its coverage comes from the heading or lead above */
+    uint64_t twin;                 /* hash of the text in the form that is compared */
+    struct terms_found found;      /* without the title */
+    bool is_note, is_for_question; /* recommended; recommended for exactly this question */
+    const char *complaint;         /* a user's complaint about it; NULL: none */
+};
+
+struct extraction {
+    const struct prompt *prompt;
+    struct str question; /* the prompt's question, or one part of it */
+    struct terms terms;
+    struct sentence *sentences;
+    size_t n;
+};
+
+/* --- extractive.c --- */
+
+/* Adds a statement of a source, unless it says nothing about the question. `is_for_question`: it is
+ * known to answer exactly this question. `title` may be NULL. */
+void extractive_put_sentence(struct extraction *x, size_t source, bool is_for_question,
+                             const struct statement *statement, const struct terms_found *title);
+/* Whether a sentence is good enough compared with the best one. Requires sentences sorted by score.
+ */
+bool extractive_fits(const struct extraction *x, const struct sentence *s);
+
+/* --- extractive_notes.c --- */
+
+/* Adds the sentences of the note that is source `i`. */
+void extractive_read_note(struct extraction *x, size_t i);
+/* Appends at most NOTES_TAKEN_MAX sentences of notes to the first `n` of `taken`, replaces those
+ * that a correction is about, and attaches users' complaints. Returns the new number of sentences.
+ */
+size_t extractive_take_notes(const struct extraction *x, struct sentence *taken, size_t n);
+
+#endif

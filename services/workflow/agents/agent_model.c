@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * agent_model.c - agents of kind model (agent.h): a query in the queue like any other, in the fair
+ * order of its user, answered by any engine that serves its model.
+ *
+ *   start --> DESCRIBING --> ASKING --answer--> ENDED
+ *                             |  ^
+ *        no engine, no room   v  | a moment later
+ *                            RESTING            cancel in any of them: ENDED, without a word
+ *
+ * The scope of the question is the attempt, so that a node which takes the run over waits for the
+ * query that is already in the queue, or reads its answer. */
+#include "services/workflow/agents/model_prompt.h"
+#include "services/workflow/sql/sql.h"
+#include "services/workflow/trees/trees.h"
+#include "services/workflow/workflow.h"
+#include "shared/base/sm.h"
+#include "shared/queue/question.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    REST_MS = 500,
+    REPLY_TOKENS = 1000,
+    SCOPE_MAX = 128,
+    /* Past the supervisor's deadline: that one says what happened. */
+    GRACE_MS = 1000,
+};
+
+enum state { DESCRIBING, ASKING, RESTING, ENDED };
+
+static const struct sm_state states[] = {
+    [DESCRIBING] = {"DESCRIBING", SM(ASKING) | SM(ENDED)},
+    [ASKING] = {"ASKING", SM(RESTING) | SM(ENDED)},
+    [RESTING] = {"RESTING", SM(ASKING) | SM(ENDED)},
+    [ENDED] = {"ENDED", 0},
+};
+static const struct sm sm = SM_OF("model agent", states);
+
+struct model_agent {
+    struct workflow *workflow;
+    const struct agent_task *task;
+    agent_end_cb *on_end;
+    void *context;
+    enum state state;
+    uint64_t number;
+    uint64_t until_ms;            /* clock_mono_ms */
+    struct sql_call *description; /* of the database's tables; NULL: it has ended */
+    struct question *question;
+    struct deadline rest;
+    struct buf messages, request;
+};
+
+static void move(struct model_agent *a, enum state to)
+{
+    a->state = sm_move(&sm, a->number, a->state, to);
+}
+
+static void dispose(struct model_agent *a, bool is_final)
+{
+    move(a, ENDED);
+    if (a->description != NULL)
+        sql_cancel(a->description);
+    question_cancel(a->question, is_final ? 0 : QUESTION_KEEP_MS);
+    loop_cancel_deadline(a->workflow->server->loop, &a->rest);
+    buf_fini(&a->messages);
+    buf_fini(&a->request);
+    free(a);
+}
+
+static void end(struct model_agent *a, const struct agent_result *result)
+{
+    a->on_end(a->context, result);
+    dispose(a, true);
+}
+
+static void end_without(struct model_agent *a, enum agent_outcome outcome, struct str reason)
+{
+    struct agent_result result = {.outcome = outcome, .reason = reason};
+    end(a, &result);
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static void take_reply(struct model_agent *a, struct str text)
+{
+    struct model_reply reply;
+    const char *fault = model_reply_read(text, &reply);
+    if (fault != NULL) {
+        end_without(a, AGENT_BAD_ANSWER, str_of(fault));
+        return;
+    }
+    struct agent_result result = {.outcome = AGENT_DECIDED,
+                                  .is_yes = reply.is_yes,
+                                  .confidence = reply.confidence,
+                                  .reason = reply.reason,
+                                  .output = reply.output};
+    end(a, &result);
+    json_decref(reply.json);
+}
+
+/* Without an engine, or without room in the queue, the attempt waits until its time is over. */
+static void on_question_end(void *context, const struct question_end *result)
+{
+    struct model_agent *a = context;
+    a->question = NULL;
+    if (result->outcome == QUESTION_DONE) {
+        take_reply(a, result->answer);
+    } else if (result->outcome == QUESTION_FAILED) {
+        end_without(a, AGENT_NO_ANSWER,
+                    result->reason.n > 0 ? result->reason : STR("its engine failed"));
+    } else {
+        move(a, RESTING);
+        loop_set_deadline(a->workflow->server->loop, &a->rest, REST_MS);
+    }
+}
+
+static void ask(struct model_agent *a)
+{
+    static const struct question_events events = {.on_end = on_question_end};
+    const struct agent_task *task = a->task;
+    uint64_t now_ms = clock_mono_ms();
+    char scope[SCOPE_MAX];
+    int n = snprintf(scope, sizeof scope, "workflow %.*s.%llu.%llu.%u", STR_ARG(task->session),
+                     (unsigned long long)task->run, (unsigned long long)task->step, task->attempt);
+    struct question_settings settings = {
+        .user = task->user,
+        .user_name = task->user_name,
+        .account = task->account,
+        .max_waiting = task->max_waiting,
+        .weight = task->weight,
+        .model = task->agent->model,
+        .query = buf_str(&a->request),
+        .messages = buf_str(&a->messages),
+        .traceparent = task->traceparent,
+        .scope = {scope, (size_t)n},
+        .temperature = task->attempt > 1 ? 0.3 : 0,
+        .max_tokens = REPLY_TOKENS,
+        .deadline_ms = (a->until_ms > now_ms ? a->until_ms - now_ms : 0) + GRACE_MS,
+    };
+    move(a, ASKING);
+    a->question = question_start(a->workflow->queue, &settings, &events, a);
+}
+
+static void on_rested(struct deadline *deadline)
+{
+    ask(H2O_STRUCT_FROM_MEMBER(struct model_agent, rest, deadline));
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+static void put_prompt(struct model_agent *a, const json_t *tables)
+{
+    const struct agent_task *task = a->task;
+    model_prompt_put(&a->messages, task, tables, task->verbs);
+    model_prompt_put_request(&a->request, task->body);
+    if (a->request.n == 0)
+        buf_put(&a->request, task->agent->name);
+}
+
+/* Without them, an agent that needs tables finds none. */
+static void on_tables(void *context, const json_t *tables, struct str reason)
+{
+    struct model_agent *a = context;
+    (void)reason; /* the log has it */
+    a->description = NULL;
+    put_prompt(a, tables);
+    ask(a);
+}
+
+static void *start(struct workflow *workflow, const struct agent_task *task, agent_end_cb *on_end,
+                   void *context)
+{
+    struct model_agent *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        abort();
+    *a = (struct model_agent){.workflow = workflow,
+                              .task = task,
+                              .on_end = on_end,
+                              .context = context,
+                              .number = sm_number(),
+                              .until_ms = clock_mono_ms() + task->timeout_ms,
+                              .rest = {.on_expire = on_rested}};
+    buf_init(&a->messages, 2 * MODEL_PROMPT_MAX_BYTES);
+    buf_init(&a->request, MODEL_PROMPT_MAX_BYTES);
+    a->description = sql_describe(workflow->sql, on_tables, a);
+    return a;
+}
+
+static void cancel(void *running, bool is_final)
+{
+    dispose(running, is_final);
+}
+
+const struct agent_kind agent_model = {.name = "model", .start = start, .cancel = cancel};

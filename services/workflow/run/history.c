@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ * history.c - GET /api/workflows/history: the caller's runs with their steps and answers, newest
+ * first. Each shard has some of them; one page of each is merged (shard_pages.h). */
+#include "generated/verbs.h"
+#include "services/workflow/shard_pages.h"
+#include "services/workflow/workflow.h"
+#include "shared/base/json.h"
+#include "shared/http/gather.h"
+#include "shared/http/pages.h"
+#include "shared/http/respond.h"
+
+enum { PAGE_RUNS = 100, LIST_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 512 };
+
+struct history {
+    struct workflow_who who;
+    struct str session, request_id, status, after;
+    uint64_t limit;
+};
+
+/* --- one run ---------------------------------------------------------------------------------- */
+
+static void put_member(struct buf *b, const char *key, const json_t *value)
+{
+    buf_put_key(b, key);
+    if (value == NULL)
+        buf_lit(b, "null");
+    else
+        buf_put_json_value(b, value);
+}
+
+/* As lua/workflow/questions.lua wrote it; who is null where a deadline answered. */
+static void put_answer(struct buf *b, const json_t *answer)
+{
+    const json_t *who = json_object_get(answer, "who");
+    buf_lit(b, "{\"step\":");
+    buf_put_u64(b, (uint64_t)json_integer_value(json_object_get(answer, "step")));
+    put_member(b, "how", json_object_get(answer, "how"));
+    put_member(b, "approved", json_object_get(answer, "approved"));
+    buf_put_key(b, "timestamp");
+    buf_put_json_time(b, (uint64_t)json_integer_value(json_object_get(answer, "timestamp")));
+    put_member(b, "account", json_object_get(who, "account"));
+    put_member(b, "user", json_object_get(who, "user"));
+    put_member(b, "note", json_object_get(who, "note"));
+    put_member(b, "corrections", json_object_get(answer, "corrections"));
+    put_member(b, "before", json_object_get(answer, "before"));
+    put_member(b, "comment", json_object_get(answer, "comment"));
+    buf_put_char(b, '}');
+}
+
+/* The account whose approval came last; NULL: no person has approved. */
+static const json_t *approver_of(const json_t *answers)
+{
+    const json_t *answer, *found = NULL;
+    size_t i;
+    json_array_foreach(answers, i, answer)
+    {
+        const json_t *account = json_object_get(json_object_get(answer, "who"), "account");
+        if (json_is_true(json_object_get(answer, "approved")) && json_is_string(account))
+            found = account;
+    }
+    return found;
+}
+
+static void put_answers(struct buf *b, struct str text, struct str status)
+{
+    char reason[200];
+    json_t *answers = NULL;
+    const json_t *answer;
+    size_t i;
+    if (!json_parse(text, reason, sizeof reason, &answers))
+        answers = json_array();
+    bool was_asked = json_array_size(answers) > 0 || str_eq(status, STR("waiting"));
+    buf_printf(b, ",\"hitl_triggered\":%s", was_asked ? "true" : "false");
+    put_member(b, "hitl_approved_by", approver_of(answers));
+    buf_put_key(b, "answers");
+    buf_put_char(b, '[');
+    json_array_foreach(answers, i, answer)
+    {
+        if (i > 0)
+            buf_put_char(b, ',');
+        put_answer(b, answer);
+    }
+    buf_put_char(b, ']');
+    json_decref(answers);
+}
+
+/* Puts the newest run that is left of a page, and moves the page on. */
+static void take(struct buf *b, struct shard_page *page)
+{
+    struct lines *lines = &page->lines;
+    lines_next(lines); /* the session, as a digest */
+    lines_next(lines); /* the run's number in it */
+    buf_lit(b, "{\"request_id\":");
+    buf_put_json_of_name(b, lines_next(lines));
+    buf_put_key(b, "session_id");
+    buf_put_json_of_name(b, lines_next(lines));
+    lines_next(lines); /* the account: the caller's */
+    struct str verb = lines_next(lines);
+    lines_next(lines); /* the version of its file */
+    struct str status = lines_next(lines);
+    buf_put_key(b, "timestamp");
+    buf_put_json_time(b, lines_next_u64(lines));
+    lines_next(lines); /* when it changed */
+    buf_put_key(b, "verb");
+    buf_put_json_of_name(b, verb);
+    buf_put_key(b, "steps");
+    buf_put(b, lines_next(lines));
+    put_answers(b, lines_next(lines), status);
+    buf_put_key(b, "final_status");
+    buf_put_json(b, status);
+    buf_put_char(b, '}');
+    page->cursor = lines_next(lines);
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static void on_pages(struct request *r, enum err error, const struct gather *all)
+{
+    const struct history *history = r->state;
+    struct shard_page *pages = request_alloc(r, all->n * sizeof *pages), *page;
+    struct str last = {NULL, 0}, end;
+    struct buf b;
+    uint64_t n = 0;
+    if (error != ERR_OK) {
+        respond_error(r, error, NULL);
+        return;
+    }
+    for (unsigned i = 0; i < all->n; i++)
+        pages[i] = shard_page_of(all->replies[i]);
+    buf_init(&b, LIST_MAX_BYTES);
+    buf_lit(&b, "{\"runs\":[");
+    while (n < history->limit && (page = shard_pages_newest(pages, all->n, &end)) != NULL) {
+        if (n++ > 0)
+            buf_put_char(&b, ',');
+        last = page->cursor;
+        take(&b, page);
+    }
+    buf_lit(&b, "]}");
+    page = shard_pages_newest(pages, all->n, &end);
+    if (page != NULL)
+        pages_link(r, last);
+    else if (end.n > 0)
+        pages_link(r, end);
+    respond_json(r, 200, &b);
+    buf_fini(&b);
+}
+
+static bool refuse(struct request *r, const char *detail)
+{
+    respond_error(r, ERR_BAD_REQUEST, detail);
+    return false;
+}
+
+static bool read_filters(struct request *r, struct history *history)
+{
+    struct str session_id = request_param(r, "session_id");
+    struct str request_id = request_param(r, "request_id"), after = request_param(r, "after");
+    struct str rest = after, id;
+    uint64_t ms;
+    char *sid = request_alloc(r, WORKFLOW_SID_BYTES + 1);
+    struct buf name = {
+        .at = request_alloc(r, NAME_MAX_BYTES), .cap = NAME_MAX_BYTES, .max = NAME_MAX_BYTES};
+    if (session_id.n > WORKFLOW_ID_MAX_BYTES || request_id.n > WORKFLOW_ID_MAX_BYTES)
+        return refuse(r, "session_id and request_id must be at most 128 bytes.");
+    history->status = request_param(r, "status");
+    if (history->status.n > 0 &&
+        !str_is_listed(STR("running,waiting,approved,done,rejected,expired,failed"),
+                       history->status))
+        return refuse(r, "status takes running, waiting, approved, done, rejected, expired or "
+                         "failed.");
+    if (after.n > 0) { /* "<ms>.<session>.<run>" */
+        bool is_good = str_parse_u64(str_cut(&rest, '.'), &ms) && rest.at != NULL;
+        id = str_cut(&rest, '.');
+        if (!is_good || id.n != WORKFLOW_SID_BYTES || !str_parse_u64(rest, &ms))
+            return refuse(r, "after must be the cursor from the Link header of an earlier "
+                             "response.");
+    }
+    if (session_id.n > 0) {
+        workflow_sid(history->who.account, history->who.user_name, session_id, sid);
+        history->session = (struct str){sid, WORKFLOW_SID_BYTES};
+    }
+    if (request_id.n > 0) {
+        buf_put_name(&name, request_id);
+        history->request_id = buf_str(&name);
+    }
+    history->after = after.at == NULL ? STR("") : after;
+    return request_param_u64(r, "limit", 1, PAGE_RUNS, PAGE_RUNS, &history->limit);
+}
+
+void workflow_history(struct request *r)
+{
+    struct history *history = request_alloc(r, sizeof *history);
+    *history = (struct history){.limit = 0};
+    if (!workflow_who_of(r, request_param(r, "OnBehalfOf"), &history->who) ||
+        !read_filters(r, history))
+        return;
+    r->state = history;
+    struct gather *all = gather_begin(r, on_pages);
+    for (unsigned i = 0; i < all->n; i++)
+        call_workflow_history(gather_call(r, i), .user = history->who.user_name,
+                              .account = history->who.account, .session = history->session,
+                              .request_id = history->request_id, .final_status = history->status,
+                              .limit = history->limit, .after = history->after);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run: one run as its driver holds it, between what is stored. For run/ only: supervisor.c moves
+ * it, step.c stores what it decided, takeover.c brings it here and keeps it. On the loop's thread.
+ */
+#ifndef PARLEY_SERVICES_WORKFLOW_RUN_H
+#define PARLEY_SERVICES_WORKFLOW_RUN_H
+
+#include "services/workflow/agents/agent.h"
+#include "services/workflow/run/supervisor.h"
+#include "services/workflow/trees/trees.h"
+
+enum { RUN_COMPLAINT_BYTES = 200 };
+
+enum run_state {
+    RUN_LOADING, /* what is stored of it is read */
+    RUN_READING, /* the workflows file that it began with is read */
+    RUN_CLOSING, /* its question has passed its deadline */
+    RUN_WORKING, /* an agent works */
+    RUN_STORING, /* a step is stored */
+    RUN_ENDED
+};
+
+struct run {
+    struct run *previous, *next; /* of the node's */
+    struct runs *runs;
+    enum run_state state;
+    uint64_t number; /* for the log of its states */
+    char session[WORKFLOW_SID_BYTES + 1];
+    uint64_t n, fence;
+    struct turn *turn; /* of its session's shard */
+    /* Own memory. Names: account, user_name. */
+    char *account, *user_name, *user, *session_id, *request_id, *verb, *traceparent;
+    struct trees *trees;          /* a reference; NULL: not read yet */
+    const struct tree_node *node; /* NULL: the router, which is in no tree */
+    const struct agent_entry *agent;
+    json_t *body;       /* messageBody */
+    uint64_t step, seq; /* of the last stored step and frame */
+    bool was_approved;  /* a person has said yes to it */
+    bool is_verb_new;   /* the router has found it, and it is not stored yet */
+    struct call call;
+
+    /* While an agent works: */
+    unsigned attempt;
+    uint64_t began_ms; /* clock_mono_ms of its first attempt */
+    const struct agent_kind *kind;
+    void *running; /* what the kind started; NULL: nothing */
+    struct agent_task task;
+    struct deadline deadline;
+    char complaint[RUN_COMPLAINT_BYTES];
+    char *verbs; /* own memory; NULL: not for this agent */
+
+    /* While its step is stored: where it goes then. */
+    const struct tree_node *after;
+    bool is_over; /* nowhere: it has ended, or waits */
+
+    /* A run that is read: */
+    char *version; /* of the file; own memory */
+    char *agent_name;
+    bool is_waiting;   /* its question is open */
+    uint64_t question; /* step of its newest question; 0: none */
+    json_t *asked;     /* that question */
+    json_t *answers;   /* to that question */
+    char *question_status;
+    uint64_t created_ms;
+};
+
+struct runs {
+    struct workflow *workflow;
+    struct run *first;
+    size_t n;
+    struct trees *read; /* the last version that was read from Redis; NULL: none */
+    struct deadline tick;
+    struct taking *takings; /* one for each shard (takeover.c) */
+};
+
+/* --- supervisor.c --- */
+
+void run_move(struct run *run, enum run_state to);
+/* One that is driven here, or NULL. */
+struct run *runs_find(const struct runs *runs, struct str session, uint64_t n);
+/* A new one in that state, with nothing but its ids. Replaces one that is driven here under a
+ * former fence. */
+struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64_t fence,
+                       enum run_state state);
+/* Drops it. `is_final`: nobody needs its agent's answer any more. */
+void run_drop(struct run *run, bool is_final);
+/* Everything is read: carries on where it is. */
+void run_go_on(struct run *run);
+/* Its step is stored: goes to the next agent. */
+void run_enter(struct run *run, const struct tree_node *node);
+/* Asks the current agent, from the first attempt on. */
+void run_work(struct run *run);
+
+/* --- step.c --- */
+
+/* What a step says. */
+struct run_step {
+    bool is_yes;
+    double confidence;
+    struct str reason;
+    unsigned attempt;
+    uint64_t ms;
+};
+
+/* The current agent has decided: stores the step and moves the run by its tree. */
+void run_decide(struct run *run, const struct run_step *step);
+/* A person rejected it, or nobody answered in time: ends it. */
+void run_end_rejected(struct run *run, struct str reason, bool is_expired);
+/* Goes to another agent without a decision of the current one: on_timeout. */
+void run_divert(struct run *run, const struct tree_node *to, struct str reason);
+/* Something of it is broken, or it took too many steps. */
+void run_fail(struct run *run, struct str reason);
+
+/* --- takeover.c --- */
+
+void run_load(struct run *run);
+void takeover_init(struct runs *runs);
+void takeover_fini(struct runs *runs);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ * socket.c - the life of clients' sockets (see socket.h); GET /ws.
+ *
+ *   IDLE --a message--> BEGINNING, ECHOING, FINDING --> ANSWERING --> IDLE
+ *   (any) --the client has left, or its right--> CLOSED: its runs go on */
+#include "services/workflow/run/socket.h"
+
+#include "services/workflow/trees/trees.h"
+#include "shared/ask/room.h"
+#include "shared/base/sm.h"
+#include "shared/http/respond.h"
+#include "shared/queue/lines.h"
+
+#include <stdlib.h>
+
+enum { ERROR_MAX_BYTES = 8 << 10 };
+
+static const struct sm_state states[] = {
+    [SOCKET_IDLE] = {"IDLE", SM(SOCKET_BEGINNING) | SM(SOCKET_ECHOING) | SM(SOCKET_FINDING) |
+                                 SM(SOCKET_CLOSED)},
+    [SOCKET_BEGINNING] = {"BEGINNING", SM(SOCKET_IDLE) | SM(SOCKET_CLOSED)},
+    [SOCKET_ECHOING] = {"ECHOING", SM(SOCKET_FINDING) | SM(SOCKET_IDLE) | SM(SOCKET_CLOSED)},
+    [SOCKET_FINDING] = {"FINDING", SM(SOCKET_ANSWERING) | SM(SOCKET_IDLE) | SM(SOCKET_CLOSED)},
+    [SOCKET_ANSWERING] = {"ANSWERING", SM(SOCKET_IDLE) | SM(SOCKET_CLOSED)},
+    [SOCKET_CLOSED] = {"CLOSED", 0},
+};
+static const struct sm sm = SM_OF("workflow socket", states);
+
+void socket_move(struct socket *socket, enum socket_state to)
+{
+    socket->state = sm_move(&sm, socket->number, socket->state, to);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void send_error(struct socket *socket, struct str reason)
+{
+    struct buf b;
+    buf_init(&b, ERROR_MAX_BYTES);
+    envelope_put_error(&b, &socket->envelope, reason);
+    if (!b.is_over)
+        websocket_send(socket->websocket, buf_str(&b));
+    buf_fini(&b);
+}
+
+void socket_finish(struct socket *socket)
+{
+    socket_drop_command(socket);
+    if (socket->state == SOCKET_IDLE) /* at once: it was not paused */
+        return;
+    socket_move(socket, SOCKET_IDLE);
+    websocket_resume(socket->websocket);
+}
+
+void socket_refuse(struct socket *socket, struct str reason)
+{
+    send_error(socket, reason);
+    socket_finish(socket);
+}
+
+static void on_message(struct websocket *websocket, void *arg, struct str text)
+{
+    struct socket *socket = arg;
+    socket_handle(socket, text);
+    if (socket->state != SOCKET_IDLE)
+        websocket_pause(websocket);
+}
+
+static void on_idle(struct websocket *websocket, void *arg)
+{
+    (void)websocket;
+    follower_catch_up(arg);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void leave(struct socket *socket)
+{
+    struct sockets *all = socket->all;
+    socket_drop_command(socket);
+    socket_move(socket, SOCKET_CLOSED);
+    while (socket->followers != NULL)
+        follower_stop(socket->followers);
+    call_detach(&socket->reading);
+    *(socket->previous == NULL ? &all->first : &socket->previous->next) = socket->next;
+    if (socket->next != NULL)
+        socket->next->previous = socket->previous;
+    free(socket);
+}
+
+static void on_closed(struct websocket *websocket, void *arg, unsigned code)
+{
+    (void)websocket, (void)code;
+    leave(arg);
+}
+
+static struct str keep(char **at, struct str text)
+{
+    char *copy = *at;
+    if (text.n > 0)
+        memcpy(copy, text.at, text.n);
+    *at += text.n;
+    return (struct str){copy, text.n};
+}
+
+static struct socket *create(struct sockets *all, struct request *r, const struct workflow_who *who)
+{
+    struct str trace = request_header(r, "traceparent");
+    struct socket *socket = calloc(1, sizeof *socket + who->account.n + who->user.n +
+                                          who->user_name.n + who->role.n + trace.n);
+    if (socket == NULL)
+        abort();
+    char *at = (char *)(socket + 1);
+    *socket = (struct socket){
+        .all = all,
+        .number = sm_number(),
+        .who = {keep(&at, who->account), keep(&at, who->user), keep(&at, who->user_name),
+                keep(&at, who->role)},
+        .traceparent = keep(&at, trace),
+        .max_stored = r->account == NULL ? NO_NUMBER : room_of_account(r),
+        .max_stored_per_user = r->account == NULL ? NO_NUMBER : room_of_user(r),
+        .next = all->first,
+    };
+    if (socket->next != NULL)
+        socket->next->previous = socket;
+    all->first = socket;
+    return socket;
+}
+
+/* It works on a message, or follows a run that goes on. */
+static bool is_busy(struct websocket *websocket, void *arg)
+{
+    const struct socket *socket = arg;
+    bool is_busy = socket->state != SOCKET_IDLE;
+    (void)websocket;
+    for (const struct follower *f = socket->followers; f != NULL && !is_busy; f = f->next_of)
+        is_busy = !f->is_waiting;
+    return is_busy;
+}
+
+static void open_socket(struct request *r)
+{
+    static const struct websocket_events events = {.message_max_bytes = ENVELOPE_MAX_BYTES,
+                                                   .on_message = on_message,
+                                                   .on_idle = on_idle,
+                                                   .is_busy = is_busy,
+                                                   .on_closed = on_closed};
+    struct sockets *all = workflow_of(r)->sockets;
+    struct workflow_who who;
+    if (!workflow_who_of(r, request_param(r, "OnBehalfOf"), &who))
+        return;
+    struct socket *socket = create(all, r, &who);
+    socket->websocket = websocket_accept(r, &events, socket);
+    if (socket->websocket == NULL)
+        leave(socket);
+}
+
+static void on_nonce(struct request *r, enum err error, struct str reply)
+{
+    (void)reply;
+    if (error != ERR_OK)
+        respond_error(r, error, NULL);
+    else
+        open_socket(r);
+}
+
+/* A socket's frames cannot take a nonce back: it is used up first. */
+void workflow_socket(struct request *r)
+{
+    if (r->nonce.is_set)
+        request_use_nonce(r, on_nonce);
+    else
+        open_socket(r);
+}
+
+struct sockets *sockets_create(struct workflow *workflow)
+{
+    struct sockets *sockets = calloc(1, sizeof *sockets);
+    if (sockets == NULL)
+        abort();
+    sockets->workflow = workflow;
+    follower_init(sockets);
+    return sockets;
+}
+
+void sockets_destroy(struct sockets *sockets)
+{
+    if (sockets == NULL)
+        return;
+    while (sockets->first != NULL)
+        leave(sockets->first);
+    follower_fini(sockets);
+    free(sockets);
+}

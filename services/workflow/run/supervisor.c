@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT
+ * supervisor.c - see supervisor.h: what happens in a run, and when.
+ *
+ *   runs_start -------------------> WORKING <----+ the next agent, or a retry
+ *                                    |  ^  |     |
+ *                                    |  +--+     |
+ *   runs_carry_on --> LOADING        v           |
+ *                      |  | +----> STORING ------+
+ *                      |  |          |  (the step is stored, then its frame is sent)
+ *                      v  v          v
+ *                 READING CLOSING  ENDED: over, waiting for a person, or no longer ours
+ *
+ * READING: the workflows file has another version than this node's. CLOSING: nobody has answered in
+ * time, which is recorded as an answer; then it is read again. A decision of a person is what was
+ * read: with corrections its agent is asked again, without them it counts as that agent's yes.
+ *
+ * An agent's step takes one verb, and the next agent is asked in its reply. */
+#include "services/workflow/run/run.h"
+
+#include "services/workflow/run/envelope.h"
+#include "shared/auth/accounts.h"
+#include "shared/base/sm.h"
+#include "shared/queue/lines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    VERBS_MAX_BYTES = 4096,
+    NAME_MAX_BYTES = 512,
+    REASON_MAX_BYTES = 1000,
+    /* Of an agent that keeps time itself: it has died if it is silent for longer. */
+    SILENCE_MS = 60000,
+    STRANGERS_MAX_WAITING = 100,
+};
+
+static const struct sm_state states[] = {
+    [RUN_LOADING] = {"LOADING", SM(RUN_READING) | SM(RUN_CLOSING) | SM(RUN_WORKING) |
+                                    SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_READING] = {"READING",
+                     SM(RUN_CLOSING) | SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_CLOSING] = {"CLOSING", SM(RUN_LOADING) | SM(RUN_ENDED)},
+    [RUN_WORKING] = {"WORKING", SM(RUN_WORKING) | SM(RUN_STORING) | SM(RUN_ENDED)},
+    [RUN_STORING] = {"STORING", SM(RUN_WORKING) | SM(RUN_ENDED)},
+    [RUN_ENDED] = {"ENDED", 0},
+};
+static const struct sm sm = SM_OF("run", states);
+
+void run_move(struct run *run, enum run_state to)
+{
+    run->state = sm_move(&sm, run->number, run->state, to);
+}
+
+/* --- runs of this node ------------------------------------------------------------------------ */
+
+struct run *runs_find(const struct runs *runs, struct str session, uint64_t n)
+{
+    struct run *run = runs->first;
+    while (run != NULL && (run->n != n || !str_eq(str_of(run->session), session)))
+        run = run->next;
+    return run;
+}
+
+struct run *run_create(struct runs *runs, struct str session, uint64_t n, uint64_t fence,
+                       enum run_state state)
+{
+    struct run *former = runs_find(runs, session, n), *run = calloc(1, sizeof *run);
+    if (run == NULL)
+        abort();
+    *run = (struct run){.runs = runs,
+                        .state = state,
+                        .number = sm_number(),
+                        .n = n,
+                        .fence = fence,
+                        .next = runs->first};
+    if (session.n == WORKFLOW_SID_BYTES)
+        memcpy(run->session, session.at, WORKFLOW_SID_BYTES);
+    run->turn = shards_turn(runs->workflow->server->shards, session);
+    if (run->next != NULL)
+        run->next->previous = run;
+    runs->first = run;
+    runs->n++;
+    if (former != NULL) /* last, because `session` may be its own */
+        run_drop(former, false);
+    return run;
+}
+
+static void stop_agent(struct run *run, bool is_final)
+{
+    loop_cancel_deadline(run->runs->workflow->server->loop, &run->deadline);
+    if (run->running != NULL)
+        run->kind->cancel(run->running, is_final);
+    run->running = NULL;
+}
+
+void run_drop(struct run *run, bool is_final)
+{
+    struct runs *runs = run->runs;
+    char *texts[] = {run->account,    run->user_name,  run->user,           run->session_id,
+                     run->request_id, run->verb,       run->verbs,          run->traceparent,
+                     run->version,    run->agent_name, run->question_status};
+    stop_agent(run, is_final);
+    run_move(run, RUN_ENDED);
+    call_detach(&run->call);
+    *(run->previous == NULL ? &runs->first : &run->previous->next) = run->next;
+    if (run->next != NULL)
+        run->next->previous = run->previous;
+    runs->n--;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
+    trees_unref(run->trees);
+    json_decref(run->body);
+    json_decref(run->asked);
+    json_decref(run->answers);
+    free(run);
+}
+
+/* --- agents ----------------------------------------------------------------------------------- */
+
+static const struct agent_kind *const kinds[AGENT_TYPE_NR] = {
+    [AGENT_MODEL] = &agent_model, [AGENT_SQL] = &agent_sql, [AGENT_HTTP] = &agent_http};
+
+static void attempt(struct run *run);
+
+static void complain(struct run *run, struct str why)
+{
+    snprintf(run->complaint, sizeof run->complaint, "%.*s", STR_ARG(why));
+    /* Not in the middle of a character. */
+    size_t n = strlen(run->complaint);
+    while (n > 0 && !str_is_utf8((struct str){run->complaint, n}))
+        run->complaint[--n] = 0;
+}
+
+static void decide_no(struct run *run, struct str why)
+{
+    char text[REASON_MAX_BYTES];
+    int n = snprintf(text, sizeof text, "%.*s: %.*s%s", STR_ARG(run->agent->name), STR_ARG(why),
+                     run->attempt > 1 ? " (last of several attempts)" : "");
+    struct run_step step = {.reason = {text, n < (int)sizeof text ? (size_t)n : sizeof text - 1},
+                            .attempt = run->attempt};
+    while (step.reason.n > 0 && !str_is_utf8(step.reason))
+        step.reason.n--;
+    run_decide(run, &step);
+}
+
+/* It has not decided: it is asked again, or its answer is no. */
+static void try_again(struct run *run, struct str why, bool is_complaint, bool may_retry)
+{
+    if (!may_retry || run->attempt > run->agent->retries) {
+        decide_no(run, why);
+        return;
+    }
+    run->complaint[0] = 0;
+    if (is_complaint)
+        complain(run, why);
+    run->attempt++;
+    attempt(run);
+}
+
+/* The router: its output names the tree. */
+static bool take_verb(struct run *run, const struct agent_result *result)
+{
+    struct str verb = json_member_str(result->output, "verb");
+    if (verb.at == NULL || trees_tree(run->trees, verb) == NULL)
+        return false;
+    free(run->verb);
+    run->verb = str_copy(verb);
+    run->is_verb_new = true;
+    return true;
+}
+
+static void take_decision(struct run *run, const struct agent_result *result)
+{
+    struct run_step step = {.is_yes = result->is_yes,
+                            .confidence = result->confidence,
+                            .reason = result->reason,
+                            .attempt = run->attempt};
+    if (run->node == NULL && result->is_yes && !take_verb(run, result)) {
+        try_again(run, STR("its \"output\" has no \"verb\" that is one of the verbs"), true, true);
+        return;
+    }
+    if (run->node != NULL && result->output != NULL && !envelope_merge(run->body, result->output)) {
+        try_again(run, STR("its output makes messageBody larger than 192 KiB"), true, true);
+        return;
+    }
+    run_decide(run, &step);
+}
+
+static void on_agent_end(void *context, const struct agent_result *result)
+{
+    struct run *run = context;
+    run->running = NULL;
+    loop_cancel_deadline(run->runs->workflow->server->loop, &run->deadline);
+    if (result->outcome == AGENT_DECIDED)
+        take_decision(run, result);
+    else
+        try_again(run, result->reason, result->outcome == AGENT_BAD_ANSWER,
+                  result->outcome != AGENT_REFUSED);
+}
+
+static void on_late(struct deadline *deadline)
+{
+    struct run *run = H2O_STRUCT_FROM_MEMBER(struct run, deadline, deadline);
+    char why[100];
+    int n = snprintf(why, sizeof why, "it did not answer within %g s",
+                     (double)run->agent->timeout_ms / 1000);
+    stop_agent(run, true);
+    try_again(run, (struct str){why, (size_t)n}, false, true);
+}
+
+/* Limits of the account that began the run; it may have gone since. */
+static void put_account(struct run *run)
+{
+    const struct accounts *accounts = gate_accounts(&run->runs->workflow->server->gate);
+    char bytes[NAME_MAX_BYTES];
+    struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    const struct account *account = NULL;
+    if (buf_put_unnamed(&name, str_of(run->account)))
+        account = accounts_find(accounts, buf_str(&name));
+    run->task.weight = account == NULL ? STR("1") : account->weight_text;
+    run->task.max_waiting = account == NULL ? STRANGERS_MAX_WAITING : account->max_waiting;
+}
+
+static void put_verbs(struct run *run)
+{
+    struct buf b;
+    buf_init(&b, VERBS_MAX_BYTES);
+    for (size_t i = 0; i < trees_count(run->trees); i++) {
+        if (i > 0)
+            buf_lit(&b, ", ");
+        buf_put(&b, tree_verb(trees_at(run->trees, i)));
+    }
+    free(run->verbs);
+    run->verbs = str_copy(buf_str(&b));
+    buf_fini(&b);
+}
+
+static void attempt(struct run *run)
+{
+    struct workflow *workflow = run->runs->workflow;
+    run_move(run, RUN_WORKING);
+    if (run->node == NULL && run->verbs == NULL)
+        put_verbs(run);
+    run->kind = kinds[run->agent->type];
+    if (run->kind == NULL) {
+        run_fail(run, STR("This node has no agents of that kind."));
+        return;
+    }
+    run->task = (struct agent_task){
+        .agent = run->agent,
+        .session = str_of(run->session),
+        .run = run->n,
+        .step = run->step + 1,
+        .attempt = run->attempt,
+        .verb = str_of(run->verb),
+        .verbs = run->node == NULL ? str_of(run->verbs) : STR(""),
+        .body = run->body,
+        .account = str_of(run->account),
+        .user = str_of(run->user),
+        .user_name = str_of(run->user_name),
+        .traceparent = str_of(run->traceparent),
+        .timeout_ms = run->agent->timeout_ms,
+        .complaint = run->complaint[0] == 0 ? NULL : run->complaint,
+    };
+    put_account(run);
+    run->deadline.on_expire = on_late;
+    loop_set_deadline(workflow->server->loop, &run->deadline,
+                      run->kind->keeps_time ? SILENCE_MS : run->agent->timeout_ms);
+    run->running = run->kind->start(workflow, &run->task, on_agent_end, run);
+}
+
+void run_work(struct run *run)
+{
+    run->attempt = 1;
+    run->complaint[0] = 0;
+    run->began_ms = clock_mono_ms();
+    attempt(run);
+}
+
+void run_enter(struct run *run, const struct tree_node *node)
+{
+    run->node = node;
+    run->agent = node->agent;
+    run_work(run);
+}
+
+/* --- carrying on ------------------------------------------------------------------------------ */
+
+/* Who has answered last, for the reason of a frame. */
+static void put_who(struct buf *b, const json_t *answers)
+{
+    const json_t *answer = json_array_get(answers, json_array_size(answers) - 1);
+    const json_t *who = json_object_get(answer, "who");
+    struct str user = json_member_str(who, "user"), account = json_member_str(who, "account");
+    struct str comment = json_member_str(answer, "comment");
+    buf_lit(b, " by ");
+    buf_put(b, user.n > 0 ? user : account.n > 0 ? account : STR("a person"));
+    if (comment.n > 0 && comment.n < REASON_MAX_BYTES / 2) {
+        buf_lit(b, ": ");
+        buf_put(b, comment);
+    }
+}
+
+/* Merges what the approvers have corrected. *ret_fits: false if that is too large. */
+static bool correct(struct run *run, bool *ret_fits)
+{
+    bool has_any = false;
+    const json_t *answer;
+    size_t i;
+    *ret_fits = true;
+    json_array_foreach(run->answers, i, answer)
+    {
+        const json_t *corrections = json_object_get(answer, "corrections");
+        if (!json_is_object(corrections) || json_object_size(corrections) == 0)
+            continue;
+        has_any = true;
+        /* A rule that was corrected before is not the one of another request. */
+        if (json_object_get(corrections, "raw_text") != NULL)
+            json_object_del(run->body, "rule_text");
+        *ret_fits = *ret_fits && envelope_merge(run->body, corrections);
+    }
+    return has_any;
+}
+
+static void take_as_yes(struct run *run, struct str reason)
+{
+    struct run_step step = {.is_yes = true, .confidence = 1, .reason = reason, .attempt = 1};
+    run->began_ms = clock_mono_ms();
+    run_decide(run, &step);
+}
+
+static void go_on_approved(struct run *run, struct buf *reason)
+{
+    bool fits;
+    run->was_approved = true;
+    if (correct(run, &fits)) {
+        if (fits)
+            run_work(run);
+        else
+            run_fail(run, STR("The corrections make messageBody larger than 192 KiB."));
+        return;
+    }
+    if (run->node == NULL) { /* a yes names no verb */
+        run_work(run);
+        return;
+    }
+    buf_lit(reason, "Approved");
+    put_who(reason, run->answers);
+    buf_put_char(reason, '.');
+    take_as_yes(run, buf_str(reason));
+}
+
+static void go_on_expired(struct run *run)
+{
+    const struct hitl *hitl = run->node == NULL ? &run->agent->hitl : run->node->hitl;
+    if (hitl->on_timeout == TIMEOUT_CONTINUE && run->node != NULL)
+        take_as_yes(run, STR("Nobody answered in time: it counts as a yes (on_timeout)."));
+    else if (hitl->on_timeout == TIMEOUT_AGENT && run->node != NULL && run->node->timeout != NULL)
+        run_divert(run, run->node->timeout, STR("Nobody answered in time (on_timeout)."));
+    else
+        run_end_rejected(run, STR("Nobody answered in time."), true);
+}
+
+static bool find_agent(struct run *run)
+{
+    struct str name = str_of(run->agent_name);
+    const struct tree *tree = trees_tree(run->trees, str_of(run->verb));
+    run->node = tree == NULL ? NULL : tree_node(tree, name);
+    run->agent = run->node != NULL ? run->node->agent : trees_router(run->trees);
+    return run->node != NULL || str_eq(name, run->agent->name);
+}
+
+void run_go_on(struct run *run)
+{
+    struct buf reason;
+    if (!find_agent(run)) {
+        run_fail(run, STR("Its workflows file does not have its agent."));
+        return;
+    }
+    if (run->question == 0 || run->question != run->step) {
+        run_work(run);
+        return;
+    }
+    buf_init(&reason, REASON_MAX_BYTES);
+    if (str_eq(str_of(run->question_status), STR("approved"))) {
+        go_on_approved(run, &reason);
+    } else if (str_eq(str_of(run->question_status), STR("rejected"))) {
+        buf_lit(&reason, "Rejected");
+        put_who(&reason, run->answers);
+        buf_put_char(&reason, '.');
+        run_end_rejected(run, buf_str(&reason), false);
+    } else {
+        go_on_expired(run);
+    }
+    buf_fini(&reason);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+/* As engines see the user of a name. */
+static char *plain_user(struct str user_name)
+{
+    char bytes[NAME_MAX_BYTES];
+    struct buf b = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
+    bool is_name = buf_put_unnamed(&b, lines_name_within(user_name));
+    return str_copy(is_name ? buf_str(&b) : user_name);
+}
+
+void runs_start(struct runs *runs, const struct run_start *start)
+{
+    struct run *run = run_create(runs, start->session, start->run, start->fence, RUN_WORKING);
+    const struct tree *tree = trees_tree(start->trees, start->verb);
+    run->account = str_copy(start->account);
+    run->user_name = str_copy(start->user_name);
+    run->user = plain_user(start->user_name);
+    run->session_id = str_copy(start->session_id);
+    run->request_id = str_copy(start->request_id);
+    run->verb = str_copy(start->verb);
+    run->traceparent = str_copy(start->traceparent);
+    run->trees = start->trees;
+    run->body = json_deep_copy(start->body);
+    if (run->body == NULL)
+        abort();
+    run->node = tree == NULL ? NULL : tree_root(tree);
+    run->agent = tree == NULL ? trees_router(run->trees) : run->node->agent;
+    run_work(run);
+}
+
+void runs_carry_on(struct runs *runs, struct str session, uint64_t n, uint64_t fence)
+{
+    run_load(run_create(runs, session, n, fence, RUN_LOADING));
+}
+
+bool runs_have_room(const struct runs *runs)
+{
+    return runs->n < RUNS_MAX;
+}
+
+struct runs *runs_create(struct workflow *workflow)
+{
+    struct runs *runs = calloc(1, sizeof *runs);
+    if (runs == NULL)
+        abort();
+    runs->workflow = workflow;
+    takeover_init(runs);
+    return runs;
+}
+
+void runs_destroy(struct runs *runs)
+{
+    if (runs == NULL)
+        return;
+    takeover_fini(runs);
+    while (runs->first != NULL)
+        run_drop(runs->first, false);
+    trees_unref(runs->read);
+    free(runs);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * supervisor: drives runs, one state machine each (the diagram is in supervisor.c). A run belongs
+ * to the node that holds its fence; each step is stored with its frame before anybody sees it, and
+ * the fence is compared in that same step. A node that cannot store, or has lost the fence, drops
+ * the run without a word: whichever node takes it (takeover.c) carries on from what is stored.
+ *
+ * One per node, on its loop's thread.
+ */
+#ifndef PARLEY_SERVICES_WORKFLOW_SUPERVISOR_H
+#define PARLEY_SERVICES_WORKFLOW_SUPERVISOR_H
+
+#include "services/workflow/workflow.h"
+#include "shared/base/json.h"
+
+enum { RUNS_MAX = 1000 }; /* that a node drives at a time */
+
+struct trees;
+
+struct runs *runs_create(struct workflow *workflow) must_check;
+/* Drops all runs; others take them when their fences end. Accepts NULL. */
+void runs_destroy(struct runs *runs);
+/* Whether it can drive one more. */
+bool runs_have_room(const struct runs *runs);
+
+/* A run that workflow_begin has just stored. Texts and `body` are copied; `trees` is taken over. */
+struct run_start {
+    struct str session; /* sid */
+    uint64_t run, fence;
+    struct str account, user_name, session_id, request_id;
+    struct str verb; /* "GENERIC": the router finds it */
+    struct str traceparent;
+    struct trees *trees;
+    const json_t *body;
+};
+void runs_start(struct runs *runs, const struct run_start *start);
+
+/* That run is leased to this node (by workflow_answer or workflow_take): reads it and carries on
+ * where it is: with what a person decided, with a deadline that has passed, or with its agent. */
+void runs_carry_on(struct runs *runs, struct str session, uint64_t run, uint64_t fence);
+
+/* Redis runs the scripts of that shard (again). */
+void runs_on_up(struct runs *runs, unsigned shard);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * statements: splits a text into what it states: sentences, list items with the words that
+ * introduce the list, and table rows, each with the heading above it. A heading is a line that
+ * begins with `#`, or a short line on its own without a full stop, as in the text of a PDF. Pure;
+ * one pass over the text.
+ */
+#ifndef PARLEY_TEXT_STATEMENTS_H
+#define PARLEY_TEXT_STATEMENTS_H
+
+#include "shared/text/text.h"
+
+enum { STATEMENT_LIST_MAX_BYTES = 800 };
+
+enum statement_kind {
+    STATEMENT_SENTENCE,
+    STATEMENT_LIST, /* the words that introduce a list, and its items, up to the maximum length */
+    STATEMENT_ITEM,
+    STATEMENT_ROW,     /* of a table; its lead is the table's first row */
+    STATEMENT_HEADING, /* a short line on its own; never one marked with `#` */
+};
+
+struct statement {
+    enum statement_kind kind;
+    struct str text;    /* verbatim, trimmed, with its list mark */
+    struct str heading; /* without its `#`; empty if there is none */
+    struct str anchor;  /* the last `#` heading, if it is of level 2 or deeper; else empty */
+    struct str lead;    /* of an item: the words before its list, ending in a colon; or empty */
+};
+
+/* Initialized by statements_start. */
+struct statements {
+    struct str rest, heading, anchor, lead, items, header;
+    const char *from; /* the start of the text */
+    size_t width;     /* bytes of the longest line */
+};
+
+void statements_start(struct statements *statements, struct str text);
+/* Returns false at the end. */
+bool statements_next(struct statements *statements, struct statement *ret_statement);
+
+/* Returns the statement without leading list and quote marks. */
+struct str statement_plain(struct str text);
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT
+ * terms.c - see terms.h.
+ *
+ * Endings: two words are forms of one when what they begin with in common makes up two thirds of
+ * the longer one. Compounds: the shorter word begins or ends the longer one. Misspelt: one edit (a
+ * letter put in, left out, replaced, or two swapped), two in long words; only for terms that no
+ * text at hand holds otherwise, so that a word of the texts is never taken for a slip of another.
+ *
+ * The work for one word of a text is bounded: TERMS_MAX terms of TERM_MAX_CHARS characters. */
+#include "shared/text/terms.h"
+
+#include "shared/text/stop_words.h"
+
+enum {
+    WORDS_READ_MAX = 1000,
+    NORMAL_MAX_BYTES = 64,
+    STEM_MIN = 4,
+    PART_MIN = 5,
+    TYPO_MIN = 5,
+    TWO_TYPOS_MIN = 8,
+    ENDING_MAX = 3
+};
+static const float is_bare = 0.98f, is_form = 0.95f, is_part = 0.7f, is_typo = 0.75f;
+static const double weak_weight = 0.3, small_number_weight = 0.5, context_part = 0.5;
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+/* English endings with an apostrophe: the word stands before it, not behind. */
+static bool is_english_ending(struct str s)
+{
+    static const char *const endings[] = {"s", "t", "d", "m", "ll", "ve", "re", NULL};
+    for (const char *const *ending = endings; *ending != NULL; ending++)
+        if (str_eq_nocase(s, str_of(*ending)))
+            return true;
+    return false;
+}
+
+/* The part of a word with an apostrophe that says something: "engine" of "engine's", "eau" of
+ * "l'eau". */
+static struct str without_elision(struct str word)
+{
+    for (size_t i = 1; i + 1 < word.n; i++) {
+        size_t n = word.at[i] == '\'' ? 1 : 0;
+        if (i + 3 < word.n && memcmp(word.at + i, "\xe2\x80\x99", 3) == 0)
+            n = 3;
+        struct str after = {word.at + i + n, word.n - i - n};
+        if (n > 0)
+            return is_english_ending(after) ? (struct str){word.at, i} : after;
+    }
+    return word;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The word with what belongs to it as a number: "11,600" and "2.4" are one each. */
+static struct str whole_number(struct str word, struct str *rest)
+{
+    struct text_word next;
+    for (size_t i = 0; i < word.n; i++)
+        if (!is_digit(word.at[i]))
+            return word;
+    while (rest->n > 1 && rest->at == word.at + word.n && strchr(".,", *rest->at) != NULL &&
+           *rest->at != 0 && is_digit(rest->at[1]) && text_next_word(rest, &next))
+        word.n = (size_t)(next.here.at + next.here.n - word.at);
+    return word;
+}
+
+/* The letter without its accent: keyboards of other countries have none, and people leave it out. 0
+ * for a combining mark. */
+static uint32_t bare(uint32_t c)
+{
+    static const char latin_1[] = "saaaaaaaceeeeiiiidnooooo ouuuuyty"; /* from U+00DF */
+    static const char latin_a[] =                                      /* from U+0100 */
+        "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiijjjjkkklllllll"
+        "lllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
+    if (c >= 0x300 && c <= 0x36f)
+        return 0;
+    if (c >= 0xdf && c <= 0xff && c != 0xf7)
+        return (uint32_t)latin_1[c - 0xdf];
+    return c >= 0x100 && c <= 0x17f ? (uint32_t)latin_a[c - 0x100] : c;
+}
+
+bool terms_next_word(struct str *rest, struct term_word *ret_word)
+{
+    struct text_word word;
+    if (!text_next_word(rest, &word))
+        return false;
+    struct str here = word.here, part = without_elision(here), number = whole_number(here, rest);
+    if (number.n > here.n) {
+        *ret_word =
+            (struct term_word){.hash = text_hash(number, 0), .here = number, .is_code = true};
+        for (size_t i = 0; i < number.n && ret_word->n < TERM_MAX_CHARS; i++)
+            ret_word->chars[ret_word->n++] = (unsigned char)number.at[i];
+        return true;
+    }
+    if (part.n < here.n)
+        (void)text_next_word(&part, &word);
+    *ret_word = (struct term_word){.hash = text_hash((struct str){word.at, word.n}, 0),
+                                   .here = part.n < here.n ? word.here : here};
+    struct str chars = {word.at, word.n};
+    uint32_t c;
+    for (size_t step; ret_word->n < TERM_MAX_CHARS && (step = text_char(chars, &c)) != 0;
+         chars.at += step, chars.n -= step) {
+        if (c == 0xdf && ret_word->n + 1 < TERM_MAX_CHARS)
+            ret_word->chars[ret_word->n++] = 's';
+        if (bare(c) != 0)
+            ret_word->chars[ret_word->n++] = bare(c);
+        ret_word->is_code |= c >= '0' && c <= '9';
+    }
+    return true;
+}
+
+/* In which languages a word says little, and in which it need not be in an answer. */
+struct saying {
+    unsigned stop, weak;
+};
+
+static struct saying saying_of(const struct term_word *word)
+{
+    struct buf normal;
+    buf_init(&normal, NORMAL_MAX_BYTES);
+    text_put_normal(&normal, word->here);
+    struct str text = normal.is_over ? STR("") : buf_str(&normal);
+    struct saying saying = {.stop = stop_words_languages(text), .weak = stop_words_weak(text)};
+    buf_fini(&normal);
+    return saying;
+}
+
+/* The language whose list knows most of the text's words; the first of equals. */
+static unsigned language_of(struct str text)
+{
+    unsigned counts[STOP_LANGUAGE_NR] = {0}, best = 0, read_n = 0;
+    struct term_word word;
+    while (read_n++ < WORDS_READ_MAX && terms_next_word(&text, &word)) {
+        struct saying saying = saying_of(&word);
+        unsigned languages = saying.stop | saying.weak;
+        for (unsigned i = 0; i < STOP_LANGUAGE_NR; i++)
+            counts[i] += languages >> i & 1;
+    }
+    for (unsigned i = 1; i < STOP_LANGUAGE_NR; i++)
+        if (counts[i] > counts[best])
+            best = i;
+    return best;
+}
+
+/* Numbers of one or two digits stand everywhere. */
+static bool is_small_number(const struct term_word *word)
+{
+    for (unsigned i = 0; i < word->n; i++)
+        if (word->chars[i] < '0' || word->chars[i] > '9')
+            return false;
+    return word->n <= 2;
+}
+
+static bool is_capital(struct str word)
+{
+    uint32_t c = 0;
+    (void)text_char(word, &c);
+    return (c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) ||
+           (c >= 0x391 && c <= 0x3ab) || (c >= 0x400 && c <= 0x42f);
+}
+
+/* Whether two words of one text stand next to each other, with nothing but signs of a name between
+ * them. */
+static bool are_beside(struct str a, struct str b)
+{
+    for (const char *at = a.at + a.n; at < b.at; at++)
+        if (strchr(" .-'", *at) == NULL || *at == 0)
+            return false;
+    return true;
+}
+
+static bool is_ideograph(const struct term_word *word)
+{
+    return word->n == 1 && word->chars[0] >= 0x3400;
+}
+
+/* Hiragana write what English has stop words for. */
+static bool is_hiragana(const struct term_word *word)
+{
+    return word->n == 1 && word->chars[0] >= 0x3041 && word->chars[0] <= 0x309f;
+}
+
+static bool is_one_name(const struct term *a, const struct term *b)
+{
+    if (is_ideograph(&a->word) && is_ideograph(&b->word))
+        return a->word.here.at + a->word.here.n == b->word.here.at;
+    return is_capital(a->word.here) && is_capital(b->word.here) &&
+           are_beside(a->word.here, b->word.here);
+}
+
+/* A name of several words says who or what is meant, and no more than a name of one word: they
+ * share its weight. So do the characters of a Chinese or Japanese word. */
+static void weigh_names(struct terms *terms, size_t from)
+{
+    for (size_t i = from, end; i < terms->n; i = end) {
+        for (end = i + 1; end < terms->n; end++)
+            if (!is_one_name(&terms->at[end - 1], &terms->at[end]))
+                break;
+        for (size_t k = i; k < end; k++) {
+            terms->at[k].weight /= (double)(end - i);
+            terms->at[k].is_name = end - i > 1 && !is_ideograph(&terms->at[k].word);
+        }
+    }
+}
+
+static void add_terms(struct terms *terms, struct str text)
+{
+    unsigned language = language_of(text), read_n = 0;
+    size_t from = terms->n;
+    struct term_word word;
+    while (terms->n < TERMS_MAX && read_n++ < WORDS_READ_MAX && terms_next_word(&text, &word)) {
+        struct saying saying = saying_of(&word);
+        bool is_known = (saying.stop >> language & 1) != 0 || is_hiragana(&word);
+        for (size_t i = 0; i < terms->n && !is_known; i++)
+            is_known = terms->at[i].word.hash == word.hash;
+        if (!is_known)
+            terms->at[terms->n++] =
+                (struct term){.word = word,
+                              .weight = saying.weak >> language & 1 ? weak_weight
+                                        : is_small_number(&word)    ? small_number_weight
+                                                                    : 1};
+    }
+    weigh_names(terms, from);
+}
+
+void terms_read(struct terms *terms, struct str question, struct str context)
+{
+    double own, all;
+    terms->n = 0;
+    add_terms(terms, question);
+    terms->own_n = terms->n;
+    own = terms_weight(terms);
+    add_terms(terms, context);
+    all = terms_weight(terms);
+    for (size_t i = terms->own_n; i < terms->n && own > 0; i++)
+        terms->at[i].weight *= context_part * own / (all - own);
+}
+
+/* --- likeness --------------------------------------------------------------------------------- */
+
+static unsigned common_start(const struct term_word *a, const struct term_word *b)
+{
+    unsigned n = 0;
+    while (n < a->n && n < b->n && a->chars[n] == b->chars[n])
+        n++;
+    return n;
+}
+
+static bool ends_alike(const struct term_word *longer, const struct term_word *shorter)
+{
+    return memcmp(longer->chars + longer->n - shorter->n, shorter->chars,
+                  shorter->n * sizeof *shorter->chars) == 0;
+}
+
+/* Edits between two words (optimal string alignment, Damerau 1964), as far as `most`; more than
+ * that gives most + 1. */
+static unsigned edits_between(const struct term_word *a, const struct term_word *b, unsigned most)
+{
+    unsigned rows[3][TERM_MAX_CHARS + 1];
+    for (unsigned k = 0; k <= b->n; k++)
+        rows[0][k] = k;
+    for (unsigned i = 1; i <= a->n; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
+        unsigned least = row[0] = i;
+        for (unsigned k = 1; k <= b->n; k++) {
+            unsigned edits = above[k - 1] + (a->chars[i - 1] != b->chars[k - 1]);
+            if (above[k] + 1 < edits)
+                edits = above[k] + 1;
+            if (row[k - 1] + 1 < edits)
+                edits = row[k - 1] + 1;
+            if (i > 1 && k > 1 && a->chars[i - 1] == b->chars[k - 2] &&
+                a->chars[i - 2] == b->chars[k - 1] && two_above[k - 2] + 1 < edits)
+                edits = two_above[k - 2] + 1;
+            row[k] = edits;
+            least = edits < least ? edits : least;
+        }
+        if (least > most)
+            return most + 1;
+    }
+    return rows[a->n % 3][b->n];
+}
+
+static bool is_misspelt(const struct term_word *a, const struct term_word *b)
+{
+    unsigned shorter = a->n < b->n ? a->n : b->n, longer = a->n < b->n ? b->n : a->n;
+    unsigned most = shorter >= TWO_TYPOS_MIN ? 2 : 1;
+    if (shorter < TYPO_MIN - 1 || longer < TYPO_MIN || longer - shorter > most ||
+        (a->chars[0] != b->chars[0] && a->chars[a->n - 1] != b->chars[b->n - 1]))
+        return false;
+    return edits_between(a, b, most) <= most;
+}
+
+static float likeness(const struct term_word *a, const struct term_word *b)
+{
+    if (a->hash == b->hash)
+        return 1;
+    if (a->is_code || b->is_code)
+        return 0;
+    unsigned start = common_start(a, b);
+    if (start >= STEM_MIN && start == a->n && start == b->n)
+        return is_bare;
+    const struct term_word *longer = a->n < b->n ? b : a, *shorter = a->n < b->n ? a : b;
+    if (start >= STEM_MIN && ((start == shorter->n && longer->n - start <= ENDING_MAX) ||
+                              (start >= PART_MIN && 3 * start >= 2 * longer->n)))
+        return is_form;
+    if (shorter->n >= PART_MIN && (start == shorter->n || (longer->n >= shorter->n + ENDING_MAX &&
+                                                           ends_alike(longer, shorter))))
+        return is_part;
+    return 0;
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+void terms_learn(struct terms *terms, struct str text)
+{
+    struct term_word word;
+    while (terms_next_word(&text, &word))
+        for (size_t i = 0; i < terms->n; i++)
+            terms->at[i].is_spelt =
+                terms->at[i].is_spelt || likeness(&terms->at[i].word, &word) >= is_form;
+}
+
+size_t terms_match(const struct terms *terms, struct str text, float most,
+                   struct terms_found *found)
+{
+    struct term_word word;
+    size_t words = 0;
+    for (; terms_next_word(&text, &word); words++)
+        for (size_t i = 0; i < terms->n; i++) {
+            const struct term *term = &terms->at[i];
+            float like = likeness(&term->word, &word);
+            if (like < is_typo && !term->is_spelt && !term->word.is_code && !word.is_code &&
+                is_misspelt(&term->word, &word))
+                like = is_typo;
+            if (like * most > found->at[i])
+                found->at[i] = like * most;
+        }
+    return words;
+}
+
+bool terms_has_codes(const struct terms *terms, const struct terms_found *found)
+{
+    for (size_t i = 0; i < terms->own_n; i++)
+        if (terms->at[i].word.is_code && terms->at[i].word.n > 1 && !(found->at[i] > 0))
+            return false;
+    return true;
+}
+
+bool terms_agree(const struct terms *terms, const struct terms_found *found)
+{
+    bool has_word = false, has_name = false;
+    const float *asked = NULL;
+    for (size_t i = 0; i < terms->n; i++) {
+        const struct term_word *word = &terms->at[i].word;
+        has_word = has_word || (found->at[i] > 0 && !is_small_number(word));
+        has_name = has_name || (i < terms->own_n && terms->at[i].is_name);
+        if (asked == NULL && i < terms->own_n && !terms->at[i].is_name)
+            asked = &found->at[i];
+    }
+    bool is_named = !has_name;
+    for (size_t i = 0; i < terms->own_n; i++)
+        is_named = is_named || (terms->at[i].is_name && found->at[i] > 0);
+    return has_word && is_named && terms_has_codes(terms, found) &&
+           !(has_name && asked != NULL && !(*asked > 0));
+}
+
+double terms_weight(const struct terms *terms)
+{
+    double weight = 0;
+    for (size_t i = 0; i < terms->n; i++)
+        weight += terms->at[i].weight;
+    return weight;
+}
+
+double terms_weigh(const struct terms *terms, const struct terms_found *found)
+{
+    double weight = 0;
+    for (size_t i = 0; i < terms->n; i++)
+        weight += terms->at[i].weight * (double)found->at[i];
+    return weight;
+}

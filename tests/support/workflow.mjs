@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+//
+// workflow: clients of /ws, and engines that play the agents of a test.
+//
+//   const client = await openWorkflow(cluster, { as: 'User_1', node: 1 });
+//   client.request('s1', 'r1', { verb: 'RULE', messageBody: { raw_text: 'run Show patterns' } });
+//   const frames = await client.until(isOver);
+//   await withAgents(cluster, { 'model.verifyRequest': [no('which table?'), yes()] }, async (asked) => { … });
+import assert from 'node:assert/strict';
+import { withEngine } from './asking.mjs';
+import { assertOk } from './harness.mjs';
+import { openWatch } from './websocket.mjs';
+
+export const decision = (word, reason, output, confidence = 0.9) => JSON.stringify({ decision: word, confidence, reason, ...(output && { output }) });
+export const yes = (output, reason = 'It fits.') => decision('yes', reason, output);
+export const no = (reason = 'It does not fit.') => decision('no', reason);
+
+export const isOver = ({ nextAgent }) => nextAgent === null;
+export const isStop = ({ hitl }) => hitl !== undefined;
+
+let ids = 0;
+export const newId = (word) => `${word}-${process.pid}-${++ids}`;
+
+class Client {
+  constructor(watch) {
+    this.watch = watch;
+  }
+
+  send(message) {
+    this.watch.send(typeof message === 'string' ? message : JSON.stringify(message));
+  }
+
+  request(session_id, request_id, members) {
+    this.send({ type: 'request', version: '1.1', timestamp: Date.now(), session_id, request_id, ...members });
+  }
+
+  answer(session_id, request_id, hitl_response) {
+    this.send({ type: 'response', session_id, request_id, hitl_response });
+  }
+
+  resume(session_id, request_id, since) {
+    this.send({ type: 'resume', session_id, request_id, since });
+  }
+
+  next(ms) {
+    return this.watch.next(ms);
+  }
+
+  // All frames up to and with the first that matches; an error envelope fails.
+  async until(match, ms = 60_000) {
+    const frames = [];
+    for (;;) {
+      const frame = await this.watch.next(ms);
+      assert.equal(frame.type, 'response', frame.reason);
+      frames.push(frame);
+      if (match(frame)) return frames;
+    }
+  }
+
+  async error() {
+    const frame = await this.watch.next();
+    assert.equal(frame.type, 'error', JSON.stringify(frame));
+    assert.equal(frame.returnCode, -1);
+    return frame;
+  }
+
+  close() {
+    return this.watch.close();
+  }
+}
+
+export async function openWorkflow(cluster, { as = 'User_1', node = 0, query = {}, token } = {}) {
+  const given = token ?? (as === null ? {} : { token: assertOk(await cluster.request('GET', '/api/login', { as })).Token });
+  return new Client(await openWatch(`${(node.url ?? cluster.nodes[node].url)}/ws?${new URLSearchParams({ ...given, ...query })}`));
+}
+
+// What an agent was asked: {agent, verb, body, request, complaint}.
+export function readPrompt({ user }) {
+  const line = (word) => new RegExp(`^${word}: (.*)$`, 'm').exec(user)?.[1];
+  const body = line('Body');
+  return { agent: line('Agent'), verb: line('Verb'), verbs: line('Verbs'), tables: line('Tables'), body: body && JSON.parse(body), request: line('Request'), complaint: line('Your last reply was refused') };
+}
+
+// `script`: agent → its replies, in order, the last one for good; a function of what was asked; undefined never answers.
+export async function withAgents(cluster, script, body, options) {
+  const asked = [];
+  const reply = (prompt) => {
+    const question = { ...readPrompt(prompt), prompt };
+    asked.push(question);
+    const replies = script[question.agent] ?? yes();
+    if (typeof replies === 'function') return replies(question, asked);
+    if (!Array.isArray(replies)) return replies;
+    return replies.length > 1 ? replies.shift() : replies[0];
+  };
+  await withEngine(cluster, reply, async (engine) => body(asked, engine), options);
+}
