@@ -58,4 +58,4 @@ local function sweep(turn)
     end
 end
 
-return {has = has, restore = restore, hold = hold, let_go = let_go, sweep = sweep}
+return {UNUSED_MS = UNUSED_MS, has = has, restore = restore, hold = hold, let_go = let_go, sweep = sweep}

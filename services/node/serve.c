@@ -58,6 +58,7 @@ static void on_turn_end(void *arg)
     struct node *node = arg;
     server_turn_end(&node->server);
     queue_before_flush(node->queue);
+    services_before_flush(&node->services);
     shards_flush(node->server.shards);
 }
 

@@ -70,6 +70,8 @@ struct service {
     void (*on_event)(void *state, struct str kind, struct lines *rest);
     /* Redis runs scripts of that shard (again): its messages may have been missed. */
     void (*on_up)(void *state, unsigned shard);
+    /* Adds what can wait to the turns that are about to be sent (turn_is_collecting). */
+    void (*before_flush)(void *state);
     /* The node drains: ends what is parked with its normal empty answer. Called repeatedly until
      * nothing is left. */
     void (*drain)(void *state);

@@ -180,6 +180,13 @@ void services_on_up(struct services *node, unsigned shard)
             at->service->on_up(at->state, shard);
 }
 
+void services_before_flush(struct services *node)
+{
+    for (struct service_state *at = node->states; at->service != NULL; at++)
+        if (at->service->before_flush != NULL)
+            at->service->before_flush(at->state);
+}
+
 void services_drain(struct services *node)
 {
     for (struct service_state *at = node->states; at->service != NULL; at++)

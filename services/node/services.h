@@ -44,6 +44,7 @@ void services_end(struct services *node);
 void services_destroy(struct services *node);
 void services_on_event(struct services *node, struct str kind, struct lines *rest);
 void services_on_up(struct services *node, unsigned shard);
+void services_before_flush(struct services *node);
 void services_drain(struct services *node);
 void services_put_health(struct services *node, struct health_report *report);
 void services_put_metrics(struct services *node, struct buf *b);

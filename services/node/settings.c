@@ -127,9 +127,14 @@ void settings_fini(struct settings *settings)
 static bool has_password(const char *url)
 {
     const char *at = strstr(url, "://");
-    const char *colon = at == NULL ? NULL : strchr(at + 3, ':');
-    return at != NULL &&
-           (strstr(at, "password=") != NULL || (colon != NULL && strchr(colon, '@') != NULL));
+    if (at == NULL)
+        return false;
+    if (strstr(at, "password=") != NULL)
+        return true;
+    for (const char *colon = strchr(at + 3, ':'); colon != NULL; colon = strchr(colon + 1, ':'))
+        if (colon[1] != '@' && strchr(colon, '@') != NULL)
+            return true;
+    return false;
 }
 
 void settings_print(const struct settings *settings)

@@ -159,6 +159,12 @@ static void on_up(void *state, unsigned shard)
     sockets_on_up(workflow->sockets, shard);
 }
 
+static void before_flush(void *state)
+{
+    const struct workflow *workflow = state;
+    runs_before_flush(workflow->runs);
+}
+
 bool workflow_is_open(const struct request *r)
 {
     return workflow_of(r)->settings->is_public;
@@ -209,4 +215,5 @@ const struct service workflow_service = {
     .destroy = destroy,
     .on_event = on_event,
     .on_up = on_up,
+    .before_flush = before_flush,
 };

@@ -47,6 +47,12 @@ const onOneLine = (text) => text.replace(/\n\s*/g, ' ');
 // The commands of a block as words of one line each.
 const commandsOf = (text) => text.replace(/\\\n/g, ' ').split('\n').filter(Boolean);
 
+// A workflow file with that member of an agent.
+function workflowWith(member) {
+  const tree = 'WORKFLOWS:\n  ASK:\n    model.ask: {yes: null, no: sendMessageToChat}\n';
+  return `${tree}AGENTS:\n  model.ask:\n    prompt: Is it so?\n${member.replace(/^/gm, '    ')}\n`;
+}
+
 suite('the code of the handbook', { args: ['--target=all'] }, ({ test, cluster }) => {
   const folder = makeFolder();
   const at = (path) => join(folder.dir, path);
@@ -155,8 +161,8 @@ suite('the code of the handbook', { args: ['--target=all'] }, ({ test, cluster }
       for (const { kind, text } of blocksOf(name)) {
         if (kind === 'json') JSON.parse(onOneLine(text));
         if (kind === 'yaml') {
-          const path = folder.file('example.yaml', text);
-          const check = text.startsWith('WORKFLOWS:') ? ['workflow', 'check', path] : ['serve', '--check-config', '--accounts', path];
+          const path = folder.file('example.yaml', text.startsWith('hitl:') ? workflowWith(text) : text);
+          const check = /^(WORKFLOWS|hitl):/.test(text) ? ['workflow', 'check', path] : ['serve', '--check-config', '--accounts', path];
           const { code, stderr } = await runParley(check);
           assert.equal(code, 0, `${name}: ${stderr}`);
         }

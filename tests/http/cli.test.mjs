@@ -68,7 +68,7 @@ describe('the command line', () => {
 
   it('an unknown target is refused with the names of all services', async () => {
     const run = await runParley(['serve', '--check-config', '--accounts', accounts.path, '--target', 'broker,brokr']);
-    assertWrongUsage(run, /^parley: --target: takes a comma list of: all, broker, users, documents, web, indexer$/m);
+    assertWrongUsage(run, /^parley: --target: takes a comma list of: all, broker, users, documents, workflow, web, indexer$/m);
   });
 
   it('a wrong setting of a service is found in a process that does not run it', async () => {

@@ -9,7 +9,8 @@ import { assertOk, assertProblem, eventually, newNonce, sign, suite } from '../s
 import { allRoutes } from '../support/routes.mjs';
 import { keyOf } from '../support/shards.mjs';
 
-const ROUTES = allRoutes().filter(({ roles }) => roles.length > 0);
+// A link of an approver is open to everybody: credentials that come with it are looked at only if they can be read.
+const ROUTES = allRoutes().filter(({ roles, path }) => roles.length > 0 && !path.includes('{link}'));
 const NAMES = { frontend: 'Frontend_1', user: 'User_1', engine: 'Inference_1', operator: 'Operator_1' };
 const MIB = 1 << 20;
 const pathOf = ({ path }) => path.replace('{id}', '0123456789abcdef01234567').replace('{user}', '0123456789').replace('{index}', '0');

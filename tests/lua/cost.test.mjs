@@ -440,6 +440,7 @@ const flows = {
     const [, due] = await m.cmd('ZRANGE', m.key('wf_due'), 0, -1, 'WITHSCORES');
     assert.ok(due > Date.now());
     await m.cmd('ZADD', m.key('wf_due'), 1, `${S}.${run}`);
+    await m.expect(/^1$/, 'workflow_look', 1000);
     const [, next] = (await m.expect(/^a/, 'workflow_take', 100, '')).split('\n');
     await m.expect(/^$/, 'workflow_renew', `${S}.${run}`, next);
     await m.expect(/^ok/, ...step(at + 2, 'done', next));

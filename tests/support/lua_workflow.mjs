@@ -5,7 +5,7 @@ import { list, zset } from './lua.mjs';
 
 export const ALICE = 'a'.repeat(32); // sessions: of alice
 export const BOB = 'b'.repeat(32);
-export const LEASE_MS = 10_000;
+export const LEASE_MS = 6_000; // lua/workflow/runs.lua
 export const OPEN_MAX = 100, SESSION_MAX = 1000, NAMES_MAX = 100, STEPS_MAX = 200, RUN_BYTES = 16 << 20, LOG_BYTES = 1 << 20;
 export const FILE = 'WORKFLOWS: {}';
 export const OVER = ['done', 'rejected', 'expired', 'failed'];

@@ -41,5 +41,7 @@ void runs_carry_on(struct runs *runs, struct str session, uint64_t run, uint64_t
 
 /* Redis runs the scripts of that shard (again). */
 void runs_on_up(struct runs *runs, unsigned shard);
+/* As struct service's. */
+void runs_before_flush(struct runs *runs);
 
 #endif

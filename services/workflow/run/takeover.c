@@ -10,7 +10,12 @@
 #include <stdlib.h>
 
 enum {
-    TICK_MS = 2000, /* three of them fit into a fence: within 8 s another node carries on */
+    TICK_MS = 2000, /* three of them fit into a fence */
+    /* Whether there is something to take is asked with a turn that is sent anyway, at most this
+     * often (the queue of several shards sends one a second), or at a tick if that was long ago:
+     * within 3.2 s. So a run is taken within 10 s of its node's last sign of life. */
+    LOOK_MS = 900,
+    LOOK_AGAIN_MS = 1200,
     TAKE_MAX = 50,
     RENEW_MAX = 200,
     RENEWALS_MAX = RUNS_MAX / RENEW_MAX,
@@ -19,7 +24,8 @@ enum {
 
 /* What is under way with one shard. */
 struct taking {
-    struct call call;
+    struct call look_call, call;
+    uint64_t looked_ms;
     struct runs *runs;
     struct renewal {
         struct call call;
@@ -271,12 +277,41 @@ static void take(struct runs *runs, unsigned shard)
                        .keep_ms = runs->workflow->settings->keep_days * DAY_MS);
 }
 
+static void on_looked(struct call *call, enum err error, struct str reply)
+{
+    struct taking *taking = H2O_STRUCT_FROM_MEMBER(struct taking, look_call, call);
+    if (error == ERR_OK && str_eq(reply, STR("1")))
+        take(taking->runs, (unsigned)(taking - taking->runs->takings));
+}
+
+static void look(struct runs *runs, unsigned shard)
+{
+    struct taking *taking = &runs->takings[shard];
+    struct turn *turn = runs->workflow->server->shards->turns[shard];
+    if (runs->workflow->server->is_draining || call_is_under_way(&taking->look_call) ||
+        !turn_is_up(turn))
+        return;
+    taking->looked_ms = clock_mono_ms();
+    call_workflow_look(turn_call(turn, &taking->look_call, on_looked),
+                       .keep_ms = runs->workflow->settings->keep_days * DAY_MS);
+}
+
+void runs_before_flush(struct runs *runs)
+{
+    const struct shards *shards = runs->workflow->server->shards;
+    for (unsigned i = 0; i < shards->n; i++)
+        if (clock_mono_ms() >= runs->takings[i].looked_ms + LOOK_MS &&
+            turn_is_collecting(shards->turns[i]))
+            look(runs, i);
+}
+
 static void on_tick(struct deadline *deadline)
 {
     struct runs *runs = H2O_STRUCT_FROM_MEMBER(struct runs, tick, deadline);
     for (unsigned i = 0; i < runs->workflow->server->shards->n; i++) {
         renew(&runs->takings[i], runs->workflow->server->shards->turns[i]);
-        take(runs, i);
+        if (clock_mono_ms() >= runs->takings[i].looked_ms + LOOK_AGAIN_MS)
+            look(runs, i);
     }
     loop_set_deadline(runs->workflow->server->loop, &runs->tick, TICK_MS);
 }
@@ -305,6 +340,7 @@ void takeover_fini(struct runs *runs)
 {
     loop_cancel_deadline(runs->workflow->server->loop, &runs->tick);
     for (unsigned i = 0; i < runs->workflow->settings->map->n; i++) {
+        call_detach(&runs->takings[i].look_call);
         call_detach(&runs->takings[i].call);
         for (unsigned k = 0; k < RENEWALS_MAX; k++)
             call_detach(&runs->takings[i].renewals[k].call);

@@ -1,0 +1,27 @@
+-- workflow_look: is there anything for workflow_take on this shard? Nodes ask every two seconds, with a turn that is sent
+-- anyway, so that idle nodes cost Redis no call of their own.
+-- KEYS: wf_due, wf_done, wf_files.
+-- Wakes: nobody.
+-- Bound: one.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   keep_ms  number?  as for workflow_take
+-- Replies: 0 | 1
+local files = require('workflow/files')
+local call = redis.call
+local format = string.format
+
+local function has_until(key, ms)
+    return #call('ZRANGEBYSCORE', key, '-inf', format('%d', ms), 'LIMIT', 0, 1) > 0
+end
+
+local function verb(turn, a)
+    --- arguments
+    local P = turn.prefix
+    local is_due = has_until(P .. 'wf_due', turn.now_ms) or keep_ms and has_until(P .. 'wf_done', turn.now_ms - keep_ms) or
+                   has_until(P .. 'wf_files', turn.now_ms - files.UNUSED_MS)
+    return is_due and '1' or '0'
+end
+
+return {workflow_look = verb}
