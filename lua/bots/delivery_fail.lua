@@ -23,7 +23,7 @@ local function verb(turn, a)
     if not d or d.room ~= room or not deliveries.is_held(d, fence) then return 'lost' end
     local is_late = deliveries.task_of(d) == 'late'
     local original = messages.read(turn, room, d.message)
-    local r = rooms.find(turn, room)
+    local r = rooms.load_any(turn, room)
     local id = ''
     if original and r then
         id = messages.add(turn, room, r, {

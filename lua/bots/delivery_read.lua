@@ -37,7 +37,7 @@ local function verb(turn, a)
     if not m then return 'missing' end
     local exchanges, entries = {}, call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. d.bot, 0, -1)
     for i = #entries, 1, -1 do
-        local id = match(entries[i], ' (%S+)$')
+        local id = match(entries[i], '^%S+ (%S+)$')
         local one = messages.is_before(id, m.id) and messages.read(turn, room, id)
         if one then exchanges[#exchanges + 1] = one end
     end

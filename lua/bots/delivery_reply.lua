@@ -37,7 +37,7 @@ local function verb(turn, a)
     if deliveries.OVER[d.state] then return 'lost' end
     if fence ~= '' and not deliveries.is_held(d, fence) then return 'lost' end
     local original = messages.read(turn, room, d.message)
-    local r = rooms.find(turn, room)
+    local r = rooms.load_any(turn, room)
     if not (original and r) then -- its author was deleted, or the room is full of newer ones
         deliveries.finish(turn, d, 'failed', '')
         return 'missing'

@@ -186,5 +186,6 @@ local function add(turn, room, r, m, bots, lease_n)
 end
 
 return {
-    read = read, is_before = is_before, before = before, lines = lines, page = page, add = add, bytes_of = bytes_of, remove_of = remove_of, walk_of = walk_of,
+    read = read, is_before = is_before, before = before, lines = lines, page = page, add = add, bytes_of = bytes_of,
+    remove_of = remove_of, walk_of = walk_of,
 }

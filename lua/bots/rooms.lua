@@ -21,7 +21,7 @@ local function read(turn, room, namespace, ...)
 end
 
 -- A room whichever namespace it belongs to, as messages.add takes it, or nil.
-local function find(turn, room)
+local function load_any(turn, room)
     local r = hashes.fields(key_of(turn, room), 'namespace', 'last', 'n', 'bytes')
     if not r.namespace then return nil end
     r.key = key_of(turn, room)
@@ -47,4 +47,4 @@ local function notify(turn, room, before, lines)
     for i = 1, #nodes do events.send(turn, nodes[i], event) end
 end
 
-return {key_of = key_of, read = read, find = find, join = join, watch = watch, notify = notify}
+return {key_of = key_of, read = read, load_any = load_any, join = join, watch = watch, notify = notify}
