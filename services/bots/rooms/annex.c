@@ -9,10 +9,11 @@
 #include "services/bots/rooms/annex_words.h"
 #include "services/bots/rooms/post.h"
 #include "shared/base/sm.h"
+#include "shared/redis/verb.h"
 
 #include <stdlib.h>
 
-enum { SAID_MAX_BYTES = MESSAGE_TEXT_MAX_BYTES, PRIVATE_MAX_BYTES = 8 << 10, LIST_MAX = 100 };
+enum { SAID_MAX_BYTES = MESSAGE_TEXT_MAX_BYTES, KEYS_MAX_BYTES = 8 << 10, LIST_MAX = 100 };
 
 enum annex_state { ANNEX_WORKING, ANNEX_SPEAKING, ANNEX_OVER };
 
@@ -20,12 +21,12 @@ struct annex {
     struct bots *bots;
     enum annex_state state;
     uint64_t number;
-    struct bots_who who; /* its texts, and the next two, are in `own` */
-    struct str room, id, target;
-    char *own;
+    struct bots_who who; /* its texts are in `own` */
+    char *own, *room, *id, *text;
+    struct str target; /* the bot that the command names */
     struct registry_call *call;
     struct posting *posting;
-    struct buf said, private;
+    struct buf said, keys, private; /* `keys`: members of an object */
     annex_cb *on_end;
     void *context;
 };
@@ -48,8 +49,12 @@ static void finish(struct annex *annex)
     registry_leave(annex->call);
     post_leave(annex->posting);
     buf_fini(&annex->said);
+    buf_fini(&annex->keys);
     buf_fini(&annex->private);
     free(annex->own);
+    free(annex->room);
+    free(annex->id);
+    free(annex->text);
     free(annex);
 }
 
@@ -65,14 +70,29 @@ static void on_posted(void *context, const struct post_end *end)
     finish(annex);
 }
 
+/* What is said, and keys, if there are any. */
+static void put_private(struct annex *annex)
+{
+    struct buf *b = &annex->private;
+    buf_lit(b, "{\"text\":");
+    buf_put_json(b, buf_str(&annex->said));
+    buf_put(b, buf_str(&annex->keys));
+    buf_put_char(b, '}');
+}
+
 static void speak(struct annex *annex)
 {
+    if (annex->said.is_over)
+        buf_clear(&annex->said);
+    if (annex->said.n == 0)
+        buf_lit(&annex->said, "Done.");
+    put_private(annex);
     struct post post = {.kind = POST_ANNEX,
-                        .room = annex->room,
+                        .room = str_of(annex->room),
                         .namespace = annex->who.namespace,
                         .who = &annex->who,
-                        .text = annex->said.is_over ? STR("Done.") : buf_str(&annex->said),
-                        .reply_to = annex->id,
+                        .text = buf_str(&annex->said),
+                        .reply_to = str_of(annex->id),
                         .max_stored = NO_NUMBER,
                         .max_stored_per_user = NO_NUMBER};
     move(annex, ANNEX_SPEAKING);
@@ -94,13 +114,12 @@ static void say_error(struct annex *annex, enum err error, const char *detail)
 
 static void put_grant(struct buf *b, const struct grant *grant)
 {
-    buf_lit(b, "{\"username\":");
+    buf_put_key(b, "username");
     buf_put_json(b, grant->username);
     buf_put_key(b, "caller_key");
     buf_put_json(b, grant->caller_key);
     buf_put_key(b, "signing_secret");
     buf_put_json(b, grant->signing_secret);
-    buf_put_char(b, '}');
 }
 
 static void on_grant(struct annex *annex, const struct grant *grant, const char *done)
@@ -110,7 +129,7 @@ static void on_grant(struct annex *annex, const struct grant *grant, const char 
         say_error(annex, grant->error, grant->detail);
         return;
     }
-    put_grant(&annex->private, grant);
+    put_grant(&annex->keys, grant);
     buf_put(&annex->said, grant->username);
     say(annex, done);
 }
@@ -293,39 +312,26 @@ bool annex_is_command(struct str text)
     return annex_words_read(text, &words);
 }
 
-static struct str keep(char **at, struct str text)
-{
-    char *copy = *at;
-    if (text.n > 0)
-        memcpy(copy, text.at, text.n);
-    *at += text.n;
-    return (struct str){copy, text.n};
-}
-
 struct annex *annex_start(struct bots *bots, const struct bots_who *who, struct str room,
                           struct str id, struct str text, annex_cb *on_end, void *context)
 {
     struct annex *annex = calloc(1, sizeof *annex);
     struct annex_words words;
-    char *own = malloc(1 + who->account.n + who->namespace.n + who->user.n + who->user_name.n +
-                       who->role.n + room.n + id.n + text.n);
-    if (annex == NULL || own == NULL)
+    if (annex == NULL)
         abort();
-    char *at = own;
     *annex = (struct annex){.bots = bots,
                             .state = ANNEX_WORKING,
                             .number = sm_number(),
-                            .own = own,
+                            .room = str_copy(room),
+                            .id = str_copy(id),
+                            .text = str_copy(text),
                             .on_end = on_end,
                             .context = context};
-    annex->who = (struct bots_who){keep(&at, who->account), keep(&at, who->namespace),
-                                   keep(&at, who->user), keep(&at, who->user_name),
-                                   keep(&at, who->role)};
-    annex->room = keep(&at, room);
-    annex->id = keep(&at, id);
+    annex->own = bots_who_copy(who, &annex->who);
     buf_init(&annex->said, SAID_MAX_BYTES);
-    buf_init(&annex->private, PRIVATE_MAX_BYTES);
-    bool is_command = annex_words_read(keep(&at, text), &words);
+    buf_init(&annex->keys, KEYS_MAX_BYTES);
+    buf_init(&annex->private, 6 * SAID_MAX_BYTES + KEYS_MAX_BYTES + 32);
+    bool is_command = annex_words_read(str_of(annex->text), &words);
     (void)is_command; /* the caller has asked; otherwise the command is unknown */
     run(annex, &words);
     return annex;

@@ -20,8 +20,8 @@
 bool annex_is_command(struct str text);
 
 struct annex;
-/* `private`: a JSON object for the one who gave the command; n == 0: none. Valid inside the
- * callback. */
+/* `private`: a JSON object for the one who gave the command: what the main bot said as `text`, and
+ * keys. Valid inside the callback. */
 typedef void annex_cb(void *context, struct str private);
 
 /* Carries out the command `text`, the message `id` in `room`, and says in the room what came of it.

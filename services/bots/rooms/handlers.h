@@ -12,7 +12,10 @@
 /* No message is newer: read from here, there are none. */
 #define ROOM_END STR("18446744073709551615-18446744073709551615")
 
-enum { ROOM_BODY_MAX_BYTES = 512 << 10 }; /* a text may be escaped */
+enum {
+    ROOMS_MAX = 20000,               /* of a namespace */
+    ROOM_BODY_MAX_BYTES = 512 << 10, /* a text may be escaped */
+};
 
 handler rooms_create_room;  /* POST /api/rooms */
 handler rooms_list;         /* GET /api/rooms */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * messages.c - POST and GET /api/rooms/{id}/messages. */
 #include "generated/verbs.h"
+#include "services/bots/bots.h"
 #include "services/bots/rooms/handlers.h"
 #include "services/bots/rooms/say.h"
 #include "shared/ask/reply.h"
@@ -41,7 +42,7 @@ static void on_said(void *context, const struct said *said)
                            end->error == ERR_TOO_MUCH_STORED ? STORED_RETRY_S : 0);
         return;
     }
-    buf_init(&b, MESSAGE_JSON_MAX_BYTES);
+    buf_init(&b, 2 * MESSAGE_JSON_MAX_BYTES);
     put_said(&b, said);
     respond_json(r, 201, &b);
     buf_fini(&b);

@@ -224,7 +224,7 @@ static void resolve(struct posting *posting, struct lines *lines)
 {
     posting->is_claimed = lines_next_u64(lines) == 1;
     if (++posting->rounds == ROUNDS_MAX)
-        refuse(posting, ERR_TIMEOUT, NULL);
+        refuse(posting, ERR_BUSY, NULL);
     else if (lines->rest.n > 0)
         look_up(posting, lines->rest);
     else
@@ -250,6 +250,8 @@ static void on_stored(struct call *call, enum err error, struct str reply)
         refuse(posting, ERR_BAD_REQUEST, "reply_to: there is no such message in this room.");
     else if (str_eq(tag, STR("unknown")))
         refuse_unknown(posting, lines_next_u64(&lines));
+    else if (str_eq(tag, STR("calls")))
+        refuse(posting, ERR_BAD_REQUEST, "A message may call 10 bots at most.");
     else if (str_eq(tag, STR("taken")))
         refuse(posting, ERR_NAME_TAKEN, "A bot has this user's name.");
     else if (str_eq(tag, STR("full")))
@@ -272,6 +274,18 @@ static bool is_here(const struct posting *posting)
     return shards_turn(shards, posting->post.room) == shards_cluster(shards);
 }
 
+static enum verb_delivery_reply_tag_kind reply_tag_kind(struct str kind)
+{
+    switch (kind.at[0]) {
+    case 'u': return DELIVERY_REPLY_U;
+    case 'b': return DELIVERY_REPLY_B;
+    case 'p': return DELIVERY_REPLY_P;
+    case 'a': return DELIVERY_REPLY_A;
+    case 'n': return DELIVERY_REPLY_N;
+    default: return DELIVERY_REPLY_X;
+    }
+}
+
 static void store_reply(struct posting *posting, struct call_start start)
 {
     const struct post *post = &posting->post;
@@ -284,7 +298,7 @@ static void store_reply(struct posting *posting, struct call_start start)
     for (size_t i = 0; i < posting->tag_n; i++)
         put_delivery_reply_mention(&verb, .tag_name = posting->tags[i].name,
                                    .tag_json = posting->tags[i].json,
-                                   .tag_kind = posting->tags[i].kind);
+                                   .tag_kind = reply_tag_kind(posting->tags[i].kind));
     end_verb(&verb);
 }
 

@@ -136,7 +136,7 @@ void room_follow_stop(struct room_socket *socket)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static void send(struct room_socket *socket, const struct message *message, struct buf *b)
+static void send_to(struct room_socket *socket, const struct message *message, struct buf *b)
 {
     if (b->n == 0)
         message_put(b, message);
@@ -163,7 +163,7 @@ void room_follow_on_event(struct rooms *rooms, struct lines *rest)
         if (s->is_behind)
             continue;
         if (str_eq(before, str_of(s->last))) {
-            send(s, &message, &b);
+            send_to(s, &message, &b);
         } else {
             s->is_behind = true;
             room_follow_catch_up(s);
@@ -183,7 +183,7 @@ static bool send_page(struct room_socket *socket, struct lines *page)
     while (lines_are_left(page)) {
         struct message message = message_next(page);
         buf_clear(&b);
-        send(socket, &message, &b);
+        send_to(socket, &message, &b);
         has_messages = true;
     }
     buf_fini(&b);

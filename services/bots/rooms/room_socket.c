@@ -98,6 +98,10 @@ static void on_message(struct websocket *websocket, void *arg, struct str text)
         send_error(socket, ERR_DRAINING, NULL);
         return;
     }
+    if (str_eq(socket->who.user, BOTS_ANNEX)) {
+        send_error(socket, ERR_NAME_TAKEN, "The main bot has this user's name.");
+        return;
+    }
     if (socket->watched == NULL)
         return;
     if (read_frame(socket, text, &speech)) {
@@ -132,6 +136,7 @@ static void leave(struct room_socket *socket)
     *(socket->previous == NULL ? &socket->rooms->sockets : &socket->previous->next) = socket->next;
     if (socket->next != NULL)
         socket->next->previous = socket->previous;
+    free(socket->own);
     free(socket);
 }
 
@@ -147,33 +152,20 @@ void room_socket_end(struct room_socket *socket)
     websocket_close(socket->websocket, WEBSOCKET_POLICY, "This room no longer exists.");
 }
 
-static struct str keep(char **at, struct str text)
-{
-    char *copy = *at;
-    if (text.n > 0)
-        memcpy(copy, text.at, text.n);
-    *at += text.n;
-    return (struct str){copy, text.n};
-}
-
 static struct room_socket *create(struct rooms *rooms, struct request *r,
                                   const struct bots_who *who)
 {
-    struct room_socket *socket =
-        calloc(1, sizeof *socket + who->account.n + who->namespace.n + who->user.n +
-                      who->user_name.n + who->role.n);
+    struct room_socket *socket = calloc(1, sizeof *socket);
     if (socket == NULL)
         abort();
-    char *at = (char *)(socket + 1);
     *socket = (struct room_socket){
         .rooms = rooms,
         .number = sm_number(),
-        .who = {keep(&at, who->account), keep(&at, who->namespace), keep(&at, who->user),
-                keep(&at, who->user_name), keep(&at, who->role)},
         .max_stored = room_of_account(r),
         .max_stored_per_user = room_of_user(r),
         .next = rooms->sockets,
     };
+    socket->own = bots_who_copy(who, &socket->who);
     if (socket->next != NULL)
         socket->next->previous = socket;
     rooms->sockets = socket;

@@ -34,7 +34,8 @@ struct room_socket {
     struct websocket *websocket;
     enum room_socket_state state;
     uint64_t number;
-    struct bots_who who; /* these texts are one allocation, after the struct */
+    struct bots_who who; /* its texts are in `own` */
+    char *own;
     uint64_t max_stored, max_stored_per_user;
     struct saying *saying;
     /* What it has been sent: up to that message; "": nothing, from the oldest on. */

@@ -12,9 +12,9 @@ struct saying {
     struct rooms *rooms;
     struct posting *posting;
     struct annex *annex;
-    struct bots_who who; /* its texts, and the next two, are in `own` */
-    struct str room, command;
-    char *own;
+    struct bots_who who; /* its texts are in `own` */
+    char *own, *room;
+    char *command; /* NULL: it is none */
     struct post_end end; /* of a command: its texts are in `kept` */
     struct buf kept;
     said_cb *on_said; /* NULL: nobody waits */
@@ -30,6 +30,8 @@ static void finish(struct saying *saying)
     annex_cancel(saying->annex);
     buf_fini(&saying->kept);
     free(saying->own);
+    free(saying->room);
+    free(saying->command);
     free(saying);
 }
 
@@ -71,22 +73,13 @@ static void on_posted(void *context, const struct post_end *end)
 {
     struct saying *saying = context;
     saying->posting = NULL;
-    if (end->outcome != POSTED || saying->command.n == 0) {
+    if (end->outcome != POSTED || saying->command == NULL) {
         hand_over(saying, end, STR(""));
         return;
     }
     keep_message(saying, end);
-    saying->annex = annex_start(saying->rooms->bots, &saying->who, saying->room, end->message.id,
-                                saying->command, on_carried_out, saying);
-}
-
-static struct str keep(char **at, struct str text)
-{
-    char *copy = *at;
-    if (text.n > 0)
-        memcpy(copy, text.at, text.n);
-    *at += text.n;
-    return (struct str){copy, text.n};
+    saying->annex = annex_start(saying->rooms->bots, &saying->who, str_of(saying->room),
+                                end->message.id, str_of(saying->command), on_carried_out, saying);
 }
 
 struct saying *say_start(struct bots *bots, const struct bots_who *who, struct str room,
@@ -94,24 +87,17 @@ struct saying *say_start(struct bots *bots, const struct bots_who *who, struct s
                          uint64_t max_stored_per_user, said_cb *on_said, void *context)
 {
     struct rooms *rooms = bots->rooms;
-    struct str command = annex_is_command(speech->text) ? speech->text : STR("");
+    bool is_command = annex_is_command(speech->text);
     struct saying *saying = calloc(1, sizeof *saying);
-    char *own = malloc(1 + who->account.n + who->namespace.n + who->user.n + who->user_name.n +
-                       who->role.n + room.n + command.n);
-    if (saying == NULL || own == NULL)
+    if (saying == NULL)
         abort();
-    char *at = own;
-    *saying = (struct saying){
-        .rooms = rooms,
-        .who = {keep(&at, who->account), keep(&at, who->namespace), keep(&at, who->user),
-                keep(&at, who->user_name), keep(&at, who->role)},
-        .own = own,
-        .on_said = on_said,
-        .context = context,
-        .next = rooms->sayings,
-    };
-    saying->room = keep(&at, room);
-    saying->command = keep(&at, command);
+    *saying = (struct saying){.rooms = rooms,
+                              .room = str_copy(room),
+                              .command = is_command ? str_copy(speech->text) : NULL,
+                              .on_said = on_said,
+                              .context = context,
+                              .next = rooms->sayings};
+    saying->own = bots_who_copy(who, &saying->who);
     if (saying->next != NULL)
         saying->next->previous = saying;
     rooms->sayings = saying;
@@ -123,7 +109,7 @@ struct saying *say_start(struct bots *bots, const struct bots_who *who, struct s
                         .reply_to = speech->reply_to,
                         .tagged = speech->tagged,
                         .tagged_n = speech->tagged_n,
-                        .is_command = command.n > 0,
+                        .is_command = is_command,
                         .max_stored = max_stored,
                         .max_stored_per_user = max_stored_per_user};
     saying->posting = post_start(bots, &post, on_posted, saying);
