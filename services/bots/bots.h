@@ -22,6 +22,13 @@ struct http_client;
 struct pulls;
 struct rooms;
 
+/* A message for one bot, which this node has under a lease. Texts are borrowed. */
+struct bots_delivery {
+    struct str id;  /* dlv_<room>_<ms>-<n>_<k> */
+    struct str bot; /* a name */
+    uint64_t fence;
+};
+
 enum {
     BOTS_NAME_MAX_BYTES = 1024, /* of a user's or bot's name as in keys, its namespace included */
 };
@@ -63,6 +70,14 @@ struct bots_part {
     void (*drain)(struct bots *bots);
     void (*put_metrics)(struct buf *b); /* of the process */
     void (*put_health)(struct bots *bots, struct health_report *report);
+
+    /* --- dispatch alone --- */
+
+    /* How many more deliveries this node can hold. A message that is stored here asks for that many
+     * of its own deliveries to be leased in the same step. */
+    unsigned (*count_room)(struct bots *bots);
+    /* A delivery of a message that was stored here, leased to this node. */
+    void (*on_delivery)(struct bots *bots, const struct bots_delivery *delivery);
 };
 
 /* All parts; ends with NULL (parts.c). */
