@@ -48,11 +48,14 @@ struct talk_bot {
     struct str url; /* of this node or cluster, for made-up addresses; n == 0: none */
 };
 
-/* Each puts one JSON value; past TALK_BODY_MAX_BYTES `b` is over, ask for that. */
+/* Each puts one JSON value. The caller gives `b` TALK_BODY_MAX_BYTES and asks whether it is over.
+ */
 void talk_put_annex(struct buf *b, const struct talk *talk, const struct talk_bot *bot);
 void talk_put_zulip(struct buf *b, const struct talk *talk, const struct talk_bot *bot);
 /* A list of OpenAI's messages. */
 void talk_put_chat(struct buf *b, const struct talk *talk, const struct talk_bot *bot);
+/* No JSON: the text of the message, without the mention of the bot with which it begins. */
+void talk_put_question(struct buf *b, const struct talk *talk, const struct talk_bot *bot);
 /* One Message of the contract: `{"from","tagged","id","text","timestamp"}`. */
 void talk_put_message(struct buf *b, const struct talk_message *message);
 
