@@ -12,8 +12,8 @@
 
 enum { MENTIONS_MAX = 50 };
 
-/* Takes the next mention of `*rest`: its name without the `@`, of 1 byte or more, and moves on
- * behind it. False at the end. */
+/* Takes the next mention of `*rest`: its name without the `@`, of 1 byte or more; `*rest` is then
+ * the text after it. False at the end. */
 bool mentions_next(struct str *rest, struct str *ret_name) must_check;
 /* The different names that `text` mentions, of 1 to 128 bytes, in the order of their first mention;
  * those after the first `most` are left out. Returns how many were written to `names`. */
