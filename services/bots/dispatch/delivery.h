@@ -47,8 +47,8 @@ struct delivery {
     struct str room; /* inside `id` */
     char *bot;       /* a name; own memory */
     uint64_t fence;
-    unsigned attempt; /* that have begun */
-    unsigned tries;   /* of a bot whose circuit is half open */
+    unsigned attempt;  /* that have begun */
+    unsigned tries;    /* of a bot whose circuit is half open */
     uint64_t since_ms; /* of the message: clock_mono_ms, as far as it is known */
     struct call call;
     struct deadline deadline; /* WAITING: the time to call is over; RESTING: until when */

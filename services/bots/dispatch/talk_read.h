@@ -9,7 +9,7 @@
 #include "services/bots/dispatch/talk.h"
 
 struct talk_reading {
-    struct talk talk; /* borrows from the reply */
+    struct talk talk;              /* borrows from the reply */
     struct talk_message *messages; /* own memory */
 };
 
