@@ -6,8 +6,8 @@
  * lease (dispatch/), parked polls of bots that pull (pull/), and evaluations that it drives under a
  * fence (evaluate/).
  *
- * Each of these is a part: a struct of hooks (struct bots_part), listed in parts.c. service.c, which
- * iterates over them, names none.
+ * Each of these is a part: a struct of hooks (struct bots_part), listed in parts.c. service.c,
+ * which iterates over them, names none.
  */
 #ifndef PARLEY_SERVICES_BOTS_BOTS_H
 #define PARLEY_SERVICES_BOTS_BOTS_H

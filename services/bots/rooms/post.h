@@ -30,11 +30,11 @@ struct post {
     struct str text;      /* UTF-8 of 1 to MESSAGE_TEXT_MAX_BYTES */
     /* POST_PERSON; of POST_ANNEX, for whom it speaks. */
     const struct bots_who *who;
-    struct str reply_to;                        /* n == 0: none. Of POST_REPLY, ignored */
-    const struct str *tagged;                   /* plain names, which must exist */
-    size_t tagged_n;                            /* at most POST_TAGS_MAX */
-    bool is_command;                            /* calls no bot */
-    uint64_t max_stored, max_stored_per_user;   /* shared/ask/room.h; NO_NUMBER: none */
+    struct str reply_to;                      /* n == 0: none. Of POST_REPLY, ignored */
+    const struct str *tagged;                 /* plain names, which must exist */
+    size_t tagged_n;                          /* at most POST_TAGS_MAX */
+    bool is_command;                          /* calls no bot */
+    uint64_t max_stored, max_stored_per_user; /* shared/ask/room.h; NO_NUMBER: none */
     /* POST_REPLY */
     struct str bot;      /* its plain username */
     struct str delivery; /* its id */
@@ -55,8 +55,8 @@ enum post_outcome {
 struct post_end {
     enum post_outcome outcome;
     enum err error;
-    const char *detail;  /* a sentence; NULL: the error's own text */
-    struct str refusal;  /* the reply of the verb, its tag included */
+    const char *detail;     /* a sentence; NULL: the error's own text */
+    struct str refusal;     /* the reply of the verb, its tag included */
     struct message message; /* as it was stored */
 };
 
