@@ -6,8 +6,8 @@
  * lease (dispatch/), parked polls of bots that pull (pull/), and evaluations that it drives under a
  * fence (evaluate/).
  *
- * Each of these is a part: a struct of hooks (struct bots_part), listed in parts.c. service.c, which
- * iterates over them, names none.
+ * Each of these is a part: a struct of hooks (struct bots_part), listed in parts.c. service.c,
+ * which iterates over them, names none.
  */
 #ifndef PARLEY_SERVICES_BOTS_BOTS_H
 #define PARLEY_SERVICES_BOTS_BOTS_H
@@ -21,6 +21,13 @@ struct evaluations;
 struct http_client;
 struct pulls;
 struct rooms;
+
+/* A message for one bot, which this node has under a lease. Texts are borrowed. */
+struct bots_delivery {
+    struct str id;  /* dlv_<room>_<ms>-<n>_<k> */
+    struct str bot; /* a name */
+    uint64_t fence;
+};
 
 enum {
     BOTS_NAME_MAX_BYTES = 1024, /* of a user's or bot's name as in keys, its namespace included */
@@ -63,6 +70,14 @@ struct bots_part {
     void (*drain)(struct bots *bots);
     void (*put_metrics)(struct buf *b); /* of the process */
     void (*put_health)(struct bots *bots, struct health_report *report);
+
+    /* --- dispatch alone --- */
+
+    /* How many more deliveries this node can hold. A message that is stored here asks for that many
+     * of its own deliveries to be leased in the same step. */
+    unsigned (*count_room)(struct bots *bots);
+    /* A delivery of a message that was stored here, leased to this node. */
+    void (*on_delivery)(struct bots *bots, const struct bots_delivery *delivery);
 };
 
 /* All parts; ends with NULL (parts.c). */
@@ -87,6 +102,11 @@ struct bots_who {
 /* The user named by OnBehalfOf, or the account itself (on_behalf.h). Answers 400 or 403 and returns
  * false otherwise. */
 bool bots_who_of(struct request *r, struct bots_who *ret_who) must_check;
+/* The same for a request that acts as that user in a room; answers 409 if the user has the main
+ * bot's name. */
+bool bots_speaker_of(struct request *r, struct bots_who *ret_who) must_check;
+/* Copies `who` with its texts, which are one allocation that the caller frees. */
+char *bots_who_copy(const struct bots_who *who, struct bots_who *ret_copy) must_check;
 /* The namespace of the request's account as a name: an empty one is "%", which no namespace can be
  * named. In the request's pool. */
 struct str bots_namespace_of(struct request *r);

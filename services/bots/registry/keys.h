@@ -15,11 +15,11 @@
 #include "shared/http/webhook.h"
 
 enum {
-    BOT_ID_CHARS = 16,            /* hex digits, new at every registration */
-    BOT_USERNAME_MAX_BYTES = 64,  /* letters, digits, '-', '_' and '.': its name has as many */
+    BOT_ID_CHARS = 16,           /* hex digits, new at every registration */
+    BOT_USERNAME_MAX_BYTES = 64, /* letters, digits, '-', '_' and '.': its name has as many */
     BOT_NAME_MAX_BYTES = NAMESPACE_MAX_BYTES + 1 + BOT_USERNAME_MAX_BYTES,
-    CALLER_KEY_MAX_BYTES = 4 + (BOT_NAME_MAX_BYTES + BOT_ID_CHARS + STR_U64_MAX + 2) * 4 / 3 + 1 +
-                           1 + 43,
+    CALLER_KEY_MAX_BYTES =
+        4 + (BOT_NAME_MAX_BYTES + BOT_ID_CHARS + STR_U64_MAX + 2) * 4 / 3 + 1 + 1 + 43,
     SIGNING_SECRET_BYTES = 6 + 44, /* "whsec_" and 32 bytes in base64 */
     KEY_FORMER_MS = 3600 * 1000    /* for which a former generation stays good after a rotation */
 };

@@ -55,12 +55,12 @@ typedef void removed_cb(void *context, enum err error, const char *detail);
 
 /* One bot of a list. Valid inside the callback. */
 struct listed_bot {
-    struct str name;       /* with its namespace */
-    struct str username;   /* a JSON string */
-    struct str emulates;   /* a JSON string; "null": nobody */
-    struct str endpoint;   /* "": it pulls */
-    struct str format;     /* "annex" or "zulip" */
-    struct str account;    /* of its registrant: names */
+    struct str name;     /* with its namespace */
+    struct str username; /* a JSON string */
+    struct str emulates; /* a JSON string; "null": nobody */
+    struct str endpoint; /* "": it pulls */
+    struct str format;   /* "annex" or "zulip" */
+    struct str account;  /* of its registrant: names */
     struct str user_name;
     uint64_t generation, created_ms;
     bool is_own; /* of the one who asked */
