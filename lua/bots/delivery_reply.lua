@@ -27,7 +27,7 @@ local names = require('bots/names')
 local rooms = require('bots/rooms')
 local hashes = require('turn/hashes')
 local call = redis.call
-local format, gmatch, sub = string.format, string.gmatch, string.sub
+local format, gmatch, match = string.format, string.gmatch, string.match
 local concat = table.concat
 
 local function verb(turn, a)
@@ -48,15 +48,13 @@ local function verb(turn, a)
     local function put(one, json, kind)
         if seen[one] then return end
         seen[one] = true
-        tags[#tags + 1], tagged[#tagged + 1] = kind .. '.' .. one, json
+        tags[#tags + 1], tagged[#tagged + 1] = kind .. '.' .. one .. ' ' .. json, json
         if kind == 'b' or kind == 'p' then bots[#bots + 1] = {name = one, kind = kind} end
     end
     if original.reply_to == '' then
-        local list = cjson.decode(original.tagged)
-        local i = 0
-        for tag in gmatch(original.tags, '%S+') do
-            i = i + 1
-            if sub(tag, 1, 2) == 'u.' then put(sub(tag, 3), cjson.encode(list[i]), 'u') end
+        for tag in gmatch(original.tags, '[^\n]+') do
+            local tag_kind, one, json = match(tag, '^(%a)%.(%S+) (.*)$')
+            if tag_kind == 'u' then put(one, json, 'u') end
         end
     end
     for i = mention_from, mention_to, 3 do
@@ -71,7 +69,7 @@ local function verb(turn, a)
     if #missing > 0 then return 'resolve\n1\n' .. concat(missing, '\n') end
     local m = {
         kind = 'b', name = bot, from = from, text = text, tagged = '[' .. concat(tagged, ',') .. ']',
-        tags = concat(tags, ' '), reply_to = original.id, root = original.root, hop = format('%d', d.hop + 1),
+        tags = concat(tags, '\n'), reply_to = original.id, root = original.root, hop = format('%d', d.hop + 1),
         account = original.account, whose = '',
     }
     local id, created = messages.add(turn, room, r, m, bots, lease_n)

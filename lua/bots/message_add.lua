@@ -1,9 +1,9 @@
--- message_add: stores a message of a person, or of the main bot, and creates its deliveries to bots. Names of which this
--- shard does not know the kind are returned (`resolve`) unless the names are on this shard: the node looks them up and
+-- message_add: stores a message of a person, or of the main bot, and creates its deliveries to bots. Names whose kind
+-- this shard does not know are returned (`resolve`), unless the names are on this shard: the node looks them up and
 -- calls again.
 -- Stops this race: a bot is registered under the author's name meanwhile (`taken`).
--- KEYS: room:<room>, room_messages:<room>, room_watch:<room>, rooms_of:<user>, messages_of, names, names_n, names_known, stored,
---   bots/deliveries.lua.
+-- KEYS: room:<room>, room_messages:<room>, room_watch:<room>, rooms_of:<user>, messages_of, names, names_n,
+--   names_known, stored, bots/deliveries.lua.
 -- Wakes: nodes that watch the room, and those with a poll of a bot that pulls.
 -- Bound: one message: 400 KiB; CALLS deliveries; removes 100 messages that are too old.
 -- Lane: add.  Home: room.  Nonce: no.  Full: refused.
@@ -21,7 +21,7 @@
 --   calls_bots  flag
 --   is_here     flag         the names are on this shard
 --   is_claimed  flag         the author's name is known to be a user's
---   reply_kind  name      x, b, p or n: whether the author of reply_to is a bot: not known yet; has an endpoint; pulls; is none
+--   reply_kind  name         of the author of reply_to, if that is a bot's message: as tag_kind
 --   lease_n     number       deliveries that this node may have at once
 --   max_stored           number?  bytes that the account may store on this shard; absent: bytes are not counted
 --   max_stored_per_user  number?  bytes that each of its users may store; absent: no limit
@@ -29,10 +29,11 @@
 --     tag_name  name
 --     tag_json  json 1k      its plain name
 --     must      flag         it must exist
---     tag_kind  name         x, u, b, p, a, n: not known yet; a user; a bot; one that pulls; the main bot; nobody
--- Replies: missing | reply (there is no such message to reply to) | calls (it would call more than CALLS bots) | taken (a bot has the author's name) | unknown/n (the
---   n-th mention, which must exist, is nobody's) | resolve/is_claimed/names, a line each | stored, as of add |
---   full (too many users' names) | ok/id/tagged (JSON)/n/n times (delivery/bot/fence)
+--     tag_kind  name         x: not known yet, u: a user, b: a bot, p: one that pulls, a: the main bot, n: nobody
+-- Replies: missing | reply (there is no such message to reply to) | calls (it would call more than CALLS bots) |
+--   taken (a bot has the author's name) | full (too many users' names) | unknown/n (the n-th mention, which must exist,
+--   is nobody's) | resolve/is_claimed/names, a line each | stored, as of add |
+--   ok/id/tagged (JSON)/n/n times (delivery/bot/fence)
 local messages = require('bots/messages')
 local names = require('bots/names')
 local rooms = require('bots/rooms')
@@ -75,7 +76,7 @@ local function verb(turn, a)
         if found == 'n' and args[i + 2] == '1' then
             return 'unknown\n' .. format('%d', (i - mention_from) / 4 + 1)
         elseif found and found ~= 'n' then
-            tags[#tags + 1], tagged[#tagged + 1] = found .. '.' .. args[i], args[i + 1]
+            tags[#tags + 1], tagged[#tagged + 1] = found .. '.' .. args[i] .. ' ' .. args[i + 1], args[i + 1]
             call_bot(args[i], found)
         end
     end
@@ -87,13 +88,15 @@ local function verb(turn, a)
     end
     if calls_bots and #bots > CALLS then return 'calls' end
     local m = {
-        kind = kind == 'user' and 'u' or 'a', name = name, from = from, text = text, tagged = '[' .. concat(tagged, ',') .. ']',
-        tags = concat(tags, ' '), reply_to = reply_to, root = original and original.root or '', hop = '0',
+        kind = kind == 'user' and 'u' or 'a', name = name, from = from, text = text,
+        tagged = '[' .. concat(tagged, ',') .. ']',
+        tags = concat(tags, '\n'), reply_to = reply_to, root = original and original.root or '', hop = '0',
         account = account, whose = '',
     }
     if kind == 'user' and max_stored then
         m.whose = account .. ' ' .. whose
-        local refusal = stored.count(turn, account, m.whose, stored.whole(messages.bytes_of(m)), max_stored, max_stored_per_user)
+        local bytes = stored.whole(messages.bytes_of(m))
+        local refusal = stored.count(turn, account, m.whose, bytes, max_stored, max_stored_per_user)
         if refusal then return refusal end
     end
     if kind == 'user' then

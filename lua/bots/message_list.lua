@@ -9,8 +9,8 @@
 --   namespace  name
 --   after      text? 64  id; from the oldest on without
 --   limit      number    messages at most
--- Replies: replay | missing | ok/is_more (1: call again after the last one), then per message 7 lines: id, kind (u|b|a),
---   from (JSON), text (JSON), tagged (JSON list), reply_to or '', hop
+-- Replies: replay | missing | ok/is_more (1: call again after the last one), then per message 7 lines: id, kind
+--   (u|b|a), from (JSON), text (JSON), tagged (JSON list), reply_to or '', hop
 local messages = require('bots/messages')
 local rooms = require('bots/rooms')
 local bounds = require('turn/bounds')

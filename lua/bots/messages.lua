@@ -1,6 +1,6 @@
 -- messages: the messages of a room, the stream room_messages:<room>, an entry each; its id is the message's. A chain of
--- replies is one conversation: each message holds the first one's id as `root`. The hash messages_of counts those of each
--- user.
+-- replies is one conversation: each message holds the first one's id as `root`. The hash messages_of counts those of
+-- each user.
 local deliveries = require('bots/deliveries')
 local rooms = require('bots/rooms')
 local stored = require('queue/stored')
@@ -135,7 +135,7 @@ local function bytes_of(m)
     return #m.text + #m.from + #m.tagged + #m.tags + OVERHEAD
 end
 
--- Stores a message m of a room r (rooms.read with n and bytes) and sends it to those that watch: kind, name, from, text,
+-- Stores a message m of a room r (rooms.read with n and bytes) and sends it to watchers: kind, name, from, text,
 -- tagged, tags, reply_to, root ('': it begins a chain), hop, account, whose (of whom it is counted; '': of nobody).
 -- bots: names and kinds of those that it calls; lease_n: how many of these deliveries this node may have at once.
 -- Returns its id, and the lines of the deliveries after their number.

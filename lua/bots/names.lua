@@ -1,4 +1,5 @@
--- names: the hash `names` on the cluster's shard: name -> `u` (a user who has posted), `b` (a bot), `p` (a bot that pulls).
+-- names: the hash `names` on the cluster's shard: name -> `u` (a user who has posted), `b` (a bot), `p` (a bot that
+-- pulls).
 local call = redis.call
 
 local NAMES_MAX = 100000 -- users' names of a namespace

@@ -1,5 +1,6 @@
--- room_watch: registers this node as a watcher of a room for 60 s and returns the messages that a client has missed. Both
--- happen in one atomic step, so no message is lost in between. The event of a later one may arrive before this reply.
+-- room_watch: registers this node as a watcher of a room for 60 s and returns the messages that a client has missed.
+-- Both happen in one atomic step, so no message is lost in between. The event of a later one may arrive before this
+-- reply.
 -- KEYS: room:<room>, room_messages:<room>, room_watch:<room>.
 -- Wakes: nobody.
 -- Bound: PAGE_BYTES, but one message at least; PAGE messages.

@@ -1,6 +1,6 @@
--- rooms: the hash room:<room> on the room's shard, the nodes whose clients follow it, the zset room_watch:<room> (node ->
--- until when, ms), and the rooms in which a user has posted, the zset rooms_of:<user> (room -> first post, ms). A room
--- belongs to a namespace; to all others it does not exist.
+-- rooms: the hash room:<room> on the room's shard, the nodes whose clients follow it, the zset room_watch:<room>
+-- (node -> until when, ms), and the rooms in which a user has a part, the zset rooms_of:<user> (room -> since, ms). A
+-- room belongs to a namespace; to all others it does not exist.
 local events = require('turn/events')
 local hashes = require('turn/hashes')
 local call = redis.call
