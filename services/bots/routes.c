@@ -2,6 +2,7 @@
  * routes.c - the routes of rooms, bots and evaluations: which method and path, for whom, handled
  * where. */
 #include "services/bots/bots.h"
+#include "services/bots/evaluate/evaluate.h"
 #include "services/bots/rooms/handlers.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
@@ -13,6 +14,11 @@ const struct route bots_routes[] = {
     {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .body_max_bytes = ROOM_BODY_MAX_BYTES},
     {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
     {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
+    {"GET", "/api/evaluations", FRONT, evaluate_list},
+    {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
+    {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
+    {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
+    {"POST", "/api/bots/evaluate", FRONT, evaluate_points},
     {0},
 };
 /* clang-format on */
