@@ -7,6 +7,7 @@
     ROW(users)                                                                                     \
     ROW(documents)                                                                                 \
     ROW(workflow)                                                                                  \
+    ROW(bots)                                                                                      \
     ROW(web)                                                                                       \
     ROW(indexer)
 

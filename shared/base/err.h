@@ -17,11 +17,13 @@
     X(BAD_JSON,         400, "bad_json",         LOG_DEBUG, "The body is not valid JSON.")         \
     X(MISSING_FILE,     400, "MISSING_FILE",     LOG_DEBUG, "The form field `file` is missing or has no file.") \
     X(FILE_TYPE,        400, "INVALID_FILE_TYPE", LOG_DEBUG, "Unsupported file type: send PDF, DOCX, HTML, Markdown or plain text.") \
+    X(BAD_ENDPOINT,     400, "bad_endpoint",     LOG_DEBUG, "The endpoint is not one that bots may have.") \
     X(UNAUTHORIZED,     401, "unauthorized",     LOG_INFO,  "Credentials are missing or wrong: send User, Nonce and Hash, or a bearer token.") \
     X(NONCE_USED,       401, "nonce_used",       LOG_INFO,  "This nonce has already been used: sign each request with a new one.") \
     X(TOKEN_EXPIRED,    401, "unauthorized",     LOG_INFO,  "The token has expired.") \
     X(REVOKED,          401, "unauthorized",     LOG_INFO,  "This account's secret or role has changed, or the account was removed: log in again.") \
     X(FORBIDDEN,        403, "forbidden",        LOG_INFO,  "This account's role does not allow this request.") \
+    X(BOT_NOT_YOURS,    403, "bot_not_yours",    LOG_INFO,  "Only the account and user that registered this bot, or an operator, may change it.") \
     X(NOT_FOUND,        404, "not_found",        LOG_DEBUG, "Not found.")                         \
     X(NO_ROUTE,         404, "no_route",         LOG_DEBUG, "No such route: check the path.")     \
     X(METHOD,           405, "method_not_allowed", LOG_DEBUG, "This route does not support that method: see the Allow header.") \
@@ -32,6 +34,9 @@
     X(QUERY_MISMATCH,   409, "query_mismatch",   LOG_INFO,  "None of the queries you hold in this topic has this Query text.") \
     X(PARTIAL_GAP,      409, "partial_gap",      LOG_INFO,  "Text is missing before this Offset: send again from `expected`.") \
     X(CONFLICT,         409, "conflict",         LOG_DEBUG, "The request conflicts with what is stored.") \
+    X(NAME_TAKEN,       409, "name_taken",       LOG_DEBUG, "This name is taken: users and bots share one set of names.") \
+    X(DELIVERY_ANSWERED, 409, "delivery_answered", LOG_INFO, "This delivery has been answered, or its time is over.") \
+    X(BOT_PULLS,        409, "bot_pulls",        LOG_DEBUG, "This bot has no endpoint: it pulls its deliveries.") \
     X(NOTHING_KEPT,     409, "upload_again",     LOG_INFO,  "The text and the file of this document are no longer stored: upload it again.") \
     X(TOO_LARGE,        413, "too_large",        LOG_DEBUG, "The body is too large.")              \
     X(FILE_TOO_LARGE,   413, "FILE_TOO_LARGE",   LOG_DEBUG, "The file is too large.")              \

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT
+ * parts.c - the parts of the service (see bots.h): a row each. */
+#include "services/bots/bots.h"
+
+extern const struct bots_part rooms_part; /* rooms/ */
+
+const struct bots_part *const bots_parts[] = {
+    &rooms_part,
+    NULL,
+};

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ * service.c - rooms and bots as one of the node's services (services/node/service.h): its options,
+ * its life in a process and in a node. */
+#include "services/bots/bots.h"
+#include "shared/http/client.h"
+#include "shared/http/endpoint_options.h"
+
+#include <stdlib.h>
+
+static bool read_settings(const struct service_process *process, void **ret_settings)
+{
+    struct bots_settings *settings = calloc(1, sizeof *settings);
+    if (settings == NULL)
+        abort();
+    *settings = (struct bots_settings){
+        .map = process->map,
+        .config = process->config,
+        .is_private_allowed = endpoint_options_allow_private(process->config),
+    };
+    *ret_settings = settings;
+    return true;
+}
+
+static void *create(struct server *server, struct queue *queue, const void *context)
+{
+    const struct bots_settings *settings = context;
+    const struct http_client_settings outside = {.user_agent = "parley/" PARLEY_VERSION,
+                                                 .is_refusing_private =
+                                                     !settings->is_private_allowed};
+    struct bots *bots = calloc(1, sizeof *bots);
+    if (bots == NULL)
+        abort();
+    *bots = (struct bots){.server = server,
+                          .queue = queue,
+                          .settings = settings,
+                          .client = http_client_create(&outside)};
+    http_client_attach(bots->client, server->loop->h2o);
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->create != NULL)
+            (*part)->create(bots);
+    return bots;
+}
+
+static void end(void *state)
+{
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->end != NULL)
+            (*part)->end(state);
+}
+
+static void destroy(void *state)
+{
+    struct bots *bots = state;
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->destroy != NULL)
+            (*part)->destroy(bots);
+    http_client_destroy(bots->client);
+    free(bots);
+}
+
+static void on_event(void *state, struct str kind, struct lines *rest)
+{
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->event != NULL && str_eq(str_of((*part)->event), kind))
+            (*part)->on_event(state, rest);
+}
+
+static void on_up(void *state, unsigned shard)
+{
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->on_up != NULL)
+            (*part)->on_up(state, shard);
+}
+
+static void before_flush(void *state)
+{
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->before_flush != NULL)
+            (*part)->before_flush(state);
+}
+
+static void drain(void *state)
+{
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->drain != NULL)
+            (*part)->drain(state);
+}
+
+static void put_metrics(struct buf *b)
+{
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->put_metrics != NULL)
+            (*part)->put_metrics(b);
+}
+
+static void put_health(void *state, struct health_report *report)
+{
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->put_health != NULL)
+            (*part)->put_health(state, report);
+}
+
+const struct service bots_service = {
+    .name = "bots",
+    .summary = "rooms, bots that answer in them, and their evaluation",
+    .groups = (const struct config_group *const[]){&endpoint_options, NULL},
+    .routes = bots_routes,
+    .events = (const char *const[]){"room", "delivery", NULL},
+    .read = read_settings,
+    .free_settings = free,
+    .put_metrics = put_metrics,
+    .create = create,
+    .end = end,
+    .destroy = destroy,
+    .on_event = on_event,
+    .on_up = on_up,
+    .before_flush = before_flush,
+    .drain = drain,
+    .put_health = put_health,
+};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ * test_bots_mentions.c - which names a text mentions, and what a message's id and time look like. */
+#include "services/bots/rooms/mentions.h"
+#include "services/bots/rooms/message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void expect(const char *text, const char *wanted)
+{
+    struct str names[MENTIONS_MAX];
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    size_t n = mentions_find(str_of(text), names, MENTIONS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            buf_put_char(&b, ' ');
+        buf_put(&b, names[i]);
+    }
+    buf_terminate(&b);
+    assert_string_equal(b.at, wanted);
+    buf_fini(&b);
+}
+
+static void names_end_at_white_space_and_punctuation(void **state)
+{
+    (void)state;
+    expect("@ada", "ada");
+    expect("hello @ada, @bob: (@eve)! \"@max\"\n@tab\tx", "ada bob eve max tab");
+    expect("@ada/register @bob's", "ada bob");
+    expect("@Ada and @ada", "Ada ada");
+    expect("nobody", "");
+    expect("", "");
+    expect("@", "");
+    expect("@ ada @, @@ @-x @.x @_x", "");
+}
+
+static void marks_count_only_inside_a_name(void **state)
+{
+    (void)state;
+    expect("ask @ada.", "ada");
+    expect("@ada... @bob-- @eve_", "ada bob eve");
+    expect("@a.b-c_d.", "a.b-c_d");
+    expect("@bot_v1.2, @a--b", "bot_v1.2 a--b");
+}
+
+static void letters_of_all_scripts_are_letters(void **state)
+{
+    (void)state;
+    expect("@J\xc3\xb6rg\xe3\x80\x82 @\xe5\xbc\xa0\xe4\xb8\x89\xef\xbc\x8c", "J\xc3\xb6rg \xe5\xbc\xa0\xe4\xb8\x89");
+    expect("@ada\xc2\xa0x @bob\xe2\x80\xa8y", "ada bob");
+    expect("@na\xcc\x88me", "na\xcc\x88me");
+}
+
+static void mail_addresses_mention_nobody(void **state)
+{
+    (void)state;
+    expect("ada@example.org, a.-@b, \xc3\xb6@c", "");
+    expect("@ada@example.org", "ada");
+    expect("@@ada", "ada");
+}
+
+static void a_name_counts_once_and_not_if_it_is_too_long(void **state)
+{
+    (void)state;
+    char text[400] = "@";
+    expect("@ada @bob @ada", "ada bob");
+    memset(text + 1, 'x', 128);
+    expect(text, text + 1);
+    text[129] = 'x';
+    expect(text, "");
+    strcpy(text + 130, " @ada");
+    expect(text, "ada");
+}
+
+static void more_than_the_most_are_left_out(void **state)
+{
+    (void)state;
+    struct str names[3];
+    assert_int_equal(mentions_find(STR("@a @b @a @c @d"), names, 3), 3);
+    assert_true(str_eq(names[2], STR("c")));
+    assert_int_equal(mentions_find(STR("@a"), names, 0), 0);
+}
+
+static void the_largest_text_of_mentions_is_read_once(void **state)
+{
+    (void)state;
+    struct str names[MENTIONS_MAX], rest, name;
+    size_t n = 0;
+    char *text = malloc(MESSAGE_TEXT_MAX_BYTES);
+    assert_non_null(text);
+    for (size_t i = 0; i < MESSAGE_TEXT_MAX_BYTES; i++)
+        text[i] = "@a "[i % 3];
+    for (rest = (struct str){text, MESSAGE_TEXT_MAX_BYTES}; mentions_next(&rest, &name);)
+        n++;
+    assert_int_equal(n, MESSAGE_TEXT_MAX_BYTES / 3);
+    assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX), 1);
+    memset(text, '.', MESSAGE_TEXT_MAX_BYTES);
+    text[0] = '@';
+    text[1] = 'a';
+    assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX), 1);
+    free(text);
+}
+
+static void ids_have_one_form(void **state)
+{
+    (void)state;
+    assert_true(message_is_id(STR("0-1")) && message_is_id(STR("1785000000000-12")));
+    assert_true(message_is_id(STR("18446744073709551615-18446744073709551615")));
+    static const char *const wrong[] = {"",     "1",    "-",     "1-",   "-1",      "1-2-3",
+                                        "01-1", "1-01", "+1-1",  " 1-1", "1-1\n",   "$",
+                                        "1-18446744073709551616", "x-1", "1785000000000", NULL};
+    for (const char *const *text = wrong; *text != NULL; text++)
+        assert_false(message_is_id(str_of(*text)));
+    assert_true(message_is_room(STR("0123456789abcdef01234567")));
+    assert_false(message_is_room(STR("0123456789ABCDEF01234567")));
+    assert_false(message_is_room(STR("0123456789abcdef0123456")));
+    assert_false(message_is_room(STR("0123456789abcdef01234567a")));
+    assert_false(message_is_room(STR("../../../../../../../../")));
+}
+
+static void ids_are_compared_as_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(message_compare(STR("9-1"), STR("10-1")), -1);
+    assert_int_equal(message_compare(STR("10-9"), STR("10-10")), -1);
+    assert_int_equal(message_compare(STR("10-10"), STR("10-10")), 0);
+    assert_int_equal(message_compare(STR("10-10"), STR("10-9")), 1);
+    assert_int_equal(message_compare(STR(""), STR("0-1")), -1);
+    assert_int_equal(message_compare(STR("0-1"), STR("")), 1);
+    assert_int_equal(message_compare(STR(""), STR("")), 0);
+}
+
+static void a_message_is_one_line_of_json(void **state)
+{
+    (void)state;
+    struct lines lines = lines_of(STR("1785000000007-2\nu\n\"Ada\"\n\"a\\nb\"\n[\"bob\"]\n1-1\n3\nrest"));
+    struct message m = message_next(&lines);
+    struct buf b;
+    buf_init(&b, MESSAGE_JSON_MAX_BYTES);
+    message_put(&b, &m);
+    buf_terminate(&b);
+    assert_string_equal(b.at, "{\"id\":\"1785000000007-2\",\"from\":\"Ada\",\"text\":\"a\\nb\","
+                              "\"tagged\":[\"bob\"],\"reply_to\":\"1-1\","
+                              "\"timestamp\":\"2026-07-25T17:20:00.007Z\"}");
+    assert_true(m.hop == 3 && str_eq(m.kind, STR("u")) && str_eq(lines_next(&lines), STR("rest")));
+    m.reply_to = STR("");
+    buf_clear(&b);
+    message_put(&b, &m);
+    buf_terminate(&b);
+    assert_non_null(strstr(b.at, "\"reply_to\":null"));
+    buf_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_end_at_white_space_and_punctuation),
+        cmocka_unit_test(marks_count_only_inside_a_name),
+        cmocka_unit_test(letters_of_all_scripts_are_letters),
+        cmocka_unit_test(mail_addresses_mention_nobody),
+        cmocka_unit_test(a_name_counts_once_and_not_if_it_is_too_long),
+        cmocka_unit_test(more_than_the_most_are_left_out),
+        cmocka_unit_test(the_largest_text_of_mentions_is_read_once),
+        cmocka_unit_test(ids_have_one_form),
+        cmocka_unit_test(ids_are_compared_as_numbers),
+        cmocka_unit_test(a_message_is_one_line_of_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
