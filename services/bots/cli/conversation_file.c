@@ -3,12 +3,13 @@
  * command shows every fault. */
 #include "services/bots/cli/conversation_file.h"
 
+#include "services/bots/evaluate/conversation.h"
 #include "shared/base/shown.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-enum { REASON_BYTES = 300, READ_BYTES = 64 << 10, TEXT_MAX_BYTES = 64 << 10, NAME_MAX_BYTES = 128 };
+enum { REASON_BYTES = 300, READ_BYTES = 64 << 10 };
 
 struct reading {
     const char *path;
@@ -36,29 +37,55 @@ static void put_syntax_fault(struct reading *r, char reason[REASON_BYTES])
     put_fault(r, text);
 }
 
-/* NULL: it is a Message. */
+static bool is_given(const json_t *value)
+{
+    return value != NULL && !json_is_null(value);
+}
+
+/* It becomes a part of JSON that nodes keep as it is. */
+static bool is_id(const json_t *id)
+{
+    struct str text = json_str(id);
+    if (text.at == NULL)
+        return json_is_integer(id);
+    return text.n > 0 && text.n <= CONVERSATION_NAME_MAX_BYTES &&
+           memchr(text.at, '"', text.n) == NULL && memchr(text.at, '\\', text.n) == NULL;
+}
+
+static bool is_tagged(const json_t *tagged)
+{
+    const json_t *name;
+    size_t i;
+    if (!json_is_array(tagged) || json_array_size(tagged) > CONVERSATION_TAGGED_MAX)
+        return false;
+    json_array_foreach(tagged, i, name)
+    {
+        if (!json_is_string(name) || json_string_length(name) > CONVERSATION_NAME_MAX_BYTES)
+            return false;
+    }
+    return true;
+}
+
+/* NULL: it is a Message, as nodes take it (services/bots/evaluate/conversation.c). */
 static const char *find_fault(const json_t *message)
 {
-    const json_t *tagged = json_object_get(message, "tagged"), *tag;
-    const json_t *id = json_object_get(message, "id");
+    const json_t *tagged = json_object_get(message, "tagged");
+    const json_t *id = json_object_get(message, "id"),
+                 *time = json_object_get(message, "timestamp");
     struct str from = json_member_str(message, "from"), text = json_member_str(message, "text");
-    size_t i;
     if (!json_is_object(message))
         return "a line must be an object such as {\"from\":\"Ann\",\"text\":\"Hello\"}";
-    if (from.at == NULL)
-        return "`from` must be a string: who wrote the message";
-    if (from.n == 0 || from.n > NAME_MAX_BYTES)
-        return "`from` must have 1 to 128 bytes";
-    if (text.at == NULL)
-        return "`text` must be a string";
-    if (text.n == 0 || text.n > TEXT_MAX_BYTES)
-        return "`text` must have 1 byte to 64 KiB";
-    if (id != NULL && !json_is_string(id) && !json_is_null(id))
-        return "`id` must be a string";
-    if (tagged != NULL && !json_is_array(tagged) && !json_is_null(tagged))
-        return "`tagged` must be a list of names";
-    json_array_foreach(tagged, i,
-                       tag) if (!json_is_string(tag)) return "`tagged` must be a list of names";
+    if (from.n == 0 || from.n > CONVERSATION_NAME_MAX_BYTES)
+        return "`from` must be a text of 1 to 128 bytes: who wrote the message";
+    if (text.n == 0 || text.n > CONVERSATION_TEXT_MAX_BYTES)
+        return "`text` must be a text of 1 byte to 64 KiB";
+    if (is_given(id) && !is_id(id))
+        return "`id` must be a text of 1 to 128 bytes without quotes and backslashes, or a number";
+    if (is_given(tagged) && !is_tagged(tagged))
+        return "`tagged` must be a list of at most 20 texts of at most 128 bytes";
+    if (is_given(time) &&
+        (!json_is_string(time) || json_string_length(time) > CONVERSATION_NAME_MAX_BYTES))
+        return "`timestamp` must be a text of at most 128 bytes";
     return NULL;
 }
 
@@ -95,6 +122,8 @@ bool conversation_file_parse(const char *path, struct str text, struct buf *faul
         r.line++;
         read_line(&r, str_cut(&text, '\n'), messages);
     }
+    if (json_array_size(messages) > CONVERSATION_MESSAGES_MAX)
+        put_fault(&r, "a conversation has at most 20000 messages");
     if (r.fault_n > CONVERSATION_FAULTS_MAX)
         buf_printf(faults, "and %zu more\n", r.fault_n - CONVERSATION_FAULTS_MAX);
     if (r.fault_n == 0 && json_array_size(messages) == 0) {

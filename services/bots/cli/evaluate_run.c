@@ -38,16 +38,19 @@ bool evaluate_fetch(struct evaluate_cli *cli, const char *id, struct evaluated *
                                    .max_bytes = ANSWER_MAX_BYTES,
                                    .ret_is_missing = ret_is_missing};
     *ret_is_missing = false;
-    for (size_t before = SIZE_MAX; before != json_array_size(evaluated->turns);) {
+    for (size_t before = SIZE_MAX, n = json_array_size(evaluated->turns); n != before;) {
         json_t *response = NULL;
-        before = json_array_size(evaluated->turns);
-        snprintf(path, sizeof path, "/api/evaluations/%s?after=%zu", id, before);
+        before = n;
+        snprintf(path, sizeof path, "/api/evaluations/%s?after=%zu", id, n);
         if (!node_calls_ask(&cli->calls, &call, &response))
             return false;
         if (*ret_is_missing)
             return true;
         if (!evaluated_take(evaluated, response))
             return complain_of_alien(cli);
+        n = json_array_size(evaluated->turns);
+        if (n >= evaluated->done_n)
+            break; /* otherwise there is another page */
     }
     return true;
 }

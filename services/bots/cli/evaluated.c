@@ -25,13 +25,14 @@ static void read_head(struct evaluated *e)
     const json_t *interval = json_object_get(e->head, "interval");
     e->id = json_member_str(e->head, "id");
     e->bot = json_member_str(e->head, "bot");
-    e->emulates = json_member_str(e->head, "emulates");
+    e->person = json_member_str(e->head, "person");
     e->measure = json_member_str(e->head, "measure");
     e->status = json_member_str(e->head, "status");
     e->created = json_member_str(e->head, "created");
     e->updated = json_member_str(e->head, "updated");
     e->reason = json_member_str(e->head, "reason");
-    e->turn_n = count(json_object_get(e->head, "turn_n"));
+    e->turn_n = count(json_object_get(e->head, "total"));
+    e->done_n = count(json_object_get(e->head, "done"));
     e->failed_n = count(json_object_get(e->head, "failed"));
     e->mean = number(json_object_get(e->head, "mean"));
     e->interval.low = number(json_array_get(interval, 0));
@@ -84,39 +85,43 @@ size_t evaluated_measured_n(const struct evaluated *e)
 struct evaluated_turn evaluated_turn(const struct evaluated *e, size_t i)
 {
     const json_t *turn = json_array_get(e->turns, i);
-    const json_t *originals = json_object_get(turn, "originals");
-    const json_t *nearest = json_object_get(turn, "nearest");
-    size_t at = json_is_integer(nearest) && json_integer_value(nearest) >= 0
-                    ? (size_t)json_integer_value(nearest)
-                    : 0;
     return (struct evaluated_turn){
         .number = i + 1,
         .distance = number(json_object_get(turn, "distance")),
         .question = json_member_str(turn, "text"),
         .answer = json_member_str(turn, "answer"),
-        .original = json_str(json_array_get(originals, at)),
-        .original_n = json_array_size(originals),
-        .reason = json_member_str(turn, "reason"),
+        .original = json_member_str(turn, "original"),
+        .original_n = count(json_object_get(turn, "originals")),
+        .reason = json_member_str(turn, "error"),
     };
+}
+
+/* As far as turns show it: which original was the nearest depends on the answer. */
+static bool is_same_turn(const json_t *a, const json_t *b)
+{
+    const json_t *n = json_object_get(a, "originals");
+    const json_t *one = json_object_get(a, "original"), *other = json_object_get(b, "original");
+    bool is_known = json_integer_value(n) == 1 && json_is_string(one) && json_is_string(other);
+    return json_equal(json_object_get(a, "id"), json_object_get(b, "id")) &&
+           json_equal(json_object_get(a, "text"), json_object_get(b, "text")) &&
+           json_equal(n, json_object_get(b, "originals")) && (!is_known || json_equal(one, other));
 }
 
 static bool is_same_conversation(const struct evaluated *one, const struct evaluated *other)
 {
-    size_t n = json_array_size(one->turns);
-    if (n != json_array_size(other->turns))
+    size_t n = json_array_size(one->turns), other_n = json_array_size(other->turns);
+    if (one->turn_n != other->turn_n)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *a = json_array_get(one->turns, i), *b = json_array_get(other->turns, i);
-        if (!json_equal(json_object_get(a, "text"), json_object_get(b, "text")) ||
-            !json_equal(json_object_get(a, "originals"), json_object_get(b, "originals")))
+    for (size_t i = 0; i < n && i < other_n; i++)
+        if (!is_same_turn(json_array_get(one->turns, i), json_array_get(other->turns, i)))
             return false;
-    }
     return true;
 }
 
+/* Of all turns of the conversation; NAN of those that were not measured. */
 static double *distances(const struct evaluated *e)
 {
-    size_t n = json_array_size(e->turns);
+    size_t n = e->turn_n;
     double *list = calloc(n + 1, sizeof *list);
     if (list == NULL)
         abort();
@@ -137,7 +142,7 @@ const char *evaluated_compare(const struct evaluated *one, const struct evaluate
                "originals can be compared";
     double *a = distances(one), *b = distances(other);
     *ret_pair = (struct evaluated_pair){.other = other};
-    ret_pair->difference = statistics_of_pairs(a, b, json_array_size(one->turns));
+    ret_pair->difference = statistics_of_pairs(a, b, one->turn_n);
     ret_pair->has_interval = statistics_interval(&ret_pair->difference, &ret_pair->interval);
     free(a);
     free(b);

@@ -15,17 +15,18 @@ struct evaluated_turn {
     double distance;     /* NAN: the turn failed */
     struct str question; /* the text that the bot was asked */
     struct str answer;   /* `at == NULL` without one */
-    struct str original; /* the nearest of them, or the first one of a failed turn */
-    size_t original_n;   /* how many were accepted */
+    struct str original; /* the nearest of them; `at == NULL` if none was compared */
+    size_t original_n;   /* how many are accepted */
     struct str reason;   /* of a failed turn */
 };
 
 struct evaluated {
     json_t *head;  /* the evaluation without its turns; NULL: none yet */
     json_t *turns; /* those that are stored, in order */
-    struct str id, bot, emulates, measure, status;
+    struct str id, bot, person, measure, status;
     struct str created, updated; /* RFC 3339 */
     size_t turn_n;               /* of the conversation; `turns` has fewer while it runs */
+    size_t done_n;               /* turns that the node has stored */
     size_t failed_n;
     double mean; /* NAN without a measured turn */
     bool has_interval;

@@ -117,7 +117,7 @@ static void put_about(struct buf *b, const struct evaluated *e)
     buf_lit(b, "<dl>\n");
     put_entry(b, "Evaluation", e->id);
     put_entry(b, "Bot", e->bot);
-    put_entry(b, "Emulates", e->emulates);
+    put_entry(b, "Emulates", e->person);
     put_entry(b, "Measure", evaluated_measure_name(e->measure));
     put_entry(b, "Status", e->status);
     put_moment(b, "Started", e->created);
@@ -243,8 +243,8 @@ static void put_turn(struct buf *b, const struct evaluated *e, const struct eval
     buf_lit(b, "<td dir=\"auto\">");
     put_beginning(b, turn.original);
     if (turn.original_n > 1)
-        buf_printf(b, " <em>(%s %zu originals)</em>",
-                   isnan(turn.distance) ? "the first of" : "the nearest of", turn.original_n);
+        buf_printf(b, " <em>(%s%zu originals)</em>", turn.original.n > 0 ? "the nearest of " : "",
+                   turn.original_n);
     buf_lit(b, "</td></tr>\n");
 }
 
