@@ -239,7 +239,8 @@ static enum conversation_fault judge_turns(struct conversation *c, struct str pe
 }
 
 enum conversation_fault conversation_read(const struct json_span *messages, struct str person,
-                                          struct conversation *ret_conversation, char *reason)
+                                          struct conversation *ret_conversation,
+                                          char reason[CONVERSATION_REASON_BYTES])
 {
     struct conversation c = {.message_n = 0};
     enum conversation_fault fault = CONVERSATION_BAD;

@@ -20,7 +20,7 @@ enum {
     CONVERSATION_TEXT_MAX_BYTES = 64 << 10,
     CONVERSATION_NAME_MAX_BYTES = 128, /* of `from`, `id`, `timestamp` and a member of `tagged` */
     CONVERSATION_TAGGED_MAX = 20,
-    CONVERSATION_REASON_BYTES = 200,
+    CONVERSATION_REASON_BYTES = 400,
 };
 
 /* Spans of the canonical text. */
