@@ -286,8 +286,9 @@ const struct command evaluate_command = {
         "95 % interval. Failed turns are counted, not skipped.\n"
         "\n"
         "The nodes do the work, so it goes on when this command ends or a node is lost. The same\n"
-        "command resumes: it follows the run that it began, until it has shown the result. A\n"
-        "result is kept for 30 days.\n"
+        "command resumes: it follows the run that it began, until it has shown the result. It\n"
+        "remembers the run in the folder $XDG_STATE_HOME/parley (~/.local/state/parley). Nodes\n"
+        "keep results for 30 days.\n"
         "\n",
     .more = "\n"
             "Exit codes\n"

@@ -16,6 +16,7 @@ enum {
     COLUMNS_MAX = 400,
     TEXTS = 3, /* message, answer, original */
     TEXT_COLUMNS_MIN = 12,
+    GAP = 2, /* between texts */
     NUMBER_COLUMNS = 11, /* with the space in front */
     BAR_MAX = 40,
     STATUS_BYTES = 160,
@@ -133,7 +134,7 @@ static void print_cut(struct str text, unsigned width, bool is_last)
     else
         printf("%.*s", STR_ARG(buf_str(&shown)));
     if (!is_last)
-        printf("%*s", (int)(width - n) + 1, "");
+        printf("%*s", (int)(width - n) + GAP, "");
     buf_fini(&shown);
 }
 
@@ -168,7 +169,8 @@ static void print_table(const struct evaluate_cli *cli)
     bool has_other = cli->pair.other != NULL;
     unsigned numbers = 6 + NUMBER_COLUMNS * (has_other ? 3 : 1);
     unsigned all = columns_of(STDOUT_FILENO);
-    unsigned width = all > numbers + TEXTS ? (all - numbers - TEXTS) / TEXTS : 0;
+    unsigned gaps = GAP * (TEXTS - 1);
+    unsigned width = all > numbers + gaps ? (all - numbers - gaps) / TEXTS : 0;
     if (width < TEXT_COLUMNS_MIN)
         width = TEXT_COLUMNS_MIN;
     printf(" turn   distance ");
