@@ -243,11 +243,12 @@ static int evaluate(struct evaluate_cli *cli)
     if (!fetch_other(cli) || !evaluate_follow(cli))
         return fail(cli);
     status_line_clear(&cli->calls.progress);
-    bool is_good = compare(cli) & write_report(cli);
+    bool is_compared = compare(cli), is_written = write_report(cli); /* both, whatever fails */
     if (cli->is_json)
         evaluate_show_json(cli);
     else
         evaluate_show_result(cli);
+    bool is_good = is_compared && is_written;
     if (fflush(stdout) != 0)
         is_good = node_calls_complain(&cli->calls, "cannot write to standard output");
     if (is_good)
