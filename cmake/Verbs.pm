@@ -21,13 +21,13 @@ my %SIZED = map {$_ => 1} qw(text json bytes);
 my %FIXED_MAX = (name => 512, number => 20, digits => 20, flag => 1);
 my %WORD_OF = (
     Lane => [qw(first claim add read slow)],
-    Home => [qw(topic digest space session room bot engine nonce key cluster every)],
+    Home => [qw(topic digest space session room evaluation bot engine nonce key cluster every)],
     Nonce => [qw(yes again no)],
     Full => [qw(runs refused)],
 );
 # A verb with that home has one of these arguments, from which its shard is known.
 my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job'],
-    session => ['session'], key => ['key'], engine => ['engine']);
+    session => ['session'], room => ['room'], evaluation => ['evaluation'], key => ['key'], engine => ['engine']);
 my $MAX_ARGS = 24; # as many as VERB_COUNT of shared/redis/verb.h can count
 my @PROSE = qw(KEYS Wakes Bound Repeatable);
 my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Arguments|Replies):/;

@@ -113,7 +113,8 @@ sub start_of {
     return "start_at_$home(start)" if $home eq 'cluster' or $home eq 'nonce';
     return 'start_at_engine(start, in->account, in->engine)' if $home eq 'engine';
     return 'start_at(start, in->digest.n > 0 ? in->digest : in->topic)' if $home eq 'digest' and $is_there{digest};
-    my $by = {topic => 'topic', digest => 'topic', space => 'space', session => 'session', key => 'key'}->{$home};
+    my $by = {topic => 'topic', digest => 'topic', space => 'space', session => 'session', room => 'room',
+        evaluation => 'evaluation', key => 'key'}->{$home};
     return $by && $is_there{$by} ? "start_at(start, in->$by)" : 'start';
 }
 

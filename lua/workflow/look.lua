@@ -1,5 +1,5 @@
--- workflow_look: is there anything for workflow_take on this shard? Nodes ask every two seconds, with a turn that is sent
--- anyway, so that idle nodes cost Redis no call of their own.
+-- workflow_look: is there anything for workflow_take on this shard? Nodes ask every second or two, with a turn that is
+-- sent anyway, so that idle nodes cost Redis no call of their own.
 -- KEYS: wf_due, wf_done, wf_files.
 -- Wakes: nobody.
 -- Bound: one.
@@ -19,9 +19,9 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    local is_due = has_until(P .. 'wf_due', turn.now_ms) or keep_ms and has_until(P .. 'wf_done', turn.now_ms - keep_ms) or
-                   has_until(P .. 'wf_files', turn.now_ms - files.UNUSED_MS)
-    return is_due and '1' or '0'
+    local is_due = has_until(P .. 'wf_due', turn.now_ms) or has_until(P .. 'wf_files', turn.now_ms - files.UNUSED_MS)
+    local is_old = keep_ms and has_until(P .. 'wf_done', turn.now_ms - keep_ms)
+    return (is_due or is_old) and '1' or '0'
 end
 
 return {workflow_look = verb}

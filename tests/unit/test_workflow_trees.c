@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A workflows file as people write it and as they break it: each fault with its line. */
+#include "services/workflow/trees/form.h"
 #include "services/workflow/trees/trees.h"
 
 #include <setjmp.h>
@@ -328,6 +329,26 @@ static void each_fault_is_reported_by_its_line(void **state)
     assert_int_equal(wrong_n, 0);
 }
 
+/* Frames and stored questions hold it whole. */
+static void a_form_has_a_longest(void **state)
+{
+    struct buf text;
+    buf_init(&text, TREES_FILE_MAX_BYTES);
+    for (unsigned more = 0; more < 2; more++) {
+        buf_clear(&text);
+        buf_lit(&text, SMALL "AGENTS:\n  model.a:\n    hitl:\n      form: {title: '");
+        for (size_t i = strlen("{\"title\":\"\"}"); i < FORM_MAX_BYTES + more; i++)
+            buf_put_char(&text, 'x');
+        buf_lit(&text, "'}\n");
+        struct trees *trees = trees_read(buf_str(&text), &faults);
+        assert_int_equal(trees == NULL, more);
+        trees_unref(trees);
+    }
+    assert_int_equal(faults.list[0].line, 7);
+    assert_non_null(strstr(faults.list[0].reason, "longer than 32 KiB"));
+    buf_fini(&text);
+}
+
 static void all_faults_are_reported_in_order(void **state)
 {
     assert_null(trees_read(STR("WORKFLOWS:\n"
@@ -543,6 +564,7 @@ int main(void)
         cmocka_unit_test(the_root_is_capo_or_the_first),
         cmocka_unit_test(the_version_is_the_digest_of_the_text),
         cmocka_unit_test(each_fault_is_reported_by_its_line),
+        cmocka_unit_test(a_form_has_a_longest),
         cmocka_unit_test(all_faults_are_reported_in_order),
         cmocka_unit_test(more_faults_than_the_list_holds_are_counted),
         cmocka_unit_test(the_largest_files_are_refused_soon),

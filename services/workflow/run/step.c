@@ -8,13 +8,13 @@
 #include "services/workflow/approvals/approver.h"
 #include "services/workflow/approvals/question_id.h"
 #include "services/workflow/run/envelope.h"
+#include "services/workflow/trees/form.h"
 #include "shared/queue/lines.h"
 
 enum {
     RECORD_MAX_BYTES = 16 << 10,
+    STOP_MAX_BYTES = FORM_MAX_BYTES + 1024,
     QUESTION_MAX_BYTES = 64 << 10,
-    /* Longer forms are left out of frames; GET /api/workflows/questions has them. */
-    FORM_MAX_BYTES = 32 << 10,
     NAME_MAX_BYTES = 512,
     NAMES_MAX_BYTES = 128 << 10,
 };
@@ -51,16 +51,6 @@ static void put_form(struct buf *b, const struct hitl *hitl)
         buf_put_json_value(b, hitl->form);
 }
 
-/* The same for a frame. */
-static void put_short_form(struct buf *b, const struct hitl *hitl)
-{
-    struct buf form;
-    buf_init(&form, FORM_MAX_BYTES);
-    put_form(&form, hitl);
-    buf_put(b, form.is_over ? STR(",\"form\":null") : buf_str(&form));
-    buf_fini(&form);
-}
-
 /* The member `hitl` of the frame that stops. */
 static void put_stop(struct buf *b, const struct run *run)
 {
@@ -73,7 +63,7 @@ static void put_stop(struct buf *b, const struct run *run)
         buf_lit(b, "null");
     else
         buf_put_json_time(b, clock_wall_ms() + hitl->timeout_ms);
-    put_short_form(b, hitl);
+    put_form(b, hitl);
     buf_printf(b, ",\"approvals\":0,\"quorum\":%u}", quorum_of(hitl));
 }
 
@@ -121,7 +111,7 @@ static void put_approvers(struct verb_writer *verb, const struct run *run)
 static void put_frame(struct buf *b, const struct run *run, const struct storing *s)
 {
     struct buf stop;
-    buf_init(&stop, 2 * FORM_MAX_BYTES);
+    buf_init(&stop, STOP_MAX_BYTES);
     if (s->status == WORKFLOW_STEP_WAITING)
         put_stop(&stop, run);
     const struct envelope_step step = {.session_id = str_of(run->session_id),

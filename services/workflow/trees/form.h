@@ -20,7 +20,8 @@
 
 enum {
     FORM_WHY_MAX_BYTES = 4096,
-    FORM_LIST_MAX = 100 /* names in one enum, required, properties */
+    FORM_LIST_MAX = 100,      /* names in one enum, required, properties */
+    FORM_MAX_BYTES = 32 << 10 /* as JSON: frames and stored questions hold it whole */
 };
 
 /* Whether `corrections` fits `form`; NULL: everything does. If not, `why` (which has room for

@@ -235,6 +235,16 @@ static bool check_defaults(struct reader *r, const yaml_node_t *node, const json
     return ok;
 }
 
+static bool is_too_long(const json_t *form)
+{
+    struct buf b;
+    buf_init(&b, FORM_MAX_BYTES);
+    buf_put_json_value(&b, form);
+    bool is_over = b.is_over;
+    buf_fini(&b);
+    return is_over;
+}
+
 json_t *form_read(struct reader *r, const yaml_node_t *key, const yaml_node_t *value)
 {
     unsigned fault_n = r->faults->n;
@@ -245,6 +255,8 @@ json_t *form_read(struct reader *r, const yaml_node_t *key, const yaml_node_t *v
     if (form != NULL && type != NULL && !str_eq(json_str(type), STR("object")))
         reader_fault(r, key,
                      "the type of a form is object: corrections are members of messageBody");
+    if (form != NULL && is_too_long(form))
+        reader_fault(r, key, "this form is longer than 32 KiB as JSON");
     if (form != NULL)
         check_defaults(r, value, form);
     if (r->faults->n == fault_n)

@@ -1,0 +1,127 @@
+-- deliveries: one message for one bot each, the hash dlv:<delivery>, on the shard of its room. Its id is
+-- "dlv_<room>_<message>_<k>"; k says which bot of that message. Nothing is lost with a node: each unfinished delivery
+-- has a time in `dlv_due` at which some node takes it.
+--   waiting -> leased -> (accepted ->) done | failed
+-- `leased`: one node calls the bot's endpoint under a fence, a number that only rises. `accepted`: the bot will answer
+-- within 15 minutes. A bot without an endpoint pulls: its deliveries stay `waiting` until it has answered, are listed in
+-- dlv_pull:<bot>, and nodes take them only to say in the room that the answer is late. The first answer ends a delivery,
+-- whoever sends it; the hash is kept for an hour, so that a second one is recognised.
+local counters = require('turn/counters')
+local events = require('turn/events')
+local hashes = require('turn/hashes')
+local call = redis.call
+local format = string.format
+
+local LEASE_MS = 15000
+local BUSY = 100             -- unfinished deliveries of a bot, on this shard
+local CALL_MS = 70000        -- until then an attempt may begin
+local ATTEMPTS = 5
+local OVERDUE_MS = 60000     -- when the room learns that a bot that pulls has not answered yet
+local ANSWER_MS = 900000     -- how long an accepted or a pulled delivery may take
+local PULLS, PULL_MS = 5, 30000 -- how often a bot may take a delivery, and how long it then has it alone
+local POLL_S = 90
+local TALK_MAX = 100
+local KEPT_MS = 3600000
+
+local OVER = {done = true, failed = true}
+
+local function key_of(turn, id)
+    return turn.prefix .. 'dlv:' .. id
+end
+
+-- A delivery, or nil.
+local function read(turn, id)
+    local key = key_of(turn, id)
+    local d = hashes.fields(key, 'room', 'message', 'bot', 'kind', 'hop', 'state', 'attempt', 'fence', 'created',
+                            'is_busy', 'is_late', 'answered', 'pulls')
+    if not d.state then return nil end
+    d.key, d.id = key, id
+    return d
+end
+
+local function look_at(turn, id, ms)
+    call('ZADD', turn.prefix .. 'dlv_due', format('%d', ms), id)
+end
+
+-- Gives a delivery to this node. Returns the fence.
+local function lease(turn, d)
+    local fence = counters.next_lease(turn)
+    call('HSET', d.key, 'fence', fence, 'node', turn.node)
+    if d.kind == 'b' and d.state == 'waiting' then call('HSET', d.key, 'state', 'leased') end
+    look_at(turn, d.id, turn.now_ms + LEASE_MS)
+    return fence
+end
+
+-- Says to nodes with a parked poll of that bot that there is something for it.
+local function wake(turn, bot)
+    local nodes = call('ZRANGEBYSCORE', turn.prefix .. 'dlv_polls:' .. bot, '(' .. turn.now_text, '+inf')
+    for i = 1, #nodes do events.send(turn, nodes[i], 'delivery\n' .. bot) end
+end
+
+-- One more unfinished delivery of a bot, or one less. Returns how many there are.
+local function count(turn, bot, delta)
+    local key = turn.prefix .. 'dlv_n'
+    local n = call('HINCRBY', key, bot, delta)
+    if n <= 0 then call('HDEL', key, bot) end
+    return n
+end
+
+-- Creates a delivery of a message (its id) to a bot: `k` says which one of that message (1, 2, ...), `kind` whether it has
+-- an endpoint (`b`) or pulls (`p`). may_lease: this node may have it at once. Of a bot that has too many of them the
+-- delivery is only there for the node that says so in the room. Returns its id, and its fence ('': this node does not
+-- have it).
+local function create(turn, room, message, k, bot, kind, hop, may_lease)
+    local P, id = turn.prefix, 'dlv_' .. room .. '_' .. message .. '_' .. format('%d', k)
+    local d = {id = id, key = key_of(turn, id), kind = kind, state = 'waiting'}
+    call('HSET', d.key, 'room', room, 'message', message, 'bot', bot, 'kind', kind, 'hop', format('%d', hop),
+         'state', 'waiting', 'attempt', 0, 'fence', '', 'created', turn.now_text)
+    local is_busy = count(turn, bot, 1) > BUSY
+    if is_busy then call('HSET', d.key, 'is_busy', 1) end
+    if kind == 'p' and not is_busy then
+        look_at(turn, id, turn.now_ms + OVERDUE_MS)
+        call('ZADD', P .. 'dlv_pull:' .. bot, turn.now_text, id)
+        wake(turn, bot)
+        return id, ''
+    end
+    if may_lease then return id, lease(turn, d) end
+    look_at(turn, id, turn.now_ms)
+    return id, ''
+end
+
+-- What the node that takes a delivery is to do: `call` the bot, say that it is `busy`, that its answer is `late`, or
+-- that there will be none (`over`).
+local function task_of(d)
+    if d.is_busy then return 'busy' end
+    if d.state == 'accepted' then return 'over' end
+    if d.kind == 'p' then return d.is_late and 'over' or 'late' end
+    return 'call'
+end
+
+-- Does this node hold it, under this fence?
+local function is_held(d, fence)
+    return not OVER[d.state] and d.fence == fence
+end
+
+-- The delivery is over: `done` or `failed`. answered: the id of the reply, or ''.
+local function finish(turn, d, state, answered)
+    local P = turn.prefix
+    call('HSET', d.key, 'state', state, 'answered', answered)
+    call('ZREM', P .. 'dlv_due', d.id)
+    call('ZADD', P .. 'dlv_done', turn.now_text, d.id)
+    if d.kind == 'p' then call('ZREM', P .. 'dlv_pull:' .. d.bot, d.id) end
+    count(turn, d.bot, -1)
+end
+
+-- The conversation of a room with a bot has one more message. root: the first message of its chain of replies.
+local function talk(turn, room, bot, root, message)
+    local key = turn.prefix .. 'room_talk:' .. room .. ':' .. bot
+    call('RPUSH', key, root .. ' ' .. message)
+    call('LTRIM', key, -TALK_MAX, -1)
+end
+
+return {
+    LEASE_MS = LEASE_MS, CALL_MS = CALL_MS, ATTEMPTS = ATTEMPTS, ANSWER_MS = ANSWER_MS, PULLS = PULLS,
+    PULL_MS = PULL_MS, POLL_S = POLL_S, KEPT_MS = KEPT_MS, OVER = OVER,
+    key_of = key_of, read = read, look_at = look_at, lease = lease, create = create, task_of = task_of,
+    is_held = is_held, finish = finish, talk = talk,
+}

@@ -1,0 +1,31 @@
+-- delivery_renew: a sign of life of the node that holds these deliveries: they stay with it for another 15 s.
+-- KEYS: dlv:<delivery>, dlv_due.
+-- Wakes: nobody.
+-- Bound: 1,000 deliveries.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   each held 1000:
+--     delivery  name
+--     fence     digits
+-- Replies: (the ids of deliveries that another node has, or that are over, each on a line)
+local deliveries = require('bots/deliveries')
+local call = redis.call
+local concat = table.concat
+
+local function verb(turn, a)
+    --- arguments
+    local lost = {}
+    for i = held_from, held_to, 2 do
+        local id = args[i]
+        local got = call('HMGET', deliveries.key_of(turn, id), 'fence', 'state')
+        if got[1] == args[i + 1] and not deliveries.OVER[got[2]] then
+            deliveries.look_at(turn, id, turn.now_ms + deliveries.LEASE_MS)
+        else
+            lost[#lost + 1] = id
+        end
+    end
+    return concat(lost, '\n')
+end
+
+return {delivery_renew = verb}

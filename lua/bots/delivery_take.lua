@@ -1,0 +1,48 @@
+-- delivery_take: gives deliveries to this node whose time has come: those that nobody has, those of a node that died,
+-- and those whose answer is late. Also removes what is over for an hour.
+-- Stops this race: two nodes take one delivery (the first one's lease moves its time).
+-- KEYS: dlv_due, dlv_done, dlv:<delivery>.
+-- Wakes: nobody.
+-- Bound: as many deliveries as its argument says, TAKE_MAX at most; removes DROP_MAX.
+-- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: takes more.
+-- Arguments:
+--   limit  number
+-- Replies: (per delivery 5 lines: id/fence/bot/task (`call` its endpoint; say that it is `busy`, that its answer is
+--   `late`, or that there will be none: `over`)/attempts that have begun)
+local deliveries = require('bots/deliveries')
+local call = redis.call
+local format = string.format
+local concat = table.concat
+local min = math.min
+
+local TAKE_MAX, DROP_MAX = 100, 200
+
+local function drop_old(turn)
+    local P, keys = turn.prefix, {}
+    local before = format('%d', turn.now_ms - deliveries.KEPT_MS)
+    local old = call('ZRANGEBYSCORE', P .. 'dlv_done', '-inf', before, 'LIMIT', 0, DROP_MAX)
+    if #old == 0 then return end
+    for i = 1, #old do keys[i] = deliveries.key_of(turn, old[i]) end
+    call('UNLINK', unpack(keys))
+    call('ZREM', P .. 'dlv_done', unpack(old))
+end
+
+local function verb(turn, a)
+    --- arguments
+    local P, text = turn.prefix, {}
+    local due = call('ZRANGEBYSCORE', P .. 'dlv_due', '-inf', turn.now_text, 'LIMIT', 0, min(limit, TAKE_MAX))
+    for i = 1, #due do
+        local d = deliveries.read(turn, due[i])
+        if d and not deliveries.OVER[d.state] then
+            local task = deliveries.task_of(d)
+            text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt}, '\n')
+        else
+            call('ZREM', P .. 'dlv_due', due[i])
+        end
+    end
+    drop_old(turn)
+    return concat(text, '\n')
+end
+
+return {delivery_take = verb}

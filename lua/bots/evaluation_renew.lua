@@ -1,0 +1,32 @@
+-- evaluation_renew: a sign of life of the node that drives these runs: they stay with it for another 15 s.
+-- KEYS: evaluation:<id>, evaluation_due.
+-- Wakes: nobody.
+-- Bound: 100 runs.
+-- Lane: first.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   each driven 100:
+--     run_id  name    <evaluation>-<run>
+--     fence   digits
+-- Replies: (the ids of runs that another node has, or that are over, each on a line)
+local evaluations = require('bots/evaluations')
+local call = redis.call
+local format = string.format
+local concat = table.concat
+
+local function verb(turn, a)
+    --- arguments
+    local lost, until_ms = {}, format('%d', turn.now_ms + evaluations.LEASE_MS)
+    for i = driven_from, driven_to, 2 do
+        local id = args[i]
+        local got = call('HMGET', evaluations.key_of(turn, id), 'fence', 'status')
+        if got[1] == args[i + 1] and got[2] == 'running' then
+            call('ZADD', turn.prefix .. 'evaluation_due', until_ms, id)
+        else
+            lost[#lost + 1] = id
+        end
+    end
+    return concat(lost, '\n')
+end
+
+return {evaluation_renew = verb}

@@ -1,0 +1,42 @@
+-- evaluation_take: gives runs to this node whose time has passed: those of a node that died. Also deletes runs that ended
+-- 30 days ago.
+-- Stops this race: two nodes take the same run (the first one's fence moves its time). A run that ends every node that
+-- takes it is taken less and less often.
+-- KEYS: evaluation_due, evaluations_done, evaluation:<id>; of runs that go as evaluation_forget_user.
+-- Wakes: nobody.
+-- Bound: as many runs as its argument says, TAKE_MAX at most; deletes DROP_MAX.
+-- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
+-- Repeatable: takes more.
+-- Arguments:
+--   limit  number
+-- Replies: (per run 2 lines: its id, <evaluation>-<run>/its fence)
+local evaluations = require('bots/evaluations')
+local call = redis.call
+local format = string.format
+local concat = table.concat
+local min = math.min
+
+local TAKE_MAX, DROP_MAX = 20, 20
+
+local function verb(turn, a)
+    --- arguments
+    local P, text = turn.prefix, {}
+    local due = call('ZRANGEBYSCORE', P .. 'evaluation_due', '-inf', turn.now_text, 'LIMIT', 0, min(limit, TAKE_MAX))
+    for i = 1, #due do
+        local e = evaluations.read(turn, due[i])
+        if e and e.status == 'running' then
+            text[#text + 1] = e.id
+            text[#text + 1] = evaluations.take(turn, e)
+        else
+            call('ZREM', P .. 'evaluation_due', due[i])
+        end
+    end
+    local before = format('%d', turn.now_ms - evaluations.KEPT_MS)
+    for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'evaluations_done', '-inf', before, 'LIMIT', 0, DROP_MAX)) do
+        local e = evaluations.read(turn, id)
+        if e then evaluations.drop(turn, e) else call('ZREM', P .. 'evaluations_done', id) end
+    end
+    return concat(text, '\n')
+end
+
+return {evaluation_take = verb}

@@ -1,0 +1,172 @@
+-- messages: the messages of a room, the stream room_messages:<room>, an entry each; its id is the message's. A chain of
+-- replies is one conversation: each message holds the first one's id as `root`. The hash messages_of counts those of
+-- each user.
+local deliveries = require('bots/deliveries')
+local rooms = require('bots/rooms')
+local stored = require('queue/stored')
+local call = redis.call
+local format, match = string.format, string.match
+local concat = table.concat
+local min = math.min
+
+local MESSAGES_MAX, BYTES_MAX = 100000, 67108864 -- of a room
+local TRIM = 100                                 -- with one message, at most
+local HOPS_MAX = 4                               -- a message of that hop calls no bot
+local CALLS_OF_BOT = 3                           -- bots that a bot's message calls: no more of those that it mentions
+local OVERHEAD = 300                             -- of an entry, besides its texts
+
+local function key_of(turn, room)
+    return turn.prefix .. 'room_messages:' .. room
+end
+
+local function by_name(fields)
+    local m = {}
+    for i = 1, #fields, 2 do m[fields[i]] = fields[i + 1] end
+    return m
+end
+
+-- A message by its id, or nil.
+local function read(turn, room, id)
+    if id == '' then return nil end
+    local found = call('XRANGE', key_of(turn, room), id, id)
+    if #found == 0 then return nil end
+    local m = by_name(found[1][2])
+    m.id = id
+    return m
+end
+
+-- The 7 lines of a message: id/kind/from (JSON)/text (JSON)/tagged (JSON list)/reply_to or ''/hop.
+local function lines(m)
+    return concat({m.id, m.kind, m.from, m.text, m.tagged, m.reply_to, m.hop}, '\n')
+end
+
+-- Puts a page of messages after an id ('': from the oldest on): n at most, and as many as fit into `most` bytes, but
+-- one at least. Returns whether there are more.
+local function page(turn, parts, room, after, n, most)
+    local key, bytes, from, got = key_of(turn, room), 0, after == '' and '-' or '(' .. after, 0
+    while got < n do
+        local found = call('XRANGE', key, from, '+', 'COUNT', 10)
+        for i = 1, #found do
+            local m = by_name(found[i][2])
+            m.id = found[i][1]
+            if got == n or (got > 0 and bytes + m.bytes > most) then return true end
+            parts[#parts + 1] = '\n'
+            parts[#parts + 1] = lines(m)
+            bytes, got, from = bytes + m.bytes, got + 1, '(' .. m.id
+        end
+        if #found < 10 then return false end
+    end
+    return #call('XRANGE', key, from, '+', 'COUNT', 1) > 0
+end
+
+local function count_of(turn, m, delta)
+    if m.kind ~= 'u' then return end
+    local key = turn.prefix .. 'messages_of'
+    if call('HINCRBY', key, m.name, delta) <= 0 then call('HDEL', key, m.name) end
+end
+
+-- What a removed message counted is given back.
+local function release(turn, m)
+    count_of(turn, m, -1)
+    if m.whose ~= '' then stored.count(turn, match(m.whose, '^%S+'), m.whose, -stored.whole(tonumber(m.bytes))) end
+end
+
+-- Removes the oldest messages of a room that is over its limits. Returns the bytes that it has left.
+local function trim(turn, room, bytes)
+    local key = key_of(turn, room)
+    local n = call('XLEN', key)
+    if n <= MESSAGES_MAX and bytes <= BYTES_MAX then return bytes end
+    local oldest, ids = call('XRANGE', key, '-', '+', 'COUNT', TRIM), {}
+    for i = 1, #oldest do
+        if n <= MESSAGES_MAX and bytes <= BYTES_MAX then break end
+        local m = by_name(oldest[i][2])
+        release(turn, m)
+        ids[#ids + 1], n, bytes = oldest[i][1], n - 1, bytes - m.bytes
+    end
+    if #ids > 0 then call('XDEL', key, unpack(ids)) end
+    return bytes
+end
+
+-- Removes the messages of a user from a room, from the one after an id on ('': from the oldest), and looks at `most`
+-- messages. Returns how many are gone, how many were looked at, and the id to go on after ('': that was all).
+local function remove_of(turn, room, user, after, most)
+    local key, ids, bytes = key_of(turn, room), {}, 0
+    local found = call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', most)
+    for i = 1, #found do
+        local m = by_name(found[i][2])
+        if m.name == user and m.kind == 'u' then
+            release(turn, m)
+            ids[#ids + 1], bytes = found[i][1], bytes + m.bytes
+        end
+    end
+    if #ids > 0 then
+        call('XDEL', key, unpack(ids))
+        call('HINCRBY', rooms.key_of(turn, room), 'bytes', -bytes)
+    end
+    return #ids, #found, #found == most and found[#found][1] or ''
+end
+
+-- Calls visit(m) for the messages of a user in a room after an id, looking at `most` messages at most, until it returns
+-- false. Returns the id to go on after ('': that was all), and how many were looked at.
+local function walk_of(turn, room, user, after, most, visit)
+    local looked, from = 0, after == '' and '-' or '(' .. after
+    while looked < most do
+        local found = call('XRANGE', key_of(turn, room), from, '+', 'COUNT', 10)
+        for i = 1, #found do
+            local m = by_name(found[i][2])
+            m.id = found[i][1]
+            if m.name == user and m.kind == 'u' and not visit(m) then return after, looked end
+            after, looked = m.id, looked + 1
+        end
+        if #found < 10 then return '', looked end
+        from = '(' .. after
+    end
+    return after, looked
+end
+
+-- The id after the room's newest one, which a clock that was set back must not change.
+local function next_id(turn, last)
+    local ms, n = match(last or '', '^(%d+)%-(%d+)$')
+    if not ms or turn.now_ms > tonumber(ms) then return turn.now_text .. '-0' end
+    return ms .. '-' .. format('%d', n + 1)
+end
+
+local function bytes_of(m)
+    return #m.text + #m.from + #m.tagged + #m.tags + OVERHEAD
+end
+
+-- Stores a message m of a room r (rooms.read with n and bytes) and sends it to watchers: kind, name, from, text,
+-- tagged, tags, reply_to, root ('': it begins a chain), hop, account, whose (of whom it is counted; '': of nobody).
+-- bots: names and kinds of those that it calls; lease_n: how many of these deliveries this node may have at once.
+-- Returns its id, and the lines of the deliveries after their number.
+local function add(turn, room, r, m, bots, lease_n)
+    m.id = next_id(turn, r.last)
+    if m.root == '' then m.root = m.id end
+    m.bytes = format('%d', bytes_of(m))
+    call('XADD', key_of(turn, room), m.id, 'kind', m.kind, 'name', m.name, 'from', m.from, 'text', m.text,
+         'tagged', m.tagged, 'tags', m.tags, 'reply_to', m.reply_to, 'root', m.root, 'hop', m.hop, 'account', m.account,
+         'whose', m.whose, 'bytes', m.bytes)
+    count_of(turn, m, 1)
+    local bytes = trim(turn, room, (tonumber(r.bytes) or 0) + m.bytes)
+    call('HSET', r.key, 'last', m.id, 'n', format('%d', (tonumber(r.n) or 0) + 1), 'bytes', format('%d', bytes))
+    rooms.notify(turn, room, r.last or '', lines(m))
+    local text = {'0'}
+    if tonumber(m.hop) < HOPS_MAX then
+        for k = 1, m.kind == 'b' and min(#bots, CALLS_OF_BOT) or #bots do
+            local id, fence = deliveries.create(turn, room, m.id, k, bots[k].name, bots[k].kind, m.hop, lease_n > 0)
+            if fence ~= '' then lease_n = lease_n - 1 end
+            deliveries.talk(turn, room, bots[k].name, m.root, m.id)
+            if fence ~= '' then
+                text[#text + 1] = id
+                text[#text + 1] = bots[k].name
+                text[#text + 1] = fence
+            end
+        end
+    end
+    text[1] = format('%d', (#text - 1) / 3)
+    return m.id, concat(text, '\n')
+end
+
+return {
+    read = read, lines = lines, page = page, add = add, bytes_of = bytes_of, remove_of = remove_of, walk_of = walk_of,
+}

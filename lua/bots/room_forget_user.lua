@@ -1,0 +1,38 @@
+-- room_forget_user: deletes the messages of a user, and frees its name, a bounded part per call. Called until it
+-- answers done. Rooms that the user created stay, as do replies of bots.
+-- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>, messages_of, names, names_n, names_known, stored.
+-- Wakes: nobody.
+-- Bound: LOOK_MAX messages, ROOMS_MAX rooms.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
+-- Repeatable: yes.
+-- Arguments:
+--   user       name
+--   namespace  name
+--   after      text? 64  as the call before returned it
+-- Replies: replay | more/messages that are gone/after | done/messages that are gone
+local messages = require('bots/messages')
+local names = require('bots/names')
+local call = redis.call
+local format = string.format
+
+local LOOK_MAX, ROOMS_MAX = 500, 100
+
+local function verb(turn, a)
+    --- arguments
+    local P, gone, left, rooms_left = turn.prefix, 0, LOOK_MAX, ROOMS_MAX
+    local key = P .. 'rooms_of:' .. user
+    while left > 0 and rooms_left > 0 do
+        local room = call('ZRANGE', key, 0, 0)[1]
+        if not room then
+            call('SREM', P .. 'names_known', user)
+            names.free(turn, user, namespace)
+            return 'done\n' .. format('%d', gone)
+        end
+        local n, looked, next_after = messages.remove_of(turn, room, user, after, left)
+        gone, left, rooms_left, after = gone + n, left - looked, rooms_left - 1, next_after
+        if after == '' then call('ZREM', key, room) end
+    end
+    return 'more\n' .. format('%d', gone) .. '\n' .. after
+end
+
+return {room_forget_user = verb}

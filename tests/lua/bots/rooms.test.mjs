@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+//
+// room_create, room_list, message_add, message_list, name_claim, names_find: rooms, what people say in them, and whose
+// names are whose.
+import assert from 'node:assert/strict';
+import { ago, lines, scripts, set, soon, stream, ttl, zset } from '../../support/lua.mjs';
+import { create, list, messagesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
+
+const BYTES_MAX = 64 << 20, MESSAGES_MAX = 100_000, BLOCK = 4096;
+const say = async (shard, options) => postedOf(await shard.call(...post(options)));
+const room = (shard) => shard.get(`room:${ROOM}`);
+
+scripts('room_create and room_list', ({ cases, test, shard }) => {
+  cases([
+    { name: 'a room is stored, and listed in its namespace', call: create(), reply: 'ok', after: () => ({ [`room:${ROOM}`]: { namespace: '-', name: '"Lobby"', account: 'F', user: 'alice', created: ago(), n: 0, last: '', bytes: 0 }, 'rooms:-': zset({ [ROOM]: ago() }), 'rooms_of:alice': zset({ [ROOM]: ago() }) }) },
+    { name: 'the same again changes nothing', before: () => roomKeys(), call: create({ name: 'Other' }), reply: 'ok' },
+    { name: 'a namespace that is full refuses it', before: () => roomKeys(), call: create({ room: OTHER, most: 1 }), reply: 'full' },
+  ]);
+
+  test('a list has the rooms of one namespace, newest first, in pages', async () => {
+    for (let i = 0; i < 25; i++) await shard.call(...create({ room: String(i).padStart(24, '0'), name: `Room ${i}` }));
+    await shard.call(...create({ room: OTHER, namespace: 'acme' }));
+    const found = [];
+    for (let after = ''; ; ) {
+      const [word, next, ...rest] = (await shard.call('room_list', 0, '-', 10, after)).split('\n');
+      assert.equal(word, 'ok');
+      for (let i = 0; i < rest.length; i += 4) found.push(rest[i + 1]);
+      if (next === '') break;
+      after = next;
+    }
+    assert.deepEqual(found.sort(), Array.from({ length: 25 }, (_, i) => String(i).padStart(24, '0')));
+    assert.equal((await shard.call('room_list', 0, 'acme', 10, '')).split('\n').length, 6);
+  });
+});
+
+scripts('names_find and name_claim', ({ cases, test, shard }) => {
+  const names = { names: { alice: 'u', bot: 'b', puller: 'p' }, names_n: { '-': 1 } };
+  cases([
+    { name: 'whose names are', before: names, call: ['names_find', 'puller', 'alice', 'nobody', 'bot'], reply: lines('ok', 'p', 'u', 'n', 'b') },
+    { name: 'a free name becomes a user\'s', before: names, call: ['name_claim', 'bob', '-'], reply: 'ok', after: { names: { ...names.names, bob: 'u' }, names_n: { '-': 2 } } },
+    { name: 'again: nothing changes', before: names, call: ['name_claim', 'alice', '-'], reply: 'ok' },
+    { name: 'a bot\'s name is taken', before: names, call: ['name_claim', 'bot', '-'], reply: 'taken' },
+    { name: 'a namespace of 100,000 names is full', before: { names_n: { acme: 100_000 } }, call: ['name_claim', 'acme~x', 'acme'], reply: 'full' },
+  ]);
+
+  test('a user and a bot want one name: the first has it', async () => {
+    assert.deepEqual((await shard.turn([['name_claim', 'x', '-'], ['name_claim', 'x', '-']])).replies, ['ok', 'ok']);
+    assert.deepEqual(await shard.get('names_n'), { '-': '1' });
+  });
+});
+
+scripts('message_add', ({ cases, test, shard }) => {
+  const bots = { names: { alice: 'u', bob: 'u', bot: 'b', puller: 'p' }, names_n: { '-': 2 } };
+  const start = () => ({ ...roomKeys(), ...bots });
+
+  test('a message is stored, counted for its author, and sent to the nodes that watch', async () => {
+    await shard.seed(start());
+    await shard.call('room_watch', ROOM, '-', '');
+    const { replies: [reply], events } = await shard.turn([post({ text: 'Hello "you"\n' })]);
+    const { id, deliveries } = postedOf(reply);
+    assert.deepEqual(deliveries, []);
+    assert.equal(events.length, 1);
+    assert.equal(events[0], lines('room', ROOM, '', id, 'u', '"alice"', JSON.stringify('Hello "you"\n'), '[]', '', 0));
+    const bytes = JSON.stringify('Hello "you"\n').length + '"alice"'.length + 2 + 300;
+    await shard.assertKeys({
+      ...start(),
+      [`room:${ROOM}`]: { ...start()[`room:${ROOM}`], n: 1, last: id, bytes },
+      [`room_messages:${ROOM}`]: stream([id, { kind: 'u', name: 'alice', from: '"alice"', text: JSON.stringify('Hello "you"\n'), tagged: '[]', tags: '', reply_to: '', root: id, hop: 0, account: 'F', whose: '', bytes }]),
+      [`room_watch:${ROOM}`]: ttl(60, zset({ n1: soon(60_000) })),
+      messages_of: { alice: 1 },
+    });
+  });
+
+  cases([
+    { name: 'no such room', before: bots, call: post(), reply: 'missing' },
+    { name: 'a room of another namespace does not exist', before: start, call: post({ namespace: 'acme' }), reply: 'missing' },
+    { name: 'no such message to reply to', before: start, call: post({ replyTo: '1-0' }), reply: 'reply' },
+    { name: 'a bot has the author\'s name', before: start, call: post({ name: 'bot' }), reply: 'taken' },
+    { name: 'a tag that must exist is nobody\'s', before: start, call: post({ mentions: [['bob'], ['nobody', 'x', true]] }), reply: lines('unknown', 2) },
+    { name: 'on another shard the author\'s name is asked for', before: () => roomKeys(), call: post({ isHere: false }), reply: lines('resolve', 0, '') },
+    { name: 'and so are names that it mentions', before: () => roomKeys(), call: post({ isHere: false, isClaimed: true, mentions: [['bob', 'u'], ['bot'], ['x']] }), reply: lines('resolve', 1, 'bot', 'x') },
+    { name: 'past the limit of the account nothing is stored', before: () => ({ ...start(), stored: { F: 131_072, 'F bob': 131_072 } }), call: post({ max: 131_072 }), reply: lines('stored', 131_072, 131_072, 'account') },
+    { name: 'eleven bots are too many', before: () => ({ ...roomKeys(), ...bots }), call: post({ mentions: Array.from({ length: 11 }, (_, i) => [`b${i}`, 'b']) }), reply: 'calls' },
+  ]);
+
+  test('a mention tags those who exist, each bot gets a delivery, and nobody else does', async () => {
+    await shard.seed(start());
+    const one = await say(shard, { text: '@bob @bot @nobody @puller', mentions: [['bob'], ['bot'], ['nobody'], ['puller']] });
+    assert.deepEqual(one.tagged, ['bob', 'bot', 'puller']);
+    assert.deepEqual(one.deliveries.map(({ bot }) => bot), ['bot'], 'a bot that pulls takes its own');
+    assert.equal(one.deliveries[0].id, `dlv_${ROOM}_${one.id}_1`);
+    assert.deepEqual(await shard.cmd('ZRANGE', shard.key('dlv_pull:puller'), 0, -1), [`dlv_${ROOM}_${one.id}_2`]);
+    assert.deepEqual(await shard.cmd('LRANGE', shard.key(`room_talk:${ROOM}:bot`), 0, -1), [`${one.id} ${one.id}`]);
+  });
+
+  test('a bot that is tagged twice, and replied to, is called once', async () => {
+    await shard.seed(start());
+    const { deliveries: [d], id } = await say(shard, { mentions: [['bot']] });
+    const answered = (await shard.call('delivery_reply', ROOM, d.id, d.fence, 'bot', '"bot"', '"Yes"', '1', 0)).split('\n');
+    assert.equal(answered[0], 'ok');
+    const again = await say(shard, { replyTo: answered[1], mentions: [['bot']] });
+    assert.deepEqual(again.deliveries.map(({ bot }) => bot), ['bot']);
+    const replied = await say(shard, { replyTo: answered[1] });
+    assert.deepEqual(replied.deliveries.map(({ bot }) => bot), ['bot'], 'a reply to a bot\'s message calls it');
+    assert.deepEqual((await say(shard, { replyTo: id })).deliveries, [], 'a reply to a person calls nobody');
+    const roots = (await shard.get(`room_messages:${ROOM}`)).value.map(([, m]) => m.root);
+    assert.deepEqual(new Set(roots), new Set([id]), 'one chain of replies is one conversation');
+  });
+
+  test('a command and a notice call no bot', async () => {
+    await shard.seed(start());
+    assert.deepEqual((await say(shard, { calls: false, mentions: [['bot']] })).deliveries, []);
+    assert.deepEqual((await say(shard, { kind: 'annex', name: 'annex', calls: false, mentions: [['bot']] })).deliveries, []);
+    assert.equal(await shard.cmd('EXISTS', shard.key('dlv_due')), 0);
+  });
+
+  test('this node gets as many deliveries as it has room for; others are due at once', async () => {
+    await shard.seed(start());
+    const { deliveries, id } = await say(shard, { leases: 1, mentions: [['b1', 'b'], ['b2', 'b'], ['b3', 'b']] });
+    assert.deepEqual(deliveries.map(({ bot }) => bot), ['b1']);
+    const due = await shard.cmd('ZRANGEBYSCORE', shard.key('dlv_due'), '-inf', Date.now() + 1000);
+    assert.deepEqual(due.sort(), [2, 3].map((k) => `dlv_${ROOM}_${id}_${k}`));
+  });
+
+  test('an id is larger than the one before it, also when the clock was set back', async () => {
+    await shard.seed({ ...bots, ...roomKeys({ last: '9999999999999-4', n: 3 }) });
+    assert.equal((await say(shard)).id, '9999999999999-5');
+    assert.equal((await say(shard)).id, '9999999999999-6');
+  });
+
+  test('on another shard a user is asked for once', async () => {
+    await shard.seed(roomKeys());
+    await say(shard, { isHere: false, isClaimed: true });
+    await say(shard, { isHere: false });
+    assert.deepEqual(await shard.get('names_known'), set('alice'));
+  });
+
+  test('an account with a limit is charged for whole blocks, and gets them back when its messages make room', async () => {
+    await shard.seed(start());
+    const first = await say(shard, { max: 1e9, text: 'x'.repeat(5000) });
+    assert.deepEqual(await shard.get('stored'), { F: '65536', 'F alice': String(2 * BLOCK) });
+    await shard.cmd('HSET', shard.key(`room:${ROOM}`), 'bytes', BYTES_MAX);
+    await say(shard, { name: 'bob' });
+    assert.deepEqual(await shard.get('stored'), undefined);
+    assert.deepEqual(messagesOf(await shard.call(...list())).map(({ id }) => id).includes(first.id), false);
+    assert.deepEqual(await shard.get('messages_of'), { bob: '1' });
+  });
+
+  test('a room past its limit loses its oldest messages, a hundred with each new one at most', async () => {
+    await shard.seed(start());
+    for (let i = 0; i < 300; i += 50) await shard.turn(Array.from({ length: 50 }, () => post()));
+    const [newest] = (await shard.cmd('XREVRANGE', shard.key(`room_messages:${ROOM}`), '+', '-', 'COUNT', 1))[0];
+    await shard.cmd('HSET', shard.key(`room:${ROOM}`), 'bytes', BYTES_MAX * 2);
+    await say(shard);
+    assert.equal(await shard.cmd('XLEN', shard.key(`room_messages:${ROOM}`)), 201);
+    await say(shard);
+    assert.equal(await shard.cmd('XLEN', shard.key(`room_messages:${ROOM}`)), 102);
+    assert.ok(messagesOf(await shard.call(...list())).some(({ id }) => id === newest));
+    assert.ok(MESSAGES_MAX > 300);
+  });
+});
+
+scripts('message_list', ({ cases, test, shard }) => {
+  cases([
+    { name: 'no such room', call: list(), reply: 'missing' },
+    { name: 'of another namespace', before: () => roomKeys(), call: list({ namespace: 'acme' }), reply: 'missing' },
+    { name: 'an empty room', before: () => roomKeys(), call: list(), reply: lines('ok', 0) },
+  ]);
+
+  test('pages have each message once, the oldest first, whatever their length', async () => {
+    await shard.seed({ ...roomKeys(), names: { alice: 'u' }, names_n: { '-': 1 } });
+    const ids = [];
+    for (let i = 0; i < 47; i++) ids.push((await say(shard, { text: `${i}` + 'x'.repeat(i % 10 === 0 ? 60_000 : 10) })).id);
+    for (const limit of [1, 7, 10, 1000]) {
+      const found = [];
+      for (let after = '', isMore = '1'; isMore === '1'; after = found.at(-1)) {
+        const reply = await shard.call(...list({ after, limit }));
+        isMore = reply.split('\n')[1];
+        const page = messagesOf(reply);
+        assert.ok(page.length <= limit);
+        found.push(...page.map(({ id }) => id));
+      }
+      assert.deepEqual(found, ids, `${limit} a page`);
+    }
+    assert.equal((await room(shard)).n, '47');
+  });
+});

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// lua_rooms: calls of the verbs of rooms by named arguments, and the keys of rooms (docs/redis-keys.md).
+import { zset } from './lua.mjs';
+
+export const ROOM = 'a'.repeat(24), OTHER = 'b'.repeat(24);
+
+export const create = ({ room = ROOM, namespace = '-', name = 'Lobby', account = 'F', user = 'alice', most = 100 } = {}) =>
+  ['room_create', 0, room, namespace, JSON.stringify(name), account, user, most];
+
+// mentions: [name, kind ('x': not looked up), must it exist] each.
+export const post = ({ room = ROOM, namespace = '-', kind = 'user', name = 'alice', text = 'Hello', replyTo = '', account = 'F', whose = name, calls = true, isHere = true, isClaimed = false, replyKind = 'x', leases = 10, max = '', maxOfUser = '', mentions = [] } = {}) => [
+  'message_add', room, namespace, kind, name, JSON.stringify(name.replace(/^.*~/, '')), JSON.stringify(text), replyTo, account, whose,
+  calls ? '1' : '', isHere ? '1' : '', isClaimed ? '1' : '', replyKind, leases, max, maxOfUser,
+  ...mentions.flatMap(([one, tagKind = 'x', must = false]) => [one, JSON.stringify(one), must ? '1' : '', tagKind]),
+];
+
+export const list = ({ room = ROOM, namespace = '-', after = '', limit = 100 } = {}) => ['message_list', 0, room, namespace, after, limit];
+
+// [{id, kind, from, text, tagged, replyTo, hop}] of a reply's lines.
+export function messagesOf(reply, head = 2) {
+  const rest = reply.split('\n').slice(head), found = [];
+  for (let i = 0; i + 6 < rest.length; i += 7) {
+    const [id, kind, from, text, tagged, replyTo, hop] = rest.slice(i, i + 7);
+    found.push({ id, kind, from: JSON.parse(from), text: JSON.parse(text), tagged: JSON.parse(tagged), replyTo, hop: Number(hop) });
+  }
+  return found;
+}
+
+// What message_add answers: {id, tagged, deliveries: [{id, bot, fence}]}.
+export function postedOf(reply) {
+  const [word, id, tagged, n, ...rest] = reply.split('\n');
+  if (word !== 'ok') throw new Error(reply);
+  return { id, tagged: JSON.parse(tagged), deliveries: Array.from({ length: Number(n) }, (_, i) => ({ id: rest[3 * i], bot: rest[3 * i + 1], fence: rest[3 * i + 2] })) };
+}
+
+export const roomKeys = ({ room = ROOM, namespace = '-', name = 'Lobby', user = 'alice', created = 1000, n = 0, last = '', bytes = 0 } = {}) => ({
+  [`room:${room}`]: { namespace, name: JSON.stringify(name), account: 'F', user, created, n, last, bytes },
+  [`rooms:${namespace}`]: zset({ [room]: created }),
+  [`rooms_of:${user}`]: zset({ [room]: created }),
+});
