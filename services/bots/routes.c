@@ -2,11 +2,17 @@
  * routes.c - the routes of rooms, bots and evaluations: which method and path, for whom, handled
  * where. */
 #include "services/bots/bots.h"
+#include "services/bots/evaluate/evaluate.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
 
 /* clang-format off */
 const struct route bots_routes[] = {
+    {"GET", "/api/evaluations", FRONT, evaluate_list},
+    {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
+    {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
+    {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
+    {"POST", "/api/bots/evaluate", FRONT, evaluate_points},
     {0},
 };
 /* clang-format on */

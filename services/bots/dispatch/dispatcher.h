@@ -34,10 +34,8 @@ void dispatcher_start(struct dispatcher *dispatcher, struct str delivery, struct
 /* Hooks of the service (services/node/service.h). */
 void dispatcher_on_up(struct dispatcher *dispatcher, unsigned shard);
 void dispatcher_before_flush(struct dispatcher *dispatcher);
-/* Deliveries under way are finished; no new ones are taken. */
+/* Calls under way may end; what waits is left to other nodes, and nothing new is taken. */
 void dispatcher_drain(struct dispatcher *dispatcher);
-/* Whether any is under way. */
-bool dispatcher_is_busy(const struct dispatcher *dispatcher);
 /* Of all nodes of the process; any thread. */
 void dispatcher_put_metrics(struct buf *b);
 

@@ -11,7 +11,7 @@
  *
  * `GET /api/evaluations/{id}?after=&limit=` -> 200, here after 3 of 100 turns:
  *
- *     {"id": "5f0c…-1", "bot": "ada_bot", "person": "Ada Lovelace", "measure": "cosine",
+ *     {"id": "5f0c…-1", "bot": "ada_bot", "measure": "cosine",
  *      "status": "running",               running | done | cancelled | failed
  *      "reason": null,                    of failed: why it could not go on
  *      "total": 100,                      turns of the conversation
@@ -55,6 +55,9 @@
 enum { EVALUATE_BODY_MAX_BYTES = 6 << 20 };
 
 extern const struct bots_part evaluate_part;
+
+/* For the embedding server, which the operator has chosen; NULL with the built-in embedder. */
+struct http_client *evaluate_client(const struct bots *bots);
 
 handler evaluate_begin;  /* POST /api/evaluations */
 handler evaluate_list;   /* GET /api/evaluations */

@@ -6,7 +6,7 @@
 #include "services/workflow/approvals/approvals.h"
 
 #include "generated/verbs.h"
-#include "services/workflow/shard_pages.h"
+#include "shared/queue/shard_pages.h"
 #include "shared/http/gather.h"
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"

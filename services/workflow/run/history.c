@@ -2,7 +2,7 @@
  * history.c - GET /api/workflows/history: the caller's runs with their steps and answers, newest
  * first. Each shard has some of them; one page of each is merged (shard_pages.h). */
 #include "generated/verbs.h"
-#include "services/workflow/shard_pages.h"
+#include "shared/queue/shard_pages.h"
 #include "services/workflow/workflow.h"
 #include "shared/base/json.h"
 #include "shared/http/gather.h"

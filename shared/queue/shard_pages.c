@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * shard_pages.c - see shard_pages.h. */
-#include "services/workflow/shard_pages.h"
+#include "shared/queue/shard_pages.h"
 
 /* Whether the cursor `a` stands for a newer entry than `b`. */
 static bool is_newer(struct str a, struct str b)

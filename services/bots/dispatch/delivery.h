@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * delivery: one delivery as the node that holds it sees it, between what is stored. For dispatch/
+ * only: dispatcher.c moves it, slots.c says when its bot may be called, takeover.c brings it here
+ * and keeps it. On the loop's thread.
+ */
+#ifndef PARLEY_SERVICES_BOTS_DELIVERY_H
+#define PARLEY_SERVICES_BOTS_DELIVERY_H
+
+#include "services/bots/bots.h"
+#include "services/bots/dispatch/call.h"
+#include "services/bots/dispatch/dispatcher.h"
+#include "services/bots/rooms/message.h"
+
+enum {
+    DELIVERY_ID_MAX_BYTES = 4 + ROOM_ID_BYTES + 1 + MESSAGE_ID_MAX_BYTES + 1 + STR_U64_MAX,
+    DELIVERY_ATTEMPTS = 5,
+    /* Since the message: no attempt begins after the first, and every one is over by the second,
+     * so that a notice stands in the room within 75 s. */
+    DELIVERY_CALL_MS = 70000,
+    DELIVERY_OVER_MS = 74000,
+};
+
+enum delivery_state {
+    DELIVERY_WAITING,   /* for a slot, in its bot's queue */
+    DELIVERY_FINDING,   /* the bot is looked up */
+    DELIVERY_BEGINNING, /* the attempt is stored */
+    DELIVERY_READING,   /* the room is read */
+    DELIVERY_CALLING,   /* the bot is called */
+    DELIVERY_RESTING,   /* until the next attempt */
+    DELIVERY_REPLYING,  /* its reply is stored */
+    DELIVERY_ENDING,    /* that there is none is stored, with or without a notice */
+    DELIVERY_ENDED
+};
+
+/* What a node is to do with it (lua/bots/deliveries.lua). */
+enum delivery_task { TASK_CALL, TASK_BUSY, TASK_LATE, TASK_OVER, TASK_NR };
+
+struct posting;
+
+struct delivery {
+    struct delivery *previous, *next; /* of the node's */
+    struct dispatcher *dispatcher;
+    enum delivery_state state;
+    uint64_t number; /* for the log of its states */
+    char id[DELIVERY_ID_MAX_BYTES + 1];
+    struct str room; /* inside `id` */
+    char *bot;       /* a name; own memory */
+    uint64_t fence;
+    unsigned attempt;  /* that have begun */
+    unsigned tries;    /* of a bot whose circuit is half open */
+    uint64_t since_ms; /* of the message: clock_mono_ms, as far as it is known */
+    struct call call;
+    struct deadline deadline; /* WAITING: the time to call is over; RESTING: until when */
+
+    /* In its bot's queue, and whether it has a slot (slots.c). */
+    struct peer *peer;
+    struct delivery *queue_next;
+    bool has_slot;
+
+    /* From FINDING on: the reply of bot_find, own memory, and what it says, borrowed from it. */
+    char *found;
+    struct bot_target target;
+    struct bot_call *running;
+    struct posting *posting;
+    bool is_counted; /* the bot's circuit is informed of its outcome */
+};
+
+struct dispatcher {
+    struct bots *bots;
+    struct delivery *first;
+    size_t n;
+    struct peer *peers; /* bots with deliveries here: a ring, at the one whose turn it is */
+    unsigned calls_n;
+    bool is_starting; /* inside slots_fill */
+    struct deadline tick, look_tick;
+    struct taking *takings; /* one for each shard (takeover.c) */
+};
+
+/* --- dispatcher.c --- */
+
+/* One that is held here, or NULL. */
+struct delivery *dispatcher_find(const struct dispatcher *dispatcher, struct str id);
+/* As a script leased it. `age_ms`: of its message; `attempt`: that have begun. */
+struct delivery_lease {
+    struct str id, bot;
+    uint64_t fence, age_ms;
+    unsigned attempt;
+    enum delivery_task task;
+};
+void delivery_start(struct dispatcher *dispatcher, const struct delivery_lease *lease);
+/* It has got a slot. */
+void delivery_begin(struct delivery *delivery);
+/* Another node has it, or it is over: nothing is stored. */
+void delivery_drop(struct delivery *delivery);
+
+/* --- slots.c --- */
+
+/* Puts it into its bot's queue. */
+void slots_wait(struct delivery *delivery);
+/* Takes it out of the queue and gives its slot back. */
+void slots_leave(struct delivery *delivery);
+/* Begins as many as there are slots for. */
+void slots_fill(struct dispatcher *dispatcher);
+
+/* --- notice.c --- */
+
+/* Puts the text of a notice, at most NOTICE_MAX_BYTES: "@bot could not answer: it <reason>." */
+enum { NOTICE_MAX_BYTES = 1024 };
+void notice_put(struct buf *b, struct str username, struct str reason);
+
+/* --- takeover.c --- */
+
+void takeover_init_deliveries(struct dispatcher *dispatcher);
+void takeover_fini_deliveries(struct dispatcher *dispatcher);
+
+/* --- metrics.c --- */
+
+enum delivery_outcome {
+    OUTCOME_REPLIED,
+    OUTCOME_SILENT,
+    OUTCOME_ACCEPTED,
+    OUTCOME_FAILED,
+    OUTCOME_LOST,
+    OUTCOME_NR
+};
+void dispatch_count_outcome(enum delivery_outcome outcome);
+void dispatch_count_attempt(void);
+void dispatch_count_held(int delta);
+void dispatch_count_calls(int delta);
+
+#endif
