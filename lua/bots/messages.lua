@@ -35,6 +35,16 @@ local function read(turn, room, id)
     return m
 end
 
+-- Up to n messages before an id, the newest first.
+local function before(turn, room, id, n)
+    local found = call('XREVRANGE', key_of(turn, room), '(' .. id, '-', 'COUNT', n)
+    for i = 1, #found do
+        local m = by_name(found[i][2])
+        m.id, found[i] = found[i][1], m
+    end
+    return found
+end
+
 -- The 7 lines of a message: id/kind/from (JSON)/text (JSON)/tagged (JSON list)/reply_to or ''/hop.
 local function lines(m)
     return concat({m.id, m.kind, m.from, m.text, m.tagged, m.reply_to, m.hop}, '\n')
@@ -168,5 +178,6 @@ local function add(turn, room, r, m, bots, lease_n)
 end
 
 return {
-    read = read, lines = lines, page = page, add = add, bytes_of = bytes_of, remove_of = remove_of, walk_of = walk_of,
+    read = read, before = before, lines = lines, page = page, add = add, bytes_of = bytes_of, remove_of = remove_of,
+    walk_of = walk_of,
 }
