@@ -3,6 +3,7 @@
  * where. */
 #include "services/bots/bots.h"
 #include "services/bots/evaluate/evaluate.h"
+#include "services/bots/rooms/handlers.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
 
@@ -13,6 +14,11 @@ const struct route bots_routes[] = {
     {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
     {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
     {"POST", "/api/bots/evaluate", FRONT, evaluate_points},
+    {"POST", "/api/rooms", FRONT, rooms_create_room},
+    {"GET", "/api/rooms", FRONT, rooms_list},
+    {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .body_max_bytes = ROOM_BODY_MAX_BYTES},
+    {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
+    {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
     {0},
 };
 /* clang-format on */
