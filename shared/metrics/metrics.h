@@ -51,7 +51,7 @@ enum metric {
         METRIC_NR
 };
 
-enum { METRICS_BUCKET_N = 16, METRICS_VERBS_MAX = 128 };
+enum { METRICS_BUCKET_N = 16, METRICS_VERBS_MAX = 192 };
 
 /* Of one verb: `took_us` is measured from start to reply and includes the wait for its turn. */
 struct verb_counts {
