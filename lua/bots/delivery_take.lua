@@ -8,8 +8,8 @@
 -- Repeatable: takes more.
 -- Arguments:
 --   limit  number
--- Replies: (per delivery 5 lines: id/fence/bot/task (`call` its endpoint; say that it is `busy`, that its answer is
---   `late`, or that there will be none: `over`)/attempts that have begun)
+-- Replies: (per delivery 6 lines: id/fence/bot/task (`call` its endpoint; say that it is `busy`, that its answer is
+--   `late`, or that there will be none: `over`)/attempts that have begun/ms since the message)
 local deliveries = require('bots/deliveries')
 local call = redis.call
 local format = string.format
@@ -35,8 +35,8 @@ local function verb(turn, a)
     for i = 1, #due do
         local d = deliveries.read(turn, due[i])
         if d and not deliveries.OVER[d.state] then
-            local task = deliveries.task_of(d)
-            text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt}, '\n')
+            local task, age = deliveries.task_of(d), format('%d', turn.now_ms - d.created)
+            text[#text + 1] = concat({d.id, deliveries.lease(turn, d), d.bot, task, d.attempt, age}, '\n')
         else
             call('ZREM', P .. 'dlv_due', due[i])
         end

@@ -35,6 +35,24 @@ local function read(turn, room, id)
     return m
 end
 
+-- Is the message with that id older than the one with the other?
+local function is_before(id, other)
+    local ms, n = match(id, '^(%d+)%-(%d+)$')
+    local other_ms, other_n = match(other, '^(%d+)%-(%d+)$')
+    ms, n, other_ms, other_n = tonumber(ms), tonumber(n), tonumber(other_ms), tonumber(other_n)
+    return ms < other_ms or (ms == other_ms and n < other_n)
+end
+
+-- The n messages before one, newest first.
+local function before(turn, room, id, n)
+    local found, list = call('XREVRANGE', key_of(turn, room), '(' .. id, '-', 'COUNT', n), {}
+    for i = 1, #found do
+        list[i] = by_name(found[i][2])
+        list[i].id = found[i][1]
+    end
+    return list
+end
+
 -- The 7 lines of a message: id/kind/from (JSON)/text (JSON)/tagged (JSON list)/reply_to or ''/hop.
 local function lines(m)
     return concat({m.id, m.kind, m.from, m.text, m.tagged, m.reply_to, m.hop}, '\n')
@@ -168,5 +186,6 @@ local function add(turn, room, r, m, bots, lease_n)
 end
 
 return {
-    read = read, lines = lines, page = page, add = add, bytes_of = bytes_of, remove_of = remove_of, walk_of = walk_of,
+    read = read, is_before = is_before, before = before, lines = lines, page = page, add = add, bytes_of = bytes_of,
+    remove_of = remove_of, walk_of = walk_of,
 }

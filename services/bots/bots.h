@@ -103,6 +103,11 @@ struct bots_who {
 /* The user named by OnBehalfOf, or the account itself (on_behalf.h). Answers 400 or 403 and returns
  * false otherwise. */
 bool bots_who_of(struct request *r, struct bots_who *ret_who) must_check;
+/* The same for a request that acts as that user in a room; answers 409 if the user has the main
+ * bot's name. */
+bool bots_speaker_of(struct request *r, struct bots_who *ret_who) must_check;
+/* Copies `who` with its texts, which are one allocation that the caller frees. */
+char *bots_who_copy(const struct bots_who *who, struct bots_who *ret_copy) must_check;
 /* The namespace of the request's account as a name: an empty one is "%", which no namespace can be
  * named. In the request's pool. */
 struct str bots_namespace_of(struct request *r);

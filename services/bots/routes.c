@@ -2,12 +2,18 @@
  * routes.c - the routes of rooms, bots and evaluations: which method and path, for whom, handled
  * where. */
 #include "services/bots/bots.h"
+#include "services/bots/rooms/handlers.h"
 #include "services/bots/evaluate/evaluate.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
 
 /* clang-format off */
 const struct route bots_routes[] = {
+    {"POST", "/api/rooms", FRONT, rooms_create_room},
+    {"GET", "/api/rooms", FRONT, rooms_list},
+    {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .body_max_bytes = ROOM_BODY_MAX_BYTES},
+    {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
+    {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
     {"GET", "/api/evaluations", FRONT, evaluate_list},
     {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
     {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},

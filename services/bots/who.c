@@ -2,6 +2,10 @@
  * who.c - whom a request acts for, and names for keys (see bots.h). */
 #include "services/bots/bots.h"
 
+#include "shared/http/respond.h"
+
+#include <stdlib.h>
+
 struct str bots_namespace_of(struct request *r)
 {
     char bytes[BOTS_NAME_MAX_BYTES];
@@ -18,6 +22,41 @@ bool bots_who_of(struct request *r, struct bots_who *ret_who)
     *ret_who = (struct bots_who){r->account->name_token, bots_namespace_of(r), whom.user,
                                  whom.user_name, role_name(r->account->role)};
     return true;
+}
+
+bool bots_speaker_of(struct request *r, struct bots_who *ret_who)
+{
+    if (!bots_who_of(r, ret_who))
+        return false;
+    if (str_eq(ret_who->user, BOTS_ANNEX)) {
+        respond_error(r, ERR_NAME_TAKEN, "The main bot has this user's name.");
+        return false;
+    }
+    return true;
+}
+
+static struct str keep(char **at, struct str text)
+{
+    char *copy = *at;
+    if (text.n > 0)
+        memcpy(copy, text.at, text.n);
+    *at += text.n;
+    return (struct str){copy, text.n};
+}
+
+char *bots_who_copy(const struct bots_who *who, struct bots_who *ret_copy)
+{
+    char *own = malloc(1 + who->account.n + who->namespace.n + who->user.n + who->user_name.n +
+                       who->role.n);
+    if (own == NULL)
+        abort();
+    char *at = own;
+    ret_copy->account = keep(&at, who->account);
+    ret_copy->namespace = keep(&at, who->namespace);
+    ret_copy->user = keep(&at, who->user);
+    ret_copy->user_name = keep(&at, who->user_name);
+    ret_copy->role = keep(&at, who->role);
+    return own;
 }
 
 void bots_put_name(struct buf *b, struct str namespace, struct str plain)

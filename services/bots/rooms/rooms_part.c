@@ -1,6 +1,50 @@
 /* SPDX-License-Identifier: MIT
- * rooms_part.c - rooms in the life of a node (see services/bots/bots.h). */
-#include "services/bots/bots.h"
+ * rooms_part.c - rooms in the life of a node (see rooms.h, services/bots/bots.h). */
+#include "services/bots/rooms/rooms.h"
+
+#include <stdlib.h>
+
+static void create(struct bots *bots)
+{
+    struct rooms *rooms = calloc(1, sizeof *rooms);
+    if (rooms == NULL)
+        abort();
+    rooms->bots = bots;
+    bots->rooms = rooms;
+    room_follow_init(rooms);
+}
+
+/* What was being posted may have been stored: its deliveries are taken by other nodes. */
+static void end(struct bots *bots)
+{
+    say_end_all(bots->rooms);
+    post_end_all(bots->rooms);
+}
+
+static void destroy(struct bots *bots)
+{
+    room_sockets_fini(bots->rooms);
+    room_follow_fini(bots->rooms);
+    free(bots->rooms);
+    bots->rooms = NULL;
+}
+
+static void on_event(struct bots *bots, struct lines *rest)
+{
+    room_follow_on_event(bots->rooms, rest);
+}
+
+static void on_up(struct bots *bots, unsigned shard)
+{
+    room_follow_on_up(bots->rooms, shard);
+}
 
 extern const struct bots_part rooms_part;
-const struct bots_part rooms_part = {.event = NULL};
+const struct bots_part rooms_part = {
+    .create = create,
+    .end = end,
+    .destroy = destroy,
+    .event = "room",
+    .on_event = on_event,
+    .on_up = on_up,
+};

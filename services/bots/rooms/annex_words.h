@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * annex_words: reads the commands to the main bot (annex.h). Pure functions, any thread; results
+ * borrow from the text.
+ */
+#ifndef PARLEY_BOTS_ROOMS_ANNEX_WORDS_H
+#define PARLEY_BOTS_ROOMS_ANNEX_WORDS_H
+
+#include "shared/base/str.h"
+
+enum { ANNEX_WORDS_MAX = 8 };
+
+struct annex_words {
+    struct str name; /* of the command, with its slash; "" if there is none */
+    /* What follows: separated by white space, "within quotes" without them. */
+    struct str words[ANNEX_WORDS_MAX];
+    bool is_quoted[ANNEX_WORDS_MAX];
+    size_t n;
+    bool is_over; /* more words, or a quote that does not end */
+};
+
+/* False: the text is no command. */
+bool annex_words_read(struct str text, struct annex_words *ret_words) must_check;
+/* The name in a word such as `@name`; n == 0: it is none. */
+struct str annex_name_of(struct str word);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * handlers: the routes of rooms and of their messages (docs/openapi.yaml). On the loop's thread.
+ */
+#ifndef PARLEY_BOTS_ROOMS_HANDLERS_H
+#define PARLEY_BOTS_ROOMS_HANDLERS_H
+
+#include "shared/http/request.h"
+
+/* The detail of 404. */
+#define ROOM_MISSING "There is no such room."
+/* No message is newer: read from here, there are none. */
+#define ROOM_END STR("999999999999999999-0")
+
+enum {
+    ROOMS_MAX = 20000,               /* of a namespace */
+    ROOM_BODY_MAX_BYTES = 512 << 10, /* a text may be escaped */
+};
+
+handler rooms_create_room;  /* POST /api/rooms */
+handler rooms_list;         /* GET /api/rooms */
+handler rooms_post;         /* POST /api/rooms/{id}/messages */
+handler rooms_messages;     /* GET /api/rooms/{id}/messages */
+handler rooms_socket;       /* GET /ws/rooms/{id} */
+
+#endif

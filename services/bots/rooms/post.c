@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT
+ * post.c - see post.h.
+ *
+ *   STORING --names that the room's shard does not know--> FINDING --> CLAIMING --> STORING
+ *           --stored, or refused--> OVER
+ *
+ * If the names are on another shard than the room, a message that mentions somebody begins with
+ * FINDING. CLAIMING is for a user who has not been heard of on the room's shard. */
+#include "services/bots/rooms/handlers.h"
+#include "services/bots/rooms/mentions.h"
+#include "services/bots/rooms/rooms.h"
+
+#include "generated/verbs.h"
+#include "shared/base/sm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    TAGS_MAX = POST_TAGS_MAX + MENTIONS_MAX,
+    ROUNDS_MAX = 4, /* names change hands meanwhile, but not for ever */
+    NAME_BYTES = 3 * USER_MAX_BYTES + 256, /* as a name, its namespace included */
+    NAME_JSON_BYTES = 6 * USER_MAX_BYTES + 2,
+};
+
+enum posting_state { POSTING_STORING, POSTING_FINDING, POSTING_CLAIMING, POSTING_OVER };
+
+/* Kinds of names, as scripts write them. */
+#define UNKNOWN STR("x")
+#define NOBODY STR("n")
+#define ANNEX STR("a")
+
+struct tag {
+    struct str plain, name, json;
+    bool must; /* exist */
+    struct str kind;
+};
+
+struct posting {
+    struct posting *previous, *next; /* of the node */
+    struct rooms *rooms;
+    enum posting_state state;
+    uint64_t number;
+    struct call call;
+    post_cb *on_end; /* NULL: nobody waits */
+    void *context;
+    struct post post; /* its texts are in `own` */
+    struct str name, from, text;
+    struct str account, whose;
+    struct tag tags[TAGS_MAX];
+    size_t tag_n;
+    struct str reply_kind; /* of the author of reply_to */
+    bool is_claimed;
+    char *missing; /* names that are looked up, a line each */
+    unsigned rounds;
+    struct buf own;
+};
+
+static const struct sm_state states[] = {
+    [POSTING_STORING] = {"STORING", SM(POSTING_FINDING) | SM(POSTING_CLAIMING) | SM(POSTING_OVER)},
+    [POSTING_FINDING] = {"FINDING", SM(POSTING_STORING) | SM(POSTING_CLAIMING) | SM(POSTING_OVER)},
+    [POSTING_CLAIMING] = {"CLAIMING", SM(POSTING_STORING) | SM(POSTING_OVER)},
+    [POSTING_OVER] = {"OVER", 0},
+};
+static const struct sm sm = SM_OF("posting", states);
+
+static void move(struct posting *posting, enum posting_state to)
+{
+    posting->state = sm_move(&sm, posting->number, posting->state, to);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void drop(struct posting *posting)
+{
+    call_detach(&posting->call);
+    *(posting->previous == NULL ? &posting->rooms->postings : &posting->previous->next) =
+        posting->next;
+    if (posting->next != NULL)
+        posting->next->previous = posting->previous;
+    buf_fini(&posting->own);
+    free(posting->missing);
+    free(posting);
+}
+
+static void finish(struct posting *posting, const struct post_end *end)
+{
+    move(posting, POSTING_OVER);
+    if (posting->on_end != NULL)
+        posting->on_end(posting->context, end);
+    drop(posting);
+}
+
+static void refuse(struct posting *posting, enum err error, const char *detail)
+{
+    finish(posting,
+           &(struct post_end){.outcome = POST_REFUSED, .error = error, .detail = detail});
+}
+
+/* A mention that must exist is nobody's. */
+static void refuse_unknown(struct posting *posting, uint64_t n)
+{
+    char detail[POST_DETAIL_BYTES];
+    struct str name = n >= 1 && n <= posting->tag_n ? posting->tags[n - 1].plain : STR("");
+    snprintf(detail, sizeof detail,
+             "tagged: nobody has the name %.*s. Users have a name once they have posted.",
+             STR_ARG(name));
+    refuse(posting, ERR_BAD_REQUEST, detail);
+}
+
+/* --- stored ----------------------------------------------------------------------------------- */
+
+static void pass_on(struct bots *bots, struct lines *lines)
+{
+    for (uint64_t n = lines_next_u64(lines); n > 0 && lines_are_left(lines); n--) {
+        struct bots_delivery delivery = {.id = lines_next(lines), .bot = lines_next(lines)};
+        delivery.fence = lines_next_u64(lines);
+        for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+            if ((*part)->on_delivery != NULL)
+                (*part)->on_delivery(bots, &delivery);
+    }
+}
+
+static unsigned count_room(struct bots *bots)
+{
+    unsigned n = 0;
+    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
+        if ((*part)->count_room != NULL && !bots->server->is_draining)
+            n += (*part)->count_room(bots);
+    return n;
+}
+
+static void on_kept(struct posting *posting, struct lines *lines)
+{
+    static const char *const kinds[] = {
+        [POST_PERSON] = "u", [POST_ANNEX] = "a", [POST_REPLY] = "b"};
+    struct post_end end = {.outcome = POSTED};
+    struct message *m = &end.message;
+    m->id = lines_next(lines);
+    m->kind = str_of(kinds[posting->post.kind]);
+    m->from = posting->from;
+    m->text = posting->text;
+    m->tagged = lines_next(lines);
+    pass_on(posting->rooms->bots, lines);
+    m->reply_to = posting->post.kind == POST_REPLY ? lines_next(lines) : posting->post.reply_to;
+    finish(posting, &end);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void store(struct posting *posting);
+
+static void on_claimed(struct call *call, enum err error, struct str reply)
+{
+    struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
+    if (error != ERR_OK) {
+        refuse(posting, error, NULL);
+    } else if (str_eq(reply, STR("taken"))) {
+        refuse(posting, ERR_NAME_TAKEN, "A bot has this user's name.");
+    } else if (!str_eq(reply, STR("ok"))) {
+        refuse(posting, ERR_TOO_MUCH_STORED,
+               "As many users as may have posted in the rooms of this namespace.");
+    } else {
+        posting->is_claimed = true;
+        store(posting);
+    }
+}
+
+static void claim(struct posting *posting)
+{
+    move(posting, POSTING_CLAIMING);
+    call_name_claim(
+        shards_call(posting->rooms->bots->server->shards, &posting->call, on_claimed),
+        .name = posting->name, .namespace = posting->post.namespace);
+}
+
+static struct str kind_of(struct str word)
+{
+    static const struct str kinds[] = {STR("u"), STR("b"), STR("p")};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (str_eq(word, kinds[i]))
+            return kinds[i];
+    return NOBODY;
+}
+
+static void on_found(struct call *call, enum err error, struct str reply)
+{
+    struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
+    struct lines kinds = lines_of(reply), names = lines_of(str_of(posting->missing));
+    if (error != ERR_OK || !str_eq(lines_next(&kinds), STR("ok"))) {
+        refuse(posting, error != ERR_OK ? error : ERR_INTERNAL, NULL);
+        return;
+    }
+    while (lines_are_left(&names)) {
+        struct str name = lines_next(&names), kind = kind_of(lines_next(&kinds));
+        for (size_t i = 0; i < posting->tag_n; i++)
+            if (str_eq(posting->tags[i].name, name))
+                posting->tags[i].kind = kind;
+        /* The author of reply_to, if it was asked for, is the last one. */
+        posting->reply_kind = str_eq(kind, STR("u")) ? NOBODY : kind;
+    }
+    if (posting->rounds > 0 && !posting->is_claimed)
+        claim(posting);
+    else
+        store(posting);
+}
+
+/* Looks up the names of `missing`. */
+static void look_up(struct posting *posting, struct str missing)
+{
+    struct lines names = lines_of(missing);
+    free(posting->missing);
+    posting->missing = str_copy(missing);
+    move(posting, POSTING_FINDING);
+    struct verb_writer verb = begin_names_find(
+        shards_call(posting->rooms->bots->server->shards, &posting->call, on_found));
+    while (lines_are_left(&names))
+        put_names_find_wanted(&verb, .wanted_name = lines_next(&names));
+    end_verb(&verb);
+}
+
+/* The script does not know whose some names are. */
+static void resolve(struct posting *posting, struct lines *lines)
+{
+    posting->is_claimed = lines_next_u64(lines) == 1;
+    if (++posting->rounds == ROUNDS_MAX)
+        refuse(posting, ERR_BUSY, NULL);
+    else if (lines->rest.n > 0)
+        look_up(posting, lines->rest);
+    else
+        claim(posting);
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+static void on_stored(struct call *call, enum err error, struct str reply)
+{
+    struct posting *posting = H2O_STRUCT_FROM_MEMBER(struct posting, call, call);
+    struct lines lines = lines_of(reply);
+    struct str tag = lines_next(&lines);
+    if (error != ERR_OK)
+        refuse(posting, error, NULL);
+    else if (str_eq(tag, STR("ok")))
+        on_kept(posting, &lines);
+    else if (str_eq(tag, STR("resolve")))
+        resolve(posting, &lines);
+    else if (str_eq(tag, STR("missing")))
+        refuse(posting, ERR_NOT_FOUND, ROOM_MISSING);
+    else if (str_eq(tag, STR("reply")))
+        refuse(posting, ERR_BAD_REQUEST, "reply_to: there is no such message in this room.");
+    else if (str_eq(tag, STR("unknown")))
+        refuse_unknown(posting, lines_next_u64(&lines));
+    else if (str_eq(tag, STR("calls")))
+        refuse(posting, ERR_BAD_REQUEST, "A message may call 10 bots at most.");
+    else if (str_eq(tag, STR("taken")))
+        refuse(posting, ERR_NAME_TAKEN, "A bot has this user's name.");
+    else if (str_eq(tag, STR("full")))
+        refuse(posting, ERR_TOO_MUCH_STORED,
+               "As many users as may have posted in the rooms of this namespace.");
+    else if (str_eq(tag, STR("stored")))
+        finish(posting, &(struct post_end){.outcome = POST_STORED,
+                                           .error = ERR_TOO_MUCH_STORED,
+                                           .refusal = reply});
+    else if (str_eq(tag, STR("answered")))
+        finish(posting,
+               &(struct post_end){.outcome = POST_ANSWERED, .error = ERR_DELIVERY_ANSWERED});
+    else
+        finish(posting, &(struct post_end){.outcome = POST_LOST, .error = ERR_DELIVERY_ANSWERED});
+}
+
+static bool is_here(const struct posting *posting)
+{
+    const struct shards *shards = posting->rooms->bots->server->shards;
+    return shards_turn(shards, posting->post.room) == shards_cluster(shards);
+}
+
+static enum verb_delivery_reply_tag_kind reply_tag_kind(struct str kind)
+{
+    switch (kind.at[0]) {
+    case 'u': return DELIVERY_REPLY_U;
+    case 'b': return DELIVERY_REPLY_B;
+    case 'p': return DELIVERY_REPLY_P;
+    case 'a': return DELIVERY_REPLY_A;
+    case 'n': return DELIVERY_REPLY_N;
+    default: return DELIVERY_REPLY_X;
+    }
+}
+
+static void store_reply(struct posting *posting, struct call_start start)
+{
+    const struct post *post = &posting->post;
+    struct verb_writer verb =
+        begin_delivery_reply(start, .room = post->room, .delivery = post->delivery,
+                             .fence = post->fence == 0 ? NO_NUMBER : post->fence,
+                             .bot = posting->name, .from = posting->from, .text = posting->text,
+                             .is_here = is_here(posting),
+                             .lease_n = count_room(posting->rooms->bots));
+    for (size_t i = 0; i < posting->tag_n; i++)
+        put_delivery_reply_mention(&verb, .tag_name = posting->tags[i].name,
+                                   .tag_json = posting->tags[i].json,
+                                   .tag_kind = reply_tag_kind(posting->tags[i].kind));
+    end_verb(&verb);
+}
+
+static void store_message(struct posting *posting, struct call_start start)
+{
+    const struct post *post = &posting->post;
+    bool is_person = post->kind == POST_PERSON;
+    struct verb_writer verb = begin_message_add(
+        start, .room = post->room, .namespace = post->namespace,
+        .kind = is_person ? MESSAGE_ADD_USER : MESSAGE_ADD_ANNEX, .name = posting->name,
+        .from = posting->from, .text = posting->text, .reply_to = post->reply_to,
+        .account = posting->account, .whose = posting->whose,
+        .calls_bots = is_person && !post->is_command, .is_here = is_here(posting),
+        .is_claimed = posting->is_claimed, .reply_kind = posting->reply_kind,
+        .lease_n = count_room(posting->rooms->bots), .max_stored = post->max_stored,
+        .max_stored_per_user = post->max_stored_per_user);
+    for (size_t i = 0; i < posting->tag_n; i++)
+        put_message_add_mention(&verb, .tag_name = posting->tags[i].name,
+                                .tag_json = posting->tags[i].json, .must = posting->tags[i].must,
+                                .tag_kind = posting->tags[i].kind);
+    end_verb(&verb);
+}
+
+static void store(struct posting *posting)
+{
+    struct call_start start =
+        shards_call(posting->rooms->bots->server->shards, &posting->call, on_stored);
+    if (posting->state != POSTING_STORING)
+        move(posting, POSTING_STORING);
+    if (posting->post.kind == POST_REPLY)
+        store_reply(posting, start);
+    else
+        store_message(posting, start);
+}
+
+/* --- begin ------------------------------------------------------------------------------------ */
+
+/* `own` never moves: it was made large enough. */
+static struct str end_text(struct buf *own, size_t from)
+{
+    return (struct str){own->at + from, own->n - from};
+}
+
+static struct str keep(struct buf *own, struct str text)
+{
+    size_t from = own->n;
+    buf_put(own, text);
+    return end_text(own, from);
+}
+
+static struct str keep_json(struct buf *own, struct str text)
+{
+    size_t from = own->n;
+    buf_put_json(own, text);
+    return end_text(own, from);
+}
+
+static struct str keep_name(struct buf *own, struct str namespace, struct str plain)
+{
+    size_t from = own->n;
+    bots_put_name(own, namespace, plain);
+    return end_text(own, from);
+}
+
+/* A name counts once; one that is also in `tagged` must exist. */
+static void add_tag(struct posting *posting, struct str plain, bool must)
+{
+    for (size_t i = 0; i < posting->tag_n; i++)
+        if (str_eq(posting->tags[i].plain, plain))
+            return;
+    if (posting->tag_n == TAGS_MAX)
+        return;
+    posting->tags[posting->tag_n++] = (struct tag){
+        .plain = keep(&posting->own, plain),
+        .name = keep_name(&posting->own, posting->post.namespace, plain),
+        .json = keep_json(&posting->own, plain),
+        .must = must,
+        .kind = str_eq(plain, BOTS_ANNEX) ? ANNEX : UNKNOWN,
+    };
+}
+
+static void add_tags(struct posting *posting, const struct post *post)
+{
+    struct str mentions[MENTIONS_MAX];
+    if (post->kind == POST_ANNEX)
+        return;
+    for (size_t i = 0; i < post->tagged_n && i < POST_TAGS_MAX; i++)
+        add_tag(posting, post->tagged[i], true);
+    size_t n = mentions_find(post->text, mentions, MENTIONS_MAX);
+    for (size_t i = 0; i < n; i++)
+        add_tag(posting, mentions[i], false);
+}
+
+static void keep_post(struct posting *posting, const struct post *post)
+{
+    struct buf *own = &posting->own;
+    struct str author = post->kind == POST_PERSON ? post->who->user
+                        : post->kind == POST_REPLY ? post->bot
+                                                   : BOTS_ANNEX;
+    posting->post = *post;
+    posting->post.who = NULL;
+    posting->post.tagged = NULL;
+    posting->post.room = keep(own, post->room);
+    posting->post.namespace = keep(own, post->namespace);
+    posting->post.reply_to = keep(own, post->reply_to);
+    posting->post.delivery = keep(own, post->delivery);
+    posting->name = keep_name(own, post->namespace, author);
+    posting->from = keep_json(own, author);
+    posting->text = keep_json(own, post->text);
+    posting->account = keep(own, post->who == NULL ? STR("-") : post->who->account);
+    posting->whose = keep(own, post->who == NULL ? STR("-") : post->who->user_name);
+    add_tags(posting, post);
+}
+
+static size_t bytes_of(const struct post *post)
+{
+    size_t names = 3 + TAGS_MAX; /* author, account, whose */
+    return 6 * post->text.n + 2 + names * (USER_MAX_BYTES + NAME_BYTES + NAME_JSON_BYTES) +
+           post->room.n + post->namespace.n + post->reply_to.n + post->delivery.n;
+}
+
+static void begin(struct posting *posting)
+{
+    struct buf missing;
+    if (is_here(posting) || posting->tag_n == 0) {
+        store(posting);
+        return;
+    }
+    buf_init(&missing, TAGS_MAX * NAME_BYTES);
+    for (size_t i = 0; i < posting->tag_n; i++)
+        if (str_eq(posting->tags[i].kind, UNKNOWN)) {
+            if (missing.n > 0)
+                buf_put_char(&missing, '\n');
+            buf_put(&missing, posting->tags[i].name);
+        }
+    if (missing.n > 0)
+        look_up(posting, buf_str(&missing));
+    else
+        store(posting);
+    buf_fini(&missing);
+}
+
+struct posting *post_start(struct bots *bots, const struct post *post, post_cb *on_end,
+                           void *context)
+{
+    struct posting *posting = calloc(1, sizeof *posting);
+    size_t bytes = bytes_of(post);
+    if (posting == NULL)
+        abort();
+    *posting = (struct posting){.rooms = bots->rooms,
+                                .state = POSTING_STORING,
+                                .number = sm_number(),
+                                .on_end = on_end,
+                                .context = context,
+                                .reply_kind = UNKNOWN,
+                                .next = bots->rooms->postings};
+    if (posting->next != NULL)
+        posting->next->previous = posting;
+    bots->rooms->postings = posting;
+    buf_init(&posting->own, bytes);
+    (void)buf_reserve(&posting->own, bytes);
+    keep_post(posting, post);
+    begin(posting);
+    return posting;
+}
+
+void post_leave(struct posting *posting)
+{
+    if (posting != NULL)
+        posting->on_end = NULL;
+}
+
+void post_end_all(struct rooms *rooms)
+{
+    while (rooms->postings != NULL)
+        drop(rooms->postings);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ * room_follow.c - which socket gets which message (see rooms.h). A message comes as an event with
+ * the id of the one before it. If that is the last one a socket was sent, the message is sent too;
+ * one that was sent before is dropped. At a gap, after a lost connection and for a replay, messages
+ * are read from Redis, a page at a time, and the next page only when the client has read the one
+ * before. The same is done for a client that reads more slowly than messages come. */
+#include "services/bots/rooms/rooms.h"
+
+#include "generated/verbs.h"
+
+#include <stdlib.h>
+
+enum {
+    RENEW_MS = 20000,
+    /* What may wait for a client that reads slowly, besides one message or page. */
+    WAITING_MAX_BYTES = 256 << 10,
+    WAITING_MAX = 256,
+};
+
+/* --- rooms ------------------------------------------------------------------------------------ */
+
+/* A room's id is random: any of its digits are as good as others. */
+static struct watched_room **bucket_of(struct rooms *rooms, struct str room)
+{
+    unsigned char bytes[2] = {0};
+    if (room.n < 4 || !str_unhex((struct str){room.at, 4}, bytes))
+        return &rooms->buckets[0];
+    return &rooms->buckets[(bytes[0] << 8 | bytes[1]) % ROOMS_BUCKETS];
+}
+
+static struct watched_room *find(struct rooms *rooms, struct str room)
+{
+    struct watched_room *watched = *bucket_of(rooms, room);
+    while (watched != NULL && !str_eq(str_of(watched->room), room))
+        watched = watched->next;
+    return watched;
+}
+
+static struct watched_room *enter(struct rooms *rooms, struct str room)
+{
+    struct watched_room *watched = find(rooms, room), **bucket;
+    if (watched != NULL)
+        return watched;
+    watched = calloc(1, sizeof *watched);
+    if (watched == NULL)
+        abort();
+    memcpy(watched->room, room.at, ROOM_ID_BYTES);
+    watched->rooms = rooms;
+    bucket = bucket_of(rooms, room);
+    watched->next = *bucket;
+    *bucket = watched;
+    return watched;
+}
+
+static void set_id(char to[MESSAGE_ID_MAX_BYTES + 1], struct str id)
+{
+    size_t n = id.n < MESSAGE_ID_MAX_BYTES ? id.n : MESSAGE_ID_MAX_BYTES;
+    if (n > 0)
+        memcpy(to, id.at, n);
+    to[n] = 0;
+}
+
+/* What was stored in a room until now; an event of it may have been lost. */
+static void note_newest(struct watched_room *watched, struct str newest)
+{
+    for (struct room_socket *s = watched->followers; s != NULL; s = s->next_of) {
+        if (message_compare(newest, str_of(s->last)) > 0)
+            s->is_behind = true;
+        room_follow_catch_up(s);
+    }
+}
+
+static void on_renewed(struct call *call, enum err error, struct str reply)
+{
+    struct watched_room *watched = H2O_STRUCT_FROM_MEMBER(struct watched_room, call, call);
+    struct lines lines = lines_of(reply);
+    if (error == ERR_OK && str_eq(lines_next(&lines), STR("ok")))
+        note_newest(watched, lines_next(&lines));
+}
+
+/* Redis hears that nobody follows a room only some time after the last one has left, and the room
+ * is forgotten some time after that: a new follower may come at any moment. */
+static void renew(struct rooms *rooms, struct watched_room **slot)
+{
+    struct shards *shards = rooms->bots->server->shards;
+    struct watched_room *watched = *slot;
+    if (watched->followers != NULL) {
+        if (!call_is_under_way(&watched->call))
+            call_room_watch_again(shards_call(shards, &watched->call, on_renewed),
+                                  .room = str_of(watched->room));
+    } else if (!watched->is_left) {
+        watched->is_left = true;
+        call_room_unwatch(shards_forget(shards), .room = str_of(watched->room));
+    } else {
+        *slot = watched->next;
+        call_detach(&watched->call);
+        free(watched);
+    }
+}
+
+static void on_renew(struct deadline *deadline)
+{
+    struct rooms *rooms = H2O_STRUCT_FROM_MEMBER(struct rooms, renew, deadline);
+    for (unsigned i = 0; i < ROOMS_BUCKETS; i++)
+        for (struct watched_room **slot = &rooms->buckets[i], *at; (at = *slot) != NULL;) {
+            renew(rooms, slot);
+            if (*slot == at)
+                slot = &at->next;
+        }
+    for (struct room_socket *socket = rooms->sockets; socket != NULL; socket = socket->next)
+        room_follow_catch_up(socket);
+    loop_set_deadline(rooms->bots->server->loop, &rooms->renew, RENEW_MS);
+}
+
+/* --- followers -------------------------------------------------------------------------------- */
+
+void room_follow_start(struct room_socket *socket, struct str room)
+{
+    struct watched_room *watched = enter(socket->rooms, room);
+    socket->watched = watched;
+    socket->next_of = watched->followers;
+    if (socket->next_of != NULL)
+        socket->next_of->previous_of = socket;
+    watched->followers = socket;
+    watched->is_left = false;
+    socket->is_behind = true; /* this node becomes a watcher with the first page */
+    room_follow_catch_up(socket);
+}
+
+void room_follow_stop(struct room_socket *socket)
+{
+    call_detach(&socket->reading);
+    if (socket->watched == NULL)
+        return;
+    *(socket->previous_of == NULL ? &socket->watched->followers : &socket->previous_of->next_of) =
+        socket->next_of;
+    if (socket->next_of != NULL)
+        socket->next_of->previous_of = socket->previous_of;
+    socket->watched = NULL;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void send_to(struct room_socket *socket, const struct message *message, struct buf *b)
+{
+    if (b->n == 0)
+        message_put(b, message);
+    set_id(socket->last, message->id);
+    socket->waiting_n++;
+    socket->waiting_bytes += b->n;
+    if (!b->is_over)
+        websocket_send(socket->websocket, buf_str(b));
+}
+
+static bool reads_slowly(const struct room_socket *socket)
+{
+    return socket->waiting_n >= WAITING_MAX || socket->waiting_bytes >= WAITING_MAX_BYTES;
+}
+
+void room_follow_on_event(struct rooms *rooms, struct lines *rest)
+{
+    const struct watched_room *watched = find(rooms, lines_next(rest));
+    struct str before = lines_next(rest);
+    struct message message = message_next(rest);
+    struct buf b;
+    if (watched == NULL)
+        return;
+    buf_init(&b, MESSAGE_JSON_MAX_BYTES);
+    for (struct room_socket *s = watched->followers, *next; s != NULL; s = next) {
+        next = s->next_of;
+        if (message_compare(message.id, str_of(s->last)) <= 0)
+            continue;
+        if (message_compare(message.id, str_of(s->newest)) > 0)
+            set_id(s->newest, message.id);
+        if (s->is_behind)
+            continue;
+        if (str_eq(before, str_of(s->last)) && !reads_slowly(s)) {
+            send_to(s, &message, &b);
+        } else {
+            s->is_behind = true;
+            room_follow_catch_up(s);
+        }
+    }
+    buf_fini(&b);
+}
+
+/* A page as room_watch returns it, after "ok". Returns whether it had messages. An event that came
+ * since it was asked for says that there are more. */
+static bool send_page(struct room_socket *socket, struct lines *page)
+{
+    struct str newest = lines_next(page);
+    bool has_more = lines_next_u64(page) == 1, has_messages = false;
+    struct buf b;
+    buf_init(&b, MESSAGE_JSON_MAX_BYTES);
+    while (lines_are_left(page)) {
+        struct message message = message_next(page);
+        buf_clear(&b);
+        send_to(socket, &message, &b);
+        has_messages = true;
+    }
+    buf_fini(&b);
+    /* The newest ones may have been deleted. */
+    if (!has_more && message_compare(newest, str_of(socket->last)) > 0)
+        set_id(socket->last, newest);
+    socket->is_behind =
+        has_more || message_compare(str_of(socket->newest), str_of(socket->last)) > 0;
+    return has_messages;
+}
+
+static void on_read(struct call *call, enum err error, struct str reply)
+{
+    struct room_socket *socket = H2O_STRUCT_FROM_MEMBER(struct room_socket, reading, call);
+    struct lines lines = lines_of(reply);
+    if (error != ERR_OK)
+        return; /* it stays behind until Redis is back, or until the next round */
+    if (!str_eq(lines_next(&lines), STR("ok")))
+        room_socket_end(socket);
+    else if (!send_page(socket, &lines))
+        room_follow_catch_up(socket);
+    /* Otherwise once the client has read it (on_idle). */
+}
+
+void room_follow_on_idle(struct room_socket *socket)
+{
+    socket->waiting_bytes = socket->waiting_n = 0;
+    room_follow_catch_up(socket);
+}
+
+void room_follow_catch_up(struct room_socket *socket)
+{
+    if (!socket->is_behind || socket->watched == NULL || socket->waiting_n > 0 ||
+        call_is_under_way(&socket->reading))
+        return;
+    call_room_watch(
+        shards_call(socket->rooms->bots->server->shards, &socket->reading, on_read),
+        .room = str_of(socket->watched->room), .namespace = socket->who.namespace,
+        .after = str_of(socket->last));
+}
+
+void room_follow_on_up(struct rooms *rooms, unsigned shard)
+{
+    struct shards *shards = rooms->bots->server->shards;
+    for (struct room_socket *socket = rooms->sockets; socket != NULL; socket = socket->next) {
+        if (socket->watched != NULL &&
+            shards_turn(shards, str_of(socket->watched->room)) == shards->turns[shard])
+            socket->is_behind = true;
+        room_follow_catch_up(socket);
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+void room_follow_init(struct rooms *rooms)
+{
+    rooms->renew.on_expire = on_renew;
+    loop_set_deadline(rooms->bots->server->loop, &rooms->renew, RENEW_MS);
+}
+
+void room_follow_fini(struct rooms *rooms)
+{
+    loop_cancel_deadline(rooms->bots->server->loop, &rooms->renew);
+    for (unsigned i = 0; i < ROOMS_BUCKETS; i++)
+        for (struct watched_room *at = rooms->buckets[i], *next; at != NULL; at = next) {
+            next = at->next;
+            call_detach(&at->call);
+            free(at);
+        }
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rooms: what a node holds for rooms: clients' sockets, which follow a room each, and messages that
+ * are being posted. For rooms/ only: rooms_part.c has their life, room_socket.c the sockets,
+ * room_follow.c which socket gets which message, post.c and say.c what is posted. One per node, on
+ * its loop's thread.
+ */
+#ifndef PARLEY_BOTS_ROOMS_ROOMS_H
+#define PARLEY_BOTS_ROOMS_ROOMS_H
+
+#include "services/bots/rooms/post.h"
+#include "services/bots/rooms/say.h"
+#include "shared/http/websocket.h"
+
+enum { ROOMS_BUCKETS = 1024 };
+
+/* A room that clients here follow. */
+struct watched_room {
+    struct watched_room *next; /* in its bucket */
+    struct rooms *rooms;
+    struct room_socket *followers;
+    struct call call; /* that renews the watch */
+    bool is_left;     /* Redis was told that nobody watches */
+    char room[ROOM_ID_BYTES + 1];
+};
+
+enum room_socket_state { ROOM_SOCKET_IDLE, ROOM_SOCKET_SPEAKING, ROOM_SOCKET_CLOSED };
+
+struct room_socket {
+    struct room_socket *previous, *next;       /* of the node */
+    struct room_socket *previous_of, *next_of; /* of the room */
+    struct rooms *rooms;
+    struct watched_room *watched;
+    struct websocket *websocket;
+    enum room_socket_state state;
+    uint64_t number;
+    struct bots_who who; /* its texts are in `own` */
+    char *own;
+    uint64_t max_stored, max_stored_per_user;
+    struct saying *saying;
+    /* What it has been sent: up to that message; "": nothing, from the oldest on. */
+    char last[MESSAGE_ID_MAX_BYTES + 1];
+    char newest[MESSAGE_ID_MAX_BYTES + 1]; /* of an event */
+    bool is_behind; /* messages after `last` are stored: they are read, not taken from events */
+    struct call reading;
+    /* Sent since the client last had read everything. */
+    size_t waiting_bytes, waiting_n;
+};
+
+struct rooms {
+    struct bots *bots;
+    struct posting *postings;
+    struct saying *sayings;
+    struct room_socket *sockets;
+    struct deadline renew;
+    struct watched_room *buckets[ROOMS_BUCKETS];
+};
+
+/* --- room_follow.c --- */
+
+void room_follow_init(struct rooms *rooms);
+void room_follow_fini(struct rooms *rooms);
+/* The socket follows the room from after its `last` on. */
+void room_follow_start(struct room_socket *socket, struct str room);
+void room_follow_stop(struct room_socket *socket);
+/* The client has read everything that was sent: goes on. */
+void room_follow_on_idle(struct room_socket *socket);
+/* Reads on if it is behind, unless it reads already, or the client does not read. */
+void room_follow_catch_up(struct room_socket *socket);
+/* A message was stored (lua/bots/messages.lua). */
+void room_follow_on_event(struct rooms *rooms, struct lines *rest);
+void room_follow_on_up(struct rooms *rooms, unsigned shard);
+
+/* --- room_socket.c --- */
+
+void room_sockets_fini(struct rooms *rooms);
+/* Closes the socket: what it follows is gone. */
+void room_socket_end(struct room_socket *socket);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ * say.c - see say.h. */
+#include "services/bots/rooms/say.h"
+
+#include "services/bots/rooms/annex.h"
+#include "services/bots/rooms/rooms.h"
+
+#include <stdlib.h>
+
+struct saying {
+    struct saying *previous, *next; /* of the node */
+    struct rooms *rooms;
+    struct posting *posting;
+    struct annex *annex;
+    struct bots_who who; /* its texts are in `own` */
+    char *own, *room;
+    char *command; /* NULL: it is none */
+    struct post_end end; /* of a command: its texts are in `kept` */
+    struct buf kept;
+    said_cb *on_said; /* NULL: nobody waits */
+    void *context;
+};
+
+static void finish(struct saying *saying)
+{
+    *(saying->previous == NULL ? &saying->rooms->sayings : &saying->previous->next) = saying->next;
+    if (saying->next != NULL)
+        saying->next->previous = saying->previous;
+    post_leave(saying->posting);
+    annex_cancel(saying->annex);
+    buf_fini(&saying->kept);
+    free(saying->own);
+    free(saying->room);
+    free(saying->command);
+    free(saying);
+}
+
+static void hand_over(struct saying *saying, const struct post_end *end, struct str private)
+{
+    const struct said said = {end, private};
+    if (saying->on_said != NULL)
+        saying->on_said(saying->context, &said);
+    finish(saying);
+}
+
+static void on_carried_out(void *context, struct str private)
+{
+    struct saying *saying = context;
+    saying->annex = NULL;
+    hand_over(saying, &saying->end, private);
+}
+
+/* The message outlives the reply that it is in. */
+static void keep_message(struct saying *saying, const struct post_end *end)
+{
+    const struct message *m = &end->message;
+    const struct str texts[] = {m->id, m->kind, m->from, m->text, m->tagged, m->reply_to};
+    struct str kept[sizeof texts / sizeof texts[0]];
+    size_t at = 0;
+    buf_init(&saying->kept, MESSAGE_JSON_MAX_BYTES);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        buf_put(&saying->kept, texts[i]);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        kept[i] = (struct str){saying->kept.at + at, saying->kept.is_over ? 0 : texts[i].n};
+        at += kept[i].n;
+    }
+    saying->end = (struct post_end){
+        .outcome = POSTED,
+        .message = {kept[0], kept[1], kept[2], kept[3], kept[4], kept[5], m->hop}};
+}
+
+static void on_posted(void *context, const struct post_end *end)
+{
+    struct saying *saying = context;
+    saying->posting = NULL;
+    if (end->outcome != POSTED || saying->command == NULL) {
+        hand_over(saying, end, STR(""));
+        return;
+    }
+    keep_message(saying, end);
+    saying->annex = annex_start(saying->rooms->bots, &saying->who, str_of(saying->room),
+                                end->message.id, str_of(saying->command), on_carried_out, saying);
+}
+
+struct saying *say_start(struct bots *bots, const struct bots_who *who, struct str room,
+                         const struct speech *speech, uint64_t max_stored,
+                         uint64_t max_stored_per_user, said_cb *on_said, void *context)
+{
+    struct rooms *rooms = bots->rooms;
+    bool is_command = annex_is_command(speech->text);
+    struct saying *saying = calloc(1, sizeof *saying);
+    if (saying == NULL)
+        abort();
+    *saying = (struct saying){.rooms = rooms,
+                              .room = str_copy(room),
+                              .command = is_command ? str_copy(speech->text) : NULL,
+                              .on_said = on_said,
+                              .context = context,
+                              .next = rooms->sayings};
+    saying->own = bots_who_copy(who, &saying->who);
+    if (saying->next != NULL)
+        saying->next->previous = saying;
+    rooms->sayings = saying;
+    struct post post = {.kind = POST_PERSON,
+                        .room = room,
+                        .namespace = who->namespace,
+                        .who = who,
+                        .text = speech->text,
+                        .reply_to = speech->reply_to,
+                        .tagged = speech->tagged,
+                        .tagged_n = speech->tagged_n,
+                        .is_command = is_command,
+                        .max_stored = max_stored,
+                        .max_stored_per_user = max_stored_per_user};
+    saying->posting = post_start(bots, &post, on_posted, saying);
+    return saying;
+}
+
+void say_leave(struct saying *saying)
+{
+    if (saying != NULL)
+        saying->on_said = NULL;
+}
+
+void say_end_all(struct rooms *rooms)
+{
+    while (rooms->sayings != NULL)
+        finish(rooms->sayings);
+}
