@@ -16,7 +16,7 @@ enum {
     COLUMNS_MAX = 400,
     TEXTS = 3, /* message, answer, original */
     TEXT_COLUMNS_MIN = 12,
-    GAP = 2, /* between texts */
+    GAP = 2,             /* between texts */
     NUMBER_COLUMNS = 11, /* with the space in front */
     BAR_MAX = 40,
     STATUS_BYTES = 160,

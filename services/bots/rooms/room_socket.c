@@ -107,8 +107,9 @@ static void on_message(struct websocket *websocket, void *arg, struct str text)
     if (read_frame(socket, text, &speech)) {
         move(socket, ROOM_SOCKET_SPEAKING);
         websocket_pause(websocket);
-        socket->saying = say_start(bots, &socket->who, str_of(socket->watched->room), &speech,
-                                   socket->max_stored, socket->max_stored_per_user, on_said, socket);
+        socket->saying =
+            say_start(bots, &socket->who, str_of(socket->watched->room), &speech,
+                      socket->max_stored, socket->max_stored_per_user, on_said, socket);
     }
     speech_fini(&speech);
 }
