@@ -3,9 +3,9 @@
 -- has a time in `dlv_due` at which some node takes it.
 --   waiting -> leased -> (accepted ->) done | failed
 -- `leased`: one node calls the bot's endpoint under a fence, a number that only rises. `accepted`: the bot will answer
--- within 15 minutes. A bot without an endpoint pulls: its deliveries stay `waiting` until it has answered, are listed in
--- dlv_pull:<bot>, and nodes take them only to say in the room that the answer is late. The first answer ends a delivery,
--- whoever sends it; the hash is kept for an hour, so that a second one is recognised.
+-- within 15 minutes. A bot without an endpoint pulls: its deliveries stay `waiting` until it has answered, are listed
+-- in dlv_pull:<bot>, and nodes take them only to say in the room that the answer is late. The first answer ends a
+-- delivery; the hash is kept for an hour, so that a second one is recognised.
 local counters = require('turn/counters')
 local events = require('turn/events')
 local hashes = require('turn/hashes')
@@ -66,10 +66,10 @@ local function count(turn, bot, delta)
     return n
 end
 
--- Creates a delivery of a message (its id) to a bot: `k` says which one of that message (1, 2, ...), `kind` whether it has
--- an endpoint (`b`) or pulls (`p`). may_lease: this node may have it at once. Of a bot that has too many of them the
--- delivery is only there for the node that says so in the room. Returns its id, and its fence ('': this node does not
--- have it).
+-- Creates a delivery of a message (its id) to a bot: `k` says which one of that message (1, 2, ...), `kind` whether it
+-- has an endpoint (`b`) or pulls (`p`). may_lease: this node may have it at once. Of a bot that has too many of them
+-- the delivery is only there for the node that says so in the room. Returns its id, and its fence ('': this node does
+-- not have it).
 local function create(turn, room, message, k, bot, kind, hop, may_lease)
     local P, id = turn.prefix, 'dlv_' .. room .. '_' .. message .. '_' .. format('%d', k)
     local d = {id = id, key = key_of(turn, id), kind = kind, state = 'waiting'}

@@ -25,7 +25,6 @@ local deliveries = require('bots/deliveries')
 local messages = require('bots/messages')
 local names = require('bots/names')
 local rooms = require('bots/rooms')
-local hashes = require('turn/hashes')
 local call = redis.call
 local format, gmatch, match = string.format, string.gmatch, string.match
 local concat = table.concat
@@ -38,12 +37,11 @@ local function verb(turn, a)
     if deliveries.OVER[d.state] then return 'lost' end
     if fence ~= '' and not deliveries.is_held(d, fence) then return 'lost' end
     local original = messages.read(turn, room, d.message)
-    local r = hashes.fields(rooms.key_of(turn, room), 'last', 'n', 'bytes')
-    if not original then -- its author was deleted, or the room is full of newer ones
+    local r = rooms.load_any(turn, room)
+    if not (original and r) then -- its author was deleted, or the room is full of newer ones
         deliveries.finish(turn, d, 'failed', '')
         return 'missing'
     end
-    r.key = rooms.key_of(turn, room)
     local missing, tags, tagged, bots, seen = {}, {}, {}, {}, {[bot] = true}
     local function put(one, json, kind)
         if seen[one] then return end

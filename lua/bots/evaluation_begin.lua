@@ -1,5 +1,5 @@
--- evaluation_begin: begins a run that measures a bot, and gives it to this node. While a run of the same bot, measure and
--- conversation of this user is unfinished, it is that one; after its end the next one begins.
+-- evaluation_begin: begins a run that measures a bot, and gives it to this node. While a run of the same bot, measure
+-- and conversation of this user is unfinished, it is that one; after its end the next one begins.
 -- Stops this race: a client sends the same request to two nodes at once (the second one gets `known`).
 -- KEYS: evaluation_last:<evaluation>, evaluation:<id>, evaluation_text:<id>, evaluation_due, evaluations_of:<user>,
 --   evaluations_open, stored; of the oldest run, if the user has too many: as evaluation_forget_user.

@@ -1,5 +1,5 @@
--- evaluation_take: gives runs to this node whose time has passed: those of a node that died. Also deletes runs that ended
--- 30 days ago.
+-- evaluation_take: gives runs to this node whose time has passed: those of a node that died. Also deletes runs that
+-- ended 30 days ago.
 -- Stops this race: two nodes take the same run (the first one's fence moves its time). A run that ends every node that
 -- takes it is taken less and less often.
 -- KEYS: evaluation_due, evaluations_done, evaluation:<id>; of runs that go as evaluation_forget_user.

@@ -1,8 +1,9 @@
 -- evaluations: durable runs that measure a bot, the hash evaluation:<id> each, with the conversation
 -- (evaluation_text:<id>, until the run is over) and a JSON per turn (the list evaluation_turns:<id>). An id is
--- "<evaluation>-<run>": 24 hex digits of namespace, account, user, bot, measure and conversation, and the number of their
--- run; evaluation_last:<evaluation> is the newest one's. A run that is `running` is driven by one node under a fence, a
--- number that only rises, until the time in evaluation_due; after that evaluation_take gives it to another node.
+-- "<evaluation>-<run>": 24 hex digits of namespace, account, user, bot, measure and conversation, and the number of
+-- their run; evaluation_last:<evaluation> is the newest one's. A run that is `running` is driven by one node under a
+-- fence, a number that only rises, until the time in evaluation_due; after that evaluation_take gives it to another
+-- node.
 --   running -> done | cancelled | failed
 local stored = require('queue/stored')
 local counters = require('turn/counters')

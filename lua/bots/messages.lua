@@ -35,14 +35,22 @@ local function read(turn, room, id)
     return m
 end
 
--- Up to n messages before an id, the newest first.
+-- Is the message with that id older than the one with the other?
+local function is_before(id, other)
+    local ms, n = match(id, '^(%d+)%-(%d+)$')
+    local other_ms, other_n = match(other, '^(%d+)%-(%d+)$')
+    ms, n, other_ms, other_n = tonumber(ms), tonumber(n), tonumber(other_ms), tonumber(other_n)
+    return ms < other_ms or (ms == other_ms and n < other_n)
+end
+
+-- The n messages before one, newest first.
 local function before(turn, room, id, n)
-    local found = call('XREVRANGE', key_of(turn, room), '(' .. id, '-', 'COUNT', n)
+    local found, list = call('XREVRANGE', key_of(turn, room), '(' .. id, '-', 'COUNT', n), {}
     for i = 1, #found do
-        local m = by_name(found[i][2])
-        m.id, found[i] = found[i][1], m
+        list[i] = by_name(found[i][2])
+        list[i].id = found[i][1]
     end
-    return found
+    return list
 end
 
 -- The 7 lines of a message: id/kind/from (JSON)/text (JSON)/tagged (JSON list)/reply_to or ''/hop.
@@ -178,6 +186,6 @@ local function add(turn, room, r, m, bots, lease_n)
 end
 
 return {
-    read = read, before = before, lines = lines, page = page, add = add, bytes_of = bytes_of, remove_of = remove_of,
-    walk_of = walk_of,
+    read = read, is_before = is_before, before = before, lines = lines, page = page, add = add, bytes_of = bytes_of,
+    remove_of = remove_of, walk_of = walk_of,
 }

@@ -20,6 +20,14 @@ local function read(turn, room, namespace, ...)
     return r
 end
 
+-- A room whichever namespace it belongs to, as messages.add takes it, or nil.
+local function load_any(turn, room)
+    local r = hashes.fields(key_of(turn, room), 'namespace', 'last', 'n', 'bytes')
+    if not r.namespace then return nil end
+    r.key = key_of(turn, room)
+    return r
+end
+
 -- The user has a part in the room, as its creator or with a message.
 local function join(turn, user, room)
     call('ZADD', turn.prefix .. 'rooms_of:' .. user, 'NX', turn.now_text, room)
@@ -39,4 +47,4 @@ local function notify(turn, room, before, lines)
     for i = 1, #nodes do events.send(turn, nodes[i], event) end
 end
 
-return {key_of = key_of, read = read, join = join, watch = watch, notify = notify}
+return {key_of = key_of, read = read, load_any = load_any, join = join, watch = watch, notify = notify}

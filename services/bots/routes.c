@@ -9,16 +9,16 @@
 
 /* clang-format off */
 const struct route bots_routes[] = {
-    {"GET", "/api/evaluations", FRONT, evaluate_list},
-    {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
-    {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
-    {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
-    {"POST", "/api/bots/evaluate", FRONT, evaluate_points},
     {"POST", "/api/rooms", FRONT, rooms_create_room},
     {"GET", "/api/rooms", FRONT, rooms_list},
     {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .body_max_bytes = ROOM_BODY_MAX_BYTES},
     {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
     {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
+    {"GET", "/api/evaluations", FRONT, evaluate_list},
+    {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
+    {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
+    {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
+    {"POST", "/api/bots/evaluate", FRONT, evaluate_points},
     {0},
 };
 /* clang-format on */

@@ -42,7 +42,7 @@ suite('messages', { accounts, sweep: false }, ({ test, cluster }) => {
     const room = await newRoom(cluster);
     const wrong = {
       'text must be': [{}, { text: '' }, { text: null }, { text: 7 }, { text: ['x'] }, { text: 'x'.repeat(TEXT_MAX + 1) }, { text: 'ä'.repeat(TEXT_MAX / 2 + 1) }],
-      reply_to: [{ text: 'x', reply_to: 'x' }, { text: 'x', reply_to: 7 }, { text: 'x', reply_to: '' }, { text: 'x', reply_to: '1-1' }, { text: 'x', reply_to: '+' }, { text: 'x', reply_to: '18446744073709551616-0' }],
+      reply_to: [{ text: 'x', reply_to: 'x' }, { text: 'x', reply_to: 7 }, { text: 'x', reply_to: '' }, { text: 'x', reply_to: '1-1' }, { text: 'x', reply_to: '+' }, { text: 'x', reply_to: '18446744073709551616-0' }, { text: 'x', reply_to: '18446744073709551615-18446744073709551615' }],
       tagged: [{ text: 'x', tagged: 'x' }, { text: 'x', tagged: [7] }, { text: 'x', tagged: [''] }, { text: 'x', tagged: ['x'.repeat(129)] }, { text: 'x', tagged: Array(21).fill('User_1') }, { text: 'x', tagged: {} }],
     };
     for (const [word, bodies] of Object.entries(wrong)) {
@@ -144,7 +144,8 @@ suite('messages', { accounts, sweep: false }, ({ test, cluster }) => {
     const link = /<([^>]+)>; rel="next"/.exec(first.headers.link)[1];
     assert.equal(decodeURIComponent(/after=([^&]+)/.exec(link)[1]), said[49].id);
     assert.equal((await messagesRaw(cluster, room, { limit: 120 })).headers.link, undefined);
-    for (const after of ['x', '1', '1-', '$', '-', '+', '(1-1']) assertProblem(await messagesRaw(cluster, room, { after }), 400, 'bad_request');
+    assert.deepEqual(await messages(cluster, room, { after: '999999999999999999-999999999999999999' }), []);
+    for (const after of ['x', '1', '1-', '$', '-', '+', '(1-1', '18446744073709551615-18446744073709551615']) assertProblem(await messagesRaw(cluster, room, { after }), 400, 'bad_request');
     for (const limit of [0, 1001, 'x']) assertProblem(await messagesRaw(cluster, room, { limit }), 400, 'bad_request');
   });
 

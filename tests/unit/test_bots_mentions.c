@@ -109,10 +109,10 @@ static void ids_have_one_form(void **state)
 {
     (void)state;
     assert_true(message_is_id(STR("0-1")) && message_is_id(STR("1785000000000-12")));
-    assert_true(message_is_id(STR("18446744073709551615-18446744073709551615")));
+    assert_true(message_is_id(STR("999999999999999999-999999999999999999")));
     static const char *const wrong[] = {"",     "1",    "-",     "1-",   "-1",      "1-2-3",
                                         "01-1", "1-01", "+1-1",  " 1-1", "1-1\n",   "$",
-                                        "1-18446744073709551616", "x-1", "1785000000000", NULL};
+                                        "1-1000000000000000000", "x-1", "1785000000000", NULL};
     for (const char *const *text = wrong; *text != NULL; text++)
         assert_false(message_is_id(str_of(*text)));
     assert_true(message_is_room(STR("0123456789abcdef01234567")));

@@ -10,7 +10,7 @@
 /* The detail of 404. */
 #define ROOM_MISSING "There is no such room."
 /* No message is newer: read from here, there are none. */
-#define ROOM_END STR("18446744073709551615-18446744073709551615")
+#define ROOM_END STR("999999999999999999-0")
 
 enum {
     ROOMS_MAX = 20000,               /* of a namespace */

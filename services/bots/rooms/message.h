@@ -13,7 +13,7 @@ enum {
     ROOM_NAME_MAX_BYTES = 128,
     MESSAGE_LINES = 7,
     MESSAGE_TEXT_MAX_BYTES = 64 << 10,
-    MESSAGE_ID_MAX_BYTES = 41, /* "<ms>-<n>" */
+    MESSAGE_ID_MAX_BYTES = 37, /* "<ms>-<n>" */
     /* As JSON for a client: a text may grow sixfold, and so may the names. */
     MESSAGE_JSON_MAX_BYTES = 512 << 10,
 };

@@ -3,14 +3,19 @@
  * the id of the one before it. If that is the last one a socket was sent, the message is sent too;
  * one that was sent before is dropped. At a gap, after a lost connection and for a replay, messages
  * are read from Redis, a page at a time, and the next page only when the client has read the one
- * before. */
+ * before. The same is done for a client that reads more slowly than messages come. */
 #include "services/bots/rooms/rooms.h"
 
 #include "generated/verbs.h"
 
 #include <stdlib.h>
 
-enum { RENEW_MS = 20000 };
+enum {
+    RENEW_MS = 20000,
+    /* What may wait for a client that reads slowly, besides one message or page. */
+    WAITING_MAX_BYTES = 256 << 10,
+    WAITING_MAX = 256,
+};
 
 /* --- rooms ------------------------------------------------------------------------------------ */
 
@@ -141,8 +146,15 @@ static void send_to(struct room_socket *socket, const struct message *message, s
     if (b->n == 0)
         message_put(b, message);
     set_id(socket->last, message->id);
+    socket->waiting_n++;
+    socket->waiting_bytes += b->n;
     if (!b->is_over)
         websocket_send(socket->websocket, buf_str(b));
+}
+
+static bool reads_slowly(const struct room_socket *socket)
+{
+    return socket->waiting_n >= WAITING_MAX || socket->waiting_bytes >= WAITING_MAX_BYTES;
 }
 
 void room_follow_on_event(struct rooms *rooms, struct lines *rest)
@@ -162,7 +174,7 @@ void room_follow_on_event(struct rooms *rooms, struct lines *rest)
             set_id(s->newest, message.id);
         if (s->is_behind)
             continue;
-        if (str_eq(before, str_of(s->last))) {
+        if (str_eq(before, str_of(s->last)) && !reads_slowly(s)) {
             send_to(s, &message, &b);
         } else {
             s->is_behind = true;
@@ -208,9 +220,16 @@ static void on_read(struct call *call, enum err error, struct str reply)
     /* Otherwise once the client has read it (on_idle). */
 }
 
+void room_follow_on_idle(struct room_socket *socket)
+{
+    socket->waiting_bytes = socket->waiting_n = 0;
+    room_follow_catch_up(socket);
+}
+
 void room_follow_catch_up(struct room_socket *socket)
 {
-    if (!socket->is_behind || socket->watched == NULL || call_is_under_way(&socket->reading))
+    if (!socket->is_behind || socket->watched == NULL || socket->waiting_n > 0 ||
+        call_is_under_way(&socket->reading))
         return;
     call_room_watch(
         shards_call(socket->rooms->bots->server->shards, &socket->reading, on_read),

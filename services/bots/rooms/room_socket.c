@@ -118,7 +118,7 @@ static void on_message(struct websocket *websocket, void *arg, struct str text)
 static void on_idle(struct websocket *websocket, void *arg)
 {
     (void)websocket;
-    room_follow_catch_up(arg);
+    room_follow_on_idle(arg);
 }
 
 static bool is_busy(struct websocket *websocket, void *arg)

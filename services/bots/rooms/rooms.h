@@ -43,6 +43,8 @@ struct room_socket {
     char newest[MESSAGE_ID_MAX_BYTES + 1]; /* of an event */
     bool is_behind; /* messages after `last` are stored: they are read, not taken from events */
     struct call reading;
+    /* Sent since the client last had read everything. */
+    size_t waiting_bytes, waiting_n;
 };
 
 struct rooms {
@@ -61,7 +63,9 @@ void room_follow_fini(struct rooms *rooms);
 /* The socket follows the room from after its `last` on. */
 void room_follow_start(struct room_socket *socket, struct str room);
 void room_follow_stop(struct room_socket *socket);
-/* Reads on if it is behind, unless it reads already. */
+/* The client has read everything that was sent: goes on. */
+void room_follow_on_idle(struct room_socket *socket);
+/* Reads on if it is behind, unless it reads already, or the client does not read. */
 void room_follow_catch_up(struct room_socket *socket);
 /* A message was stored (lua/bots/messages.lua). */
 void room_follow_on_event(struct rooms *rooms, struct lines *rest);

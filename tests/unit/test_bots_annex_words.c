@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ * test_bots_annex_words.c - what is a command to the main bot, and which words it has. */
+#include "services/bots/rooms/annex_words.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void expect(const char *text, const char *name, size_t n, const char *const *words)
+{
+    struct annex_words got;
+    assert_true(annex_words_read(str_of(text), &got));
+    assert_false(got.is_over);
+    assert_true(str_eq(got.name, str_of(name)));
+    assert_int_equal(got.n, n);
+    for (size_t i = 0; i < n; i++)
+        assert_true(str_eq(got.words[i], str_of(words[i])));
+}
+
+static void words_are_separated_by_white_space(void **state)
+{
+    (void)state;
+    expect("@annex /help", "/help", 0, NULL);
+    expect("  @annex\t/bots \n", "/bots", 0, NULL);
+    expect("@annex /register  @echo\nhttps://a.example/b?c \"Ada Lovelace\" zulip", "/register", 4,
+           (const char *const[]){"@echo", "https://a.example/b?c", "Ada Lovelace", "zulip"});
+    expect("@annex /", "/", 0, NULL);
+}
+
+static void what_is_within_quotes_is_one_word(void **state)
+{
+    struct annex_words got;
+    (void)state;
+    expect("@annex /x \"\" \"a  b\"\"c\"d", "/x", 4, (const char *const[]){"", "a  b", "c", "d"});
+    expect("@annex /x a\"b c\"", "/x", 2, (const char *const[]){"a\"b", "c\""});
+    assert_true(annex_words_read(STR("@annex /x \"\" y"), &got));
+    assert_true(got.is_quoted[0] && !got.is_quoted[1]);
+    assert_true(annex_words_read(STR("@annex /x \"a b"), &got));
+    assert_true(got.is_over);
+    assert_true(annex_words_read(STR("@annex /x \""), &got));
+    assert_true(got.is_over);
+}
+
+static void other_texts_are_no_commands(void **state)
+{
+    static const char *const texts[] = {"",       "@annex",      "@annex help",  "annex /help", "@annex/help",
+                                        "/help",  "hi @annex /help", "@annexe /help", "@annex, /help",
+                                        "@Annex /help", NULL};
+    struct annex_words got;
+    (void)state;
+    for (const char *const *text = texts; *text != NULL; text++)
+        assert_false(annex_words_read(str_of(*text), &got));
+}
+
+static void there_is_an_end_to_words(void **state)
+{
+    struct annex_words got;
+    (void)state;
+    assert_true(annex_words_read(STR("@annex /x 1 2 3 4 5 6 7 8"), &got));
+    assert_true(got.n == ANNEX_WORDS_MAX && !got.is_over);
+    assert_true(annex_words_read(STR("@annex /x 1 2 3 4 5 6 7 8 9"), &got));
+    assert_true(got.n == ANNEX_WORDS_MAX && got.is_over);
+}
+
+static void names_begin_with_an_at(void **state)
+{
+    (void)state;
+    assert_true(str_eq(annex_name_of(STR("@ada")), STR("ada")));
+    assert_int_equal(annex_name_of(STR("ada")).n, 0);
+    assert_int_equal(annex_name_of(STR("@")).n, 0);
+    assert_int_equal(annex_name_of(STR("")).n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_separated_by_white_space),
+        cmocka_unit_test(what_is_within_quotes_is_one_word),
+        cmocka_unit_test(other_texts_are_no_commands),
+        cmocka_unit_test(there_is_an_end_to_words),
+        cmocka_unit_test(names_begin_with_an_at),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
