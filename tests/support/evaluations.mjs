@@ -65,3 +65,11 @@ export function evaluateCommands(cluster, options) {
     start: (words, more) => commands.start(words, withState(more)),
   };
 }
+
+// A bot of User_1.
+export async function registerBot(cluster, username, endpoint) {
+  const P = 'parley:{' + (await import('./shards.mjs')).tagsOf()[0] + '}:';
+  const now = Date.now();
+  await cluster.redis.cmd('HSET', `${P}names`, username, endpoint ? 'b' : 'p');
+  await cluster.redis.cmd('HSET', `${P}bot:${username}`, 'id', '0123456789abcdef', 'namespace', '-', 'username', JSON.stringify(username), 'emulates', JSON.stringify(PERSON), 'endpoint', endpoint, 'format', 'annex', 'account', 'User_1', 'user', 'User_1', 'role', 'user', 'generation', 1, 'rotated', now, 'created', now, 'failures', 0, 'open_until', '', 'trial_until', '');
+}
