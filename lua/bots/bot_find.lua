@@ -10,9 +10,9 @@
 --   bot         name
 --   is_calling  flag
 -- Replies: missing | ok/may (`go`; `rest`: it fails at once; `wait`: another delivery tries it)/16 lines (name/id/
---   username (JSON)/emulates (JSON or '')/endpoint ('': it pulls)/format/account/user/role/generation/1 if the key of the
---   former generation is still good/rotated (ms)/created (ms)/failed deliveries in a row/circuit (closed, open, half)/ms
---   until it is half open)
+--   username (JSON)/emulates (JSON or '')/endpoint ('': it pulls)/format/account/user/role/generation/1 if the key of
+--   the former generation is still good/rotated (ms)/created (ms)/failed deliveries in a row/circuit (closed, open,
+--   half)/ms until it is half open)
 local registry = require('bots/registry')
 
 local function verb(turn, a)

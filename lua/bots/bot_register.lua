@@ -32,8 +32,8 @@ local function verb(turn, a)
     call('HSET', P .. 'names', bot, endpoint == '' and 'p' or 'b')
     call('HSET', registry.key_of(turn, bot), 'id', id, 'namespace', namespace, 'username', username,
          'emulates', emulates, 'endpoint', endpoint, 'format', body_format, 'account', account, 'user', user,
-         'role', role, 'generation', 1, 'rotated', turn.now_text, 'created', turn.now_text, 'failures', 0, 'open_until', '',
-         'trial_until', '')
+         'role', role, 'generation', 1, 'rotated', turn.now_text, 'created', turn.now_text, 'failures', 0,
+         'open_until', '', 'trial_until', '')
     call('ZADD', P .. 'bots:' .. namespace, turn.now_text, bot)
     call('ZADD', P .. 'bots_of:' .. user, turn.now_text, bot)
     call('HINCRBY', P .. 'bots_n', whose, 1)

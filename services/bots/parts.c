@@ -2,9 +2,11 @@
  * parts.c - the parts of the service (see bots.h): a row each. */
 #include "services/bots/bots.h"
 
-extern const struct bots_part rooms_part; /* rooms/ */
+extern const struct bots_part rooms_part;    /* rooms/ */
+extern const struct bots_part dispatch_part; /* dispatch/ */
 
 const struct bots_part *const bots_parts[] = {
     &rooms_part,
+    &dispatch_part,
     NULL,
 };

@@ -36,6 +36,15 @@ enum delivery_state {
 /* What a node is to do with it (lua/bots/deliveries.lua). */
 enum delivery_task { TASK_CALL, TASK_BUSY, TASK_LATE, TASK_OVER, TASK_NR };
 
+enum delivery_outcome {
+    OUTCOME_REPLIED,
+    OUTCOME_SILENT,
+    OUTCOME_ACCEPTED,
+    OUTCOME_FAILED,
+    OUTCOME_LOST,
+    OUTCOME_NR
+};
+
 struct posting;
 
 struct delivery {
@@ -63,7 +72,8 @@ struct delivery {
     struct bot_target target;
     struct bot_call *running;
     struct posting *posting;
-    bool is_counted; /* the bot's circuit is informed of its outcome */
+    bool is_counted;               /* the bot's circuit is informed of its outcome */
+    enum delivery_outcome outcome; /* of ENDING */
 };
 
 struct dispatcher {
@@ -105,7 +115,7 @@ void slots_fill(struct dispatcher *dispatcher);
 
 /* --- notice.c --- */
 
-/* Puts the text of a notice, at most NOTICE_MAX_BYTES: "@bot could not answer: it <reason>." */
+/* Puts the text of a notice: "<username> <reason>." */
 enum { NOTICE_MAX_BYTES = 1024 };
 void notice_put(struct buf *b, struct str username, struct str reason);
 
@@ -116,14 +126,6 @@ void takeover_fini_deliveries(struct dispatcher *dispatcher);
 
 /* --- metrics.c --- */
 
-enum delivery_outcome {
-    OUTCOME_REPLIED,
-    OUTCOME_SILENT,
-    OUTCOME_ACCEPTED,
-    OUTCOME_FAILED,
-    OUTCOME_LOST,
-    OUTCOME_NR
-};
 void dispatch_count_outcome(enum delivery_outcome outcome);
 void dispatch_count_attempt(void);
 void dispatch_count_held(int delta);

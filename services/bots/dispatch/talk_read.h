@@ -13,8 +13,9 @@ struct talk_reading {
     struct talk_message *messages; /* own memory */
 };
 
-/* `username`: the bot's, a JSON string; its own messages are marked. False if the reply is not "ok"
- * (the room or the delivery has gone): nothing to free then. */
+/* The room's id is for the caller to set. `username`: the bot's, a JSON string; its own messages
+ * are marked. False if the reply is not "ok" (the room or the delivery has gone): nothing to free
+ * then. */
 bool talk_read(struct talk_reading *ret_reading, struct str reply, struct str username) must_check;
 void talk_read_fini(struct talk_reading *reading);
 

@@ -28,7 +28,7 @@ enum {
 struct registrant {
     struct str account;   /* a name (account->name_token) */
     struct str user_name; /* a name with its namespace */
-    struct str namespace; /* n == 0: none */
+    struct str namespace; /* a name, "%" without one (struct bots_who) */
     enum role role;       /* an operator changes bots of others, in all namespaces */
 };
 
@@ -80,7 +80,7 @@ struct registry_call; /* one operation; ends itself after its callback */
 struct registry_call *registry_register(struct bots *bots, const struct registrant *who,
                                         const struct registration *registration, grant_cb *on_grant,
                                         void *context);
-/* `name`: with its namespace (bot_name_of). ERR_NOT_FOUND, ERR_BOT_NOT_YOURS, or of the store. */
+/* `name`: with its namespace (bots_put_name). ERR_NOT_FOUND, ERR_BOT_NOT_YOURS, or of the store. */
 struct registry_call *registry_rotate(struct bots *bots, const struct registrant *who,
                                       struct str name, grant_cb *on_grant, void *context);
 struct registry_call *registry_remove(struct bots *bots, const struct registrant *who,
@@ -90,9 +90,6 @@ struct registry_call *registry_list(struct bots *bots, const struct registrant *
                                     struct str after, listed_cb *on_listed, void *context);
 /* Nobody waits for the callback any more. Accepts NULL. */
 void registry_leave(struct registry_call *call);
-
-/* Puts the name of a bot of that namespace. */
-void bot_put_name(struct buf *b, struct str namespace, struct str username);
 
 /* The keys of this cluster's bots. ERR_REDIS_LOST while this node has not received the token key.
  */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * dispatch_part.c - dispatch in the life of a node (services/bots/bots.h). */
+#include "services/bots/bots.h"
+#include "services/bots/dispatch/dispatcher.h"
+
+static void create(struct bots *bots)
+{
+    bots->dispatcher = dispatcher_create(bots);
+}
+
+static void end(struct bots *bots)
+{
+    dispatcher_destroy(bots->dispatcher);
+    bots->dispatcher = NULL;
+}
+
+static void on_up(struct bots *bots, unsigned shard)
+{
+    dispatcher_on_up(bots->dispatcher, shard);
+}
+
+static void before_flush(struct bots *bots)
+{
+    dispatcher_before_flush(bots->dispatcher);
+}
+
+static void drain(struct bots *bots)
+{
+    dispatcher_drain(bots->dispatcher);
+}
+
+static unsigned count_room(struct bots *bots)
+{
+    return dispatcher_room(bots->dispatcher);
+}
+
+static void on_delivery(struct bots *bots, const struct bots_delivery *delivery)
+{
+    dispatcher_start(bots->dispatcher, delivery->id, delivery->bot, delivery->fence);
+}
+
+extern const struct bots_part dispatch_part;
+const struct bots_part dispatch_part = {.create = create,
+                                        .end = end,
+                                        .on_up = on_up,
+                                        .before_flush = before_flush,
+                                        .drain = drain,
+                                        .put_metrics = dispatcher_put_metrics,
+                                        .count_room = count_room,
+                                        .on_delivery = on_delivery};
