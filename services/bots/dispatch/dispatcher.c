@@ -131,38 +131,33 @@ static void on_ended(struct call *call, enum err error, struct str reply)
     finish(d, is_stored ? d->outcome : OUTCOME_LOST, true);
 }
 
-/* `notice`: JSON; n == 0: none. */
-static void end_with(struct delivery *d, enum verb_delivery_fail_outcome outcome, struct str notice)
+static void begin_to_end(struct delivery *d, enum delivery_outcome outcome)
 {
-    char bytes[BOTS_NAME_MAX_BYTES];
-    struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    struct str namespace = lines_namespace_of(str_of(d->bot));
-    bots_put_name(&name, namespace.n > 0 ? namespace : STR("%"), BOTS_ANNEX);
     move(d, DELIVERY_ENDING);
     loop_cancel_deadline(loop_of(d), &d->deadline);
-    d->outcome = outcome == DELIVERY_FAIL_SILENT ? OUTCOME_SILENT : OUTCOME_FAILED;
-    call_delivery_fail(shards_call(shards_of(d), &d->call, on_ended), .room = d->room,
-                       .delivery = str_of(d->id), .fence = d->fence, .outcome = outcome,
-                       .name = buf_str(&name), .from = STR("\"annex\""), .text = notice);
+    d->outcome = outcome;
 }
 
-static void end_with_notice(struct delivery *d, enum verb_delivery_fail_outcome outcome,
-                            struct str reason)
+/* Without counting it for the bot's circuit. */
+static void give_up(struct delivery *d, struct str reason)
 {
     struct buf text, json;
     buf_init(&text, NOTICE_MAX_BYTES);
     buf_init(&json, 6 * NOTICE_MAX_BYTES);
     notice_put(&text, username_of(d), reason);
     buf_put_json(&json, buf_str(&text));
-    end_with(d, outcome, buf_str(&json));
+    begin_to_end(d, OUTCOME_FAILED);
+    call_delivery_fail(shards_call(shards_of(d), &d->call, on_ended), .room = d->room,
+                       .delivery = str_of(d->id), .fence = d->fence, .text = buf_str(&json));
     buf_fini(&text);
     buf_fini(&json);
 }
 
-/* Without counting it for the bot's circuit. */
-static void give_up(struct delivery *d, struct str reason)
+static void end_silent(struct delivery *d)
 {
-    end_with_notice(d, DELIVERY_FAIL_FAILED, reason);
+    begin_to_end(d, OUTCOME_SILENT);
+    call_delivery_silent(shards_call(shards_of(d), &d->call, on_ended), .room = d->room,
+                         .delivery = str_of(d->id), .fence = d->fence, .bot = str_of(d->bot));
 }
 
 static void fail(struct delivery *d, struct str reason)
@@ -279,7 +274,7 @@ static void on_called(void *context, const struct bot_call_end *end)
         count_for_circuit(d, true);
     switch (end->outcome) {
     case BOT_CALL_REPLIED: reply(d, end->text); return;
-    case BOT_CALL_SILENT: end_with(d, DELIVERY_FAIL_SILENT, STR("")); return;
+    case BOT_CALL_SILENT: end_silent(d); return;
     case BOT_CALL_ACCEPTED: accept_later(d); return;
     case BOT_CALL_FAILED: try_again(d, end->reason, end->retry_after_ms); return;
     default: fail(d, end->reason); return;
@@ -428,7 +423,7 @@ void delivery_start(struct dispatcher *dispatcher, const struct delivery_lease *
     switch (lease->task) {
     case TASK_CALL: wait_for_slot(d); return;
     case TASK_BUSY: give_up(d, STR("is busy: too many messages wait for it")); return;
-    case TASK_LATE: end_with_notice(d, DELIVERY_FAIL_LATE, STR("has not answered yet")); return;
+    case TASK_LATE: give_up(d, STR("has not answered yet")); return;
     default: give_up(d, STR("has not answered within 15 minutes")); return;
     }
 }
