@@ -2,6 +2,7 @@
  * routes.c - the routes of rooms, bots and evaluations: which method and path, for whom, handled
  * where. */
 #include "services/bots/bots.h"
+#include "services/bots/registry/handlers.h"
 #include "services/bots/rooms/handlers.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
@@ -13,6 +14,11 @@ const struct route bots_routes[] = {
     {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .body_max_bytes = ROOM_BODY_MAX_BYTES},
     {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
     {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
+    {"POST", "/api/bots", FRONT, registry_add},
+    {"GET", "/api/bots", FRONT | 1u << ROLE_OPERATOR, registry_show},
+    {"DELETE", "/api/bots/{username}", FRONT | 1u << ROLE_OPERATOR, registry_delete},
+    {"POST", "/api/bots/{username}/rotate", FRONT | 1u << ROLE_OPERATOR, registry_renew_secrets},
+    {"POST", "/api/bots/register", FRONT, registry_add_by_key, .takes_api_key = true, .put_problem = registry_put_problem},
     {0},
 };
 /* clang-format on */
