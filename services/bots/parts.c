@@ -4,9 +4,11 @@
 
 extern const struct bots_part rooms_part;    /* rooms/ */
 extern const struct bots_part dispatch_part; /* dispatch/ */
+extern const struct bots_part evaluate_part; /* evaluate/ */
 
 const struct bots_part *const bots_parts[] = {
     &rooms_part,
     &dispatch_part,
+    &evaluate_part,
     NULL,
 };

@@ -4,6 +4,7 @@
 #include "services/bots/bots.h"
 #include "services/bots/registry/handlers.h"
 #include "services/bots/rooms/handlers.h"
+#include "services/bots/evaluate/evaluate.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
 
@@ -19,6 +20,11 @@ const struct route bots_routes[] = {
     {"DELETE", "/api/bots/{username}", FRONT | 1u << ROLE_OPERATOR, registry_delete},
     {"POST", "/api/bots/{username}/rotate", FRONT | 1u << ROLE_OPERATOR, registry_renew_secrets},
     {"POST", "/api/bots/register", FRONT, registry_add_by_key, .takes_api_key = true, .put_problem = registry_put_problem},
+    {"GET", "/api/evaluations", FRONT, evaluate_list},
+    {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
+    {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
+    {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
+    {"POST", "/api/bots/evaluate", FRONT, evaluate_points},
     {0},
 };
 /* clang-format on */
