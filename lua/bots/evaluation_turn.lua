@@ -14,7 +14,7 @@
 --   at          digits      number of this turn: 0 for the first one; those that are stored, if there is none
 --   result      json? 256k  the turn; '' if only the status changes
 --   status      words running|done|failed
---   summary     json? 16k   of a run that is over
+--   summary     json? 16k   of the turns that are stored then
 -- Replies: ok/turns that are stored | lost | full (no more bytes: only the end of the run is stored)
 local evaluations = require('bots/evaluations')
 local call = redis.call
@@ -33,11 +33,10 @@ local function verb(turn, a)
         evaluations.grow(turn, e, #result)
     end
     if e.taken then call('HDEL', e.key, 'taken') end
-    call('HSET', e.key, 'at', next_at, 'updated', turn.now_text)
+    call('HSET', e.key, 'at', next_at, 'updated', turn.now_text, 'summary', summary)
     if status == 'running' then
         call('ZADD', turn.prefix .. 'evaluation_due', format('%d', turn.now_ms + evaluations.LEASE_MS), e.id)
     else
-        call('HSET', e.key, 'summary', summary)
         evaluations.finish(turn, e, status)
     end
     return 'ok\n' .. next_at

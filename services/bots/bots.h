@@ -16,7 +16,7 @@
 #include "shared/ask/on_behalf.h"
 
 struct dispatcher;
-struct embed_settings;
+struct embedder;
 struct evaluations;
 struct http_client;
 struct pulls;
@@ -41,6 +41,7 @@ struct bots_settings {
     const struct shard_map *map;
     const struct config *config; /* of the process; outlives the service */
     bool is_private_allowed;     /* endpoints may be at private addresses */
+    struct embedder *embedder;   /* compares answers; owned */
 };
 
 /* The state of a node. A part sets its own pointer in `create`; the others may be read by all. */

@@ -2,6 +2,7 @@
  * service.c - rooms and bots as one of the node's services (services/node/service.h): its options,
  * its life in a process and in a node. */
 #include "services/bots/bots.h"
+#include "shared/embed/embed_options.h"
 #include "shared/http/client.h"
 #include "shared/http/endpoint_options.h"
 
@@ -9,6 +10,9 @@
 
 static bool read_settings(const struct service_process *process, void **ret_settings)
 {
+    struct embedder *embedder = embed_read_options(process->config);
+    if (embedder == NULL)
+        return false;
     struct bots_settings *settings = calloc(1, sizeof *settings);
     if (settings == NULL)
         abort();
@@ -16,9 +20,17 @@ static bool read_settings(const struct service_process *process, void **ret_sett
         .map = process->map,
         .config = process->config,
         .is_private_allowed = endpoint_options_allow_private(process->config),
+        .embedder = embedder,
     };
     *ret_settings = settings;
     return true;
+}
+
+static void free_settings(void *context)
+{
+    struct bots_settings *settings = context;
+    embed_destroy(settings->embedder);
+    free(settings);
 }
 
 static void *create(struct server *server, struct queue *queue, const void *context)
@@ -103,11 +115,11 @@ static void put_health(void *state, struct health_report *report)
 const struct service bots_service = {
     .name = "bots",
     .summary = "rooms, bots that answer in them, and their evaluation",
-    .groups = (const struct config_group *const[]){&endpoint_options, NULL},
+    .groups = (const struct config_group *const[]){&endpoint_options, &embed_options, NULL},
     .routes = bots_routes,
     .events = (const char *const[]){"room", "delivery", NULL},
     .read = read_settings,
-    .free_settings = free,
+    .free_settings = free_settings,
     .put_metrics = put_metrics,
     .create = create,
     .end = end,

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ * begin.c - POST /api/evaluations: the bot is looked up, the conversation is read with the person
+ * whom it emulates, and the run is stored; then this node drives it. */
+#include "services/bots/evaluate/evaluate.h"
+#include "services/bots/evaluate/run.h"
+#include "services/bots/registry/registry.h"
+
+#include "generated/verbs.h"
+#include "shared/ask/reply.h"
+#include "shared/ask/room.h"
+#include "shared/base/json.h"
+#include "shared/http/respond.h"
+
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FULL_RETRY_S = 60 };
+
+struct beginning {
+    struct bots_who who;
+    struct str bot;      /* a name */
+    struct str username; /* JSON */
+    enum measure measure;
+    struct conversation talk;
+    char digits[EVALUATION_DIGITS + 1];
+};
+
+static void on_gone(struct request *r)
+{
+    struct beginning *beginning = r->state;
+    conversation_fini(&beginning->talk);
+}
+
+/* As lua/bots/bot_find.lua writes it. */
+bool evaluation_read_bot(struct str reply, struct bot_target *ret_bot)
+{
+    struct lines lines = lines_of(reply);
+    struct bot_target bot = {.generation = 0};
+    if (!str_eq(lines_next(&lines), STR("ok")))
+        return false;
+    lines_next(&lines); /* whether it rests: an evaluation calls it all the same */
+    bot.name = lines_next(&lines);
+    bot.id = lines_next(&lines);
+    bot.username = lines_next(&lines);
+    bot.emulates = lines_next(&lines);
+    bot.endpoint = lines_next(&lines);
+    bool is_format = bot_format_of(lines_next(&lines), &bot.format);
+    bot.account = lines_next(&lines);
+    bot.user = lines_next(&lines);
+    lines_next(&lines); /* the registrant's role */
+    bot.generation = lines_next_u64(&lines);
+    bot.has_former = str_eq(lines_next(&lines), STR("1"));
+    *ret_bot = bot;
+    return is_format;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+static void respond_id(struct request *r, const struct beginning *beginning, uint64_t n)
+{
+    struct buf *b = &r->server->scratch;
+    buf_clear(b);
+    buf_printf(b, "{\"id\":\"%s-%llu\"}", beginning->digits, (unsigned long long)n);
+    respond_json(r, 202, b);
+}
+
+static void refuse_full(struct request *r, struct str what)
+{
+    if (str_eq(what, STR("open")))
+        respond_error_more(r, ERR_USER_QUEUE_FULL,
+                           "10 evaluations of this user are not finished: wait for one, or cancel "
+                           "it with DELETE /api/evaluations/{id}.",
+                           NULL, FULL_RETRY_S);
+    else
+        respond_error_more(r, ERR_TOO_MUCH_STORED,
+                           "1,000 evaluations of this user are stored: they are deleted 30 days "
+                           "after their end.",
+                           NULL, FULL_RETRY_S);
+}
+
+static void on_begun(struct request *r, enum err error, struct str reply)
+{
+    struct beginning *beginning = r->state;
+    struct lines lines = lines_of(reply);
+    struct str word = lines_next(&lines);
+    if (error == ERR_OK && str_eq(word, STR("begun"))) {
+        struct evaluation_start start = {.digits = str_of(beginning->digits),
+                                         .n = lines_next_u64(&lines),
+                                         .bot = beginning->bot,
+                                         .measure = beginning->measure,
+                                         .talk = &beginning->talk};
+        start.fence = lines_next_u64(&lines);
+        evaluations_start(bots_of(r)->evaluations, &start);
+        respond_id(r, beginning, start.n);
+    } else if (error == ERR_OK && str_eq(word, STR("known"))) {
+        respond_id(r, beginning, lines_next_u64(&lines));
+    } else if (error == ERR_OK && str_eq(word, STR("full"))) {
+        refuse_full(r, lines_next(&lines));
+    } else if (!reply_refuse(r, error, word, &lines)) {
+        respond_error(r, ERR_INTERNAL, NULL);
+    }
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+/* The same request has the same digits. */
+static void put_digits(struct beginning *beginning)
+{
+    const struct bots_who *who = &beginning->who;
+    const struct str parts[] = {who->namespace,
+                                who->account,
+                                who->user_name,
+                                beginning->bot,
+                                measure_name(beginning->measure),
+                                buf_str(&beginning->talk.text)};
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    struct buf all;
+    buf_init(&all, SIZE_MAX / 2);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buf_put(&all, parts[i]);
+        buf_put_char(&all, 0);
+    }
+    SHA256((const unsigned char *)all.at, all.n, digest);
+    buf_fini(&all);
+    str_hex(digest, EVALUATION_DIGITS / 2, beginning->digits);
+}
+
+static void begin(struct request *r, struct beginning *beginning)
+{
+    static const enum verb_evaluation_begin_measure words[] = {
+        [MEASURE_COSINE] = EVALUATION_BEGIN_COSINE,
+        [MEASURE_DOT] = EVALUATION_BEGIN_DOT,
+        [MEASURE_EUCLIDEAN] = EVALUATION_BEGIN_EUCLIDEAN};
+    put_digits(beginning);
+    call_evaluation_begin(request_call(r, on_begun), .evaluation = str_of(beginning->digits),
+                          .namespace = beginning->who.namespace, .account = beginning->who.account,
+                          .user = beginning->who.user_name, .bot = beginning->bot,
+                          .username = beginning->username, .measure = words[beginning->measure],
+                          .turns = beginning->talk.turn_n,
+                          .conversation = buf_str(&beginning->talk.text),
+                          .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r));
+}
+
+/* The text of a JSON string or of null, in the request's pool. */
+static struct str text_of_json(struct request *r, struct str json)
+{
+    char reason[200];
+    json_t *value = NULL;
+    struct str text = STR("");
+    if (json.n > 0 && json_parse(json, reason, sizeof reason, &value) && json_is_string(value))
+        text = request_copy(r, json_str(value));
+    json_decref(value);
+    return text;
+}
+
+static void take_bot(struct request *r, struct beginning *beginning, const struct bot_target *bot)
+{
+    char reason[CONVERSATION_REASON_BYTES];
+    struct str person = text_of_json(r, bot->emulates);
+    if (bot->endpoint.n == 0) {
+        respond_error(r, ERR_BOT_PULLS,
+                      "This bot has no endpoint: it pulls its deliveries. An evaluation calls an "
+                      "endpoint, or a model (parley:MODEL).");
+        return;
+    }
+    if (person.n == 0) {
+        respond_error(r, ERR_BAD_REQUEST,
+                      "This bot emulates nobody: register it with `emulates`, the `from` of the "
+                      "person whose answers it is compared with.");
+        return;
+    }
+    beginning->username = request_copy(r, bot->username);
+    enum conversation_fault fault =
+        conversation_read(request_member(r, "conversation"), person, &beginning->talk, reason);
+    if (fault == CONVERSATION_GOOD)
+        begin(r, beginning);
+    else
+        respond_error(r, fault == CONVERSATION_TOO_LARGE ? ERR_TOO_LARGE : ERR_BAD_REQUEST, reason);
+}
+
+static void on_found(struct request *r, enum err error, struct str reply)
+{
+    struct bot_target bot;
+    if (error != ERR_OK)
+        respond_error(r, error, NULL);
+    else if (!evaluation_read_bot(reply, &bot))
+        respond_error(r, ERR_NOT_FOUND, "There is no bot of that name.");
+    else
+        take_bot(r, r->state, &bot);
+}
+
+static bool read_body(struct request *r, struct beginning *beginning)
+{
+    struct str username, measure;
+    if (!request_text(r, "bot", 1, BOT_USERNAME_MAX_BYTES, &username) ||
+        !request_optional_text(r, "measure", 20, &measure))
+        return false;
+    if (measure.at != NULL && !measure_of(measure, &beginning->measure)) {
+        respond_error(r, ERR_BAD_REQUEST, "The member 'measure' takes cosine, dot or euclidean.");
+        return false;
+    }
+    struct buf name = {.at = request_alloc(r, BOTS_NAME_MAX_BYTES),
+                       .cap = BOTS_NAME_MAX_BYTES,
+                       .max = BOTS_NAME_MAX_BYTES};
+    bots_put_name(&name, beginning->who.namespace, username);
+    beginning->bot = buf_str(&name);
+    return true;
+}
+
+void evaluate_begin(struct request *r)
+{
+    struct beginning *beginning = request_alloc(r, sizeof *beginning);
+    *beginning = (struct beginning){.measure = MEASURE_COSINE};
+    if (!bots_who_of(r, &beginning->who) || !request_body(r) || !read_body(r, beginning))
+        return;
+    r->state = beginning;
+    r->on_gone = on_gone;
+    call_bot_find(request_call(r, on_found), .bot = beginning->bot, .is_calling = false);
+}

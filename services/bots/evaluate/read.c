@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ * read.c - GET /api/evaluations, GET and DELETE /api/evaluations/{id}: the caller's runs, as
+ * evaluate.h shows them. */
+#include "services/bots/evaluate/evaluate.h"
+#include "services/bots/evaluate/run.h"
+
+#include "generated/verbs.h"
+#include "shared/ask/reply.h"
+#include "shared/http/gather.h"
+#include "shared/http/pages.h"
+#include "shared/http/respond.h"
+#include "shared/queue/shard_pages.h"
+
+enum {
+    TURNS_MAX = 1000,
+    PAGE_RUNS = 100,
+    /* A page of the verb is 1 MiB, and one turn more. */
+    READ_MAX_BYTES = 4 << 20,
+    LIST_MAX_BYTES = 4 << 20
+};
+
+#define MISSING "There is no such evaluation."
+
+/* --- one run ---------------------------------------------------------------------------------- */
+
+/* Of the 13 lines of a run. */
+struct shown {
+    struct str id, status, username, measure;
+    uint64_t turns, at, created_ms, updated_ms;
+    struct evaluation_summary summary;
+};
+
+static struct shown shown_next(struct lines *lines)
+{
+    struct shown shown = {.id = lines_next(lines), .status = lines_next(lines)};
+    for (int i = 0; i < 4; i++) /* namespace, account, user, bot */
+        lines_next(lines);
+    shown.username = lines_next(lines);
+    shown.measure = lines_next(lines);
+    shown.turns = lines_next_u64(lines);
+    shown.at = lines_next_u64(lines);
+    shown.created_ms = lines_next_u64(lines);
+    shown.updated_ms = lines_next_u64(lines);
+    record_read_summary(lines_next(lines), &shown.summary);
+    return shown;
+}
+
+static void put_interval(struct buf *b, const struct statistics *distances)
+{
+    struct interval interval;
+    if (distances->n == 0)
+        buf_lit(b, ",\"mean\":null");
+    else
+        buf_printf(b, ",\"mean\":%.17g", distances->mean);
+    if (statistics_interval(distances, &interval))
+        buf_printf(b, ",\"interval\":[%.17g,%.17g]", interval.low, interval.high);
+    else
+        buf_lit(b, ",\"interval\":null");
+}
+
+/* Puts an object, without its closing brace. */
+static void put_shown(struct buf *b, const struct shown *shown)
+{
+    buf_lit(b, "{\"id\":");
+    buf_put_json(b, shown->id);
+    buf_put_key(b, "bot");
+    buf_put(b, shown->username);
+    buf_put_key(b, "measure");
+    buf_put_json(b, shown->measure);
+    buf_put_key(b, "status");
+    buf_put_json(b, shown->status);
+    buf_put_key(b, "reason");
+    if (shown->summary.reason[0] == 0)
+        buf_lit(b, "null");
+    else
+        buf_put_json(b, str_of(shown->summary.reason));
+    buf_printf(b, ",\"total\":%llu,\"done\":%llu,\"failed\":%llu", (unsigned long long)shown->turns,
+               (unsigned long long)shown->at, (unsigned long long)shown->summary.failed);
+    put_interval(b, &shown->summary.distances);
+    buf_put_key(b, "created");
+    buf_put_json_time(b, shown->created_ms);
+    buf_put_key(b, "updated");
+    buf_put_json_time(b, shown->updated_ms);
+}
+
+/* The path's id: <digits>-<n>. Answers 404 otherwise. */
+static bool read_id(struct request *r, struct str *ret_digits, uint64_t *ret_n)
+{
+    struct str id = request_path_param(r, "id");
+    *ret_digits = str_cut(&id, '-');
+    bool is_id = ret_digits->n == EVALUATION_DIGITS && id.at != NULL && id.n <= 15 &&
+                 str_parse_u64(id, ret_n);
+    for (size_t i = 0; is_id && i < ret_digits->n; i++)
+        is_id = (ret_digits->at[i] >= '0' && ret_digits->at[i] <= '9') ||
+                (ret_digits->at[i] >= 'a' && ret_digits->at[i] <= 'f');
+    if (!is_id)
+        respond_error(r, ERR_NOT_FOUND, MISSING);
+    return is_id;
+}
+
+struct reading {
+    struct bots_who who;
+    uint64_t after, limit;
+};
+
+static void link_next(struct request *r, uint64_t after)
+{
+    char *text = request_alloc(r, STR_U64_MAX);
+    size_t n = str_put_u64(text, after);
+    pages_link(r, (struct str){text, n});
+}
+
+static void on_read(struct request *r, enum err error, struct str reply)
+{
+    const struct reading *reading = r->state;
+    struct lines lines = lines_of(reply);
+    struct str word = lines_next(&lines);
+    struct buf b;
+    uint64_t n = 0;
+    if (error == ERR_OK && str_eq(word, STR("missing"))) {
+        respond_error(r, ERR_NOT_FOUND, MISSING);
+        return;
+    }
+    if (reply_refuse(r, error, word, &lines))
+        return;
+    bool is_more = str_eq(lines_next(&lines), STR("1"));
+    struct shown shown = shown_next(&lines);
+    buf_init(&b, READ_MAX_BYTES);
+    put_shown(&b, &shown);
+    buf_put_key(&b, "turns");
+    buf_put_char(&b, '[');
+    for (; lines_are_left(&lines) && n < reading->limit; n++) {
+        if (n > 0)
+            buf_put_char(&b, ',');
+        buf_put(&b, lines_next(&lines));
+    }
+    buf_lit(&b, "]}");
+    if (is_more || lines_are_left(&lines))
+        link_next(r, reading->after + n);
+    respond_json(r, 200, &b);
+    buf_fini(&b);
+}
+
+void evaluate_read(struct request *r)
+{
+    struct reading *reading = request_alloc(r, sizeof *reading);
+    struct str digits;
+    uint64_t n;
+    if (!bots_who_of(r, &reading->who) ||
+        !request_param_u64(r, "after", 0, CONVERSATION_TURNS_MAX, 0, &reading->after) ||
+        !request_param_u64(r, "limit", 1, TURNS_MAX, TURNS_MAX, &reading->limit) ||
+        !read_id(r, &digits, &n))
+        return;
+    r->state = reading;
+    call_evaluation_read(request_call(r, on_read), .evaluation = digits, .run = n,
+                         .account = reading->who.account, .user = reading->who.user_name,
+                         .since = reading->after);
+}
+
+/* --- cancelling ------------------------------------------------------------------------------- */
+
+static void on_cancelled(struct request *r, enum err error, struct str reply)
+{
+    struct lines lines = lines_of(reply);
+    struct str word = lines_next(&lines);
+    struct buf *b = &r->server->scratch;
+    if (error == ERR_OK && str_eq(word, STR("missing"))) {
+        respond_error(r, ERR_NOT_FOUND, MISSING);
+        return;
+    }
+    if (reply_refuse(r, error, word, &lines))
+        return;
+    buf_clear(b);
+    buf_lit(b, "{\"id\":");
+    buf_put_json(b, request_path_param(r, "id"));
+    buf_put_key(b, "status");
+    buf_put_json(b, str_eq(word, STR("over")) ? lines_next(&lines) : STR("cancelled"));
+    buf_put_char(b, '}');
+    respond_json(r, 200, b);
+}
+
+void evaluate_cancel(struct request *r)
+{
+    struct bots_who who;
+    struct str digits;
+    uint64_t n;
+    if (!bots_who_of(r, &who) || !read_id(r, &digits, &n))
+        return;
+    call_evaluation_cancel(request_call(r, on_cancelled), .evaluation = digits, .run = n,
+                           .account = who.account, .user = who.user_name);
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static void on_pages(struct request *r, enum err error, const struct gather *all)
+{
+    const struct reading *reading = r->state;
+    struct shard_page *pages = request_alloc(r, all->n * sizeof *pages), *page;
+    struct str last = {NULL, 0}, end;
+    struct buf b;
+    uint64_t n = 0;
+    if (error != ERR_OK) {
+        respond_error(r, error, NULL);
+        return;
+    }
+    for (unsigned i = 0; i < all->n; i++)
+        pages[i] = shard_page_of(all->replies[i]);
+    buf_init(&b, LIST_MAX_BYTES);
+    buf_lit(&b, "{\"evaluations\":[");
+    while (n < reading->limit && (page = shard_pages_newest(pages, all->n, &end)) != NULL) {
+        if (n++ > 0)
+            buf_put_char(&b, ',');
+        last = page->cursor;
+        struct shown shown = shown_next(&page->lines);
+        put_shown(&b, &shown);
+        buf_put_char(&b, '}');
+        page->cursor = lines_next(&page->lines);
+    }
+    buf_lit(&b, "]}");
+    page = shard_pages_newest(pages, all->n, &end);
+    if (page != NULL)
+        pages_link(r, last);
+    else if (end.n > 0)
+        pages_link(r, end);
+    respond_json(r, 200, &b);
+    buf_fini(&b);
+}
+
+/* "<ms>.<id>", as the Link header has it. */
+static bool is_cursor(struct str after)
+{
+    uint64_t ms;
+    struct str rest = after;
+    return after.n <= 100 && str_parse_u64(str_cut(&rest, '.'), &ms) && rest.n > EVALUATION_DIGITS;
+}
+
+void evaluate_list(struct request *r)
+{
+    struct reading *reading = request_alloc(r, sizeof *reading);
+    struct str after = request_param(r, "after");
+    if (!bots_who_of(r, &reading->who) ||
+        !request_param_u64(r, "limit", 1, PAGE_RUNS, PAGE_RUNS, &reading->limit))
+        return;
+    if (after.n > 0 && !is_cursor(after)) {
+        respond_error(r, ERR_BAD_REQUEST,
+                      "after must be the cursor from the Link header of an earlier response.");
+        return;
+    }
+    r->state = reading;
+    struct gather *all = gather_begin(r, on_pages);
+    for (unsigned i = 0; i < all->n; i++)
+        call_evaluation_list(gather_call(r, i), .user = reading->who.user_name,
+                             .account = reading->who.account, .limit = reading->limit,
+                             .after = after.at == NULL ? STR("") : after);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT
+ * run.c - what happens in an evaluation, and when (see run.h).
+ *
+ *   evaluations_start ----------> FINDING <---------------+--------------+
+ *        | without conversation     |  |                  |              |
+ *        v                          |  v      failed      |              |
+ *     LOADING ----------------------+ CALLING -------> RESTING           |
+ *                                   |  |  |   (again after a pause)      |
+ *                                   |  |  | answered                     |
+ *           the bot is gone: the run|  |  v                              |
+ *                          ends     |  | COMPARING                       |
+ *                                   |  |  |                              |
+ *                                   |  |  | a distance, or none          |
+ *                                   v  v  v                              |
+ *                                  STORING ---------- the next turn -----+
+ *                                     |
+ *                                     v
+ *                                   ENDED: over, or no longer ours
+ *
+ * Each turn is stored before the next one begins, with the sums over all of them, under the fence.
+ * A node that cannot store drops the run; the one that takes it calls the bot for that turn again,
+ * under the same delivery id. A turn that fails is stored as failed: it counts, and is not
+ * repeated. */
+#include "services/bots/evaluate/run.h"
+
+#include "generated/verbs.h"
+#include "services/bots/evaluate/evaluate.h"
+#include "shared/base/sm.h"
+#include "shared/http/client.h"
+#include "shared/queue/lines.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    ATTEMPTS = 3, /* of a turn; after 1 and 2 s */
+    /* A bot that has failed that often in a row is down: further turns get one attempt each. */
+    PATIENCE_TURNS = 5,
+    PAUSE_MS = 1000,
+    PAUSE_MAX_MS = 60000, /* of a Retry-After */
+    CONTEXT_MAX_BYTES = 512 << 10,
+    DELIVERY_MAX_BYTES = 4 + EVALUATION_DIGITS + 2 * (1 + STR_U64_MAX) + 1,
+};
+
+static const struct sm_state states[] = {
+    [EVALUATION_LOADING] = {"LOADING", SM(EVALUATION_FINDING) | SM(EVALUATION_ENDED)},
+    [EVALUATION_FINDING] = {"FINDING",
+                            SM(EVALUATION_CALLING) | SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
+    [EVALUATION_CALLING] = {"CALLING", SM(EVALUATION_RESTING) | SM(EVALUATION_COMPARING) |
+                                           SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
+    [EVALUATION_RESTING] = {"RESTING", SM(EVALUATION_FINDING) | SM(EVALUATION_ENDED)},
+    [EVALUATION_COMPARING] = {"COMPARING", SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
+    [EVALUATION_STORING] = {"STORING",
+                            SM(EVALUATION_FINDING) | SM(EVALUATION_STORING) | SM(EVALUATION_ENDED)},
+    [EVALUATION_ENDED] = {"ENDED", 0},
+};
+static const struct sm sm = SM_OF("evaluation", states);
+
+static atomic_ullong compared_n, failed_n; /* turns, of all nodes of the process */
+
+void evaluation_move(struct evaluation *e, enum evaluation_state to)
+{
+    e->state = sm_move(&sm, e->number, e->state, to);
+}
+
+static struct loop *loop_of(const struct evaluation *e)
+{
+    return e->all->bots->server->loop;
+}
+
+/* --- runs of this node ------------------------------------------------------------------------ */
+
+struct evaluation *evaluations_find(const struct evaluations *all, struct str digits, uint64_t n)
+{
+    struct evaluation *e = all->first;
+    while (e != NULL && (e->n != n || !str_eq(str_of(e->digits), digits)))
+        e = e->next;
+    return e;
+}
+
+void evaluation_drop(struct evaluation *e)
+{
+    struct evaluations *all = e->all;
+    /* Whoever carries on calls the bot with the same id, so its answer may still be needed. */
+    bot_call_cancel(e->calling, false);
+    evaluation_stop_comparing(e);
+    evaluation_move(e, EVALUATION_ENDED);
+    call_detach(&e->call);
+    *(e->previous == NULL ? &all->first : &e->previous->next) = e->next;
+    if (e->next != NULL)
+        e->next->previous = e->previous;
+    all->n--;
+    conversation_fini(&e->talk);
+    free(e->bot);
+    free(e->answer);
+    free(e);
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+static void store_end(struct evaluation *e, const char *reason);
+
+static void begin_turn(struct evaluation *e)
+{
+    free(e->answer);
+    e->answer = NULL;
+    e->error[0] = 0;
+    e->nearest = 0;
+    e->attempt = 0;
+    e->began_ms = clock_mono_ms();
+}
+
+static void on_stored(struct call *call, enum err error, struct str reply)
+{
+    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, call, call);
+    struct str word = error == ERR_OK ? reply : STR("");
+    struct lines lines = lines_of(word);
+    word = lines_next(&lines);
+    if (str_eq(word, STR("full")) && !e->is_over) {
+        store_end(e, "Its turns take more room than a run may have.");
+        return;
+    }
+    if (str_eq(word, STR("ok")) && !e->is_over) {
+        e->at++;
+        begin_turn(e);
+        evaluation_go_on(e);
+        return;
+    }
+    evaluation_drop(e);
+}
+
+static void store(struct evaluation *e, struct str result, enum verb_evaluation_turn_status status)
+{
+    struct buf summary;
+    evaluation_move(e, EVALUATION_STORING);
+    e->is_over = status != EVALUATION_TURN_RUNNING;
+    buf_init(&summary, EVALUATION_SUMMARY_BYTES);
+    record_put_summary(&summary, &e->summary);
+    call_evaluation_turn(shards_call(e->all->bots->server->shards, &e->call, on_stored),
+                         .evaluation = str_of(e->digits), .run = e->n, .fence = e->fence,
+                         .at = e->at, .result = result, .status = status,
+                         .summary = buf_str(&summary));
+    buf_fini(&summary);
+}
+
+/* It cannot go on. The turns that are stored stay. */
+static void store_end(struct evaluation *e, const char *reason)
+{
+    snprintf(e->summary.reason, sizeof e->summary.reason, "%s", reason);
+    store(e, STR(""), EVALUATION_TURN_FAILED);
+}
+
+void evaluation_finish_turn(struct evaluation *e)
+{
+    bool has_failed = e->error[0] != 0, is_last = e->at + 1 == e->talk.turn_n;
+    struct buf b;
+    if (has_failed) {
+        e->summary.failed++;
+        e->summary.failed_in_row++;
+    } else {
+        statistics_add(&e->summary.distances, e->distance);
+        e->summary.failed_in_row = 0;
+    }
+    atomic_fetch_add(has_failed ? &failed_n : &compared_n, 1);
+    buf_init(&b, EVALUATION_TURN_BYTES);
+    record_put_turn(&b, e);
+    store(e, buf_str(&b), is_last ? EVALUATION_TURN_DONE : EVALUATION_TURN_RUNNING);
+    buf_fini(&b);
+}
+
+/* --- the bot ---------------------------------------------------------------------------------- */
+
+static void on_rested(struct deadline *deadline)
+{
+    evaluation_go_on(H2O_STRUCT_FROM_MEMBER(struct evaluation, rest, deadline));
+}
+
+/* Another attempt, or the turn has failed. */
+static void take_failure(struct evaluation *e, const struct bot_call_end *end)
+{
+    unsigned most = e->summary.failed_in_row >= PATIENCE_TURNS ? 1 : ATTEMPTS;
+    if (end->outcome == BOT_CALL_FAILED && e->attempt < most) {
+        uint64_t pause_ms = (uint64_t)PAUSE_MS << (e->attempt - 1);
+        if (end->retry_after_ms > pause_ms)
+            pause_ms = end->retry_after_ms < PAUSE_MAX_MS ? end->retry_after_ms : PAUSE_MAX_MS;
+        evaluation_move(e, EVALUATION_RESTING);
+        e->rest.on_expire = on_rested;
+        loop_set_deadline(loop_of(e), &e->rest, pause_ms);
+        return;
+    }
+    if (end->outcome == BOT_CALL_SILENT)
+        snprintf(e->error, sizeof e->error, "the bot gave no answer (response_not_required)");
+    else if (end->outcome == BOT_CALL_ACCEPTED)
+        snprintf(e->error, sizeof e->error,
+                 "the bot put its answer off (202), which an evaluation does not wait for");
+    else
+        snprintf(e->error, sizeof e->error, "the bot %.*s", STR_ARG(end->reason));
+    evaluation_finish_turn(e);
+}
+
+static void on_called(void *context, const struct bot_call_end *end)
+{
+    struct evaluation *e = context;
+    e->calling = NULL;
+    if (end->outcome != BOT_CALL_REPLIED) {
+        take_failure(e, end);
+        return;
+    }
+    e->answer = str_copy(end->text);
+    evaluation_move(e, EVALUATION_COMPARING);
+    evaluation_compare(e);
+}
+
+/* In the canonical text the quotes stand around it. */
+static struct str with_quotes(const struct json_span *text)
+{
+    return (struct str){text->raw.at - 1, text->raw.n + 2};
+}
+
+/* A chat's model takes the person's place: what that person said is its own. Endpoints are given
+ * the history as it was. */
+static struct talk_message message_of(const struct evaluation *e,
+                                      const struct conversation_message *m, bool is_model)
+{
+    return (struct talk_message){.id = m->id.raw,
+                                 .from = with_quotes(&m->from),
+                                 .text = with_quotes(&m->text),
+                                 .tagged = m->tagged,
+                                 .timestamp = m->timestamp,
+                                 .is_own = is_model && str_eq(m->from.raw, e->talk.person.raw)};
+}
+
+/* The last messages before the turn's, as far as there is room. Returns the first one's place. */
+static unsigned find_context(const struct evaluation *e, unsigned end)
+{
+    unsigned first = end;
+    size_t bytes = 0;
+    while (first > 0 && end - first < TALK_CONTEXT_MAX) {
+        bytes += e->talk.messages[first - 1].text.raw.n;
+        if (bytes > CONTEXT_MAX_BYTES)
+            break;
+        first--;
+    }
+    return first;
+}
+
+static void call_bot(struct evaluation *e, const struct bot_target *bot)
+{
+    struct talk_message context[TALK_CONTEXT_MAX];
+    char delivery[DELIVERY_MAX_BYTES];
+    unsigned end = e->talk.turns[e->at].message, first = find_context(e, end);
+    bool is_model = str_has_prefix(bot->endpoint, STR("parley:"));
+    for (unsigned i = first; i < end; i++)
+        context[i - first] = message_of(e, &e->talk.messages[i], is_model);
+    int n = snprintf(delivery, sizeof delivery, "evl-%s-%llu-%u", e->digits,
+                     (unsigned long long)e->n, e->at + 1);
+    const struct talk talk = {.context = context,
+                              .context_n = end - first,
+                              .message = message_of(e, &e->talk.messages[end], is_model),
+                              .room = str_of(e->digits),
+                              .room_name = STR("\"evaluation\"")};
+    const struct bot_call_settings settings = {
+        .bot = *bot, .delivery = {delivery, (size_t)n}, .talk = &talk};
+    e->attempt++;
+    evaluation_move(e, EVALUATION_CALLING);
+    e->calling = bot_call_start(e->all->bots, &settings, on_called, e);
+}
+
+static void on_found(struct call *call, enum err error, struct str reply)
+{
+    struct evaluation *e = H2O_STRUCT_FROM_MEMBER(struct evaluation, call, call);
+    struct bot_target bot;
+    if (error != ERR_OK) {
+        evaluation_drop(e);
+        return;
+    }
+    if (!evaluation_read_bot(reply, &bot))
+        store_end(e, "The bot was removed.");
+    else if (bot.endpoint.n == 0)
+        store_end(e, "The bot has no endpoint any more: it pulls.");
+    else
+        call_bot(e, &bot);
+}
+
+void evaluation_go_on(struct evaluation *e)
+{
+    if (e->all->bots->server->is_draining) {
+        evaluation_drop(e);
+        return;
+    }
+    evaluation_move(e, EVALUATION_FINDING);
+    call_bot_find(shards_call(e->all->bots->server->shards, &e->call, on_found),
+                  .bot = str_of(e->bot), .is_calling = false);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+void evaluations_start(struct evaluations *all, const struct evaluation_start *start)
+{
+    struct evaluation *former = evaluations_find(all, start->digits, start->n);
+    if (former != NULL)
+        evaluation_drop(former);
+    if (all->n >= EVALUATIONS_MAX || start->digits.n != EVALUATION_DIGITS)
+        return;
+    struct evaluation *e = calloc(1, sizeof *e);
+    if (e == NULL)
+        abort();
+    *e = (struct evaluation){.all = all,
+                             .state = EVALUATION_LOADING,
+                             .number = sm_number(),
+                             .n = start->n,
+                             .fence = start->fence,
+                             .next = all->first};
+    memcpy(e->digits, start->digits.at, EVALUATION_DIGITS);
+    e->turn = shards_turn(all->bots->server->shards, str_of(e->digits));
+    if (e->next != NULL)
+        e->next->previous = e;
+    all->first = e;
+    all->n++;
+    begin_turn(e);
+    if (start->talk == NULL) {
+        evaluation_load(e);
+        return;
+    }
+    e->bot = str_copy(start->bot);
+    e->measure = start->measure;
+    e->talk = *start->talk;
+    *start->talk = (struct conversation){.message_n = 0};
+    evaluation_go_on(e);
+}
+
+static void create(struct bots *bots)
+{
+    struct evaluations *all = calloc(1, sizeof *all);
+    if (all == NULL)
+        abort();
+    all->bots = bots;
+    if (!bots->settings->embedder->is_quick) {
+        all->client = http_client_create(NULL);
+        http_client_attach(all->client, bots->server->loop->h2o);
+    }
+    bots->evaluations = all;
+    evaluation_takeover_init(all);
+}
+
+/* Others take its runs when their fences end. */
+static void end(struct bots *bots)
+{
+    evaluation_takeover_fini(bots->evaluations);
+    while (bots->evaluations->first != NULL)
+        evaluation_drop(bots->evaluations->first);
+}
+
+static void destroy(struct bots *bots)
+{
+    http_client_destroy(bots->evaluations->client);
+    free(bots->evaluations);
+    bots->evaluations = NULL;
+}
+
+struct http_client *evaluate_client(const struct bots *bots)
+{
+    return bots->evaluations->client;
+}
+
+static void on_up(struct bots *bots, unsigned shard)
+{
+    evaluation_take_from(bots->evaluations, shard);
+}
+
+static void put_metrics(struct buf *b)
+{
+    buf_printf(b,
+               "# HELP parley_evaluation_turns_total Turns of evaluations that were stored\n"
+               "# TYPE parley_evaluation_turns_total counter\n"
+               "parley_evaluation_turns_total{outcome=\"compared\"} %llu\n"
+               "parley_evaluation_turns_total{outcome=\"failed\"} %llu\n",
+               atomic_load(&compared_n), atomic_load(&failed_n));
+}
+
+const struct bots_part evaluate_part = {
+    .create = create,
+    .end = end,
+    .destroy = destroy,
+    .on_up = on_up,
+    .before_flush = evaluation_before_flush,
+    .put_metrics = put_metrics,
+};

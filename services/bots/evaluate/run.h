@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * run: one evaluation as its driver holds it, between what is stored. For evaluate/ only: run.c
+ * moves it, compare.c finds the distance of an answer, record.c writes what is stored and reads it
+ * again, takeover.c brings runs here and keeps them. On the loop's thread.
+ */
+#ifndef PARLEY_SERVICES_BOTS_EVALUATE_RUN_H
+#define PARLEY_SERVICES_BOTS_EVALUATE_RUN_H
+
+#include "services/bots/bots.h"
+#include "services/bots/dispatch/call.h"
+#include "services/bots/evaluate/conversation.h"
+#include "services/bots/evaluate/measure.h"
+#include "services/bots/evaluate/statistics.h"
+#include "shared/embed/embed.h"
+
+enum {
+    EVALUATIONS_MAX = 32, /* that a node drives at a time: a conversation of each is in memory */
+    EVALUATION_DIGITS = 24,
+    EVALUATION_ERROR_BYTES = 500,
+    /* A turn as it is stored: 2,000 of them fit into what a run may store (lua/bots/evaluations).
+     */
+    EVALUATION_TURN_BYTES = 8000,
+    EVALUATION_SUMMARY_BYTES = 4096
+};
+
+enum evaluation_state {
+    EVALUATION_LOADING,   /* what is stored of it is read */
+    EVALUATION_FINDING,   /* the bot is looked up, before each attempt */
+    EVALUATION_CALLING,   /* the bot answers */
+    EVALUATION_RESTING,   /* between two attempts */
+    EVALUATION_COMPARING, /* texts are embedded */
+    EVALUATION_STORING,   /* a turn, or how it ends, is stored */
+    EVALUATION_ENDED
+};
+
+/* Of the turns that are stored. */
+struct evaluation_summary {
+    struct statistics distances;
+    uint64_t failed;
+    uint64_t failed_in_row;                  /* up to the newest turn */
+    char reason[EVALUATION_ERROR_BYTES + 1]; /* of a run that failed; "": none */
+};
+
+struct evaluation {
+    struct evaluation *previous, *next; /* of the node's */
+    struct evaluations *all;
+    enum evaluation_state state;
+    uint64_t number; /* for the log of its states */
+    char digits[EVALUATION_DIGITS + 1];
+    uint64_t n, fence;
+    struct turn *turn; /* of its shard */
+    struct call call;
+    char *bot; /* a name */
+    enum measure measure;
+    struct conversation talk;
+    struct evaluation_summary summary;
+
+    /* The current turn: */
+    unsigned at; /* from 0; as many as are stored */
+    unsigned attempt;
+    uint64_t began_ms; /* clock_mono_ms of its first attempt */
+    struct bot_call *calling;
+    struct deadline rest;
+    char *answer;                           /* own memory; NULL: none yet */
+    char error[EVALUATION_ERROR_BYTES + 1]; /* "": none */
+    bool is_over;                           /* what is being stored is its end */
+
+    /* While it is compared: */
+    struct embedding *embedding;
+    unsigned embedding_at; /* 0: the answer, then the originals */
+    unsigned embedding_tries;
+    float *vector; /* of the answer; own memory */
+    uint32_t dimension;
+    double distance;  /* the smallest so far */
+    unsigned nearest; /* of that original, from 1; 0: none yet */
+};
+
+struct evaluations {
+    struct bots *bots;
+    struct http_client *client; /* for the embedding server, which the operator has chosen */
+    struct evaluation *first;
+    size_t n;
+    struct deadline tick;
+    struct evaluation_taking *takings; /* one for each shard (takeover.c) */
+};
+
+/* --- run.c --- */
+
+/* A run that evaluation_begin or evaluation_take has leased to this node. `digits` is copied;
+ * `talk`, which may be NULL, is taken over and emptied: otherwise the run is read from Redis. */
+struct evaluation_start {
+    struct str digits;
+    uint64_t n, fence;
+    struct str bot; /* with `talk` */
+    enum measure measure;
+    struct conversation *talk;
+};
+/* Does nothing if the node has no room: another one takes it. */
+void evaluations_start(struct evaluations *all, const struct evaluation_start *start);
+struct evaluation *evaluations_find(const struct evaluations *all, struct str digits, uint64_t n);
+void evaluation_move(struct evaluation *e, enum evaluation_state to);
+/* Drops it without a word: whichever node takes it carries on. */
+void evaluation_drop(struct evaluation *e);
+/* Everything is read: goes on with the turn `at`. */
+void evaluation_go_on(struct evaluation *e);
+/* Its answer was compared, or the turn failed (`error`): stores the turn. */
+void evaluation_finish_turn(struct evaluation *e);
+
+/* --- compare.c --- */
+
+/* Compares `answer` with the originals of the current turn, then calls evaluation_finish_turn,
+ * possibly inside this function. */
+void evaluation_compare(struct evaluation *e);
+/* Ends that without a call. */
+void evaluation_stop_comparing(struct evaluation *e);
+
+/* --- record.c --- */
+
+/* Puts the current turn: EVALUATION_TURN_BYTES at most. */
+void record_put_turn(struct buf *b, const struct evaluation *e);
+void record_put_summary(struct buf *b, const struct evaluation_summary *summary);
+/* Reads it; what cannot be read is zero. */
+void record_read_summary(struct str json, struct evaluation_summary *ret_summary);
+/* A text that `b` has no room for, decoded or as it is, cut to `max` bytes of JSON. */
+void record_put_text(struct buf *b, struct str text, size_t max);
+
+/* --- takeover.c --- */
+
+void evaluation_load(struct evaluation *e);
+void evaluation_takeover_init(struct evaluations *all);
+void evaluation_takeover_fini(struct evaluations *all);
+/* Asks that shard for runs that nobody drives, up to the room there is. */
+void evaluation_take_from(struct evaluations *all, unsigned shard);
+/* As struct service's. */
+void evaluation_before_flush(struct bots *bots);
+
+/* --- begin.c --- */
+
+/* Reads a reply of bot_find. False if there is no such bot. */
+bool evaluation_read_bot(struct str reply, struct bot_target *ret_bot) must_check;
+
+#endif
