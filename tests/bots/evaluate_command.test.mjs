@@ -97,7 +97,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
   });
 
   // Until the node has stored so many turns.
-  const reached = (id, n) => eventually(async () => (await storedOf(id)).done >= n, { what: `turn ${n}`, ms: 120_000 });
+  const reached = (id, n) => eventually(async () => (await storedOf(id)).done >= n, { what: `turn ${n}`, ms: 15_000 });
 
   for (const signal of ['SIGINT', 'SIGKILL']) {
     test(`${signal} at turn 40 of 100: the same command resumes the same run, and each turn is asked once`, async () => {
