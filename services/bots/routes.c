@@ -3,6 +3,7 @@
  * where. */
 #include "services/bots/bots.h"
 #include "services/bots/evaluate/evaluate.h"
+#include "services/bots/registry/handlers.h"
 #include "services/bots/rooms/handlers.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
@@ -14,6 +15,11 @@ const struct route bots_routes[] = {
     {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .body_max_bytes = ROOM_BODY_MAX_BYTES},
     {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
     {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
+    {"POST", "/api/bots", FRONT, registry_add},
+    {"GET", "/api/bots", FRONT | 1u << ROLE_OPERATOR, registry_show},
+    {"DELETE", "/api/bots/{username}", FRONT | 1u << ROLE_OPERATOR, registry_delete},
+    {"POST", "/api/bots/{username}/rotate", FRONT | 1u << ROLE_OPERATOR, registry_renew_secrets},
+    {"POST", "/api/bots/register", FRONT, registry_add_by_key, .takes_api_key = true, .put_problem = registry_put_problem},
     {"GET", "/api/evaluations", FRONT, evaluate_list},
     {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
     {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},

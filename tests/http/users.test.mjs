@@ -11,7 +11,7 @@ import { topicOn } from '../support/shards.mjs';
 import { unzip } from '../support/zip.mjs';
 
 const NAMESPACES = { acme: { secret: 'acme-secret', role: 'frontend', namespace: 'acme' }, other: { secret: 'other-secret', role: 'frontend', namespace: 'other' } };
-const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits', 'Runs'];
+const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits', 'Runs', 'Messages', 'Bots', 'Evaluations'];
 const NOTHING = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
 
 suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, ({ test, cluster }) => {
@@ -63,7 +63,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assertOk(await upload(cluster, { as: 'Frontend_1', query, name: 'a.txt', bytes: `secret of ${User}` }), 201);
     const before = await usage(User);
     assert.deepEqual([before.Topics.Count, before.Queries.Count, before.Queries.Open, before.Recommendations.Count, before.Documents.Count, before.Rates.Uploads[0].Used], [2, 2, 1, 1, 1, 1]);
-    assert.deepEqual(await remove(User), { Topics: 2, SharedTopics: 0, Queries: 2, Lookups: 1, Recommendations: 1, Documents: 1, Jobs: 1, Limits: 1, Runs: 0 });
+    assert.deepEqual(await remove(User), { ...NOTHING, Topics: 2, SharedTopics: 0, Queries: 2, Lookups: 1, Recommendations: 1, Documents: 1, Jobs: 1, Limits: 1, Runs: 0 });
     for (const { Topic } of [mine, open]) assertProblem(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }), 404);
     assertProblem(await cluster.request('GET', '/api/user-topics', { as: 'Frontend_1', query }), 404);
     assert.deepEqual(assertOk(await cluster.request('GET', '/api/docs', { as: 'Frontend_1', query })).documents, []);
