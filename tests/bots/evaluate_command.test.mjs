@@ -84,7 +84,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     assert.equal(code, 0);
     const json = JSON.parse(stdout);
     assert.deepEqual(json, await storedOf(json.id));
-    assert.deepEqual([json.measure, json.person, json.total, json.turns.length], ['euclidean', PERSON, 12, 12]);
+    assert.deepEqual([json.measure, json.total, json.turns.length], ['euclidean', 12, 12]);
     const distances = json.turns.map(({ distance }) => distance);
     assert.ok(Math.abs(json.mean - distances.reduce((a, b) => a + b) / 12) < 1e-9);
   });
@@ -321,7 +321,7 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
 
   test('what a node refuses is one line: no such bot, a bot that pulls, a conversation without a turn, a secret, a role', async () => {
     const bot = await newBot(({ i }) => ({ message: ORIGINAL(i) }));
-    await registerBot(cluster, 'puller', '');
+    await registerBot(cluster, 'puller');
     const alone = commands.file('alone.jsonl');
     writeFileSync(alone, linesOf([{ from: 'Bob', text: 'Hello?' }]));
     for (const [words, options, pattern] of [
