@@ -118,7 +118,7 @@ suite('bots', { accounts, sweep: false }, ({ test, cluster }) => {
     assertProblem(await remove(bot.username, { as: 'Inference_1' }), 403, 'forbidden');
     assertOk(await rotate(bot.username, { ...as, query: { OnBehalfOf: 'alice' } }));
     assertOk(await rotate(bot.username, { as: 'Operator_1' }));
-    assert.deepEqual(assertOk(await remove(bot.username, { as: 'Operator_1' })), { status: 'ok' });
+    assert.deepEqual(assertOk(await remove(bot.username, { as: 'Operator_1' })), { status: 'OK' });
     assertProblem(await remove(bot.username, { as: 'Operator_1' }), 404);
     assertProblem(await rotate('nobody'), 404);
     assertProblem(await remove('x'.repeat(65)), 404);

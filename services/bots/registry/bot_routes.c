@@ -203,7 +203,7 @@ static void on_removed(void *context, enum err error, const char *detail)
         return;
     }
     buf_clear(b);
-    buf_lit(b, "{\"status\":\"ok\"}");
+    buf_lit(b, "{\"status\":\"OK\"}");
     respond_json(r, 200, b);
 }
 
