@@ -83,7 +83,7 @@ local function create(turn, room, message, k, bot, kind, hop, may_lease)
         wake(turn, bot)
         return id, ''
     end
-    if may_lease then return id, lease(turn, d) end
+    if may_lease and not is_busy then return id, lease(turn, d) end
     look_at(turn, id, turn.now_ms)
     return id, ''
 end

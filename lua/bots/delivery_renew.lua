@@ -1,11 +1,11 @@
 -- delivery_renew: a sign of life of the node that holds these deliveries: they stay with it for another 15 s.
 -- KEYS: dlv:<delivery>, dlv_due.
 -- Wakes: nobody.
--- Bound: 1,000 deliveries.
+-- Bound: 200 deliveries.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   each held 1000:
+--   each held 200:
 --     delivery  name
 --     fence     digits
 -- Replies: (the ids of deliveries that another node has, or that are over, each on a line)

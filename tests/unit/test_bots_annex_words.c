@@ -45,9 +45,10 @@ static void what_is_within_quotes_is_one_word(void **state)
 
 static void other_texts_are_no_commands(void **state)
 {
-    static const char *const texts[] = {"",       "@annex",      "@annex help",  "annex /help", "@annex/help",
-                                        "/help",  "hi @annex /help", "@annexe /help", "@annex, /help",
-                                        "@Annex /help", NULL};
+    static const char *const texts[] = {
+        "",      "@annex",          "@annex help",   "annex /help",   "@annex/help",
+        "/help", "hi @annex /help", "@annexe /help", "@annex, /help", "@Annex /help",
+        NULL};
     struct annex_words got;
     (void)state;
     for (const char *const *text = texts; *text != NULL; text++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_bots_mentions.c - which names a text mentions, and what a message's id and time look like. */
+ * test_bots_mentions.c - which names a text mentions, and what a message's id and time look like.
+ */
 #include "services/bots/rooms/mentions.h"
 #include "services/bots/rooms/message.h"
 
@@ -50,7 +51,8 @@ static void marks_count_only_inside_a_name(void **state)
 static void letters_of_all_scripts_are_letters(void **state)
 {
     (void)state;
-    expect("@J\xc3\xb6rg\xe3\x80\x82 @\xe5\xbc\xa0\xe4\xb8\x89\xef\xbc\x8c", "J\xc3\xb6rg \xe5\xbc\xa0\xe4\xb8\x89");
+    expect("@J\xc3\xb6rg\xe3\x80\x82 @\xe5\xbc\xa0\xe4\xb8\x89\xef\xbc\x8c",
+           "J\xc3\xb6rg \xe5\xbc\xa0\xe4\xb8\x89");
     expect("@ada\xc2\xa0x @bob\xe2\x80\xa8y", "ada bob");
     expect("@na\xcc\x88me", "na\xcc\x88me");
 }
@@ -97,11 +99,13 @@ static void the_largest_text_of_mentions_is_read_once(void **state)
     for (rest = (struct str){text, MESSAGE_TEXT_MAX_BYTES}; mentions_next(&rest, &name);)
         n++;
     assert_int_equal(n, MESSAGE_TEXT_MAX_BYTES / 3);
-    assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX), 1);
+    assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX),
+                     1);
     memset(text, '.', MESSAGE_TEXT_MAX_BYTES);
     text[0] = '@';
     text[1] = 'a';
-    assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX), 1);
+    assert_int_equal(mentions_find((struct str){text, MESSAGE_TEXT_MAX_BYTES}, names, MENTIONS_MAX),
+                     1);
     free(text);
 }
 
@@ -110,9 +114,22 @@ static void ids_have_one_form(void **state)
     (void)state;
     assert_true(message_is_id(STR("0-1")) && message_is_id(STR("1785000000000-12")));
     assert_true(message_is_id(STR("999999999999999999-999999999999999999")));
-    static const char *const wrong[] = {"",     "1",    "-",     "1-",   "-1",      "1-2-3",
-                                        "01-1", "1-01", "+1-1",  " 1-1", "1-1\n",   "$",
-                                        "1-1000000000000000000", "x-1", "1785000000000", NULL};
+    static const char *const wrong[] = {"",
+                                        "1",
+                                        "-",
+                                        "1-",
+                                        "-1",
+                                        "1-2-3",
+                                        "01-1",
+                                        "1-01",
+                                        "+1-1",
+                                        " 1-1",
+                                        "1-1\n",
+                                        "$",
+                                        "1-1000000000000000000",
+                                        "x-1",
+                                        "1785000000000",
+                                        NULL};
     for (const char *const *text = wrong; *text != NULL; text++)
         assert_false(message_is_id(str_of(*text)));
     assert_true(message_is_room(STR("0123456789abcdef01234567")));
@@ -137,7 +154,8 @@ static void ids_are_compared_as_numbers(void **state)
 static void a_message_is_one_line_of_json(void **state)
 {
     (void)state;
-    struct lines lines = lines_of(STR("1785000000007-2\nu\n\"Ada\"\n\"a\\nb\"\n[\"bob\"]\n1-1\n3\nrest"));
+    struct lines lines =
+        lines_of(STR("1785000000007-2\nu\n\"Ada\"\n\"a\\nb\"\n[\"bob\"]\n1-1\n3\nrest"));
     struct message m = message_next(&lines);
     struct buf b;
     buf_init(&b, MESSAGE_JSON_MAX_BYTES);

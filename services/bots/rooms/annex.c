@@ -232,9 +232,9 @@ static void enlist(struct annex *annex, const struct annex_words *words)
         "Write: /register @name URL \"Person Name\", with `pull` or `parley:MODEL` instead of the "
         "URL, and `zulip` at the end for a bot written for Zulip.";
     struct registrant registrant = registrant_of(annex);
-    struct registration registration = {
-        .username = words->n > 0 ? annex_name_of(words->words[0]) : STR(""),
-        .endpoint = words->n > 1 ? words->words[1] : STR("")};
+    struct registration registration = {.username =
+                                            words->n > 0 ? annex_name_of(words->words[0]) : STR(""),
+                                        .endpoint = words->n > 1 ? words->words[1] : STR("")};
     size_t at = 2;
     if (at < words->n && !is_zulip(words, at))
         registration.emulates = words->words[at++];
@@ -249,8 +249,7 @@ static void enlist(struct annex *annex, const struct annex_words *words)
     }
     if (str_eq(registration.endpoint, STR("pull")))
         registration.endpoint = STR("");
-    annex->call =
-        registry_register(annex->bots, &registrant, &registration, on_registered, annex);
+    annex->call = registry_register(annex->bots, &registrant, &registration, on_registered, annex);
 }
 
 /* The name for keys of the one bot that a command names; false: it has said what is missing. */
@@ -272,8 +271,7 @@ static void remove_bot(struct annex *annex, const struct annex_words *words)
     char bytes[BOTS_NAME_MAX_BYTES];
     struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
     if (read_target(annex, words, &name))
-        annex->call =
-            registry_remove(annex->bots, &registrant, buf_str(&name), on_removed, annex);
+        annex->call = registry_remove(annex->bots, &registrant, buf_str(&name), on_removed, annex);
 }
 
 static void rotate(struct annex *annex, const struct annex_words *words)
@@ -282,16 +280,16 @@ static void rotate(struct annex *annex, const struct annex_words *words)
     char bytes[BOTS_NAME_MAX_BYTES];
     struct buf name = {.at = bytes, .cap = sizeof bytes, .max = sizeof bytes};
     if (read_target(annex, words, &name))
-        annex->call =
-            registry_rotate(annex->bots, &registrant, buf_str(&name), on_rotated, annex);
+        annex->call = registry_rotate(annex->bots, &registrant, buf_str(&name), on_rotated, annex);
 }
 
 static const struct {
     struct str name;
     void (*run)(struct annex *annex, const struct annex_words *words);
 } commands[] = {
-    {STR("/register"), enlist}, {STR("/unregister"), remove_bot}, {STR("/rotate"), rotate},
-    {STR("/bots"), list},       {STR("/help"), help},
+    {STR("/register"), enlist}, {STR("/unregister"), remove_bot},
+    {STR("/rotate"), rotate},   {STR("/bots"), list},
+    {STR("/help"), help},
 };
 
 static void run(struct annex *annex, const struct annex_words *words)

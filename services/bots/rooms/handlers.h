@@ -17,10 +17,10 @@ enum {
     ROOM_BODY_MAX_BYTES = 512 << 10, /* a text may be escaped */
 };
 
-handler rooms_create_room;  /* POST /api/rooms */
-handler rooms_list;         /* GET /api/rooms */
-handler rooms_post;         /* POST /api/rooms/{id}/messages */
-handler rooms_messages;     /* GET /api/rooms/{id}/messages */
-handler rooms_socket;       /* GET /ws/rooms/{id} */
+handler rooms_create_room; /* POST /api/rooms */
+handler rooms_list;        /* GET /api/rooms */
+handler rooms_post;        /* POST /api/rooms/{id}/messages */
+handler rooms_messages;    /* GET /api/rooms/{id}/messages */
+handler rooms_socket;      /* GET /ws/rooms/{id} */
 
 #endif

@@ -18,7 +18,7 @@
 
 enum {
     TAGS_MAX = POST_TAGS_MAX + MENTIONS_MAX,
-    ROUNDS_MAX = 4, /* names change hands meanwhile, but not for ever */
+    ROUNDS_MAX = 4,                        /* names change hands meanwhile, but not for ever */
     NAME_BYTES = 3 * USER_MAX_BYTES + 256, /* as a name, its namespace included */
     NAME_JSON_BYTES = 6 * USER_MAX_BYTES + 2,
 };
@@ -93,8 +93,7 @@ static void finish(struct posting *posting, const struct post_end *end)
 
 static void refuse(struct posting *posting, enum err error, const char *detail)
 {
-    finish(posting,
-           &(struct post_end){.outcome = POST_REFUSED, .error = error, .detail = detail});
+    finish(posting, &(struct post_end){.outcome = POST_REFUSED, .error = error, .detail = detail});
 }
 
 /* A mention that must exist is nobody's. */
@@ -169,9 +168,8 @@ static void on_claimed(struct call *call, enum err error, struct str reply)
 static void claim(struct posting *posting)
 {
     move(posting, POSTING_CLAIMING);
-    call_name_claim(
-        shards_call(posting->rooms->bots->server->shards, &posting->call, on_claimed),
-        .name = posting->name, .namespace = posting->post.namespace);
+    call_name_claim(shards_call(posting->rooms->bots->server->shards, &posting->call, on_claimed),
+                    .name = posting->name, .namespace = posting->post.namespace);
 }
 
 static struct str kind_of(struct str word)
@@ -289,12 +287,11 @@ static enum verb_delivery_reply_tag_kind reply_tag_kind(struct str kind)
 static void store_reply(struct posting *posting, struct call_start start)
 {
     const struct post *post = &posting->post;
-    struct verb_writer verb =
-        begin_delivery_reply(start, .room = post->room, .delivery = post->delivery,
-                             .fence = post->fence == 0 ? NO_NUMBER : post->fence,
-                             .bot = posting->name, .from = posting->from, .text = posting->text,
-                             .is_here = is_here(posting),
-                             .lease_n = count_room(posting->rooms->bots));
+    struct verb_writer verb = begin_delivery_reply(
+        start, .room = post->room, .delivery = post->delivery,
+        .fence = post->fence == 0 ? NO_NUMBER : post->fence, .bot = posting->name,
+        .from = posting->from, .text = posting->text, .is_here = is_here(posting),
+        .lease_n = count_room(posting->rooms->bots));
     for (size_t i = 0; i < posting->tag_n; i++)
         put_delivery_reply_mention(&verb, .tag_name = posting->tags[i].name,
                                    .tag_json = posting->tags[i].json,
@@ -395,7 +392,7 @@ static void add_tags(struct posting *posting, const struct post *post)
 static void keep_post(struct posting *posting, const struct post *post)
 {
     struct buf *own = &posting->own;
-    struct str author = post->kind == POST_PERSON ? post->who->user
+    struct str author = post->kind == POST_PERSON  ? post->who->user
                         : post->kind == POST_REPLY ? post->bot
                                                    : BOTS_ANNEX;
     posting->post = *post;

@@ -231,10 +231,9 @@ void room_follow_catch_up(struct room_socket *socket)
     if (!socket->is_behind || socket->watched == NULL || socket->waiting_n > 0 ||
         call_is_under_way(&socket->reading))
         return;
-    call_room_watch(
-        shards_call(socket->rooms->bots->server->shards, &socket->reading, on_read),
-        .room = str_of(socket->watched->room), .namespace = socket->who.namespace,
-        .after = str_of(socket->last));
+    call_room_watch(shards_call(socket->rooms->bots->server->shards, &socket->reading, on_read),
+                    .room = str_of(socket->watched->room), .namespace = socket->who.namespace,
+                    .after = str_of(socket->last));
 }
 
 void room_follow_on_up(struct rooms *rooms, unsigned shard)

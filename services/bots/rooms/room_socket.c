@@ -30,6 +30,12 @@ static void move(struct room_socket *socket, enum room_socket_state to)
 
 /* --- what a client says ----------------------------------------------------------------------- */
 
+static void send_whole(struct room_socket *socket, const struct buf *b)
+{
+    if (!b->is_over)
+        websocket_send(socket->websocket, buf_str(b));
+}
+
 static void send_error(struct room_socket *socket, enum err error, const char *detail)
 {
     struct buf b;
@@ -39,8 +45,7 @@ static void send_error(struct room_socket *socket, enum err error, const char *d
     buf_put_key(&b, "detail");
     buf_put_json(&b, str_of(detail != NULL ? detail : err_info(error)->text));
     buf_lit(&b, "}}");
-    if (!b.is_over)
-        websocket_send(socket->websocket, buf_str(&b));
+    send_whole(socket, &b);
     buf_fini(&b);
 }
 
@@ -56,8 +61,8 @@ static void on_said(void *context, const struct said *said)
     buf_lit(&b, "{\"private\":");
     buf_put(&b, said->private);
     buf_put_char(&b, '}');
-    if (said->private.n > 0 && !b.is_over)
-        websocket_send(socket->websocket, buf_str(&b));
+    if (said->private.n > 0)
+        send_whole(socket, &b);
     buf_fini(&b);
     move(socket, ROOM_SOCKET_IDLE);
     websocket_resume(socket->websocket);
@@ -107,8 +112,9 @@ static void on_message(struct websocket *websocket, void *arg, struct str text)
     if (read_frame(socket, text, &speech)) {
         move(socket, ROOM_SOCKET_SPEAKING);
         websocket_pause(websocket);
-        socket->saying = say_start(bots, &socket->who, str_of(socket->watched->room), &speech,
-                                   socket->max_stored, socket->max_stored_per_user, on_said, socket);
+        socket->saying =
+            say_start(bots, &socket->who, str_of(socket->watched->room), &speech,
+                      socket->max_stored, socket->max_stored_per_user, on_said, socket);
     }
     speech_fini(&speech);
 }

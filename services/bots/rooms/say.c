@@ -14,7 +14,7 @@ struct saying {
     struct annex *annex;
     struct bots_who who; /* its texts are in `own` */
     char *own, *room;
-    char *command; /* NULL: it is none */
+    char *command;       /* NULL: it is none */
     struct post_end end; /* of a command: its texts are in `kept` */
     struct buf kept;
     said_cb *on_said; /* NULL: nobody waits */

@@ -81,7 +81,8 @@ bool speech_read(const struct json_member *members, size_t n, struct speech *ret
     if (ret_speech->own == NULL)
         abort();
     struct buf b = {.at = ret_speech->own, .cap = bytes, .max = bytes};
-    return read_text(&b, text, ret_speech, detail) && read_reply(&b, reply_to, ret_speech, detail) &&
+    return read_text(&b, text, ret_speech, detail) &&
+           read_reply(&b, reply_to, ret_speech, detail) &&
            read_tagged(&b, tagged, ret_speech, detail);
 }
 

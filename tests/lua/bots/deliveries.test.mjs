@@ -11,7 +11,10 @@ const bots = { names: { alice: 'u', bob: 'u', bot: 'b', other: 'b', puller: 'p' 
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
 const takenOf = (reply) => {
   const found = [], rest = reply === '' ? [] : reply.split('\n');
-  for (let i = 0; i < rest.length; i += 5) found.push(Object.fromEntries(['id', 'fence', 'bot', 'task', 'attempts'].map((name, k) => [name, rest[i + k]])));
+  for (let i = 0; i < rest.length; i += 6) {
+    assert.match(rest[i + 5], /^\d+$/, 'the age of the message');
+    found.push(Object.fromEntries(['id', 'fence', 'bot', 'task', 'attempts'].map((name, k) => [name, rest[i + k]])));
+  }
   return found;
 };
 const take = async (shard, node = 'n1', limit = 10) => takenOf((await shard.turn([['delivery_take', limit]], { node })).replies[0]);
@@ -95,11 +98,26 @@ scripts('deliveries to bots with an endpoint', ({ test, shard }) => {
   test('past a hundred unfinished deliveries a bot is busy, and others are not', async () => {
     await begin();
     for (let i = 1; i < BUSY; i++) await say(shard, { leases: 0, mentions: [['bot']] });
-    const { deliveries: [late] } = await say(shard, { mentions: [['bot']] });
-    assert.equal(await shard.call(...attempt(late)), 'busy');
+    assert.deepEqual((await say(shard, { mentions: [['bot']] })).deliveries, [], 'nobody has to wait to learn that it is busy');
     const { deliveries: [other] } = await say(shard, { mentions: [['other']] });
     assert.match(await shard.call(...attempt(other)), /^ok/);
-    assert.equal((await take(shard, 'n2', 1000)).length, 99);
+    const taken = await take(shard, 'n2', 1000);
+    assert.equal(taken.length, 100);
+    const [late] = taken.filter(({ task }) => task === 'busy');
+    assert.equal(await shard.call(...attempt(late)), 'busy');
+    assert.match(await shard.call(...fail(late)), /^ok\n/);
+  });
+
+  test('a bot that has nothing to say ends its delivery without a message, once', async () => {
+    const d = await begin();
+    const silent = (fence, bot = d.bot) => ['delivery_silent', ROOM, d.id, fence, bot];
+    assert.equal(await shard.call(...silent(d.fence, 'other')), 'missing');
+    assert.equal(await shard.call(...silent('999')), 'lost');
+    assert.equal(await shard.call(...silent(d.fence)), 'ok');
+    for (const again of [silent(d.fence), silent(''), reply(d, '')]) assert.equal(await shard.call(...again), 'answered\n');
+    assert.deepEqual((await texts(shard)).length, 1);
+    assert.deepEqual(await shard.get('dlv_n'), undefined);
+    assert.deepEqual(await take(shard), []);
   });
 
   test('what is over is removed an hour later', async () => {

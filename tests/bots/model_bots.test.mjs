@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// Bots that are models of this cluster, `parley:MODEL`: a room has an answering bot without a server of one's own.
+import assert from 'node:assert/strict';
+import { withEngine } from '../support/asking.mjs';
+import { newBot, openRoom, registerBot } from '../support/bot_server.mjs';
+import { withEngines } from '../support/engines.mjs';
+import { suite } from '../support/harness.mjs';
+
+suite('bots that are models', {}, ({ test, cluster }) => {
+  test('the built-in engine answers in the room, from its documents', async () => {
+    await withEngines(cluster, async ({ start, corpus }) => {
+      await start(['--corpus', corpus]);
+      const username = newBot('model');
+      await registerBot(cluster, username, 'parley:default');
+      const room = await openRoom(cluster);
+      const reply = await room.replyTo(await room.say(`@${username} How long does a lease last?`));
+      assert.equal(reply.from, username);
+      assert.match(reply.text, /150 seconds/);
+    });
+  });
+
+  test('the model is asked as its registrant, with what was said before as a chat', async () => {
+    await withEngine(cluster, () => 'It does.', async (engine) => {
+      const username = newBot('model');
+      await registerBot(cluster, username, 'parley:default', { user: 'owner', emulates: 'Ada L.' });
+      const room = await openRoom(cluster);
+      await room.say('first', { user: 'bob' });
+      const reply = await room.replyTo(await room.say(`@${username}, does it work?`));
+      assert.equal(reply.text, 'It does.');
+      const again = await room.replyTo(await room.say('really?', { reply_to: reply.id }));
+      assert.equal(again.text, 'It does.');
+      const [one, two] = engine.prompts.map(({ modifiers }) => modifiers.Messages);
+      assert.match(one[0].content, /Ada L\./);
+      assert.deepEqual(one.slice(1), [{ role: 'user', content: 'bob: first' }, { role: 'user', content: 'does it work?' }]);
+      assert.deepEqual(two.slice(2), [
+        { role: 'user', content: `eve: @${username}, does it work?` },
+        { role: 'assistant', content: 'It does.' },
+        { role: 'user', content: 'really?' },
+      ]);
+      assert.deepEqual(engine.prompts.map(({ details }) => details.User), ['owner', 'owner']);
+    });
+  });
+
+  test('without an engine it is tried again, and answers when one comes', async () => {
+    const username = newBot('model');
+    await registerBot(cluster, username, 'parley:default');
+    const room = await openRoom(cluster);
+    const asked = await room.say(`@${username} anybody there?`);
+    await withEngine(cluster, () => 'Here.', async () => assert.equal((await room.replyTo(asked)).text, 'Here.'));
+  });
+});
