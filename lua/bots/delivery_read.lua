@@ -19,15 +19,20 @@ local format, match = string.format, string.match
 
 local CONTEXT, PART_BYTES = 50, 524288
 
--- The newest ones of a list that begins with the newest, as many as fit, the oldest first.
-local function fitting(newest)
-    local kept, bytes = {}, 0
-    for i = 1, #newest do
-        bytes = bytes + newest[i].bytes
-        if bytes > PART_BYTES then break end
-        table.insert(kept, 1, newest[i])
+-- What the bot was asked and said before a message, newest first, as much as fits.
+local function exchanges_before(turn, room, bot, id)
+    local list, bytes = {}, 0
+    local entries = call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. bot, 0, -1)
+    for i = #entries, 1, -1 do
+        local other = match(entries[i], '^%S+ (%S+)$')
+        local one = messages.is_before(other, id) and messages.read(turn, room, other)
+        if one then
+            bytes = bytes + one.bytes
+            if bytes > PART_BYTES then break end
+            list[#list + 1] = one
+        end
     end
-    return kept
+    return list
 end
 
 local function verb(turn, a)
@@ -35,14 +40,8 @@ local function verb(turn, a)
     local d = deliveries.read(turn, delivery)
     local m = d and d.room == room and messages.read(turn, room, d.message)
     if not m then return 'missing' end
-    local exchanges, entries = {}, call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. d.bot, 0, -1)
-    for i = #entries, 1, -1 do
-        local id = match(entries[i], '^%S+ (%S+)$')
-        local one = messages.is_before(id, m.id) and messages.read(turn, room, id)
-        if one then exchanges[#exchanges + 1] = one end
-    end
-    local context = fitting(messages.before(turn, room, m.id, CONTEXT))
-    exchanges = fitting(exchanges)
+    local context = messages.before(turn, room, m.id, CONTEXT, PART_BYTES)
+    local exchanges = exchanges_before(turn, room, d.bot, m.id)
     local name = call('HGET', rooms.key_of(turn, room), 'name') or 'null'
     local parts = {'ok\n' .. name .. '\n' .. format('%d\n%d', #context, #exchanges)}
     local function put(one)
@@ -51,8 +50,8 @@ local function verb(turn, a)
         parts[#parts + 1] = '\n' .. one.root
     end
     put(m)
-    for i = 1, #context do put(context[i]) end
-    for i = 1, #exchanges do put(exchanges[i]) end
+    for i = #context, 1, -1 do put(context[i]) end
+    for i = #exchanges, 1, -1 do put(exchanges[i]) end
     return parts
 end
 
