@@ -126,8 +126,8 @@ local function trim(turn, room, bytes)
 end
 
 -- Calls visit(m) for the messages of a user in a room after an id ('': from the oldest on), until it returns false.
--- Looks at `most` messages, of which one counts as several that is longer than LOOK_BYTES. Returns the id to go on after
--- ('': that was all), and how many were looked at.
+-- Looks at `most` messages, of which one counts as several that is longer than LOOK_BYTES. Returns the id to go on
+-- after ('': that was all), and how many were looked at.
 local function walk_of(turn, room, user, after, most, visit)
     local looked = 0
     local is_all = walk(turn, room, after, false, most * LOOK_BYTES, function(m)
