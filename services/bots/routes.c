@@ -27,7 +27,6 @@ const struct route bots_routes[] = {
     {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
     {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
     {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
-    {"POST", "/api/bots/evaluate", FRONT, evaluate_points},
     {"GET", "/api/bots/{username}/deliveries", ROLES_NONE, pull_take},
     {"POST", "/api/bots/{username}/deliveries/{id}", ROLES_NONE, pull_answer},
     {"POST", "/api/bots/evaluate", FRONT, evaluate_points, .takes_api_key = true},
