@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Writes a C file that holds the frame of a page: front.pl OUT.c HEADER.h NAME PAGE.html STYLE.css...
 # HEADER declares `extern const struct TYPE NAME`, with the members head, foot and style, as services/web/front.h does.
-# In the page {{style}} stands for the styles, one after the other, and {{content}} for what a node puts there.
+# In the page {{style}} stands for the styles, one after the other, {{content}} for what a node puts there, and {{hash}}
+# for the style's CSP source, in a page whose policy is a part of it.
 use strict;
 use warnings;
 use Digest::SHA qw(sha256_base64);
@@ -15,11 +16,13 @@ die "usage: front.pl OUT.c HEADER.h NAME PAGE.html STYLE.css...\n" unless @style
 
 my $style = join('', map { slurp($_) } @styles);
 my ($head, $foot, $more) = split(/\{\{content\}\}/, slurp($page), -1);
+my $hash = 'sha256-' . sha256_base64($style) . '=';
+$head =~ s/\{\{hash\}\}/$hash/g if defined $head;
 die "$page: it needs one {{style}} and then one {{content}}\n"
     if not defined $foot or defined $more or ($head =~ s/\{\{style\}\}/$style/g) != 1 or "$head$foot" =~ /\{\{/;
 open(my $c, '>:raw', $out) or die "$out: $!\n";
 print $c "/* Made by cmake/front.pl. */\n#include \"$header\"\n\n";
 my ($type) = slurp($header) =~ /^extern const struct (\w+) $name;$/m or die "$header: it does not declare $name\n";
-printf $c "const struct $type $name = {\n.head = {%s, %d},\n.foot = {%s, %d},\n.style = \"sha256-%s=\",\n};\n",
-    c_text($head), length $head, c_text($foot), length $foot, sha256_base64($style);
+printf $c "const struct $type $name = {\n.head = {%s, %d},\n.foot = {%s, %d},\n.style = \"%s\",\n};\n",
+    c_text($head), length $head, c_text($foot), length $foot, $hash;
 close($c) or die "$out: $!\n";

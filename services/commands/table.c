@@ -16,6 +16,7 @@
     ROW(user)                                                                                      \
     ROW(recommendations)                                                                           \
     ROW(workflow)                                                                                  \
+    ROW(evaluate)                                                                                  \
     ROW(show)                                                                                      \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * shard_pages: merges the pages that a listing verb returned on each shard, newest
- * first (lua/workflow/newest.lua). Cursors, "<ms>.<id>", have the same order on all shards. What is
+ * shard_pages: merges the pages that a listing verb returned on each shard, newest first
+ * (lua/workflow/newest.lua). Cursors, "<ms>.<id>", have the same order on all shards. What is
  * older than the end of a page that goes on is left for the next request. Pure functions.
  */
 #ifndef PARLEY_QUEUE_SHARD_PAGES_H

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { newBot, registerBot, startBots } from '../support/bot_server.mjs';
-import { answerOf, beginEvaluation, evaluationEnd, evaluationRaw, evaluationUntil, longTalk, PERSON, readEvaluation, talkOf } from '../support/evaluations.mjs';
+import { answerOf, beginEvaluation, evaluationEnd, evaluationRaw, evaluationUntil, longTalk, PERSON, readEvaluation, talkOf } from '../support/evaluation_runs.mjs';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, assertTimestamp, suite } from '../support/harness.mjs';
 
 const accounts = {

@@ -24,6 +24,7 @@ const RESULTS = {
   'docs/handbook/cluster.md': [/^parley_queries_added_total \d/m],
   'docs/handbook/documents.md': [/"citations":\[\{/],
   'docs/handbook/engines.md': [/"Answer":\["42"\]/],
+  'docs/handbook/evaluation.md': [/^mean cosine distance \d\.\d{4}, 95 % interval .* \(3 of 3 turns measured, 0 failed\)$/m, /^against [0-9a-f]{24}-\d+: mean difference /m, /^file:\/\/\S+ann\.html$/m, /"status":"done"/],
   'docs/handbook/limits.md': [/"code":"bad_request".* status 400$/m],
   'docs/handbook/lookups.md': [/"Fingerprint":"[0-9a-f]{12}"/],
   'docs/handbook/signing.md': [/("id":"User_1"[^]*){3}/],

@@ -1,54 +1,73 @@
 // SPDX-License-Identifier: MIT
 //
-// evaluations: conversations to evaluate, and runs that are begun and followed. Bots are those of bot_server.mjs.
+// evaluations: what tests of `parley evaluate` share.
 //
-//   const conversation = talkOf(['How are you?', 'Fine.'], ['And you?', 'Tired.', 'Very tired.']);   // a turn each
-//   const id = await beginEvaluation(cluster, { bot: 'echo', conversation });
-//   const run = await evaluationEnd(cluster, id);   // GET /api/evaluations/{id}, with all turns
-import { assertOk, eventually } from './harness.mjs';
+//   conversationOf(n)              JSON lines with n turns: Bob asks, Ann answers
+//   QUESTION(i), ORIGINAL(i)       their texts, from 1 on
+//   const bot = await startBot(({ text, i, n }) => answer)   a bot's endpoint; what it answers: an object, or {status, body}; bot.calls
+//   await registerBot(cluster, 'name', bot.url)
+//   const commands = evaluateCommands(cluster)               parley evaluate, with a folder of its own for files and state
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import http from 'node:http';
+import { join } from 'node:path';
+import { assertOk } from './harness.mjs';
+import { userCommands } from './user_command.mjs';
 
-export const PERSON = 'Ada L.';
+const THINGS = ['garden', 'harbor', 'kitchen', 'library', 'mountain', 'orchard', 'river', 'station', 'theater', 'workshop'];
+const thing = (i) => `${THINGS[i % THINGS.length]} number ${i}`;
 
-// A turn: what Bob says, and what Ada answered: each answer is accepted.
-export const talkOf = (...turns) =>
-  turns.flatMap(([text, ...originals], i) => [
-    { from: 'Bob', text, id: `q${i + 1}`, timestamp: '2025-03-25T01:02:03Z', tagged: [] },
-    ...originals.map((original, k) => ({ from: PERSON, text: original, id: `a${i + 1}.${k + 1}`, timestamp: '2025-03-25T01:02:04Z', tagged: ['Bob'] })),
-  ]);
+export const PERSON = 'Ann Miller';
+export const QUESTION = (i) => `What do you remember of the ${thing(i)}?`;
+export const ORIGINAL = (i) => `I was often in the ${thing(i)} and it was always ${i % 2 ? 'loud' : 'quiet'} there.`;
 
-// Words that are different in each turn.
-const WORDS = 'amber birch cedar dune ember fjord grove heath islet juniper kelp lagoon meadow nettle orchard pebble quarry river spruce thistle'.split(' ');
-export const answerOf = (i) => `${WORDS[i % 20]} ${WORDS[(7 * i + 3) % 20]} answer ${i}`;
-// `n` turns, each with one original: answerOf of its number, from 1.
-export const longTalk = (n) => talkOf(...Array.from({ length: n }, (_, i) => [`question ${i + 1}`, answerOf(i + 1)]));
+export const messagesOf = (n) => Array.from({ length: n }, (_, i) => [
+  { from: 'Bob', text: QUESTION(i + 1), id: `q${i + 1}` },
+  { from: PERSON, text: ORIGINAL(i + 1), id: `a${i + 1}` },
+]).flat();
+export const linesOf = (messages) => messages.map((message) => `${JSON.stringify(message)}\n`).join('');
+export const conversationOf = (n) => linesOf(messagesOf(n));
 
-const whose = (as, user) => (as.startsWith('Frontend') ? { OnBehalfOf: user } : {});
+// The number of the turn in a message of conversationOf.
+export const turnOf = (text) => Number(/number (\d+)\?/.exec(text)?.[1]);
 
-export function evaluationRaw(cluster, method, path, { as = 'Frontend_1', user = 'eve', query = {}, ...options } = {}) {
-  return cluster.request(method, `/api/evaluations${path}`, { as, query: { ...whose(as, user), ...query }, ...options });
+export async function startBot(answer) {
+  const bot = { calls: [] };
+  const server = http.createServer(async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = JSON.parse(Buffer.concat(chunks));
+    const call = { headers: request.headers, body, text: body.message.text, i: turnOf(body.message.text), n: bot.calls.length + 1 };
+    bot.calls.push(call);
+    const { status = 200, body: text = '', ...rest } = await answer(call);
+    response.writeHead(status, { 'Content-Type': 'application/json' });
+    response.end(text || JSON.stringify(rest));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  bot.url = `http://127.0.0.1:${server.address().port}/bot`;
+  bot.stop = async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  };
+  return bot;
 }
 
-export async function beginEvaluation(cluster, { bot, conversation, measure, ...options }) {
-  return assertOk(await evaluationRaw(cluster, 'POST', '', { body: { bot, conversation, measure }, ...options }), 202).id;
+// Registers a bot of User_1; without an endpoint it pulls.
+export const registerBot = async (cluster, username, endpoint) =>
+  assertOk(await cluster.request('POST', '/api/bots', { as: 'User_1', body: { username, emulates: PERSON, endpoint } }), 201);
+
+export function evaluateCommands(cluster, options) {
+  const commands = userCommands(cluster, { as: 'User_1', command: 'evaluate', ...options });
+  const env = { XDG_STATE_HOME: commands.file('state') };
+  const withState = (more) => ({ ...more, env: { ...env, ...more?.env } });
+  return {
+    ...commands,
+    env,
+    // What it remembers of runs whose results were not shown.
+    stateFiles: () => (existsSync(join(env.XDG_STATE_HOME, 'parley')) ? readdirSync(join(env.XDG_STATE_HOME, 'parley')) : []),
+    run: (words, more) => commands.run(words, { timeout: 120_000, ...withState(more) }),
+    start: (words, more) => commands.start(words, withState(more)),
+  };
 }
-
-// With the turns of all pages.
-export async function readEvaluation(cluster, id, options = {}) {
-  let run;
-  for (let after = 0; ; after = run.turns.length) {
-    const page = assertOk(await evaluationRaw(cluster, 'GET', `/${id}`, { ...options, query: { ...options.query, after } }));
-    run = { ...page, turns: [...(run?.turns ?? []), ...page.turns] };
-    if (run.turns.length >= page.done) return run;
-  }
-}
-
-export const evaluationUntil = (cluster, id, condition, options = {}) =>
-  eventually(
-    async () => {
-      const run = await readEvaluation(cluster, id, options);
-      return condition(run) && run;
-    },
-    { ms: 120_000, what: `evaluation ${id}` },
-  );
-
-export const evaluationEnd = (cluster, id, options) => evaluationUntil(cluster, id, ({ status }) => status !== 'running', options);

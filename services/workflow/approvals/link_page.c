@@ -1,52 +1,33 @@
 /* SPDX-License-Identifier: MIT
- * link_page.c - see link_page.h. Everything that is not a literal passes link_page_put_text: texts
+ * link_page.c - see link_page.h. Everything that is not a literal passes buf_put_html: texts
  * of agents, of models and of clients are strangers' texts. */
 #include "services/workflow/approvals/link_page.h"
+
+#include "shared/base/html.h"
 
 #include <stdio.h>
 
 /* Texts that may be longer than this get a field of several lines. */
 enum { LINE_MAX_CHARS = 120, MOMENT_MAX_BYTES = 32 };
 
-void link_page_put_text(struct buf *b, struct str text)
-{
-    size_t from = 0;
-    for (size_t i = 0; i < text.n; i++) {
-        const char *entity = NULL;
-        switch (text.at[i]) {
-        case '&': entity = "&amp;"; break;
-        case '<': entity = "&lt;"; break;
-        case '>': entity = "&gt;"; break;
-        case '"': entity = "&quot;"; break;
-        case '\'': entity = "&#39;"; break;
-        default: continue;
-        }
-        buf_put(b, (struct str){text.at + from, i - from});
-        buf_put(b, str_of(entity));
-        from = i + 1;
-    }
-    if (from < text.n)
-        buf_put(b, (struct str){text.at + from, text.n - from});
-}
-
 /* A text as it is, any other value as JSON. */
 static void put_value(struct buf *b, const json_t *value)
 {
     struct buf json;
     if (json_is_string(value)) {
-        link_page_put_text(b, json_str(value));
+        buf_put_html(b, json_str(value));
         return;
     }
     buf_init(&json, LINK_PAGE_MAX_BYTES);
     buf_put_json_value(&json, value);
-    link_page_put_text(b, buf_str(&json));
+    buf_put_html(b, buf_str(&json));
     buf_fini(&json);
 }
 
 static void put_entry(struct buf *b, const char *name, struct str value)
 {
     buf_printf(b, "<dt>%s</dt><dd>", name);
-    link_page_put_text(b, value);
+    buf_put_html(b, value);
     buf_lit(b, "</dd>\n");
 }
 
@@ -78,7 +59,7 @@ static void put_attribute(struct buf *b, const char *name, const json_t *number)
 static void put_common(struct buf *b, const struct field *field)
 {
     buf_printf(b, " id=\"f%u\" name=\"field.", field->number);
-    link_page_put_text(b, str_of(field->name));
+    buf_put_html(b, str_of(field->name));
     buf_put_char(b, '"');
     if (json_is_string(json_object_get(field->schema, "description")))
         buf_printf(b, " aria-describedby=\"d%u\"", field->number);
@@ -87,7 +68,7 @@ static void put_common(struct buf *b, const struct field *field)
 static void put_shown(struct buf *b, const struct field *field)
 {
     if (field->sent.at != NULL)
-        link_page_put_text(b, field->sent);
+        buf_put_html(b, field->sent);
     else if (field->initial != NULL && !json_is_null(field->initial))
         put_value(b, field->initial);
 }
@@ -140,7 +121,7 @@ static void put_box(struct buf *b, const struct field *field)
     bool is_on = field->sent.at != NULL ? str_eq(field->sent, STR("true"))
                                         : field->initial != NULL && json_is_true(field->initial);
     buf_lit(b, "<input type=\"hidden\" value=\"false\" name=\"field.");
-    link_page_put_text(b, str_of(field->name));
+    buf_put_html(b, str_of(field->name));
     buf_lit(b, "\">\n<input type=\"checkbox\" value=\"true\"");
     put_common(b, field);
     buf_put(b, is_on ? STR(" checked>") : STR(">"));
@@ -180,7 +161,7 @@ static void put_text_field(struct buf *b, const struct field *field)
 static void put_label(struct buf *b, const struct field *field)
 {
     struct str title = json_member_str(field->schema, "title");
-    link_page_put_text(b, title.n > 0 ? title : str_of(field->name));
+    buf_put_html(b, title.n > 0 ? title : str_of(field->name));
     if (field->is_required)
         buf_lit(b, " (required with corrections)");
 }
@@ -203,7 +184,7 @@ static void put_field(struct buf *b, const struct field *field)
     struct str description = json_member_str(field->schema, "description");
     if (description.at != NULL) {
         buf_printf(b, "<p class=\"note\" id=\"d%u\">", field->number);
-        link_page_put_text(b, description);
+        buf_put_html(b, description);
         if (is_type(field, "object") || is_type(field, "array"))
             buf_lit(b, " (JSON)");
         buf_lit(b, "</p>\n");
@@ -257,7 +238,7 @@ static void put_body(struct buf *b, const json_t *body)
     json_object_foreach((json_t *)body, name, value)
     {
         buf_lit(b, "<dt>");
-        link_page_put_text(b, str_of(name));
+        buf_put_html(b, str_of(name));
         buf_lit(b, "</dt><dd>");
         put_value(b, value);
         buf_lit(b, "</dd>\n");
@@ -281,7 +262,7 @@ static void put_moment(struct buf *b, uint64_t ms)
 static void put_terms(struct buf *b, const struct link_question *question, struct str account)
 {
     buf_lit(b, "<h2>Your answer</h2>\n<p>It counts as the answer of <strong>");
-    link_page_put_text(b, account);
+    buf_put_html(b, account);
     buf_lit(b, "</strong>, once.");
     if (question->quorum > 1)
         buf_printf(b, " %llu of %llu approvals have been given; one rejection ends the run.",
@@ -303,11 +284,11 @@ void link_page_put_question(struct buf *b, const struct link_question *question,
     buf_lit(b, "<h1>A workflow waits for you</h1>\n");
     if (fault != NULL) {
         buf_lit(b, "<p class=\"fault\" role=\"alert\">");
-        link_page_put_text(b, str_of(fault));
+        buf_put_html(b, str_of(fault));
         buf_lit(b, "</p>\n");
     }
     buf_lit(b, "<p class=\"reason\">");
-    link_page_put_text(b, question->reason);
+    buf_put_html(b, question->reason);
     buf_lit(b, "</p>\n<dl>\n");
     put_entry(b, "Agent that stopped", question->agent);
     put_entry(b, "Started by", question->user.n > 0 ? question->user : question->account);
@@ -321,7 +302,7 @@ void link_page_put_question(struct buf *b, const struct link_question *question,
     buf_lit(b, "<label for=\"comment\">Comment</label>\n<textarea id=\"comment\" name=\"comment\" "
                "rows=\"3\" maxlength=\"1000\">\n");
     if (post != NULL)
-        link_page_put_text(b, str_of(post->comment));
+        buf_put_html(b, str_of(post->comment));
     buf_lit(b, "</textarea>\n<div class=\"answers\">\n"
                "<button type=\"submit\" name=\"decision\" value=\"approve\">Approve</button>\n"
                "<button type=\"submit\" name=\"decision\" "
@@ -333,9 +314,9 @@ void link_page_put_notice(struct buf *b, const char *heading, const char *text)
 {
     buf_put(b, link_frame.head);
     buf_lit(b, "<h1>");
-    link_page_put_text(b, str_of(heading));
+    buf_put_html(b, str_of(heading));
     buf_lit(b, "</h1>\n<p>");
-    link_page_put_text(b, str_of(text));
+    buf_put_html(b, str_of(text));
     buf_lit(b, "</p>\n");
     buf_put(b, link_frame.foot);
 }

@@ -34,7 +34,4 @@ void link_page_put_question(struct buf *b, const struct link_question *question,
 /* Puts a page that only says something. */
 void link_page_put_notice(struct buf *b, const char *heading, const char *text);
 
-/* Puts text as HTML. */
-void link_page_put_text(struct buf *b, struct str text);
-
 #endif

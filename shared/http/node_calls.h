@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * node_calls: signed requests of a command to the nodes of --url, one at a time, each retried until
+ * a node serves it:
+ *
+ *   ask a node --> served
+ *     ^      \---> refused: a line that says what to do, the end
+ *     |       \--> no answer, 429, 5xx: the next node after a pause, while there is patience
+ *     '----------------'
+ *
+ * Each attempt is signed again, so a request may reach nodes twice: use it only where that does no
+ * harm. A signal ends the current wait (node_calls_wait). All lines go to standard error, one for
+ * each failure. One per process, on its main thread.
+ */
+#ifndef PARLEY_HTTP_NODE_CALLS_H
+#define PARLEY_HTTP_NODE_CALLS_H
+
+#include "shared/base/config.h"
+#include "shared/base/json.h"
+#include "shared/base/status_line.h"
+
+struct http_client;
+struct pollfd;
+
+enum { NODE_URLS_MAX = 16 };
+
+/* --url, --on-behalf-of, --patience-seconds, for commands that list signed_options too. */
+extern const struct config_group node_calls_options;
+
+struct node_calls {
+    const struct config *config;
+    const char *command;         /* "evaluate": in lines and in the User-Agent */
+    const char *service;         /* whose routes are called: "bots" */
+    struct status_line progress; /* removed before any line */
+    struct str urls[NODE_URLS_MAX];
+    unsigned url_n, url; /* `url`: index of the current one */
+    const char *user, *on_behalf_of;
+    char *secret;
+    char agent[64];
+    struct http_client *client;
+    int signal_fd;
+    bool is_interrupted;
+};
+
+/* Reads --url, --user and --secret-file, without opening anything. `config`, `command` and
+ * `service` are set by the caller. Returns false after a line: exit with 2. */
+bool node_calls_read(struct node_calls *calls) must_check;
+/* Reads the secret and catches signals. Returns false after a line: exit with 1. */
+bool node_calls_open(struct node_calls *calls) must_check;
+/* Accepts one that was not opened. */
+void node_calls_close(struct node_calls *calls);
+
+/* Writes "parley: <text>" with a newline. Returns false. */
+bool node_calls_complain(struct node_calls *calls, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same for a wrong argument: adds where the help is. */
+bool node_calls_refuse(struct node_calls *calls, const char *reason);
+
+/* Waits for the descriptor `fd` (may be NULL) or a signal, at most `ms` milliseconds. Returns false
+ * after a signal: the command must end. */
+bool node_calls_wait(struct node_calls *calls, struct pollfd *fd, int ms) must_check;
+
+/* All is borrowed until node_calls_ask returns. */
+struct node_call {
+    const char *method;
+    const char *path;     /* with its query, if it has one */
+    struct str body;      /* JSON; `at == NULL`: none */
+    size_t max_bytes;     /* of the response; 0: 1 MiB */
+    bool *ret_is_missing; /* if not NULL, a 404 of a node sets it and is not a failure */
+};
+
+/* Sends the request until a node serves it. The response is a JSON object, which the caller owns.
+ * Returns false after a line, or without one after a signal. */
+bool node_calls_ask(struct node_calls *calls, const struct node_call *call,
+                    json_t **ret_json) must_check;
+
+#endif
