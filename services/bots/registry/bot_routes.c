@@ -266,6 +266,6 @@ void registry_show(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "after takes the cursor of a Link header.");
         return;
     }
-    await(r, registry_list(bots_of(r), &who, limit, after.at == NULL ? STR("") : after, on_listed,
-                           r));
+    await(r,
+          registry_list(bots_of(r), &who, limit, after.at == NULL ? STR("") : after, on_listed, r));
 }
