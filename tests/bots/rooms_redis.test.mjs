@@ -45,6 +45,26 @@ suite('rooms and Redis', { sweep: false, aof: true }, ({ test, cluster }) => {
     }
   });
 
+  test('a node ends in time while Redis is silent and messages and commands wait for it', async () => {
+    const room = await newRoom(cluster);
+    const node = await cluster.startNode({ args: ['--drain-seconds', '1'] });
+    cluster.nodes.pop();
+    const sockets = await Promise.all(['x', 'y', 'z'].map(() => openRoom(cluster, room, { node })));
+    await say(cluster, room, '@annex /bots', { node });
+    await cluster.redis.pause();
+    try {
+      sockets.forEach((socket, i) => socket.send(JSON.stringify({ text: ['hello', '@annex /bots', '@annex /register @x pull'][i] })));
+      const waiting = ['hello', '@annex /bots'].map((text) => sayRaw(cluster, room, text, { node }).then(({ status }) => status, () => 'cut off'));
+      node.signal('SIGTERM');
+      for (const status of await Promise.all(waiting)) assert.ok(status === 503 || status === 'cut off', `${status}`);
+      await Promise.all(sockets.map((socket) => socket.closed()));
+      await node.stop();
+      node.check();
+    } finally {
+      await cluster.redis.resume();
+    }
+  });
+
   test('sockets of a room that is gone with Redis\'s data are closed', async () => {
     const room = await newRoom(cluster);
     const sockets = await Promise.all([0, 1].map((node) => openRoom(cluster, room, { node })));
