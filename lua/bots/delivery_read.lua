@@ -2,7 +2,8 @@
 -- and said before in the room.
 -- KEYS: dlv:<delivery>, room:<room>, room_messages:<room>, room_talk:<room>:<bot>.
 -- Wakes: nobody.
--- Bound: CONTEXT messages before it and 100 of the conversation, the newest ones, PART_BYTES each.
+-- Bound: CONTEXT messages before it and 100 of the conversation, the newest ones, PART_BYTES each; reads
+--   AT_ONCE messages more than it returns.
 -- Lane: slow.  Home: room.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -16,16 +17,44 @@ local messages = require('bots/messages')
 local rooms = require('bots/rooms')
 local call = redis.call
 local format, match = string.format, string.match
+local min = math.min
 
-local CONTEXT, PART_BYTES = 50, 524288
+local CONTEXT, PART_BYTES, AT_ONCE = 50, 524288, 5
 
--- The newest ones of a list that begins with the newest, as many as fit, the oldest first.
-local function fitting(newest)
+-- Collects messages, the newest first, as long as they fit.
+local function collect()
     local kept, bytes = {}, 0
-    for i = 1, #newest do
-        bytes = bytes + newest[i].bytes
-        if bytes > PART_BYTES then break end
-        table.insert(kept, 1, newest[i])
+    return kept, function(m)
+        bytes = bytes + m.bytes
+        if bytes > PART_BYTES then return false end
+        kept[#kept + 1] = m
+        return true
+    end
+end
+
+-- The messages before one. They may be long, and only those that fit are wanted: a few are read at a time.
+local function context_of(turn, room, m)
+    local kept, take = collect()
+    local before = m.id
+    while #kept < CONTEXT do
+        local some = messages.before(turn, room, before, min(AT_ONCE, CONTEXT - #kept))
+        for i = 1, #some do
+            if not take(some[i]) then return kept end
+        end
+        if #some < AT_ONCE then break end
+        before = some[#some].id
+    end
+    return kept
+end
+
+-- What the bot was asked before a message, and said.
+local function exchanges_of(turn, room, bot, m)
+    local kept, take = collect()
+    local entries = call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. bot, 0, -1)
+    for i = #entries, 1, -1 do
+        local id = match(entries[i], '^%S+ (%S+)$')
+        local one = messages.is_before(id, m.id) and messages.read(turn, room, id)
+        if one and not take(one) then break end
     end
     return kept
 end
@@ -35,14 +64,7 @@ local function verb(turn, a)
     local d = deliveries.read(turn, delivery)
     local m = d and d.room == room and messages.read(turn, room, d.message)
     if not m then return 'missing' end
-    local exchanges, entries = {}, call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. d.bot, 0, -1)
-    for i = #entries, 1, -1 do
-        local id = match(entries[i], '^%S+ (%S+)$')
-        local one = messages.is_before(id, m.id) and messages.read(turn, room, id)
-        if one then exchanges[#exchanges + 1] = one end
-    end
-    local context = fitting(messages.before(turn, room, m.id, CONTEXT))
-    exchanges = fitting(exchanges)
+    local context, exchanges = context_of(turn, room, m), exchanges_of(turn, room, d.bot, m)
     local name = call('HGET', rooms.key_of(turn, room), 'name') or 'null'
     local parts = {'ok\n' .. name .. '\n' .. format('%d\n%d', #context, #exchanges)}
     local function put(one)
@@ -51,8 +73,8 @@ local function verb(turn, a)
         parts[#parts + 1] = '\n' .. one.root
     end
     put(m)
-    for i = 1, #context do put(context[i]) end
-    for i = 1, #exchanges do put(exchanges[i]) end
+    for i = #context, 1, -1 do put(context[i]) end
+    for i = #exchanges, 1, -1 do put(exchanges[i]) end
     return parts
 end
 
