@@ -33,6 +33,13 @@ local function join(turn, user, room)
     call('ZADD', turn.prefix .. 'rooms_of:' .. user, 'NX', turn.now_text, room)
 end
 
+-- The user has no part in the room any more. The room stays, and nobody has created it.
+local function leave(turn, user, room)
+    call('ZREM', turn.prefix .. 'rooms_of:' .. user, room)
+    local key = key_of(turn, room)
+    if call('HGET', key, 'user') == user then call('HSET', key, 'account', '%', 'user', '%') end
+end
+
 local function watch(turn, room)
     local key = turn.prefix .. 'room_watch:' .. room
     call('ZREMRANGEBYSCORE', key, '-inf', turn.now_text)
@@ -47,4 +54,4 @@ local function notify(turn, room, before, lines)
     for i = 1, #nodes do events.send(turn, nodes[i], event) end
 end
 
-return {key_of = key_of, read = read, load_any = load_any, join = join, watch = watch, notify = notify}
+return {key_of = key_of, read = read, load_any = load_any, join = join, leave = leave, watch = watch, notify = notify}
