@@ -44,7 +44,7 @@ end
 local function exchanges_of(turn, room, bot, id)
     local list, entries = {bytes = 0}, call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. bot, 0, -1)
     for i = #entries, 1, -1 do
-        local one = match(entries[i], ' (%S+)$')
+        local one = match(entries[i], '^%S+ (%S+)$')
         local m = messages.is_before(one, id) and messages.read(turn, room, one)
         if m and not put(list, m) then return list end
     end

@@ -34,7 +34,7 @@ function tablesOf(file) {
     table: tableOf(file, name),
     routes: [...rows.matchAll(/(?:ROUTE\(|\{)"([A-Z]+)",\s*"([^"]+)",\s*([A-Z_]+(?=,))?((?:(?!ROUTE\()[^{"])*)/g)].map(([, method, path, who, rest]) => {
       assert.ok(roles[who ?? usual], `${file}: the roles of ${method} ${path}`);
-      return { method, path, roles: roles[who ?? usual], takesToken: rest.includes('.takes_token_param = true'), takesApiKey: rest.includes('.takes_api_key = true'), takesCallerKey: rest.includes('caller_key_is_open') };
+      return { method, path, roles: roles[who ?? usual], takesToken: rest.includes('.takes_token_param = true'), takesApiKey: rest.includes('.takes_api_key = true'), takesCallerKey: /caller_key_is_open|\bpull_/.test(rest) };
     }),
   }));
 }

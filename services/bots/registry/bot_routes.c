@@ -16,17 +16,12 @@ enum {
 
 const char *registry_put_problem(struct buf *b, const struct problem *problem)
 {
-    if (problem->status == 401) {
-        buf_lit(b, "{\"message\":");
-        buf_put_json(b, str_of(problem->detail));
-        buf_put_char(b, '}');
-        return "application/json";
-    }
-    problem_put_members(b, problem);
-    buf_put_key(b, "message");
+    if (problem->status != 401)
+        return problem_put(b, problem);
+    buf_lit(b, "{\"message\":");
     buf_put_json(b, str_of(problem->detail));
     buf_put_char(b, '}');
-    return "application/problem+json";
+    return "application/json";
 }
 
 static struct registrant registrant_of(const struct request *r, const struct bots_who *who)
@@ -196,15 +191,11 @@ void registry_renew_secrets(struct request *r)
 static void on_removed(void *context, enum err error, const char *detail)
 {
     struct request *r = context;
-    struct buf *b = &r->server->scratch;
     r->state = NULL;
-    if (error != ERR_OK) {
+    if (error != ERR_OK)
         refuse(r, error, detail);
-        return;
-    }
-    buf_clear(b);
-    buf_lit(b, "{\"status\":\"OK\"}");
-    respond_json(r, 200, b);
+    else
+        respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
 void registry_delete(struct request *r)
@@ -275,6 +266,6 @@ void registry_show(struct request *r)
         respond_error(r, ERR_BAD_REQUEST, "after takes the cursor of a Link header.");
         return;
     }
-    await(r, registry_list(bots_of(r), &who, limit, after.at == NULL ? STR("") : after, on_listed,
-                           r));
+    await(r,
+          registry_list(bots_of(r), &who, limit, after.at == NULL ? STR("") : after, on_listed, r));
 }

@@ -38,8 +38,7 @@ static bool is_admitted(struct request *r, const struct caller *caller)
     unsigned retry_s = 0;
     if (!buf_put_unnamed(&b, caller->account) || b.is_over)
         return true;
-    const struct account *account =
-        accounts_find(gate_accounts(&r->server->gate), buf_str(&b));
+    const struct account *account = accounts_find(gate_accounts(&r->server->gate), buf_str(&b));
     if (account == NULL ||
         rates_admit(r->server->gate.rates, account, false, false, &retry_s) == RATES_ADMITTED)
         return true;
@@ -76,8 +75,7 @@ static void on_found(struct request *r, enum err error, struct str reply)
     bool is_former_good = lines_next_u64(&lines) == 1;
     bool is_current = checking->key.generation == generation;
     bool is_former = is_former_good && checking->key.generation + 1 == generation;
-    if (!is_there ||
-        !str_eq(caller->id, (struct str){checking->key.id, sizeof checking->key.id}) ||
+    if (!is_there || !str_eq(caller->id, (struct str){checking->key.id, sizeof checking->key.id}) ||
         !(is_current || is_former)) {
         respond_error(r, ERR_UNAUTHORIZED, refused);
         return;
