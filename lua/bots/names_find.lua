@@ -1,7 +1,7 @@
 -- names_find: whose some names are.
 -- KEYS: room_names.
 -- Wakes: nobody.
--- Bound: 80 room_names.
+-- Bound: 80 names.
 -- Lane: read.  Home: cluster.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:

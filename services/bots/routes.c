@@ -9,6 +9,7 @@
 #include "services/bots/rooms/handlers.h"
 
 #define FRONT (1u << ROLE_FRONTEND | 1u << ROLE_USER)
+#define STEERS (1u << ROLE_FRONTEND | 1u << ROLE_USER | 1u << ROLE_OPERATOR)
 
 /* clang-format off */
 const struct route bots_routes[] = {
@@ -18,9 +19,9 @@ const struct route bots_routes[] = {
     {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
     {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
     {"POST", "/api/bots", FRONT, registry_add},
-    {"GET", "/api/bots", FRONT | 1u << ROLE_OPERATOR, registry_show},
-    {"DELETE", "/api/bots/{username}", FRONT | 1u << ROLE_OPERATOR, registry_delete},
-    {"POST", "/api/bots/{username}/rotate", FRONT | 1u << ROLE_OPERATOR, registry_renew_secrets},
+    {"GET", "/api/bots", STEERS, registry_show},
+    {"DELETE", "/api/bots/{username}", STEERS, registry_delete},
+    {"POST", "/api/bots/{username}/rotate", STEERS, registry_renew_secrets},
     {"POST", "/api/bots/register", FRONT, registry_add_by_key, .takes_api_key = true, .put_problem = registry_put_problem},
     {"GET", "/api/evaluations", FRONT, evaluate_list},
     {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},

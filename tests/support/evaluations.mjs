@@ -5,11 +5,13 @@
 //   conversationOf(n)              JSON lines with n turns: Bob asks, Ann answers
 //   QUESTION(i), ORIGINAL(i)       their texts, from 1 on
 //   const bot = await startBot(({ text, i, n }) => answer)   a bot's endpoint; what it answers: an object, or {status, body}; bot.calls
+//   await registerBot(cluster, 'name', bot.url)
 //   const commands = evaluateCommands(cluster)               parley evaluate, with a folder of its own for files and state
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
+import { assertOk } from './harness.mjs';
 import { userCommands } from './user_command.mjs';
 
 const THINGS = ['garden', 'harbor', 'kitchen', 'library', 'mountain', 'orchard', 'river', 'station', 'theater', 'workshop'];
@@ -52,6 +54,10 @@ export async function startBot(answer) {
   return bot;
 }
 
+// Registers a bot of User_1; without an endpoint it pulls.
+export const registerBot = async (cluster, username, endpoint) =>
+  assertOk(await cluster.request('POST', '/api/bots', { as: 'User_1', body: { username, emulates: PERSON, endpoint } }), 201);
+
 export function evaluateCommands(cluster, options) {
   const commands = userCommands(cluster, { as: 'User_1', command: 'evaluate', ...options });
   const env = { XDG_STATE_HOME: commands.file('state') };
@@ -64,12 +70,4 @@ export function evaluateCommands(cluster, options) {
     run: (words, more) => commands.run(words, { timeout: 120_000, ...withState(more) }),
     start: (words, more) => commands.start(words, withState(more)),
   };
-}
-
-// A bot of User_1.
-export async function registerBot(cluster, username, endpoint) {
-  const P = 'parley:{' + (await import('./shards.mjs')).tagsOf()[0] + '}:';
-  const now = Date.now();
-  await cluster.redis.cmd('HSET', `${P}names`, username, endpoint ? 'b' : 'p');
-  await cluster.redis.cmd('HSET', `${P}bot:${username}`, 'id', '0123456789abcdef', 'namespace', '-', 'username', JSON.stringify(username), 'emulates', JSON.stringify(PERSON), 'endpoint', endpoint, 'format', 'annex', 'account', 'User_1', 'user', 'User_1', 'role', 'user', 'generation', 1, 'rotated', now, 'created', now, 'failures', 0, 'open_until', '', 'trial_until', '');
 }

@@ -22,7 +22,7 @@ struct evaluate_cli {
     char id[EVALUATE_ID_MAX_BYTES];   /* of the run; "": not begun yet */
     char *begun_path;                 /* begun.c; NULL: nothing can be remembered */
     bool is_json;
-    bool is_known; /* an earlier command has begun the run */
+    bool is_known;      /* an earlier command has begun the run */
     struct buf request; /* the body that begins the run */
     struct evaluated run, other;
     struct evaluated_pair pair;
