@@ -1,5 +1,7 @@
 -- restore_key: restores a part of a key that is copied unchanged.
--- KEYS: that key; of a workflow file wf_files.
+-- KEYS: that key; of a workflow file wf_files; of rooms, messages, bots and evaluations what lua/bots/restore.lua says:
+--   room:<room>, rooms:<namespace>, rooms_of:<user>, messages_of, stored, room_names, bots:<namespace>, bots_of:<user>,
+--   bots_n, evaluation_last:<evaluation>, evaluations_of:<user>, evaluations_open, evaluation_due, evaluations_done.
 -- Wakes: nobody.
 -- Bound: one piece: 1 MiB, or one value.
 -- Lane: add.  Home: every.  Nonce: no.  Full: refused.
@@ -11,6 +13,7 @@
 --   each piece 4000:
 --     value  bytes? 64m  as services/backup/read.lua gives them
 -- Replies: ok | unknown (a type of which nothing is kept)
+local bots = require('bots/restore')
 local recommended = require('lookup/recommended')
 local files = require('workflow/files')
 local call = redis.call
@@ -29,6 +32,15 @@ local function restore_stream(turn, key, first, last, on_added)
     end
 end
 
+-- Of these hashes lists and counts are made.
+local HASHES = {room = bots.room, bot = bots.bot, evaluation = bots.evaluation}
+
+local function hook_of(name)
+    if name == 'recommendations' then return recommended.restore end
+    if not match(name, '^room_messages:') then return nil end
+    return function (turn, id, ...) bots.message(turn, name, id, {...}) end
+end
+
 local function verb(turn, a)
     --- arguments
     local key = turn.prefix .. name
@@ -42,6 +54,8 @@ local function verb(turn, a)
         for i = piece_from, piece_to, 2 do
             if args[i] == 'text' then files.restore(turn, match(name, '^wf_file:(.*)'), args[i + 1]) end
         end
+    elseif of == 'hash' and HASHES[match(name, '^(%a+):')] then
+        if piece_from <= piece_to then HASHES[match(name, '^(%a+):')](turn, name, {unpack(args, piece_from, piece_to)}) end
     elseif of == 'hash' then
         if piece_from <= piece_to then call('HSET', key, unpack(args, piece_from, piece_to)) end
     elseif of == 'set' then
@@ -53,8 +67,9 @@ local function verb(turn, a)
         if call('LLEN', key) == tonumber(args[piece_from]) then
             call('RPUSH', key, unpack(args, piece_from + 1, piece_to))
         end
+        if match(name, '^evaluation_turns:') then bots.cut_turns(turn, name) end
     elseif of == 'stream' then
-        restore_stream(turn, key, piece_from, piece_to, name == 'recommendations' and recommended.restore or nil)
+        restore_stream(turn, key, piece_from, piece_to, hook_of(name))
     else
         return 'unknown'
     end

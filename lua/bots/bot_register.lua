@@ -1,7 +1,7 @@
 -- bot_register: registers a bot under a name that nobody has: neither a user who has posted nor another bot.
 -- Stops these races: two clients register one name (the second one gets `taken`); a user posts under that name at the
 --   same moment (the script that comes first has it).
--- KEYS: names, bot:<name>, bots:<namespace>, bots_of:<user>, bots_n.
+-- KEYS: room_names, bot:<name>, bots:<namespace>, bots_of:<user>, bots_n.
 -- Wakes: nobody.
 -- Bound: one bot: 6 KiB.
 -- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.
@@ -26,10 +26,10 @@ local function verb(turn, a)
     local P, whose = turn.prefix, account .. ' ' .. user
     local known = registry.read(turn, bot)
     if known and known.id == id then return 'ok\n' .. known.generation end
-    if call('HEXISTS', P .. 'names', bot) == 1 then return 'taken' end
+    if call('HEXISTS', P .. 'room_names', bot) == 1 then return 'taken' end
     if call('ZCARD', P .. 'bots:' .. namespace) >= registry.NAMESPACE_MAX then return 'full\nnamespace' end
     if tonumber(call('HGET', P .. 'bots_n', whose) or 0) >= registry.REGISTRANT_MAX then return 'full\nregistrant' end
-    call('HSET', P .. 'names', bot, endpoint == '' and 'p' or 'b')
+    call('HSET', P .. 'room_names', bot, endpoint == '' and 'p' or 'b')
     call('HSET', registry.key_of(turn, bot), 'id', id, 'namespace', namespace, 'username', username,
          'emulates', emulates, 'endpoint', endpoint, 'format', body_format, 'account', account, 'user', user,
          'role', role, 'generation', 1, 'rotated', turn.now_text, 'created', turn.now_text, 'failures', 0,

@@ -1,5 +1,5 @@
 -- name_claim: a name is a user's from now on, unless a bot has it.
--- KEYS: names, names_n.
+-- KEYS: room_names, names_n.
 -- Wakes: nobody.
 -- Bound: one name.
 -- Lane: add.  Home: cluster.  Nonce: no.  Full: refused.

@@ -1,21 +1,21 @@
--- names: the hash `names` on the cluster's shard: name -> `u` (a user who has posted), `b` (a bot), `p` (a bot that
+-- names: the hash `room_names` on the cluster's shard: name -> `u` (a user who has posted), `b` (a bot), `p` (a bot that
 -- pulls).
 local call = redis.call
 
 local NAMES_MAX = 100000 -- users' names of a namespace
 
 local function kind_of(turn, name)
-    return call('HGET', turn.prefix .. 'names', name) or 'n'
+    return call('HGET', turn.prefix .. 'room_names', name) or 'n'
 end
 
 -- The name is a user's from now on. Returns what refuses that.
 local function claim(turn, name, namespace)
     local P = turn.prefix
-    local kind = call('HGET', P .. 'names', name)
+    local kind = call('HGET', P .. 'room_names', name)
     if kind == 'u' then return nil end
     if kind then return 'taken' end
     if tonumber(call('HGET', P .. 'names_n', namespace) or 0) >= NAMES_MAX then return 'full' end
-    call('HSET', P .. 'names', name, 'u')
+    call('HSET', P .. 'room_names', name, 'u')
     call('HINCRBY', P .. 'names_n', namespace, 1)
     return nil
 end
@@ -23,8 +23,8 @@ end
 -- The name of a user who was deleted is free again. Of a bot nothing changes.
 local function free(turn, name, namespace)
     local P = turn.prefix
-    if call('HGET', P .. 'names', name) ~= 'u' then return end
-    call('HDEL', P .. 'names', name)
+    if call('HGET', P .. 'room_names', name) ~= 'u' then return end
+    call('HDEL', P .. 'room_names', name)
     if call('HINCRBY', P .. 'names_n', namespace, -1) <= 0 then call('HDEL', P .. 'names_n', namespace) end
 end
 

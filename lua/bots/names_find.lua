@@ -1,5 +1,5 @@
 -- names_find: whose some names are.
--- KEYS: names.
+-- KEYS: room_names.
 -- Wakes: nobody.
 -- Bound: 80 names.
 -- Lane: read.  Home: cluster.  Nonce: no.  Full: runs.

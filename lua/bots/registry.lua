@@ -53,7 +53,7 @@ end
 local function remove(turn, b)
     local P = turn.prefix
     call('UNLINK', b.key)
-    call('HDEL', P .. 'names', b.name)
+    call('HDEL', P .. 'room_names', b.name)
     call('ZREM', P .. 'bots:' .. b.namespace, b.name)
     call('ZREM', P .. 'bots_of:' .. b.user, b.name)
     if call('HINCRBY', P .. 'bots_n', b.whose, -1) <= 0 then call('HDEL', P .. 'bots_n', b.whose) end

@@ -1,6 +1,6 @@
 -- room_forget_user: deletes the messages of a user, and frees its name, a bounded part per call. Called until it
 -- answers done. Rooms that the user created stay, as do replies of bots.
--- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>, messages_of, names, names_n, names_known, stored.
+-- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>, messages_of, room_names, names_n, names_known, stored.
 -- Wakes: nobody.
 -- Bound: LOOK_MAX messages, of which a long one counts as one per 16 KiB; ROOMS_MAX rooms.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.

@@ -1,7 +1,8 @@
 -- usage: counts what is stored for a user on this shard, in pages. Each page counts the queries of some topics; every
 --   page has the other counts too.
 -- KEYS: topics:<user>, t:<topic>, waiting, stored, recommenders, recommenders:<account>, docs:<space>, space:<space>,
---   limit:<what>:<user>, wf_of:<user>.
+--   limit:<what>:<user>, wf_of:<user>, rooms_of:<user>, messages_of,
+--   bots_of:<user>, evaluations_of:<user>.
 -- Wakes: nobody.
 -- Bound: TOPICS_PAGE topics, of each its last Seq.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
@@ -14,7 +15,7 @@
 -- Replies: replay | ok/topics to go on after ('' when there are none)/queries of this page/topics/Open queries of that
 --   account and user/bytes stored for that account and user/for that account/recommendations/documents/bytes of
 --   them/passages of them/uploads in the last minute/in the last hour/questions over documents in the last minute/runs
---   of workflows
+--   of workflows/rooms in which it has a part/messages/bots/evaluations
 local call = redis.call
 local format = string.format
 local concat = table.concat
@@ -48,7 +49,9 @@ local function verb(turn, a)
         b[1] or 0, b[2] or 0,
         format('%d', recommended_n(turn, user)), call('ZCARD', P .. 'docs:' .. space), s[1] or 0, s[2] or 0,
         used(turn, 'upload', user, 60), used(turn, 'upload', user, 3600), used(turn, 'ask', user, 60),
-        call('ZCARD', P .. 'wf_of:' .. user),
+        call('ZCARD', P .. 'wf_of:' .. user), call('ZCARD', P .. 'rooms_of:' .. user),
+        call('HGET', P .. 'messages_of', user) or 0, call('ZCARD', P .. 'bots_of:' .. user),
+        call('ZCARD', P .. 'evaluations_of:' .. user),
     }, '\n')
 end
 

@@ -26,6 +26,15 @@ static const struct {
     {"token_key", KIND_COPIED, HOME_CLUSTER},
     {"drained", KIND_COPIED, HOME_EVERY},
     {"recommendations", KIND_COPIED, HOME_CLUSTER},
+    {"room", KIND_COPIED, HOME_ID},
+    {"room_messages", KIND_COPIED, HOME_ID},
+    {"room_talk", KIND_COPIED, HOME_ID},
+    {"room_names", KIND_COPIED, HOME_CLUSTER},
+    {"names_n", KIND_COPIED, HOME_CLUSTER},
+    {"bot", KIND_COPIED, HOME_CLUSTER},
+    {"evaluation", KIND_COPIED, HOME_ID},
+    {"evaluation_text", KIND_LAST, HOME_ID},
+    {"evaluation_turns", KIND_LAST, HOME_ID},
     /* with a document */
     {"upload", KIND_PART},
     {"text", KIND_PART},
@@ -83,7 +92,27 @@ static const struct {
     {"wf_ask", KIND_DERIVED},
     {"wf_asked", KIND_DERIVED},
     {"wf_files", KIND_DERIVED}, /* from the files */
+    /* from rooms, messages, bots and evaluations (lua/bots/restore.lua) */
+    {"rooms", KIND_DERIVED},
+    {"rooms_of", KIND_DERIVED},
+    {"messages_of", KIND_DERIVED},
+    {"bots", KIND_DERIVED},
+    {"bots_of", KIND_DERIVED},
+    {"bots_n", KIND_DERIVED},
+    {"evaluation_last", KIND_DERIVED},
+    {"evaluation_due", KIND_DERIVED},
+    {"evaluations_of", KIND_DERIVED},
+    {"evaluations_open", KIND_DERIVED},
+    {"evaluations_done", KIND_DERIVED},
     /* not there after a restore */
+    {"dlv", KIND_PASSING}, /* its message is in the room, and its bot may be asked again */
+    {"dlv_due", KIND_PASSING},
+    {"dlv_done", KIND_PASSING},
+    {"dlv_n", KIND_PASSING},
+    {"dlv_pull", KIND_PASSING},
+    {"dlv_polls", KIND_PASSING},
+    {"names_known", KIND_PASSING},
+    {"room_watch", KIND_PASSING},
     {"deleting", KIND_PASSING}, /* the request that is sent again finds its place again */
     {"served", KIND_PASSING},
     {"leases", KIND_PASSING},

@@ -19,7 +19,7 @@ enum kind {
     KIND_TOPIC,    /* t:<topic>, and what other keys say of it */
     KIND_DOCUMENT, /* doc:<doc> with its job, bytes, texts, pack and vectors */
     KIND_RUN,      /* wfr:<session>.<run>, a run of a workflow, with its questions and lists */
-    KIND_LAST,     /* as KIND_COPIED, after all runs: each file that one of them names is there */
+    KIND_LAST,     /* as KIND_COPIED, after all of these: what one of them names is there */
     KIND_PART,     /* comes with a topic, a document or a run */
     KIND_DERIVED,  /* is made from topics, documents and runs by restore */
     KIND_PASSING,  /* of nodes, engines and claims that are not there after a restore */
@@ -33,6 +33,7 @@ enum kind_home {
     HOME_EVERY,
     HOME_MEMBERS, /* each member of the set has a shard of its own */
     HOME_DIVIDED, /* a hash of numbers, whose sum counts */
+    HOME_ID,      /* that of the id, 24 hex digits, after the key's first word */
     HOME_NR
 };
 /* A name that was on shard s of S is on one of those t of T with s = t, modulo the smaller of S and

@@ -13,7 +13,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { PARTS_OF_KEY = 4 };
+enum { PARTS_OF_KEY = 4, ID_BYTES = 24 };
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
@@ -116,6 +116,16 @@ static bool put_divided(struct restore *x, const struct str *parts, size_t n)
     return is_good;
 }
 
+static bool put_by_id(struct restore *x, const struct str *parts, size_t n)
+{
+    struct str id = parts[1];
+    (void)str_cut(&id, ':');
+    if (id.n > ID_BYTES)
+        id.n = ID_BYTES;
+    tool_use(&x->tool, shard_of(id, x->tool.map.n));
+    return put_key(x, parts, n);
+}
+
 static bool put_key_record(struct restore *x, const struct str *parts, size_t n)
 {
     if (x->is_skipping)
@@ -130,6 +140,7 @@ static bool put_key_record(struct restore *x, const struct str *parts, size_t n)
     case HOME_EVERY: return put_everywhere(x, parts, n);
     case HOME_MEMBERS: return put_members(x, parts, n);
     case HOME_DIVIDED: return put_divided(x, parts, n);
+    case HOME_ID: return put_by_id(x, parts, n);
     default: return put_kept(x, parts, n);
     }
 }

@@ -57,7 +57,7 @@ struct bots {
 };
 
 /* What a part does in the life of a node. An unused hook is NULL. The order is that of struct
- * service, whose comments hold here. */
+ * service, whose comments hold here. Parts end in the reverse order of the table. */
 struct bots_part {
     void (*create)(struct bots *bots);
     void (*end)(struct bots *bots);

@@ -53,19 +53,28 @@ static void *create(struct server *server, struct queue *queue, const void *cont
     return bots;
 }
 
+static size_t count_parts(void)
+{
+    size_t n = 0;
+    while (bots_parts[n] != NULL)
+        n++;
+    return n;
+}
+
+/* The last part first: each uses those before it. */
 static void end(void *state)
 {
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->end != NULL)
-            (*part)->end(state);
+    for (size_t i = count_parts(); i-- > 0;)
+        if (bots_parts[i]->end != NULL)
+            bots_parts[i]->end(state);
 }
 
 static void destroy(void *state)
 {
     struct bots *bots = state;
-    for (const struct bots_part *const *part = bots_parts; *part != NULL; part++)
-        if ((*part)->destroy != NULL)
-            (*part)->destroy(bots);
+    for (size_t i = count_parts(); i-- > 0;)
+        if (bots_parts[i]->destroy != NULL)
+            bots_parts[i]->destroy(bots);
     http_client_destroy(bots->client);
     free(bots);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * export.c - see export.h.
  *
- *   TOPICS -> THREAD -> LOOKUPS -+-> RECOMMENDATIONS -> RUNS -> DOCUMENTS -> FILES -> CONTENT -+->
- * END
- *     ^--------------------------'                                             ^---------------'
+ *   TOPICS -> THREAD -> LOOKUPS -+-> RECOMMENDATIONS -> RUNS -> MESSAGES -> BOTS --.
+ *     ^--------------------------'                                                |
+ *   .-----------------------------------------------------------------------------'
+ *   '-> EVALUATIONS -> TURNS -+-> DOCUMENTS -> FILES -> CONTENT -+-> END
+ *            ^----------------'                  ^---------------'
  *
  * One page of a verb after the other. What a reply brings is put into `made`, from there a slice a
  * turn of the loop into the zip, and what that has written to the client; the next page is asked
@@ -34,6 +36,10 @@ static void step(struct export *x)
     case EXPORT_LOOKUPS: export_lookups(x); break;
     case EXPORT_RECOMMENDATIONS: export_recommendations(x); break;
     case EXPORT_RUNS: export_runs(x); break;
+    case EXPORT_MESSAGES: export_messages(x); break;
+    case EXPORT_BOTS: export_bots(x); break;
+    case EXPORT_EVALUATIONS: export_evaluations(x); break;
+    case EXPORT_TURNS: export_turns(x); break;
     case EXPORT_DOCUMENTS: export_documents(x); break;
     case EXPORT_FILES: export_files(x); break;
     case EXPORT_CONTENT: export_content(x); break;

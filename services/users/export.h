@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * export: GET /api/users/{user}/export, all that is stored for a user as a zip file. What it does
- * step by step is export.c; what the files hold, export_topics.c, export_runs.c and
- * export_documents.c. In the
- * request's memory, on the loop's thread.
+ * step by step is export.c; what the files hold, export_topics.c, export_runs.c, export_rooms.c,
+ * export_evaluations.c and export_documents.c. In the request's memory, on the loop's thread.
  */
 #ifndef PARLEY_SERVICES_USERS_EXPORT_H
 #define PARLEY_SERVICES_USERS_EXPORT_H
@@ -21,6 +20,10 @@ enum export_stage {
     EXPORT_LOOKUPS,         /* a page of its lookups */
     EXPORT_RECOMMENDATIONS, /* a page of the shard's */
     EXPORT_RUNS,            /* a page of the shard's runs of workflows */
+    EXPORT_MESSAGES,        /* a page of the shard's messages in rooms */
+    EXPORT_BOTS,            /* a page of the namespace's bots */
+    EXPORT_EVALUATIONS,     /* a page of the shard's evaluations, or the next one of the page */
+    EXPORT_TURNS,           /* a page of its turns */
     EXPORT_DOCUMENTS,       /* a page of the list */
     EXPORT_FILES,           /* a page of the same list, or the next document of the page */
     EXPORT_CONTENT,         /* a page of its content */
@@ -53,9 +56,9 @@ struct export
     struct buf noted; /* of several shards: which lookups it has */
     struct buf own;   /* by Seq '1' where the query is the user's */
 
-    struct buf doc, filename; /* id; JSON */
+    struct buf doc, filename; /* id; JSON. Of an evaluation its id and account */
     struct buf what;          /* that is read of it: "" at first; of lookups who needs them */
-    uint64_t from;            /* block */
+    uint64_t from;            /* block; room; turn */
 };
 
 /* export.c: ends the file before and begins one. */
@@ -87,6 +90,10 @@ void export_thread(struct export *x);
 void export_lookups(struct export *x);
 void export_recommendations(struct export *x);
 void export_runs(struct export *x);
+void export_messages(struct export *x);
+void export_bots(struct export *x);
+void export_evaluations(struct export *x);
+void export_turns(struct export *x);
 void export_documents(struct export *x);
 void export_files(struct export *x);
 void export_content(struct export *x);

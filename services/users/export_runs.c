@@ -52,8 +52,8 @@ static void on_runs(struct request *r, enum err error, struct str reply)
     export_set(&x->after, next);
     if (next.n == 0 && ++x->shard == x->r->server->shards->n) {
         export_end_list(x);
-        buf_clear(&x->page_after);
-        x->stage = EXPORT_DOCUMENTS;
+        x->shard = 0;
+        x->stage = EXPORT_MESSAGES;
     }
     export_go_on(x);
 }

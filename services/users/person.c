@@ -25,6 +25,8 @@ bool person_of_path(struct request *r, struct person *ret_person)
     buf_put(&space, person.whom.user_name);
     person.space = request_copy(r, buf_str(&space));
     buf_fini(&space);
+    struct str rest = person.whom.user_name, first = str_cut(&rest, NAMESPACE_MARK);
+    person.namespace = first.n < person.whom.user_name.n ? first : STR("%");
     *ret_person = person;
     return true;
 }

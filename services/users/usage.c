@@ -23,6 +23,10 @@ enum count {
     COUNT_UPLOADS_HOUR,
     COUNT_ASKS_MINUTE,
     COUNT_RUNS,
+    COUNT_ROOMS,
+    COUNT_MESSAGES,
+    COUNT_BOTS,
+    COUNT_EVALUATIONS,
     COUNT_NR
 };
 
@@ -92,6 +96,9 @@ static void answer(struct request *r, const struct counting *counting)
     buf_printf(b, ",\"Recommendations\":{\"Count\":%llu}",
                (unsigned long long)n[COUNT_RECOMMENDATIONS]);
     buf_printf(b, ",\"Runs\":{\"Count\":%llu}", (unsigned long long)n[COUNT_RUNS]);
+    put_pair(b, "Rooms", "Count", n[COUNT_ROOMS], "Messages", n[COUNT_MESSAGES]);
+    buf_printf(b, "},\"Bots\":{\"Count\":%llu},\"Evaluations\":{\"Count\":%llu}",
+               (unsigned long long)n[COUNT_BOTS], (unsigned long long)n[COUNT_EVALUATIONS]);
     put_pair(b, "Documents", "Count", n[COUNT_DOCUMENTS], "CountMax", DOCUMENTS_MAX);
     buf_printf(b, ",\"Bytes\":%llu,\"BytesMax\":%llu,\"Passages\":%llu}",
                (unsigned long long)n[COUNT_BYTES],

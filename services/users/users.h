@@ -29,7 +29,8 @@ static inline struct users *users_of(const struct request *r)
 /* Whose data a request is about. All live as long as the request. */
 struct person {
     struct on_behalf whom;
-    struct str space; /* of its documents */
+    struct str space;     /* of its documents */
+    struct str namespace; /* as a name; "%" without one */
 };
 
 /* The user in the path: itself for an account of role user, any user of its namespace for a

@@ -11,8 +11,8 @@ static size_t smaller(size_t a, size_t b)
 
 size_t admit_unproven_most(const struct route *route, size_t max)
 {
-    bool is_for_all =
-        route->roles == ROLES_NONE || route->takes_signed_body || route->is_open != NULL;
+    bool is_for_all = route->roles == ROLES_NONE || route->takes_signed_body ||
+                      route->takes_api_key || route->is_open != NULL;
     return smaller(max, is_for_all ? ADMIT_PUBLIC_BYTES : ADMIT_UNASKED_BYTES);
 }
 

@@ -72,6 +72,11 @@ static bool fail_token(struct request *r)
     return fail(r, STR(""));
 }
 
+void authenticate_fail(struct request *r)
+{
+    (void)fail_token(r);
+}
+
 /* `Authorization: Bearer <token>`, else the parameter `token` where the route takes it, for
  * browsers' WebSockets, which cannot send headers; at == NULL when there is none. */
 static struct str bearer_token(struct request *r)
@@ -282,6 +287,23 @@ static bool check_signed(struct request *r)
     return true;
 }
 
+/* `x-api-key: <account>:<secret>`. An unknown account takes as long as a wrong secret. */
+static bool check_api_key(struct request *r)
+{
+    struct str secret = request_header(r, "x-api-key"), name = str_cut(&secret, ':');
+    const struct account *account = accounts_find(gate_accounts(&r->server->gate), name);
+    struct str right = account == NULL ? STR("an account that does not exist") : account->secret;
+    if (secret.at == NULL || !str_eq_secret(secret, right) || account == NULL)
+        return fail(r, name);
+    r->account = account;
+    return true;
+}
+
+static bool has_api_key(struct request *r)
+{
+    return r->route->takes_api_key && request_header(r, "x-api-key").at != NULL;
+}
+
 bool authenticate_is_tried(struct request *r)
 {
     bool has_body =
@@ -315,6 +337,8 @@ bool authenticate(struct request *r)
     if (r->route->is_open != NULL && !authenticate_is_tried(r) && r->route->is_open(r))
         return true;
     struct str token = bearer_token(r);
-    return (token.at != NULL ? check_token(r, token) : check_signed(r)) && check_rate(r) &&
-           check_role(r);
+    bool is_known = token.at != NULL ? check_token(r, token)
+                    : has_api_key(r) ? check_api_key(r)
+                                     : check_signed(r);
+    return is_known && check_rate(r) && check_role(r);
 }

@@ -14,6 +14,10 @@
  * and then calls request_admit or answers. */
 bool authenticate(struct request *r) must_check;
 
+/* For credentials that a route checks itself (struct route's is_open) and finds wrong: counts the
+ * failure as that of a token, and answers 401 or 429. */
+void authenticate_fail(struct request *r);
+
 /* Whether the request has credentials, valid or not, or a body that may contain some. The route is
  * known. */
 bool authenticate_is_tried(struct request *r);

@@ -30,6 +30,7 @@ struct route {
     handler *handle;
     bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
     bool takes_token_param; /* a bearer token may be in the parameter `token` */
+    bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
     /* Whether this request, which has no credentials, is handled all the same, without an account.
      * NULL: it is not. */
     bool (*is_open)(const struct request *r);

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
-import { assertMembers, assertOk, eventually, suite } from '../support/harness.mjs';
+import { newBot, openRoom, registerBot, Room, startBots } from '../support/bot_server.mjs';
+import { ACCOUNTS, assertMembers, assertOk, eventually, suite } from '../support/harness.mjs';
 
 let server;
 before(async () => (server = await startBots()));
@@ -22,6 +22,8 @@ suite('bots that are called', { sweep: false, env }, ({ test, cluster }) => {
     const keys = await registerBot(cluster, username, server.url(path), more);
     return { ...keys, path, calls: () => server.of(path) };
   };
+  // Its time is over.
+  const expire = (key) => cluster.redis.cmd('ZADD', key.replace(/:dlv:.*/, ':dlv_due'), 'XX', 1, key.replace(/.*:dlv:/, ''));
   const echo = ({ json }) => ({ message: `you said: ${json.message.text.replaceAll('@', '')}` });
 
   test('each header of the request is there, and the official package verifies its signature', async () => {
@@ -204,12 +206,75 @@ suite('bots that are called', { sweep: false, env }, ({ test, cluster }) => {
   test('after a rotation both secrets verify, and the key is the new one', async () => {
     const { username, signing_secret, caller_key, calls } = await bot(echo);
     const room = await openRoom(cluster);
-    const rotated = assertOk(await cluster.request('POST', `/api/bots/${username}/rotate`, { as: 'Frontend_1', query: { OnBehalfOf: 'owner' } }), 201);
+    const rotated = assertOk(await cluster.request('POST', `/api/bots/${username}/rotate`, { as: 'Frontend_1', query: { OnBehalfOf: 'owner' } }));
     assert.notEqual(rotated.signing_secret, signing_secret);
     await room.replyTo(await room.say(`@${username} hello`));
     const [{ text, headers, json }] = calls();
     assert.equal(headers['x-caller-key'], rotated.caller_key);
     assert.notEqual(caller_key, rotated.caller_key);
     for (const secret of [signing_secret, rotated.signing_secret]) assert.deepEqual(new Webhook(secret).verify(text, headers), json);
+  });
+
+  // --- limits and namespaces ---
+
+  test('what was said before is cut to 512 KiB, the newest first, and the largest message arrives whole', async () => {
+    const { username, calls } = await bot(() => ({ message: 'read' }));
+    const room = await openRoom(cluster);
+    const said = [];
+    for (let i = 0; i < 12; i++) said.push(await room.say(`${i}${'x'.repeat(64_000)}`));
+    const text = `@${username} ${'\u0001'.repeat((64 << 10) - username.length - 2)}`;
+    await room.replyTo(await room.say(text));
+    const [{ json }] = calls();
+    assert.equal(json.message.text, text);
+    assert.ok(json.context.length >= 7 && json.context.length < 10, `${json.context.length} messages`);
+    assert.deepEqual(json.context.map(({ id }) => id), said.slice(-json.context.length).map(({ id }) => id));
+  });
+
+  test('a bot that answers later has 15 minutes, then the room learns that it has not', async () => {
+    const { username, calls } = await bot(() => ({ status: 202, body: '' }));
+    const room = await openRoom(cluster);
+    const asked = await room.say(`@${username} think`);
+    await eventually(() => calls().length === 1, { what: 'the call' });
+    const [key] = await cluster.redis.cmd('KEYS', `*:dlv:dlv_${room.id}_*`);
+    await eventually(async () => (await cluster.redis.cmd('HGET', key, 'state')) === 'accepted', { what: 'it is accepted' });
+    await expire(key);
+    assert.match((await room.noticeAbout(asked, username)).text, /has not answered within 15 minutes/);
+    assert.equal(calls().length, 1);
+  });
+
+  test('a bot that pulls and is late is a notice after a minute and one after 15 minutes', async () => {
+    const username = newBot('pulls');
+    await registerBot(cluster, username, undefined);
+    const room = await openRoom(cluster);
+    const asked = await room.say(`@${username} hello`);
+    const [key] = await cluster.redis.cmd('KEYS', `*:dlv:dlv_${room.id}_*`);
+    await expire(key);
+    const late = await room.noticeAbout(asked, username);
+    assert.match(late.text, /has not answered yet/);
+    await expire(key);
+    assert.match((await room.next(late, ({ from }) => from === 'annex', { what: 'the second notice' })).text, /within 15 minutes/);
+  });
+});
+
+suite('bots of two namespaces', { sweep: false, env, accounts: { ...ACCOUNTS, Tenant: { secret: 'tenant-secret', role: 'frontend', namespace: 'acme' } } }, ({ test, cluster }) => {
+  test('two bots of one name are called by the rooms of their own namespace only', async () => {
+    const username = newBot('twin');
+    const keys = {};
+    for (const [as, path] of [['Frontend_1', '/ours'], ['Tenant', '/theirs']]) {
+      server.bots[path] = () => ({ message: `from ${path}` });
+      keys[path] = assertOk(await cluster.request('POST', '/api/bots', { as, query: { OnBehalfOf: 'owner' }, body: { username, emulates: 'Ada', endpoint: server.url(path) } }), 201);
+    }
+    assert.notEqual(keys['/ours'].caller_key, keys['/theirs'].caller_key);
+    for (const [as, path] of [['Tenant', '/theirs'], ['Frontend_1', '/ours']]) {
+      const { id } = assertOk(await cluster.request('POST', '/api/rooms', { as, query: { OnBehalfOf: 'eve' }, body: { name: 'a room' } }), 201);
+      const room = new Room(cluster, id, 'a room', as);
+      const reply = await room.replyTo(await room.say(`@${username} whose are you?`, { as }));
+      assert.deepEqual([reply.from, reply.text], [username, `from ${path}`]);
+      const [call] = server.of(path);
+      assert.deepEqual(new Webhook(keys[path].signing_secret).verify(call.text, call.headers), call.json);
+      assert.deepEqual(call.json.users.map(({ id: user }) => user).sort(), ['eve', username].sort());
+      assert.deepEqual(call.json.context, []);
+    }
+    assert.deepEqual([server.of('/ours').length, server.of('/theirs').length], [1, 1]);
   });
 });

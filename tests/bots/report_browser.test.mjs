@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Browser, contrasts, findBrowser } from '../support/browser.mjs';
-import { conversationOf, evaluateCommands, linesOf, messagesOf, ORIGINAL, PERSON, startBot } from '../support/evaluations.mjs';
-import { assertOk, suite } from '../support/harness.mjs';
+import { conversationOf, evaluateCommands, linesOf, messagesOf, ORIGINAL, PERSON, registerBot, startBot } from '../support/evaluations.mjs';
+import { suite } from '../support/harness.mjs';
 
 const skip = findBrowser() ? false : 'no chromium is installed';
 const TURNS = 40;
@@ -42,7 +42,7 @@ suite('the report of an evaluation in a browser', { nodes: 1, args: ['--allow-pr
   async function evaluated(name, answer, conversation, words = []) {
     const bot = await startBot(answer);
     bots.push(bot);
-    assertOk(await cluster.request('POST', '/api/bots', { as: 'User_1', body: { username: name, emulates: PERSON, endpoint: bot.url } }), 201);
+    await registerBot(cluster, name, bot.url);
     const path = commands.file(`${name}.jsonl`);
     writeFileSync(path, conversation);
     reports[name] = commands.file(`${name}.html`);

@@ -7,11 +7,12 @@ import { forgetLimits, upload } from '../support/documents.mjs';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, newNonce, newTopic, SLOW_RESCUE, suite } from '../support/harness.mjs';
 import { openShard } from '../support/keyspace.mjs';
 import { answer, began, stepped } from '../support/lua_workflow.mjs';
+import { messages, newRoom, say } from '../support/rooms.mjs';
 import { topicOn } from '../support/shards.mjs';
 import { unzip } from '../support/zip.mjs';
 
 const NAMESPACES = { acme: { secret: 'acme-secret', role: 'frontend', namespace: 'acme' }, other: { secret: 'other-secret', role: 'frontend', namespace: 'other' } };
-const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits', 'Runs'];
+const KINDS = ['Topics', 'SharedTopics', 'Queries', 'Lookups', 'Recommendations', 'Documents', 'Jobs', 'Limits', 'Runs', 'Messages', 'Bots', 'Evaluations'];
 const NOTHING = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
 
 suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, ({ test, cluster }) => {
@@ -63,7 +64,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assertOk(await upload(cluster, { as: 'Frontend_1', query, name: 'a.txt', bytes: `secret of ${User}` }), 201);
     const before = await usage(User);
     assert.deepEqual([before.Topics.Count, before.Queries.Count, before.Queries.Open, before.Recommendations.Count, before.Documents.Count, before.Rates.Uploads[0].Used], [2, 2, 1, 1, 1, 1]);
-    assert.deepEqual(await remove(User), { Topics: 2, SharedTopics: 0, Queries: 2, Lookups: 1, Recommendations: 1, Documents: 1, Jobs: 1, Limits: 1, Runs: 0 });
+    assert.deepEqual(await remove(User), { ...NOTHING, Topics: 2, SharedTopics: 0, Queries: 2, Lookups: 1, Recommendations: 1, Documents: 1, Jobs: 1, Limits: 1, Runs: 0 });
     for (const { Topic } of [mine, open]) assertProblem(await cluster.request('GET', '/api/get-topic-thread', { as: 'Frontend_1', query: { Topic } }), 404);
     assertProblem(await cluster.request('GET', '/api/user-topics', { as: 'Frontend_1', query }), 404);
     assert.deepEqual(assertOk(await cluster.request('GET', '/api/docs', { as: 'Frontend_1', query })).documents, []);
@@ -195,7 +196,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assert.deepEqual(json('recommendations.json').map(({ Comment }) => Comment), ['good']);
     const [document] = json('documents.json');
     assert.deepEqual([document.id, document.filename, document.status], [documentId, 'Zoë’s notes.txt', 'INDEXED']);
-    assert.deepEqual([...files.keys()].slice(5), [`documents/${documentId}/Zoë’s notes.txt.txt`]);
+    assert.deepEqual([...files.keys()].slice(8), [`documents/${documentId}/Zoë’s notes.txt.txt`]);
     assert.equal(files.get(`documents/${documentId}/Zoë’s notes.txt.txt`).toString().trim(), bytes.trim());
     for (const held of files.values()) assert.ok(!held.includes(other) && !held.includes('not yours') && !held.includes('theirs'));
   });
@@ -254,8 +255,8 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
 
   test('an export of a user of whom nothing is stored is a zip with empty lists', async () => {
     const { files, json } = await exported(newUser());
-    assert.deepEqual([...files.keys()], ['user.json', 'topics.json', 'recommendations.json', 'runs.json', 'documents.json']);
-    for (const name of ['topics', 'recommendations', 'runs', 'documents']) assert.deepEqual(json(`${name}.json`), []);
+    assert.deepEqual([...files.keys()], ['user.json', 'topics.json', 'recommendations.json', 'runs.json', 'messages.json', 'bots.json', 'evaluations.json', 'documents.json']);
+    for (const name of ['topics', 'recommendations', 'runs', 'messages', 'bots', 'evaluations', 'documents']) assert.deepEqual(json(`${name}.json`), []);
   });
 
   test('runs of workflows are counted, exported and deleted with the user, and those of another user stay', async () => {
@@ -286,6 +287,41 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assert.deepEqual(await keysWith(session(User)), []);
     assert.equal((await usage(other)).Runs.Count, 12);
     assert.equal((await remove(other)).Runs, 12);
+  });
+
+  test('messages in rooms, bots and evaluations are counted, exported and deleted with the user, and those of another user stay', async () => {
+    const [User, other] = [newUser(), newUser()];
+    const shard = await openShard(cluster.redis);
+    const rooms = [];
+    for (let i = 0; i < 6; i++) rooms.push(await newRoom(cluster, { as: 'Frontend_1', user: i % 2 ? User : other, name: `Room ${i}` }));
+    for (const user of [User, other]) {
+      for (const room of rooms) await say(cluster, room, `${user} speaks`, { as: 'Frontend_1', user });
+      const username = `bot-${newNonce().slice(0, 12).toLowerCase().replace(/[^a-z0-9]/g, 'x')}`;
+      assertOk(await cluster.request('POST', '/api/bots', { as: 'Frontend_1', query: { OnBehalfOf: user }, body: { username, emulates: `Ada of ${user}` } }), 201);
+      const id = createHash('md5').update(user).digest('hex').slice(0, 24);
+      const begun = await shard.call('evaluation_begin', 0, id, '%', 'Frontend_1', user, username, JSON.stringify(username), 'cosine', 2, '[]', '', '');
+      const fence = /^begun\n1\n(\d+)$/.exec(begun)[1];
+      for (const at of [0, 1]) assert.match(await shard.call('evaluation_turn', id, 1, fence, at, `{"turn":${at + 1},"text":"of ${user}"}`, 'running', '{}'), /^ok/);
+    }
+    const counted = async (user) => (({ Rooms, Bots, Evaluations }) => [Rooms, Bots.Count, Evaluations.Count])(await usage(user));
+    assert.deepEqual(await counted(User), [{ Count: 6, Messages: 6 }, 1, 1]);
+    const { json } = await exported(User);
+    const said = json('messages.json');
+    assert.deepEqual(said.map(({ room }) => room).sort(), [...rooms].sort());
+    for (const message of said) {
+      assertMembers(message, ['room', 'name', 'id', 'text', 'tagged', 'reply_to', 'timestamp']);
+      assert.deepEqual([message.text, message.name], [`${User} speaks`, `Room ${rooms.indexOf(message.room)}`]);
+    }
+    const [bot, ...more] = json('bots.json');
+    assert.deepEqual([bot.emulates, bot.endpoint, bot.format, bot.account, more], [`Ada of ${User}`, null, 'annex', 'Frontend_1', []]);
+    const [evaluation] = json('evaluations.json');
+    assert.deepEqual([evaluation.bot, evaluation.measure, evaluation.turns.map(({ turn, text }) => [turn, text])], [bot.username, 'cosine', [[1, `of ${User}`], [2, `of ${User}`]]]);
+    assert.deepEqual(await remove(User), { ...NOTHING, Messages: 6, Bots: 1, Evaluations: 1 });
+    assert.deepEqual(await counted(User), [{ Count: 0, Messages: 0 }, 0, 0]);
+    assert.deepEqual(await keysWith(User), []);
+    for (const room of rooms) assert.deepEqual((await messages(cluster, room, { as: 'Frontend_1', user: other })).map(({ from }) => from), [other]);
+    assert.deepEqual(await counted(other), [{ Count: 6, Messages: 6 }, 1, 1]);
+    assert.deepEqual(await remove(other), { ...NOTHING, Messages: 6, Bots: 1, Evaluations: 1 });
   });
 
   test('a name of a file leads out of no folder', async () => {

@@ -69,13 +69,13 @@ export async function registerBot(cluster, username, endpoint, { as = 'Frontend_
   return assertOk(await cluster.request('POST', '/api/bots', { as, query, body: { username, emulates, endpoint, ...more } }), 201);
 }
 
-class Room {
-  constructor(cluster, id, name) {
-    Object.assign(this, { cluster, id, name });
+export class Room {
+  constructor(cluster, id, name, as = 'Frontend_1') {
+    Object.assign(this, { cluster, id, name, as });
   }
 
-  sayRaw(text, { as = 'Frontend_1', user = 'eve', node, ...more } = {}) {
-    const query = as.startsWith('Frontend') ? { OnBehalfOf: user } : {};
+  sayRaw(text, { as = this.as, user = 'eve', node, ...more } = {}) {
+    const query = as.startsWith('User') ? {} : { OnBehalfOf: user };
     return this.cluster.request('POST', `/api/rooms/${this.id}/messages`, { as, query, node, body: { text, ...more } });
   }
 
@@ -84,7 +84,7 @@ class Room {
   }
 
   async messages() {
-    return assertOk(await this.cluster.request('GET', `/api/rooms/${this.id}/messages`, { as: 'Frontend_1', query: { OnBehalfOf: 'eve', limit: 1000 } })).messages;
+    return assertOk(await this.cluster.request('GET', `/api/rooms/${this.id}/messages`, { as: this.as, query: { OnBehalfOf: 'eve', limit: 1000 } })).messages;
   }
 
   // The first message after `message` that matches.

@@ -5,11 +5,13 @@
 //   conversationOf(n)              JSON lines with n turns: Bob asks, Ann answers
 //   QUESTION(i), ORIGINAL(i)       their texts, from 1 on
 //   const bot = await startBot(({ text, i, n }) => answer)   a bot's endpoint; what it answers: an object, or {status, body}; bot.calls
+//   await registerBot(cluster, 'name', bot.url)
 //   const commands = evaluateCommands(cluster)               parley evaluate, with a folder of its own for files and state
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
+import { assertOk } from './harness.mjs';
 import { userCommands } from './user_command.mjs';
 
 const THINGS = ['garden', 'harbor', 'kitchen', 'library', 'mountain', 'orchard', 'river', 'station', 'theater', 'workshop'];
@@ -51,6 +53,10 @@ export async function startBot(answer) {
   };
   return bot;
 }
+
+// Registers a bot of User_1; without an endpoint it pulls.
+export const registerBot = async (cluster, username, endpoint) =>
+  assertOk(await cluster.request('POST', '/api/bots', { as: 'User_1', body: { username, emulates: PERSON, endpoint } }), 201);
 
 export function evaluateCommands(cluster, options) {
   const commands = userCommands(cluster, { as: 'User_1', command: 'evaluate', ...options });

@@ -156,7 +156,7 @@ static void test_points(void **state)
     assert_int_equal(measure_points(1, 0, 3), 33);
     assert_int_equal(measure_points(2, 0, 3), 67);
     assert_int_equal(measure_points(0, -1, 1), 50);
-    assert_int_equal(measure_points(1, 0, 8), 13); /* 12.5: away from zero */
+    assert_int_equal(measure_points(1, 0, 8), 13);      /* 12.5: away from zero */
     assert_int_equal(measure_points(0.7, 0.7, 0.7), 0); /* all equal */
 }
 
@@ -195,10 +195,9 @@ static void test_turns(void **state)
     assert_int_equal(c.turns[1].message, 5);
     assert_int_equal(c.turns[1].original_n, 1);
     /* As it is stored: canonical, with an id for everybody. */
-    assert_true(str_has_prefix(
-        buf_str(&c.text),
-        STR("{\"person\":\"Ada\",\"messages\":[{\"from\":\"Ada\",\"tagged\":[],\"id\":\"1\",\"text\":"
-            "\"Hello?\",\"timestamp\":null},")));
+    assert_true(str_has_prefix(buf_str(&c.text), STR("{\"person\":\"Ada\",\"messages\":[{\"from\":"
+                                                     "\"Ada\",\"tagged\":[],\"id\":\"1\",\"text\":"
+                                                     "\"Hello?\",\"timestamp\":null},")));
     assert_true(str_eq(c.messages[2].id.raw, STR("7")));
     assert_true(str_eq(c.messages[2].tagged, STR("[\"Ada\"]")));
     assert_true(str_eq(c.messages[3].text.raw, STR("a \xc3\xa9\\n")));
@@ -261,7 +260,8 @@ static char *many(const char *messages, size_t n)
     return b.at;
 }
 
-static const char bob[] = "{\"from\":\"Bob\",\"text\":\"x\"}", ada[] = "{\"from\":\"Ada\",\"text\":\"x\"}";
+static const char bob[] = "{\"from\":\"Bob\",\"text\":\"x\"}",
+                  ada[] = "{\"from\":\"Ada\",\"text\":\"x\"}";
 
 static void expect_many(const char *messages, size_t n, enum conversation_fault fault,
                         const char *why)

@@ -62,12 +62,12 @@ static void annex_gets_its_own_messages_as_bot_and_users_once(void **state)
     struct talk_message exchanges[] = {said("1-0", "\"eve\"", "\"a\"", "[\"ada-bot\"]", "1-0"),
                                        said("2-0", "\"bob\"", "\"b\"", "[\"ada-bot\"]", "2-0"),
                                        said("3-0", "\"ada-bot\"", "\"A\"", "[]", "1-0")};
-    struct talk talk = {.context = context,
-                        .context_n = 2,
-                        .exchanges = exchanges,
-                        .exchanges_n = 3,
-                        .message = said("1700000000123-0", "\"eve\"", "\"\"",
-                                        "[\"ada-bot\",\"zoe\"]", "")};
+    struct talk talk = {
+        .context = context,
+        .context_n = 2,
+        .exchanges = exchanges,
+        .exchanges_n = 3,
+        .message = said("1700000000123-0", "\"eve\"", "\"\"", "[\"ada-bot\",\"zoe\"]", "")};
     /* jansson reads no NUL in a string: texts have none. */
     talk.message.text = STR("\"why? \\n\"");
     json_t *body = annex(&talk);

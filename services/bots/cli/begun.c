@@ -63,7 +63,7 @@ static void make_folders(char *path)
     }
 }
 
-void evaluate_recall(struct evaluate_cli *cli)
+void evaluate_cli_recall(struct evaluate_cli *cli)
 {
     struct buf path;
     buf_init(&path, FOLDER_MAX_BYTES + DIGEST_BYTES * 2 + 32);
@@ -84,7 +84,7 @@ void evaluate_recall(struct evaluate_cli *cli)
     fclose(file);
 }
 
-void evaluate_remember(const struct evaluate_cli *cli)
+void evaluate_cli_remember(const struct evaluate_cli *cli)
 {
     struct whole_file file;
     if (cli->begun_path == NULL)
@@ -96,7 +96,7 @@ void evaluate_remember(const struct evaluate_cli *cli)
         whole_file_leave(&file);
 }
 
-void evaluate_forget(const struct evaluate_cli *cli)
+void evaluate_cli_forget(const struct evaluate_cli *cli)
 {
     if (cli->begun_path != NULL)
         (void)!unlink(cli->begun_path);

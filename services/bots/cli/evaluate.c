@@ -148,7 +148,7 @@ static bool fetch_other(struct evaluate_cli *cli)
     bool is_missing = false;
     if (cli->against == NULL)
         return true;
-    if (!evaluate_fetch(cli, cli->against, &cli->other, &is_missing))
+    if (!evaluate_cli_fetch(cli, cli->against, &cli->other, &is_missing))
         return false;
     if (is_missing)
         return node_calls_complain(&cli->calls, "--against %s: there is no such evaluation",
@@ -237,22 +237,22 @@ static int evaluate(struct evaluate_cli *cli)
     if (!node_calls_open(&cli->calls))
         return EVALUATE_EXIT_FAILED;
     if (cli->path != NULL)
-        evaluate_recall(cli);
-    if (config_number(cli->calls.config, "cancel") && !evaluate_cancel(cli, cli->id))
+        evaluate_cli_recall(cli);
+    if (config_number(cli->calls.config, "cancel") && !evaluate_cli_cancel(cli, cli->id))
         return EVALUATE_EXIT_FAILED;
-    if (!fetch_other(cli) || !evaluate_follow(cli))
+    if (!fetch_other(cli) || !evaluate_cli_follow(cli))
         return fail(cli);
     status_line_clear(&cli->calls.progress);
     bool is_compared = compare(cli), is_written = write_report(cli); /* both, whatever fails */
     if (cli->is_json)
-        evaluate_show_json(cli);
+        evaluate_cli_show_json(cli);
     else
-        evaluate_show_result(cli);
+        evaluate_cli_show_result(cli);
     bool is_good = is_compared && is_written;
     if (fflush(stdout) != 0)
         is_good = node_calls_complain(&cli->calls, "cannot write to standard output");
     if (is_good)
-        evaluate_forget(cli);
+        evaluate_cli_forget(cli);
     int code = end_code(cli);
     return is_good ? code : EVALUATE_EXIT_FAILED;
 }

@@ -22,6 +22,7 @@ struct evaluate_cli {
     char id[EVALUATE_ID_MAX_BYTES];   /* of the run; "": not begun yet */
     char *begun_path;                 /* begun.c; NULL: nothing can be remembered */
     bool is_json;
+    bool is_known;      /* an earlier command has begun the run */
     struct buf request; /* the body that begins the run */
     struct evaluated run, other;
     struct evaluated_pair pair;
@@ -32,23 +33,23 @@ struct evaluate_cli {
 
 /* Gets all turns of evaluation `id` that are stored and not in `evaluated` yet. Sets
  * *ret_is_missing if there is no such evaluation. Returns false after a line, or after a signal. */
-bool evaluate_fetch(struct evaluate_cli *cli, const char *id, struct evaluated *evaluated,
-                    bool *ret_is_missing) must_check;
+bool evaluate_cli_fetch(struct evaluate_cli *cli, const char *id, struct evaluated *evaluated,
+                        bool *ret_is_missing) must_check;
 /* Begins the run, or finds the one that goes on, and waits until it is over. The same errors. */
-bool evaluate_follow(struct evaluate_cli *cli) must_check;
+bool evaluate_cli_follow(struct evaluate_cli *cli) must_check;
 /* Ends a run before its last turn. */
-bool evaluate_cancel(struct evaluate_cli *cli, const char *id) must_check;
+bool evaluate_cli_cancel(struct evaluate_cli *cli, const char *id) must_check;
 
 /* The run that this very command has begun earlier and whose result it has not shown: `cli->id`. */
-void evaluate_recall(struct evaluate_cli *cli);
-void evaluate_remember(const struct evaluate_cli *cli);
-void evaluate_forget(const struct evaluate_cli *cli);
+void evaluate_cli_recall(struct evaluate_cli *cli);
+void evaluate_cli_remember(const struct evaluate_cli *cli);
+void evaluate_cli_forget(const struct evaluate_cli *cli);
 
 /* Standard error: what is under way. */
-void evaluate_show_begin(struct evaluate_cli *cli);
-void evaluate_show_progress(struct evaluate_cli *cli);
+void evaluate_cli_show_begin(struct evaluate_cli *cli);
+void evaluate_cli_show_progress(struct evaluate_cli *cli);
 /* Standard output: the table and the summary, or JSON. */
-void evaluate_show_result(const struct evaluate_cli *cli);
-void evaluate_show_json(const struct evaluate_cli *cli);
+void evaluate_cli_show_result(const struct evaluate_cli *cli);
+void evaluate_cli_show_json(const struct evaluate_cli *cli);
 
 #endif

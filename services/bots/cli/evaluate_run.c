@@ -29,8 +29,8 @@ static bool is_id(struct str id)
     return id.n > 0 && id.n < EVALUATE_ID_MAX_BYTES;
 }
 
-bool evaluate_fetch(struct evaluate_cli *cli, const char *id, struct evaluated *evaluated,
-                    bool *ret_is_missing)
+bool evaluate_cli_fetch(struct evaluate_cli *cli, const char *id, struct evaluated *evaluated,
+                        bool *ret_is_missing)
 {
     char path[PATH_BYTES];
     const struct node_call call = {.method = "GET",
@@ -69,20 +69,22 @@ static bool begin(struct evaluate_cli *cli)
     json_decref(response);
     if (!is_good)
         return complain_of_alien(cli);
-    evaluate_remember(cli);
+    evaluate_cli_remember(cli);
     return true;
 }
 
 /* The first look: a run that was remembered may be gone. */
 static bool find(struct evaluate_cli *cli)
 {
-    bool is_missing = false, was_known = cli->id[0] != 0;
-    if (was_known && !evaluate_fetch(cli, cli->id, &cli->run, &is_missing))
+    bool is_missing = false;
+    cli->is_known = cli->id[0] != 0;
+    if (cli->is_known && !evaluate_cli_fetch(cli, cli->id, &cli->run, &is_missing))
         return false;
     if (is_missing && cli->path == NULL)
         return node_calls_complain(&cli->calls, "--run %s: there is no such evaluation", cli->id);
-    if (!was_known || is_missing) {
-        if (!begin(cli) || !evaluate_fetch(cli, cli->id, &cli->run, &is_missing))
+    if (!cli->is_known || is_missing) {
+        cli->is_known = false;
+        if (!begin(cli) || !evaluate_cli_fetch(cli, cli->id, &cli->run, &is_missing))
             return false;
         if (is_missing)
             return node_calls_complain(&cli->calls, "evaluation %s has been deleted", cli->id);
@@ -90,27 +92,27 @@ static bool find(struct evaluate_cli *cli)
     return true;
 }
 
-bool evaluate_follow(struct evaluate_cli *cli)
+bool evaluate_cli_follow(struct evaluate_cli *cli)
 {
     bool is_missing = false;
     if (!find(cli))
         return false;
     cli->started_ms = clock_mono_ms();
     cli->started_n = cli->said_n = json_array_size(cli->run.turns);
-    evaluate_show_begin(cli);
+    evaluate_cli_show_begin(cli);
     while (!evaluated_is_over(&cli->run)) {
-        evaluate_show_progress(cli);
+        evaluate_cli_show_progress(cli);
         if (!node_calls_wait(&cli->calls, NULL, LOOK_EVERY_MS) ||
-            !evaluate_fetch(cli, cli->id, &cli->run, &is_missing))
+            !evaluate_cli_fetch(cli, cli->id, &cli->run, &is_missing))
             return false;
         if (is_missing)
             return node_calls_complain(&cli->calls, "evaluation %s has been deleted", cli->id);
     }
-    evaluate_show_progress(cli);
+    evaluate_cli_show_progress(cli);
     return true;
 }
 
-bool evaluate_cancel(struct evaluate_cli *cli, const char *id)
+bool evaluate_cli_cancel(struct evaluate_cli *cli, const char *id)
 {
     char path[PATH_BYTES];
     bool is_missing = false;

@@ -16,7 +16,7 @@ enum {
     COLUMNS_MAX = 400,
     TEXTS = 3, /* message, answer, original */
     TEXT_COLUMNS_MIN = 12,
-    GAP = 2, /* between texts */
+    GAP = 2,             /* between texts */
     NUMBER_COLUMNS = 11, /* with the space in front */
     BAR_MAX = 40,
     STATUS_BYTES = 160,
@@ -84,16 +84,16 @@ static void show_bar(struct evaluate_cli *cli)
     status_line_show(&cli->calls.progress, "[%s] %s", bar, status);
 }
 
-void evaluate_show_begin(struct evaluate_cli *cli)
+void evaluate_cli_show_begin(struct evaluate_cli *cli)
 {
     size_t n = json_array_size(cli->run.turns);
     fprintf(stderr, "evaluation %s: %zu turns", cli->id, cli->run.turn_n);
-    if (n > 0 && !evaluated_is_over(&cli->run))
+    if (cli->is_known && n > 0 && !evaluated_is_over(&cli->run))
         fprintf(stderr, ", resumed at turn %zu", n + 1);
     fputc('\n', stderr);
 }
 
-void evaluate_show_progress(struct evaluate_cli *cli)
+void evaluate_cli_show_progress(struct evaluate_cli *cli)
 {
     if (isatty(STDERR_FILENO))
         show_bar(cli);
@@ -203,7 +203,7 @@ static void print_pair(const struct evaluated_pair *pair)
     printf(" (%llu turns)\n%s\n", (unsigned long long)pair->difference.n, evaluated_verdict(pair));
 }
 
-void evaluate_show_result(const struct evaluate_cli *cli)
+void evaluate_cli_show_result(const struct evaluate_cli *cli)
 {
     const struct evaluated *run = &cli->run;
     size_t n = json_array_size(run->turns), measured = evaluated_measured_n(run);
@@ -234,7 +234,7 @@ static json_t *pair_json(const struct evaluated_pair *pair)
     return json;
 }
 
-void evaluate_show_json(const struct evaluate_cli *cli)
+void evaluate_cli_show_json(const struct evaluate_cli *cli)
 {
     struct buf out;
     json_t *json = json_copy(cli->run.head);

@@ -25,7 +25,6 @@ static void read_head(struct evaluated *e)
     const json_t *interval = json_object_get(e->head, "interval");
     e->id = json_member_str(e->head, "id");
     e->bot = json_member_str(e->head, "bot");
-    e->person = json_member_str(e->head, "person");
     e->measure = json_member_str(e->head, "measure");
     e->status = json_member_str(e->head, "status");
     e->created = json_member_str(e->head, "created");

@@ -23,7 +23,7 @@ struct evaluated_turn {
 struct evaluated {
     json_t *head;  /* the evaluation without its turns; NULL: none yet */
     json_t *turns; /* those that are stored, in order */
-    struct str id, bot, person, measure, status;
+    struct str id, bot, measure, status;
     struct str created, updated; /* RFC 3339 */
     size_t turn_n;               /* of the conversation; `turns` has fewer while it runs */
     size_t done_n;               /* turns that the node has stored */

@@ -117,7 +117,6 @@ static void put_about(struct buf *b, const struct evaluated *e)
     buf_lit(b, "<dl>\n");
     put_entry(b, "Evaluation", e->id);
     put_entry(b, "Bot", e->bot);
-    put_entry(b, "Emulates", e->person);
     put_entry(b, "Measure", evaluated_measure_name(e->measure));
     put_entry(b, "Status", e->status);
     put_moment(b, "Started", e->created);

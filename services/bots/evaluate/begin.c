@@ -19,7 +19,7 @@ enum { FULL_RETRY_S = 60 };
 
 struct beginning {
     struct bots_who who;
-    struct str bot; /* a name */
+    struct str bot;      /* a name */
     struct str username; /* JSON */
     enum measure measure;
     struct conversation talk;
@@ -108,9 +108,12 @@ static void on_begun(struct request *r, enum err error, struct str reply)
 static void put_digits(struct beginning *beginning)
 {
     const struct bots_who *who = &beginning->who;
-    const struct str parts[] = {who->namespace, who->account,
-                                who->user_name, beginning->bot,
-                                measure_name(beginning->measure), buf_str(&beginning->talk.text)};
+    const struct str parts[] = {who->namespace,
+                                who->account,
+                                who->user_name,
+                                beginning->bot,
+                                measure_name(beginning->measure),
+                                buf_str(&beginning->talk.text)};
     unsigned char digest[SHA256_DIGEST_LENGTH];
     struct buf all;
     buf_init(&all, SIZE_MAX / 2);
@@ -130,13 +133,13 @@ static void begin(struct request *r, struct beginning *beginning)
         [MEASURE_DOT] = EVALUATION_BEGIN_DOT,
         [MEASURE_EUCLIDEAN] = EVALUATION_BEGIN_EUCLIDEAN};
     put_digits(beginning);
-    call_evaluation_begin(
-        request_call(r, on_begun), .evaluation = str_of(beginning->digits),
-        .namespace = beginning->who.namespace, .account = beginning->who.account,
-        .user = beginning->who.user_name, .bot = beginning->bot, .username = beginning->username,
-        .measure = words[beginning->measure], .turns = beginning->talk.turn_n,
-        .conversation = buf_str(&beginning->talk.text), .max_stored = room_of_account(r),
-        .max_stored_per_user = room_of_user(r));
+    call_evaluation_begin(request_call(r, on_begun), .evaluation = str_of(beginning->digits),
+                          .namespace = beginning->who.namespace, .account = beginning->who.account,
+                          .user = beginning->who.user_name, .bot = beginning->bot,
+                          .username = beginning->username, .measure = words[beginning->measure],
+                          .turns = beginning->talk.turn_n,
+                          .conversation = buf_str(&beginning->talk.text),
+                          .max_stored = room_of_account(r), .max_stored_per_user = room_of_user(r));
 }
 
 /* The text of a JSON string or of null, in the request's pool. */
@@ -168,8 +171,8 @@ static void take_bot(struct request *r, struct beginning *beginning, const struc
         return;
     }
     beginning->username = request_copy(r, bot->username);
-    enum conversation_fault fault = conversation_read(request_member(r, "conversation"), person,
-                                                      &beginning->talk, reason);
+    enum conversation_fault fault =
+        conversation_read(request_member(r, "conversation"), person, &beginning->talk, reason);
     if (fault == CONVERSATION_GOOD)
         begin(r, beginning);
     else
@@ -194,8 +197,7 @@ static bool read_body(struct request *r, struct beginning *beginning)
         !request_optional_text(r, "measure", 20, &measure))
         return false;
     if (measure.at != NULL && !measure_of(measure, &beginning->measure)) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "The member 'measure' takes cosine, dot or euclidean.");
+        respond_error(r, ERR_BAD_REQUEST, "The member 'measure' takes cosine, dot or euclidean.");
         return false;
     }
     struct buf name = {.at = request_alloc(r, BOTS_NAME_MAX_BYTES),

@@ -154,12 +154,11 @@ static bool index_message(struct conversation *c, const struct json_span *object
     bool is_object;
     if (!json_scan_object(object->raw, members, 5, &n, &why, &at, &is_object) || n != 5)
         return false;
-    c->messages[c->message_n++] =
-        (struct conversation_message){.from = members[0].value,
-                                      .tagged = members[1].value.raw,
-                                      .id = members[2].value,
-                                      .text = members[3].value,
-                                      .timestamp = STR("null")};
+    c->messages[c->message_n++] = (struct conversation_message){.from = members[0].value,
+                                                                .tagged = members[1].value.raw,
+                                                                .id = members[2].value,
+                                                                .text = members[3].value,
+                                                                .timestamp = STR("null")};
     if (members[4].value.kind == JSON_SPAN_TEXT) /* with its quotes */
         c->messages[c->message_n - 1].timestamp =
             (struct str){members[4].value.raw.at - 1, members[4].value.raw.n + 2};

@@ -31,7 +31,7 @@ struct conversation_message {
 };
 
 struct conversation_turn {
-    unsigned message; /* the place of the message that is answered */
+    unsigned message;    /* the place of the message that is answered */
     unsigned original_n; /* of messages that follow it */
 };
 

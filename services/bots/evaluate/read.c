@@ -74,9 +74,8 @@ static void put_shown(struct buf *b, const struct shown *shown)
         buf_lit(b, "null");
     else
         buf_put_json(b, str_of(shown->summary.reason));
-    buf_printf(b, ",\"total\":%llu,\"done\":%llu,\"failed\":%llu",
-               (unsigned long long)shown->turns, (unsigned long long)shown->at,
-               (unsigned long long)shown->summary.failed);
+    buf_printf(b, ",\"total\":%llu,\"done\":%llu,\"failed\":%llu", (unsigned long long)shown->turns,
+               (unsigned long long)shown->at, (unsigned long long)shown->summary.failed);
     put_interval(b, &shown->summary.distances);
     buf_put_key(b, "created");
     buf_put_json_time(b, shown->created_ms);

@@ -38,7 +38,7 @@ enum evaluation_state {
 struct evaluation_summary {
     struct statistics distances;
     uint64_t failed;
-    uint64_t failed_in_row;                     /* up to the newest turn */
+    uint64_t failed_in_row;                  /* up to the newest turn */
     char reason[EVALUATION_ERROR_BYTES + 1]; /* of a run that failed; "": none */
 };
 
@@ -62,9 +62,9 @@ struct evaluation {
     uint64_t began_ms; /* clock_mono_ms of its first attempt */
     struct bot_call *calling;
     struct deadline rest;
-    char *answer; /* own memory; NULL: none yet */
+    char *answer;                           /* own memory; NULL: none yet */
     char error[EVALUATION_ERROR_BYTES + 1]; /* "": none */
-    bool is_over; /* what is being stored is its end */
+    bool is_over;                           /* what is being stored is its end */
 
     /* While it is compared: */
     struct embedding *embedding;

@@ -85,7 +85,8 @@ void evaluation_load(struct evaluation *e)
 
 static void on_renewed(struct call *call, enum err error, struct str reply)
 {
-    struct evaluations *all = H2O_STRUCT_FROM_MEMBER(struct evaluation_taking, renew_call, call)->all;
+    struct evaluations *all =
+        H2O_STRUCT_FROM_MEMBER(struct evaluation_taking, renew_call, call)->all;
     struct lines lines = lines_of(reply);
     struct str digits;
     uint64_t n;

@@ -53,8 +53,7 @@ static bool is_private_host(const char *host)
     struct str name = {host, n};
     static const struct str local = {".localhost", 10};
     if (str_eq_nocase(name, STR("localhost")) ||
-        (n > local.n &&
-         str_eq_nocase((struct str){name.at + n - local.n, local.n}, local)))
+        (n > local.n && str_eq_nocase((struct str){name.at + n - local.n, local.n}, local)))
         return true;
     if (n >= sizeof text)
         return false;

@@ -209,8 +209,7 @@ static enum err judge(const struct bots *bots, const struct registrant *who,
         *ret_detail = "format takes annex or zulip.";
         return ERR_BAD_REQUEST;
     }
-    *ret_detail =
-        endpoint_check(given->endpoint, bots->settings->is_private_allowed, ret_kind);
+    *ret_detail = endpoint_check(given->endpoint, bots->settings->is_private_allowed, ret_kind);
     if (*ret_detail != NULL)
         return ERR_BAD_ENDPOINT;
     bool is_reserved = str_eq_nocase(given->username, BOTS_ANNEX) ||
@@ -261,8 +260,8 @@ struct registry_call *registry_register(struct bots *bots, const struct registra
         .namespace = who->namespace, .id = str_of(c->id), .username = json_of(&b, given->username),
         .emulates = given->emulates.n == 0 ? STR("") : json_of(&b, given->emulates),
         .endpoint = given->endpoint,
-        .body_format = str_eq(given->format, STR("zulip")) ? BOT_REGISTER_ZULIP
-                                                           : BOT_REGISTER_ANNEX,
+        .body_format =
+            str_eq(given->format, STR("zulip")) ? BOT_REGISTER_ZULIP : BOT_REGISTER_ANNEX,
         .account = who->account, .user = who->user_name, .role = role_name(who->role));
     return c;
 }
@@ -356,8 +355,8 @@ static struct listed_bot listed_of(const struct registry_call *c, struct lines *
     bot.created_ms = lines_next_u64(lines);
     for (int i = 0; i < 3; i++) /* its circuit */
         lines_next(lines);
-    bot.is_own = str_eq(bot.account, str_of(c->account)) &&
-                 str_eq(bot.user_name, str_of(c->user_name));
+    bot.is_own =
+        str_eq(bot.account, str_of(c->account)) && str_eq(bot.user_name, str_of(c->user_name));
     return bot;
 }
 
@@ -389,7 +388,7 @@ struct registry_call *registry_list(struct bots *bots, const struct registrant *
     c->on_listed = on_listed;
     c->account = str_copy(who->account);
     c->user_name = str_copy(who->user_name);
-    call_bot_list(shards_call(bots->server->shards, &c->call, on_list),
-                  .namespace = who->namespace, .limit = limit, .after = after);
+    call_bot_list(shards_call(bots->server->shards, &c->call, on_list), .namespace = who->namespace,
+                  .limit = limit, .after = after);
     return c;
 }

@@ -2,6 +2,7 @@
  * messages.c - POST and GET /api/rooms/{id}/messages. */
 #include "generated/verbs.h"
 #include "services/bots/bots.h"
+#include "services/bots/pull/pull.h"
 #include "services/bots/rooms/handlers.h"
 #include "services/bots/rooms/say.h"
 #include "shared/ask/reply.h"
@@ -59,6 +60,10 @@ void rooms_post(struct request *r)
     struct bots_who who;
     char detail[POST_DETAIL_BYTES];
     struct str room = request_path_param(r, "id");
+    if (r->account == NULL) { /* a bot (caller_key_is_open) */
+        pull_late_answer(r);
+        return;
+    }
     if (r->nonce.is_set) { /* the message may have to be begun twice, its nonce cannot */
         request_handle_after_nonce(r);
         return;

@@ -69,7 +69,7 @@ struct posting *post_start(struct bots *bots, const struct post *post, post_cb *
 /* Nobody waits for the callback any more. Accepts NULL. */
 void post_leave(struct posting *posting);
 
-/* For rooms_part: what is under way is given up. */
+/* For rooms_part, after all who use this have gone: what is still under way is given up. */
 void post_end_all(struct rooms *rooms);
 
 #endif

@@ -14,16 +14,11 @@ static void create(struct bots *bots)
     room_follow_init(rooms);
 }
 
-/* What was being posted may have been stored: its deliveries are taken by other nodes. */
-static void end(struct bots *bots)
-{
-    say_end_all(bots->rooms);
-    post_end_all(bots->rooms);
-}
-
 static void destroy(struct bots *bots)
 {
     room_sockets_fini(bots->rooms);
+    say_end_all(bots->rooms);
+    post_end_all(bots->rooms);
     room_follow_fini(bots->rooms);
     free(bots->rooms);
     bots->rooms = NULL;
@@ -42,7 +37,6 @@ static void on_up(struct bots *bots, unsigned shard)
 extern const struct bots_part rooms_part;
 const struct bots_part rooms_part = {
     .create = create,
-    .end = end,
     .destroy = destroy,
     .event = "room",
     .on_event = on_event,

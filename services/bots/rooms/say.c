@@ -124,6 +124,7 @@ void say_leave(struct saying *saying)
 
 void say_end_all(struct rooms *rooms)
 {
+    const struct post_end end = {.outcome = POST_REFUSED, .error = ERR_DRAINING};
     while (rooms->sayings != NULL)
-        finish(rooms->sayings);
+        hand_over(rooms->sayings, &end, STR(""));
 }

@@ -6,10 +6,10 @@
 #include "services/workflow/approvals/approvals.h"
 
 #include "generated/verbs.h"
-#include "shared/queue/shard_pages.h"
 #include "shared/http/gather.h"
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"
+#include "shared/queue/shard_pages.h"
 
 enum { PAGE_QUESTIONS = 100, AFTER_MAX_BYTES = 600, LIST_MAX_BYTES = 64 << 20 };
 

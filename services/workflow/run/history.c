@@ -2,12 +2,12 @@
  * history.c - GET /api/workflows/history: the caller's runs with their steps and answers, newest
  * first. Each shard has some of them; one page of each is merged (shard_pages.h). */
 #include "generated/verbs.h"
-#include "shared/queue/shard_pages.h"
 #include "services/workflow/workflow.h"
 #include "shared/base/json.h"
 #include "shared/http/gather.h"
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"
+#include "shared/queue/shard_pages.h"
 
 enum { PAGE_RUNS = 100, LIST_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 512 };
 

@@ -7,7 +7,7 @@ import { lines, scripts, soon } from '../../support/lua.mjs';
 import { list, messagesOf, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
 const LEASE_MS = 15_000, OVERDUE_MS = 60_000, ANSWER_MS = 900_000, PULL_MS = 30_000, BUSY = 100; // lua/bots/deliveries.lua
-const bots = { names: { alice: 'u', bob: 'u', bot: 'b', other: 'b', puller: 'p' }, names_n: { '-': 2 } };
+const bots = { room_names: { alice: 'u', bob: 'u', bot: 'b', other: 'b', puller: 'p' }, names_n: { '-': 2 } };
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
 const takenOf = (reply) => {
   const found = [], rest = reply === '' ? [] : reply.split('\n');

@@ -34,10 +34,10 @@ scripts('room_create and room_list', ({ cases, test, shard }) => {
 });
 
 scripts('names_find and name_claim', ({ cases, test, shard }) => {
-  const names = { names: { alice: 'u', bot: 'b', puller: 'p' }, names_n: { '-': 1 } };
+  const names = { room_names: { alice: 'u', bot: 'b', puller: 'p' }, names_n: { '-': 1 } };
   cases([
     { name: 'whose names are', before: names, call: ['names_find', 'puller', 'alice', 'nobody', 'bot'], reply: lines('ok', 'p', 'u', 'n', 'b') },
-    { name: 'a free name becomes a user\'s', before: names, call: ['name_claim', 'bob', '-'], reply: 'ok', after: { names: { ...names.names, bob: 'u' }, names_n: { '-': 2 } } },
+    { name: 'a free name becomes a user\'s', before: names, call: ['name_claim', 'bob', '-'], reply: 'ok', after: { room_names: { ...names.room_names, bob: 'u' }, names_n: { '-': 2 } } },
     { name: 'again: nothing changes', before: names, call: ['name_claim', 'alice', '-'], reply: 'ok' },
     { name: 'a bot\'s name is taken', before: names, call: ['name_claim', 'bot', '-'], reply: 'taken' },
     { name: 'a namespace of 100,000 names is full', before: { names_n: { acme: 100_000 } }, call: ['name_claim', 'acme~x', 'acme'], reply: 'full' },
@@ -50,7 +50,7 @@ scripts('names_find and name_claim', ({ cases, test, shard }) => {
 });
 
 scripts('message_add', ({ cases, test, shard }) => {
-  const bots = { names: { alice: 'u', bob: 'u', bot: 'b', puller: 'p' }, names_n: { '-': 2 } };
+  const bots = { room_names: { alice: 'u', bob: 'u', bot: 'b', puller: 'p' }, names_n: { '-': 2 } };
   const start = () => ({ ...roomKeys(), ...bots });
 
   test('a message is stored, counted for its author, and sent to the nodes that watch', async () => {
@@ -199,7 +199,7 @@ scripts('message_list', ({ cases, test, shard }) => {
   ]);
 
   test('pages have each message once, the oldest first, whatever their length', async () => {
-    await shard.seed({ ...roomKeys(), names: { alice: 'u' }, names_n: { '-': 1 } });
+    await shard.seed({ ...roomKeys(), room_names: { alice: 'u' }, names_n: { '-': 1 } });
     const ids = [];
     for (let i = 0; i < 47; i++) ids.push((await say(shard, { text: `${i}` + 'x'.repeat(i % 10 === 0 ? 60_000 : 10) })).id);
     for (const limit of [1, 7, 10, 1000]) {

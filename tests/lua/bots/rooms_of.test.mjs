@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// room_watch, room_watch_again, room_unwatch: nodes whose clients follow a room. room_forget_user, room_usage,
+// room_watch, room_watch_again, room_unwatch: nodes whose clients follow a room. room_forget_user,
 // rooms_of_user: what a user has in rooms.
 import assert from 'node:assert/strict';
 import { lines, scripts, soon, ttl, zset } from '../../support/lua.mjs';
 import { create, list, messagesOf, OTHER, post, postedOf, ROOM, roomKeys } from '../../support/lua_rooms.mjs';
 
-const names = { names: { alice: 'u', bob: 'u', bot: 'b' }, names_n: { '-': 2 } };
+const names = { room_names: { alice: 'u', bob: 'u', bot: 'b' }, names_n: { '-': 2 } };
 const say = async (shard, options) => postedOf(await shard.call(...post(options)));
 const watchers = (...nodes) => ttl(60, zset(Object.fromEntries(nodes.map((node) => [node, soon(60_000)]))));
 const watch = (after = '', namespace = '-') => ['room_watch', ROOM, namespace, after];
@@ -82,16 +82,13 @@ scripts('what a user has in rooms', ({ test, shard }) => {
       mine.push([room, room === ROOM ? 'Lobby' : 'Other', (await say(shard, { room, text: `mine ${i}`, max: 1e9 })).id, `mine ${i}`]);
       others.push((await say(shard, { room: ROOM, name: 'bob', text: `bob's ${i}` })).id);
     }
-    assert.equal(await shard.call('room_usage', 'alice'), lines('ok', 2, 30));
-    assert.equal(await shard.call('room_usage', 'nobody'), lines('ok', 0, 0));
     assert.deepEqual(await exported('alice'), [...mine.filter(([room]) => room === ROOM), ...mine.filter(([room]) => room === OTHER)]);
     assert.equal(await forgotten(), 30);
-    assert.equal(await shard.call('room_usage', 'alice'), lines('ok', 0, 0));
     assert.deepEqual(await exported('alice'), []);
     assert.deepEqual(messagesOf(await shard.call(...list())).map(({ id }) => id), others);
     assert.deepEqual(messagesOf(await shard.call(...list({ room: OTHER }))), []);
     assert.equal(await shard.get('stored'), undefined);
-    assert.deepEqual(await shard.get('names'), { bob: 'u', bot: 'b' });
+    assert.deepEqual(await shard.get('room_names'), { bob: 'u', bot: 'b' });
     assert.deepEqual(await shard.get('names_n'), { '-': '1' });
     const bytes = (await shard.get(`room_messages:${ROOM}`)).value.reduce((sum, [, m]) => sum + Number(m.bytes), 0);
     assert.equal((await shard.get(`room:${ROOM}`)).bytes, String(bytes));
@@ -140,8 +137,7 @@ scripts('what a user has in rooms', ({ test, shard }) => {
     await say(shard, { room: OTHER, namespace: 'acme', name: 'acme~alice' });
     assert.equal(await forgotten('alice'), 1);
     assert.equal(await forgotten('bot'), 0);
-    assert.equal(await shard.call('room_usage', 'acme~alice'), lines('ok', 1, 1));
-    assert.equal((await shard.get('names')).bot, 'b');
+    assert.equal((await shard.get('room_names')).bot, 'b');
   });
 
   test('a bot\'s reply stays when the one who asked is deleted, and a delivery of a deleted message ends', async () => {
@@ -157,7 +153,7 @@ scripts('what a user has in rooms', ({ test, shard }) => {
 });
 
 scripts('delivery_reply', ({ test, shard }) => {
-  const bots = { names: { alice: 'u', bob: 'u', carl: 'u', bot: 'b', other: 'b' }, names_n: { '-': 3 } };
+  const bots = { room_names: { alice: 'u', bob: 'u', carl: 'u', bot: 'b', other: 'b' }, names_n: { '-': 3 } };
   const reply = (d, { fence = d.fence, bot = d.bot, isHere = true, leases = 5, mentions = [] } = {}) =>
     ['delivery_reply', ROOM, d.id, fence, bot, JSON.stringify(bot), '"Yes"', isHere ? '1' : '', leases, ...mentions.flatMap(([one, kind = 'x']) => [one, JSON.stringify(one), kind])];
   const begin = async (options) => {
