@@ -16,17 +16,12 @@ enum {
 
 const char *registry_put_problem(struct buf *b, const struct problem *problem)
 {
-    if (problem->status == 401) {
-        buf_lit(b, "{\"message\":");
-        buf_put_json(b, str_of(problem->detail));
-        buf_put_char(b, '}');
-        return "application/json";
-    }
-    problem_put_members(b, problem);
-    buf_put_key(b, "message");
+    if (problem->status != 401)
+        return problem_put(b, problem);
+    buf_lit(b, "{\"message\":");
     buf_put_json(b, str_of(problem->detail));
     buf_put_char(b, '}');
-    return "application/problem+json";
+    return "application/json";
 }
 
 static struct registrant registrant_of(const struct request *r, const struct bots_who *who)

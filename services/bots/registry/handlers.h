@@ -13,7 +13,7 @@ handler registry_show;          /* GET /api/bots */
 handler registry_delete;        /* DELETE /api/bots/{username} */
 handler registry_renew_secrets; /* POST /api/bots/{username}/rotate */
 
-/* A 401 as the first clients read it: `{"message"}`. Other problems have that member too. */
+/* A 401 as the first clients read it: `{"message"}`. */
 problem_writer registry_put_problem;
 
 #endif
