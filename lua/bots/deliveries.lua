@@ -33,7 +33,7 @@ end
 local function read(turn, id)
     local key = key_of(turn, id)
     local d = hashes.fields(key, 'room', 'message', 'bot', 'kind', 'hop', 'state', 'attempt', 'fence', 'created',
-                            'is_busy', 'is_late', 'answered', 'pulls')
+                            'is_busy', 'is_late', 'accepted', 'answered', 'pulls')
     if not d.state then return nil end
     d.key, d.id = key, id
     return d

@@ -1,5 +1,6 @@
 -- delivery_accept: the bot will answer later (202): it has 15 minutes from now on, and no node holds the delivery.
--- Stops this race: the bot's answer comes before this call (lost: the delivery is done).
+-- Stops these races: the bot's answer comes before this call (lost: the delivery is done); a sign of life of the node
+--   comes after it (nothing is under that fence any more, so the 15 minutes stay).
 -- KEYS: dlv:<delivery>, dlv_due.
 -- Wakes: nobody.
 -- Bound: one delivery.
@@ -16,10 +17,10 @@ local call = redis.call
 local function verb(turn, a)
     --- arguments
     local d = deliveries.read(turn, delivery)
-    if not d or d.fence ~= fence then return 'lost' end
-    if d.state == 'accepted' then return 'ok' end
-    if d.state ~= 'leased' then return 'lost' end
-    call('HSET', d.key, 'state', 'accepted')
+    if not d then return 'lost' end
+    if d.state == 'accepted' and d.accepted == fence then return 'ok' end
+    if d.state ~= 'leased' or d.fence ~= fence then return 'lost' end
+    call('HSET', d.key, 'state', 'accepted', 'accepted', fence, 'fence', '')
     deliveries.look_at(turn, d.id, turn.now_ms + deliveries.ANSWER_MS)
     return 'ok'
 end

@@ -1,11 +1,12 @@
 -- delivery_fail: the main bot says in the room, as a reply to the message, that a bot has not answered, and why. The
 -- delivery is over; only one whose bot pulls and is late stays until its time is over.
--- Stops these races: the bot's answer arrives meanwhile, or another node has the delivery (lost).
+-- Stops these races: the bot's answer arrives meanwhile, or another node has the delivery (lost); a sign of life of this
+--   node comes later (nothing is under that fence any more).
 -- KEYS: dlv:<delivery>, dlv_due, bots/messages.lua, bots/deliveries.lua.
 -- Wakes: nodes that watch the room.
 -- Bound: one message.
 -- Lane: first.  Home: room.  Nonce: no.  Full: runs.
--- Repeatable: lost, except of a late one.
+-- Repeatable: the second time: lost.
 -- Arguments:
 --   room      name
 --   delivery  name
@@ -32,7 +33,7 @@ local function verb(turn, a)
         }, {}, 0)
     end
     if is_late and original then
-        call('HSET', d.key, 'is_late', 1)
+        call('HSET', d.key, 'is_late', 1, 'fence', '')
         deliveries.look_at(turn, d.id, tonumber(d.created) + deliveries.ANSWER_MS)
     else
         deliveries.finish(turn, d, 'failed', id)

@@ -211,7 +211,7 @@ class World {
     const isLate = this.taskOf(d) === 'late';
     assert.equal(id === '', !original);
     if (original) this.stored(d.room, { id, kind: 'a', name: 'annex', tags: [], replyTo: original.id, hop: 0, text, whose: '' }, [], 0, []);
-    if (isLate && original) d.isLate = true;
+    if (isLate && original) Object.assign(d, { isLate: true, fence: '' });
     else Object.assign(d, { state: 'failed', answered: id });
     return `notice ${id}`;
   }
@@ -219,9 +219,9 @@ class World {
   async accept() {
     const d = this.any();
     if (!d || d.fence === '') return 'nobody has it';
-    const can = ['leased', 'accepted'].includes(d.state);
+    const can = d.state === 'leased';
     assert.equal(await this.turn(this.shardOf(d.room), ['delivery_accept', d.room.id, d.id, d.fence]), can ? 'ok' : 'lost');
-    if (can) d.state = 'accepted';
+    if (can) Object.assign(d, { state: 'accepted', fence: '' });
     return `accept: ${can}`;
   }
 
