@@ -96,8 +96,25 @@ suite('parley evaluate', { args: ['--allow-private-endpoints'], sweep: false }, 
     assert.equal(rowsOf(stdout).length, 1203);
   });
 
+  test('the largest conversation, 2,000 turns in 4 MiB: all of it is shown, and its report is a page', async () => {
+    const messages = messagesOf(2000);
+    const spare = (4 << 20) - 4096 - messages.reduce((n, message) => n + JSON.stringify({ ...message, tagged: [], timestamp: null }).length + 1, 0);
+    // Letters that need most room in a page.
+    for (const message of messages) message.text = `${'&"'.repeat(Math.floor(spare / messages.length / 3))} ${message.text}`;
+    const path = commands.file('largest.jsonl');
+    writeFileSync(path, linesOf(messages));
+    const bot = await newBot(({ i }) => ({ message: `${ORIGINAL(i)} ${'<\'"&>'.repeat(200)}` }));
+    const report = commands.file('largest.html');
+    const { code, stdout, stderr } = await evaluate(bot, ['--report', report], { path, timeout: 300_000 });
+    assert.equal(code, 0, stderr);
+    assert.equal(rowsOf(stdout).length, 2000);
+    const page = readFileSync(report, 'utf8');
+    assert.equal(page.match(/<tr>/g).length, 2001);
+    assert.match(page, /<\/html>\n$/);
+  });
+
   // Until the node has stored so many turns.
-  const reached = (id, n) => eventually(async () => (await storedOf(id)).done >= n, { what: `turn ${n}`, ms: 15_000 });
+  const reached = (id, n) => eventually(async () => (await storedOf(id)).done >= n, { what: `turn ${n}`, ms: 60_000 });
 
   for (const signal of ['SIGINT', 'SIGKILL']) {
     test(`${signal} at turn 40 of 100: the same command resumes the same run, and each turn is asked once`, async () => {

@@ -73,6 +73,7 @@ suite('rooms and Redis', { sweep: false, aof: true }, ({ test, cluster }) => {
     await cluster.redis.cmd('FLUSHALL');
     await cluster.redis.restart();
     for (const socket of sockets) assert.equal(await socket.closed(), 1008);
+    await eventually(async () => (await sayRaw(cluster, room, 'hello')).status !== 503, { what: 'messages are stored again' });
     assertProblem(await sayRaw(cluster, room, 'hello'), 404, 'not_found');
   });
 });

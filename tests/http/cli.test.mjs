@@ -68,7 +68,7 @@ describe('the command line', () => {
 
   it('an unknown target is refused with the names of all services', async () => {
     const run = await runParley(['serve', '--check-config', '--accounts', accounts.path, '--target', 'broker,brokr']);
-    assertWrongUsage(run, /^parley: --target: takes a comma list of: all, broker, users, documents, workflow, web, indexer$/m);
+    assertWrongUsage(run, /^parley: --target: takes a comma list of: all, broker, users, documents, workflow, bots, web, indexer$/m);
   });
 
   it('a wrong setting of a service is found in a process that does not run it', async () => {
@@ -226,6 +226,7 @@ describe('parley completion', () => {
   it('offers commands, then their flags, then the values of a flag', async () => {
     assert.deepEqual(await offered('re'), ['reindex', 'restore', 'recommendations']);
     assert.deepEqual(await offered('sign', '--'), ['--user', '--secret-file', '--method', '--config', '--help']);
+    assert.deepEqual(await offered('evaluate', '--measure', ''), ['cosine', 'dot', 'euclidean']);
     assert.deepEqual(await offered('serve', '--log-level', ''), ['debug', 'info', 'warn', 'error']);
     assert.deepEqual(await offered('serve', '--listen', ''), [], 'a value that may be anything');
     assert.deepEqual(await offered('serve', '--auth-sha1', '--log-f'), ['--log-format'], 'a switch needs no value');
