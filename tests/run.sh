@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
-# documents, workflow and cluster (Node's own test runner), shards (these four again on four shards),
+# documents, workflow, bots and cluster (Node's own test runner), shards (these five again on four shards),
 # servers (lua and documents again on Redis 8, lua on Valkey 8, which has no vector sets, as
 # the installed Redis has none), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
 # line is `N passed, N failed`, summed over all, and the failures are listed once more above it: who
@@ -12,17 +12,17 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-readonly GROUPS_ALL="lint unit lua http documents workflow cluster shards servers fuzz"
+readonly GROUPS_ALL="lint unit lua http documents workflow bots cluster shards servers fuzz"
 # The groups that run again on the other servers, see tests/servers.sh.
 readonly -A ON_SERVERS=([redis8]="lua documents" [valkey8]="lua")
 # Those that run again on four shards. Not lua: a script acts on one shard, and how many there are is an argument of its
 # turn, which its tests name. The random models of several shards run on two and four in any case.
-readonly ON_SHARDS="http documents workflow cluster"
+readonly ON_SHARDS="http documents workflow bots cluster"
 readonly FUZZ_SECONDS=6
 # What runs side by side when all groups run, after lint, the builds and unit, which occupy all cores. Most files of
 # Node's tests wait for most of their time (leases, processes that start, deadlines), and one lane works while another
 # waits. Both lanes take about as long. Fuzz targets use what is left.
-readonly LANES=("cluster shards" "http documents workflow lua servers" "fuzz")
+readonly LANES=("cluster shards" "http documents workflow bots lua servers" "fuzz")
 # No group may hang: past this many seconds it is interrupted and counts as failed.
 readonly GROUP_SECONDS=900
 readonly OUT=build/test

@@ -1,5 +1,5 @@
--- names: the hash `room_names` on the cluster's shard: name -> `u` (a user who has posted), `b` (a bot), `p` (a bot that
--- pulls).
+-- names: the hash `room_names` on the cluster's shard: name -> `u` (a user who has posted), `b` (a bot), `p` (a bot
+-- that pulls).
 local call = redis.call
 
 local NAMES_MAX = 100000 -- users' names of a namespace

@@ -8,9 +8,5 @@ extern const struct bots_part pull_part;     /* pull/ */
 extern const struct bots_part evaluate_part; /* evaluate/ */
 
 const struct bots_part *const bots_parts[] = {
-    &rooms_part,
-    &dispatch_part,
-    &pull_part,
-    &evaluate_part,
-    NULL,
+    &rooms_part, &dispatch_part, &pull_part, &evaluate_part, NULL,
 };

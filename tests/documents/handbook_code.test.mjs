@@ -21,12 +21,14 @@ const RESULTS = {
   'docs/handbook/accounts.md': [/"Depth":/],
   'docs/handbook/agent.md': [/"citations":/, /^event: complete$/m],
   'docs/handbook/asking-questions.md': [/"Answer":\["[^"]*`Think` are null/, /"Status":"Done"/],
+  'docs/handbook/bots.md': [/"from":"librarian"[^\n]*150 seconds/, /"text":"You said: Hello, @parrot and @python!"[^]*"from":"python"/],
   'docs/handbook/cluster.md': [/^parley_queries_added_total \d/m],
   'docs/handbook/documents.md': [/"citations":\[\{/],
   'docs/handbook/engines.md': [/"Answer":\["42"\]/],
   'docs/handbook/evaluation.md': [/^mean cosine distance \d\.\d{4}, 95 % interval .* \(3 of 3 turns measured, 0 failed\)$/m, /^against [0-9a-f]{24}-\d+: mean difference /m, /^file:\/\/\S+ann\.html$/m, /"status":"done"/],
   'docs/handbook/limits.md': [/"code":"bad_request".* status 400$/m],
   'docs/handbook/lookups.md': [/"Fingerprint":"[0-9a-f]{12}"/],
+  'docs/handbook/rooms.md': [/"tagged":\["alice"\],"reply_to":"\d+-\d+"/, /^User_1 says: Is there an echo\?$/m],
   'docs/handbook/signing.md': [/("id":"User_1"[^]*){3}/],
   'docs/handbook/streaming.md': [/^event: sources$/m, /(^event: done$[^]*){2}/m],
   'docs/handbook/topics.md': [/"holiday":"Where is it warm in May\?"/],
@@ -41,7 +43,7 @@ const PAGE_MS = 170_000;
 const blocksOf = (name) => [...readFileSync(join(ROOT, name), 'utf8').matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, kind, text]) => ({ kind, text }));
 const isRun = ({ kind, text }) => kind === 'sh' && !/^(\.\/dev|parley|build\/release\/parley engine|npm install)\b/m.test(text);
 // A program that is to be saved begins with its name.
-const filesOf = (name) => blocksOf(name).flatMap(({ kind, text }) => (kind === 'js' ? [...text.matchAll(/^\/\/ (\w+\.mjs)\n/g)].map(([, file]) => ({ file, text })) : []));
+const filesOf = (name) => blocksOf(name).flatMap(({ kind, text }) => (['js', 'python'].includes(kind) ? [...text.matchAll(/^(?:\/\/|#) (\w+\.(?:mjs|py))\n/g)].map(([, file]) => ({ file, text })) : []));
 // JSON that is shown on several lines for people to read has newlines in its strings.
 const onOneLine = (text) => text.replace(/\n\s*/g, ' ');
 

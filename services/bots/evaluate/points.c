@@ -83,11 +83,12 @@ static bool take(struct scoring *s, const float *vector, uint32_t dimension)
         is_sound = false;
     }
     if (!is_sound) {
-        respond_error(s->r, ERR_BAD_REQUEST,
-                      s->at == 0 ? "The question with the original answer has no embedding that "
-                                   "can be compared: it is zero or not finite."
-                                 : "The question with one of the answers has no embedding that "
-                                   "can be compared: it is zero or not finite.");
+        const char *detail = "The question with one of the answers has no embedding that can be "
+                             "compared: it is zero or not finite.";
+        if (s->at == 0)
+            detail = "The question with the original answer has no embedding that can be compared: "
+                     "it is zero or not finite.";
+        respond_error(s->r, ERR_BAD_REQUEST, detail);
         return false;
     }
     if (s->at == s->answer_n) {

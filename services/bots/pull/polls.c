@@ -345,8 +345,9 @@ static void on_caller(struct request *r, const struct caller *caller)
         !request_param_u64(r, "Wait", 0, PULL_WAIT_MAX_S, PULL_WAIT_USUAL_S, &wait_s))
         return;
     if (!caller->pulls) {
-        respond_error(r, ERR_CONFLICT, "This bot has an endpoint, so it is called: it pulls "
-                                       "nothing.");
+        respond_error(r, ERR_CONFLICT,
+                      "This bot has an endpoint, so it is called: it pulls "
+                      "nothing.");
     } else if (pulls->n >= POLLS_MAX) {
         respond_error_more(r, ERR_BUSY, NULL, NULL, FULL_RETRY_S);
     } else if (count_of(pulls, caller->name) >= POLLS_OF_BOT) {
