@@ -20,7 +20,7 @@ local OVERDUE_MS = 60000     -- when the room learns that a bot that pulls has n
 local ANSWER_MS = 900000     -- how long an accepted or a pulled delivery may take
 local PULLS, PULL_MS = 5, 30000 -- how often a bot may take a delivery, and how long it then has it alone
 local POLL_S = 90
-local TALK_MAX = 100
+local TALK_MAX, TALK_S = 100, 90 * 86400 -- messages of a conversation; how long after the last one it is kept
 local KEPT_MS = 3600000
 
 local OVER = {done = true, failed = true}
@@ -117,6 +117,7 @@ local function talk(turn, room, bot, root, message)
     local key = turn.prefix .. 'room_talk:' .. room .. ':' .. bot
     call('RPUSH', key, root .. ' ' .. message)
     call('LTRIM', key, -TALK_MAX, -1)
+    call('EXPIRE', key, TALK_S)
 end
 
 return {

@@ -2,8 +2,7 @@
 -- and said before in the room.
 -- KEYS: dlv:<delivery>, room:<room>, room_messages:<room>, room_talk:<room>:<bot>.
 -- Wakes: nobody.
--- Bound: CONTEXT messages before it and 100 of the conversation, the newest ones, PART_BYTES each, of which AT_ONCE
---   messages more are read at most.
+-- Bound: CONTEXT messages before it and 100 of the conversation, the newest ones, PART_BYTES each.
 -- Lane: slow.  Home: room.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -18,35 +17,20 @@ local rooms = require('bots/rooms')
 local call = redis.call
 local format, match = string.format, string.match
 
-local CONTEXT, PART_BYTES, AT_ONCE = 50, 524288, 10
+local CONTEXT, PART_BYTES = 50, 524288
 
--- Puts one more message into a list that begins with the newest. Returns false when it is full: then none is read
--- any more.
-local function put(list, m)
-    if #list > 0 and list.bytes + m.bytes > PART_BYTES then return false end
-    list[#list + 1], list.bytes = m, list.bytes + m.bytes
-    return true
-end
-
-local function context_of(turn, room, id)
-    local list, last = {bytes = 0}, id
-    while #list < CONTEXT do
-        local found = messages.before(turn, room, last, AT_ONCE)
-        for i = 1, #found do
-            if not put(list, found[i]) then return list end
-            last = found[i].id
-        end
-        if #found < AT_ONCE then return list end
-    end
-    return list
-end
-
-local function exchanges_of(turn, room, bot, id)
-    local list, entries = {bytes = 0}, call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. bot, 0, -1)
+-- What the bot was asked and said before a message, newest first, as much as fits.
+local function exchanges_before(turn, room, bot, id)
+    local list, bytes = {}, 0
+    local entries = call('LRANGE', turn.prefix .. 'room_talk:' .. room .. ':' .. bot, 0, -1)
     for i = #entries, 1, -1 do
-        local one = match(entries[i], '^%S+ (%S+)$')
-        local m = messages.is_before(one, id) and messages.read(turn, room, one)
-        if m and not put(list, m) then return list end
+        local other = match(entries[i], '^%S+ (%S+)$')
+        local one = messages.is_before(other, id) and messages.read(turn, room, other)
+        if one then
+            bytes = bytes + one.bytes
+            if bytes > PART_BYTES then break end
+            list[#list + 1] = one
+        end
     end
     return list
 end
@@ -56,17 +40,18 @@ local function verb(turn, a)
     local d = deliveries.read(turn, delivery)
     local m = d and d.room == room and messages.read(turn, room, d.message)
     if not m then return 'missing' end
-    local context, exchanges = context_of(turn, room, m.id), exchanges_of(turn, room, d.bot, m.id)
+    local context = messages.before(turn, room, m.id, CONTEXT, PART_BYTES)
+    local exchanges = exchanges_before(turn, room, d.bot, m.id)
     local name = call('HGET', rooms.key_of(turn, room), 'name') or 'null'
     local parts = {'ok\n' .. name .. '\n' .. format('%d\n%d', #context, #exchanges)}
-    local function put_lines(one)
+    local function put(one)
         parts[#parts + 1] = '\n'
         parts[#parts + 1] = messages.lines(one)
         parts[#parts + 1] = '\n' .. one.root
     end
-    put_lines(m)
-    for i = #context, 1, -1 do put_lines(context[i]) end
-    for i = #exchanges, 1, -1 do put_lines(exchanges[i]) end
+    put(m)
+    for i = #context, 1, -1 do put(context[i]) end
+    for i = #exchanges, 1, -1 do put(exchanges[i]) end
     return parts
 end
 

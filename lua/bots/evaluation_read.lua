@@ -17,6 +17,7 @@
 local evaluations = require('bots/evaluations')
 local call = redis.call
 local format = string.format
+local floor, max, min = math.floor, math.max, math.min
 
 local PAGE_BYTES, AT_ONCE = 1048576, 32
 
@@ -25,9 +26,9 @@ local function verb(turn, a)
     local e = evaluations.read_of(turn, evaluation .. '-' .. run, account, user)
     if not e then return 'missing' end
     local key, parts, bytes, at = turn.prefix .. 'evaluation_turns:' .. e.id, {''}, 0, since
-    local last, is_full = tonumber(e.at), false
+    local last, is_full, n = tonumber(e.at), false, 1
     while at < last and not is_full do
-        local page = call('LRANGE', key, format('%d', at), format('%d', at + AT_ONCE - 1))
+        local page = call('LRANGE', key, format('%d', at), format('%d', at + n - 1))
         if #page == 0 then break end
         for i = 1, #page do
             is_full = bytes > 0 and bytes + #page[i] > PAGE_BYTES
@@ -36,6 +37,8 @@ local function verb(turn, a)
             parts[#parts + 1] = page[i]
             at, bytes = at + 1, bytes + #page[i]
         end
+        -- As many as fit if they are as long as the former ones.
+        n = max(1, min(AT_ONCE, 2 * n, floor((PAGE_BYTES - bytes) * (at - since) / max(1, bytes))))
     end
     parts[1] = 'ok\n' .. (is_full and '1\n' or '0\n') .. evaluations.lines(e)
     return parts

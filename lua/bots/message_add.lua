@@ -5,7 +5,7 @@
 -- KEYS: room:<room>, room_messages:<room>, room_watch:<room>, rooms_of:<user>, messages_of, room_names, names_n,
 --   names_known, stored, bots/deliveries.lua.
 -- Wakes: nodes that watch the room, and those with a poll of a bot that pulls.
--- Bound: one message: 400 KiB; CALLS deliveries; removes 100 messages that are too old.
+-- Bound: one message: 400 KiB; CALLS deliveries; removes 1,500 messages that are too old, and as many bytes as it has.
 -- Lane: add.  Home: room.  Nonce: no.  Full: refused.
 -- Repeatable: adds another one.
 -- Arguments:

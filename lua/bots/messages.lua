@@ -7,10 +7,12 @@ local stored = require('queue/stored')
 local call = redis.call
 local format, match = string.format, string.match
 local concat = table.concat
-local min = math.min
+local floor, max, min = math.floor, math.max, math.min
 
 local MESSAGES_MAX, BYTES_MAX = 100000, 67108864 -- of a room
-local TRIM = 100                                 -- with one message, at most
+local TRIM = 1500                                -- with one message, at most: more than fit into the longest one
+local AT_ONCE = 16                               -- messages
+local LOOK_BYTES = 16384                         -- that are looked at as one message
 local HOPS_MAX = 4                               -- a message of that hop calls no bot
 local CALLS_OF_BOT = 3                           -- bots that a bot's message calls: no more of those that it mentions
 local OVERHEAD = 300                             -- of an entry, besides its texts
@@ -43,13 +45,37 @@ local function is_before(id, other)
     return ms < other_ms or (ms == other_ms and n < other_n)
 end
 
--- The n messages before one, newest first.
-local function before(turn, room, id, n)
-    local found, list = call('XREVRANGE', key_of(turn, room), '(' .. id, '-', 'COUNT', n), {}
-    for i = 1, #found do
-        list[i] = by_name(found[i][2])
-        list[i].id = found[i][1]
-    end
+-- Calls visit(m) for the messages after an id ('': from the oldest on), or before it with is_back ('': from the newest
+-- on), until it returns false. most: bytes that the caller needs. As many are read at once as fit into that if they are
+-- as long as those before them, AT_ONCE at most, so that little more is read than is needed. Returns whether that were
+-- all.
+local function walk(turn, room, id, is_back, most, visit)
+    local key, bytes, got, n = key_of(turn, room), 0, 0, 1
+    local from = id == '' and (is_back and '+' or '-') or '(' .. id
+    repeat
+        local found = is_back and call('XREVRANGE', key, from, '-', 'COUNT', n)
+            or call('XRANGE', key, from, '+', 'COUNT', n)
+        for i = 1, #found do
+            local m = by_name(found[i][2])
+            m.id = found[i][1]
+            if not visit(m) then return false end
+            bytes, got, from = bytes + m.bytes, got + 1, '(' .. m.id
+        end
+        local is_end = #found < n
+        n = max(1, min(AT_ONCE, 2 * n, floor((most - bytes) * got / max(1, bytes))))
+    until is_end
+    return true
+end
+
+-- The n messages before one, newest first, as many as fit into `most` bytes.
+local function before(turn, room, id, n, most)
+    local list, bytes = {}, 0
+    walk(turn, room, id, true, most, function(m)
+        bytes = bytes + m.bytes
+        if bytes > most then return false end
+        list[#list + 1] = m
+        return #list < n
+    end)
     return list
 end
 
@@ -61,20 +87,14 @@ end
 -- Puts a page of messages after an id ('': from the oldest on): n at most, and as many as fit into `most` bytes, but
 -- one at least. Returns whether there are more.
 local function page(turn, parts, room, after, n, most)
-    local key, bytes, from, got = key_of(turn, room), 0, after == '' and '-' or '(' .. after, 0
-    while got < n do
-        local found = call('XRANGE', key, from, '+', 'COUNT', 10)
-        for i = 1, #found do
-            local m = by_name(found[i][2])
-            m.id = found[i][1]
-            if got == n or (got > 0 and bytes + m.bytes > most) then return true end
-            parts[#parts + 1] = '\n'
-            parts[#parts + 1] = lines(m)
-            bytes, got, from = bytes + m.bytes, got + 1, '(' .. m.id
-        end
-        if #found < 10 then return false end
-    end
-    return #call('XRANGE', key, from, '+', 'COUNT', 1) > 0
+    local bytes, got = 0, 0
+    return not walk(turn, room, after, false, most, function(m)
+        if got == n or (got > 0 and bytes + m.bytes > most) then return false end
+        parts[#parts + 1] = '\n'
+        parts[#parts + 1] = lines(m)
+        bytes, got = bytes + m.bytes, got + 1
+        return true
+    end)
 end
 
 local function count_of(turn, m, delta)
@@ -94,52 +114,45 @@ local function trim(turn, room, bytes)
     local key = key_of(turn, room)
     local n = call('XLEN', key)
     if n <= MESSAGES_MAX and bytes <= BYTES_MAX then return bytes end
-    local oldest, ids = call('XRANGE', key, '-', '+', 'COUNT', TRIM), {}
-    for i = 1, #oldest do
-        if n <= MESSAGES_MAX and bytes <= BYTES_MAX then break end
-        local m = by_name(oldest[i][2])
+    local ids = {}
+    walk(turn, room, '', false, bytes - BYTES_MAX, function(m)
+        if #ids == TRIM or n == 1 or (n <= MESSAGES_MAX and bytes <= BYTES_MAX) then return false end
         release(turn, m)
-        ids[#ids + 1], n, bytes = oldest[i][1], n - 1, bytes - m.bytes
-    end
+        ids[#ids + 1], n, bytes = m.id, n - 1, bytes - m.bytes
+        return true
+    end)
     if #ids > 0 then call('XDEL', key, unpack(ids)) end
     return bytes
 end
 
--- Removes the messages of a user from a room, from the one after an id on ('': from the oldest), and looks at `most`
--- messages. Returns how many are gone, how many were looked at, and the id to go on after ('': that was all).
-local function remove_of(turn, room, user, after, most)
-    local key, ids, bytes = key_of(turn, room), {}, 0
-    local found = call('XRANGE', key, after == '' and '-' or '(' .. after, '+', 'COUNT', most)
-    for i = 1, #found do
-        local m = by_name(found[i][2])
-        if m.name == user and m.kind == 'u' then
-            release(turn, m)
-            ids[#ids + 1], bytes = found[i][1], bytes + m.bytes
-        end
-    end
-    if #ids > 0 then
-        call('XDEL', key, unpack(ids))
-        call('HINCRBY', rooms.key_of(turn, room), 'bytes', -bytes)
-    end
-    return #ids, #found, #found == most and found[#found][1] or ''
+-- Calls visit(m) for the messages of a user in a room after an id ('': from the oldest on), until it returns false.
+-- Looks at `most` messages, of which one counts as several that is longer than LOOK_BYTES. Returns the id to go on
+-- after ('': that was all), and how many were looked at.
+local function walk_of(turn, room, user, after, most, visit)
+    local looked = 0
+    local is_all = walk(turn, room, after, false, most * LOOK_BYTES, function(m)
+        if looked >= most or (m.name == user and m.kind == 'u' and not visit(m)) then return false end
+        after, looked = m.id, looked + 1 + floor(m.bytes / LOOK_BYTES)
+        return true
+    end)
+    if is_all then return '', looked end
+    return after == '' and '0-0' or after, looked
 end
 
--- Calls visit(m) for the messages of a user in a room after an id, looking at `most` messages at most, until it returns
--- false. Returns the id to go on after ('': that was all), and how many were looked at.
-local function walk_of(turn, room, user, after, most, visit)
-    local looked, from = 0, after == '' and '-' or '(' .. after
-    while looked < most do
-        local found = call('XRANGE', key_of(turn, room), from, '+', 'COUNT', 10)
-        for i = 1, #found do
-            local m = by_name(found[i][2])
-            m.id = found[i][1]
-            if m.name == user and m.kind == 'u' and not visit(m) then return after, looked end
-            after, looked = m.id, looked + 1
-        end
-        if #found < 10 then return '', looked end
-        from = '(' .. after
+-- Removes the messages of a user from a room, as walk_of goes through them. Returns how many are gone, how many were
+-- looked at, and the id to go on after.
+local function remove_of(turn, room, user, from, most)
+    local ids, bytes = {}, 0
+    local after, looked = walk_of(turn, room, user, from, most, function(m)
+        release(turn, m)
+        ids[#ids + 1], bytes = m.id, bytes + m.bytes
+        return true
+    end)
+    if #ids > 0 then
+        call('XDEL', key_of(turn, room), unpack(ids))
+        call('HINCRBY', rooms.key_of(turn, room), 'bytes', -bytes)
     end
-    return after, looked
+    return #ids, looked, after
 end
 
 -- The id after the room's newest one, which a clock that was set back must not change.

@@ -17,7 +17,7 @@ local function room(turn, name, fields)
     local r = call('HMGET', P .. name, 'namespace', 'user', 'created')
     if not (r[1] and r[2] and r[3]) then return end
     call('ZADD', P .. 'rooms:' .. r[1], r[3], id)
-    call('ZADD', P .. 'rooms_of:' .. r[2], 'NX', r[3], id)
+    if r[2] ~= rooms.NOBODY then call('ZADD', P .. 'rooms_of:' .. r[2], 'NX', r[3], id) end
 end
 
 local function message(turn, name, id, fields)

@@ -2,7 +2,7 @@
 -- answers done. Rooms that the user created stay, as do replies of bots.
 -- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>, messages_of, room_names, names_n, names_known, stored.
 -- Wakes: nobody.
--- Bound: LOOK_MAX messages, ROOMS_MAX rooms.
+-- Bound: LOOK_MAX messages, of which a long one counts as one per 16 KiB; ROOMS_MAX rooms.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
@@ -12,6 +12,7 @@
 -- Replies: replay | more/messages that are gone/after | done/messages that are gone
 local messages = require('bots/messages')
 local names = require('bots/names')
+local rooms = require('bots/rooms')
 local call = redis.call
 local format = string.format
 
@@ -30,7 +31,7 @@ local function verb(turn, a)
         end
         local n, looked, next_after = messages.remove_of(turn, room, user, after, left)
         gone, left, rooms_left, after = gone + n, left - looked, rooms_left - 1, next_after
-        if after == '' then call('ZREM', key, room) end
+        if after == '' then rooms.leave(turn, user, room) end
     end
     return 'more\n' .. format('%d', gone) .. '\n' .. after
 end

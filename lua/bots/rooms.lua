@@ -7,6 +7,7 @@ local call = redis.call
 local format = string.format
 
 local WATCH_S = 60
+local NOBODY = '%' -- the creator of a room, once that user was deleted
 
 local function key_of(turn, room)
     return turn.prefix .. 'room:' .. room
@@ -33,6 +34,13 @@ local function join(turn, user, room)
     call('ZADD', turn.prefix .. 'rooms_of:' .. user, 'NX', turn.now_text, room)
 end
 
+-- The user has no part in the room any more. The room stays, and nobody has created it.
+local function leave(turn, user, room)
+    call('ZREM', turn.prefix .. 'rooms_of:' .. user, room)
+    local key = key_of(turn, room)
+    if call('HGET', key, 'user') == user then call('HSET', key, 'account', NOBODY, 'user', NOBODY) end
+end
+
 local function watch(turn, room)
     local key = turn.prefix .. 'room_watch:' .. room
     call('ZREMRANGEBYSCORE', key, '-inf', turn.now_text)
@@ -47,4 +55,7 @@ local function notify(turn, room, before, lines)
     for i = 1, #nodes do events.send(turn, nodes[i], event) end
 end
 
-return {key_of = key_of, read = read, load_any = load_any, join = join, watch = watch, notify = notify}
+return {
+    NOBODY = NOBODY,
+    key_of = key_of, read = read, load_any = load_any, join = join, leave = leave, watch = watch, notify = notify,
+}

@@ -1,7 +1,8 @@
 -- rooms_of_user: returns a page of a user's messages, room by room, the oldest first.
 -- KEYS: rooms_of:<user>, room:<room>, room_messages:<room>.
 -- Wakes: nobody.
--- Bound: REPLY_BYTES, but one message at least; looks at LOOK_MAX messages and ROOMS_MAX rooms.
+-- Bound: REPLY_BYTES, but one message at least; looks at ROOMS_MAX rooms and LOOK_MAX messages, of which a long one
+--   counts as one per 16 KiB.
 -- Lane: slow.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:

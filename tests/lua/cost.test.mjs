@@ -469,6 +469,85 @@ const flows = {
     await m.call('workflow_delete', 0, 'alice');
   },
 
+  async 'a room with bots, and all that it may hold'(m) {
+    const R = 'a'.repeat(24);
+    const json = JSON.stringify('x'.repeat(1000)); // of a name: there are more or fewer, of this length
+    const many = (n, of) => Array.from({ length: m.n(n) }, (_, i) => of(i));
+    const long = (i) => `${'b'.repeat(400)}${i}`;
+    const bots = ['bot', ...many(9, long)], people = many(50, (i) => `${'p'.repeat(400)}${i}`);
+    const register = (bot, endpoint) => ['bot_register', 0, bot, '-', 'ab', m.json(1000), m.json(2000), endpoint ? m.text(2000) : '', 'annex', 'F', 'alice', 'frontend'];
+    await m.expect(/^ok/, ...register('bot', true));
+    await m.expect(/^ok/, ...register('puller', false));
+    for (const bot of bots.slice(1)) await m.shard.call(...register(bot, true));
+    await m.expect(/^ok/, 'bot_list', 0, '-', '', '');
+    await m.expect(/^ok/, 'bot_find', 'bot', '1');
+    await m.expect(/^ok/, 'bot_outcome', 'bot', 'ab', '1');
+    await m.expect(/^ok/, 'bot_rotate', 0, 'bot', 'F', 'alice', '');
+    await m.expect(/^ok/, 'name_claim', 'alice', '-');
+    for (const one of people) await m.shard.call('name_claim', one, '-');
+    await m.expect(/^ok/, 'names_find', ...bots, ...people);
+    await m.expect(/^ok/, 'room_create', 0, R, '-', json, 'F', 'alice', 1e6);
+    for (let i = 0; i < m.n(1000); i++) await m.shard.call('room_create', 0, String(i).padStart(24, '0'), '-', json, 'F', 'alice', 1e6);
+    await m.expect(/^ok/, 'room_list', 0, '-', 1000, '');
+    await m.expect(/^ok/, 'room_watch', R, '-', '');
+    await m.expect(/^ok/, 'room_watch_again', R);
+    const post = (text, names, replyTo = '') => ['message_add', R, '-', 'user', 'alice', '"alice"', text, replyTo, 'F', 'alice', '1', '1', '', 'x', 100, 1e12, 1e12, ...names.flatMap((one) => [one, json, '1', 'x'])];
+    const posted = (await m.expect(/^ok/, ...post(m.json(400_000), [...bots, ...people]))).split('\n');
+    const [delivery, , fence] = posted.slice(4);
+    for (let i = 0; i < m.n(90); i++) await m.shard.call(...post(JSON.stringify('x'.repeat(10_000)), ['bot'])); // past 100 it is busy
+    for (let i = 0; i < m.n(40); i++) await m.shard.call(...post(JSON.stringify('x'.repeat(300_000)), ['puller']));
+    const last = (await m.expect(/^ok/, ...post(m.json(400_000), ['bot', 'puller'], posted[1]))).split('\n');
+    await m.expect(/^ok/, 'message_list', 0, R, '-', '', 1000);
+    await m.expect(/^ok/, 'room_watch', R, '-', '');
+    await m.expect(/^ok/, 'rooms_of_user', 'alice', 0, '');
+    // A room that is full.
+    await m.cmd('HSET', m.key(`room:${R}`), 'bytes', 64 << 20);
+    await m.expect(/^ok/, ...post(m.json(400_000), []));
+    await m.expect(/^ok/, 'delivery_attempt', R, delivery, fence, 1);
+    await m.expect(/^missing/, 'delivery_read', R, delivery); // it was the oldest
+    await m.expect(/^ok/, 'delivery_read', R, last[4]);
+    await m.expect(/^$/, 'delivery_renew', ...Array(m.n(200)).fill([last[4], last[6]]).flat());
+    await m.expect(/^ok/, 'delivery_accept', R, last[4], last[6]);
+    await m.expect(/^ok/, 'delivery_reply', R, last[4], last[6], 'bot', m.json(1000), m.json(400_000), '1', 10, ...people.slice(0, m.n(40)).flatMap((one) => [one, json, 'x']));
+    await m.cmd('ZADD', m.key('dlv_due'), ...(await m.cmd('ZRANGE', m.key('dlv_due'), 0, -1)).flatMap((id) => [1, id]));
+    await m.expect(/^(both|deliveries)/, 'bots_look');
+    const taken = (await m.expect(/^dlv_/, 'delivery_take', 100)).split('\n');
+    await m.expect(/^ok/, 'delivery_fail', R, taken[0], taken[1], m.json(8000));
+    await m.expect(/^ok/, 'delivery_silent', R, taken[6], taken[7], taken[8]);
+    await m.expect(/^ok/, 'delivery_pull', 'puller', '1');
+    await m.expect(/^ok/, 'delivery_unpoll', 'puller');
+    await m.cmd('ZADD', m.key('dlv_done'), ...many(200, (i) => [1, `dlv_${R}_1-0_${i}`]).flat());
+    await m.call('delivery_take', 100);
+    await m.expect(/^ok/, 'room_unwatch', R);
+    await m.expect(/^ok/, 'bot_delete', 0, 'puller', 'F', 'alice', '');
+    await m.expect(/^done|^more/, 'bot_forget_user', 'alice');
+    await m.expect(/^more|^done/, 'room_forget_user', 0, 'alice', '-', '');
+  },
+
+  async 'an evaluation with all that it may hold'(m) {
+    const E = 'a'.repeat(24);
+    const begin = (evaluation, conversation) => ['evaluation_begin', 0, evaluation, '-', 'F', 'alice', 'bot', m.json(1000), 'cosine', 100, conversation, 1e12, 1e12];
+    const [, run, fence] = (await m.expect(/^begun/, ...begin(E, m.json(4 << 20)))).split('\n');
+    await m.expect(/^known/, ...begin(E, m.json(4 << 20)));
+    await m.expect(/^ok/, 'evaluation_load', E, run, fence);
+    for (let i = 0; i < m.n(30); i++) await m.shard.call('evaluation_turn', E, run, fence, i, m.json(250_000), 'running', m.json(16_000));
+    await m.expect(/^ok/, 'evaluation_turn', E, run, fence, m.n(30), m.json(250_000), 'running', m.json(16_000));
+    await m.expect(/^ok/, 'evaluation_read', 0, E, run, 'F', 'alice', 0);
+    await m.expect(/^$/, 'evaluation_renew', ...Array(m.n(100)).fill([`${E}-${run}`, fence]).flat());
+    for (let i = 0; i < m.n(500); i++) {
+      const id = String(i).padStart(24, '0');
+      const [, other, by] = (await m.shard.call(...begin(id, '[]'))).split('\n');
+      await m.shard.call('evaluation_turn', id, other, by, 0, '', 'done', m.json(16_000));
+    }
+    await m.expect(/^ok/, 'evaluation_list', 0, 'alice', 'F', '', '');
+    await m.cmd('ZADD', m.key('evaluation_due'), 1, `${E}-${run}`);
+    await m.expect(new RegExp(`^${E}`), 'evaluation_take', 100);
+    await m.expect(/^ok/, 'evaluation_cancel', 0, E, run, 'F', 'alice');
+    await m.cmd('ZADD', m.key('evaluations_done'), ...(await m.cmd('ZRANGE', m.key('evaluations_done'), 0, m.n(100))).flatMap((id) => [1, id]));
+    await m.call('evaluation_take', 100);
+    await m.call('evaluation_forget_user', 'alice');
+  },
+
   async 'names and ids'(m) {
     await m.call('failure', 65_535, 131_071, 10);
     const accounts = Array.from({ length: m.n(300) }, (_, i) => [`${'a'.repeat(500)}${i}`, 100, 1]).flat();

@@ -146,17 +146,48 @@ scripts('message_add', ({ cases, test, shard }) => {
     assert.deepEqual(await shard.get('messages_of'), { bob: '1' });
   });
 
-  test('a room past its limit loses its oldest messages, a hundred with each new one at most', async () => {
+  // The room's bytes are set, since 64 MiB of messages take long.
+  const fill = async (n, options) => {
+    for (let i = 0; i < n; i += 50) await shard.turn(Array.from({ length: 50 }, () => post(options)));
+  };
+  const count = () => shard.cmd('XLEN', shard.key(`room_messages:${ROOM}`));
+  const isOver = () => shard.cmd('HSET', shard.key(`room:${ROOM}`), 'bytes', BYTES_MAX);
+
+  test('a room that is full loses as many of its oldest messages as the new one needs, also of many short ones for a long one', async () => {
     await shard.seed(start());
-    for (let i = 0; i < 300; i += 50) await shard.turn(Array.from({ length: 50 }, () => post()));
-    const [newest] = (await shard.cmd('XREVRANGE', shard.key(`room_messages:${ROOM}`), '+', '-', 'COUNT', 1))[0];
+    await fill(1400);
+    const ids = (await shard.cmd('XRANGE', shard.key(`room_messages:${ROOM}`), '-', '+')).map(([id]) => id);
+    await isOver();
+    await say(shard);
+    assert.equal(await count(), 1400, 'one for one');
+    const { bytes } = (await shard.get(`room_messages:${ROOM}`)).value[0][1];
+    await isOver();
+    const long = 'x'.repeat(390_000);
+    await say(shard, { text: long });
+    const gone = Math.ceil((long.length + 2 + 7 + 2 + 300) / bytes);
+    assert.equal(await count(), 1401 - gone);
+    assert.ok(Number((await room(shard)).bytes) <= BYTES_MAX, 'the room is within its limit');
+    assert.equal((await shard.cmd('XRANGE', shard.key(`room_messages:${ROOM}`), '-', '+', 'COUNT', 1))[0][0], ids[1 + gone], 'the oldest are gone');
+    assert.deepEqual(await shard.get('messages_of'), { alice: String(1401 - gone) });
+  });
+
+  test('one message removes 1,500 at most, and never itself', async () => {
+    await shard.seed(start());
+    await fill(1550);
     await shard.cmd('HSET', shard.key(`room:${ROOM}`), 'bytes', BYTES_MAX * 2);
     await say(shard);
-    assert.equal(await shard.cmd('XLEN', shard.key(`room_messages:${ROOM}`)), 201);
+    assert.equal(await count(), 51);
+    const { id } = await say(shard);
+    assert.deepEqual((await shard.get(`room_messages:${ROOM}`)).value.map(([one]) => one), [id]);
+  });
+
+  test('a room of 100,000 messages loses one with each new one', async () => {
+    await shard.seed(start());
+    await shard.cmd('EVAL', "for i = 1, 100000 do redis.call('XADD', KEYS[1], i .. '-0', 'kind', 'b', 'name', 'bot', 'whose', '', 'bytes', 310) end", 1, shard.key(`room_messages:${ROOM}`));
+    await shard.cmd('HSET', shard.key(`room:${ROOM}`), 'last', '100000-0', 'n', MESSAGES_MAX, 'bytes', 31_000_000);
     await say(shard);
-    assert.equal(await shard.cmd('XLEN', shard.key(`room_messages:${ROOM}`)), 102);
-    assert.ok(messagesOf(await shard.call(...list())).some(({ id }) => id === newest));
-    assert.ok(MESSAGES_MAX > 300);
+    assert.equal(await count(), MESSAGES_MAX);
+    assert.equal((await shard.cmd('XRANGE', shard.key(`room_messages:${ROOM}`), '-', '+', 'COUNT', 1))[0][0], '2-0');
   });
 });
 

@@ -103,6 +103,32 @@ scripts('what a user has in rooms', ({ test, shard }) => {
     assert.equal(messagesOf(await shard.call(...list({ limit: 1000 }))).length, 750);
   });
 
+  test('a page that is full at the end of a room goes on with the first message of the next one', async () => {
+    await shard.call(...create());
+    await shard.call(...create({ room: OTHER }));
+    const long = 'x'.repeat(380_000);
+    for (const room of [ROOM, ROOM, OTHER, OTHER]) await say(shard, { room, text: long });
+    assert.deepEqual((await exported('alice')).map(([room]) => room).sort(), [ROOM, ROOM, OTHER, OTHER]);
+  });
+
+  test('of long messages fewer are looked at in one call', async () => {
+    await shard.call(...create());
+    for (let i = 0; i < 40; i++) await say(shard, { name: i % 2 ? 'alice' : 'bob', text: 'x'.repeat(380_000) });
+    const [word, n] = (await shard.call('room_forget_user', 0, 'alice', '-', '')).split('\n');
+    assert.equal(word, 'more');
+    assert.ok(Number(n) > 5 && Number(n) < 15, n);
+    assert.equal(await forgotten(), 20 - n);
+  });
+
+  test('nothing says any more who created a room; another one\'s creator stays', async () => {
+    await shard.call(...create());
+    await shard.call(...create({ room: OTHER, user: 'bob' }));
+    await say(shard, { room: OTHER });
+    assert.equal(await forgotten(), 1);
+    assert.deepEqual([(await shard.get(`room:${ROOM}`)).user, (await shard.get(`room:${ROOM}`)).account, (await shard.get(`room:${OTHER}`)).user], ['%', '%', 'bob']);
+    assert.deepEqual(messagesOf(await shard.call(...list())), []);
+  });
+
   test('a user of the same name in another namespace keeps everything, and a bot keeps its name', async () => {
     await shard.seed({ ...names });
     await shard.call(...create());
