@@ -55,7 +55,8 @@ local function verb(turn, a)
             if args[i] == 'text' then files.restore(turn, match(name, '^wf_file:(.*)'), args[i + 1]) end
         end
     elseif of == 'hash' and HASHES[match(name, '^(%a+):')] then
-        if piece_from <= piece_to then HASHES[match(name, '^(%a+):')](turn, name, {unpack(args, piece_from, piece_to)}) end
+        local fields = {unpack(args, piece_from, piece_to)}
+        if #fields > 0 then HASHES[match(name, '^(%a+):')](turn, name, fields) end
     elseif of == 'hash' then
         if piece_from <= piece_to then call('HSET', key, unpack(args, piece_from, piece_to)) end
     elseif of == 'set' then

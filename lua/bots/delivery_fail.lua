@@ -1,7 +1,7 @@
 -- delivery_fail: the main bot says in the room, as a reply to the message, that a bot has not answered, and why. The
 -- delivery is over; only one whose bot pulls and is late stays until its time is over.
--- Stops these races: the bot's answer arrives meanwhile, or another node has the delivery (lost); a sign of life of this
---   node comes after it (nothing is under that fence any more).
+-- Stops these races: the bot's answer arrives meanwhile, or another node has the delivery (lost); a sign of life of
+--   this node comes later (nothing is under that fence any more).
 -- KEYS: dlv:<delivery>, dlv_due, bots/messages.lua, bots/deliveries.lua.
 -- Wakes: nodes that watch the room.
 -- Bound: one message.

@@ -54,6 +54,7 @@ local function verb(turn, a)
     local missing, tags, tagged, bots, seen = {}, {}, {}, {}, {[name] = true}
     -- nil: it is asked for.
     local function kind_of(one, known)
+        if one == name and kind == 'user' then known = 'u' end
         if known ~= 'x' then return known end
         if is_here then return names.kind_of(turn, one) end
         missing[#missing + 1] = one
@@ -65,7 +66,7 @@ local function verb(turn, a)
     end
     local has_name = kind == 'annex' or is_claimed
     if not has_name and is_here then
-        local refusal = names.claim(turn, name, namespace)
+        local refusal = names.refusal_of(turn, name, namespace)
         if refusal then return refusal end
         has_name = true
     elseif not has_name then
@@ -101,7 +102,7 @@ local function verb(turn, a)
     end
     if kind == 'user' then
         rooms.join(turn, name, room)
-        if not is_here then call('SADD', P .. 'names_known', name) end
+        if is_here then names.claim(turn, name, namespace) else call('SADD', P .. 'names_known', name) end
     end
     local id, created = messages.add(turn, room, r, m, calls_bots and bots or {}, lease_n)
     return concat({'ok', id, m.tagged, created}, '\n')

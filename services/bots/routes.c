@@ -15,7 +15,7 @@
 const struct route bots_routes[] = {
     {"POST", "/api/rooms", FRONT, rooms_create_room},
     {"GET", "/api/rooms", FRONT, rooms_list},
-    {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .is_open = caller_key_is_open, .body_max_bytes = ROOM_BODY_MAX_BYTES},
+    {"POST", "/api/rooms/{id}/messages", FRONT, rooms_post, .is_open = caller_key_is_open, .is_caller_key = caller_key_is_ours, .body_max_bytes = ROOM_BODY_MAX_BYTES},
     {"GET", "/api/rooms/{id}/messages", FRONT, rooms_messages},
     {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
     {"POST", "/api/bots", FRONT, registry_add},
@@ -27,9 +27,9 @@ const struct route bots_routes[] = {
     {"POST", "/api/evaluations", FRONT, evaluate_begin, .body_max_bytes = EVALUATE_BODY_MAX_BYTES},
     {"GET", "/api/evaluations/{id}", FRONT, evaluate_read},
     {"DELETE", "/api/evaluations/{id}", FRONT, evaluate_cancel},
-    {"GET", "/api/bots/{username}/deliveries", ROLES_NONE, pull_take},
-    {"POST", "/api/bots/{username}/deliveries/{id}", ROLES_NONE, pull_answer},
     {"POST", "/api/bots/evaluate", FRONT, evaluate_points, .takes_api_key = true},
+    {"GET", "/api/bots/{username}/deliveries", ROLES_NONE, pull_take},
+    {"POST", "/api/bots/{username}/deliveries/{id}", ROLES_NONE, pull_answer, .is_caller_key = caller_key_is_ours, .body_max_bytes = PULL_BODY_MAX_BYTES},
     {0},
 };
 /* clang-format on */

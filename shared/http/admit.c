@@ -27,8 +27,9 @@ struct admission admit(struct server *server, const struct admit_ask *ask)
         return verdict;
     size_t max = server_body_max(server, route);
     enum proof proof = PROOF_NONE;
-    if (route->roles != ROLES_NONE)
-        proof = proof_of_head(server, route, query, ask->authorization);
+    struct proof_places places = {query, ask->authorization, ask->caller_key, ask->api_key};
+    if (route->roles != ROLES_NONE || route->is_caller_key != NULL)
+        proof = proof_of_head(server, route, &places);
     if (proof == PROOF_WRONG)
         return verdict;
     verdict.is_proven = proof == PROOF_GOOD;

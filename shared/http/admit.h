@@ -18,7 +18,8 @@ enum {
 
 /* `length`: of the body; UINT64_MAX if it is not known yet. */
 struct admit_ask {
-    struct str method, target, authorization;
+    struct str method, target;
+    struct str authorization, caller_key, api_key; /* values of fields; `at == NULL`: none */
     uint64_t length;
 };
 

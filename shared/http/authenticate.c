@@ -287,13 +287,12 @@ static bool check_signed(struct request *r)
     return true;
 }
 
-/* `x-api-key: <account>:<secret>`. An unknown account takes as long as a wrong secret. */
 static bool check_api_key(struct request *r)
 {
-    struct str secret = request_header(r, "x-api-key"), name = str_cut(&secret, ':');
-    const struct account *account = accounts_find(gate_accounts(&r->server->gate), name);
-    struct str right = account == NULL ? STR("an account that does not exist") : account->secret;
-    if (secret.at == NULL || !str_eq_secret(secret, right) || account == NULL)
+    struct str name;
+    const struct account *account =
+        proof_of_api_key(r->server, request_header(r, "x-api-key"), &name);
+    if (account == NULL)
         return fail(r, name);
     r->account = account;
     return true;

@@ -45,8 +45,12 @@ static struct refusal judge(struct connection *c, const struct head *head)
     bool is_known = head->has_length && head->length != UINT64_MAX;
     if (!head->is_chunked && (!is_known || (head->length <= ADMIT_UNASKED_BYTES && !head->expects)))
         return (struct refusal){.is_set = false};
-    struct admit_ask ask = {head->method, head->target, head->authorization,
-                            is_known ? head->length : UINT64_MAX};
+    struct admit_ask ask = {.method = head->method,
+                            .target = head->target,
+                            .authorization = head->authorization,
+                            .caller_key = head->caller_key,
+                            .api_key = head->api_key,
+                            .length = is_known ? head->length : UINT64_MAX};
     struct admission admission = admit(c->all->server, &ask);
     if (admission.is_refused)
         return connection_refusal(admission.error, NULL);

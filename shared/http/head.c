@@ -109,7 +109,7 @@ static bool is_name(const char *at, size_t n, const char *name, size_t name_n)
 }
 #define IS_NAME(literal) is_name(at, n, literal, sizeof literal - 1)
 
-enum field { OTHER, HOST, LENGTH, ENCODING, EXPECT, UPGRADE, AUTHORIZATION };
+enum field { OTHER, HOST, LENGTH, ENCODING, EXPECT, UPGRADE, AUTHORIZATION, CALLER_KEY, API_KEY };
 
 static enum field field_of(const char *at, size_t n)
 {
@@ -120,8 +120,18 @@ static enum field field_of(const char *at, size_t n)
     case 'e': return IS_NAME("expect") ? EXPECT : OTHER;
     case 'u': return IS_NAME("upgrade") ? UPGRADE : OTHER;
     case 'a': return IS_NAME("authorization") ? AUTHORIZATION : OTHER;
+    case 'x':
+        if (IS_NAME("x-caller-key"))
+            return CALLER_KEY;
+        return IS_NAME("x-api-key") ? API_KEY : OTHER;
     default: return OTHER;
     }
+}
+
+static void keep_first(struct str *kept, struct str value)
+{
+    if (kept->at == NULL)
+        *kept = value;
 }
 
 static void note(struct head *head, enum field field, struct str value)
@@ -141,10 +151,9 @@ static void note(struct head *head, enum field field, struct str value)
         break;
     case EXPECT: head->expects |= str_eq_nocase(value, STR("100-continue")); break;
     case UPGRADE: head->wants_h2c |= value.n >= 3 && strncasecmp(value.at, "h2c", 3) == 0; break;
-    case AUTHORIZATION:
-        if (head->authorization.at == NULL)
-            head->authorization = value;
-        break;
+    case AUTHORIZATION: keep_first(&head->authorization, value); break;
+    case CALLER_KEY: keep_first(&head->caller_key, value); break;
+    case API_KEY: keep_first(&head->api_key, value); break;
     }
 }
 

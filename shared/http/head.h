@@ -27,7 +27,8 @@ enum head_state {
 struct head {
     size_t n; /* bytes, up to the first of the body */
     struct str method, target;
-    struct str authorization;  /* `at == NULL` without one */
+    /* Values of headers with credentials: `at == NULL` without one. */
+    struct str authorization, caller_key, api_key;
     unsigned minor;            /* of HTTP/1 */
     unsigned host_n, length_n; /* number of Host headers, and of headers that give the body
                                 * length */

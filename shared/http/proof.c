@@ -105,15 +105,37 @@ static bool is_good_signature(struct server *server, const struct route *route, 
     return account != NULL && may_use(route, account->role);
 }
 
-enum proof proof_of_head(struct server *server, const struct route *route, struct str query,
-                         struct str authorization)
+const struct account *proof_of_api_key(struct server *server, struct str key, struct str *ret_name)
 {
+    struct str secret = key;
+    *ret_name = str_cut(&secret, ':');
+    const struct account *account = find_account(server, *ret_name);
+    struct str right = account == NULL ? STR("an account that does not exist") : account->secret;
+    bool is_right = secret.at != NULL && str_eq_secret(secret, right);
+    return is_right ? account : NULL;
+}
+
+static bool is_good_api_key(struct server *server, const struct route *route, struct str key)
+{
+    struct str name;
+    const struct account *account = proof_of_api_key(server, key, &name);
+    return account != NULL && may_use(route, account->role);
+}
+
+enum proof proof_of_head(struct server *server, const struct route *route,
+                         const struct proof_places *places)
+{
+    struct str authorization = places->authorization, query = places->query;
     bool is_good;
     if (authorization.n >= 7 && str_eq_nocase((struct str){authorization.at, 7}, STR("Bearer ")))
         is_good = is_good_token(server, route,
                                 str_trim((struct str){authorization.at + 7, authorization.n - 7}));
     else if (raw_param(query, STR("User")).at != NULL)
         is_good = is_good_signature(server, route, query);
+    else if (route->takes_api_key && places->api_key.at != NULL)
+        is_good = is_good_api_key(server, route, places->api_key);
+    else if (route->is_caller_key != NULL && places->caller_key.at != NULL)
+        return route->is_caller_key(server, places->caller_key) ? PROOF_GOOD : PROOF_NONE;
     else
         return PROOF_NONE;
     return is_good ? PROOF_GOOD : PROOF_WRONG;

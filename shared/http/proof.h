@@ -16,9 +16,19 @@ enum proof {
     PROOF_NR
 };
 
-/* `query` is raw, without '?'; `authorization` the field's value; both may have `at == NULL`. */
-enum proof proof_of_head(struct server *server, const struct route *route, struct str query,
-                         struct str authorization);
+/* Where a head may have credentials: the raw query, without '?', and values of fields. All may have
+ * `at == NULL`. */
+struct proof_places {
+    struct str query, authorization, caller_key, api_key;
+};
+/* A caller key that is wrong counts as none: it is the route that refuses it. */
+enum proof proof_of_head(struct server *server, const struct route *route,
+                         const struct proof_places *places);
+
+/* Returns the account of `<account>:<secret>`, otherwise NULL; an unknown account takes as long.
+ * *ret_name is the name that is claimed, in `key`. */
+const struct account *proof_of_api_key(struct server *server, struct str key,
+                                       struct str *ret_name) must_check;
 
 /* Returns the account of `user` if `hash` is valid (signed_verify), otherwise NULL; an unknown
  * account takes as long. Borrowed from the account book's current accounts. */

@@ -31,6 +31,9 @@ struct route {
     bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
     bool takes_token_param; /* a bearer token may be in the parameter `token` */
     bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
+    /* Of a route whose handler checks the header X-CALLER-KEY: whether its value is a key that this
+     * cluster has made, so that the body may be as large as the route's. NULL: it takes none. */
+    bool (*is_caller_key)(const struct server *server, struct str key);
     /* Whether this request, which has no credentials, is handled all the same, without an account.
      * NULL: it is not. */
     bool (*is_open)(const struct request *r);

@@ -66,18 +66,25 @@ static bool is_length_known(const h2o_http2_stream_t *stream)
     return stream->_expected_content_length != SIZE_MAX;
 }
 
+static struct str field_of(const h2o_req_t *h2o, const char *name)
+{
+    ssize_t at = h2o_find_header_by_str(&h2o->headers, name, strlen(name), -1);
+    if (at == -1)
+        return (struct str){NULL, 0};
+    return (struct str){h2o->headers.entries[at].value.base, h2o->headers.entries[at].value.len};
+}
+
 static struct admission ask(struct connection *c, const h2o_http2_stream_t *stream)
 {
     const h2o_req_t *h2o = &stream->req;
     struct admit_ask ask = {
         .method = {h2o->input.method.base, h2o->input.method.len},
         .target = {h2o->input.path.base, h2o->input.path.len},
+        .authorization = field_of(h2o, "authorization"),
+        .caller_key = field_of(h2o, "x-caller-key"),
+        .api_key = field_of(h2o, "x-api-key"),
         .length = is_length_known(stream) ? stream->_expected_content_length : UINT64_MAX,
     };
-    ssize_t at = h2o_find_header(&h2o->headers, H2O_TOKEN_AUTHORIZATION, -1);
-    if (at != -1)
-        ask.authorization =
-            (struct str){h2o->headers.entries[at].value.base, h2o->headers.entries[at].value.len};
     return admit(c->all->server, &ask);
 }
 

@@ -93,6 +93,13 @@ suite('evaluations', { accounts, env, sweep: false }, ({ test, cluster }) => {
     assert.deepEqual(bots.of(path).map(({ headers }) => headers['webhook-id']), [1, 1, 2, 2, 2].map((turn) => `evl-${id}-${turn}`));
   });
 
+  test('a bot that has failed five turns in a row gets one attempt for each further turn', async () => {
+    const { username } = await bot(cluster, () => ({ status: 503, headers: {}, body: '' }));
+    const run = await evaluationEnd(cluster, await beginEvaluation(cluster, { bot: username, conversation: longTalk(9) }));
+    assert.deepEqual([run.status, run.failed], ['done', 9]);
+    assert.deepEqual(run.turns.map(({ attempts }) => attempts), [3, 3, 3, 3, 3, 1, 1, 1, 1]);
+  });
+
   test('a bot without a single good answer has neither mean nor interval; with one it has no interval', async () => {
     const none = await bot(cluster, () => ({ response_not_required: true }));
     const one = await bot(cluster, ({ n }) => (n === 1 ? { message: 'amber' } : { status: 202, headers: {}, body: '' }));

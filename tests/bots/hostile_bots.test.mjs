@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { newBot, openRoom, registerBot, startBots } from '../support/bot_server.mjs';
-import { eventually, suite } from '../support/harness.mjs';
+import { assertOk, assertProblem, eventually, suite } from '../support/harness.mjs';
 
 let server;
 before(async () => (server = await startBots()));
@@ -116,10 +116,16 @@ suite('bots that do not answer', { sweep: false, env: allowed }, ({ test, cluste
 });
 
 suite('bots at private addresses', { sweep: false }, ({ test, cluster }) => {
-  test('a name that leads to a private address is not called, and the notice says how to allow it', async () => {
+  test('a name that leads to a private address by the time of the call is not called, and the notice says how to allow it', async () => {
     const username = newBot();
     server.bots[`/${username}`] = () => ({ message: 'reached' });
-    await registerBot(cluster, username, server.url(`/${username}`, 'localhost'));
+    // A node that allows it registers the bot, as if its name had led elsewhere then.
+    const lenient = await cluster.startNode({ env: allowed });
+    const body = { username, endpoint: server.url(`/${username}`, 'localhost') };
+    const register = (node) => cluster.request('POST', '/api/bots', { as: 'Frontend_1', query: { OnBehalfOf: 'owner' }, body, node });
+    assertProblem(await register(0), 400, 'bad_endpoint');
+    assertOk(await register(lenient), 201);
+    await lenient.stop();
     const room = await openRoom(cluster);
     for (const text of ['hello', 'again']) {
       const asked = await room.say(`@${username} ${text}`);

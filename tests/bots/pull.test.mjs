@@ -140,7 +140,7 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
     const bad = ['not JSON', '[]', '{}', '"text"', '{"message":""}', '{"message":5}', '{"content":"of Zulip"}', Buffer.from('{"message":"\xff"}', 'latin1')];
     for (const body of bad) assertProblem(await answerRaw(bot, id, body), 400, 'bad_request');
     assertProblem(await answerRaw(bot, id, { message: 'x'.repeat(70_000) }), 413, 'too_large');
-    const message = 'y'.repeat(40_000);
+    const message = 'y'.repeat(65_000);
     assertOk(await answerRaw(bot, id, { message }));
     assert.equal((await room.replyTo(asked)).text, message);
   });

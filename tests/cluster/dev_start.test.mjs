@@ -52,10 +52,12 @@ describe('./dev up and the ports that it is given', TIMEOUT, () => {
   it('lines to paste are one line each and work in any folder, from wherever it was called', async () => {
     const said = assertDone(await checkout.dev('up', { cwd: '/' }));
     const lines = [...said.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line);
-    assert.equal(lines.length, 2, said);
-    const [asked, queued] = lines.map((line) => JSON.parse(checkout.paste(line, '/')));
+    assert.equal(lines.length, 4, said);
+    const [asked, queued, bot, message] = lines.map((line) => JSON.parse(checkout.paste(line, '/')));
     assert.ok(asked.sources.length > 0 && asked.answer.includes('[1]'), JSON.stringify(asked));
     assert.match(queued.Answer[0], /150 seconds/);
+    assert.equal(bot.username, 'librarian');
+    assert.deepEqual(message.tagged, ['librarian']);
     assert.ok(said.includes(`${checkout.dir}/dev down stops it all`), said);
     assert.ok(said.includes(`${checkout.dir}/var/accounts.yaml`), said);
   });

@@ -508,7 +508,7 @@ const flows = {
     await m.expect(/^ok/, 'delivery_read', R, last[4]);
     await m.expect(/^$/, 'delivery_renew', ...Array(m.n(200)).fill([last[4], last[6]]).flat());
     await m.expect(/^ok/, 'delivery_accept', R, last[4], last[6]);
-    await m.expect(/^ok/, 'delivery_reply', R, last[4], last[6], 'bot', m.json(1000), m.json(400_000), '1', 10, ...people.slice(0, m.n(40)).flatMap((one) => [one, json, 'x']));
+    await m.expect(/^ok/, 'delivery_reply', R, last[4], '', 'bot', m.json(1000), m.json(400_000), '1', 10, ...people.slice(0, m.n(40)).flatMap((one) => [one, json, 'x']));
     await m.cmd('ZADD', m.key('dlv_due'), ...(await m.cmd('ZRANGE', m.key('dlv_due'), 0, -1)).flatMap((id) => [1, id]));
     await m.expect(/^(both|deliveries)/, 'bots_look');
     const taken = (await m.expect(/^dlv_/, 'delivery_take', 100)).split('\n');

@@ -95,6 +95,13 @@ describe('the generator of calls', () => {
   refused('a replay without a nonce', header('Nonce: yes', 'Nonce: no'), at(11, 'a verb with a nonce may reply replay, and no other one'));
   refused('a lane that there is none of', header('Lane: add.', 'Lane: fast.'), at(5, "the header has no 'Lane: first | claim | add | read | slow.'"));
   refused('a home without the argument that says where', header('--   topic   name\n', '').replace('topic ..', "''.."), at(5, 'Home: topic, but no argument is named topic or claim'));
+  it('knows where rooms and evaluations are', () => {
+    for (const home of ['room', 'evaluation']) {
+      const [first, second] = [header('Home: topic', `Home: ${home}`), header('Home: topic', `Home: ${home}`).replaceAll('topic', home)];
+      assert.equal(faultsOf(first), at(5, `Home: ${home}, but no argument is named ${home}`));
+      assert.equal(faultsOf(second).toy.home, home);
+    }
+  });
   refused('a header without its bound', header('-- Bound: one toy.\n', ''), at(1, 'the header has no Bound:'));
   refused('a header without its verb', HEADER, at(1, 'a header without its verb: where is local function verb(turn, a)?'));
   refused('a header of another name', header('-- toy:', '-- tool:'), at(1, "the header does not begin with '-- toy: what it does'"));

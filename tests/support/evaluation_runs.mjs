@@ -48,7 +48,7 @@ export const evaluationUntil = (cluster, id, condition, options = {}) =>
       const run = await readEvaluation(cluster, id, options);
       return condition(run) && run;
     },
-    { ms: 120_000, what: `evaluation ${id}` },
+    { ms: 60_000, what: `evaluation ${id}` },
   );
 
 export const evaluationEnd = (cluster, id, options) => evaluationUntil(cluster, id, ({ status }) => status !== 'running', options);

@@ -3,7 +3,7 @@
 // lua_bots: calls of the verbs of bots and their evaluations by named arguments, and their keys (docs/redis-keys.md).
 import { list, zset } from './lua.mjs';
 
-export const NAMES = 'names';
+export const NAMES = 'room_names';
 export const NAMESPACE_MAX = 1000, REGISTRANT_MAX = 50, FAILURES = 5, REST_MS = 30_000, TRIAL_MS = 15_000, HOUR_MS = 3_600_000; // lua/bots/registry.lua
 export const LEASE_MS = 15_000, OPEN_MAX = 10, KEPT_MAX = 1000, KEPT_MS = 30 * 86_400_000; // lua/bots/evaluations.lua
 

@@ -98,7 +98,8 @@ bool evaluate_cli_follow(struct evaluate_cli *cli)
     if (!find(cli))
         return false;
     cli->started_ms = clock_mono_ms();
-    cli->started_n = cli->said_n = json_array_size(cli->run.turns);
+    cli->started_n = json_array_size(cli->run.turns);
+    cli->said_n = cli->is_known ? cli->started_n : 0;
     evaluate_cli_show_begin(cli);
     while (!evaluated_is_over(&cli->run)) {
         evaluate_cli_show_progress(cli);

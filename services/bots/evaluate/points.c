@@ -31,7 +31,7 @@ struct scoring {
     struct str question, original;
     struct json_member answers[ANSWERS_MAX];
     double similarities[ANSWERS_MAX];
-    size_t answer_n, at; /* at == 0: the original */
+    size_t answer_n, place; /* 0: the original */
     float *vector;       /* of the original; own memory */
     uint32_t dimension;
 };
@@ -71,30 +71,30 @@ static void respond(struct scoring *s)
 static bool take(struct scoring *s, const float *vector, uint32_t dimension)
 {
     bool is_sound = measure_is_sound(vector, dimension);
-    if (s->at == 0 && is_sound) {
+    if (s->place == 0 && is_sound) {
         s->vector = malloc(dimension * sizeof *vector);
         if (s->vector == NULL)
             abort();
         memcpy(s->vector, vector, dimension * sizeof *vector);
         s->dimension = dimension;
     } else if (is_sound && dimension == s->dimension) {
-        is_sound = measure_similarity(s->vector, vector, dimension, &s->similarities[s->at - 1]);
+        is_sound = measure_similarity(s->vector, vector, dimension, &s->similarities[s->place - 1]);
     } else {
         is_sound = false;
     }
     if (!is_sound) {
         respond_error(s->r, ERR_BAD_REQUEST,
-                      s->at == 0 ? "The question with the original answer has no embedding that "
+                      s->place == 0 ? "The question with the original answer has no embedding that "
                                    "can be compared: it is zero or not finite."
                                  : "The question with one of the answers has no embedding that "
                                    "can be compared: it is zero or not finite.");
         return false;
     }
-    if (s->at == s->answer_n) {
+    if (s->place == s->answer_n) {
         respond(s);
         return false;
     }
-    s->at++;
+    s->place++;
     return true;
 }
 
@@ -102,10 +102,10 @@ static void put_text(struct buf *b, const struct scoring *s)
 {
     buf_put(b, s->question);
     buf_put_char(b, ' ');
-    if (s->at == 0)
+    if (s->place == 0)
         buf_put(b, s->original);
     else
-        buf_put_span_text(b, &s->answers[s->at - 1].value);
+        buf_put_span_text(b, &s->answers[s->place - 1].value);
 }
 
 static struct str cut(const struct buf *b)

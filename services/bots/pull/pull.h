@@ -20,6 +20,7 @@ enum {
     /* Parked polls on one node: of one bot, and of all. Further ones get 429 and 503. */
     POLLS_OF_BOT = 16,
     POLLS_MAX = 4096,
+    PULL_BODY_MAX_BYTES = 64 << 10, /* as that of a response to a call */
 };
 
 handler pull_take;   /* GET /api/bots/{username}/deliveries */

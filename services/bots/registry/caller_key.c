@@ -50,6 +50,18 @@ static bool is_admitted(struct request *r, const struct caller *caller)
     return false;
 }
 
+bool caller_key_is_ours(const struct server *server, struct str key)
+{
+    struct bot_keys keys;
+    struct caller_key unused;
+    if (!server->gate.has_token_key)
+        return false;
+    bot_keys_derive(&server->gate.token_key, &keys);
+    bool is_ours = caller_key_read(&keys, key, &unused);
+    OPENSSL_cleanse(&keys, sizeof keys);
+    return is_ours;
+}
+
 static void on_found(struct request *r, enum err error, struct str reply)
 {
     struct checking *checking = r->state;

@@ -31,6 +31,9 @@ struct caller {
 /* Whether the request has the header. */
 bool caller_key_is_open(const struct request *r);
 
+/* Whether `key` was made by this cluster (struct route's is_caller_key). */
+bool caller_key_is_ours(const struct server *server, struct str key);
+
 typedef void caller_cb(struct request *r, const struct caller *caller);
 /* Checks the key, then the registry. `on_caller` runs once, never inside this function, unless the
  * request was answered: 401 for a key that is wrong, that is of a bot that no longer exists, or

@@ -104,7 +104,8 @@ static const char *check_url(struct str text, bool allows_private)
                    "past ASCII: encode them.";
     bool is_http = (text.n > 7 && str_eq_nocase((struct str){text.at, 7}, STR("http://"))) ||
                    (text.n > 8 && str_eq_nocase((struct str){text.at, 8}, STR("https://")));
-    if (!is_http)
+    /* libcurl takes "https:///host" for a host that is misspelt. */
+    if (!is_http || text.at[str_eq_nocase((struct str){text.at, 5}, STR("https")) ? 8 : 7] == '/')
         return bad;
     char *copy = str_copy(text);
     CURLU *url = curl_url();

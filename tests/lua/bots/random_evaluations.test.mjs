@@ -76,7 +76,7 @@ class World {
 
   async change() {
     const bot = this.pick(BOTS), b = this.bots[bot];
-    const verb = this.pick(['bot_rotate', 'bot_delete']);
+    const verb = this.pick(['bot_rotate', 'bot_rotate', 'bot_rotate', 'bot_delete']);
     const [account, user] = b && this.below(2) ? [b.account, b.user] : this.pick(USERS);
     const isOperator = this.below(4) === 0;
     const [word, generation, ...rest] = (await this.cluster(verb, 0, bot, account, user, isOperator ? '1' : '')).split('\n');
@@ -252,7 +252,7 @@ class World {
   }
 
   async go() {
-    const steps = [['register', 3], ['claim', 1], ['change', 2], ['outcome', 6], ['find', 4], ['begin', 6], ['turn', 14], ['renew', 2], ['take', 3], ['read', 5], ['list', 1]];
+    const steps = [['register', 3], ['claim', 1], ['change', 2], ['outcome', 10], ['find', 4], ['begin', 6], ['turn', 14], ['renew', 2], ['take', 3], ['read', 5], ['list', 1]];
     if (this.below(60) === 0) return this.forget();
     const flat = steps.flatMap(([name, weight]) => Array(weight).fill(name));
     return this[this.pick(flat)]();

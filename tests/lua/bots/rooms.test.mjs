@@ -91,6 +91,17 @@ scripts('message_add', ({ cases, test, shard }) => {
     assert.equal(one.deliveries[0].id, `dlv_${ROOM}_${one.id}_1`);
     assert.deepEqual(await shard.cmd('ZRANGE', shard.key('dlv_pull:puller'), 0, -1), [`dlv_${ROOM}_${one.id}_2`]);
     assert.deepEqual(await shard.cmd('LRANGE', shard.key(`room_talk:${ROOM}:bot`), 0, -1), [`${one.id} ${one.id}`]);
+    assert.ok((await shard.cmd('TTL', shard.key(`room_talk:${ROOM}:bot`))) > 89 * 86_400, 'a conversation that ends is kept for 90 days');
+  });
+
+  test('a message that is refused claims no name, and one that mentions its author does', async () => {
+    await shard.seed(start());
+    assert.equal(await shard.call(...post({ name: 'carl', mentions: [['nobody', 'x', true]] })), lines('unknown', 1));
+    assert.match(await shard.call(...post({ name: 'carl', max: 1 })), /^stored/);
+    await shard.assertKeys(start());
+    assert.deepEqual((await say(shard, { name: 'carl', mentions: [['carl']] })).tagged, ['carl']);
+    assert.equal((await shard.get('room_names')).carl, 'u');
+    assert.equal((await shard.get('names_n'))['-'], '3');
   });
 
   test('a bot that is tagged twice, and replied to, is called once', async () => {
