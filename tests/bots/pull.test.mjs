@@ -289,4 +289,30 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
     await room.say(`@${bot.username} hello`, { node: 0 });
     assert.equal((await poll).body.message.text, `@${bot.username} hello`);
   });
+
+  test('a node ends in time while Redis is silent and a poll waits for it', async () => {
+    const node = await cluster.startNode({ args: ['--drain-seconds', '1', '--log-level', 'debug'] });
+    cluster.nodes.pop();
+    const bot = await newPuller();
+    const room = await openRoom(cluster);
+    await room.say(`@${bot.username} hello`);
+    const { id } = await pull(bot, { node: 0 });
+    await endLease(bot, id, 4_000);
+    const polls = [open(bot, { node }), open(bot, { node })];
+    await isParked(bot);
+    await cluster.redis.pause();
+    try {
+      const late = open(bot, { node }); // its key cannot be checked
+      await node.waitForLog(/(from="PARKED" to="LOOKING"[^]*){2}/);
+      node.signal('SIGTERM');
+      for (const { response } of [...polls, late]) {
+        const status = await response.then((answer) => answer.status, () => 'cut off');
+        assert.ok([503, 204, 'cut off'].includes(status), `${status}`);
+      }
+      await node.stop();
+      node.check();
+    } finally {
+      await cluster.redis.resume();
+    }
+  });
 });
