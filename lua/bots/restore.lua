@@ -17,7 +17,7 @@ local function room(turn, name, fields)
     local r = call('HMGET', P .. name, 'namespace', 'user', 'created')
     if not (r[1] and r[2] and r[3]) then return end
     call('ZADD', P .. 'rooms:' .. r[1], r[3], id)
-    if r[2] ~= rooms.NOBODY then call('ZADD', P .. 'rooms_of:' .. r[2], 'NX', r[3], id) end
+    if r[2] ~= rooms.NOBODY then call('ZADD', P .. 'rooms_of:' .. r[2], 'LT', r[3], id) end
 end
 
 local function message(turn, name, id, fields)
@@ -29,7 +29,7 @@ local function message(turn, name, id, fields)
     call('HINCRBY', key, 'bytes', m.bytes)
     if m.kind ~= 'u' then return end
     call('HINCRBY', P .. 'messages_of', m.name, 1)
-    call('ZADD', P .. 'rooms_of:' .. m.name, 'NX', match(id, '^%d+'), room_id)
+    call('ZADD', P .. 'rooms_of:' .. m.name, 'LT', match(id, '^%d+'), room_id)
     if m.whose ~= '' then stored.count(turn, match(m.whose, '^%S+'), m.whose, stored.whole(tonumber(m.bytes))) end
 end
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertOk, eventually, makeFolder, RedisClient, runParley, startCluster, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
-import { add, ANY_BYTES, complete, fillDocuments, fillQueue, fillRest, fillRuns, take } from '../support/filled.mjs';
+import { add, ANY_BYTES, complete, fillDocuments, fillQueue, fillRest, fillRooms, fillRuns, take } from '../support/filled.mjs';
 import { ALICE, BOB, docId, Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { assertWhole, kept, openShard, snapshot } from '../support/keyspace.mjs';
 import { answer, began, stepped } from '../support/lua_workflow.mjs';
@@ -31,7 +31,7 @@ async function done(promise) {
 }
 
 // Of these kinds none is there: vectors and their trash need Redis 8 (backup_refused.test.mjs), others a node, `restoring` a restore.
-const ABSENT = ['bound', 'deleting', 'falls', 'hints', 'idle', 'idle_lookups', 'left', 'lookup_nodes', 'models_seen', 'needs', 'nonce_marks', 'outbox', 'quiet', 'released', 'resent', 'restoring', 'shown', 'trash', 'unrecommended', 'vectors', 'watchers'];
+const ABSENT = ['bound', 'deleting', 'dlv_done', 'dlv_polls', 'falls', 'hints', 'idle', 'idle_lookups', 'left', 'lookup_nodes', 'models_seen', 'names_known', 'needs', 'nonce_marks', 'outbox', 'quiet', 'released', 'resent', 'restoring', 'room_watch', 'shown', 'trash', 'unrecommended', 'vectors', 'watchers'];
 
 // --- quiet ---------------------------------------------------------------------------------------
 
@@ -59,6 +59,7 @@ describe('a backup of a quiet cluster', () => {
     await fillRest(source);
     await fillDocuments(source);
     await fillRuns(source);
+    await fillRooms(source);
     const before = await snapshot(source.redis);
     assertWhole(before);
     const words = new Set([...before.keys()].map((name) => name.split(':')[0]));

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertOk, assertProblem, eventually, makeFolder, newNonce, RedisClient, runParley, startCluster, startProcess, startRedis } from '../support/harness.mjs';
 import { uploadIndexed } from '../support/documents.mjs';
-import { add, complete, fillDocuments, fillQueue, fillRest, fillRuns, take } from '../support/filled.mjs';
+import { add, complete, fillDocuments, fillQueue, fillRest, fillRooms, fillRuns, take } from '../support/filled.mjs';
 import { assertWhole, assertWholeShards, kept, mergedShards, openShard, snapshot } from '../support/keyspace.mjs';
 import { Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, random } from '../support/lua.mjs';
@@ -42,9 +42,10 @@ function assertAtHome(shards) {
     for (const topic of [...namesOf(keys, 't'), ...namesOf(keys, 'lookups')]) own(topic, topic);
     for (const word of ['docs', 'space', 'packs', 'paths', 'shas', 'queued_jobs', 'recent_jobs']) for (const space of namesOf(keys, word)) own(space, `${word}:${space}`);
     for (const word of ['wf', 'wfr', 'wfq', 'wff']) for (const id of namesOf(keys, word)) own(id.split('.')[0], `${word}:${id}`);
+    for (const word of ['room', 'room_messages', 'room_talk', 'evaluation', 'evaluation_text', 'evaluation_turns']) for (const id of namesOf(keys, word)) own(id.slice(0, 24), `${word}:${id}`);
     for (const doc of namesOf(keys, 'doc')) own(keys.get(`doc:${doc}`).value.space, doc);
     for (const day of namesOf(keys, 'nonces')) for (const id of keys.get(`nonces:${day}`).value) own(id, 'a nonce');
-    if (shard > 0) for (const word of ['lookup', 'token_key', 'recommendations', 'lookups_of', 'recommenders']) for (const name of keys.keys()) assert.ok(name !== word && !name.startsWith(`${word}:`), `${name} is on shard ${shard}`);
+    if (shard > 0) for (const word of ['lookup', 'token_key', 'recommendations', 'lookups_of', 'recommenders', 'bot', 'bots', 'room_names']) for (const name of keys.keys()) assert.ok(name !== word && !name.startsWith(`${word}:`), `${name} is on shard ${shard}`);
   });
 }
 
@@ -66,6 +67,7 @@ describe('a backup that is restored with another number of shards', () => {
     await fillRest(shard);
     await fillDocuments(shard);
     await fillRuns(shard);
+    await fillRooms(shard);
     before1 = await snapshot(servers[0]);
     assertWhole(before1);
     await done(backup(source, file));

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { BOB, docId, Indexer, packOf, shaOf, upload } from './lua_documents.mjs';
 import { lines, tailOf } from './lua.mjs';
+import { create, post, postedOf } from './lua_rooms.mjs';
 import { answer, began, frameOf, stepped } from './lua_workflow.mjs';
 
 const ANSWER = lines('["yes"]', 'null', 'null');
@@ -139,5 +140,28 @@ export async function fillRuns(shard) {
     if (n % 3 === 0) assert.match(await stepped(shard, run, { status: 'done' }), /^ok/);
     if (n === 4) assert.match(await wait(run, ['a.F']), /^ok/);
     if (n === 4) assert.match(await decide(run), /^decided/);
+  }
+}
+
+// Rooms with messages of people and bots, bots of each kind, and evaluations in each state, on homes that several shards have.
+export async function fillRooms(shard) {
+  const id = (what) => createHash('md5').update(what).digest('hex').slice(0, 24);
+  const bot = async (name, namespace, endpoint, user) =>
+    assert.equal(await shard.call('bot_register', 0, name, namespace, id(name).slice(0, 16), JSON.stringify(name), '"Ada"', endpoint, 'annex', 'F', user, 'frontend'), 'ok\n1');
+  await bot('coach', '%', 'https://bots.example.org/coach', 'alice');
+  await bot('puller', '%', '', 'bob');
+  await bot('acme~coach', 'acme', 'parley:default', 'acme~bob');
+  for (let n = 0; n < 8; n++) {
+    const room = id(`room ${n}`);
+    assert.equal(await shard.call(...create({ room, namespace: '%', name: `Room ${n} Ω` })), 'ok');
+    const first = postedOf(await shard.call(...post({ room, namespace: '%', text: 'Hello @coach and @puller', mentions: [['coach'], ['puller']], max: 1e9, maxOfUser: 1e9 })));
+    for (let i = 0; i < n; i++) postedOf(await shard.call(...post({ room, namespace: '%', name: 'bob', whose: 'bob', text: `And ${i}`, replyTo: first.id, max: 1e9 })));
+  }
+  assert.equal(await shard.call(...create({ room: id('acme'), namespace: 'acme', user: 'acme~bob' })), 'ok');
+  postedOf(await shard.call(...post({ room: id('acme'), namespace: 'acme', name: 'acme~bob', whose: 'acme~bob', text: 'Here' })));
+  for (let n = 0; n < 6; n++) {
+    const [, run, fence] = (await shard.call('evaluation_begin', 0, id(`evaluation ${n}`), '%', 'F', 'alice', 'coach', '"coach"', 'cosine', 3, '[{"from":"Bob"}]', n % 2 ? 1e9 : '', '')).split('\n');
+    for (let at = 0; at < n % 4; at++) assert.match(await shard.call('evaluation_turn', id(`evaluation ${n}`), run, fence, at, `{"turn":${at + 1}}`, 'running', '{}'), /^ok/);
+    if (n % 3 === 0) assert.match(await shard.call('evaluation_turn', id(`evaluation ${n}`), run, fence, n % 4, '', 'done', '{"n":1}'), /^ok/);
   }
 }

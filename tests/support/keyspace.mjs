@@ -278,7 +278,7 @@ export function mergedShards(shards) {
   for (const [name, found] of shards.flatMap((keys) => [...keys])) {
     const before = merged.get(name);
     let { value } = found;
-    if (before && /^(stat:|wf_open$)/.test(name)) value = Object.fromEntries([...new Set([...Object.keys(before.value), ...Object.keys(value)])].map((field) => [field, String(Number(before.value[field] ?? 0) + Number(value[field] ?? 0))]));
+    if (before && /^(stat:|(wf_open|messages_of|evaluations_open)$)/.test(name)) value = Object.fromEntries([...new Set([...Object.keys(before.value), ...Object.keys(value)])].map((field) => [field, String(Number(before.value[field] ?? 0) + Number(value[field] ?? 0))]));
     else if (before && name.startsWith('wf_file:')) value = { ...value, runs: String(Number(before.value.runs) + Number(value.runs)) };
     else if (before && found.type === 'set') value = [...new Set([...before.value, ...value])].sort();
     else if (before && isPlain(value)) value = { ...before.value, ...value };
@@ -289,9 +289,9 @@ export function mergedShards(shards) {
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw)(:|$)/;
+const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw|dlv|dlv_due|dlv_done|dlv_n|dlv_pull|dlv_polls|names_known|room_watch)(:|$)/;
 
-const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs', 'wf_due', 'wf_files'];
+const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
 
 // No claim is left: what was Pending is Open, with the attempt under way not counted.
 function withoutClaims(hash) {

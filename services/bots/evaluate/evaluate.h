@@ -41,8 +41,8 @@
  * has ended keeps its status. A run of another account or user is 404.
  *
  * Errors: 400 (no such measure, a conversation that cannot be read or has no turn), 404 (no such
- * bot), 409 `bot_pulls`, 413 (more than 4 MiB), 429 (10 unfinished runs of an account and user, or
- * its storage is full).
+ * bot), 409 `bot_pulls`, 413 (more than 4 MiB), 429 (10 unfinished runs of an account and user,
+ * which each shard counts by itself, or its storage is full).
  *
  * `POST /api/bots/evaluate` is points.c.
  */

@@ -32,7 +32,7 @@ struct scoring {
     struct json_member answers[ANSWERS_MAX];
     double similarities[ANSWERS_MAX];
     size_t answer_n, place; /* 0: the original */
-    float *vector;       /* of the original; own memory */
+    float *vector;          /* of the original; own memory */
     uint32_t dimension;
 };
 
@@ -85,9 +85,9 @@ static bool take(struct scoring *s, const float *vector, uint32_t dimension)
     if (!is_sound) {
         respond_error(s->r, ERR_BAD_REQUEST,
                       s->place == 0 ? "The question with the original answer has no embedding that "
-                                   "can be compared: it is zero or not finite."
-                                 : "The question with one of the answers has no embedding that "
-                                   "can be compared: it is zero or not finite.");
+                                      "can be compared: it is zero or not finite."
+                                    : "The question with one of the answers has no embedding that "
+                                      "can be compared: it is zero or not finite.");
         return false;
     }
     if (s->place == s->answer_n) {
