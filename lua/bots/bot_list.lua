@@ -11,7 +11,7 @@
 -- Replies: replay | ok/cursor of the next page ('' when there is none), then per bot 17 lines: its cursor, and 16 as of
 --   bot_find
 local registry = require('bots/registry')
-local newest = require('workflow/newest')
+local newest = require('turn/newest')
 local concat = table.concat
 local min = math.min
 

@@ -8,7 +8,7 @@
 -- Repeatable: yes, with the same id: ok.
 -- Arguments:
 --   bot        name      its name, with its namespace
---   namespace  name      of all of its bots a list is kept; as in names, or `-` for none
+--   namespace  name      of all of its bots a list is kept; `%` for none
 --   id         name      16 hex digits, random: what keys of a former bot of that name do not have
 --   username   json 1k
 --   emulates   json? 2k  the person whom it emulates

@@ -13,7 +13,7 @@
 --   run 14 lines: its cursor, and 13 as of evaluation_read
 local evaluations = require('bots/evaluations')
 local bounds = require('turn/bounds')
-local newest = require('workflow/newest')
+local newest = require('turn/newest')
 local concat = table.concat
 local min = math.min
 local REPLY_BYTES = bounds.REPLY_BYTES

@@ -10,7 +10,7 @@
 --   after      text? 64  cursor; from the newest on without
 -- Replies: replay | ok/cursor of the next page ('' when there is none), then per room 4 lines: its cursor, id, name
 --   (JSON), created (ms)
-local newest = require('workflow/newest')
+local newest = require('turn/newest')
 local rooms = require('bots/rooms')
 local call = redis.call
 local concat = table.concat

@@ -16,7 +16,7 @@
 --   run 13 lines: its cursor, session, run, request id, session id, account, verb, version, status, began (ms), changed
 --   (ms), steps (a JSON array), answers (a JSON array)
 local arrays = require('workflow/arrays')
-local newest = require('workflow/newest')
+local newest = require('turn/newest')
 local runs = require('workflow/runs')
 local bounds = require('turn/bounds')
 local call = redis.call

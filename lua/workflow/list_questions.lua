@@ -13,7 +13,7 @@
 -- Replies: replay | ok/cursor of the next page ('' when there is none), then per question 20 lines: its cursor, and 19
 --   as of workflow_question
 local questions = require('workflow/questions')
-local newest = require('workflow/newest')
+local newest = require('turn/newest')
 local bounds = require('turn/bounds')
 local concat = table.concat
 local min = math.min
