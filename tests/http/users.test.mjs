@@ -8,7 +8,7 @@ import { ACCOUNTS, assertMembers, assertOk, assertProblem, eventually, newNonce,
 import { openShard } from '../support/keyspace.mjs';
 import { answer, began, stepped } from '../support/lua_workflow.mjs';
 import { messages, newRoom, say } from '../support/rooms.mjs';
-import { topicOn } from '../support/shards.mjs';
+import { shardOf, topicOn } from '../support/shards.mjs';
 import { unzip } from '../support/zip.mjs';
 
 const NAMESPACES = { acme: { secret: 'acme-secret', role: 'frontend', namespace: 'acme' }, other: { secret: 'other-secret', role: 'frontend', namespace: 'other' } };
@@ -289,6 +289,14 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
     assert.equal((await remove(other)).Runs, 12);
   });
 
+  // An id on the first shard, where the scripts below run.
+  const evaluationOf = (user) => {
+    for (let i = 0; ; i++) {
+      const id = createHash('md5').update(`${user} ${i}`).digest('hex').slice(0, 24);
+      if (shardOf(id) === 0) return id;
+    }
+  };
+
   test('messages in rooms, bots and evaluations are counted, exported and deleted with the user, and those of another user stay', async () => {
     const [User, other] = [newUser(), newUser()];
     const shard = await openShard(cluster.redis);
@@ -298,7 +306,7 @@ suite('users', { args: SLOW_RESCUE, accounts: { ...ACCOUNTS, ...NAMESPACES } }, 
       for (const room of rooms) await say(cluster, room, `${user} speaks`, { as: 'Frontend_1', user });
       const username = `bot-${newNonce().slice(0, 12).toLowerCase().replace(/[^a-z0-9]/g, 'x')}`;
       assertOk(await cluster.request('POST', '/api/bots', { as: 'Frontend_1', query: { OnBehalfOf: user }, body: { username, emulates: `Ada of ${user}` } }), 201);
-      const id = createHash('md5').update(user).digest('hex').slice(0, 24);
+      const id = evaluationOf(user);
       const begun = await shard.call('evaluation_begin', 0, id, '%', 'Frontend_1', user, username, JSON.stringify(username), 'cosine', 2, '[]', '', '');
       const fence = /^begun\n1\n(\d+)$/.exec(begun)[1];
       for (const at of [0, 1]) assert.match(await shard.call('evaluation_turn', id, 1, fence, at, `{"turn":${at + 1},"text":"of ${user}"}`, 'running', '{}'), /^ok/);

@@ -6,10 +6,9 @@
 
 #include "generated/verbs.h"
 #include "shared/ask/reply.h"
-#include "shared/http/gather.h"
+#include "shared/ask/shard_list.h"
 #include "shared/http/pages.h"
 #include "shared/http/respond.h"
-#include "shared/queue/shard_pages.h"
 
 enum {
     TURNS_MAX = 1000,
@@ -192,64 +191,41 @@ void evaluate_cancel(struct request *r)
 
 /* --- the list --------------------------------------------------------------------------------- */
 
+static bool put_listed(struct buf *b, struct request *r, struct lines *lines)
+{
+    struct shown shown = shown_next(lines);
+    (void)r;
+    put_shown(b, &shown);
+    buf_put_char(b, '}');
+    return true;
+}
+
 static void on_pages(struct request *r, enum err error, const struct gather *all)
 {
     const struct reading *reading = r->state;
-    struct shard_page *pages = request_alloc(r, all->n * sizeof *pages), *page;
-    struct str last = {NULL, 0}, end;
-    struct buf b;
-    uint64_t n = 0;
-    if (error != ERR_OK) {
-        respond_error(r, error, NULL);
-        return;
-    }
-    for (unsigned i = 0; i < all->n; i++)
-        pages[i] = shard_page_of(all->replies[i]);
-    buf_init(&b, LIST_MAX_BYTES);
-    buf_lit(&b, "{\"evaluations\":[");
-    while (n < reading->limit && (page = shard_pages_newest(pages, all->n, &end)) != NULL) {
-        if (n++ > 0)
-            buf_put_char(&b, ',');
-        last = page->cursor;
-        struct shown shown = shown_next(&page->lines);
-        put_shown(&b, &shown);
-        buf_put_char(&b, '}');
-        page->cursor = lines_next(&page->lines);
-    }
-    buf_lit(&b, "]}");
-    page = shard_pages_newest(pages, all->n, &end);
-    if (page != NULL)
-        pages_link(r, last);
-    else if (end.n > 0)
-        pages_link(r, end);
-    respond_json(r, 200, &b);
-    buf_fini(&b);
+    shard_list_respond(
+        r, error, all,
+        &(struct shard_list){"evaluations", reading->limit, LIST_MAX_BYTES, put_listed});
 }
 
-/* "<ms>.<id>", as the Link header has it. */
-static bool is_cursor(struct str after)
+/* "<24 hex digits>-<n>" */
+static bool is_id(struct str id)
 {
-    uint64_t ms;
-    struct str rest = after;
-    return after.n <= 100 && str_parse_u64(str_cut(&rest, '.'), &ms) && rest.n > EVALUATION_DIGITS;
+    return id.n > EVALUATION_DIGITS && id.n <= EVALUATION_DIGITS + 1 + STR_U64_MAX;
 }
 
 void evaluate_list(struct request *r)
 {
     struct reading *reading = request_alloc(r, sizeof *reading);
-    struct str after = request_param(r, "after");
+    struct str after;
     if (!bots_who_of(r, &reading->who) ||
-        !request_param_u64(r, "limit", 1, PAGE_RUNS, PAGE_RUNS, &reading->limit))
+        !request_param_u64(r, "limit", 1, PAGE_RUNS, PAGE_RUNS, &reading->limit) ||
+        !shard_list_cursor(r, is_id, &after))
         return;
-    if (after.n > 0 && !is_cursor(after)) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "after must be the cursor from the Link header of an earlier response.");
-        return;
-    }
     r->state = reading;
     struct gather *all = gather_begin(r, on_pages);
     for (unsigned i = 0; i < all->n; i++)
         call_evaluation_list(gather_call(r, i), .user = reading->who.user_name,
                              .account = reading->who.account, .limit = reading->limit,
-                             .after = after.at == NULL ? STR("") : after);
+                             .after = after);
 }

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * rooms.c - POST /api/rooms creates a room; GET /api/rooms lists those of a namespace, newest
- * first. Each shard has some of them; one page of each is merged (shard_pages.h). */
+ * first. Each shard has some of them; one page of each is merged (shard_list.h). */
 #include "generated/verbs.h"
 #include "services/bots/bots.h"
 #include "services/bots/rooms/handlers.h"
 #include "services/bots/rooms/message.h"
 #include "shared/ask/reply.h"
-#include "shared/http/gather.h"
-#include "shared/http/pages.h"
-#include "shared/queue/shard_pages.h"
+#include "shared/ask/shard_list.h"
 
 enum {
     PAGE_ROOMS = 1000,
     LIMIT_USUAL = 100,
-    CURSOR_MAX_BYTES = 64,
     LIST_MAX_BYTES = 2 << 20,
     FULL_RETRY_S = 300,
 };
@@ -75,60 +72,23 @@ struct listing {
     uint64_t limit;
 };
 
-static void put_room(struct buf *b, struct shard_page *page)
+static bool put_room(struct buf *b, struct request *r, struct lines *lines)
 {
+    (void)r;
     buf_lit(b, "{\"id\":\"");
-    buf_put(b, lines_next(&page->lines));
+    buf_put(b, lines_next(lines));
     buf_lit(b, "\",\"name\":");
-    buf_put(b, lines_next(&page->lines));
+    buf_put(b, lines_next(lines));
     buf_put_char(b, '}');
-    lines_next(&page->lines); /* when it was created: the cursor says it too */
-    page->cursor = lines_next(&page->lines);
+    lines_next(lines); /* when it was created: the cursor says it too */
+    return true;
 }
 
 static void on_pages(struct request *r, enum err error, const struct gather *all)
 {
     const struct listing *listing = r->state;
-    struct shard_page *pages = request_alloc(r, all->n * sizeof *pages), *page;
-    struct str next = {NULL, 0}, end;
-    struct buf b;
-    uint64_t n = 0;
-    if (error != ERR_OK) {
-        respond_error(r, error, NULL);
-        return;
-    }
-    for (unsigned i = 0; i < all->n; i++)
-        pages[i] = shard_page_of(all->replies[i]);
-    buf_init(&b, LIST_MAX_BYTES);
-    buf_lit(&b, "{\"rooms\":[");
-    while (n < listing->limit && (page = shard_pages_newest(pages, all->n, &end)) != NULL) {
-        if (n++ > 0)
-            buf_put_char(&b, ',');
-        next = page->cursor;
-        put_room(&b, page);
-    }
-    buf_lit(&b, "]}");
-    page = shard_pages_newest(pages, all->n, &end);
-    if (page == NULL && end.n > 0)
-        pages_link(r, end);
-    else if (page != NULL)
-        pages_link(r, next);
-    respond_json(r, 200, &b);
-    buf_fini(&b);
-}
-
-static bool read_cursor(struct request *r, struct str *ret_after)
-{
-    struct str after = request_param(r, "after"), rest = after;
-    uint64_t ms;
-    if (after.n > 0 && (after.n > CURSOR_MAX_BYTES || !str_parse_u64(str_cut(&rest, '.'), &ms) ||
-                        !message_is_room(rest))) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "after must be the cursor from the Link header of an earlier response.");
-        return false;
-    }
-    *ret_after = after.at == NULL ? STR("") : after;
-    return true;
+    shard_list_respond(r, error, all,
+                       &(struct shard_list){"rooms", listing->limit, LIST_MAX_BYTES, put_room});
 }
 
 void rooms_list(struct request *r)
@@ -138,7 +98,7 @@ void rooms_list(struct request *r)
     struct str after;
     if (!bots_who_of(r, &who) ||
         !request_param_u64(r, "limit", 1, PAGE_ROOMS, LIMIT_USUAL, &listing->limit) ||
-        !read_cursor(r, &after))
+        !shard_list_cursor(r, message_is_room, &after))
         return;
     r->state = listing;
     struct gather *all = gather_begin(r, on_pages);

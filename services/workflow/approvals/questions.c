@@ -2,14 +2,12 @@
  * questions.c - GET /api/workflows/questions: what waits for an account, newest first, with its
  * links; POST /api/workflows/questions/{id}: its answer.
  *
- * Each shard has a list. One page of each is merged (shard_pages.h). */
+ * Each shard has a list. One page of each is merged (shard_list.h). */
 #include "services/workflow/approvals/approvals.h"
 
 #include "generated/verbs.h"
-#include "shared/http/gather.h"
-#include "shared/http/pages.h"
+#include "shared/ask/shard_list.h"
 #include "shared/http/respond.h"
-#include "shared/queue/shard_pages.h"
 
 enum { PAGE_QUESTIONS = 100, AFTER_MAX_BYTES = 600, LIST_MAX_BYTES = 64 << 20 };
 
@@ -116,66 +114,27 @@ static void put_question(struct buf *b, struct request *r, const struct listing 
     buf_put_char(b, '}');
 }
 
-/* Puts the newest question that is left of a page, and moves the page on. */
-static bool take(struct buf *b, struct request *r, struct shard_page *page, bool is_first)
+static bool put_next(struct buf *b, struct request *r, struct lines *lines)
 {
     struct asked question;
-    if (!asked_read(&page->lines, &question))
+    if (!asked_read(lines, &question))
         return false;
-    if (!is_first)
-        buf_put_char(b, ',');
     put_question(b, r, r->state, &question);
     asked_fini(&question);
-    page->cursor = lines_next(&page->lines);
     return true;
 }
 
 static void on_pages(struct request *r, enum err error, const struct gather *all)
 {
     const struct listing *listing = r->state;
-    struct shard_page *pages = request_alloc(r, all->n * sizeof *pages), *page;
-    struct str next = {NULL, 0}, end;
-    struct buf b;
-    uint64_t n = 0;
-    bool is_good = true;
-    if (error != ERR_OK) {
-        respond_error(r, error, NULL);
-        return;
-    }
-    for (unsigned i = 0; i < all->n; i++)
-        pages[i] = shard_page_of(all->replies[i]);
-    buf_init(&b, LIST_MAX_BYTES);
-    buf_lit(&b, "{\"questions\":[");
-    while (is_good && n < listing->limit &&
-           (page = shard_pages_newest(pages, all->n, &end)) != NULL) {
-        next = page->cursor;
-        is_good = take(&b, r, page, n++ == 0);
-    }
-    buf_lit(&b, "]}");
-    page = shard_pages_newest(pages, all->n, &end);
-    if (!is_good)
-        b.is_over = true;
-    else if (page == NULL && end.n > 0)
-        pages_link(r, end);
-    else if (page != NULL)
-        pages_link(r, next);
-    respond_json(r, 200, &b);
-    buf_fini(&b);
+    shard_list_respond(r, error, all,
+                       &(struct shard_list){"questions", listing->limit, LIST_MAX_BYTES, put_next});
 }
 
-static bool read_cursor(struct request *r, struct str *ret_after)
+static bool is_question(struct str text)
 {
-    struct str after = request_param(r, "after"), rest = after;
-    uint64_t ms;
     struct question_id id;
-    if (after.n > 0 && (!str_parse_u64(str_cut(&rest, '.'), &ms) || rest.at == NULL ||
-                        !question_id_parse(rest, &id))) {
-        respond_error(r, ERR_BAD_REQUEST,
-                      "after must be the cursor from the Link header of an earlier response.");
-        return false;
-    }
-    *ret_after = after.at == NULL ? STR("") : after;
-    return true;
+    return question_id_parse(text, &id);
 }
 
 static bool read_status(struct request *r, enum verb_workflow_questions_which *ret_which)
@@ -201,7 +160,7 @@ void approvals_list(struct request *r)
     *listing = (struct listing){.limit = 0};
     if (!read_who(r, &listing->who) || !read_status(r, &listing->which) ||
         !request_param_u64(r, "limit", 1, PAGE_QUESTIONS, PAGE_QUESTIONS, &listing->limit) ||
-        !read_cursor(r, &listing->after) || !approvals_key(r, &listing->key))
+        !shard_list_cursor(r, is_question, &listing->after) || !approvals_key(r, &listing->key))
         return;
     r->state = listing;
     identities_of(&listing->who, &identities);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * history.c - GET /api/workflows/history: the caller's runs with their steps and answers, newest
- * first. Each shard has some of them; one page of each is merged (shard_pages.h). */
+ * first. Each shard has some of them; one page of each is merged (shard_list.h). */
 #include "generated/verbs.h"
 #include "services/workflow/workflow.h"
+#include "shared/ask/shard_list.h"
 #include "shared/base/json.h"
-#include "shared/http/gather.h"
-#include "shared/http/pages.h"
 #include "shared/http/respond.h"
-#include "shared/queue/shard_pages.h"
 
 enum { PAGE_RUNS = 100, LIST_MAX_BYTES = 64 << 20, NAME_MAX_BYTES = 512 };
 
@@ -84,10 +82,9 @@ static void put_answers(struct buf *b, struct str text, struct str status)
     json_decref(answers);
 }
 
-/* Puts the newest run that is left of a page, and moves the page on. */
-static void take(struct buf *b, struct shard_page *page)
+static bool put_run(struct buf *b, struct request *r, struct lines *lines)
 {
-    struct lines *lines = &page->lines;
+    (void)r;
     lines_next(lines); /* the session, as a digest */
     lines_next(lines); /* the run's number in it */
     buf_lit(b, "{\"request_id\":");
@@ -109,7 +106,7 @@ static void take(struct buf *b, struct shard_page *page)
     buf_put_key(b, "final_status");
     buf_put_json(b, status);
     buf_put_char(b, '}');
-    page->cursor = lines_next(lines);
+    return true;
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
@@ -117,32 +114,15 @@ static void take(struct buf *b, struct shard_page *page)
 static void on_pages(struct request *r, enum err error, const struct gather *all)
 {
     const struct history *history = r->state;
-    struct shard_page *pages = request_alloc(r, all->n * sizeof *pages), *page;
-    struct str last = {NULL, 0}, end;
-    struct buf b;
-    uint64_t n = 0;
-    if (error != ERR_OK) {
-        respond_error(r, error, NULL);
-        return;
-    }
-    for (unsigned i = 0; i < all->n; i++)
-        pages[i] = shard_page_of(all->replies[i]);
-    buf_init(&b, LIST_MAX_BYTES);
-    buf_lit(&b, "{\"runs\":[");
-    while (n < history->limit && (page = shard_pages_newest(pages, all->n, &end)) != NULL) {
-        if (n++ > 0)
-            buf_put_char(&b, ',');
-        last = page->cursor;
-        take(&b, page);
-    }
-    buf_lit(&b, "]}");
-    page = shard_pages_newest(pages, all->n, &end);
-    if (page != NULL)
-        pages_link(r, last);
-    else if (end.n > 0)
-        pages_link(r, end);
-    respond_json(r, 200, &b);
-    buf_fini(&b);
+    shard_list_respond(r, error, all,
+                       &(struct shard_list){"runs", history->limit, LIST_MAX_BYTES, put_run});
+}
+
+/* "<session>.<run>" */
+static bool is_run(struct str id)
+{
+    uint64_t n;
+    return str_cut(&id, '.').n == WORKFLOW_SID_BYTES && str_parse_u64(id, &n);
 }
 
 static bool refuse(struct request *r, const char *detail)
@@ -154,9 +134,7 @@ static bool refuse(struct request *r, const char *detail)
 static bool read_filters(struct request *r, struct history *history)
 {
     struct str session_id = request_param(r, "session_id");
-    struct str request_id = request_param(r, "request_id"), after = request_param(r, "after");
-    struct str rest = after, id;
-    uint64_t ms;
+    struct str request_id = request_param(r, "request_id");
     char *sid = request_alloc(r, WORKFLOW_SID_BYTES + 1);
     struct buf name = {
         .at = request_alloc(r, NAME_MAX_BYTES), .cap = NAME_MAX_BYTES, .max = NAME_MAX_BYTES};
@@ -168,13 +146,6 @@ static bool read_filters(struct request *r, struct history *history)
                        history->status))
         return refuse(r, "status takes running, waiting, approved, done, rejected, expired or "
                          "failed.");
-    if (after.n > 0) { /* "<ms>.<session>.<run>" */
-        bool is_good = str_parse_u64(str_cut(&rest, '.'), &ms) && rest.at != NULL;
-        id = str_cut(&rest, '.');
-        if (!is_good || id.n != WORKFLOW_SID_BYTES || !str_parse_u64(rest, &ms))
-            return refuse(r, "after must be the cursor from the Link header of an earlier "
-                             "response.");
-    }
     if (session_id.n > 0) {
         workflow_sid(history->who.account, history->who.user_name, session_id, sid);
         history->session = (struct str){sid, WORKFLOW_SID_BYTES};
@@ -183,8 +154,8 @@ static bool read_filters(struct request *r, struct history *history)
         buf_put_name(&name, request_id);
         history->request_id = buf_str(&name);
     }
-    history->after = after.at == NULL ? STR("") : after;
-    return request_param_u64(r, "limit", 1, PAGE_RUNS, PAGE_RUNS, &history->limit);
+    return shard_list_cursor(r, is_run, &history->after) &&
+           request_param_u64(r, "limit", 1, PAGE_RUNS, PAGE_RUNS, &history->limit);
 }
 
 void workflow_history(struct request *r)
