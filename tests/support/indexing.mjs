@@ -142,7 +142,7 @@ class Desk {
   }
 
   // The job, once it is over.
-  ended(job, ms = 40_000) {
+  ended(job, ms = 90_000) {
     return eventually(
       async () => {
         const found = await this.job(job);
