@@ -299,7 +299,8 @@ suite('bots that pull', { sweep: false }, ({ test, cluster }) => {
     const { id } = await pull(bot, { node: 0 });
     await endLease(bot, id, 4_000);
     const polls = [open(bot, { node }), open(bot, { node })];
-    await isParked(bot);
+    // A bot is listed as waiting before its node has read the reply, and one of two polls is enough for that.
+    await node.waitForLog(/(to="PARKED"[^]*){2}/);
     await cluster.redis.pause();
     try {
       const late = open(bot, { node }); // its key cannot be checked
