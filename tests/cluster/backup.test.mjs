@@ -3,7 +3,7 @@
 // `parley backup` and `parley restore`: from one real Redis into another, quiet and under load, and everything
 // that must be refused.
 import assert from 'node:assert/strict';
-import { createHash, randomInt } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -16,6 +16,7 @@ import { answer, began, stepped } from '../support/lua_workflow.mjs';
 import { PREFIX, random, tailOf } from '../support/lua.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { ownShards } from '../support/shards.mjs';
+import { oneSeed } from '../support/seeds.mjs';
 
 const LATIN = { encoding: 'latin1' };
 ownShards(); // more are in backup_shards.test.mjs
@@ -212,7 +213,7 @@ describe('a backup under load', () => {
   });
 
   it('loses what was acknowledged before it began, or restores keys that contradict each other', { timeout: 300_000 }, async () => {
-    const seed = Number(process.env.PARLEY_SEED ?? randomInt(1e6));
+    const seed = oneSeed();
     const shard = await openShard(source);
     const topics = Array.from({ length: 400 }, (_, i) => `t${i}`);
     for (let i = 0; i < 3000; i++) await add(shard, topics[i % 400], { user: i % 3 ? 'alice' : 'bob', model: i % 2 ? 'm1' : 'm2' });

@@ -3,7 +3,6 @@
 // `parley restore --shards N`: the way from one shard to more, and back, into one Redis or several. A filled cluster is
 // the same afterwards: each key, as far as a backup keeps it, and each answer that a client gets.
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertOk, assertProblem, eventually, makeFolder, newNonce, RedisClient, runParley, startCluster, startProcess, startRedis } from '../support/harness.mjs';
@@ -14,6 +13,7 @@ import { Indexer, shaOf, upload } from '../support/lua_documents.mjs';
 import { PREFIX, random } from '../support/lua.mjs';
 import { startProxy } from '../support/proxy.mjs';
 import { ownShards, prefixesOf, shardOf } from '../support/shards.mjs';
+import { oneSeed } from '../support/seeds.mjs';
 
 ownShards(); // each cluster says how many it has
 
@@ -231,7 +231,7 @@ describe('a backup of four shards under load', () => {
   });
 
   it('loses what was acknowledged before it began, or restores keys that contradict each other', { timeout: 300_000 }, async () => {
-    const seed = Number(process.env.PARLEY_SEED ?? randomInt(1e6));
+    const seed = oneSeed();
     const source = servers.slice(0, 2);
     const file = join(folder.dir, 'load');
     await done(runParley(['reindex', '--redis', urls(source), '--shards', 4]).then((one) => ({ ...one, stderr: '' }))); // a first start

@@ -3,8 +3,8 @@
 // What holds whatever happens: random verbs of several nodes and engines (random_world.mjs) and, after each step, the
 // invariants of the keyspace (random_checks.mjs), on one shard and on several (random_shards.mjs). The seed is printed on
 // failure; PARLEY_SEED=N runs that one alone.
-import { randomInt } from 'node:crypto';
 import { scripts } from '../support/lua.mjs';
+import { seedsTo } from '../support/seeds.mjs';
 import { SHARDS } from '../support/shards.mjs';
 import { checkAll, checkEnd } from './random_checks.mjs';
 import { Shards } from './random_shards.mjs';
@@ -14,8 +14,7 @@ const STEPS = 700;
 const SHARD_STEPS = 800;
 
 scripts('random verbs', ({ test, shard }) => {
-  const given = process.env.PARLEY_SEED;
-  const seeds = given ? [Number(given)] : [1, 2, 3, randomInt(1e9)];
+  const seeds = seedsTo(3);
   for (const seed of seeds) {
     test(`every query is in one state, and reachable while it is Open (seed ${seed})`, async () => {
       const world = new World(shard, seed);
@@ -40,8 +39,7 @@ scripts('random verbs', ({ test, shard }) => {
 });
 
 scripts('random verbs on several shards', ({ test, shard }) => {
-  const given = process.env.PARLEY_SEED;
-  const seeds = given ? [Number(given)] : [1, 2, randomInt(1e9)];
+  const seeds = seedsTo(2);
   for (const n of new Set([2, 4, Math.max(2, SHARDS)])) for (const seed of seeds) {
     test(`a query is claimed once, wherever credits and questions meet (${n} shards, seed ${seed})`, async () => {
       const options = { World, check: checkAll, nodes: NODES, classes: CLASSES, lookupClasses: LOOKUP_CLASSES };

@@ -6,9 +6,9 @@
 // (docs/redis-keys.md), on one shard and, with rooms spread, on 2 and 4. The seed is printed on failure; PARLEY_SEED=N
 // runs that one alone.
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { PREFIX, random, scripts } from '../../support/lua.mjs';
 import { list, messagesOf, post, postedOf, roomKeys } from '../../support/lua_rooms.mjs';
+import { seedsTo } from '../../support/seeds.mjs';
 
 const STEPS = 250;
 const NODES = ['n1', 'n2', 'n3'];
@@ -285,8 +285,7 @@ class World {
 }
 
 scripts('random verbs of deliveries', ({ test, shard }) => {
-  const given = process.env.PARLEY_SEED;
-  const seeds = given ? [Number(given)] : [1, 2, randomInt(1e9)];
+  const seeds = seedsTo(2);
   const seen = new Set();
   for (const n of [1, 2, 4]) for (const seed of seeds) {
     test(`a delivery has one node at a time and one answer (${n} shards, seed ${seed})`, async () => {

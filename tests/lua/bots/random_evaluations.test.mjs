@@ -5,9 +5,9 @@
 // all keys must follow from the bots and the runs (docs/redis-keys.md), on one shard and, with runs spread, on 2 and 4. The
 // seed is printed on failure; PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { PREFIX, random, scripts } from '../../support/lua.mjs';
 import { begin, botKeys, botOf, derivedOfBots, derivedOfRuns, FAILURES, idOf, LEASE_MS, NAMES, OPEN_MAX, register, runKeys, runOf, turnOf } from '../../support/lua_bots.mjs';
+import { seedsTo } from '../../support/seeds.mjs';
 
 const STEPS = 300;
 const NODES = ['n1', 'n2', 'n3'];
@@ -297,8 +297,7 @@ class World {
 }
 
 scripts('random verbs of bots and their evaluations', ({ test, shard }) => {
-  const given = process.env.PARLEY_SEED;
-  const seeds = given ? [Number(given)] : [1, 2, randomInt(1e9)];
+  const seeds = seedsTo(2);
   for (const n of [1, 2, 4]) for (const seed of seeds) {
     test(`a bot is its registrant's, and each turn of a run is stored once (${n} shards, seed ${seed})`, async () => {
       const others = Array.from({ length: n - 1 }, (_, i) => shard.at(PREFIX.replace('0', i + 1)));

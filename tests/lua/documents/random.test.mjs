@@ -5,9 +5,9 @@
 // counted, and every key must belong to a document, a job or a lease. The seed is printed on failure;
 // PARLEY_SEED=N runs that one alone.
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { scripts } from '../../support/lua.mjs';
 import { ALICE, BOB, BOOK, docId, elementsBytes, Indexer, jobId, knowsVectorSets, packOf, shaOf, upload, VECTOR } from '../../support/lua_documents.mjs';
+import { seedsTo } from '../../support/seeds.mjs';
 
 const STEPS = 500;
 const CAP = 600;
@@ -402,8 +402,7 @@ async function checkEnd(world, shard) {
 }
 
 scripts('random verbs of documents', ({ test, shard }) => {
-  const given = process.env.PARLEY_SEED;
-  const seeds = given ? [Number(given)] : [1, 2, 3, randomInt(1e9)];
+  const seeds = seedsTo(3);
   for (const seed of seeds) {
     test(`stored bytes are counted exactly, and nothing is left of what is gone (seed ${seed})`, async () => {
       const world = new World(shard, seed, await knowsVectorSets(shard));

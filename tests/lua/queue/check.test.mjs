@@ -2,8 +2,8 @@
 //
 // check, partial, partials: looking at a query, waiting for it, and the text of an answer under way.
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { lines, random, rowOf, scripts, set, soon, stream, tailOf, topicOf, ttl, zset } from '../../support/lua.mjs';
+import { seedsTo } from '../../support/seeds.mjs';
 
 const ROW = rowOf({ query: 'Q1' });
 const STORED = lines('["42"]', '["hm"]', 'null', 1500, 'E');
@@ -64,9 +64,7 @@ scripts('check', ({ cases, test, shard }) => {
     return order;
   }
 
-  const pin = Number(process.env.PARLEY_SEED);
-  for (let round = 0; round < (pin ? 1 : 12); round++) {
-    const seed = pin || randomInt(1, 2 ** 31);
+  for (const seed of seedsTo(11)) {
     test(`the position is the number of queries served before, for any users, weights, models, topics and engines (seed ${seed})`, async () => {
       const below = random(seed);
       const users = Array.from({ length: 1 + below(30) }, (_, i) => ({ user: `u${i}`, weight: [1, 1, 2, 3, 0.5, 10][below(6)] }));
