@@ -30,12 +30,13 @@ class Node {
   forget() {
     this.classes = new Map();
     this.open = Array(this.n).fill(0);
-    this.inbox = []; // {shard, event}
+    this.inbox = []; // {shard, event, usedCredit}: a claim used up a credit of that shard, unless it was `taken`
     this.calls = []; // {shard, cls, isMove}: what it has asked of a shard
     this.exact = new Set(); // shards that have just the credits that it knows
   }
 
   of(cls) {
+    assert.match(cls, /^\w+\|/, 'a class');
     if (!this.classes.has(cls)) this.classes.set(cls, { cls, polls: 0, moving: 0, credits: Array(this.n).fill(0), hinted: new Set() });
     return this.classes.get(cls);
   }
@@ -102,7 +103,7 @@ export class Shards {
         this.nodes.get(to).open[shard] = Number(event.slice(5));
         isCounted = true;
       } else if (['claim', 'taken', 'work'].includes(kind)) {
-        this.nodes.get(to).inbox.push({ shard, event });
+        this.nodes.get(to).inbox.push({ shard, event: kind === 'taken' ? event.slice('taken\n'.length) : event, usedCredit: kind === 'claim' });
         if (kind === 'claim') this.nodes.get(to).exact.delete(shard);
       }
     }
@@ -115,9 +116,8 @@ export class Shards {
   }
 
   note(world, event, node) {
-    const text = event.replace(/^taken\n/, '');
-    if (isOfLookups(text.split('\n')[1])) world.noteLookup(text);
-    else world.noteClaim(text, node);
+    if (isOfLookups(event.split('\n')[1])) world.noteLookup(event);
+    else world.noteClaim(event, node);
   }
 
   // --- what a node does --------------------------------------------------------------------------
@@ -233,9 +233,9 @@ export class Shards {
   async readInbox(node) {
     if (!node.inbox.length) return;
     const { shard } = this.pick(node.inbox);
-    const [{ event }] = node.inbox.splice(node.inbox.findIndex((one) => one.shard === shard), 1);
+    const [{ event, usedCredit }] = node.inbox.splice(node.inbox.findIndex((one) => one.shard === shard), 1);
     if (event.startsWith('work\n')) await this.onWork(node, shard, event);
-    else await this.take(node, shard, event, event.startsWith('claim\n'));
+    else await this.take(node, shard, event, usedCredit);
   }
 
   // What was on its way to a subscriber whose connection broke.
@@ -276,13 +276,13 @@ export class Shards {
       if (held.credits[shard] + elsewhere > 0) held.hinted.add(shard);
       return [held.cls, held.credits[shard], 0, elsewhere, ''];
     });
-    const isLate = node.inbox.some((one) => one.shard === shard && one.event.startsWith('claim\n'));
+    const isLate = node.inbox.some((one) => one.shard === shard && one.usedCredit);
     const before = node.inbox.length;
     await this.call(node, shard, 'sync', '{}', 0, 0, stated.length, ...args);
     const own = node.inbox.splice(before);
     world.later = [];
     for (const { event } of own) this.note(world, event, node.name);
-    for (const { event } of own) await this.take(node, shard, event, event.startsWith('claim\n'));
+    for (const { event, usedCredit } of own) await this.take(node, shard, event, usedCredit);
     if (!isLate) node.exact.add(shard);
     // A shard forgets who has said nothing for a minute. Real nodes sync each second, on a machine that stands still as well.
     await world.shard.cmd('ZADD', world.shard.key('nodes'), Date.now() + 1e9, node.name);
@@ -296,17 +296,6 @@ export class Shards {
       const found = await at.cmd('ZSCORE', at.key(isOfLookups(cls) ? 'idle_lookups' : 'idle'), `${node.name} ${cls}`);
       assert.equal(Math.floor(found ?? 0), credits[shard], `credits of ${node.name} ${cls} on shard ${shard}`);
     }
-  }
-
-  // Is there a shard that calls for nobody, for 50 ms since it has called in vain?
-  async isQuiet() {
-    for (const { shard } of this.worlds) {
-      if (await shard.cmd('EXISTS', shard.key('quiet'))) {
-        await new Promise((done) => setTimeout(done, 60));
-        return true;
-      }
-    }
-    return false;
   }
 
   // A nonce is used up on the shard of its own, once.
@@ -380,11 +369,13 @@ export class Shards {
     }
   }
 
-  // Until nothing has been under way while all have synced: twice, for what the first ones gave back.
+  // Until nothing has been under way while all have synced, once. A sync finds what is Open for its node's polls, however
+  // long ago its shard called in vain, and whatever was lost: every other time that is all that was on its way.
   async rest() {
     this.touched = new Set();
+    if (this.below(2)) for (const name of this.alive) await this.lose(this.nodes.get(name));
     const isBusy = () => [...this.alive].some((name) => this.nodes.get(name).inbox.length + this.nodes.get(name).calls.length > 0);
-    for (let round = 0, calm = 0; calm < 2; round++) {
+    for (let round = 0, isCalm = false; !isCalm; round++) {
       assert.ok(round < 200, 'it comes to rest');
       let wasBusy = false;
       for (const name of this.alive) {
@@ -396,7 +387,7 @@ export class Shards {
         wasBusy ||= isBusy();
         if (!wasBusy) for (let shard = 0; shard < this.n; shard++) await this.sync(node, shard);
       }
-      calm = wasBusy || isBusy() || (await this.isQuiet()) ? 0 : calm + 1;
+      isCalm = !wasBusy && !isBusy();
     }
     await this.assertAll();
     for (const [number, world] of this.worlds.entries()) {
