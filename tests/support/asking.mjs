@@ -37,10 +37,24 @@ class Engine {
     this.ended = this.run().catch((error) => (this.failure = error));
   }
 
+  // The response of one node after the other. A test may kill the one that is asked: then the next one is, as engines do.
+  async ask(send) {
+    for (;;) {
+      const node = this.cluster.pick();
+      try {
+        return await send(node);
+      } catch (error) {
+        if (!node.killed || this.isOver) throw error;
+      }
+    }
+  }
+
   async run() {
     while (!this.isOver) {
-      this.poll = this.cluster.claimOpen({ as: this.as, wait: 30, detail: true });
-      const response = await this.poll.response.catch((error) => {
+      const response = await this.ask((node) => {
+        this.poll = this.cluster.claimOpen({ as: this.as, wait: 30, detail: true, node });
+        return this.poll.response;
+      }).catch((error) => {
         if (!this.isOver) throw error;
       });
       if (this.isOver || response.json?.Topic == null) continue;
@@ -57,7 +71,8 @@ class Engine {
       this.prompts.push(prompt);
       const Answer = await this.reply(prompt, this.prompts.length);
       if (Answer !== undefined) {
-        await this.cluster.answerRaw({ as: this.as, Topic, Seq: Number(Seq), Query, Answer: [Answer].flat(), Lease, Model: 'scripted' });
+        const answer = { as: this.as, Topic, Seq: Number(Seq), Query, Answer: [Answer].flat(), Lease, Model: 'scripted' };
+        await this.ask((node) => this.cluster.answerRaw({ ...answer, node }));
       }
     }
   }
