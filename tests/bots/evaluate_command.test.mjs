@@ -8,6 +8,9 @@ import http from 'node:http';
 import { after, before } from 'node:test';
 import { conversationOf, evaluateCommands, linesOf, messagesOf, ORIGINAL, PERSON, QUESTION, registerBot, startBot } from '../support/evaluations.mjs';
 import { assertOk, BIN, cleanEnvironment, eventually, startProcess, suite, waitForOutput } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // a client: the same on any number of shards
 
 const TABLE_ROW = /^ *(\d+) +(-?\d+\.\d{4}|failed) /;
 const rowsOf = (stdout) => stdout.split('\n').flatMap((line) => (TABLE_ROW.test(line) ? [line.match(TABLE_ROW).slice(1)] : []));

@@ -8,6 +8,9 @@ import { after, before } from 'node:test';
 import { newBot, registerBot, startBots } from '../support/bot_server.mjs';
 import { beginEvaluation, evaluationEnd, PERSON, talkOf } from '../support/evaluation_runs.mjs';
 import { ACCOUNTS, assertMembers, assertOk, assertProblem, suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // what a node computes of vectors: the same on any number of shards
 
 // Texts and their vectors, as JSON. Others get a status.
 const vectors = {

@@ -12,6 +12,9 @@ import { pathToFileURL } from 'node:url';
 import { Browser, contrasts, findBrowser } from '../support/browser.mjs';
 import { conversationOf, evaluateCommands, linesOf, messagesOf, ORIGINAL, PERSON, registerBot, startBot } from '../support/evaluations.mjs';
 import { suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // a file that a command wrote: the same on any number of shards
 
 const skip = findBrowser() ? false : 'no chromium is installed';
 const TURNS = 40;

@@ -7,6 +7,9 @@ import { before } from 'node:test';
 import { figuresOf, PAGES, questionsOf, withLibrary } from '../bench/retrieval/judged.mjs';
 import { pagesIn } from '../bench/retrieval/pages.mjs';
 import { suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // how good answers are: the same on any number of shards
 
 const ROUTES = ['ask', 'rag'];
 // The share of the questions, at least: as figuresOf() names them.

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { suite } from '../support/harness.mjs';
 import { recall, uploadHandbook } from '../bench/retrieval/measure.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // what a search finds: the same on any number of shards
 
 suite('retrieval over the handbook', { nodes: 2, sweep: false }, ({ test, cluster }) => {
   test('the right passage is among the first five for at least 85 of 100 judged questions', async () => {

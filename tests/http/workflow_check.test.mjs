@@ -6,6 +6,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { makeFolder, ROOT, runParley } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // commands that ask no cluster: the same on any number of shards
 
 const GOOD = `WORKFLOWS:
   REFUND:

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { a, openQuestion } from '../support/approvals.mjs';
 import { Browser, contrasts, findBrowser } from '../support/browser.mjs';
 import { ACCOUNTS, assertOk, eventually, suite } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // a page: the same on any number of shards
 
 const skip = findBrowser() ? false : 'no chromium is installed';
 const accounts = { ...ACCOUNTS, Anna: { secret: 'anna-secret', role: 'user' } };

@@ -7,6 +7,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withEngines } from '../support/engines.mjs';
 import { ACCOUNTS, BIN, makeFolder, ROOT, startProcess, suite, waitForOutput } from '../support/harness.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // what a terminal shows: the same on any number of shards
 
 const PAGE = readFileSync(join(ROOT, 'docs/handbook/workflows.md'), 'utf8');
 const PROMPT = 'Approve? y, n, or a correction (NAME=VALUE, or a new text of the request): ';

@@ -6,7 +6,10 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { assertOk, eventually, runParley, suite, writeAccounts } from '../support/harness.mjs';
 import { startPostgres } from '../support/postgres.mjs';
+import { ownShards } from '../support/shards.mjs';
 import { isOver, isStop, newId, openWorkflow, withAgents, yes } from '../support/workflow.mjs';
+
+ownShards(); // statements that a node sends to a database: the same on any number of shards
 
 const postgres = await startPostgres();
 after(() => postgres.stop());
