@@ -45,7 +45,7 @@ void turn_check_server(struct turn *turn)
     struct agreement record = {
         .server = server, .server_n = map->server_n, .shard_n = map->n, .is_whole = true};
     memcpy(record.id, map->id, sizeof record.id);
-    struct str name = agreement_key(map, key);
+    struct str name = agreement_key(map, server, key);
     struct str get[] = {STR("GET"), name};
     struct str set[] = {STR("SET"), name, agreement_put(&record, text), STR("NX"), STR("GET")};
     bool may_write = map->server_n == 1;
