@@ -112,6 +112,11 @@ static bool try_once(struct blocking *blocking, struct str wire, unsigned block_
     return false;
 }
 
+unsigned blocking_connection_n(const struct blocking *blocking)
+{
+    return blocking->connection_n;
+}
+
 uint64_t blocking_patience_ms(const struct blocking *blocking)
 {
     return blocking->config.patience_ms;

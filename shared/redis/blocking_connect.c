@@ -167,6 +167,7 @@ bool blocking_connect(struct blocking *blocking)
         return false;
     }
     blocking->context = c;
+    blocking->connection_n++;
     return true;
 }
 

@@ -34,6 +34,7 @@ struct blocking {
     struct redis_library_names functions;
     char node_id[24], error[BLOCKING_ERROR_BYTES];
     long long client_id;
+    unsigned connection_n;
     unsigned backoff_ms;
     atomic_bool is_stopping;
     int wake_fd;

@@ -65,7 +65,8 @@ static void move(struct fence *fence, enum fence_state to)
     fence->state = sm_move(&sm, fence->state_number, fence->state, to);
 }
 
-/* --- histories --------------------------------------------------------------------------------- */
+/* --- histories ---------------------------------------------------------------------------------
+ */
 
 static bool is_same(const char *a, const char *b)
 {
@@ -117,7 +118,8 @@ static void leave_older(struct fence *fence, uint64_t now_ms)
     redis_conn_reset(older->conn, "another server is the master by now");
 }
 
-/* --- what is held ------------------------------------------------------------------------------ */
+/* --- what is held ------------------------------------------------------------------------------
+ */
 
 /* Links out the one at `*at` and ends its call. Its owner may hold another one meanwhile. */
 static void end_held(struct fence *fence, struct held **at, enum err error)
@@ -208,7 +210,8 @@ void fence_hold(struct fence *fence, struct call_slot *slot, struct str reply)
         set_expiry(fence);
 }
 
-/* --- rounds ------------------------------------------------------------------------------------ */
+/* --- rounds ------------------------------------------------------------------------------------
+ */
 
 static void end_round(struct fence *fence)
 {
@@ -330,7 +333,8 @@ void fence_flush(struct fence *fence)
     turn_flush(fence->turn);
 }
 
-/* --- its connection ---------------------------------------------------------------------------- */
+/* --- its connection ----------------------------------------------------------------------------
+ */
 
 static void on_event(void *arg, struct str event)
 {

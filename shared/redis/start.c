@@ -237,7 +237,8 @@ bool redis_check_start(struct shard_map *map)
     return check_all(map, false);
 }
 
-/* --- durability -------------------------------------------------------------------------------- */
+/* --- durability --------------------------------------------------------------------------------
+ */
 
 static const char *disk_fault(const char *error)
 {

@@ -405,7 +405,8 @@ export async function startRedisCluster({ masters = 3, replicas = 1, nodeTimeout
 // one took over, and a link that is silent.
 //   relay.port, relay.url
 //   relay.to(port)       where connections go from now on; those that are there are closed
-//   relay.hold()         nothing passes any more, in both directions; release(): all of it does
+//   relay.hold()         nothing passes any more, in both directions; release(): all of it does; drop(): none of it ever,
+//                        and the connections are closed
 //   await relay.stop()
 class Relay {
   #held = [];
@@ -450,6 +451,12 @@ class Relay {
   release() {
     this.#isHolding = false;
     for (const write of this.#held.splice(0)) write();
+  }
+
+  drop() {
+    this.#held = [];
+    this.#isHolding = false;
+    this.#cut();
   }
 
   async stop() {
