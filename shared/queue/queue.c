@@ -125,6 +125,7 @@ static void init_part(struct queue *queue, unsigned number)
                                .max_attempts = config->max_attempts,
                                .queue_max = config->queue_max,
                                .fallback_ms = config->fallback_ms,
+                               .durable = config->durable,
                                .on_event = on_event,
                                .on_up = on_up,
                                .on_lost = on_turn_lost,

@@ -237,6 +237,39 @@ bool redis_check_start(struct shard_map *map)
     return check_all(map, false);
 }
 
+/* --- durability --------------------------------------------------------------------------------
+ */
+
+static const char *disk_fault(const char *error)
+{
+    if (redis_trouble_of(error) == REDIS_TOO_OLD)
+        return "disk requires Redis 7.2 or Valkey 8: this server has no WAITAOF";
+    if (strstr(error, "appendonly") != NULL)
+        return "disk requires an append-only file: set appendonly to yes in Redis";
+    return NULL;
+}
+
+bool redis_check_durable(const struct shard_map *map, enum durable durable)
+{
+    struct str words[] = {STR("WAITAOF"), STR("1"), STR("0"), STR("1")};
+    bool is_good = true;
+    for (unsigned i = 0; durable == DURABLE_DISK && is_good && i < map->server_n; i++) {
+        struct blocking_answer answer;
+        struct blocking *blocking =
+            blocking_create(&(struct blocking_config){.address = &map->servers[i],
+                                                      .prefix = map->prefixes[i],
+                                                      .name = "parley-start",
+                                                      .patience_ms = 1,
+                                                      .is_quiet = true});
+        if (blocking_command(blocking, words, 4, 1, &answer) != ERR_OK) {
+            const char *fault = disk_fault(blocking_error(blocking));
+            is_good = fault == NULL || config_wrong("durability", fault);
+        }
+        blocking_destroy(blocking);
+    }
+    return is_good;
+}
+
 /* --- signals -------------------------------------------------------------------------------- */
 
 static struct blocking *to_stop[SHARDS_MAX]; /* what the signal handler reaches */

@@ -20,6 +20,7 @@
  * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. While it is
  * idle one of EARLY_CALLS verbs does not wait for the turn's end: Redis runs them while the node
  * reads the next requests. */
+#include "shared/redis/fence.h"
 #include "shared/redis/parts.h"
 #include "shared/redis/turn_internal.h"
 
@@ -57,20 +58,29 @@ static void recycle(struct turn *turn, struct batch *batch)
 }
 
 /* The call is free before anything of its owner's runs, which may begin another verb with it. */
-static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, enum err error,
-                   struct str reply)
+void turn_end_call(struct turn *turn, struct call_slot *slot, enum err error, struct str reply)
 {
     struct call *call = slot->call;
     turn->pending_n--;
-    turn->took_us = now_us - slot->begin_us;
-    if (turn->config.metrics != NULL)
-        metrics_count_verb(turn->config.metrics, slot->verb->id, error != ERR_OK, turn->took_us);
     if (call != NULL) {
         call_detach(call);
         slot->on_reply(call, error, reply);
     } else if (slot->on_orphan != NULL) {
         slot->on_orphan(slot->context, error, reply);
     }
+}
+
+static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, enum err error,
+                   struct str reply)
+{
+    turn->took_us = now_us - slot->begin_us;
+    if (turn->config.metrics != NULL)
+        metrics_count_verb(turn->config.metrics, slot->verb->id, error != ERR_OK, turn->took_us);
+    bool is_awaited = slot->call != NULL || slot->on_orphan != NULL;
+    if (turn->fence != NULL && error == ERR_OK && slot->verb->is_durable && is_awaited)
+        fence_hold(turn->fence, slot, reply);
+    else
+        turn_end_call(turn, slot, error, reply);
 }
 
 /* Every call of the batch ends with `error`. */
@@ -331,6 +341,8 @@ void turn_flush(struct turn *turn)
     if (is_sent)
         redis_conn_flush(turn->conn);
     fail_doomed(turn);
+    if (turn->fence != NULL)
+        fence_flush(turn->fence);
 }
 
 static struct str verb_name(unsigned verb)
@@ -367,6 +379,8 @@ void turn_end_verb(struct turn *turn, unsigned argc)
 static void on_connect(void *arg)
 {
     struct turn *turn = arg;
+    if (turn->has_history)
+        fence_ask_history(turn);
     turn_check_server(turn);
     durability_ask(turn->conn, &turn->durability);
 }
@@ -397,8 +411,8 @@ static void on_elsewhere(void *arg)
     turn_leave(arg, "its shard is on another server now");
 }
 
-struct turn *turn_create(struct loop *loop, const struct redis_address *address,
-                         const struct turn_config *config)
+struct turn *turn_create_named(struct loop *loop, const struct redis_address *address,
+                               const struct turn_config *config, const char *name)
 {
     struct turn *turn = calloc(1, sizeof *turn);
     if (turn == NULL)
@@ -414,11 +428,22 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
     turn->collecting = new_batch(turn);
     if (config->metrics != NULL)
         metrics_name_verbs(verb_name, verb_infos_n);
-    turn->conn = redis_conn_create(loop, address, "parley-turn",
+    turn->conn = redis_conn_create(loop, address, name,
                                    (struct redis_events){.on_connect = on_connect,
                                                          .on_lost = on_lost,
                                                          .on_elsewhere = on_elsewhere,
                                                          .arg = turn});
+    return turn;
+}
+
+struct turn *turn_create(struct loop *loop, const struct redis_address *address,
+                         const struct turn_config *config)
+{
+    struct turn *turn = turn_create_named(loop, address, config, "parley-turn");
+    if (config->durable == DURABLE_NOT)
+        return turn;
+    turn->has_history = true;
+    turn->fence = fence_create(turn, address);
     return turn;
 }
 
@@ -441,6 +466,8 @@ void turn_stop(struct turn *turn)
         send_collected(turn); /* in vain */
     send_slow(turn);
     fail_doomed(turn);
+    fence_destroy(turn->fence);
+    turn->fence = NULL;
 }
 
 void turn_destroy(struct turn *turn)
@@ -473,7 +500,12 @@ enum redis_trouble turn_trouble(const struct turn *turn)
 
 unsigned turn_warnings(const struct turn *turn)
 {
-    return turn->durability.warnings;
+    return turn->durability.warnings | (turn_is_confirmed(turn) ? 0 : DURABILITY_UNCONFIRMED);
+}
+
+bool turn_is_confirmed(const struct turn *turn)
+{
+    return turn->fence == NULL || fence_is_confirmed(turn->fence);
 }
 
 bool turn_is_collecting(const struct turn *turn)

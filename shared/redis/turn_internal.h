@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_internal: shared by turn.c (batches), turn_library.c (the library and Redis's troubles) and
- * turn_agreement.c only. On the loop's thread.
+ * turn_internal: shared by turn.c (batches), turn_library.c (the library and Redis's troubles),
+ * turn_agreement.c and fence.c only. On the loop's thread.
  */
 #ifndef PARLEY_REDIS_TURN_INTERNAL_H
 #define PARLEY_REDIS_TURN_INTERNAL_H
@@ -12,7 +12,9 @@
 #include "shared/redis/verb.h"
 
 /* How long Redis may take for a batch or the library after receiving it. */
-enum { TURN_ANSWER_MAX_MS = 5000, TURN_REASON_BYTES = 240 };
+enum { TURN_ANSWER_MAX_MS = 5000, TURN_REASON_BYTES = 240, HISTORY_BYTES = 41 };
+
+struct fence;
 
 struct turn {
     struct loop *loop;
@@ -39,6 +41,10 @@ struct turn {
     bool is_trouble_said;       /* it was logged, so log its end too */
     struct log_limit limit;
     struct durability durability;
+    struct fence *fence;         /* NULL: replies are not held */
+    bool has_history;            /* the two below are of use: with a fence, or that of a fence */
+    char history[HISTORY_BYTES]; /* of its server's data; "": not known */
+    uint64_t since_ms;           /* when it was connected */
     /* --- turn_hold.c: while the shard moves --- */
     bool is_paused, is_probing;
     bool is_replaced; /* the connection was made again during the pause */
@@ -97,6 +103,12 @@ struct buf *turn_begin_verb(struct call_start start, const struct verb_info *ver
 void turn_end_verb(struct turn *turn, unsigned argc);
 
 /* --- turn.c --- */
+
+/* turn_create with another name for logs and CLIENT LIST. */
+struct turn *turn_create_named(struct loop *loop, const struct redis_address *address,
+                               const struct turn_config *config, const char *name) must_check;
+/* Passes the reply to the slot's owner; turn_took_us is set. */
+void turn_end_call(struct turn *turn, struct call_slot *slot, enum err error, struct str reply);
 
 /* Sends a batch written by batch_write. If that fails, its calls fail at the end of the turn. */
 void turn_send_batch(struct turn *turn, struct batch *batch);

@@ -9,6 +9,8 @@
 // Members are what startRedis() returns: kill('SIGKILL'), pause(), resume(), restart(), cmd(…), alive, log(). Members keep
 // their configuration over a restart, so a master that comes back follows whatever the others have chosen meanwhile.
 // Timeouts are short for tests, and long enough for a loaded machine: an election needs a second or two.
+import { once } from 'node:events';
+import net from 'node:net';
 import { eventually } from './harness.mjs';
 import { freePort, RedisClient, startRedis } from './redis.mjs';
 
@@ -397,4 +399,69 @@ export async function startRedisCluster({ masters = 3, replicas = 1, nodeTimeout
     await stopAll(members);
     throw error;
   }
+}
+
+// A TCP relay on a port of its own, for what a URL cannot say: a master that is reached at the same address after another
+// one took over, and a link that is silent.
+//   relay.port, relay.url
+//   relay.to(port)       where connections go from now on; those that are there are closed
+//   relay.hold()         nothing passes any more, in both directions; release(): all of it does
+//   await relay.stop()
+class Relay {
+  #held = [];
+  #isHolding = false;
+  #sockets = new Set();
+
+  constructor(server, port) {
+    this.server = server;
+    this.target = port;
+    this.port = server.address().port;
+    this.url = `redis://127.0.0.1:${this.port}/0`;
+    server.on('connection', (client) => this.#connect(client));
+  }
+
+  #connect(client) {
+    const server = net.connect(this.target, '127.0.0.1');
+    for (const [from, into] of [[client, server], [server, client]]) {
+      this.#sockets.add(from);
+      from.setNoDelay(true);
+      from.on('error', () => {});
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        into.destroy();
+      });
+      from.on('data', (chunk) => (this.#isHolding ? this.#held.push(() => into.write(chunk)) : into.write(chunk)));
+    }
+  }
+
+  #cut() {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  to(port) {
+    this.target = port;
+    this.#cut();
+  }
+
+  hold() {
+    this.#isHolding = true;
+  }
+
+  release() {
+    this.#isHolding = false;
+    for (const write of this.#held.splice(0)) write();
+  }
+
+  async stop() {
+    this.server.close();
+    this.#cut();
+    await once(this.server, 'close');
+  }
+}
+
+export async function startRelay(port) {
+  const server = net.createServer().listen(await freePort(), '127.0.0.1');
+  await once(server, 'listening');
+  server.unref();
+  return new Relay(server, port);
 }
