@@ -77,6 +77,8 @@ static void on_up(void *arg)
 {
     struct queue_shard *part = arg;
     struct queue *queue = part->queue;
+    if (part->bus != NULL)
+        bus_check_place(part->bus); /* which follows the turn, and comes back here */
     if (!part_is_up(part))
         return;
     part->was_up = true;

@@ -231,8 +231,15 @@ static bool has_enough(const redisReply *reply)
 static void on_waited(void *arg, const redisReply *reply)
 {
     struct fence *fence = arg;
-    if (fence->state != FENCE_UNDER_WAY || reply == NULL)
-        return; /* lost: on_lost ends the round */
+    if (fence->state != FENCE_UNDER_WAY)
+        return;
+    if (reply ==
+        NULL) { /* lost; if the shard moves, on_lost does not run, and the verb is sent again */
+        fence->is_wait_early = !fence->is_written;
+        if (fence->is_written)
+            end_round(fence);
+        return;
+    }
     if (reply->type == REDIS_REPLY_ERROR) {
         turn_say_trouble(fence->turn, "redis refuses to wait for copies of writes (--durability)",
                          reply->str);
