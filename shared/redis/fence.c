@@ -219,6 +219,17 @@ static void end_round(struct fence *fence)
     move(fence, FENCE_IDLE);
 }
 
+/* With its connection, so that neither of its two replies is taken for one of the next round. */
+static void drop_round(struct fence *fence, const char *reason)
+{
+    char copy[TURN_REASON_BYTES];
+    snprintf(copy, sizeof copy, "%s", reason); /* it may be a reply's */
+    call_detach(&fence->call);
+    redis_conn_reset(fence->turn->conn, copy);
+    if (fence->state == FENCE_UNDER_WAY)
+        end_round(fence); /* the shard moves, so on_lost has not run */
+}
+
 /* WAIT replies how many replicas have it; WAITAOF whether this server has, and how many replicas.
  */
 static bool has_enough(const redisReply *reply)
@@ -233,8 +244,7 @@ static void on_waited(void *arg, const redisReply *reply)
     struct fence *fence = arg;
     if (fence->state != FENCE_UNDER_WAY)
         return;
-    if (reply ==
-        NULL) { /* lost; if the shard moves, on_lost does not run, and the verb is sent again */
+    if (reply == NULL) { /* lost; if the shard moves, the verb is sent again (turn_hold.c) */
         fence->is_wait_early = !fence->is_written;
         if (fence->is_written)
             end_round(fence);
@@ -243,7 +253,7 @@ static void on_waited(void *arg, const redisReply *reply)
     if (reply->type == REDIS_REPLY_ERROR) {
         turn_say_trouble(fence->turn, "redis refuses to wait for copies of writes (--durability)",
                          reply->str);
-        redis_conn_reset(fence->turn->conn, reply->str);
+        drop_round(fence, reply->str);
         return;
     }
     if (!fence->is_written) {
@@ -262,7 +272,7 @@ static void on_waited(void *arg, const redisReply *reply)
 static void on_late(struct deadline *deadline)
 {
     struct fence *fence = H2O_STRUCT_FROM_MEMBER(struct fence, late, deadline);
-    redis_conn_reset(fence->turn->conn, "no answer in time");
+    drop_round(fence, "no answer in time");
 }
 
 static void send_wait(struct fence *fence)
@@ -284,9 +294,12 @@ static void on_written(struct call *call, enum err error, struct str reply)
     (void)reply;
     if (fence->state != FENCE_UNDER_WAY)
         return;
+    if (error == ERR_REDIS_LOST) {
+        end_round(fence); /* WAIT was lost, too, or is about to hear so */
+        return;
+    }
     if (error != ERR_OK) {
-        if (error != ERR_REDIS_LOST)
-            redis_conn_reset(fence->turn->conn, err_info(error)->code);
+        drop_round(fence, err_info(error)->code);
         return;
     }
     fence->is_written = true;
