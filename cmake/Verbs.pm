@@ -25,12 +25,14 @@ my %WORD_OF = (
     Nonce => [qw(yes again no)],
     Full => [qw(runs refused)],
 );
+# May be left out: then it is the last of its words.
+my %WORD_IF_GIVEN = (Durable => [qw(yes no)]);
 # A verb with that home has one of these arguments, from which its shard is known.
 my %HOME_IS_OF = (topic => ['topic', 'claim'], digest => ['digest', 'topic'], space => ['space', 'doc', 'job'],
     session => ['session'], room => ['room'], evaluation => ['evaluation'], key => ['key'], engine => ['engine']);
 my $MAX_ARGS = 24; # as many as VERB_COUNT of shared/redis/verb.h can count
 my @PROSE = qw(KEYS Wakes Bound Repeatable);
-my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Arguments|Replies):/;
+my $FIELD = qr/(?:KEYS|Wakes|Bound|Repeatable|Lane|Home|Nonce|Full|Durable|Arguments|Replies):/;
 # Names that mean something else where an argument stands.
 my %RESERVED = map {$_ => 1} qw(
     and break do else elseif end false for function if in local nil not or repeat return then true until while
@@ -167,8 +169,10 @@ sub read_header {
     for (@PROSE, 'Arguments', 'Replies') {
         $fault->(1, "the header has no $_:") unless exists $fields->{$_} and ($_ eq 'Arguments' or $fields->{$_} ne '');
     }
-    for my $name (sort keys %WORD_OF) {
-        my @words = @{$WORD_OF{$name}};
+    $fields->{Durable} //= 'no.';
+    my %word_of = (%WORD_OF, %WORD_IF_GIVEN);
+    for my $name (sort keys %word_of) {
+        my @words = @{$word_of{$name}};
         my ($word) = ($fields->{$name} // '') =~ /^(\w+)\.$/;
         $fault->($lines{$name} // 1, "the header has no '$name: @{[join(' | ', @words)]}.'")
             unless defined $word and grep {$_ eq $word} @words;

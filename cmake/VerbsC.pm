@@ -160,11 +160,12 @@ sub source {
     for my $verb (@$verbs) {
         my $name = $verb->{name};
         my $nonce = Verbs::takes_nonce($verb) ? 'true' : 'false';
+        my $durable = $verb->{fields}{Durable} eq 'yes' ? 'true' : 'false';
         my @fixed = fixed_args($verb);
         my $min = @fixed;
         my $max = $min;
         $max += $_->{max} * @{$_->{args}} for @{$verb->{lists}};
-        $text .= "    {VERB_@{[uc $name]}, {\"$name\", @{[length $name]}}, LANE_@{[uc $verb->{fields}{Lane}]}, $nonce, $min, $max},\n";
+        $text .= "    {VERB_@{[uc $name]}, {\"$name\", @{[length $name]}}, LANE_@{[uc $verb->{fields}{Lane}]}, $nonce, $durable, $min, $max},\n";
     }
     return "$text};\n\n" . join('', map {body_of($_)} @$verbs);
 }

@@ -27,6 +27,7 @@ sub section {
     my $text = "### $verb->{name}\n\n" . ucfirst(cell($verb->{about})) . " [$verb->{path}](../$verb->{path})\n\n";
     $text .= "Lane $f->{Lane}, home $f->{Home}" . (Verbs::takes_nonce($verb) ? ', takes a nonce' : '')
         . ($f->{Nonce} eq 'again' ? ' and knows an equal request again' : '')
+        . ($f->{Durable} eq 'yes' ? ', acknowledges what is stored' : '')
         . ", $f->{Full} while Redis is full. Repeatable: " . cell($f->{Repeatable}) . "\n\n";
     my @rows = map {["`$_->{name}`", $_]} @{$verb->{args}};
     for my $list (@{$verb->{lists}}) {

@@ -32,7 +32,7 @@ sub json_of {
     my ($verbs) = @_;
     my %all;
     for my $verb (@$verbs) {
-        my %fields = map {lc $_ => $verb->{fields}{$_}} qw(Lane Home Nonce Full);
+        my %fields = map {lc $_ => $verb->{fields}{$_}} qw(Lane Home Nonce Full Durable);
         my $shown = sub { [map {my $one = $_; +{map {$_ => $one->{$_}} grep {defined $one->{$_}} qw(name kind is_optional max words)}} @{$_[0]}] };
         $all{$verb->{name}} = {
             %fields,

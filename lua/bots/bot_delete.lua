@@ -2,7 +2,7 @@
 -- KEYS: bot:<name>, room_names, bots:<namespace>, bots_of:<user>, bots_n.
 -- Wakes: nobody.
 -- Bound: one bot.
--- Lane: first.  Home: cluster.  Nonce: yes.  Full: runs.
+-- Lane: first.  Home: cluster.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: missing.
 -- Arguments:
 --   bot          name

@@ -4,7 +4,7 @@
 -- KEYS: room_names, bot:<name>, bots:<namespace>, bots_of:<user>, bots_n.
 -- Wakes: nobody.
 -- Bound: one bot: 6 KiB.
--- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.
+-- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes, with the same id: ok.
 -- Arguments:
 --   bot        name      its name, with its namespace

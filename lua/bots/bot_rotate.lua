@@ -2,7 +2,7 @@
 -- KEYS: bot:<name>.
 -- Wakes: nobody.
 -- Bound: one bot.
--- Lane: first.  Home: cluster.  Nonce: yes.  Full: runs.
+-- Lane: first.  Home: cluster.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: begins one more.
 -- Arguments:
 --   bot          name

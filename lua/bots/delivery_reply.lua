@@ -4,7 +4,7 @@
 -- KEYS: dlv:<delivery>, bots/messages.lua, bots/deliveries.lua.
 -- Wakes: as message_add.
 -- Bound: as message_add.
--- Lane: first.  Home: room.  Nonce: no.  Full: runs.
+-- Lane: first.  Home: room.  Nonce: no.  Full: runs.  Durable: yes.
 -- Repeatable: the second time: answered.
 -- Arguments:
 --   room      name

@@ -3,7 +3,7 @@
 -- KEYS: dlv:<delivery>, bots/deliveries.lua.
 -- Wakes: nobody.
 -- Bound: one delivery.
--- Lane: first.  Home: room.  Nonce: no.  Full: runs.
+-- Lane: first.  Home: room.  Nonce: no.  Full: runs.  Durable: yes.
 -- Repeatable: the second time: answered.
 -- Arguments:
 --   room      name

@@ -5,7 +5,7 @@
 --   evaluations_open, stored; of the oldest run, if the user has too many: as evaluation_forget_user.
 -- Wakes: nobody.
 -- Bound: one run: 4 MiB; of runs that are over LOOK_MAX are looked at.
--- Lane: add.  Home: evaluation.  Nonce: yes.  Full: refused.
+-- Lane: add.  Home: evaluation.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes: known.
 -- Arguments:
 --   evaluation    name     24 hex digits of namespace, account, user, bot, measure and conversation

@@ -3,7 +3,7 @@
 -- KEYS: evaluation:<id>, evaluation_text:<id>, evaluation_due, evaluations_done, evaluations_open, stored.
 -- Wakes: nobody.
 -- Bound: one run.
--- Lane: first.  Home: evaluation.  Nonce: yes.  Full: runs.
+-- Lane: first.  Home: evaluation.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes: over.
 -- Arguments:
 --   evaluation  name

@@ -6,7 +6,7 @@
 --   names_known, stored, bots/deliveries.lua.
 -- Wakes: nodes that watch the room, and those with a poll of a bot that pulls.
 -- Bound: one message: 400 KiB; CALLS deliveries; removes 1,500 messages that are too old, and as many bytes as it has.
--- Lane: add.  Home: room.  Nonce: no.  Full: refused.
+-- Lane: add.  Home: room.  Nonce: no.  Full: refused.  Durable: yes.
 -- Repeatable: adds another one.
 -- Arguments:
 --   room        name

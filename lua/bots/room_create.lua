@@ -2,7 +2,7 @@
 -- KEYS: room:<room>, rooms:<namespace>, rooms_of:<user>.
 -- Wakes: nobody.
 -- Bound: one room: 2 KiB.
--- Lane: add.  Home: room.  Nonce: yes.  Full: refused.
+-- Lane: add.  Home: room.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes: ok.
 -- Arguments:
 --   room       name      24 hex digits, random

@@ -5,7 +5,7 @@
 --   shas:<space>, paths:<space>, packs:<space>, recent_jobs:<space>, jobs, trash.
 -- Wakes: watching nodes, if it was being indexed.
 -- Bound: one document.
--- Lane: slow.  Home: space.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: space.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: the second time it is missing.
 -- Arguments:
 --   space  name

@@ -3,7 +3,7 @@
 -- KEYS: doc:<doc>, job:<job> hashes, upload:<doc> string, jobs stream.
 -- Wakes: the readers of the stream.
 -- Bound: one document.
--- Lane: add.  Home: space.  Nonce: yes.  Full: refused.
+-- Lane: add.  Home: space.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes, while the job is not done.
 -- Arguments:
 --   space  name

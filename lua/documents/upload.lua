@@ -10,7 +10,7 @@
 -- Wakes: the readers of the stream; watching nodes, if a job is cancelled.
 -- Bound: one document, none of its bytes; the records of all nodes. While a node of the former version is there, the
 --   bytes of one upload.
--- Lane: add.  Home: space.  Nonce: no.  Full: refused.
+-- Lane: add.  Home: space.  Nonce: no.  Full: refused.  Durable: yes.
 -- Repeatable: duplicate then.
 -- Arguments:
 --   space         name

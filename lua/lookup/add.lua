@@ -7,7 +7,7 @@
 --   `lookups` that it opened), meta, queue/idle.lua, lookup_nodes set (of the former release); stored.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one lookup, and what lookups.offer hands over; nodes of the former release.
--- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.
+-- Lane: add.  Home: topic.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
 --   topic        name

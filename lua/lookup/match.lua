@@ -4,7 +4,7 @@
 -- KEYS: lookup:<fingerprint>, lookup_alias, lookups, stored.
 -- Wakes: nobody.
 -- Bound: one lookup.
--- Lane: first.  Home: cluster.  Nonce: yes.  Full: refused.
+-- Lane: first.  Home: cluster.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
 --   fingerprint  name

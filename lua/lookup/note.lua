@@ -4,7 +4,7 @@
 -- KEYS: t:<topic>, lookups:<topic> hash ("<seq> <fingerprint>" -> "<ms>.<stamp>"), stored, meta.
 -- Wakes: nobody.
 -- Bound: one lookup, LOOKUPS_PER_TOPIC of a topic.
--- Lane: add.  Home: topic.  Nonce: no.  Full: refused.
+-- Lane: add.  Home: topic.  Nonce: no.  Full: refused.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
 --   topic        name

@@ -5,7 +5,7 @@
 --   lookups_of hash, meta, queue/idle.lua.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one lookup, and what lookups.offer hands over.
--- Lane: add.  Home: cluster.  Nonce: no.  Full: refused.
+-- Lane: add.  Home: cluster.  Nonce: no.  Full: refused.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
 --   need         text 1k    "<topic>:<number>"

@@ -8,7 +8,7 @@
 --   recommended:<account>:<user> list (stream ids); stored.
 -- Wakes: nobody.
 -- Bound: one recommendation, the oldest ones dropped for it, and 100 that it undoes.
--- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.
+-- Lane: add.  Home: cluster.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: stores it again.
 -- Arguments:
 --   topic           name

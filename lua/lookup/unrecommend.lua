@@ -4,7 +4,7 @@
 --   judged:<account>:<user>; stored.
 -- Wakes: nobody.
 -- Bound: one recommendation, and the list of its user's ids.
--- Lane: add.  Home: cluster.  Nonce: yes.  Full: runs.
+-- Lane: add.  Home: cluster.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: missing then.
 -- Arguments:
 --   id  text 48  stream id

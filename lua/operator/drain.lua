@@ -3,7 +3,7 @@
 -- KEYS: drained set.
 -- Wakes: all nodes.
 -- Bound: the accounts.
--- Lane: first.  Home: cluster.  Nonce: yes.  Full: runs.
+-- Lane: first.  Home: cluster.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
 --   account     name

@@ -2,7 +2,7 @@
 -- KEYS: t:<topic>, failed.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
--- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.
+-- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: the second time it is pending.
 -- Arguments:
 --   topic  name

@@ -9,7 +9,7 @@
 --   queue/fair.lua, queue/idle.lua, meta.
 -- Wakes: one parked poll, by hand-over.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
--- Lane: add.  Home: topic.  Nonce: again.  Full: refused.
+-- Lane: add.  Home: topic.  Nonce: again.  Full: refused.  Durable: yes.
 -- Repeatable: with an idempotency key, or with its nonce and mark.
 -- Arguments:
 --   topic        name     made if it does not exist

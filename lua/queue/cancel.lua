@@ -3,7 +3,7 @@
 -- KEYS: t:<topic>, leases, lease:<id>, failed.
 -- Wakes: every node that waits for the query.
 -- Bound: one query, and the `open` field of its topic (TOPIC_OPEN_BYTES).
--- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.
+-- Lane: first.  Home: topic.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
 --   topic   name

@@ -6,7 +6,7 @@
 --   left:<digest>, queue/fair.lua.
 -- Wakes: waiting nodes.
 -- Bound: DROP_ROWS rows, DROP_FIELDS fields looked at; LOOKUPS_PER_TOPIC lookups.
--- Lane: slow.  Home: topic.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: topic.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: the second time it is forbidden.
 -- Arguments:
 --   user   name

@@ -2,7 +2,7 @@
 -- KEYS: t:<topic>, names:<user> hash.
 -- Wakes: nobody.
 -- Bound: one name.
--- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.
+-- Lane: first.  Home: topic.  Nonce: yes.  Full: refused.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
 --   user   name

@@ -10,7 +10,7 @@
 -- Wakes: nodes that wait for its queries, nodes that watch its documents.
 -- Bound: ROWS_MAX rows, of which a topic counts 10, a document 250; ends with the row that reaches LOOK_BYTES; what one
 --   step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs.
--- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.
+-- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
 --   user   name

@@ -9,7 +9,7 @@
 --   wf_asked:<who>, wf_due, stored.
 -- Wakes: nobody: the next step of the run does.
 -- Bound: one answer: 0.3 MiB; 100 approvers.
--- Lane: first.  Home: session.  Nonce: yes.  Full: runs.
+-- Lane: first.  Home: session.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: again, or closed.
 -- Arguments:
 --   session      name

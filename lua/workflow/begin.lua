@@ -5,7 +5,7 @@
 --   stored.
 -- Wakes: nobody.
 -- Bound: one run: 0.7 MiB with its file.
--- Lane: add.  Home: session.  Nonce: no.  Full: refused.
+-- Lane: add.  Home: session.  Nonce: no.  Full: refused.  Durable: yes.
 -- Repeatable: yes: known.
 -- Arguments:
 --   session     name       32 hex digits of account, user and session id

@@ -35,8 +35,7 @@ static bool choose_shards(struct restore *x)
 static bool visit_any(void *data, struct str key)
 {
     struct restore *x = data;
-    char record[AGREEMENT_KEY_BYTES];
-    return str_eq(key, agreement_key(&x->tool.map, record)) ||
+    return agreement_is_key(&x->tool.map, key) ||
            tool_complain(&x->tool,
                          "Redis already holds data (%.*s): restore into a Redis without data under "
                          "this prefix, and start the nodes afterwards",

@@ -104,15 +104,25 @@ static void put_pattern(struct buf *pattern, struct str literal)
     }
 }
 
-/* One page of SCAN, kept as parts: an answer is gone with the next call. */
-static bool read_page(struct tool *tool, struct str pattern, char cursor[24], struct buf *keys)
+/* One page of SCAN, kept as parts: an answer is gone with the next call. *connection is that of the
+ * page before: on another one everything is read from the start. */
+static bool read_page(struct tool *tool, struct str pattern, char cursor[24], unsigned *connection,
+                      struct buf *keys)
 {
     struct blocking_answer answer;
     struct str words[] = {STR("SCAN"), str_of(cursor), STR("MATCH"),
                           pattern,     STR("COUNT"),   STR("1000")};
     buf_clear(keys);
-    if (blocking_command(tool->blocking, words, 6, 0, &answer) != ERR_OK)
-        return tool_complain_redis(tool);
+    for (;;) {
+        if (blocking_command(tool->blocking, words, 6, 0, &answer) != ERR_OK)
+            return tool_complain_redis(tool);
+        bool is_same = blocking_connection_n(tool->blocking) == *connection;
+        *connection = blocking_connection_n(tool->blocking);
+        if (is_same || strcmp(cursor, "0") == 0)
+            break;
+        strcpy(cursor, "0");
+        words[1] = str_of(cursor);
+    }
     if (answer.n == 0 || answer.at[0].n >= 24)
         return tool_complain(tool, "Redis: SCAN answered no cursor");
     for (size_t i = 1; i < answer.n; i++)
@@ -133,10 +143,11 @@ static bool each_page(struct tool *tool, struct str pattern, visit_page *visit,
     buf_init(&keys, PAGE_MAX_BYTES);
     for (unsigned server = 0; is_good && server < tool->map.server_n; server++) {
         char cursor[24] = "0";
+        unsigned connection = 0;
         do {
             tool_use(tool, server);
-            is_good =
-                read_page(tool, pattern, cursor, &keys) && visit(tool, buf_str(&keys), visiting);
+            is_good = read_page(tool, pattern, cursor, &connection, &keys) &&
+                      visit(tool, buf_str(&keys), visiting);
         } while (is_good && strcmp(cursor, "0") != 0);
     }
     buf_fini(&keys);

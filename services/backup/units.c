@@ -30,6 +30,15 @@ bool units_step(struct units *units, const struct str *args, size_t n)
     return true;
 }
 
+/* Was the last step answered on another connection than the one before? *connection: that one's.
+ */
+static bool is_moved(const struct units *units, unsigned *connection)
+{
+    unsigned before = *connection;
+    *connection = blocking_connection_n(units->tool->blocking);
+    return *connection != before;
+}
+
 static bool has(const struct units *units, const char *word)
 {
     return str_eq(units->answer.at[0], str_of(word));
@@ -101,11 +110,16 @@ static enum units_key copy_string(struct units *units, struct str name, struct s
 enum units_key units_copy(struct units *units, struct str name, bool must_expire)
 {
     char cursor[64] = "0";
-    bool is_first = true;
+    bool is_first = true, is_last = false;
+    unsigned connection = 0;
     do {
         struct str args[] = {STR("key"), name, str_of(cursor)};
         if (!units_step(units, args, 3))
             return UNITS_KEY_FAILED;
+        if (is_moved(units, &connection) && strcmp(cursor, "0") != 0) {
+            strcpy(cursor, "0"); /* what comes twice is stored once */
+            continue;
+        }
         const struct blocking_answer *a = &units->answer;
         if (a->n < 3 || has(units, "none") || (must_expire && a->at[1].n == 0))
             return is_first ? UNITS_KEY_MISSING : UNITS_KEY_PUT;
@@ -117,7 +131,8 @@ enum units_key units_copy(struct units *units, struct str name, bool must_expire
             return UNITS_KEY_FAILED;
         units->skipped_n += a->n == 3 && is_first && strcmp(cursor, "0") == 0;
         is_first = false;
-    } while (strcmp(cursor, "0") != 0);
+        is_last = strcmp(cursor, "0") == 0;
+    } while (!is_last);
     return UNITS_KEY_PUT;
 }
 
@@ -218,6 +233,7 @@ enum piece { PIECE_LAST, PIECE_MORE, PIECE_OTHER, PIECE_FAILED };
 
 struct reading {
     char cursor[24], last[24];
+    unsigned connection;
     struct buf identity;
 };
 
@@ -232,6 +248,8 @@ static enum piece put_piece(struct units *units, struct str topic, struct readin
     if (!units_step(units, args, 5))
         return PIECE_FAILED;
     const struct blocking_answer *a = &units->answer;
+    if (is_moved(units, &r->connection) && !is_first)
+        return PIECE_OTHER; /* its cursor means nothing there: from the beginning */
     if (!has(units, "ok") || a->n < 4)
         return PIECE_OTHER;
     snprintf(r->cursor, sizeof r->cursor, "%.*s", STR_ARG(a->at[1]));

@@ -199,6 +199,8 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
     struct buf pattern, start;
     struct blocking_answer answer;
     char cursor[24] = "0";
+    unsigned connection = 0;
+    bool is_last = false;
     enum err error;
     buf_init(&pattern, KEY_MAX_BYTES);
     put_pattern(&pattern, str_of(x->prefix));
@@ -211,6 +213,13 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
             error = ERR_INTERNAL; /* no cursor: the rest was not seen */
         if (error != ERR_OK)
             break;
+        bool is_same = blocking_connection_n(x->blocking) == connection;
+        connection = blocking_connection_n(x->blocking);
+        is_last = false;
+        if (!is_same && strcmp(cursor, "0") != 0) {
+            strcpy(cursor, "0"); /* from the beginning: it may be another server */
+            continue;
+        }
         for (size_t i = 1; i < answer.n; i++) {
             struct str key = answer.at[i];
             if (!str_has_prefix(key, head))
@@ -220,7 +229,8 @@ static enum err list_spaces(struct reindex *x, struct buf *spaces)
         }
         memcpy(cursor, answer.at[0].at, answer.at[0].n);
         cursor[answer.at[0].n] = 0;
-    } while (strcmp(cursor, "0") != 0);
+        is_last = strcmp(cursor, "0") == 0;
+    } while (!is_last);
     buf_fini(&start);
     buf_fini(&pattern);
     return error;

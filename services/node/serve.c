@@ -305,8 +305,9 @@ static int run(void)
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     srand((unsigned)clock_mono_us() ^ (unsigned)getpid());
-    if (!redis_check_start(&process.settings.map) || !services_check(&process.settings.services) ||
-        !listen_all(url, sizeof url, &place))
+    if (!redis_check_start(&process.settings.map) ||
+        !redis_check_durable(&process.settings.map, process.settings.queue.durable) ||
+        !services_check(&process.settings.services) || !listen_all(url, sizeof url, &place))
         return 1;
     for (unsigned i = 0; i < node_n; i++)
         init_node(&process.nodes[i], i);

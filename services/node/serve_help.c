@@ -129,6 +129,15 @@ static const struct config_group queue_options = {
          .max = 100000000,
          .help = "Maximum Open queries in the cluster; beyond it, new queries get 503. The same "
                  "for all nodes."},
+        {.name = "durability",
+         .kind = CONFIG_TEXT,
+         .fallback = "none",
+         .choices = "none|replica|disk",
+         .help = "Where a question, an answer or another change must be before it is "
+                 "acknowledged. none: in Redis's memory. replica: on a replica of Redis, too, so "
+                 "that nothing acknowledged is lost when the master dies. disk: in Redis's "
+                 "append-only file, written to disk (Redis 7.2 or Valkey 8). What is not "
+                 "confirmed within 5 seconds gets 503. The same for all nodes."},
         {.name = "model-fallback-seconds",
          .kind = CONFIG_NUMBER,
          .metavar = "N",

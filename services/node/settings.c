@@ -45,6 +45,14 @@ static bool read_accounts(struct settings *s)
     return false;
 }
 
+/* One of the choices of its row. */
+static enum durable read_durable(const char *word)
+{
+    return strcmp(word, "replica") == 0 ? DURABLE_REPLICA
+           : strcmp(word, "disk") == 0  ? DURABLE_DISK
+                                        : DURABLE_NOT;
+}
+
 static bool read_queue(struct settings *s)
 {
     const struct config *c = s->config;
@@ -59,6 +67,7 @@ static bool read_queue(struct settings *s)
         .fallback_ms = config_number(c, "model-fallback-seconds") * 1000,
         .rescan_ms = config_number(c, "rescan-seconds") * 1000,
         .retention_s = config_number(c, "retention-days") * 86400,
+        .durable = read_durable(config_text(c, "durability")),
     };
     return true;
 }

@@ -57,6 +57,7 @@
     X(BUSY,             503, "busy",             LOG_WARN,  "This node is overloaded: retry shortly.") \
     X(REDIS_LOST,       503, "redis_lost",       LOG_INFO,  "Storage is unreachable: retry shortly.") \
     X(STORE_FULL,       503, "store_full",       LOG_INFO,  "Storage is full, so nothing new is accepted. Reading, answering, cancelling and deleting still work: delete data you no longer need, or retry later.") \
+    X(NOT_DURABLE,      503, "not_durable",      LOG_INFO,  "Storage has not confirmed in time that a second copy exists. It may be stored: send the same request again, with the same Idempotency-Key if it had one.") \
     X(STORE_READONLY,   503, "store_readonly",   LOG_INFO,  "Storage is read-only at the moment: retry later.") \
     X(STORE_BUSY,       503, "store_busy",       LOG_INFO,  "Storage is running but not accepting requests at the moment: retry shortly.") \
     X(PROVIDER_DOWN,    503, "provider_down",    LOG_INFO,  "The OpenID provider's keys are unavailable, so this token cannot be verified: retry shortly.") \

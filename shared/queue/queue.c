@@ -77,6 +77,8 @@ static void on_up(void *arg)
 {
     struct queue_shard *part = arg;
     struct queue *queue = part->queue;
+    if (part->bus != NULL)
+        bus_check_place(part->bus); /* which follows the turn, and comes back here */
     if (!part_is_up(part))
         return;
     part->was_up = true;
@@ -123,6 +125,7 @@ static void init_part(struct queue *queue, unsigned number)
                                .max_attempts = config->max_attempts,
                                .queue_max = config->queue_max,
                                .fallback_ms = config->fallback_ms,
+                               .durable = config->durable,
                                .on_event = on_event,
                                .on_up = on_up,
                                .on_lost = on_turn_lost,

@@ -85,6 +85,7 @@ struct queue_config {
     const char *node_id;
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
     uint64_t fallback_ms; /* lua/queue/fallback.lua; 0: never */
+    enum durable durable; /* what acknowledged data must have reached */
     uint64_t retention_s; /* 0: forever */
     /* rescan_ms: 0: 5 s, with several shards 1 s. */
     /* An event that does not concern the queue: its first line and the lines after it. */

@@ -4,7 +4,13 @@
 
 #include <stdio.h>
 
-enum { PORT_USUAL = 6379, PORT_MAX = 65535, DB_MAX = 9999 };
+enum {
+    PORT_USUAL = 6379,
+    SENTINEL_PORT_USUAL = 26379,
+    PORT_MAX = 65535,
+    DB_MAX = 9999,
+    HOST_BYTES = sizeof((struct redis_address *)NULL)->host
+};
 
 static struct str behind(struct str text, size_t n)
 {
@@ -46,56 +52,170 @@ static bool read_login(struct str login, struct redis_address *address)
     return true;
 }
 
-/* host[:port] */
-static bool read_host(struct str host, struct redis_address *address)
+bool redis_parse_endpoint(struct str text, int usual_port, char *host, int *ret_port)
 {
-    const char *colon = host.n == 0 ? NULL : memrchr(host.at, ':', host.n);
-    uint64_t number;
-    if (colon != NULL) {
-        struct str port = behind(host, (size_t)(colon + 1 - host.at));
-        if (!str_parse_u64(port, &number) || number == 0 || number > PORT_MAX)
+    struct str port = {NULL, 0};
+    uint64_t number = (uint64_t)usual_port;
+    const char *end = text.n > 0 && text.at[0] == '[' ? memchr(text.at, ']', text.n) : NULL;
+    if (end != NULL) {
+        struct str rest = behind(text, (size_t)(end + 1 - text.at));
+        text = (struct str){text.at + 1, (size_t)(end - text.at - 1)};
+        if (rest.n > 0 && rest.at[0] != ':')
             return false;
-        address->port = (int)number;
-        host.n = (size_t)(colon - host.at);
+        if (rest.n > 0)
+            port = behind(rest, 1);
+    } else {
+        const char *colon = text.n == 0 ? NULL : memrchr(text.at, ':', text.n);
+        if (colon != NULL) {
+            port = behind(text, (size_t)(colon + 1 - text.at));
+            text.n = (size_t)(colon - text.at);
+        }
     }
-    if (host.n == 0 || host.n >= sizeof address->host)
+    if (port.at != NULL && (!str_parse_u64(port, &number) || number == 0 || number > PORT_MAX))
         return false;
-    memcpy(address->host, host.at, host.n);
+    if (text.n == 0 || text.n >= HOST_BYTES)
+        return false;
+    memcpy(host, text.at, text.n);
+    host[text.n] = 0;
+    *ret_port = (int)number;
+    return true;
+}
+
+/* Takes the login off [[user:]password@]rest. */
+static bool cut_login(struct str *rest, struct redis_address *address)
+{
+    /* A password may hold '@' and '/'. */
+    const char *at_sign = rest->n == 0 ? NULL : memrchr(rest->at, '@', rest->n);
+    if (at_sign == NULL)
+        return true;
+    size_t login_n = (size_t)(at_sign - rest->at);
+    if (!read_login((struct str){rest->at, login_n}, address))
+        return false;
+    *rest = behind(*rest, login_n + 1);
     return true;
 }
 
 /* [[user:]password@]host[:port][/db] */
 static bool read_authority(struct str rest, struct redis_address *address)
 {
-    /* A password may hold '@' and '/'. */
-    const char *at_sign = rest.n == 0 ? NULL : memrchr(rest.at, '@', rest.n);
-    if (at_sign != NULL) {
-        size_t login_n = (size_t)(at_sign - rest.at);
-        if (!read_login((struct str){rest.at, login_n}, address))
-            return false;
-        rest = behind(rest, login_n + 1);
-    }
+    if (!cut_login(&rest, address))
+        return false;
     struct str host = str_cut(&rest, '/');
-    return (rest.n == 0 || read_db(rest, address)) && read_host(host, address);
+    return (rest.n == 0 || read_db(rest, address)) &&
+           redis_parse_endpoint(host, PORT_USUAL, address->host, &address->port);
+}
+
+/* host[:port],host[:port] */
+static bool read_seeds(struct str seeds, int usual_port, struct redis_address *address)
+{
+    char host[HOST_BYTES];
+    int port;
+    if (seeds.n == 0 || seeds.n >= sizeof address->seeds)
+        return false;
+    memcpy(address->seeds, seeds.at, seeds.n);
+    while (seeds.at != NULL)
+        if (!redis_parse_endpoint(str_cut(&seeds, ','), usual_port, host, &port))
+            return false;
+    return true;
+}
+
+/* [[user:]password@]host:port,host:port/name[/db] */
+static bool read_sentinel(struct str rest, struct redis_address *address)
+{
+    address->kind = REDIS_SENTINEL;
+    address->port = 0;
+    if (!cut_login(&rest, address))
+        return false;
+    struct str seeds = str_cut(&rest, '/'), name = str_cut(&rest, '/');
+    if (name.n == 0 || name.n >= sizeof address->master)
+        return false;
+    memcpy(address->master, name.at, name.n);
+    return read_seeds(seeds, SENTINEL_PORT_USUAL, address) &&
+           (rest.n == 0 || read_db(rest, address));
+}
+
+/* [[user:]password@]host:port,host:port: a Redis Cluster has one database. */
+static bool read_cluster(struct str rest, struct redis_address *address)
+{
+    address->kind = REDIS_OF_CLUSTER;
+    address->port = 0;
+    if (!cut_login(&rest, address))
+        return false;
+    struct str seeds = str_cut(&rest, '/');
+    return (rest.n == 0 || str_eq(rest, STR("0"))) && read_seeds(seeds, PORT_USUAL, address);
+}
+
+static const struct {
+    const char *scheme;
+    bool (*read)(struct str rest, struct redis_address *address);
+    const char *form;
+} schemes[] = {
+    {"redis://", read_authority,
+     "expected redis://[user:password@]host:port[/db], unix:/path[?db=N], "
+     "redis+sentinel://[user:password@]host:port,host:port/name[/db] or "
+     "redis+cluster://[user:password@]host:port,host:port"},
+    {"unix:", read_path, "expected unix:/path[?db=N]"},
+    {"redis+sentinel://", read_sentinel,
+     "expected redis+sentinel://[user:password@]host:port,host:port/name[/db], with the name of "
+     "the master in Sentinel"},
+    {"redis+cluster://", read_cluster,
+     "expected redis+cluster://[user:password@]host:port,host:port; a Redis Cluster has only "
+     "database 0"},
+};
+enum { SCHEME_N = sizeof schemes / sizeof schemes[0] };
+
+bool redis_is_url(struct str text)
+{
+    for (unsigned i = 0; i < SCHEME_N; i++)
+        if (str_has_prefix(text, str_of(schemes[i].scheme)))
+            return true;
+    return false;
 }
 
 bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
                      size_t reason_size)
 {
     struct redis_address address = {.port = PORT_USUAL};
-    bool is_good = false;
-    snprintf(reason, reason_size,
-             "expected redis://[user:password@]host:port[/db] or unix:/path[?db=N]");
-    if (str_has_prefix(url, STR("unix:")))
-        is_good = read_path(behind(url, 5), &address);
-    else if (str_has_prefix(url, STR("redis://")))
-        is_good = read_authority(behind(url, 8), &address);
-    else if (str_has_prefix(url, STR("rediss://")))
+    snprintf(reason, reason_size, "%s", schemes[0].form);
+    if (str_has_prefix(url, STR("rediss://")))
         snprintf(reason, reason_size,
                  "rediss:// (TLS) is not supported here: use a local TLS proxy (docs/adr/0002)");
-    if (is_good)
+    for (unsigned i = 0; i < SCHEME_N; i++) {
+        struct str scheme = str_of(schemes[i].scheme);
+        if (!str_has_prefix(url, scheme))
+            continue;
+        snprintf(reason, reason_size, "%s", schemes[i].form);
+        if (!schemes[i].read(behind(url, scheme.n), &address))
+            return false;
         *ret_address = address;
-    return is_good;
+        return true;
+    }
+    return false;
+}
+
+/* CRC16 of XMODEM, as https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
+ * has it. */
+static unsigned crc16(struct str text)
+{
+    unsigned crc = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        crc ^= (unsigned)(unsigned char)text.at[i] << 8;
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc & 0x8000u) != 0 ? (crc << 1 ^ 0x1021u) & 0xffffu : crc << 1 & 0xffffu;
+    }
+    return crc;
+}
+
+unsigned redis_slot_of(struct str key)
+{
+    const char *open = key.n == 0 ? NULL : memchr(key.at, '{', key.n);
+    if (open != NULL) {
+        struct str tag = behind(key, (size_t)(open + 1 - key.at));
+        const char *close = tag.n == 0 ? NULL : memchr(tag.at, '}', tag.n);
+        if (close != NULL && close > tag.at)
+            key = (struct str){tag.at, (size_t)(close - tag.at)};
+    }
+    return crc16(key) % REDIS_SLOT_N;
 }
 
 bool redis_set_password(struct redis_address *address, struct str password, char *reason,
@@ -132,6 +252,10 @@ void redis_put_place(const struct redis_address *a, char text[REDIS_PLACE_BYTES]
 {
     if (a->path[0] != 0)
         snprintf(text, REDIS_PLACE_BYTES, "unix:%s?db=%d", a->path, a->db);
+    else if (a->port == 0 && a->kind == REDIS_SENTINEL)
+        snprintf(text, REDIS_PLACE_BYTES, "sentinel %s", a->master);
+    else if (a->port == 0 && a->kind == REDIS_OF_CLUSTER)
+        snprintf(text, REDIS_PLACE_BYTES, "cluster %.250s", a->seeds);
     else
         snprintf(text, REDIS_PLACE_BYTES, "%s:%d/%d", a->host, a->port, a->db);
 }

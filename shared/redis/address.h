@@ -1,31 +1,59 @@
 /* SPDX-License-Identifier: MIT
  *
  * address: the address of a Redis server and our login. Plain data and pure functions, any thread.
+ *
+ * An address names a server (REDIS_SERVER), or something that knows the server: the Sentinels of a
+ * master, or the members of a Redis Cluster of which one has a slot. topology.h then says where it
+ * is at the moment.
  */
 #ifndef PARLEY_REDIS_ADDRESS_H
 #define PARLEY_REDIS_ADDRESS_H
 
 #include "shared/base/str.h"
 
+enum redis_kind { REDIS_SERVER, REDIS_SENTINEL, REDIS_OF_CLUSTER };
+
+enum { REDIS_SEEDS_BYTES = 1024, REDIS_MASTER_BYTES = 128, REDIS_SLOT_N = 16384 };
+
+struct topology;
+
 /* Texts end with a NUL. `path` is a Unix socket's, or empty: then host and port say where. */
 struct redis_address {
     char host[256], path[108], user[128], password[512];
     int port, db;
+    /* --- of the other kinds, whose host, port and path are empty until topology_locate --- */
+    enum redis_kind kind;
+    char seeds[REDIS_SEEDS_BYTES];   /* host:port,host:port: of Sentinels, or of members */
+    char master[REDIS_MASTER_BYTES]; /* its name in Sentinel */
+    unsigned slot;                   /* of a Redis Cluster: where our keys are */
+    struct topology *topology;       /* set by topology_open; NULL for REDIS_SERVER */
 };
 
-/* Reads redis://[[user:]password@]host:port[/db] (or user:@, whose password comes from a file) or
- * unix:/path[?db=N]. Returns false with a human-readable reason if `url` is invalid, and leaves
- * `*ret_address` untouched. The reason never quotes `url`, which may contain a password. */
+/* Reads redis://[[user:]password@]host:port[/db] (or user:@, whose password comes from a file),
+ * unix:/path[?db=N], redis+sentinel://[[user:]password@]host:port,host:port/name[/db] or
+ * redis+cluster://[[user:]password@]host:port,host:port. The login is always that of Redis.
+ * Returns false with a human-readable reason if `url` is invalid, and leaves `*ret_address`
+ * untouched. The reason never quotes `url`, which may contain a password. */
 bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
                      size_t reason_size) must_check;
+
+/* Whether `text` begins with the scheme of such a URL: where the next one of a list begins. */
+bool redis_is_url(struct str text);
+
+/* host[:port]; [host]:port for an IPv6 address, or the same without brackets. Returns false if it
+ * is malformed. `host` takes 256 bytes. */
+bool redis_parse_endpoint(struct str text, int usual_port, char *host, int *ret_port) must_check;
+
+/* The slot of a key in a Redis Cluster, by its hash tag. */
+unsigned redis_slot_of(struct str key);
 
 /* Sets the password read from a file. Returns false with a human-readable reason if the URL already
  * has a password or this one is too long. */
 bool redis_set_password(struct redis_address *address, struct str password, char *reason,
                         size_t reason_size) must_check;
 
-/* Writes the location, for operators: "10.0.0.5:6379/0" or "unix:/path?db=0", without the user and
- * the password. */
+/* Writes the location, for operators: "10.0.0.5:6379/0", "unix:/path?db=0", "sentinel NAME" or
+ * "cluster h:p,h:p", without the user and the password. */
 enum { REDIS_PLACE_BYTES = 280 };
 void redis_put_place(const struct redis_address *address, char text[REDIS_PLACE_BYTES]);
 

@@ -8,6 +8,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+enum { AWAY_MAX = 3 }; /* shards that are away, until the others are not asked */
 
 /* --- records ---------------------------------------------------------------------------------- */
 
@@ -42,10 +45,20 @@ struct str agreement_put(const struct agreement *a, char *text)
     return (struct str){text, (size_t)n};
 }
 
-struct str agreement_key(const struct shard_map *map, char *key)
+struct str agreement_key(const struct shard_map *map, unsigned server, char *key)
 {
-    int n = snprintf(key, AGREEMENT_KEY_BYTES, "%scluster", map->prefixes[0]);
+    int n = snprintf(key, AGREEMENT_KEY_BYTES, "%scluster",
+                     map->prefixes[map->is_cluster ? server : 0]);
     return (struct str){key, (size_t)n};
+}
+
+bool agreement_is_key(const struct shard_map *map, struct str key)
+{
+    char record[AGREEMENT_KEY_BYTES];
+    for (unsigned i = 0; i < (map->is_cluster ? map->server_n : 1); i++)
+        if (str_eq(key, agreement_key(map, i, record)))
+            return true;
+    return false;
 }
 
 bool agreement_is_of(const struct agreement *a, const struct shard_map *map, unsigned server)
@@ -80,7 +93,9 @@ static enum agreed wait_for(struct asking *asking, unsigned server)
     if (n == 1)
         snprintf(asking->reason, asking->reason_size, "%s", blocking_error(asking->connections[0]));
     else
-        snprintf(asking->reason, asking->reason_size, "server %u of %u: %s", server + 1, n,
+        snprintf(asking->reason, asking->reason_size, "%s %u of %u: %s",
+                 asking->map->is_cluster ? "shard" : "server",
+                 asking->map->is_cluster ? server : server + 1, n,
                  blocking_error(asking->connections[server]));
     return AGREED_NOT_YET;
 }
@@ -101,7 +116,7 @@ static enum agreement_answer ask(struct asking *asking, unsigned server, const s
 static enum agreement_answer read_record(struct asking *asking, unsigned server)
 {
     char key[AGREEMENT_KEY_BYTES];
-    struct str words[] = {STR("GET"), agreement_key(asking->map, key)};
+    struct str words[] = {STR("GET"), agreement_key(asking->map, server, key)};
     return ask(asking, server, words, 2);
 }
 
@@ -127,8 +142,8 @@ static unsigned first_known(const struct asking *asking)
 static enum agreement_answer win(struct asking *asking, const struct agreement *record)
 {
     char key[AGREEMENT_KEY_BYTES], text[AGREEMENT_TEXT_BYTES];
-    struct str words[] = {STR("SET"), agreement_key(asking->map, key), agreement_put(record, text),
-                          STR("NX"), STR("GET")};
+    struct str words[] = {STR("SET"), agreement_key(asking->map, record->server, key),
+                          agreement_put(record, text), STR("NX"), STR("GET")};
     struct agreement_server *to = &asking->servers[record->server];
     if (ask(asking, record->server, words, 5) == AGREEMENT_NONE)
         *to = (struct agreement_server){AGREEMENT_RECORD, *record};
@@ -140,6 +155,8 @@ static bool has_old_data(struct asking *asking, unsigned server)
 {
     char meta[AGREEMENT_KEY_BYTES];
     struct blocking_answer answer;
+    if (asking->map->is_cluster && server > 0)
+        return false;
     snprintf(meta, sizeof meta, "%smeta", asking->map->prefixes[0]);
     struct str words[] = {STR("EXISTS"), str_of(meta)};
     return blocking_command(asking->connections[server], words, 2, 0, &answer) == ERR_OK &&
@@ -152,7 +169,7 @@ static bool mark_whole(struct asking *asking)
     struct blocking_answer answer;
     struct agreement record = asking->servers[0].record;
     record.is_whole = true;
-    struct str words[] = {STR("SET"), agreement_key(asking->map, key),
+    struct str words[] = {STR("SET"), agreement_key(asking->map, 0, key),
                           agreement_put(&record, text)};
     return blocking_command(asking->connections[0], words, 3, 0, &answer) == ERR_OK;
 }
@@ -162,7 +179,12 @@ static enum agreed compare(struct asking *asking, const struct agreement *first,
                            const struct agreement *record, unsigned server)
 {
     const struct shard_map *map = asking->map;
-    if (record->server_n != map->server_n)
+    if (map->is_cluster && record->server_n != record->shard_n)
+        return refuse(asking,
+                      "these data were stored on %u server(s) that were no Redis Cluster: "
+                      "make a backup there and restore it into an empty Redis Cluster",
+                      record->server_n);
+    if (!map->is_cluster && record->server_n != map->server_n)
         return refuse(
             asking,
             "--redis lists %u, but this cluster has %u: list all of them in their original order",
@@ -305,16 +327,57 @@ static enum agreed give_record(struct asking *asking, unsigned server)
     return win(asking, &record) == AGREEMENT_AWAY ? wait_for(asking, server) : AGREED;
 }
 
-static void open_all(struct asking *asking)
+static struct blocking *open_one(const struct shard_map *map, unsigned server)
 {
+    return blocking_create(&(struct blocking_config){.address = &map->servers[server],
+                                                     .prefix = map->prefixes[server],
+                                                     .name = "parley-start",
+                                                     .patience_ms = 1,
+                                                     .is_quiet = true});
+}
+
+/* In a Redis Cluster it is the number of shards that says where records are. Without --shards it is
+ * taken from the first record that is found; if nothing has one, `map` keeps its number. So a shard
+ * 0 that has lost its record is not taken for a new cluster. */
+static enum agreed learn_number(struct asking *asking)
+{
+    struct shard_map *map = asking->map, *wide;
+    unsigned away_n = 0, n = 0;
+    const char *fault;
+    if (!map->is_cluster || map->is_n_given)
+        return AGREED;
+    wide = malloc(sizeof *wide);
+    if (wide == NULL)
+        abort();
+    *wide = *map;
+    /* A prefix with a hash tag of its own has one shard. */
+    unsigned to = shard_map_name(wide, str_of(map->base), SHARDS_MAX, &fault) ? SHARDS_MAX : 0;
+    asking->map = wide;
+    for (unsigned i = 0; i < to && n == 0 && away_n < AWAY_MAX; i++) {
+        asking->connections[i] = open_one(wide, i);
+        if (read_record(asking, i) == AGREEMENT_RECORD)
+            n = asking->servers[i].record.shard_n;
+        if (asking->servers[i].answer == AGREEMENT_AWAY && away_n++ == 0)
+            (void)wait_for(asking, i);
+        blocking_destroy(asking->connections[i]);
+    }
+    asking->map = map;
+    free(wide);
+    if (n == 0)
+        return away_n > 0 ? AGREED_NOT_YET : AGREED;
+    return shard_map_name(map, str_of(map->base), n, &fault)
+               ? AGREED
+               : refuse(asking, "this cluster has %u shards, and --key-prefix %s", n, fault);
+}
+
+static enum agreed open_all(struct asking *asking)
+{
+    enum agreed agreed = learn_number(asking);
     struct shard_map *map = asking->map;
-    for (unsigned i = 0; i < map->server_n; i++)
-        asking->connections[i] =
-            blocking_create(&(struct blocking_config){.address = &map->servers[i],
-                                                      .prefix = map->prefixes[i],
-                                                      .name = "parley-start",
-                                                      .patience_ms = 1,
-                                                      .is_quiet = true});
+    memset(asking->connections, 0, sizeof asking->connections);
+    for (unsigned i = 0; agreed == AGREED && i < map->server_n; i++)
+        asking->connections[i] = open_one(map, i);
+    return agreed;
 }
 
 static void close_all(struct asking *asking)
@@ -326,8 +389,9 @@ static void close_all(struct asking *asking)
 enum agreed agreement_make(struct shard_map *map, bool may_write, char *reason, size_t reason_size)
 {
     struct asking asking = {.map = map, .reason = reason, .reason_size = reason_size};
-    open_all(&asking);
-    enum agreed agreed = make(&asking, may_write);
+    enum agreed agreed = open_all(&asking);
+    if (agreed == AGREED)
+        agreed = make(&asking, may_write);
     atomic_store(&map->is_agreed, agreed == AGREED);
     close_all(&asking);
     return agreed;
@@ -337,8 +401,9 @@ enum agreed agreement_adopt(struct shard_map *map, unsigned server, char *reason
                             size_t reason_size)
 {
     struct asking asking = {.map = map, .reason = reason, .reason_size = reason_size};
-    open_all(&asking);
-    enum agreed agreed = give_record(&asking, server);
+    enum agreed agreed = open_all(&asking);
+    if (agreed == AGREED)
+        agreed = give_record(&asking, server);
     close_all(&asking);
     return agreed;
 }
@@ -347,11 +412,13 @@ enum agreed agreement_look(struct shard_map *map, struct agreement_server *serve
                            size_t reason_size)
 {
     struct asking asking = {.map = map, .reason = reason, .reason_size = reason_size};
-    open_all(&asking);
-    read_all(&asking);
-    unsigned known = first_known(&asking);
-    enum agreed agreed = known == map->server_n ? AGREED_NOT_YET : compare_all(&asking, known);
-    memcpy(servers, asking.servers, map->server_n * sizeof *servers);
+    enum agreed agreed = open_all(&asking);
+    if (agreed == AGREED) {
+        read_all(&asking);
+        unsigned known = first_known(&asking);
+        agreed = known == map->server_n ? AGREED_NOT_YET : compare_all(&asking, known);
+        memcpy(servers, asking.servers, map->server_n * sizeof *servers);
+    }
     close_all(&asking);
     return agreed;
 }

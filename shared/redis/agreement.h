@@ -7,6 +7,8 @@
  * writes them in the order of its list, each only after it has won the previous one, and then marks
  * the first one as whole. An interrupted start is completed by the next process. A record that is
  * missing later means that its server has lost its data.
+ *
+ * In a Redis Cluster each shard is such a server, and its record moves with its slot.
  */
 #ifndef PARLEY_REDIS_AGREEMENT_H
 #define PARLEY_REDIS_AGREEMENT_H
@@ -27,8 +29,11 @@ struct agreement {
 bool agreement_parse(struct str text, struct agreement *ret_agreement) must_check;
 /* Writes it with a NUL after it; AGREEMENT_TEXT_BYTES suffice. */
 struct str agreement_put(const struct agreement *agreement, char *text);
-/* The record's key, the same on each server, with a NUL after it; AGREEMENT_KEY_BYTES suffice. */
-struct str agreement_key(const struct shard_map *map, char *key);
+/* The record's key, with a NUL after it; AGREEMENT_KEY_BYTES suffice. The same on each server,
+ * except in a Redis Cluster, where each shard has its own (shard_map.h). */
+struct str agreement_key(const struct shard_map *map, unsigned server, char *key);
+/* Whether `key` is that of any record. */
+bool agreement_is_key(const struct shard_map *map, struct str key);
 
 /* Whether `agreement` is the record that the server must hold. With a single server the id is not
  * compared, because the server may have lost its record and got a new one. */

@@ -38,8 +38,8 @@ enum agreed agreement_look_for_former(struct shard_map *map, struct blocking *bl
                                       char *reason, size_t reason_size)
 {
     bool is_untagged, is_tagged = false;
-    if (shard_map_has_tag(map) || map->is_untagged)
-        return AGREED;
+    if (shard_map_has_tag(map) || map->is_untagged || map->is_cluster)
+        return AGREED; /* there were no former versions for a Redis Cluster */
     if (!has_cluster(blocking, map->base, NULL, &is_untagged) ||
         (is_untagged && !has_cluster(blocking, map->prefixes[0], "cluster", &is_tagged))) {
         snprintf(reason, reason_size, "%s", blocking_error(blocking));

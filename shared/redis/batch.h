@@ -41,6 +41,9 @@ struct batch {
     /* Redis was full: it is resent to the function that still runs then. */
     bool is_freeing;
     enum err error; /* of a batch that is to fail, see turn.c */
+    /* It was sent, and since when it is held (0: it is not), see turn_hold.c. */
+    bool is_sent;
+    uint64_t held_ms;
     struct deadline deadline;
     /* The verb being written; NULL between verbs. */
     struct lane *lane;

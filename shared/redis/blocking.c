@@ -14,6 +14,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/redis/backoff.h"
+#include "shared/redis/topology.h"
 #include "shared/redis/wire.h"
 
 #include <errno.h>
@@ -111,6 +112,11 @@ static bool try_once(struct blocking *blocking, struct str wire, unsigned block_
     return false;
 }
 
+unsigned blocking_connection_n(const struct blocking *blocking)
+{
+    return blocking->connection_n;
+}
+
 uint64_t blocking_patience_ms(const struct blocking *blocking)
 {
     return blocking->config.patience_ms;
@@ -186,6 +192,12 @@ enum err blocking_attempt(struct blocking *blocking, struct str wire, unsigned b
     }
     enum redis_trouble trouble = redis_trouble_of(blocking->error);
     const struct redis_trouble_info *info = redis_trouble_info(trouble);
+    if (topology_is_elsewhere(blocking->config.address, blocking->error)) {
+        char reason[BLOCKING_ERROR_BYTES];
+        memcpy(reason, blocking->error, sizeof reason);
+        blocking_lose(blocking, reason);
+        return ERR_REDIS_LOST;
+    }
     if (!info->is_passing && !redis_library_is_missing(blocking->error))
         return ERR_CONFLICT;
     blocking_say(blocking, "redis refuses");

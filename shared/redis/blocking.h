@@ -38,6 +38,11 @@ void blocking_destroy(struct blocking *blocking);
  * give back what it holds. Any thread, and async-signal-safe. */
 void blocking_stop(struct blocking *blocking);
 
+/* How many connections there have been: a number that changes with each new one. A cursor of SCAN
+ * or HSCAN is worth nothing on another connection: the server may be another one, or have started
+ * again, and then has its keys in another order. */
+unsigned blocking_connection_n(const struct blocking *blocking);
+
 uint64_t blocking_patience_ms(const struct blocking *blocking);
 /* Set another patience or prefix (borrowed) for later calls: one connection serves all shards of
  * its server. */

@@ -3,6 +3,7 @@
  * blocking.h. */
 #include "shared/redis/agreement.h"
 #include "shared/redis/blocking_internal.h"
+#include "shared/redis/topology.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -41,6 +42,7 @@ void blocking_say(struct blocking *blocking, const char *message)
 
 void blocking_lose(struct blocking *blocking, const char *reason)
 {
+    topology_hint(blocking->config.address, &blocking->place, reason);
     blocking_set_error(blocking, reason);
     blocking_disconnect(blocking);
     blocking_say(blocking, "redis lost");
@@ -111,7 +113,7 @@ static bool is_agreed_on(struct blocking *blocking, redisContext *c)
     struct agreement record;
     if (map == NULL || map->server_n == 1)
         return true;
-    struct str words[] = {STR("GET"), agreement_key(map, key)};
+    struct str words[] = {STR("GET"), agreement_key(map, blocking->config.server, key)};
     redisReply *reply = ask(c, words, 2);
     bool is_text = reply != NULL && reply->type == REDIS_REPLY_STRING;
     bool is_good = is_text &&
@@ -127,13 +129,37 @@ static bool is_agreed_on(struct blocking *blocking, redisContext *c)
     return is_good;
 }
 
+/* Sentinel may not know yet that this server is no longer the master. */
+static bool is_master(struct blocking *blocking, redisContext *c)
+{
+    if (!topology_needs_role(blocking->config.address))
+        return true;
+    redisReply *reply = ask(c, (struct str[]){STR("ROLE")}, 1);
+    bool is_good = reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+                   reply->element[0]->type == REDIS_REPLY_STRING &&
+                   strcmp(reply->element[0]->str, "master") == 0;
+    if (!is_good)
+        blocking_set_error(blocking, reply == NULL                      ? c->errstr
+                                     : reply->type == REDIS_REPLY_ERROR ? reply->str
+                                                                        : TOPOLOGY_NOT_MASTER);
+    if (reply != NULL)
+        freeReplyObject(reply);
+    return is_good;
+}
+
 bool blocking_connect(struct blocking *blocking)
 {
-    redisContext *c = open_context(blocking->config.address);
+    char unknown[BLOCKING_ERROR_BYTES];
+    if (!topology_await(blocking->config.address, CONNECT_MAX_MS, &blocking->place, unknown,
+                        sizeof unknown)) {
+        blocking_lose(blocking, unknown);
+        return false;
+    }
+    redisContext *c = open_context(&blocking->place);
     bool is_open = c->err == 0;
     if (!is_open)
         blocking_set_error(blocking, c->errstr);
-    if (!is_open || !greet(blocking, c) || !is_agreed_on(blocking, c)) {
+    if (!is_open || !greet(blocking, c) || !is_master(blocking, c) || !is_agreed_on(blocking, c)) {
         redisFree(c);
         char reason[BLOCKING_ERROR_BYTES];
         memcpy(reason, blocking->error, sizeof reason);
@@ -141,6 +167,7 @@ bool blocking_connect(struct blocking *blocking)
         return false;
     }
     blocking->context = c;
+    blocking->connection_n++;
     return true;
 }
 
@@ -149,7 +176,7 @@ void blocking_unblock(struct blocking *blocking)
     char id[BLOCKING_NUMBER_BYTES];
     snprintf(id, sizeof id, "%lld", blocking->client_id);
     struct str words[] = {STR("CLIENT"), STR("UNBLOCK"), str_of(id)};
-    redisContext *c = open_context(blocking->config.address);
+    redisContext *c = open_context(&blocking->place);
     struct str auth[3];
     size_t auth_n = redis_auth_words(blocking->config.address, auth);
     if (c->err == 0 && (auth_n == 0 || asked(blocking, c, auth, auth_n))) {

@@ -22,10 +22,11 @@ enum {
 
 struct blocking {
     struct blocking_config config;
-    redisContext *context; /* NULL: not connected */
-    redisReply *reply;     /* of the last call */
-    struct buf joined;     /* its text, when it came in parts */
-    struct str *strings;   /* blocking_answer */
+    redisContext *context;      /* NULL: not connected */
+    struct redis_address place; /* where it is, or was last, connected (topology.h) */
+    redisReply *reply;          /* of the last call */
+    struct buf joined;          /* its text, when it came in parts */
+    struct str *strings;        /* blocking_answer */
     char *numbers;
     struct buf wire; /* of the command; of the verb that is being written, see blocking_verb.c */
     size_t verb_at, argc_at;
@@ -33,6 +34,7 @@ struct blocking {
     struct redis_library_names functions;
     char node_id[24], error[BLOCKING_ERROR_BYTES];
     long long client_id;
+    unsigned connection_n;
     unsigned backoff_ms;
     atomic_bool is_stopping;
     int wake_fd;

@@ -3,6 +3,7 @@
  *
  *   waiting --its turn--> sent --RPUSHX answered--> waiting, for its next block
  *                          |                '-----> ended: that was its last one
+ *                          |--the shard moves-----> waiting, with the same block
  *                          '--lost, or refused----> ended with an error; its list goes
  *
  * Replies come in the order of the commands, so those that are sent are a queue. A value that was
@@ -14,15 +15,18 @@
 #include "shared/redis/blocks.h"
 
 #include "shared/redis/conn.h"
+#include "shared/redis/topology.h"
 #include "shared/redis/wire.h"
 
 #include <hiredis/hiredis.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
     UNDER_WAY_MAX = 2,
     ANSWER_MAX_MS = 5000, /* and what a slow network takes */
     BYTES_A_MS = 4096,
+    MOVES_EVERY_MS = 100, /* tries while its shard moves (topology.h) */
     HEAD_MAX_BYTES = 4096,
 };
 
@@ -35,6 +39,9 @@ struct blocks {
     struct push *sent[UNDER_WAY_MAX];
     unsigned sent_at, sent_n;
     struct deadline late; /* while anything waits or is sent: for the next answer */
+    struct deadline moves;
+    bool is_moving;   /* until `moves`: nothing is sent */
+    char reason[240]; /* why the connection is to be made again then, or empty */
     struct buf head;
     struct log_limit limit;
 };
@@ -95,12 +102,51 @@ static enum err error_of(struct push *push, const redisReply *reply)
     return redis_trouble_info(redis_trouble_of(error))->error;
 }
 
+/* A block that was refused so was not stored: it is sent again, and its deadline goes on. */
+static bool is_held(struct blocks *blocks, struct push *push, const redisReply *reply)
+{
+    if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||
+        !topology_is_passing(blocks->address, reply->str))
+        return false;
+    topology_hint(blocks->address, redis_conn_place(blocks->conn), reply->str);
+    if (topology_is_elsewhere(blocks->address, reply->str))
+        snprintf(blocks->reason, sizeof blocks->reason, "%s", reply->str);
+    if (push != NULL) {
+        push->rest =
+            (struct str){push->rest.at - push->sent_bytes, push->rest.n + push->sent_bytes};
+        push->in_list--;
+        line_up(blocks, push);
+    }
+    blocks->is_moving = true;
+    loop_set_deadline(blocks->loop, &blocks->moves, MOVES_EVERY_MS);
+    return true;
+}
+
+static void on_moves(struct deadline *deadline)
+{
+    struct blocks *blocks = H2O_STRUCT_FROM_MEMBER(struct blocks, moves, deadline);
+    char reason[sizeof blocks->reason];
+    if (blocks->sent_n > 0) {
+        loop_set_deadline(blocks->loop, &blocks->moves, MOVES_EVERY_MS);
+        return;
+    }
+    blocks->is_moving = false;
+    memcpy(reason, blocks->reason, sizeof reason);
+    blocks->reason[0] = 0;
+    if (reason[0] != 0)
+        redis_conn_reset(blocks->conn, reason); /* on_connect sends */
+    else
+        send_some(blocks);
+}
+
 static void on_reply(void *arg, const redisReply *reply)
 {
     struct blocks *blocks = arg;
     struct push *push = blocks->sent[blocks->sent_at];
     blocks->sent_at = (blocks->sent_at + 1) % UNDER_WAY_MAX;
     blocks->sent_n--;
+    if (is_held(blocks, push, reply))
+        return;
     if (push != NULL) {
         enum err error = error_of(push, reply);
         if (error == ERR_OK && push->rest.n > 0)
@@ -125,6 +171,7 @@ static bool send_block(struct blocks *blocks, struct push *push)
     buf_terminate(head);
     if (redis_conn_send_long(blocks->conn, buf_str(head), block, on_reply, blocks) != ERR_OK)
         return false;
+    push->sent_bytes = block.n;
     push->rest = (struct str){push->rest.at + block.n, push->rest.n - block.n};
     push->in_list++;
     blocks->sent[(blocks->sent_at + blocks->sent_n++) % UNDER_WAY_MAX] = push;
@@ -133,7 +180,8 @@ static bool send_block(struct blocks *blocks, struct push *push)
 
 static void send_some(struct blocks *blocks)
 {
-    while (blocks->is_up && blocks->first != NULL && blocks->sent_n < UNDER_WAY_MAX) {
+    while (blocks->is_up && !blocks->is_moving && blocks->first != NULL &&
+           blocks->sent_n < UNDER_WAY_MAX) {
         struct push *push = blocks->first;
         if (!send_block(blocks, push))
             return; /* it is being lost; on_connect comes here again */
@@ -222,6 +270,7 @@ struct blocks *blocks_create(struct loop *loop, const struct redis_address *addr
     blocks->address = address;
     blocks->last = &blocks->first;
     blocks->late.on_expire = on_late;
+    blocks->moves.on_expire = on_moves;
     buf_init(&blocks->head, HEAD_MAX_BYTES);
     return blocks;
 }
@@ -235,6 +284,7 @@ void blocks_destroy(struct blocks *blocks)
     blocks->conn = NULL;
     fail_waiting(blocks);
     loop_cancel_deadline(blocks->loop, &blocks->late);
+    loop_cancel_deadline(blocks->loop, &blocks->moves);
     buf_fini(&blocks->head);
     free(blocks);
 }

@@ -34,7 +34,8 @@ struct push {
     struct blocks *blocks; /* NULL: nothing is under way */
     struct push *next;     /* next one in the queue */
     struct str key, rest;
-    uint64_t in_list; /* elements of the list after the current block */
+    size_t sent_bytes; /* of the current block */
+    uint64_t in_list;  /* elements of the list after the current block */
     push_cb *on_pushed;
 };
 

@@ -109,6 +109,11 @@ void bus_destroy(struct bus *bus)
     free(bus);
 }
 
+void bus_check_place(struct bus *bus)
+{
+    redis_conn_check_place(bus->conn);
+}
+
 bool bus_is_up(const struct bus *bus)
 {
     return bus->confirmed_n == bus->wanted_n;

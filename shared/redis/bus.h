@@ -32,6 +32,8 @@ struct bus *bus_create(struct loop *loop, const struct redis_address *address, c
                        const char *node_id, bool is_sharded, struct bus_events events) must_check;
 /* No event runs any more. Accepts NULL. */
 void bus_destroy(struct bus *bus);
+/* Connects again if the shard is on another server now (topology.h). */
+void bus_check_place(struct bus *bus);
 /* Whether all subscriptions are established. */
 bool bus_is_up(const struct bus *bus);
 /* REDIS_FINE while it is up, otherwise the reason. */

@@ -13,6 +13,7 @@
 #include "shared/base/buf.h"
 #include "shared/base/sm.h"
 #include "shared/redis/backoff.h"
+#include "shared/redis/topology.h"
 #include "shared/redis/wire.h"
 
 #include <hiredis/async.h>
@@ -25,7 +26,9 @@
 enum {
     CONNECT_MAX_MS = 3000,
     STEADY_MS = 1000,
-    REASON_BYTES = 160,
+    REASON_BYTES = 240,
+    WATCH_MS = 1000,     /* one atomic read, and only with a topology */
+    FOLLOW_MAX_MS = 250, /* between two tries of a server that is being replaced */
     WIRE_MAX = 64 << 20,
     /* A host that disappears without closing its connections, as by a power cut, is noticed within
      * 30 s: the bus only listens, and would wait indefinitely. */
@@ -33,6 +36,8 @@ enum {
     KEEPALIVE_IDLE_S = 15,
     KEEPALIVE_INTERVAL_S = 5
 };
+#define GONE_ELSEWHERE "its data is on another server now"
+
 enum conn_state { CONN_DOWN, CONN_CONNECTING, CONN_GREETING, CONN_UP };
 
 static const struct sm_state states[] = {
@@ -63,6 +68,8 @@ struct link {
 struct redis_conn {
     struct loop *loop;
     const struct redis_address *address;
+    struct redis_address place; /* what it means, as of the last connect */
+    unsigned version;           /* of the topology then */
     const char *name;
     struct redis_events events;
     enum conn_state state;
@@ -92,7 +99,7 @@ static void say_loss(struct redis_conn *conn, const char *reason, unsigned wait_
     if (!log_limit_passes(&conn->limit, reason, &times))
         return;
     conn->is_loss_said = true;
-    redis_put_place(conn->address, place);
+    redis_put_place(&conn->place, place);
     log_write(LOG_WARN, "redis lost", LOG_S("connection", conn->name), LOG_S("server", place),
               LOG_S("reason", reason), LOG_S("advice", redis_trouble_info(conn->trouble)->text),
               LOG_U("times", times), LOG_U("retry_ms", wait_ms));
@@ -110,6 +117,11 @@ static void lose(struct redis_conn *conn, const char *reason)
     if (was_up && clock_mono_ms() - conn->up_since_ms > STEADY_MS)
         conn->backoff_ms = 0;
     unsigned wait_ms = redis_backoff_next_ms(&conn->backoff_ms);
+    if (conn->address->topology != NULL) {
+        topology_hint(conn->address, &conn->place, reason);
+        if (wait_ms > FOLLOW_MAX_MS)
+            wait_ms = FOLLOW_MAX_MS - wait_ms % (FOLLOW_MAX_MS / 2); /* keeps its jitter */
+    }
     conn->trouble = redis_trouble_of(reason);
     if (conn->trouble == REDIS_FINE)
         conn->trouble = REDIS_AWAY;
@@ -195,16 +207,31 @@ static void on_greeted(void *arg, const redisReply *reply)
     if (conn->state != CONN_GREETING || reply == NULL || is_refused(conn, reply))
         return;
     loop_cancel_deadline(conn->loop, &conn->retry);
+    if (conn->address->topology != NULL)
+        loop_set_deadline(conn->loop, &conn->retry, WATCH_MS);
     move(conn, CONN_UP);
     conn->up_since_ms = clock_mono_ms();
     if (conn->is_loss_said || conn->limit.said_ms == 0) {
         char place[REDIS_PLACE_BYTES];
-        redis_put_place(conn->address, place);
+        redis_put_place(&conn->place, place);
         log_write(LOG_INFO, "redis connected", LOG_S("connection", conn->name),
                   LOG_S("server", place));
     }
     conn->is_loss_said = false;
     conn->events.on_connect(conn->events.arg);
+}
+
+/* Sentinel may not know yet that this server is no longer the master, or the server may not. */
+static void on_role(void *arg, const redisReply *reply)
+{
+    struct redis_conn *conn = arg;
+    if (conn->state != CONN_GREETING || reply == NULL || is_refused(conn, reply))
+        return;
+    bool is_master = reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+                     reply->element[0]->type == REDIS_REPLY_STRING &&
+                     strcmp(reply->element[0]->str, "master") == 0;
+    if (!is_master)
+        redis_conn_reset(conn, TOPOLOGY_NOT_MASTER);
 }
 
 /* AUTH and SELECT are answered in order: the last command of the greeting stands for all. */
@@ -219,7 +246,10 @@ static void greet(struct redis_conn *conn)
         return;
     snprintf(db, sizeof db, "%d", a->db);
     struct str name[] = {STR("CLIENT"), STR("SETNAME"), str_of(conn->name)};
+    struct str role[] = {STR("ROLE")};
     struct str select[] = {STR("SELECT"), str_of(db)};
+    if (topology_needs_role(a) && redis_conn_command(conn, on_role, conn, role, 1) != ERR_OK)
+        return;
     if (redis_conn_command(conn, NULL, NULL, name, 3) == ERR_OK &&
         redis_conn_command(conn, on_greeted, conn, select, 2) == ERR_OK)
         redis_conn_flush(conn);
@@ -239,7 +269,7 @@ static void on_connected(const redisAsyncContext *ac, int status)
         lose(conn, ac->errstr);
         return;
     }
-    if (conn->address->path[0] == 0) {
+    if (conn->place.path[0] == 0) {
         set_option(ac->c.fd, IPPROTO_TCP, TCP_NODELAY, 1);
         set_option(ac->c.fd, SOL_SOCKET, SO_KEEPALIVE, 1);
         set_option(ac->c.fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
@@ -260,10 +290,17 @@ static void on_disconnected(const redisAsyncContext *ac, int status)
 
 static void connect_now(struct redis_conn *conn)
 {
-    const struct redis_address *a = conn->address;
+    const struct redis_address *a = &conn->place;
+    char unknown[REASON_BYTES];
+    move(conn, CONN_CONNECTING);
+    conn->version = topology_version(conn->address);
+    if (!topology_locate(conn->address, &conn->place, unknown, sizeof unknown)) {
+        conn->place = *conn->address;
+        lose(conn, unknown);
+        return;
+    }
     redisAsyncContext *ac =
         a->path[0] != 0 ? redisAsyncConnectUnix(a->path) : redisAsyncConnect(a->host, a->port);
-    move(conn, CONN_CONNECTING);
     if (ac == NULL || ac->err != 0) {
         char reason[128];
         snprintf(reason, sizeof reason, "%s", ac == NULL ? "out of memory" : ac->errstr);
@@ -293,13 +330,48 @@ static void connect_now(struct redis_conn *conn)
     loop_set_deadline(conn->loop, &conn->retry, CONNECT_MAX_MS);
 }
 
-/* In DOWN: time to try again. Otherwise: connecting or greeting took too long. */
+static bool has_left(struct redis_conn *conn)
+{
+    unsigned version = topology_version(conn->address);
+    if (conn->state != CONN_UP || conn->version == version)
+        return false;
+    conn->version = version;
+    return topology_has_left(conn->address, &conn->place);
+}
+
+/* A connection that only listens would not notice it otherwise. */
+static void watch(struct redis_conn *conn)
+{
+    loop_set_deadline(conn->loop, &conn->retry, WATCH_MS);
+    if (!has_left(conn))
+        return;
+    if (conn->events.on_elsewhere != NULL)
+        conn->events.on_elsewhere(conn->events.arg);
+    else
+        redis_conn_reset(conn, GONE_ELSEWHERE);
+}
+
+void redis_conn_check_place(struct redis_conn *conn)
+{
+    if (has_left(conn))
+        redis_conn_reset(conn, GONE_ELSEWHERE);
+}
+
+const struct redis_address *redis_conn_place(const struct redis_conn *conn)
+{
+    return &conn->place;
+}
+
+/* In DOWN: time to try again. In UP: is it still the right server? Otherwise: connecting or
+ * greeting took too long. */
 static void on_retry(struct deadline *deadline)
 {
     struct redis_conn *conn = H2O_STRUCT_FROM_MEMBER(struct redis_conn, retry, deadline);
     if (conn->state == CONN_DOWN)
         connect_now(conn);
-    else if (conn->state != CONN_UP)
+    else if (conn->state == CONN_UP)
+        watch(conn);
+    else
         redis_conn_reset(conn, "connection timed out");
 }
 

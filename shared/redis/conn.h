@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * conn: one connection to Redis on one loop. It reconnects automatically (backoff with jitter).
- * hiredis 0.14 has no timeouts, no reconnect and no libh2o adapter, so this module provides them;
- * no other folder uses hiredis. Used on the loop's thread only.
+ * conn: one connection to Redis on one loop. It reconnects automatically (backoff with jitter),
+ * each time to the server that its address means at that moment (topology.h). hiredis 0.14 has no
+ * timeouts, no reconnect and no libh2o adapter, so this module provides them; no other folder uses
+ * hiredis. Used on the loop's thread only.
  */
 #ifndef PARLEY_REDIS_CONN_H
 #define PARLEY_REDIS_CONN_H
@@ -21,6 +22,9 @@ struct redis_events {
     /* The connection is lost; every pending command has had its callback with a NULL reply, or gets
      * it right after this if redis_conn_reset was called inside a reply's callback. */
     void (*on_lost)(void *arg);
+    /* The address means another server now (topology.h), while this connection still works: call
+     * redis_conn_reset when it suits. NULL: reset at once. */
+    void (*on_elsewhere)(void *arg);
     void *arg;
 };
 
@@ -59,7 +63,11 @@ void redis_conn_push(struct redis_conn *conn);
 /* Why it is down; REDIS_AWAY if it has not been up yet. Meaningless while it is up. */
 enum redis_trouble redis_conn_trouble(const struct redis_conn *conn);
 /* Closes the connection as if it had been lost, and reconnects. `reason`: for the log, in Redis's
- * own words if it gave a reason. */
+ * own words if it gave a reason, which say where to connect now if they are MOVED. */
 void redis_conn_reset(struct redis_conn *conn, const char *reason);
+/* Resets it if its address means another server now. */
+void redis_conn_check_place(struct redis_conn *conn);
+/* The server that it is, or was last, connected to. */
+const struct redis_address *redis_conn_place(const struct redis_conn *conn);
 
 #endif

@@ -16,6 +16,9 @@ static const struct {
                         "appendonly to yes."},
     {DURABILITY_NO_FSYNC, "Redis lets the operating system decide when to write the append-only "
                           "file: set appendfsync to everysec or always."},
+    {DURABILITY_UNCONFIRMED,
+     "What is added or answered is refused with not_durable, because no copy of it is confirmed: "
+     "check Redis's replicas, or with --durability disk its append-only file."},
 };
 enum { TEXT_N = sizeof texts / sizeof texts[0] };
 

@@ -13,7 +13,8 @@
 enum durability_warning {
     DURABILITY_EVICTS = 1, /* maxmemory-policy is not noeviction */
     DURABILITY_NO_AOF = 2,
-    DURABILITY_NO_FSYNC = 4, /* appendfsync no */
+    DURABILITY_NO_FSYNC = 4,    /* appendfsync no */
+    DURABILITY_UNCONFIRMED = 8, /* what --durability requires does not come (fence.h) */
 };
 
 struct durability {

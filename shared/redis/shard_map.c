@@ -29,6 +29,19 @@ unsigned shard_of(struct str name, unsigned n)
     return (hash ^ hash >> 16) & (n - 1);
 }
 
+/* A number that is learned later changes no address that a connection already borrows. */
+static void place_in_slots(struct shard_map *map)
+{
+    map->server_n = map->n;
+    for (unsigned i = 0; i < map->n; i++) {
+        if (map->servers[i].topology != NULL && i > 0)
+            continue;
+        if (i > 0)
+            map->servers[i] = map->servers[0];
+        map->servers[i].slot = redis_slot_of(str_of(map->prefixes[i]));
+    }
+}
+
 bool shard_map_name(struct shard_map *map, struct str base, unsigned n, const char **ret_reason)
 {
     static const struct str first = {"{0}:", 4};
@@ -61,6 +74,8 @@ bool shard_map_name(struct shard_map *map, struct str base, unsigned n, const ch
             snprintf(map->prefixes[i], SHARD_PREFIX_BYTES, "%.*s", STR_ARG(base));
         else
             snprintf(map->prefixes[i], SHARD_PREFIX_BYTES, "%.*s{%s}:", STR_ARG(base), tags[i]);
+    if (map->is_cluster)
+        place_in_slots(map);
     return true;
 }
 

@@ -14,9 +14,12 @@ enum { SHARDS_MAX = 64, SHARD_BASE_MAX_BYTES = 64, SHARD_PREFIX_BYTES = SHARD_BA
 enum { CLUSTER_ID_BYTES = 16 };
 
 struct shard_map {
-    unsigned n;                    /* shards: a power of two, up to SHARDS_MAX */
-    bool is_n_given;               /* by --shards: the cluster must have that number */
-    bool is_untagged;              /* its one prefix is `base` (shard_map_untag) */
+    unsigned n;       /* shards: a power of two, up to SHARDS_MAX */
+    bool is_n_given;  /* by --shards: the cluster must have that number */
+    bool is_untagged; /* its one prefix is `base` (shard_map_untag) */
+    /* The servers are one Redis Cluster. Each shard, which has one slot, then counts as a server of
+     * its own: it may be away, moved or emptied while the others work. So server_n is n. */
+    bool is_cluster;
     unsigned server_n;             /* no more than shards */
     char id[CLUSTER_ID_BYTES + 1]; /* the cluster's, once it is agreed on */
     /* The servers agree (agreement.h), so connections may be used. */
@@ -32,7 +35,8 @@ unsigned shard_of(struct str name, unsigned n);
 /* Writes the prefixes of `n` shards. `base` is the part before the hash tag, or the whole prefix of
  * shard 0: "parley:" and "parley:{0}:" are equivalent. Returns false with a human-readable reason
  * if `n` is not a power of two up to SHARDS_MAX, or `base` is too long or has a hash tag that other
- * shards could not share. Servers are untouched. */
+ * shards could not share. Servers are untouched, except those of a Redis Cluster, which become as
+ * many as shards, with the slot of each. */
 bool shard_map_name(struct shard_map *map, struct str base, unsigned n,
                     const char **ret_reason) must_check;
 

@@ -5,6 +5,7 @@
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
 #include "shared/redis/agreement.h"
+#include "shared/redis/topology.h"
 #include "shared/redis/trouble.h"
 
 #include <errno.h>
@@ -23,12 +24,24 @@ const struct config_group redis_options = {
          .metavar = "URL",
          .fallback = "redis://127.0.0.1:6379/0",
          .help = "Redis 7 or Valkey 8: redis://[user:@]host:port[/db] or unix:/path[?db=N]. "
-                 "Several servers are comma separated. A password in the URL (user:password@) is "
-                 "visible in ps: use --redis-password-file instead."},
+                 "redis+sentinel://[user:@]host:port,host:port/name[/db] lists Sentinels and "
+                 "follows their master of that name. Several servers are comma separated. "
+                 "redis+cluster://[user:@]host:port,host:port lists members of one Redis Cluster. "
+                 "A password in the URL (user:password@) is visible in ps: use "
+                 "--redis-password-file instead."},
         {.name = "redis-password-file",
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
          .help = "A file that contains the Redis password. The user, if any, is part of --redis."},
+        {.name = "sentinel-user",
+         .kind = CONFIG_TEXT,
+         .metavar = "NAME",
+         .help = "The ACL user of the Sentinels themselves, if they have one."},
+        {.name = "sentinel-password-file",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help = "A file that contains the password of the Sentinels themselves, if they require "
+                 "one. The password of Redis is a different setting."},
         {.name = "key-prefix",
          .kind = CONFIG_TEXT,
          .metavar = "TEXT",
@@ -73,14 +86,26 @@ static struct str cut_url(struct str *list)
     struct str url = *list;
     for (size_t i = 1; i < url.n; i++) {
         struct str rest = {url.at + i, url.n - i};
-        bool is_next = str_has_prefix(rest, STR("redis://")) || str_has_prefix(rest, STR("unix:"));
-        if (is_next && url.at[i - 1] == ',') {
+        if (url.at[i - 1] == ',' && redis_is_url(rest)) {
             *list = rest;
             return (struct str){url.at, i - 1};
         }
     }
     *list = (struct str){NULL, 0};
     return url;
+}
+
+/* Sentinels have a login of their own. */
+static bool open_topologies(const struct config *config, struct shard_map *map)
+{
+    const char *file = config_text(config, "sentinel-password-file");
+    char *password = file == NULL ? NULL : config_read_secret(file);
+    if (file != NULL && password == NULL)
+        return false;
+    for (unsigned i = 0; i < map->server_n; i++)
+        topology_open(&map->servers[i], config_text(config, "sentinel-user"), password);
+    free(password);
+    return true;
 }
 
 static bool read_servers(const struct config *config, struct shard_map *map)
@@ -96,8 +121,12 @@ static bool read_servers(const struct config *config, struct shard_map *map)
             return config_wrong("redis", reason);
         if (file != NULL && !read_password(file, server))
             return false;
+        map->is_cluster |= server->kind == REDIS_OF_CLUSTER;
     }
-    return true;
+    if (map->is_cluster && map->server_n > 1)
+        return config_wrong("redis", "takes one redis+cluster:// URL and nothing else besides it: "
+                                     "list the cluster's members in it, comma separated");
+    return open_topologies(config, map);
 }
 
 bool redis_read_options(const struct config *config, struct shard_map *ret_map)
@@ -159,7 +188,8 @@ static bool check(const struct redis_address *address, const char *prefix, bool 
         error = try_all(blocking, prefix);
     if (error != ERR_OK)
         trouble = redis_trouble_of(blocking_error(blocking));
-    bool is_good = trouble < REDIS_WRONGPASS && !is_restoring;
+    bool is_wrong_kind = trouble == REDIS_MOVED && address->topology == NULL;
+    bool is_good = trouble < REDIS_WRONGPASS && !is_restoring && !is_wrong_kind;
     if (is_restoring)
         fprintf(
             stderr,
@@ -205,6 +235,39 @@ bool redis_check_login(struct shard_map *map)
 bool redis_check_start(struct shard_map *map)
 {
     return check_all(map, false);
+}
+
+/* --- durability --------------------------------------------------------------------------------
+ */
+
+static const char *disk_fault(const char *error)
+{
+    if (redis_trouble_of(error) == REDIS_TOO_OLD)
+        return "disk requires Redis 7.2 or Valkey 8: this server has no WAITAOF";
+    if (strstr(error, "appendonly") != NULL)
+        return "disk requires an append-only file: set appendonly to yes in Redis";
+    return NULL;
+}
+
+bool redis_check_durable(const struct shard_map *map, enum durable durable)
+{
+    struct str words[] = {STR("WAITAOF"), STR("1"), STR("0"), STR("1")};
+    bool is_good = true;
+    for (unsigned i = 0; durable == DURABLE_DISK && is_good && i < map->server_n; i++) {
+        struct blocking_answer answer;
+        struct blocking *blocking =
+            blocking_create(&(struct blocking_config){.address = &map->servers[i],
+                                                      .prefix = map->prefixes[i],
+                                                      .name = "parley-start",
+                                                      .patience_ms = 1,
+                                                      .is_quiet = true});
+        if (blocking_command(blocking, words, 4, 1, &answer) != ERR_OK) {
+            const char *fault = disk_fault(blocking_error(blocking));
+            is_good = fault == NULL || config_wrong("durability", fault);
+        }
+        blocking_destroy(blocking);
+    }
+    return is_good;
 }
 
 /* --- signals -------------------------------------------------------------------------------- */

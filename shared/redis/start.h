@@ -10,6 +10,7 @@
 #include "shared/base/config.h"
 #include "shared/redis/blocking.h"
 #include "shared/redis/shard_map.h"
+#include "shared/redis/turn.h"
 
 /* --redis, --redis-password-file, --key-prefix and --shards. */
 extern const struct config_group redis_options;
@@ -28,6 +29,10 @@ bool redis_check_login(struct shard_map *map) must_check;
  * other cases, including a Redis that is unreachable, hangs (up to 3 seconds) or refuses
  * temporarily. SIGPIPE is ignored from then on. */
 bool redis_check_start(struct shard_map *map) must_check;
+
+/* Checks that the servers can confirm what --durability asks for (turn.h). Returns false with one
+ * line on standard error if one cannot. True also if it is unreachable. */
+bool redis_check_durable(const struct shard_map *map, enum durable durable) must_check;
 
 /* Checks each server like redis_check_start but does not agree on shards: for a restore. */
 bool redis_check_servers(struct shard_map *map) must_check;

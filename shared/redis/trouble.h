@@ -20,10 +20,13 @@ enum redis_trouble {
     REDIS_LOADING,
     REDIS_BUSY, /* a script runs for too long */
     REDIS_MASTERDOWN,
-    REDIS_CLUSTER,   /* a cluster that is down or moves keys */
-    REDIS_EMPTIED,   /* one server of several that has lost what the others agreed on */
-    REDIS_FOREIGN,   /* it holds another cluster, or another number of shards */
-    REDIS_WRONGPASS, /* from here on: waiting does not help */
+    REDIS_CLUSTER,       /* a cluster that is down or moves keys */
+    REDIS_MOVED,         /* another server of the cluster has the slot */
+    REDIS_ASK,           /* the slot is being moved */
+    REDIS_UNKNOWN_PLACE, /* no Sentinel or member has said where the server is */
+    REDIS_EMPTIED,       /* one server of several that has lost what the others agreed on */
+    REDIS_FOREIGN,       /* it holds another cluster, or another number of shards */
+    REDIS_WRONGPASS,     /* from here on: waiting does not help */
     REDIS_NOAUTH,
     REDIS_NOPERM,
     REDIS_TOO_OLD,

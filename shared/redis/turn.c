@@ -12,13 +12,15 @@
  * are. Every batch tries the ordinary function first: a refusal costs Redis less than reading the
  * call, and nothing is refused a moment longer than Redis is full (docs/adr/0013).
  *
- * turn_library.c loads the library and keeps what is wrong with Redis.
+ * turn_library.c loads the library and keeps what is wrong with Redis, turn_hold.c what waits while
+ * the shard moves to another server.
  *
  * Slow verbs are collected in batches of their own, which are sent one at a time (send_slow).
  *
  * At most IN_FLIGHT_MAX batches are under way; while Redis is busy the next one grows. While it is
  * idle one of EARLY_CALLS verbs does not wait for the turn's end: Redis runs them while the node
  * reads the next requests. */
+#include "shared/redis/fence.h"
 #include "shared/redis/parts.h"
 #include "shared/redis/turn_internal.h"
 
@@ -56,14 +58,10 @@ static void recycle(struct turn *turn, struct batch *batch)
 }
 
 /* The call is free before anything of its owner's runs, which may begin another verb with it. */
-static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, enum err error,
-                   struct str reply)
+void turn_end_call(struct turn *turn, struct call_slot *slot, enum err error, struct str reply)
 {
     struct call *call = slot->call;
     turn->pending_n--;
-    turn->took_us = now_us - slot->begin_us;
-    if (turn->config.metrics != NULL)
-        metrics_count_verb(turn->config.metrics, slot->verb->id, error != ERR_OK, turn->took_us);
     if (call != NULL) {
         call_detach(call);
         slot->on_reply(call, error, reply);
@@ -72,8 +70,21 @@ static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, e
     }
 }
 
+static void answer(struct turn *turn, struct call_slot *slot, uint64_t now_us, enum err error,
+                   struct str reply)
+{
+    turn->took_us = now_us - slot->begin_us;
+    if (turn->config.metrics != NULL)
+        metrics_count_verb(turn->config.metrics, slot->verb->id, error != ERR_OK, turn->took_us);
+    bool is_awaited = slot->call != NULL || slot->on_orphan != NULL;
+    if (turn->fence != NULL && error == ERR_OK && slot->verb->is_durable && is_awaited)
+        fence_hold(turn->fence, slot, reply);
+    else
+        turn_end_call(turn, slot, error, reply);
+}
+
 /* Every call of the batch ends with `error`. */
-static void fail_batch(struct turn *turn, struct batch *batch, enum err error)
+void turn_fail_batch(struct turn *turn, struct batch *batch, enum err error)
 {
     uint64_t now_us = clock_mono_us();
     for (int i = 0; i < LANE_NR; i++)
@@ -97,7 +108,7 @@ static void fail_doomed(struct turn *turn)
     turn->doomed = NULL;
     for (; doomed != NULL; doomed = next) {
         next = doomed->next;
-        fail_batch(turn, doomed, doomed->error);
+        turn_fail_batch(turn, doomed, doomed->error);
     }
 }
 
@@ -193,6 +204,8 @@ static void on_batch_refused(struct turn *turn, struct batch *batch, const char 
         turn_load_library(turn);
         return;
     }
+    if (turn_hold_refused(turn, batch, error))
+        return;
     enum redis_trouble trouble = redis_trouble_of(error);
     if (trouble != REDIS_FINE)
         turn_set_trouble(turn, trouble, error);
@@ -201,7 +214,7 @@ static void on_batch_refused(struct turn *turn, struct batch *batch, const char 
     if (trouble == REDIS_FULL && !batch->is_freeing)
         send_freeing(turn, batch);
     else
-        fail_batch(turn, batch, redis_trouble_info(trouble)->error);
+        turn_fail_batch(turn, batch, redis_trouble_info(trouble)->error);
 }
 
 static void on_batch_reply(void *arg, const redisReply *reply)
@@ -210,10 +223,11 @@ static void on_batch_reply(void *arg, const redisReply *reply)
     struct turn *turn = batch->turn;
     unlink_sent(turn, batch);
     if (reply == NULL) {
-        fail_batch(turn, batch, ERR_REDIS_LOST);
+        turn_fail_batch(turn, batch, ERR_REDIS_LOST);
     } else if (reply->type == REDIS_REPLY_ARRAY) {
         bool is_over = turn->trouble != REDIS_FINE && !batch->is_freeing;
         answer_batch(turn, batch, reply);
+        turn_hold_answered(turn);
         if (is_over)
             turn_end_trouble(turn);
     } else {
@@ -236,6 +250,7 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
         return;
     }
     turn->config.on_sent(turn->config.arg, batch->call_n);
+    batch->is_sent = true;
     batch->next = turn->sent;
     turn->sent = batch;
     turn->in_flight_n++;
@@ -250,12 +265,15 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
 
 static void send_new(struct turn *turn, struct batch *batch)
 {
-    if (!turn->is_up) {
+    if (!turn->is_up && !turn->is_paused) {
         fail_later(turn, batch, ERR_REDIS_LOST);
         return;
     }
     batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
-    turn_send_batch(turn, batch);
+    if (!turn->is_paused)
+        turn_send_batch(turn, batch);
+    else if (!turn_hold_new(turn, batch))
+        fail_later(turn, batch, ERR_STORE_BUSY);
 }
 
 static void send_collected(struct turn *turn)
@@ -263,6 +281,24 @@ static void send_collected(struct turn *turn)
     struct batch *batch = turn->collecting;
     turn->collecting = new_batch(turn);
     send_new(turn, batch);
+}
+
+static struct batch *take_slow(struct turn *turn)
+{
+    struct batch *batch = turn->slow;
+    turn->slow = batch->next;
+    if (turn->slow == NULL)
+        turn->slow_last = NULL;
+    batch->next = NULL;
+    return batch;
+}
+
+void turn_hold_collected(struct turn *turn)
+{
+    if (turn->collecting->call_n > 0)
+        send_collected(turn);
+    while (turn->slow != NULL)
+        send_new(turn, take_slow(turn));
 }
 
 /* --- slow verbs ------------------------------------------------------------------------------- */
@@ -287,13 +323,8 @@ static struct batch *slow_batch(struct turn *turn)
 static bool send_slow(struct turn *turn)
 {
     bool is_sent = false;
-    while (turn->slow != NULL && !(turn->is_up && turn->is_slow_in_flight)) {
-        struct batch *batch = turn->slow;
-        turn->slow = batch->next;
-        if (turn->slow == NULL)
-            turn->slow_last = NULL;
-        batch->next = NULL;
-        send_new(turn, batch);
+    while (turn->slow != NULL && !turn->is_paused && !(turn->is_up && turn->is_slow_in_flight)) {
+        send_new(turn, take_slow(turn));
         is_sent = true;
     }
     return is_sent;
@@ -301,7 +332,7 @@ static bool send_slow(struct turn *turn)
 
 void turn_flush(struct turn *turn)
 {
-    bool is_waiting = turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX &&
+    bool is_waiting = (turn->is_paused || (turn->is_up && turn->in_flight_n >= IN_FLIGHT_MAX)) &&
                       turn->collecting->call_n < BATCH_CALLS_MAX;
     bool is_sent = turn->collecting->call_n > 0 && !is_waiting;
     if (is_sent)
@@ -310,6 +341,8 @@ void turn_flush(struct turn *turn)
     if (is_sent)
         redis_conn_flush(turn->conn);
     fail_doomed(turn);
+    if (turn->fence != NULL)
+        fence_flush(turn->fence);
 }
 
 static struct str verb_name(unsigned verb)
@@ -333,7 +366,8 @@ void turn_end_verb(struct turn *turn, unsigned argc)
     batch_end(batch, argc);
     if (batch->is_slow)
         return;
-    bool is_idle = turn->is_up && turn->in_flight_n == 0 && batch->call_n >= EARLY_CALLS;
+    bool is_idle =
+        turn->is_up && !turn->is_paused && turn->in_flight_n == 0 && batch->call_n >= EARLY_CALLS;
     if (batch_is_full(batch) || is_idle)
         send_collected(turn);
     if (is_idle)
@@ -345,6 +379,8 @@ void turn_end_verb(struct turn *turn, unsigned argc)
 static void on_connect(void *arg)
 {
     struct turn *turn = arg;
+    if (turn->has_history)
+        fence_ask_history(turn);
     turn_check_server(turn);
     durability_ask(turn->conn, &turn->durability);
 }
@@ -355,29 +391,36 @@ void turn_fail_parked(struct turn *turn, enum err error)
     turn->parked = NULL;
     for (; batch != NULL; batch = next) {
         next = batch->next;
-        fail_batch(turn, batch, error);
+        turn_fail_batch(turn, batch, error);
     }
 }
 
 static void on_lost(void *arg)
 {
     struct turn *turn = arg;
-    bool was_up = turn->is_up;
+    bool was_up = turn->is_up, is_held = turn_hold_lost(turn);
     turn->is_up = turn->is_loading = false;
     turn->trouble = REDIS_FINE;
     turn_fail_parked(turn, ERR_REDIS_LOST);
-    if (was_up)
+    if (was_up && !is_held)
         turn->config.on_lost(turn->config.arg);
 }
 
-struct turn *turn_create(struct loop *loop, const struct redis_address *address,
-                         const struct turn_config *config)
+static void on_elsewhere(void *arg)
+{
+    turn_leave(arg, "its shard is on another server now");
+}
+
+struct turn *turn_create_named(struct loop *loop, const struct redis_address *address,
+                               const struct turn_config *config, const char *name)
 {
     struct turn *turn = calloc(1, sizeof *turn);
     if (turn == NULL)
         abort();
     turn->loop = loop;
     turn->config = *config;
+    turn->address = address;
+    turn_hold_init(turn);
     buf_init(&turn->settings, SETTINGS_MAX_BYTES);
     buf_init(&turn->library, LIBRARY_MAX_BYTES);
     redis_library_put(&turn->library, &turn->functions);
@@ -385,9 +428,22 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
     turn->collecting = new_batch(turn);
     if (config->metrics != NULL)
         metrics_name_verbs(verb_name, verb_infos_n);
-    turn->conn = redis_conn_create(
-        loop, address, "parley-turn",
-        (struct redis_events){.on_connect = on_connect, .on_lost = on_lost, .arg = turn});
+    turn->conn = redis_conn_create(loop, address, name,
+                                   (struct redis_events){.on_connect = on_connect,
+                                                         .on_lost = on_lost,
+                                                         .on_elsewhere = on_elsewhere,
+                                                         .arg = turn});
+    return turn;
+}
+
+struct turn *turn_create(struct loop *loop, const struct redis_address *address,
+                         const struct turn_config *config)
+{
+    struct turn *turn = turn_create_named(loop, address, config, "parley-turn");
+    if (config->durable == DURABLE_NOT)
+        return turn;
+    turn->has_history = true;
+    turn->fence = fence_create(turn, address);
     return turn;
 }
 
@@ -405,10 +461,13 @@ void turn_stop(struct turn *turn)
     redis_conn_destroy(turn->conn); /* what is sent hears ERR_REDIS_LOST */
     turn->conn = NULL;
     turn_fail_parked(turn, ERR_REDIS_LOST);
+    turn_hold_fini(turn);
     if (turn->collecting->call_n > 0)
         send_collected(turn); /* in vain */
     send_slow(turn);
     fail_doomed(turn);
+    fence_destroy(turn->fence);
+    turn->fence = NULL;
 }
 
 void turn_destroy(struct turn *turn)
@@ -429,19 +488,24 @@ void turn_destroy(struct turn *turn)
 
 bool turn_is_up(const struct turn *turn)
 {
-    return turn->is_up;
+    return turn->is_up || turn->is_paused;
 }
 
 enum redis_trouble turn_trouble(const struct turn *turn)
 {
     if (turn->conn == NULL)
         return REDIS_AWAY;
-    return turn->is_up ? turn->trouble : redis_conn_trouble(turn->conn);
+    return turn_is_up(turn) ? turn->trouble : redis_conn_trouble(turn->conn);
 }
 
 unsigned turn_warnings(const struct turn *turn)
 {
-    return turn->durability.warnings;
+    return turn->durability.warnings | (turn_is_confirmed(turn) ? 0 : DURABILITY_UNCONFIRMED);
+}
+
+bool turn_is_confirmed(const struct turn *turn)
+{
+    return turn->fence == NULL || fence_is_confirmed(turn->fence);
 }
 
 bool turn_is_collecting(const struct turn *turn)

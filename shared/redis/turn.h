@@ -34,6 +34,10 @@ struct nonce_id {
 
 struct metrics;
 
+/* What a verb must have reached before it is acknowledged, if its header says `Durable: yes`
+ * (fence.h). */
+enum durable { DURABLE_NOT, DURABLE_REPLICA, DURABLE_DISK, DURABLE_NR };
+
 struct turn_config {
     const char *prefix; /* KEYS[1], "parley:{0}:" */
     /* The agreed map that the server must match before it is used; NULL: not checked. */
@@ -41,6 +45,7 @@ struct turn_config {
     unsigned shard;
     const char *node_id; /* letters and digits */
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, fallback_ms;
+    enum durable durable;
     /* An event for this node (see lua/turn/frame.lua); `event` is valid inside the call only. */
     void (*on_event)(void *arg, struct str event);
     /* The library is loaded: verbs run from now on. Also called after an outage during which the
@@ -64,13 +69,16 @@ struct turn *turn_create(struct loop *loop, const struct redis_address *address,
 void turn_stop(struct turn *turn);
 /* Stops it if necessary. Accepts NULL. */
 void turn_destroy(struct turn *turn);
-/* Whether the connection is up. turn_trouble tells whether verbs run. */
+/* Whether the connection is up, or is being made again because the shard moves (topology.h): calls
+ * then wait, up to 5 seconds. turn_trouble tells whether verbs run. */
 bool turn_is_up(const struct turn *turn);
 /* The trouble reported by Redis's last reply or the connection. */
 enum redis_trouble turn_trouble(const struct turn *turn);
 /* How this Redis may lose acknowledged data (durability.h). */
 unsigned turn_warnings(const struct turn *turn);
-/* Calls that wait for a reply or to be sent. */
+/* Whether acknowledgements can be expected soon: none is required, or the last one came in time. */
+bool turn_is_confirmed(const struct turn *turn);
+/* Calls that wait for a reply or to be sent, or whose reply is held (fence.h). */
 size_t turn_pending_n(const struct turn *turn);
 
 /* Returns how to start a verb whose reply goes to `call`, or to nobody; without a nonce. Allowed at

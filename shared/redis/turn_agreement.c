@@ -8,9 +8,18 @@
 #include "shared/redis/turn_internal.h"
 
 #include "shared/redis/agreement.h"
+#include "shared/redis/topology.h"
 
 #include <hiredis/hiredis.h>
 #include <stdatomic.h>
+
+/* The shard moves, or has moved. While it moves (ASK) the record may be at its target already, and
+ * no verb runs here: that is no reason to connect again. */
+static bool is_elsewhere(const struct turn *turn, const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && topology_is_passing(turn->address, reply->str) &&
+           redis_trouble_of(reply->str) != REDIS_ASK;
+}
 
 static void on_record(void *arg, const redisReply *reply)
 {
@@ -20,7 +29,9 @@ static void on_record(void *arg, const redisReply *reply)
     if (reply == NULL)
         return;
     bool is_text = reply->type == REDIS_REPLY_STRING;
-    if (reply->type == REDIS_REPLY_NIL && map->server_n > 1)
+    if (is_elsewhere(turn, reply))
+        redis_conn_reset(turn->conn, reply->str);
+    else if (reply->type == REDIS_REPLY_NIL && map->server_n > 1)
         redis_conn_reset(turn->conn, AGREEMENT_EMPTIED);
     else if (is_text && (!agreement_parse((struct str){reply->str, (size_t)reply->len}, &record) ||
                          !agreement_is_of(&record, map, turn->config.shard % map->server_n)))
@@ -45,7 +56,7 @@ void turn_check_server(struct turn *turn)
     struct agreement record = {
         .server = server, .server_n = map->server_n, .shard_n = map->n, .is_whole = true};
     memcpy(record.id, map->id, sizeof record.id);
-    struct str name = agreement_key(map, key);
+    struct str name = agreement_key(map, server, key);
     struct str get[] = {STR("GET"), name};
     struct str set[] = {STR("SET"), name, agreement_put(&record, text), STR("NX"), STR("GET")};
     bool may_write = map->server_n == 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * turn_internal: shared by turn.c (batches), turn_library.c (the library and Redis's troubles) and
- * turn_agreement.c only. On the loop's thread.
+ * turn_internal: shared by turn.c (batches), turn_library.c (the library and Redis's troubles),
+ * turn_agreement.c and fence.c only. On the loop's thread.
  */
 #ifndef PARLEY_REDIS_TURN_INTERNAL_H
 #define PARLEY_REDIS_TURN_INTERNAL_H
@@ -12,11 +12,14 @@
 #include "shared/redis/verb.h"
 
 /* How long Redis may take for a batch or the library after receiving it. */
-enum { TURN_ANSWER_MAX_MS = 5000 };
+enum { TURN_ANSWER_MAX_MS = 5000, TURN_REASON_BYTES = 240, HISTORY_BYTES = 41 };
+
+struct fence;
 
 struct turn {
     struct loop *loop;
     struct turn_config config;
+    const struct redis_address *address;
     struct redis_conn *conn;
     struct batch *collecting, *free, *sent; /* sent: in flight, newest first */
     struct batch *slow, *slow_last;         /* slow verbs, sent one batch at a time, in order */
@@ -38,7 +41,40 @@ struct turn {
     bool is_trouble_said;       /* it was logged, so log its end too */
     struct log_limit limit;
     struct durability durability;
+    struct fence *fence;         /* NULL: replies are not held */
+    bool has_history;            /* the two below are of use: with a fence, or that of a fence */
+    char history[HISTORY_BYTES]; /* of its server's data; "": not known */
+    uint64_t since_ms;           /* when it was connected */
+    /* --- turn_hold.c: while the shard moves --- */
+    bool is_paused, is_probing;
+    bool is_replaced; /* the connection was made again during the pause */
+    struct batch *held;
+    size_t held_bytes;
+    struct deadline pause;
+    unsigned pause_ms;
+    uint64_t down_since_ms;
+    char leave_reason[TURN_REASON_BYTES]; /* why the connection is to be made again, or empty */
+    char hold_error[TURN_REASON_BYTES];   /* the last one */
+    struct log_limit pause_limit;
 };
+
+/* --- turn_hold.c --- */
+
+void turn_hold_init(struct turn *turn);
+/* Ends what is held with ERR_REDIS_LOST. */
+void turn_hold_fini(struct turn *turn);
+/* Takes a batch that was refused, if the refusal passes: then returns true and owns the batch. */
+bool turn_hold_refused(struct turn *turn, struct batch *batch, const char *error) must_check;
+/* Takes one that was written and not sent, during a pause. False: it holds enough. */
+bool turn_hold_new(struct turn *turn, struct batch *batch) must_check;
+/* A batch has run. */
+void turn_hold_answered(struct turn *turn);
+/* Another server has the shard now: the connection is made again when nothing is in flight. */
+void turn_leave(struct turn *turn, const char *reason);
+/* The connection was lost, or verbs run again: true during a pause, so owners are not notified. */
+bool turn_hold_lost(struct turn *turn) must_check;
+bool turn_hold_up(struct turn *turn) must_check;
+void turn_fail_held(struct turn *turn, enum err error);
 
 /* --- turn_agreement.c --- */
 
@@ -68,8 +104,18 @@ void turn_end_verb(struct turn *turn, unsigned argc);
 
 /* --- turn.c --- */
 
+/* turn_create with another name for logs and CLIENT LIST. */
+struct turn *turn_create_named(struct loop *loop, const struct redis_address *address,
+                               const struct turn_config *config, const char *name) must_check;
+/* Passes the reply to the slot's owner; turn_took_us is set. */
+void turn_end_call(struct turn *turn, struct call_slot *slot, enum err error, struct str reply);
+
 /* Sends a batch written by batch_write. If that fails, its calls fail at the end of the turn. */
 void turn_send_batch(struct turn *turn, struct batch *batch);
+/* Ends all calls of a batch, which is recycled. Their callbacks run. */
+void turn_fail_batch(struct turn *turn, struct batch *batch, enum err error);
+/* Puts what was collected to what is held. */
+void turn_hold_collected(struct turn *turn);
 /* Ends the batches that found the library missing with `error`. */
 void turn_fail_parked(struct turn *turn, enum err error);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * turn_library.c - whether verbs run on a connection of turn.c: it loads the function library, and
  * keeps and logs what is wrong with Redis (turn_internal.h). */
+#include "shared/redis/topology.h"
 #include "shared/redis/turn_internal.h"
 
 #include <hiredis/hiredis.h>
@@ -50,6 +51,10 @@ static bool is_up_without_load(struct turn *turn, const char *error)
 {
     enum redis_trouble trouble = redis_trouble_of(error);
     const struct redis_trouble_info *info = redis_trouble_info(trouble);
+    if (topology_is_elsewhere(turn->address, error)) {
+        redis_conn_reset(turn->conn, error);
+        return false;
+    }
     if (trouble == REDIS_FINE || !info->is_kept) {
         turn_say_trouble(turn, "cannot load the function library (Redis 7 or Valkey 8 is required)",
                          error);
@@ -82,7 +87,7 @@ static void on_loaded(void *arg, const redisReply *reply)
         turn->parked = batch->next;
         turn_send_batch(turn, batch);
     }
-    if (!was_up)
+    if (!was_up && !turn_hold_up(turn))
         turn->config.on_up(turn->config.arg);
     redis_conn_flush(turn->conn);
 }

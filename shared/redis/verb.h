@@ -33,6 +33,7 @@ struct verb_info {
     struct str name;
     enum turn_lane lane;
     bool takes_nonce;
+    bool is_durable;             /* its reply acknowledges what it stored (fence.h) */
     unsigned min_argc, max_argc; /* without the nonce; more than one with lists */
 };
 extern const struct verb_info verb_infos[]; /* by enum verb */

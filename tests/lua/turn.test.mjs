@@ -29,6 +29,12 @@ scripts('turn', ({ cases, test, shard }) => {
       after: {},
     },
     {
+      name: 'a fence writes each time, so that its connection has something to wait for',
+      calls: [['fence'], ['fence']],
+      replies: ['ok', 'ok'],
+      after: { fence: '1' },
+    },
+    {
       name: 'a nonce is written down for its day',
       call: ['nonce', 1],
       frame: { nonces: [NONCE] },

@@ -12,7 +12,8 @@
 //   });
 //
 // Options of suite and startCluster: nodes (2), aof (false), redisArgs (flags of Redis), args (flags of every node), env,
-// accounts (an object like ACCOUNTS), threads (1), servers (1: of Redis, whatever the environment says), sweep (true: the queue is
+// accounts (an object like ACCOUNTS), threads (1), servers (1: of Redis, whatever the environment says), redis (a function that starts
+// another kind of Redis, see topology.mjs), sweep (true: the queue is
 // emptied before each test).
 // No sleeps: wait with eventually(condition), or for the very response.
 import assert from 'node:assert/strict';
@@ -119,8 +120,8 @@ export class Cluster {
   }
 
   async start() {
-    const { aof, accounts, nodes, redisArgs, servers } = this.options;
-    this.redis = await startServers({ aof, args: redisArgs }, servers);
+    const { aof, accounts, nodes, redis, redisArgs, servers } = this.options;
+    this.redis = redis ? await redis() : await startServers({ aof, args: redisArgs }, servers);
     this.#accounts = writeAccounts(accounts);
     this.accountsFile = this.#accounts.path;
     this.writeAccounts = this.#accounts.write;

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -120,13 +120,18 @@ export class RedisClient {
   #waiting = [];
   #encoding;
 
-  constructor(port, encoding = 'utf8') {
+  constructor(port, encoding = 'utf8', password = '') {
     this.#encoding = encoding;
     this.#socket = net.connect(port, '127.0.0.1');
     this.#socket.setNoDelay(true);
     this.#socket.on('data', (chunk) => this.#read(chunk));
     this.#socket.on('error', (error) => this.#fail(error));
     this.#socket.on('close', () => this.#fail(new Error('Redis closed the connection')));
+    if (password) this.cmd('AUTH', password).catch(() => {}); // the next command fails, and says why
+  }
+
+  get isClosed() {
+    return this.#socket.destroyed;
   }
 
   cmd(...words) {
@@ -168,8 +173,8 @@ export class RedisClient {
 }
 
 // Does that process answer there, and no other one that was quicker to take the port?
-async function answers(port, { pid }) {
-  const client = new RedisClient(port);
+async function answers(port, password, { pid }) {
+  const client = new RedisClient(port, 'utf8', password);
   try {
     return (await client.cmd('PING')) === 'PONG' && (await client.cmd('INFO', 'server')).includes(`process_id:${pid}\r\n`);
   } catch {
@@ -185,7 +190,9 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 
 // Starts redis-server. aof: true keeps an append-only file (fsync always, so that what was
 // acknowledged is there after a kill); false keeps nothing. encoding: of all words and replies, see
-// parseReply. server: another program than all tests run against.
+// parseReply. server: another program than all tests run against. password: of it and of the master that it follows.
+// config: the text of its file, or a function of its port; args go before it, and what it changes by itself (CONFIG
+// REWRITE, a Sentinel's state) outlives kill(). isSentinel: it is one.
 //
 //   redis.port, redis.url         redis://127.0.0.1:PORT/0
 //   await redis.cmd('HGETALL', k) one command on a lazy connection
@@ -194,8 +201,11 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 //   await redis.pause() / resume() SIGSTOP, SIGCONT: there, but silent
 //   await redis.restart()         kill if needed, start again on the same port and folder
 //   await redis.stop()            ends it and deletes the folder
-export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program } = {}) {
+export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program, password = '', config, isSentinel = false } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'parley-redis-'));
+  const file = join(dir, 'redis.conf');
+  const storing = ['--save', '', '--appendonly', aof ? 'yes' : 'no', '--appendfsync', 'always'];
+  const login = password ? ['--requirepass', password, ...(isSentinel ? [] : ['--masterauth', password])] : [];
   let child;
   let client;
   let port;
@@ -207,22 +217,19 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
       spawn(
         server,
         [
+          ...(config === undefined ? [] : [file]),
+          ...(isSentinel ? ['--sentinel'] : storing),
           '--port',
           port,
           '--bind',
           '127.0.0.1',
           '--dir',
           dir,
-          '--save',
-          '',
           '--daemonize',
           'no',
-          '--appendonly',
-          aof ? 'yes' : 'no',
-          '--appendfsync',
-          'always',
           '--loglevel',
           'notice',
+          ...login,
           ...args,
         ].map(String),
         { stdio: ['ignore', 'pipe', 'pipe'] },
@@ -236,7 +243,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
     const deadline = Date.now() + STARTUP_MS;
     while (Date.now() < deadline) {
       if (child.exitCode !== null) return false;
-      if (await answers(port, child)) return true;
+      if (await answers(port, password, child)) return true;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     throw new Error(`redis-server does not answer:\n${log}`);
@@ -254,6 +261,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
 
   for (let attempt = 0; ; attempt++) {
     port = await freePort();
+    if (config !== undefined) writeFileSync(file, typeof config === 'function' ? await config(port) : config, { mode: 0o600 });
     launch();
     if (await ready()) break;
     if (attempt === 4) throw new Error(`redis-server does not start:\n${log}`);
@@ -261,9 +269,13 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
 
   return {
     port,
-    url: `redis://127.0.0.1:${port}/0`,
+    url: `redis://${password ? `:${password}@` : ''}127.0.0.1:${port}/0`,
+    get alive() {
+      return child.exitCode === null && child.signalCode === null;
+    },
+    log: () => log,
     cmd(...words) {
-      client ??= new RedisClient(port, encoding);
+      if (client === undefined || client.isClosed) client = new RedisClient(port, encoding, password);
       return client.cmd(...words);
     },
     async info(section) {

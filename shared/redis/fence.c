@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT
+ * fence.c - see fence.h.
+ *
+ *   IDLE --something is held--> UNDER_WAY --enough have it, or not within FENCE_WAIT_MS--> IDLE
+ *    ^                              |
+ *    +------ connection lost -------+
+ *
+ * A round is two commands that are sent together: the verb `fence`, and WAIT. Redis may refuse the
+ * verb at first (the library is missing, or it is full; turn.c then sends it again): a WAIT that
+ * was answered before the verb was answered for older writes, and is sent once more.
+ *
+ * What is not confirmed stays held, so a round without enough replicas is repeated until the time
+ * of the oldest reply is over. */
+#include "shared/redis/fence.h"
+
+#include "generated/verbs.h"
+#include "shared/base/sm.h"
+#include "shared/redis/turn_internal.h"
+
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+enum {
+    ANSWER_MAX_MS = FENCE_WAIT_MS + TURN_ANSWER_MAX_MS,
+    /* Between two connections that are closed because their histories differ. */
+    RESET_EVERY_MS = 1000
+};
+enum fence_state { FENCE_IDLE, FENCE_UNDER_WAY };
+
+static const struct sm_state states[] = {
+    [FENCE_IDLE] = {"IDLE", SM(FENCE_UNDER_WAY)},
+    [FENCE_UNDER_WAY] = {"UNDER_WAY", SM(FENCE_IDLE)},
+};
+static const struct sm sm = SM_OF("fence", states);
+
+struct held {
+    struct call_slot slot;
+    struct held *next;
+    uint64_t number, until_ms;
+    char history[HISTORY_BYTES];
+    size_t reply_n;
+    char reply[];
+};
+
+struct fence {
+    struct turn *owner; /* whose replies are held */
+    struct turn *turn;  /* its own */
+    struct call call;
+    struct held *first, **last; /* in the order of their times */
+    uint64_t number;            /* of the last one held */
+    uint64_t covered;           /* by the round that is under way, or was last: up to this one */
+    struct deadline expiry;     /* of the first one */
+    struct deadline late;       /* of the round that is under way */
+    enum fence_state state;
+    uint64_t state_number; /* for the log of its states */
+    bool is_written;       /* the round's verb has run */
+    bool is_wait_early;    /* WAIT was answered before that */
+    bool is_unconfirmed;
+    uint64_t reset_ms;
+    struct log_limit limit;
+};
+
+static void move(struct fence *fence, enum fence_state to)
+{
+    fence->state = sm_move(&sm, fence->state_number, fence->state, to);
+}
+
+/* --- histories ---------------------------------------------------------------------------------
+ */
+
+static bool is_same(const char *a, const char *b)
+{
+    return a[0] != 0 && strcmp(a, b) == 0;
+}
+
+/* "master_replid:<40 hex digits>" */
+static void on_history(void *arg, const redisReply *reply)
+{
+    struct turn *turn = arg;
+    if (reply == NULL)
+        return;
+    struct str info = {NULL, 0};
+    if (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS)
+        info = (struct str){reply->str, (size_t)reply->len};
+    while (info.at != NULL) {
+        struct str line = str_trim(str_cut(&info, '\n')), value = line;
+        if (str_eq(str_cut(&value, ':'), STR("master_replid")) && value.n < HISTORY_BYTES) {
+            memcpy(turn->history, value.at, value.n);
+            turn->history[value.n] = 0;
+        }
+    }
+    if (turn->history[0] == 0)
+        turn_say_trouble(turn,
+                         "--durability needs INFO replication, which this Redis refuses: nothing "
+                         "can be acknowledged",
+                         reply->type == REDIS_REPLY_ERROR ? reply->str : "no master_replid");
+}
+
+void fence_ask_history(struct turn *turn)
+{
+    struct str words[] = {STR("INFO"), STR("replication")};
+    turn->history[0] = 0;
+    turn->since_ms = clock_mono_ms();
+    if (redis_conn_command(turn->conn, on_history, turn, words, 2) == ERR_OK)
+        redis_conn_flush(turn->conn);
+}
+
+/* One of the two connections is at a server that is not the master any more: the older one, as far
+ * as can be known here. */
+static void leave_older(struct fence *fence, uint64_t now_ms)
+{
+    struct turn *owner = fence->owner, *own = fence->turn;
+    if (owner->history[0] == 0 || own->history[0] == 0 || is_same(owner->history, own->history) ||
+        now_ms - fence->reset_ms < RESET_EVERY_MS)
+        return;
+    fence->reset_ms = now_ms;
+    struct turn *older = owner->since_ms < own->since_ms ? owner : own;
+    redis_conn_reset(older->conn, "another server is the master by now");
+}
+
+/* --- what is held ------------------------------------------------------------------------------
+ */
+
+/* Links out the one at `*at` and ends its call. Its owner may hold another one meanwhile. */
+static void end_held(struct fence *fence, struct held **at, enum err error)
+{
+    struct held *held = *at;
+    struct str reply = {held->reply, held->reply_n};
+    *at = held->next;
+    if (*at == NULL)
+        fence->last = at;
+    fence->owner->took_us = clock_mono_us() - held->slot.begin_us;
+    turn_end_call(fence->owner, &held->slot, error, error == ERR_OK ? reply : (struct str){0});
+    free(held);
+}
+
+static void set_expiry(struct fence *fence)
+{
+    uint64_t now_ms = clock_mono_ms();
+    loop_cancel_deadline(fence->owner->loop, &fence->expiry);
+    if (fence->first != NULL)
+        loop_set_deadline(fence->owner->loop, &fence->expiry,
+                          fence->first->until_ms > now_ms ? fence->first->until_ms - now_ms : 0);
+}
+
+static void say_unconfirmed(struct fence *fence)
+{
+    uint64_t times;
+    bool is_disk = fence->owner->config.durable == DURABLE_DISK;
+    fence->is_unconfirmed = true;
+    if (log_limit_passes(&fence->limit, "unconfirmed", &times))
+        log_write(LOG_WARN,
+                  is_disk ? "redis's append-only file does not confirm writes: adds and answers "
+                            "get 503 not_durable"
+                          : "no replica confirms writes: adds and answers get 503 not_durable",
+                  LOG_U("times", times));
+}
+
+static void say_confirmed(struct fence *fence)
+{
+    if (fence->is_unconfirmed)
+        log_write(LOG_INFO, fence->owner->config.durable == DURABLE_DISK
+                                ? "redis's append-only file confirms writes again"
+                                : "a replica confirms writes again");
+    fence->is_unconfirmed = false;
+}
+
+static void on_expiry(struct deadline *deadline)
+{
+    struct fence *fence = H2O_STRUCT_FROM_MEMBER(struct fence, expiry, deadline);
+    uint64_t now_ms = clock_mono_ms();
+    say_unconfirmed(fence);
+    while (fence->first != NULL && fence->first->until_ms <= now_ms)
+        end_held(fence, &fence->first, ERR_NOT_DURABLE);
+    set_expiry(fence);
+}
+
+static void answer_covered(struct fence *fence)
+{
+    struct held **at = &fence->first;
+    while (*at != NULL && (*at)->number <= fence->covered)
+        if (is_same((*at)->history, fence->turn->history))
+            end_held(fence, at, ERR_OK);
+        else
+            at = &(*at)->next;
+    set_expiry(fence);
+}
+
+void fence_hold(struct fence *fence, struct call_slot *slot, struct str reply)
+{
+    struct held *held = malloc(sizeof *held + reply.n + 1);
+    if (held == NULL)
+        abort();
+    *held = (struct held){.slot = *slot,
+                          .number = ++fence->number,
+                          .until_ms = clock_mono_ms() + FENCE_HOLD_MAX_MS,
+                          .reply_n = reply.n};
+    held->slot.next = NULL;
+    memcpy(held->history, fence->owner->history, sizeof held->history);
+    if (reply.n > 0)
+        memcpy(held->reply, reply.at, reply.n);
+    held->reply[reply.n] = 0;
+    if (slot->call != NULL)
+        slot->call->slot = &held->slot;
+    slot->call = NULL;
+    slot->on_orphan = NULL;
+    *fence->last = held;
+    fence->last = &held->next;
+    if (fence->first == held)
+        set_expiry(fence);
+}
+
+/* --- rounds ------------------------------------------------------------------------------------
+ */
+
+static void end_round(struct fence *fence)
+{
+    loop_cancel_deadline(fence->owner->loop, &fence->late);
+    move(fence, FENCE_IDLE);
+}
+
+/* With its connection, so that neither of its two replies is taken for one of the next round. */
+static void drop_round(struct fence *fence, const char *reason)
+{
+    char copy[TURN_REASON_BYTES];
+    snprintf(copy, sizeof copy, "%s", reason); /* it may be a reply's */
+    call_detach(&fence->call);
+    redis_conn_reset(fence->turn->conn, copy);
+    if (fence->state == FENCE_UNDER_WAY)
+        end_round(fence); /* the shard moves, so on_lost has not run */
+}
+
+/* WAIT replies how many replicas have it; WAITAOF whether this server has, and how many replicas.
+ */
+static bool has_enough(const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
+        reply = reply->element[0];
+    return reply->type == REDIS_REPLY_INTEGER && reply->integer >= 1;
+}
+
+static void on_waited(void *arg, const redisReply *reply)
+{
+    struct fence *fence = arg;
+    if (fence->state != FENCE_UNDER_WAY)
+        return;
+    if (reply == NULL) { /* lost; if the shard moves, the verb is sent again (turn_hold.c) */
+        fence->is_wait_early = !fence->is_written;
+        if (fence->is_written)
+            end_round(fence);
+        return;
+    }
+    if (reply->type == REDIS_REPLY_ERROR) {
+        turn_say_trouble(fence->turn, "redis refuses to wait for copies of writes (--durability)",
+                         reply->str);
+        drop_round(fence, reply->str);
+        return;
+    }
+    if (!fence->is_written) {
+        fence->is_wait_early = true;
+        return;
+    }
+    end_round(fence);
+    if (!has_enough(reply)) {
+        say_unconfirmed(fence);
+        return;
+    }
+    say_confirmed(fence);
+    answer_covered(fence);
+}
+
+static void on_late(struct deadline *deadline)
+{
+    struct fence *fence = H2O_STRUCT_FROM_MEMBER(struct fence, late, deadline);
+    drop_round(fence, "no answer in time");
+}
+
+static void send_wait(struct fence *fence)
+{
+    char ms[16];
+    bool is_disk = fence->owner->config.durable == DURABLE_DISK;
+    struct str until = {ms, (size_t)snprintf(ms, sizeof ms, "%d", FENCE_WAIT_MS)};
+    struct str replica[] = {STR("WAIT"), STR("1"), until};
+    struct str disk[] = {STR("WAITAOF"), STR("1"), STR("0"), until};
+    fence->is_wait_early = false;
+    if (redis_conn_command(fence->turn->conn, on_waited, fence, is_disk ? disk : replica,
+                           is_disk ? 4 : 3) == ERR_OK)
+        redis_conn_flush(fence->turn->conn); /* else lost: on_lost ends the round */
+}
+
+static void on_written(struct call *call, enum err error, struct str reply)
+{
+    struct fence *fence = H2O_STRUCT_FROM_MEMBER(struct fence, call, call);
+    (void)reply;
+    if (fence->state != FENCE_UNDER_WAY)
+        return;
+    if (error == ERR_REDIS_LOST) {
+        end_round(fence); /* WAIT was lost, too, or is about to hear so */
+        return;
+    }
+    if (error != ERR_OK) {
+        drop_round(fence, err_info(error)->code);
+        return;
+    }
+    fence->is_written = true;
+    if (fence->is_wait_early)
+        send_wait(fence);
+}
+
+/* Both connections are at another master by now: what the former one stored will not be confirmed.
+ */
+static void end_former(struct fence *fence)
+{
+    struct held **at = &fence->first;
+    if (!is_same(fence->owner->history, fence->turn->history))
+        return;
+    while (*at != NULL)
+        if (is_same((*at)->history, fence->turn->history))
+            at = &(*at)->next;
+        else
+            end_held(fence, at, ERR_NOT_DURABLE);
+    set_expiry(fence);
+}
+
+/* Is anything held that a round can confirm? */
+static bool is_needed(const struct fence *fence)
+{
+    for (const struct held *held = fence->first; held != NULL; held = held->next)
+        if (is_same(held->history, fence->turn->history))
+            return true;
+    return false;
+}
+
+static void begin_round(struct fence *fence)
+{
+    move(fence, FENCE_UNDER_WAY);
+    fence->covered = fence->number;
+    fence->is_written = fence->is_wait_early = false;
+    loop_set_deadline(fence->owner->loop, &fence->late, ANSWER_MAX_MS);
+    call_fence(turn_call(fence->turn, &fence->call, on_written));
+    turn_flush(fence->turn);
+    send_wait(fence);
+}
+
+void fence_flush(struct fence *fence)
+{
+    if (fence->state == FENCE_IDLE && fence->first != NULL && fence->turn->is_up) {
+        leave_older(fence, clock_mono_ms());
+        end_former(fence);
+        if (fence->turn->is_up && is_needed(fence))
+            begin_round(fence);
+    }
+    turn_flush(fence->turn);
+}
+
+/* --- its connection ----------------------------------------------------------------------------
+ */
+
+static void on_event(void *arg, struct str event)
+{
+    (void)arg; /* meant for the turn whose configuration it has, which is sent its own */
+    (void)event;
+}
+
+static void on_up(void *arg)
+{
+    (void)arg; /* the loop's turn ends with fence_flush */
+}
+
+/* What is held may be confirmed yet, if the same server is reached again in time. */
+static void on_lost(void *arg)
+{
+    struct fence *fence = arg;
+    fence->turn->history[0] = 0;
+    if (fence->state == FENCE_UNDER_WAY)
+        end_round(fence);
+}
+
+static void on_sent(void *arg, unsigned verb_n)
+{
+    struct fence *fence = arg;
+    fence->owner->config.on_sent(fence->owner->config.arg, verb_n);
+}
+
+struct fence *fence_create(struct turn *turn, const struct redis_address *address)
+{
+    struct fence *fence = calloc(1, sizeof *fence);
+    if (fence == NULL)
+        abort();
+    struct turn_config config = turn->config;
+    config.durable = DURABLE_NOT;
+    config.on_event = on_event;
+    config.on_up = on_up;
+    config.on_lost = on_lost;
+    config.on_sent = on_sent;
+    config.arg = fence;
+    fence->owner = turn;
+    fence->last = &fence->first;
+    fence->state_number = sm_number();
+    fence->expiry.on_expire = on_expiry;
+    fence->late.on_expire = on_late;
+    fence->turn = turn_create_named(turn->loop, address, &config, "parley-fence");
+    fence->turn->has_history = true;
+    return fence;
+}
+
+void fence_destroy(struct fence *fence)
+{
+    if (fence == NULL)
+        return;
+    turn_stop(fence->turn);
+    if (fence->state == FENCE_UNDER_WAY)
+        end_round(fence);
+    loop_cancel_deadline(fence->owner->loop, &fence->expiry);
+    while (fence->first != NULL)
+        end_held(fence, &fence->first, ERR_REDIS_LOST);
+    turn_destroy(fence->turn);
+    free(fence);
+}
+
+bool fence_is_confirmed(const struct fence *fence)
+{
+    return !fence->is_unconfirmed;
+}

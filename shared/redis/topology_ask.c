@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ * topology_ask.c - see topology_internal.h. */
+#include "shared/redis/topology_internal.h"
+
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum { ASK_MAX_MS = 1000, ASK_SLOW_MAX_MS = 250, QUESTION_N = 2 };
+
+static redisContext *open_context(const struct topology_asked *asked, unsigned i)
+{
+    struct timeval limit = {.tv_sec = 0,
+                            .tv_usec = (asked->is_slow[i] ? ASK_SLOW_MAX_MS : ASK_MAX_MS) * 1000};
+    limit.tv_sec = limit.tv_usec / 1000000;
+    limit.tv_usec %= 1000000;
+    redisContext *c = redisConnectWithTimeout(asked->places[i].host, asked->places[i].port, limit);
+    if (c == NULL)
+        abort();
+    if (c->err == 0) {
+        (void)fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+        redisSetTimeout(c, limit);
+    }
+    return c;
+}
+
+static redisReply *say(redisContext *c, const struct str *words, size_t n)
+{
+    const char *at[4];
+    size_t length[4];
+    for (size_t i = 0; i < n; i++) {
+        at[i] = words[i].at;
+        length[i] = words[i].n;
+    }
+    return redisCommandArgv(c, (int)n, at, length);
+}
+
+static bool log_in(const struct topology_asked *asked, redisContext *c, char *reason,
+                   size_t reason_size)
+{
+    struct str words[3] = {STR("AUTH")};
+    size_t n = 1;
+    if (asked->password[0] == 0)
+        return true;
+    if (asked->user[0] != 0)
+        words[n++] = str_of(asked->user);
+    words[n++] = str_of(asked->password);
+    redisReply *reply = say(c, words, n);
+    bool is_good = reply != NULL && reply->type != REDIS_REPLY_ERROR;
+    if (!is_good)
+        snprintf(reason, reason_size, "%s", reply == NULL ? c->errstr : reply->str);
+    if (reply != NULL)
+        freeReplyObject(reply);
+    return is_good;
+}
+
+/* Names are looked up here, so that no loop has to. A name that cannot be found stays. */
+static void look_up(struct topology_place *place)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    char host[sizeof place->host];
+    if (getaddrinfo(place->host, NULL, &hints, &found) != 0)
+        return;
+    if (getnameinfo(found->ai_addr, found->ai_addrlen, host, sizeof host, NULL, 0,
+                    NI_NUMERICHOST) == 0)
+        memcpy(place->host, host, sizeof host);
+    freeaddrinfo(found);
+}
+
+/* The replies of one Sentinel or member to both questions, which the caller frees. */
+static bool question(struct topology_asked *asked, unsigned i, redisReply **replies, char *reason,
+                     size_t reason_size)
+{
+    const struct str sentinel[QUESTION_N][3] = {
+        {STR("SENTINEL"), STR("GET-MASTER-ADDR-BY-NAME"), str_of(asked->master)},
+        {STR("SENTINEL"), STR("MASTER"), str_of(asked->master)}};
+    const struct str member[QUESTION_N][3] = {{STR("CLUSTER"), STR("SLOTS")},
+                                              {STR("CLUSTER"), STR("INFO")}};
+    bool is_sentinel = asked->kind == REDIS_SENTINEL;
+    redisContext *c = open_context(asked, i);
+    bool is_good = c->err == 0;
+    replies[0] = replies[1] = NULL;
+    if (!is_good)
+        snprintf(reason, reason_size, "%s", c->errstr);
+    is_good = is_good && log_in(asked, c, reason, reason_size);
+    for (unsigned k = 0; is_good && k < QUESTION_N; k++) {
+        replies[k] = say(c, is_sentinel ? sentinel[k] : member[k], is_sentinel ? 3 : 2);
+        is_good = replies[k] != NULL;
+        if (!is_good)
+            snprintf(reason, reason_size, "%s", c->errstr);
+    }
+    asked->is_slow[i] = !is_good;
+    redisFree(c);
+    return is_good;
+}
+
+static void drop(redisReply **replies)
+{
+    for (unsigned k = 0; k < QUESTION_N; k++)
+        if (replies[k] != NULL)
+            freeReplyObject(replies[k]);
+}
+
+static bool ask_sentinels(struct topology_asked *asked, struct topology_map *map, char *reason,
+                          size_t reason_size)
+{
+    struct topology_place best, place;
+    uint64_t best_epoch = 0;
+    bool is_known = false;
+    for (unsigned i = 0; i < asked->place_n; i++) {
+        redisReply *replies[QUESTION_N];
+        if (question(asked, i, replies, reason, reason_size)) {
+            uint64_t epoch = topology_read_epoch(replies[1]);
+            if (topology_read_master(replies[0], &place)) {
+                if (!is_known || epoch > best_epoch) {
+                    best = place;
+                    best_epoch = epoch;
+                }
+                is_known = true;
+            } else if (replies[0]->type == REDIS_REPLY_ERROR) {
+                snprintf(reason, reason_size, "%s", replies[0]->str);
+            } else {
+                snprintf(reason, reason_size, "it knows no master of that name");
+            }
+        }
+        drop(replies);
+    }
+    if (!is_known)
+        return false;
+    look_up(&best);
+    return topology_map_add(map, &best) == 0;
+}
+
+static bool ask_members(struct topology_asked *asked, struct topology_map *map, char *reason,
+                        size_t reason_size)
+{
+    bool is_ok = false;
+    for (unsigned i = 0; i < asked->place_n && !is_ok; i++) {
+        redisReply *replies[QUESTION_N];
+        struct topology_map seen = {.place_n = 0};
+        if (question(asked, i, replies, reason, reason_size)) {
+            bool is_read = topology_read_slots(replies[0], &asked->places[i], &seen);
+            is_ok = is_read && topology_read_is_ok(replies[1]);
+            if (!is_read)
+                snprintf(reason, reason_size, "%s",
+                         replies[0]->type == REDIS_REPLY_ERROR ? replies[0]->str
+                                                               : "no slot is assigned");
+            if (is_ok || (is_read && map->place_n == 0)) {
+                topology_map_fini(map);
+                *map = seen;
+                seen = (struct topology_map){.place_n = 0};
+            }
+        }
+        topology_map_fini(&seen);
+        drop(replies);
+    }
+    for (unsigned i = 0; i < map->place_n; i++)
+        look_up(&map->places[i]);
+    return map->place_n > 0;
+}
+
+bool topology_ask(struct topology_asked *asked, struct topology_map *ret_map, char *reason,
+                  size_t reason_size)
+{
+    snprintf(reason, reason_size, "nobody to ask");
+    return asked->kind == REDIS_SENTINEL ? ask_sentinels(asked, ret_map, reason, reason_size)
+                                         : ask_members(asked, ret_map, reason, reason_size);
+}
