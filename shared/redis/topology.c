@@ -19,8 +19,8 @@
 #include <stdlib.h>
 
 enum {
-    SLOWLY_MS = 10000, /* while all is well */
-    ANEW_MS = 100,     /* after a hint, at least this long after the last round */
+    SLOWLY_MS = 3000, /* while all is well: a master that is cut off is written to no longer */
+    ANEW_MS = 100,    /* after a hint, at least this long after the last round */
 };
 
 struct topology {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_topology_read.c - shared/redis/topology_read.c: what members of a Redis Cluster and Sentinels
- * reply, in Redis's protocol, and what of it is refused. */
+ * test_topology_read.c - shared/redis/topology_read.c: what members of a Redis Cluster and
+ * Sentinels reply, in Redis's protocol, and what of it is refused. */
 #include "shared/redis/topology_internal.h"
 
 #include <setjmp.h>
@@ -39,8 +39,8 @@ static bool read_slots(const char *wire)
 static void slots_have_owners(void **state)
 {
     assert_true(read_slots("*2\r\n"
-                           "*4\r\n:0\r\n:99\r\n" MEMBER("$8\r\n10.0.0.1\r\n") MEMBER("$1\r\nx\r\n")
-                           "*3\r\n:101\r\n:16383\r\n" MEMBER("$3\r\n::1\r\n")));
+                           "*4\r\n:0\r\n:99\r\n" MEMBER("$8\r\n10.0.0.1\r\n") MEMBER(
+                               "$1\r\nx\r\n") "*3\r\n:101\r\n:16383\r\n" MEMBER("$3\r\n::1\r\n")));
     assert_int_equal(map.place_n, 2);
     assert_string_equal(map.places[map.owner[0] - 1].host, "10.0.0.1");
     assert_int_equal(map.places[map.owner[99] - 1].port, 7001);
@@ -90,8 +90,8 @@ static void a_master_of_sentinel_has_a_host_and_a_port(void **state)
     assert_int_equal(place.port, 6380);
     freeReplyObject(reply);
     static const char *const bad[] = {"*-1\r\n", "*2\r\n$0\r\n\r\n$1\r\n1\r\n",
-                                      "*2\r\n$1\r\nx\r\n$5\r\n65536\r\n",
-                                      "*1\r\n$1\r\nx\r\n", "-ERR x\r\n"};
+                                      "*2\r\n$1\r\nx\r\n$5\r\n65536\r\n", "*1\r\n$1\r\nx\r\n",
+                                      "-ERR x\r\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         reply = reply_of(bad[i]);
         assert_false(topology_read_master(reply, &place));
@@ -101,7 +101,8 @@ static void a_master_of_sentinel_has_a_host_and_a_port(void **state)
 
 static void the_newest_configuration_has_the_highest_epoch(void **state)
 {
-    redisReply *reply = reply_of("*4\r\n$4\r\nname\r\n$1\r\nm\r\n$12\r\nconfig-epoch\r\n$2\r\n17\r\n");
+    redisReply *reply =
+        reply_of("*4\r\n$4\r\nname\r\n$1\r\nm\r\n$12\r\nconfig-epoch\r\n$2\r\n17\r\n");
     assert_int_equal(topology_read_epoch(reply), 17);
     freeReplyObject(reply);
     reply = reply_of("*3\r\n$4\r\nname\r\n$1\r\nm\r\n$12\r\nconfig-epoch\r\n");
@@ -123,15 +124,9 @@ static void moved_names_a_slot_and_a_place(void **state)
     assert_string_equal(to.host, "10.0.0.9");
     assert_true(topology_read_moved("MOVED 1 ::1:7003", &from, &slot, &to));
     assert_string_equal(to.host, "::1");
-    static const char *const bad[] = {"",
-                                      "MOVED",
-                                      "MOVED 1",
-                                      "MOVED 16384 a:1",
-                                      "MOVED x a:1",
-                                      "MOVED 1 a",
-                                      "MOVED 1 a:0",
-                                      "MOVED 1 a:65536",
-                                      "ASK 1 a:1"};
+    static const char *const bad[] = {
+        "",          "MOVED",       "MOVED 1",         "MOVED 16384 a:1", "MOVED x a:1",
+        "MOVED 1 a", "MOVED 1 a:0", "MOVED 1 a:65536", "ASK 1 a:1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (topology_read_moved(bad[i], &from, &slot, &to))
             fail_msg("%s was read", bad[i]);
