@@ -3,7 +3,9 @@
 // Nodes on a real Redis Cluster (ADR 55): slots that move under load, planned and unplanned failovers, masters that come back
 // without their data, and what is agreed on.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe } from 'node:test';
+import { upload } from '../support/documents.mjs';
 import { assertOk, assertProblem, eventually, newTopic, runParley } from '../support/harness.mjs';
 import { ownShards, prefixOfShard, prefixesOf, topicOn } from '../support/shards.mjs';
 import { startRedisCluster } from '../support/topology.mjs';
@@ -160,6 +162,44 @@ describe('Redis Cluster', { concurrency: false }, () => {
       await assertThere(cluster, topics);
     },
     { redis: whole },
+  );
+
+  test(
+    'masters that are killed under load with --durability replica: nothing acknowledged is lost or doubled',
+    async (cluster) => {
+      const { redis } = cluster;
+      const result = await underLoad(cluster, async (load) => {
+        for (const shard of [0, 2]) {
+          const victim = await ownerOf(redis, shard);
+          await victim.kill('SIGKILL');
+          await redis.takenOver(victim);
+          await victim.restart();
+          await redis.ready();
+          for (const node of cluster.nodes) await usable(cluster, node);
+          await load.reached(20);
+        }
+      });
+      print(`durability replica: ${result.Done} questions over two killed masters, ${result.retries} requests sent again`);
+    },
+    { redis: whole, args: ['--target', 'broker', '--rescan-seconds', '1', '--shards', SHARDS, '--durability', 'replica'] },
+  );
+
+  test(
+    'an upload goes on while the slots of all shards move, and is stored whole',
+    async (cluster) => {
+      const { redis } = cluster;
+      const bytes = randomBytes(20 << 20).toString('base64').slice(0, 20 << 20);
+      const uploading = Array.from({ length: 3 }, (_, i) => upload(cluster, { as: 'User_1', name: `large${i}.txt`, bytes, node: i % 2, timeout: 60_000 }));
+      let isDone = false;
+      Promise.allSettled(uploading).then(() => (isDone = true));
+      for (let i = 0; !isDone; i++) await moveShard(redis, i % SHARDS);
+      for (const response of await Promise.all(uploading)) {
+        assert.ok([200, 201].includes(response.status), response.text);
+        const content = await cluster.request('GET', `/api/docs/${response.json.documentId}/content`, { as: 'User_1' });
+        assert.ok(content.text === bytes, 'it is what was uploaded');
+      }
+    },
+    { redis: whole, args: ['--target', 'broker,documents', '--rescan-seconds', '1', '--shards', SHARDS] },
   );
 
   test('a master that comes back without its data: its shards are not used, the others are, until it is adopted', async (cluster) => {

@@ -96,6 +96,26 @@ describe('Sentinel', { concurrency: false }, () => {
   });
 
   test(
+    'masters that are killed under load with --durability replica: nothing acknowledged is lost or doubled',
+    async (cluster) => {
+      const { redis } = cluster;
+      const result = await underLoad(cluster, async (load) => {
+        for (let i = 0; i < 2; i++) {
+          const master = await redis.master();
+          await master.kill('SIGKILL');
+          await redis.agreed(master);
+          for (const node of cluster.nodes) await usable(cluster, node);
+          await load.reached(20);
+          await master.restart();
+          await eventually(async () => (await master.cmd('ROLE'))[3] === 'connected', { ms: 60_000, what: 'it follows its successor' });
+        }
+      });
+      print(`durability replica: ${result.Done} questions over two killed masters, ${result.retries} requests sent again`);
+    },
+    { args: ['--target', 'broker', '--rescan-seconds', '1', '--durability', 'replica'] },
+  );
+
+  test(
     'a password of Redis and another one of the Sentinels',
     async (cluster) => {
       const { redis } = cluster;
