@@ -135,6 +135,18 @@ static struct verb_counts sum_verb(unsigned verb)
     return sum;
 }
 
+bool metrics_sum_verb(unsigned verb, struct verb_view *ret_view)
+{
+    if (verb >= verb_n)
+        return false;
+    struct verb_counts sum = sum_verb(verb);
+    *ret_view = (struct verb_view){.name = verb_name(verb),
+                                   .calls = (uint64_t)sum.calls,
+                                   .errors = (uint64_t)sum.errors,
+                                   .took_us = (uint64_t)sum.took_us};
+    return true;
+}
+
 /* Verbs that were never called are left out. */
 static void write_verbs(struct buf *b)
 {

@@ -148,6 +148,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
     if (config->rescan_ms == 0)
         queue->config.rescan_ms = config->map->n == 1 ? RESCAN_MS : RESCAN_SHARDS_MS;
     queue->metrics = metrics;
+    buf_init(&queue->differences, DIFFERENCES_MAX_BYTES);
     queue->shards.n = config->map->n;
     queue->parts = calloc(queue->shards.n, sizeof *queue->parts);
     if (queue->parts == NULL)
@@ -179,6 +180,7 @@ void queue_destroy(struct queue *queue)
     for (unsigned i = 0; i < queue->shards.n; i++)
         fini_part(&queue->parts[i]);
     polls_fini(queue);
+    buf_fini(&queue->differences);
     free(queue->parts);
     free(queue);
 }
@@ -236,6 +238,11 @@ bool queue_is_usable(const struct queue *queue)
     for (unsigned i = 0; i < queue->shards.n; i++)
         away_n += redis_trouble_is_outage(part_trouble(&queue->parts[i]));
     return away_n * 2 <= queue->shards.n && (queue->shards.n == 1 || queue->parts[0].was_up);
+}
+
+struct str queue_drained(const struct queue *queue)
+{
+    return queue->drained;
 }
 
 uint64_t queue_lease_ms(const struct queue *queue)
