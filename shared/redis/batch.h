@@ -41,6 +41,7 @@ struct batch {
     /* Redis was full: it is resent to the function that still runs then. */
     bool is_freeing;
     enum err error; /* of a batch that is to fail, see turn.c */
+    uint64_t sent_us;
     struct deadline deadline;
     /* The verb being written; NULL between verbs. */
     struct lane *lane;
