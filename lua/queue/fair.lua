@@ -7,6 +7,7 @@
 -- last turn, the user starts there (the zset served, user -> virtual time; deleted when no work is left).
 local fallback = require('queue/fallback')
 local idle = require('queue/idle')
+local shares = require('queue/shares')
 local counters = require('turn/counters')
 local call = redis.call
 local format = string.format
@@ -55,6 +56,7 @@ local function dequeue(turn, model, user, topic)
     if call('EXISTS', turns) == 0 then
         call('SREM', P .. 'models', model)
         fallback.finish(turn, model)
+        if model ~= 'default' then shares.forget_model(turn, model) end
         turn.models_with_work = nil
         if counters.load(turn).depth == 0 then call('UNLINK', P .. 'served') end
     end

@@ -10,6 +10,17 @@ local AWAY = 'away' -- what poll:<account>:<engine> holds of one that has left o
 local POLL_S = 300      -- no poll is parked longer
 local ENGINE_SEEN_MS = 600000  -- since its poll began, which may be parked or have brought a long claim since
 local REST_SHORT_MS = 15000     -- a question outlasts such a rest
+local BACK_MS = 30000           -- an engine that has rested takes so long to poll again
+
+-- What an engine does, as the hash `engines` has it: `waiting` for a claim, `working` or `resting`; nil when it has gone.
+-- A node says with each state how long it may last without another word (shared/queue/engines.c).
+local function state_of(turn, info)
+    local rests_until = match(info, '^%d+ {"RestingUntilMs":(%d+)')
+    if rests_until then return tonumber(rests_until) > turn.now_ms - BACK_MS and 'resting' or nil end
+    local at, state, for_ms = match(info, '^(%d+) {"Models":"[^"]*","State":"(%l+)","ForMs":(%d+)')
+    if at then return tonumber(at) + tonumber(for_ms) > turn.now_ms and state or nil end
+    return tonumber(match(info, '^%d+')) > turn.now_ms - ENGINE_SEEN_MS and 'waiting' or nil -- of the former release
+end
 
 -- Is an engine there? '': one polls, is at work, or rests only for a moment. 'maybe': one was seen lately, and may
 -- be between two polls. nil: none; and the seconds until the first one has rested, if any does.
@@ -64,6 +75,6 @@ local function forget_engines(turn)
 end
 
 return {
-    AWAY = AWAY, engines_there = engines_there, no_engine = no_engine, end_poll = end_poll,
+    AWAY = AWAY, state_of = state_of, engines_there = engines_there, no_engine = no_engine, end_poll = end_poll,
     note_poll = note_poll, forget_engines = forget_engines,
 }

@@ -1,13 +1,16 @@
 -- shares: counts Open queries and limits each account's share of them, so that one account, with any number of users,
 -- leaves room for others. The hash `waiting` counts Open queries by account and user. The hash `shares` counts them,
 -- too: "<account>" all of an account, "<account>:<model>" those for that model, and "<account>:" its models; `default`
--- is not counted among models.
+-- is not counted among models. The hash `depths` counts them per model, for operators and for whatever scales engines;
+-- what it does not count is for `default`.
+local bounds = require('turn/bounds')
 local counters = require('turn/counters')
 local call = redis.call
-local match = string.match
+local format, match = string.format, string.match
 local ceil, max = math.ceil, math.max
 
 local MODELS_MAX, MODELS_OF_ACCOUNT = 1000, 100
+local RECOUNT_MAX = 20000 -- fields of `shares` that are read at once
 
 -- Counts Open queries: per account and user for max_waiting, in all for queue_max, and per account, and of it
 -- per model, for its share of both.
@@ -19,6 +22,9 @@ local function count(turn, account, user, model, delta)
     if model ~= 'default' then
         field = account .. ':' .. model
         shares[field] = (shares[field] or 0) + delta
+        local depths = turn.depth_deltas or {}
+        turn.depth_deltas = depths
+        depths[model] = (depths[model] or 0) + delta
     end
     local meta = turn.meta or counters.load(turn)
     meta.depth, meta.is_dirty = meta.depth + delta, true
@@ -93,6 +99,39 @@ local function is_room_for(turn, model, depth)
     return call('SISMEMBER', key, model) == 1 or call('SCARD', key) < MODELS_MAX
 end
 
+local function flush_depths(turn)
+    local key, deltas = turn.prefix .. 'depths', turn.depth_deltas
+    if not deltas then return end
+    turn.depth_deltas = nil
+    for model, delta in pairs(deltas) do
+        if delta ~= 0 and call('HINCRBY', key, model, delta) <= 0 then call('HDEL', key, model) end
+    end
+end
+
+-- No query is Open for that model: whatever was counted, this is certain.
+local function forget_model(turn, model)
+    if turn.depth_deltas then turn.depth_deltas[model] = nil end
+    call('HDEL', turn.prefix .. 'depths', model)
+end
+
+-- Nodes of the former release do not count in `depths`: it is made from `shares` again when a node comes or goes.
+local function recount(turn)
+    local shares, depths = turn.prefix .. 'shares', turn.prefix .. 'depths'
+    flush_shares(turn)
+    flush_depths(turn)
+    if call('HLEN', shares) > RECOUNT_MAX then return end
+    local all, sums, pairs_of = call('HGETALL', shares), {}, {}
+    for i = 1, #all, 2 do
+        local model = match(all[i], '^[^:]+:(.+)$')
+        if model then sums[model] = (sums[model] or 0) + tonumber(all[i + 1]) end
+    end
+    call('DEL', depths)
+    for model, n in pairs(sums) do
+        pairs_of[#pairs_of + 1], pairs_of[#pairs_of + 2] = model, format('%d', n)
+    end
+    bounds.in_parts(pairs_of, function(...) call('HSET', depths, ...) end)
+end
+
 local function flush(turn)
     local key, deltas = turn.prefix .. 'waiting', turn.waiting_deltas
     if not deltas then return end
@@ -100,9 +139,10 @@ local function flush(turn)
         if delta ~= 0 and call('HINCRBY', key, field, delta) <= 0 then call('HDEL', key, field) end
     end
     flush_shares(turn)
+    flush_depths(turn)
 end
 
 return {
     count = count, open_count = open_count, room = room, share_of_lookups = share_of_lookups, share_taken = share_taken,
-    is_room_for = is_room_for, flush = flush,
+    is_room_for = is_room_for, forget_model = forget_model, recount = recount, flush = flush,
 }

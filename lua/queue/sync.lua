@@ -1,8 +1,8 @@
 -- sync: the slow rescan. A node reports that it is alive, reports its credits again, and claims for polls that missed
 --   their hand-over (a lost message, a removed node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, idle_lookups, engines hash, poll:<account>:<engine>,
---   drained set, stat:<minute> hash, nonces:<day> set, nonce_marks:<minute> set, models set, queue/fallback.lua,
---   queue/claims.lua, lookup/lookups.lua.
+--   drained set, stat:<minute> hash, nonces:<day> set, nonce_marks:<minute> set, models set, shares, depths,
+--   queue/fallback.lua,--   queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
 --   those named.
@@ -31,6 +31,7 @@ local leases = require('queue/leases')
 local nonce_marks = require('queue/nonce_marks')
 local presence = require('queue/presence')
 local rate = require('queue/rate')
+local shares = require('queue/shares')
 local bounds = require('turn/bounds')
 local events = require('turn/events')
 local nonces = require('turn/nonces')
@@ -57,6 +58,7 @@ local function forget_nodes(turn)
         call('HDEL', P .. 'node_info', id)
         is_gone[id] = true
     end
+    shares.recount(turn)
     if turn.is_sharded then hints.strike_off(turn, is_gone) end
     for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do
         for _, member in ipairs(call('ZRANGE', key, 0, -1)) do
@@ -108,7 +110,7 @@ end
 local function verb(turn, a)
     --- arguments
     local P = turn.prefix
-    call('ZADD', P .. 'nodes', turn.now_ms, turn.node)
+    if call('ZADD', P .. 'nodes', turn.now_ms, turn.node) == 1 then shares.recount(turn) end
     call('HSET', P .. 'node_info', turn.node, info)
     forget_nodes(turn)
     if turn.is_sharded then

@@ -22,7 +22,7 @@
 --   leases_begun, leases_kept, leases_ended, lease_keys_ended, lease_ended_at, lease_end_text, delivery_end_text
 --                                                           queue/leases.lua
 --   idle, idle_lookups, is_alive_at                         queue/idle.lua
---   waiting_deltas, share_deltas                            queue/shares.lua
+--   waiting_deltas, share_deltas, depth_deltas              queue/shares.lua
 --   stored_sums, stored_deltas                              queue/stored.lua
 --   marks_noted                                             queue/nonce_marks.lua
 --   models_with_work                                        queue/fair.lua

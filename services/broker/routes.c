@@ -33,6 +33,7 @@ const struct route broker_routes[] = {
     {"GET",    "/api/get-recommendations", ENGINE,    broker_get_recommendations, false},
 
     {"GET",    "/api/status",              OPERATOR,  broker_status,              false},
+    {"GET",    "/api/depth",               OPERATOR,  broker_depth,               false, .takes_api_key = true},
     {"GET",    "/api/queue",               OPERATOR,  broker_queue,               false},
     {"POST",   "/api/retry-query",         OPERATOR,  broker_retry_query,         false},
     {"POST",   "/api/drain-engine",        OPERATOR,  broker_drain_engine,        false},

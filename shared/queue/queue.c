@@ -235,6 +235,11 @@ bool queue_is_usable(const struct queue *queue)
     return away_n * 2 <= queue->shards.n && (queue->shards.n == 1 || queue->parts[0].was_up);
 }
 
+struct str queue_drained(const struct queue *queue)
+{
+    return queue->drained;
+}
+
 uint64_t queue_lease_ms(const struct queue *queue)
 {
     return queue->config.lease_ms;

@@ -113,6 +113,9 @@ enum redis_trouble queue_server_trouble(const struct queue *queue, unsigned serv
 /* True if at most half of the shards have an outage and, with several, the first one, which holds
  * cluster-wide data, has been reachable once. */
 bool queue_is_usable(const struct queue *queue);
+/* The accounts that are drained, as far as this node knows: names, joined by ','. Valid until the
+ * loop's next turn. */
+struct str queue_drained(const struct queue *queue);
 /* How long a claim lasts without a heartbeat. */
 uint64_t queue_lease_ms(const struct queue *queue);
 

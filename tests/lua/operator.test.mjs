@@ -52,6 +52,59 @@ scripts('status', ({ cases }) => {
   ]);
 });
 
+scripts('depth', ({ cases }) => {
+  const fits = (expected) => (reply) => {
+    const found = reply.split('\n');
+    assert.equal(found.length, expected.length, reply);
+    return expected.every((part, i) => (typeof part === 'function' ? part(found[i]) : String(part) === found[i]));
+  };
+  const near = (ms) => (found) => found !== '' && Math.abs(found - ms) < 10_000;
+  cases([
+    { name: 'nothing is there', call: ['depth', 0], reply: lines('ok', 0, 0, 0, 0, '', 0) },
+    {
+      name: 'models with their counts and oldest ages; what no count names is for default; engines by account and state',
+      before: () => ({
+        ...waiting,
+        'open:default:alice': zset({ t: (Date.now() - 5000) * 1000 }),
+        'turns:big': zset({ bob: 0, carl: 1 }),
+        'open:big:bob': zset({ u: (Date.now() - 40_000) * 1000 }), 'open:big:carl': zset({ v: (Date.now() - 90_000) * 1000 }),
+        models: set('default', 'big'),
+        meta: { lease: '7', depth: '5', vt: '0.000000' },
+        depths: { big: '3' },
+        leases: zset({ '1 x': LATER, '2 x': LATER }),
+        lookups: zset({ aa: 1 }),
+        idle: zset({ 'n1 E|*': '3.000002', 'n2 F|big': 2 }),
+        engines: {
+          'E waits': `${Date.now() - 7000} {"Models":"*","State":"waiting","ForMs":60000}`,
+          'E works': `${Date.now() - 7000} {"Models":"a,b","State":"working","ForMs":60000}`,
+          'E over': `${Date.now() - 7000} {"Models":"*","State":"working","ForMs":6000}`,
+          'D rests': `${Date.now()} {"RestingUntilMs":${Date.now() + 9000},"Models":"*","Reason":""}`,
+          'D back': `${Date.now()} {"RestingUntilMs":${Date.now() - 40_000},"Models":"*","Reason":""}`,
+          'D old': `${Date.now() - 7000} {"Models":"*"}`,
+        },
+      }),
+      call: ['depth', 0],
+      reply: fits(['ok', 5, 2, 1, 5, near(90_000), 2, 'D', 1, 0, 1, 'E', 1, 1, 0, 'big', 3, near(90_000), 'default', 2, near(5000)]),
+      after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },
+    },
+    {
+      name: 'counts of models that a node of the former release added are made from the shares',
+      before: { ...waiting, 'turns:big': zset({ bob: 0 }), 'open:big:bob': zset({ u: 1 }), models: set('big'), meta: { lease: '7', depth: '3', vt: '0.000000' }, shares: { A: '1', 'A:big': '1', 'A:': '1', B: '2', 'B:big': '2', 'B:': '1' } },
+      call: ['depth', 0],
+      reply: fits(['ok', 3, 0, 0, 0, (age) => age > 0, 0, 'big', 3, (age) => age > 0]),
+      after: { depths: { big: '3' }, depth: ttl(1, (reply) => reply.startsWith('ok\n3\n')) }, // which is costly, so it is kept
+    },
+    {
+      name: 'a costly look is kept for a second',
+      before: { ...waiting, models: set(...Array.from({ length: 300 }, (_, i) => `m${i}`)), depths: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`m${i}`, '1'])), meta: { lease: '7', depth: '300', vt: '0.000000' } },
+      call: ['depth', 0],
+      reply: (reply) => reply.split('\n').length === 7 + 3 * 300,
+      after: { depth: ttl(1, (reply) => reply.startsWith('ok\n300\n')) },
+    },
+    { name: 'what was kept is the answer', before: { depth: ttl(1, 'ok\n7') }, call: ['depth', 0], reply: 'ok\n7', after: {} },
+  ]);
+});
+
 scripts('front', ({ cases, test, shard }) => {
   cases([
     { name: 'nothing is there', call: ['front'], reply: lines('ok', 0, 0, 0) },
