@@ -151,7 +151,7 @@ static void put_queue(struct buf *b, struct depth *total, const struct depth *sh
     buf_printf(b, "parley_shards_missing %d\n", __builtin_popcountll(all->missing));
 }
 
-static void read_queue(struct scrapes *scrapes, const struct gather *all)
+static void read_queue(struct scrapes *scrapes, const struct gather *all, struct str drained)
 {
     struct depth total, *shards = calloc(all->n, sizeof *shards);
     bool is_good = shards != NULL;
@@ -159,8 +159,8 @@ static void read_queue(struct scrapes *scrapes, const struct gather *all)
     for (unsigned i = 0; is_good && i < all->n; i++) {
         depth_init(&shards[i]);
         if (!gather_is_missing(all, i))
-            is_good = depth_add(&shards[i], all->replies[i], STR("")) &&
-                      depth_add(&total, all->replies[i], STR(""));
+            is_good = depth_add(&shards[i], all->replies[i], drained) &&
+                      depth_add(&total, all->replies[i], drained);
     }
     if (is_good) {
         buf_clear(&scrapes->text);
@@ -199,8 +199,9 @@ static void on_late(struct deadline *deadline)
 static void on_depths(struct request *r, enum err error, const struct gather *all)
 {
     struct scrape *scrape = r->state;
+    struct services *node = r->server->services;
     if (error == ERR_OK)
-        read_queue(r->server->services->scrapes, all);
+        read_queue(node->scrapes, all, queue_drained(node->queue));
     loop_cancel_deadline(r->server->loop, &scrape->deadline);
     if (!r->is_answered)
         answer(r, true);

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
+import { uploadIndexed } from '../support/documents.mjs';
 import { withEngines } from '../support/engines.mjs';
 
 const newId = () => `story-${randomBytes(6).toString('hex')}`;
@@ -37,9 +38,8 @@ for (const format of ['text', 'json']) {
         await seen(cluster, field('id', id), field('route', '/api/give-new-answer'), field('account', 'Inference_1'));
         await seen(cluster, field('added_by', id), field('route', '/api/get-new-queries'));
         await seen(cluster, field('added_by', id), field('route', '/api/check-query'));
-        const ours = linesWith(engine.stderr, id);
-        assert.ok(ours.some((line) => line.includes('claimed')) && ours.some((line) => line.includes('answered')), engine.stderr);
-        for (const line of ours) assert.match(line, field('id', id));
+        for (const event of ['claimed', 'answered']) await eventually(() => linesWith(engine.stderr, id).some((line) => line.includes(event)), { what: `${id} was ${event}` });
+        for (const line of linesWith(engine.stderr, id)) assert.match(line, field('id', id));
         assert.equal(llm.requests.length, 1);
         assert.equal(llm.requests[0].headers['x-request-id'], id);
         assert.equal(llm.requests[0].headers.traceparent, headers.traceparent);
@@ -48,7 +48,7 @@ for (const format of ['text', 'json']) {
 
     test('an id that nobody sent is made by the node, and is found at the engine all the same', async () => {
       await withEngines(cluster, async ({ start }) => {
-        const engine = await start();
+        const engine = await start(['--log-format', format]);
         const Topic = newTopic();
         for (const [seq, sent] of [undefined, 'with space', 'x'.repeat(129), '"'].entries()) {
           const added = await cluster.addRaw({ Topic, headers: sent === undefined ? {} : { 'x-request-id': sent }, node: 0 });
@@ -64,8 +64,10 @@ for (const format of ['text', 'json']) {
       const id = newId();
       await withEngines(cluster, async ({ start }) => {
         const engine = await start();
-        await cluster.request('POST', '/ask', { body: { question: 'How long does a lease last?' }, headers: { 'x-request-id': id } });
-        assert.ok(linesWith(engine.stderr, id).length > 0, engine.stderr);
+        await uploadIndexed(cluster, { name: 'leases.txt', bytes: 'A lease lasts 150 seconds. It is renewed by heartbeats.' });
+        const asked = cluster.request('POST', '/api/rag/ask', { as: 'User_1', body: { question: 'How long does a lease last?' }, headers: { 'x-request-id': id } });
+        assertOk(await asked);
+        await eventually(() => linesWith(engine.stderr, id).length > 0, { what: `${id} at the engine` });
       });
     });
 
