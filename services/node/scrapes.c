@@ -131,7 +131,8 @@ static void put_depths(struct buf *b, const struct depth *total, const struct de
 static void put_queue(struct buf *b, struct depth *total, const struct depth *shards,
                       const struct gather *all)
 {
-    qsort(total->models, total->model_n, sizeof *total->models, by_depth);
+    if (total->model_n > 0)
+        qsort(total->models, total->model_n, sizeof *total->models, by_depth);
     put_family(b, "parley_queue_depth",
                "Open queries by model and shard, the same from every node");
     for (unsigned i = 0; i < all->n; i++)

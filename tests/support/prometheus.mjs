@@ -11,7 +11,6 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRequest } from './http.mjs';
 import { makeFolder, ROOT } from './node.mjs';
 import { adopt, exited, freePort } from './redis.mjs';
 
@@ -37,9 +36,10 @@ class Prometheus {
   }
 
   async get(path, query = {}) {
-    const { status, json, text } = await openRequest(this.url, 'GET', `${path}?${new URLSearchParams(query)}`).response;
-    assert.equal(status, 200, text);
-    return json.data;
+    const response = await fetch(`${this.url}${path}?${new URLSearchParams(query)}`);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    return JSON.parse(text).data;
   }
 
   query = async (query) => (await this.get('/api/v1/query', { query })).result;
@@ -82,8 +82,8 @@ scrape_configs:
   const prometheus = new Prometheus(`http://${address}`, child, folder);
   const until = Date.now() + STARTUP_MS;
   for (;;) {
-    const is = await openRequest(prometheus.url, 'GET', '/-/ready').response.catch(() => undefined);
-    if (is?.status === 200) return prometheus;
+    const response = await fetch(`${prometheus.url}/-/ready`).catch(() => undefined);
+    if (response?.ok) return prometheus;
     if (Date.now() > until || child.exitCode !== null) {
       child.kill('SIGKILL');
       throw new Error(`prometheus did not start: ${prometheus.log}`);
