@@ -22,8 +22,9 @@
 --   is_parking  flag
 --   engine      name?
 --   poll        digits?
--- Replies: ok/seq/ms/created (ms)/ended or - (whether its lease did) | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay; after the first
---   two, with a class, what queue/claim.lua replies (empty while Redis is full)
+-- Replies: ok/seq/ms/created (ms)/ended or - (whether its lease did) | same/seq/ms | done | cancelled | failed | lost
+--   | mismatch | missing | replay; after the first two, with a class, what queue/claim.lua replies (empty while Redis
+--   is full)
 local held = require('queue/held')
 local outcomes = require('queue/outcomes')
 local polls = require('queue/polls')

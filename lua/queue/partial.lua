@@ -16,7 +16,8 @@
 --   answer     text? 1m  raw
 --   max_bytes  number
 --   holder     name     account
--- Replies: ok/next offset | ok/next offset/age of the query (ms; with the first text that it ever got) | cancelled/next | gap/expected | lost | large | replay
+-- Replies: ok/next offset | ok/next offset/age of the query (ms; with the first text that it ever got)
+--   | cancelled/next | gap/expected | lost | large | replay
 local held = require('queue/held')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
