@@ -7,6 +7,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assertOk, eventually, newTopic, ROOT, suite } from '../support/harness.mjs';
 import { checkWithPromtool, findPrometheus, startPrometheus } from '../support/prometheus.mjs';
+import { ownShards } from '../support/shards.mjs';
+
+ownShards(); // rules and queries: the same on any number of shards; the dashboard is read from four
 
 const ALERTS = 'deploy/monitoring/alerts.yml';
 const WINDOW = '15s';
@@ -61,7 +64,7 @@ suite('what ships for Prometheus', { nodes: 1, sweep: false }, ({ test }) => {
   });
 });
 
-suite('a cluster that Prometheus scrapes', { nodes: 2, sweep: false }, ({ test, cluster }) => {
+suite('a cluster that Prometheus scrapes', { nodes: 2, sweep: false, args: ['--shards', '4'] }, ({ test, cluster }) => {
   test('every query of the dashboard gives data, and a healthy cluster fires nothing', async () => {
     const prometheus = await startPrometheus(cluster.nodes, { rules: ALERTS, hasten });
     try {
