@@ -10,7 +10,7 @@
 --   seq     digits
 --   user    name?    must have a part in the topic
 --   reason  json 8k
--- Replies: ok | done | failed | missing | replay
+-- Replies: ok | ok/ended (its claim's lease ended with it) | done | failed | missing | replay
 local outcomes = require('queue/outcomes')
 local call = redis.call
 local byte = string.byte
@@ -22,7 +22,7 @@ local function verb(turn, a)
     local first = got[2] and byte(got[2])
     if first == 68 then return 'done' end
     if first == 70 then return 'failed' end
-    if first ~= 67 then outcomes.end_query(turn, topic, seq, 'C', reason) end
+    if first ~= 67 and outcomes.end_query(turn, topic, seq, 'C', reason) then return 'ok\nended' end
     return 'ok'
 end
 

@@ -22,8 +22,9 @@
 --   is_parking  flag
 --   engine      name?
 --   poll        digits?
--- Replies: ok/seq/ms | same/seq/ms | done | cancelled | failed | lost | mismatch | missing | replay; after the first
---   two, with a class, what queue/claim.lua replies (empty while Redis is full)
+-- Replies: ok/seq/ms/created (ms)/ended or - (whether its lease did) | same/seq/ms | done | cancelled | failed | lost
+--   | mismatch | missing | replay; after the first two, with a class, what queue/claim.lua replies (empty while Redis
+--   is full)
 local held = require('queue/held')
 local outcomes = require('queue/outcomes')
 local polls = require('queue/polls')
@@ -100,11 +101,13 @@ local function complete(turn, topic, seq, lease, holder, query, answer, by_text)
         if is_waited then more[#more + 1], more[#more + 2] = 'w:' .. seq, '' end
         call('HSET', key, 's:' .. seq, 'D', 'a:' .. seq, text, unpack(more))
     end
-    if holding then outcomes.leave_lease(turn, topic, holding, n) else outcomes.leave_open(turn, topic, seq) end
+    local is_ended = holding and outcomes.leave_lease(turn, topic, holding, n)
+    if not holding then outcomes.leave_open(turn, topic, seq) end
     if is_waited then
         waiters.notify(turn, topic, seq, got[3], outcomes.as_event(topic, seq, row, 'D', text))
     end
-    return 'ok\n' .. seq .. '\n' .. turn.now_text, true
+    return 'ok\n' .. seq .. '\n' .. turn.now_text .. '\n' .. match(row, '^%d+')
+        .. (is_ended and '\nended' or '\n-'), true
 end
 
 local function verb(turn, a)

@@ -36,11 +36,12 @@ local function as_event(topic, seq, row, state, answer)
 end
 
 -- One query of a claim is no longer Pending: the lease ends with its last one. Engines answer in order, so the last Seq
--- is looked at before all others.
+-- is looked at before all others. Returns whether the lease ended.
 local function leave_lease(turn, topic, lease, n)
-    if n > 1 and (held.holds_last(turn, topic, lease) or #held.held_by(turn, topic, lease) > 0) then return end
+    if n > 1 and (held.holds_last(turn, topic, lease) or #held.held_by(turn, topic, lease) > 0) then return false end
     leases.finish(turn, lease, topic)
     if n > 1 then call('HDEL', turn.prefix .. 't:' .. topic, 'l:' .. lease) end
+    return true
 end
 
 -- Takes an Open query out of the queue.
@@ -56,18 +57,18 @@ end
 local FAILED_MAX = 1000 -- failed queries that operators can list
 
 -- Ends a query that is Open or Pending as Failed ("F") or Cancelled ("C"). `is_lease_over`: the caller
--- has ended its lease, or will.
+-- has ended its lease, or will. Returns whether it ended the lease.
 local function end_query(turn, topic, seq, kind, reason, is_lease_over)
     local P = turn.prefix
     local key = P .. 't:' .. topic
     local got = call('HMGET', key, 's:' .. seq, 'q:' .. seq, 'w:' .. seq)
     local lease, _, _, n = records.parse_pending(got[1])
-    local state = kind .. ' ' .. reason
+    local state, is_ended = kind .. ' ' .. reason, false
     call('HSET', key, 's:' .. seq, state, 'w:' .. seq, '')
     if not lease then
         leave_open(turn, topic, seq)
     elseif not is_lease_over then
-        leave_lease(turn, topic, lease, n)
+        is_ended = leave_lease(turn, topic, lease, n)
     end
     if lease and kind == 'C' then
         local earlier = call('HGET', key, 'c:' .. lease)
@@ -82,6 +83,7 @@ local function end_query(turn, topic, seq, kind, reason, is_lease_over)
     end
     call('DEL', P .. 'partials:' .. topic .. ':' .. seq)
     waiters.notify(turn, topic, seq, got[3], as_event(topic, seq, got[2], state))
+    return is_ended
 end
 
 -- Gives Pending rows back after a claim ended without an answer: Open again at the front, or

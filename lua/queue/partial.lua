@@ -16,7 +16,8 @@
 --   answer     text? 1m  raw
 --   max_bytes  number
 --   holder     name     account
--- Replies: ok/next offset | cancelled/next | gap/expected | lost | large | replay
+-- Replies: ok/next offset | ok/next offset/age of the query (ms; with the first text that it ever got)
+--   | cancelled/next | gap/expected | lost | large | replay
 local held = require('queue/held')
 local records = require('queue/records')
 local waiters = require('queue/waiters')
@@ -68,6 +69,9 @@ local function verb(turn, a)
         waiters.notify(turn, topic, seq, got[3], 'changed\n' .. topic .. '\n' .. seq)
     end
     held.renew(turn, topic, lease, holder)
+    if is_new and not last then
+        return 'ok\n' .. have .. '\n' .. format('%d', max(0, turn.now_ms - match(got[1], '^%d+')))
+    end
     return 'ok\n' .. have
 end
 

@@ -11,7 +11,8 @@
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments: none.
--- Replies: ms until the next lease ends or model falls (0: more are due), '' when there is none
+-- Replies: ms until the next lease ends or model falls (0: more are due), '' when there is none; after it, when leases
+--   have ended, expired (how many of them engines had)/undelivered (how many no engine had)
 local lookups = require('lookup/lookups')
 local claims = require('queue/claims')
 local fallback = require('queue/fallback')
@@ -47,10 +48,13 @@ local function verb(turn, a)
     local due = call('ZRANGEBYSCORE', P .. 'leases', '-inf', turn.now_ms, 'WITHSCORES',
                      'LIMIT', 0, REAP_MAX)
     local bytes, rows, of_topic, topics = 0, 0, {}, {}
+    local expired, undelivered = 0, 0
     for i = 1, #due, 2 do
         if bytes > LOOK_BYTES or rows >= REAP_ROWS then break end
         local lease, topic = match(due[i], '^(%d+) (%S+)$')
-        local seqs, attempts, its_bytes = end_due(turn, lease, topic, due[i + 1] % 2 == 1)
+        local is_undelivered = due[i + 1] % 2 == 1
+        local seqs, attempts, its_bytes = end_due(turn, lease, topic, is_undelivered)
+        if is_undelivered then undelivered = undelivered + 1 else expired = expired + 1 end
         local back = of_topic[topic]
         if not back then
             back = {seqs = {}, attempts = {}}
@@ -70,7 +74,9 @@ local function verb(turn, a)
     lookups.offer(turn)
     leases.flush(turn)
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
-    return lookups.next_end(turn, fallback.sooner(turn, first))
+    local next_end = lookups.next_end(turn, fallback.sooner(turn, first))
+    if #topics == 0 then return next_end end
+    return next_end .. '\n' .. expired .. '\n' .. undelivered
 end
 
 return {reap = verb}

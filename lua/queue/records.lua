@@ -1,7 +1,8 @@
 -- records: the fields of a topic, as text. A topic is one hash t:<topic>:
 --   seq          the last Seq
 --   q:<seq>      the row, 7 lines: created ms / "account user model weight" (names) / user /
---                model / modifiers / traceparent / query (JSON, as clients get them)
+--                model / modifiers / traceparent and request id (shared/queue/row.h) / query (JSON, as clients get
+--                them)
 --   s:<seq>      its state; absent: Open. "P <lease> <attempt> <holder> <n>": Pending; n: 1, or more
 --                when the claim is listed; after it the node that it was handed to, unless it took
 --                it itself. "D": Done. "F <reason>" / "C <reason>": Failed, Cancelled (JSON).

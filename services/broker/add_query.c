@@ -167,7 +167,7 @@ void added_put_tail(struct buf *b, struct request *r)
         buf_put_span(b, modifiers);
     else
         buf_lit(b, "{}");
-    row_put_trace(b, request_header(r, "traceparent"));
+    row_put_trace(b, request_header(r, "traceparent"), r->id);
     if (r->account->is_deployed) {
         struct buf text;
         buf_init(&text, ROW_MAX);

@@ -49,6 +49,7 @@ static void answer(struct check *check, struct str text)
     struct request *r = check->r;
     struct lines lines = lines_of(text);
     struct outcome o = lines_next_outcome(&lines);
+    request_note_added_by(r, lines_request_id(&o.row));
     struct str position = lines_next(&lines), eta = lines_next(&lines);
     struct buf *b = &r->server->scratch;
     buf_clear(b);

@@ -2,6 +2,8 @@
  * claim_reply.c - a claim as engines see it, and whether it got there. */
 #include "services/broker/broker.h"
 
+#include "shared/base/clock.h"
+
 enum { ROWS_USUAL = 8 }; /* of a claim: so many are read without memory of their own */
 
 struct claim_row {
@@ -56,7 +58,7 @@ static void put_details(struct buf *b, const struct claim *claim, const struct c
         buf_put_key(b, "Timestamp");
         buf_put_json_time(b, row->created_ms);
         buf_put_key(b, "Traceparent");
-        buf_put(b, row->traceparent.n > 0 ? row->traceparent : STR("null"));
+        buf_put(b, row->trace.n > 0 ? row->trace : STR("null")); /* and RequestId */
         struct str namespace = lines_namespace_of(row->user_name);
         if (namespace.n > 0) {
             buf_put_key(b, "Namespace");
@@ -77,11 +79,19 @@ void claim_reply_put(struct buf *b, struct request *r, struct claim *claim,
         rows[i].seq = lines_next(&lines);
         rows[i].row = lines_next_row(&lines);
     }
+    if (claim->attempt == 1) {
+        uint64_t now_ms = clock_wall_ms();
+        for (unsigned i = 0; i < claim->n; i++)
+            metrics_observe_ms(r->server->metrics, METRIC_HISTOGRAM_QUEUE, rows[i].row.created_ms,
+                               now_ms);
+    }
     delivery_note(delivery, r, claim);
+    if (claim->n == 1)
+        request_note_added_by(r, lines_request_id(&rows[0].row));
     if (r->about.topic.at == NULL) { /* not the answer that brought it */
         lines = claim->queries;
-        r->about = (struct request_subject){.topic = delivery->topic,
-                                            .seq = claim->n == 1 ? lines_next_u64(&lines) : 0};
+        r->about.topic = delivery->topic;
+        r->about.seq = claim->n == 1 ? lines_next_u64(&lines) : 0;
     }
     buf_lit(b, "{\"Topic\":");
     buf_put_json_of_name(b, claim->topic);

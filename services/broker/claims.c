@@ -51,7 +51,10 @@ static void on_partial(struct request *r, enum err error, struct str reply)
     if (!(error == ERR_OK && is_cancelled) && reply_refuse(r, error, tag, &lines))
         return;
     note_beat(r);
-    struct str next = lines_next(&lines);
+    struct str next = lines_next(&lines), age_ms = lines_next(&lines);
+    uint64_t age;
+    if (str_parse_u64(age_ms, &age))
+        metrics_observe_ms(r->server->metrics, METRIC_HISTOGRAM_FIRST_TOKEN, 0, age);
     int n = snprintf(text, sizeof text, "{\"Next\":%.*s,\"IntervalMs\":%d,\"Cancelled\":%s}",
                      STR_ARG(next), PARTIAL_INTERVAL_MS, is_cancelled ? "true" : "false");
     respond_json_fixed(r, 200, (struct str){text, (size_t)n});
@@ -101,8 +104,10 @@ void broker_extend_claim(struct request *r)
 static void on_released(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!reply_refuse(r, error, lines_next(&lines), &lines))
-        respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    metrics_add(r->server->metrics, METRIC_LEASES_RELEASED, 1);
+    respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
 void broker_release_claim(struct request *r)

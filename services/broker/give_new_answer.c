@@ -66,8 +66,14 @@ static bool note_answered(struct request *r, enum err error, struct lines *reply
     }
     op->seq = r->about.seq = lines_next_u64(reply);
     op->answered_ms = lines_next_u64(reply);
-    if (str_eq(tag, STR("ok")))
+    if (str_eq(tag, STR("ok"))) {
+        struct metrics *metrics = r->server->metrics;
+        metrics_observe_ms(metrics, METRIC_HISTOGRAM_ANSWER, lines_next_u64(reply),
+                           op->answered_ms);
+        if (str_eq(lines_next(reply), STR("ended")))
+            metrics_add(metrics, METRIC_LEASES_ANSWERED, 1);
         queue_count_done(broker_of(r)->queue, r->about.topic);
+    }
     op->next.is_extra = true;
     return true;
 }
@@ -102,11 +108,14 @@ static void on_completed(struct request *r, enum err error, struct str reply)
 
 static void on_released(struct request *r, enum err error, struct str reply)
 {
-    (void)reply; /* the deployed engine does not care whether it still held the query */
-    if (error != ERR_OK)
+    if (error != ERR_OK) {
         respond_error(r, error, NULL);
-    else
-        respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
+        return;
+    }
+    /* The deployed engine does not care whether it still held the query. */
+    if (str_eq(reply, STR("ok")))
+        metrics_add(r->server->metrics, METRIC_LEASES_RELEASED, 1);
+    respond_json_fixed(r, 200, STR("{\"status\":\"OK\"}"));
 }
 
 /* A list of texts; *ret_n is how many. */

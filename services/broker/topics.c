@@ -87,8 +87,11 @@ void broker_rename_topic(struct request *r)
 static void on_cancelled(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
-    if (!reply_refuse(r, error, lines_next(&lines), &lines))
-        respond_json_fixed(r, 200, STR("{\"Status\":\"Cancelled\"}"));
+    if (reply_refuse(r, error, lines_next(&lines), &lines))
+        return;
+    if (str_eq(lines_next(&lines), STR("ended")))
+        metrics_add(r->server->metrics, METRIC_LEASES_CANCELLED, 1);
+    respond_json_fixed(r, 200, STR("{\"Status\":\"Cancelled\"}"));
 }
 
 void broker_cancel_query(struct request *r)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * probes.c - probes for load balancers, orchestrators and Prometheus. Node-local facts only, so a
- * probe makes no call to Redis. */
+ * probes.c - probes for load balancers and orchestrators. Node-local facts only, so a probe makes
+ * no call to Redis; /metrics is in scrapes.c. */
 #include "services/node/probes.h"
 
+#include "services/node/scrapes.h"
 #include "services/node/services.h"
 #include "shared/http/oidc.h"
 #include "shared/http/respond.h"
@@ -164,15 +165,6 @@ static void health_ready(struct request *r)
     answer_health(r, is_ready, is_ready ? 200 : 503);
 }
 
-static void metrics(struct request *r)
-{
-    struct buf *b = &r->server->scratch;
-    buf_clear(b);
-    metrics_write(b);
-    services_put_metrics(r->server->services, b);
-    respond_text(r, 200, "text/plain; version=0.0.4; charset=utf-8", b);
-}
-
 const struct route probe_routes[] = {
     {"GET", "/livez", ROLES_NONE, live, false},
     {"GET", "/healthz", ROLES_NONE, live, false},
@@ -182,6 +174,6 @@ const struct route probe_routes[] = {
     {"GET", "/health/", ROLES_NONE, health, false},
     {"GET", "/health/live", ROLES_NONE, health, false},
     {"GET", "/health/ready", ROLES_NONE, health_ready, false},
-    {"GET", "/metrics", ROLES_NONE, metrics, false},
+    {"GET", "/metrics", ROLES_NONE, scrapes_answer, false},
     {0},
 };

@@ -7,6 +7,7 @@
 #include "services/node/serve.h"
 
 #include "services/node/probes.h"
+#include "services/node/scrapes.h"
 #include "services/node/settings.h"
 #include "services/node/show.h"
 #include "shared/base/clock.h"
@@ -14,6 +15,7 @@
 #include "shared/http/listen.h"
 #include "shared/http/rights.h"
 #include "shared/http/websocket.h"
+#include "shared/metrics/process.h"
 #include "shared/redis/agreement.h"
 #include "shared/redis/start.h"
 
@@ -137,6 +139,8 @@ static void init_node(struct node *node, unsigned index)
     node->queue = queue_create(&node->loop, &queue, &node->metrics);
     init_server(node);
     services_create(&node->services, &process.settings.services, &node->server, node->queue);
+    node->services.scrapes = scrapes_create(&(struct scrapes_settings){
+        .queue_max = process.settings.queue.queue_max, .thread_n = process.settings.node_n});
     node->server.services = &node->services;
 }
 
@@ -148,6 +152,7 @@ static void *run_node(void *arg)
     services_end(&node->services);
     queue_destroy(node->queue);
     services_destroy(&node->services);
+    scrapes_destroy(node->services.scrapes);
     server_fini(&node->server);
     loop_fini(&node->loop);
     sem_post(&process.ended);
@@ -318,6 +323,7 @@ static int run(void)
     process.nodes = calloc(node_n, sizeof *process.nodes);
     if (process.nodes == NULL || sem_init(&process.ended, 0, 0) != 0)
         abort();
+    metrics_process_begin();
     share_files();
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals);

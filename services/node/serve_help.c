@@ -208,6 +208,12 @@ static const struct config_group http_options = {
                  .max = 3600,
                  .help = "Seconds that a connection may take to send a request or stay idle "
                          "between two requests."},
+                {.name = "log-requests",
+                 .kind = CONFIG_BOOL,
+                 .fallback = "off",
+                 .help = "Logs one line per request, at level info: id, method, route, status, "
+                         "account, time, topic. Off: only at level debug. Turn it on to follow "
+                         "requests from log to log; it costs a few microseconds per request."},
                 {0}}};
 
 const struct command serve_command = {

@@ -86,7 +86,8 @@ enum { SERVICES_MAX = 16 };
 
 /* What one node runs, hung on its server (struct server). Filled before it serves. */
 struct services {
-    struct queue *queue; /* that all of them put questions into */
+    struct queue *queue;     /* that all of them put questions into */
+    struct scrapes *scrapes; /* of /metrics (scrapes.h) */
     /* Those of this process's targets; ends with a NULL service. */
     struct service_state {
         const struct service *service;

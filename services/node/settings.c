@@ -108,6 +108,7 @@ static bool read_server(struct settings *s)
     s->server = (struct server_config){
         .accounts = &s->accounts,
         .is_sha1_allowed = config_number(c, "auth-sha1"),
+        .logs_requests = config_number(c, "log-requests"),
         .oidc = &s->oidc,
         .cors_origins = config_text(c, "cors-origins"),
         .trusted_proxies = proxies,

@@ -11,6 +11,7 @@ struct requester requester_of(struct request *r, struct queue *queue, const stru
                               .account = r->account->name_token,
                               .weight = r->account->weight_text,
                               .traceparent = request_header(r, "traceparent"),
+                              .request_id = r->id,
                               .max_waiting = r->account->max_waiting,
                               .scope = scope};
 }
@@ -23,4 +24,5 @@ void requester_put(const struct requester *requester, struct question_settings *
     settings->weight = requester->weight;
     settings->max_waiting = requester->max_waiting;
     settings->traceparent = requester->traceparent;
+    settings->request_id = requester->request_id;
 }

@@ -17,7 +17,7 @@
 /* Texts live as long as the request. */
 struct requester {
     struct queue *queue;
-    struct str user, user_name, account, weight, traceparent;
+    struct str user, user_name, account, weight, traceparent, request_id;
     unsigned max_waiting;
     struct str scope; /* users that may share its questions */
 };

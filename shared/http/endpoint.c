@@ -53,14 +53,15 @@ struct http_call *http_endpoint_post(const struct http_endpoint *endpoint,
                                      struct http_client *client, const struct http_request *request,
                                      const struct http_events *events, void *context)
 {
-    const char *headers[4] = {"Content-Type: application/json"}; /* NULL ends */
+    enum { OWN = 2, MORE = 2 };
+    const char *headers[OWN + MORE + 1] = {"Content-Type: application/json"}; /* NULL ends */
     size_t n = 1;
     struct http_request whole = *request;
     if (endpoint->authorization != NULL)
         headers[n++] = endpoint->authorization;
-    if (request->headers != NULL && request->headers[0] != NULL) {
-        assert(request->headers[1] == NULL);
-        headers[n++] = request->headers[0];
+    for (size_t i = 0; request->headers != NULL && request->headers[i] != NULL; i++) {
+        assert(i < MORE);
+        headers[n++] = request->headers[i];
     }
     whole.method = "POST";
     whole.url = endpoint->url;

@@ -7,6 +7,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/base/trace.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
 #include "shared/http/leave.h"
@@ -48,16 +49,6 @@ static void on_disposed(void *chunk)
         r->on_gone(r);
 }
 
-static bool is_sane_id(struct str id)
-{
-    if (id.n == 0 || id.n > REQUEST_ID_MAX)
-        return false;
-    for (size_t i = 0; i < id.n; i++)
-        if (id.at[i] <= ' ' || id.at[i] > '~' || strchr("\"\\<>&", id.at[i]) != NULL)
-            return false;
-    return true;
-}
-
 static struct str own_id(const struct server *server, h2o_mem_pool_t *pool)
 {
     size_t node_n = strlen(server->node_id);
@@ -79,7 +70,7 @@ struct str request_id_of(struct server *server, h2o_req_t *h2o)
     if (at != -1) {
         h2o_iovec_t value = h2o->headers.entries[at].value;
         struct str id = {value.base, value.len};
-        if (is_sane_id(id))
+        if (trace_is_request_id(id))
             return id;
     }
     return own_id(server, &h2o->pool);

@@ -16,8 +16,6 @@
 #include "shared/http/server.h"
 #include "shared/redis/turn.h"
 
-enum { REQUEST_ID_MAX = 128 };
-
 struct request;
 typedef void handler(struct request *r);
 
@@ -64,10 +62,12 @@ struct param {
     struct str name, value;
 };
 
-/* The subject of a request, for its debug log line. */
+/* The subject of a request, for its log line. */
 struct request_subject {
     struct str topic; /* a name; at == NULL: nothing, or nothing that is known */
     uint64_t seq;     /* 0: unknown, or several */
+    /* The id of the request that added the query; at == NULL: unknown, several, or this one. */
+    struct str added_by;
 };
 
 /* Notified when a client has left. In its owner's memory; zeroed initially. */
@@ -207,5 +207,11 @@ bool request_client_left(struct request *r);
 /* For on_gone of an answered request: whether the client refused bytes of the answer. A client that
  * closes after reading the whole answer is not a failure. */
 bool request_write_failed(struct request *r);
+
+/* Whether a log line of the request will be written when it is answered. */
+bool request_is_logged(const struct request *r);
+/* Notes who added the query that it is about, for that line; `id` is copied if it is written, and
+ * ignored if its `at` is NULL. */
+void request_note_added_by(struct request *r, struct str id);
 
 #endif

@@ -9,6 +9,7 @@
 #include "shared/http/respond.h"
 
 #include "shared/base/clock.h"
+#include "shared/base/trace.h"
 #include "shared/http/connection.h"
 
 #include <stdio.h>
@@ -57,12 +58,6 @@ static void put_cors(struct request *r)
     put_header(r, "access-control-max-age", STR("600"));
 }
 
-/* W3C Trace Context: version-trace-span-flags, all lower-case hex. */
-static bool is_traceparent(struct str s)
-{
-    return s.n >= 55 && s.n <= 128 && strspn(s.at, "0123456789abcdef-") >= s.n && s.at[2] == '-';
-}
-
 static void put_common(struct request *r, int status, const char *content_type)
 {
     h2o_req_t *h2o = r->h2o;
@@ -74,31 +69,46 @@ static void put_common(struct request *r, int status, const char *content_type)
     put_header(r, "x-request-id", r->id);
     put_header(r, "x-content-type-options", STR("nosniff"));
     struct str trace = request_header(r, "traceparent");
-    if (trace.at != NULL && is_traceparent(request_copy(r, trace)))
+    if (trace_is_parent(trace))
         put_header(r, "traceparent", trace);
     put_cors(r);
     if (r->server->is_draining)
         h2o->http1_is_persistent = 0;
 }
 
-/* The fields of what it is about come last: the list ends where there is nothing to say. */
+/* What is not known is left out: a field without a name ends the list, so those come last. */
 static void log_request(struct request *r, int status, uint64_t took_us)
 {
-    struct log_field fields[] = {
+    enum { KNOWN = 6 };
+    struct str trace = request_header(r, "traceparent");
+    struct log_field fields[KNOWN + 5] = {
         LOG_STR("id", r->id),
         LOG_S("method", r->route == NULL ? "" : r->route->method),
         LOG_S("route", r->route == NULL ? "none" : r->route->path),
         LOG_U("status", status),
         LOG_STR("account", r->account == NULL ? STR("") : r->account->name),
-        LOG_U("us", took_us),
-        LOG_STR("topic", r->about.topic),
-        LOG_U("seq", r->about.seq),
-        {0}};
-    if (r->about.topic.at == NULL)
-        fields[6].name = NULL;
-    if (r->about.seq == 0)
-        fields[7].name = NULL;
-    log_fields(LOG_DEBUG, "request", fields);
+        LOG_U("us", took_us)};
+    size_t n = KNOWN;
+    if (r->about.topic.at != NULL)
+        fields[n++] = LOG_STR("topic", r->about.topic);
+    if (r->about.seq != 0)
+        fields[n++] = LOG_U("seq", r->about.seq);
+    if (r->about.added_by.at != NULL)
+        fields[n++] = LOG_STR("added_by", r->about.added_by);
+    if (trace_is_parent(trace))
+        fields[n++] = LOG_STR("trace", trace_id_of(trace));
+    log_fields(r->server->config->logs_requests ? LOG_INFO : LOG_DEBUG, "request", fields);
+}
+
+bool request_is_logged(const struct request *r)
+{
+    return log_is_on(r->server->config->logs_requests ? LOG_INFO : LOG_DEBUG);
+}
+
+void request_note_added_by(struct request *r, struct str id)
+{
+    if (id.at != NULL && request_is_logged(r) && !str_eq(id, r->id))
+        r->about.added_by = request_copy(r, id);
 }
 
 static void count(struct request *r, int status)
@@ -106,7 +116,7 @@ static void count(struct request *r, int status)
     connection_answered(r);
     uint64_t took_us = clock_mono_us() - r->start_us;
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
-    if (log_is_on(LOG_DEBUG))
+    if (request_is_logged(r))
         log_request(r, status, took_us);
 }
 

@@ -25,6 +25,7 @@ struct websocket_owner;
 struct server_config {
     struct account_book *accounts; /* NULL: no accounts and no routes with roles */
     bool is_sha1_allowed;
+    bool logs_requests;               /* at level info; otherwise at level debug */
     const struct oidc_settings *oidc; /* NULL, or not oidc_is_wanted: no OpenID provider */
     const char *cors_origins;         /* "*" or a comma list */
     const char *trusted_proxies;      /* comma list of addresses or CIDR blocks */

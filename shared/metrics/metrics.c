@@ -16,11 +16,14 @@ static const struct {
 #undef X
 };
 
-/* Upper bounds in microseconds: 50 us, then doubling. */
-static uint64_t bound_us(unsigned bucket)
-{
-    return 50ull << bucket;
-}
+static const struct {
+    const struct histogram_bounds *bounds;
+    const char *name, *help;
+} histograms[METRIC_HISTOGRAM_NR] = {
+#define X(name, bounds, text, help) [METRIC_HISTOGRAM_##name] = {&histogram_##bounds, text, help},
+    METRICS_HISTOGRAMS(X)
+#undef X
+};
 
 static struct metrics *first;
 static struct str (*verb_name)(unsigned verb);
@@ -48,6 +51,17 @@ void metrics_set(struct metrics *metrics, enum metric metric, int64_t value)
     atomic_store_explicit(&metrics->values[metric], value, memory_order_relaxed);
 }
 
+void metrics_observe(struct metrics *metrics, enum metric_histogram histogram, uint64_t took_us)
+{
+    histogram_observe(&metrics->histograms[histogram], histograms[histogram].bounds, took_us);
+}
+
+void metrics_observe_ms(struct metrics *metrics, enum metric_histogram histogram, uint64_t from_ms,
+                        uint64_t to_ms)
+{
+    metrics_observe(metrics, histogram, to_ms > from_ms ? (to_ms - from_ms) * 1000 : 0);
+}
+
 void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us,
                            bool was_parked)
 {
@@ -58,11 +72,7 @@ void metrics_count_request(struct metrics *metrics, int status, uint64_t duratio
                 1);
     if (was_parked)
         return;
-    unsigned bucket = 0;
-    while (bucket < METRICS_BUCKET_N && duration_us > bound_us(bucket))
-        bucket++;
-    add(&metrics->buckets[bucket], 1);
-    add(&metrics->duration_us, (int64_t)duration_us);
+    metrics_observe(metrics, METRIC_HISTOGRAM_REQUEST, duration_us);
 }
 
 void metrics_name_verbs(struct str (*name_of)(unsigned verb), unsigned n)
@@ -76,19 +86,20 @@ bool metrics_look_at_verb(const struct metrics *metrics, unsigned verb, struct v
     if (verb >= verb_n)
         return false;
     const struct verb_counts *counts = &metrics->verbs[verb];
+    struct histogram_sum sum = {0};
+    histogram_sum_add(&sum, &counts->took, &histogram_verb);
     *ret_view = (struct verb_view){
         .name = verb_name(verb),
-        .calls = (uint64_t)atomic_load_explicit(&counts->calls, memory_order_relaxed),
+        .calls = (uint64_t)sum.n,
         .errors = (uint64_t)atomic_load_explicit(&counts->errors, memory_order_relaxed),
-        .took_us = (uint64_t)atomic_load_explicit(&counts->took_us, memory_order_relaxed)};
+        .took_us = (uint64_t)sum.sum_us};
     return true;
 }
 
 void metrics_count_verb(struct metrics *metrics, unsigned verb, bool is_error, uint64_t took_us)
 {
     struct verb_counts *counts = &metrics->verbs[verb];
-    add(&counts->calls, 1);
-    add(&counts->took_us, (int64_t)took_us);
+    histogram_observe(&counts->took, &histogram_verb, took_us);
     if (is_error)
         add(&counts->errors, 1);
 }
@@ -101,36 +112,29 @@ int64_t metrics_sum(enum metric metric)
     return sum;
 }
 
-static void write_durations(struct buf *b)
+static void write_histograms(struct buf *b)
 {
-    int64_t total = 0, duration_us = 0;
-    buf_lit(
-        b, "# HELP parley_request_duration_seconds Response time of requests that were not parked\n"
-           "# TYPE parley_request_duration_seconds histogram\n");
-    for (unsigned bucket = 0; bucket <= METRICS_BUCKET_N; bucket++) {
+    for (int i = 0; i < METRIC_HISTOGRAM_NR; i++) {
+        struct histogram_sum sum = {0};
         for (struct metrics *m = first; m != NULL; m = m->next)
-            total += atomic_load_explicit(&m->buckets[bucket], memory_order_relaxed);
-        if (bucket == METRICS_BUCKET_N)
-            buf_lit(b, "parley_request_duration_seconds_bucket{le=\"+Inf\"}");
-        else
-            buf_printf(b, "parley_request_duration_seconds_bucket{le=\"%.5f\"}",
-                       (double)bound_us(bucket) / 1e6);
-        buf_printf(b, " %lld\n", (long long)total);
+            histogram_sum_add(&sum, &m->histograms[i], histograms[i].bounds);
+        buf_printf(b, "# HELP %s %s\n# TYPE %s histogram\n", histograms[i].name, histograms[i].help,
+                   histograms[i].name);
+        histogram_put(b, histograms[i].name, "", &sum, histograms[i].bounds);
     }
-    for (struct metrics *m = first; m != NULL; m = m->next)
-        duration_us += atomic_load_explicit(&m->duration_us, memory_order_relaxed);
-    buf_printf(b, "parley_request_duration_seconds_sum %.6f\n", (double)duration_us / 1e6);
-    buf_printf(b, "parley_request_duration_seconds_count %lld\n", (long long)total);
 }
 
-static struct verb_counts sum_verb(unsigned verb)
+struct verb_sum {
+    int64_t errors;
+    struct histogram_sum took;
+};
+
+static struct verb_sum sum_verb(unsigned verb)
 {
-    struct verb_counts sum = {0};
+    struct verb_sum sum = {0};
     for (struct metrics *m = first; m != NULL; m = m->next) {
-        const struct verb_counts *one = &m->verbs[verb];
-        sum.calls += atomic_load_explicit(&one->calls, memory_order_relaxed);
-        sum.errors += atomic_load_explicit(&one->errors, memory_order_relaxed);
-        sum.took_us += atomic_load_explicit(&one->took_us, memory_order_relaxed);
+        sum.errors += atomic_load_explicit(&m->verbs[verb].errors, memory_order_relaxed);
+        histogram_sum_add(&sum.took, &m->verbs[verb].took, &histogram_verb);
     }
     return sum;
 }
@@ -150,23 +154,25 @@ bool metrics_sum_verb(unsigned verb, struct verb_view *ret_view)
 /* Verbs that were never called are left out. */
 static void write_verbs(struct buf *b)
 {
-    static const char *const names[][2] = {
-        {"parley_verb_calls_total", "Calls per verb"},
-        {"parley_verb_errors_total", "Calls per verb that got no reply"},
-        {"parley_verb_seconds_total", "Duration of calls of each verb, from start to reply"},
+    static const char *const names[][3] = {
+        {"parley_verb_calls_total", "counter", "Calls per verb"},
+        {"parley_verb_errors_total", "counter", "Calls per verb that got no reply"},
+        {"parley_verb_seconds", "histogram", "Duration of calls of each verb, from start to reply"},
     };
     for (int i = 0; i < 3; i++) {
-        buf_printf(b, "# HELP %s %s\n# TYPE %s counter\n", names[i][0], names[i][1], names[i][0]);
+        buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", names[i][0], names[i][2], names[i][0],
+                   names[i][1]);
         for (unsigned verb = 0; verb < verb_n; verb++) {
-            struct verb_counts sum = sum_verb(verb);
-            struct str name = verb_name(verb);
-            if (sum.calls == 0)
+            struct verb_sum sum = sum_verb(verb);
+            char label[80];
+            if (sum.took.n == 0)
                 continue;
-            buf_printf(b, "%s{verb=\"%.*s\"} ", names[i][0], STR_ARG(name));
+            snprintf(label, sizeof label, "verb=\"%.*s\"", STR_ARG(verb_name(verb)));
             if (i == 2)
-                buf_printf(b, "%.6f\n", (double)sum.took_us / 1e6);
+                histogram_put(b, names[i][0], label, &sum.took, &histogram_verb);
             else
-                buf_printf(b, "%lld\n", (long long)(i == 0 ? sum.calls : sum.errors));
+                buf_printf(b, "%s{%s} %lld\n", names[i][0], label,
+                           (long long)(i == 0 ? sum.took.n : sum.errors));
         }
     }
 }
@@ -204,6 +210,6 @@ void metrics_write(struct buf *b)
         else
             buf_printf(b, "%s %lld\n", table[i].name, (long long)metrics_sum((enum metric)i));
     }
-    write_durations(b);
+    write_histograms(b);
     write_verbs(b);
 }

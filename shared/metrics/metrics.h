@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * metrics: counters and one latency histogram per thread, summed when they are read. A thread
- * updates its own with one relaxed store; any thread can read.
+ * metrics: counters, gauges and histograms per thread, summed when they are read. A thread updates
+ * its own with relaxed stores, without a lock; any thread can read.
  *
  * An "age" is stored as the time of an event (clock_mono_ms, 0: never) and exported as a gauge: the
  * seconds since the earliest event of all threads; without one there is no value.
@@ -9,7 +9,7 @@
 #ifndef PARLEY_METRICS_METRICS_H
 #define PARLEY_METRICS_METRICS_H
 
-#include "shared/base/buf.h"
+#include "shared/metrics/histogram.h"
 
 /* clang-format off */
 #define METRICS_TABLE(X)                                                                          \
@@ -21,6 +21,11 @@
     X(CLAIMS_BACK,    "parley_claims_given_back_total", "counter", "Claims returned before they reached an engine") \
     X(ANSWERS,        "parley_answers_total",          "counter", "Answers stored")               \
     X(ANSWERS_REFUSED, "parley_answers_refused_total", "counter", "Answers refused (already done, lease lost, cancelled)") \
+    X(LEASES_ANSWERED, "parley_lease_ends_total{reason=\"answered\"}", "counter", "Leases of claims by what ended them; a deletion is not counted") \
+    X(LEASES_RELEASED, "parley_lease_ends_total{reason=\"released\"}", "counter", "")            \
+    X(LEASES_CANCELLED, "parley_lease_ends_total{reason=\"cancelled\"}", "counter", "")          \
+    X(LEASES_EXPIRED, "parley_lease_ends_total{reason=\"expired\"}", "counter", "")              \
+    X(LEASES_UNDELIVERED, "parley_lease_ends_total{reason=\"undelivered\"}", "counter", "")      \
     X(LOGIN_FAILURES, "parley_login_failures_total",   "counter", "Requests with wrong credentials") \
     X(NONCES_REUSED,  "parley_nonces_reused_total",    "counter", "Requests with a nonce that was already used") \
     X(RATE_LIMITED,   "parley_rate_limited_total",     "counter", "Requests refused because of their account's rate or nonce limit") \
@@ -42,6 +47,13 @@
     X(CHECKS_PARKED,  "parley_checks_parked",          "gauge",   "Requests waiting for an answer") \
     X(WEBSOCKETS,     "parley_websockets_open",        "gauge",   "Open WebSockets")             \
     X(CONNECTED,      "parley_redis_connected",        "gauge",   "Threads connected to Redis")
+
+#define METRICS_HISTOGRAMS(X)                                                                     \
+    X(REQUEST,     short, "parley_request_duration_seconds", "Response time of requests that were not parked") \
+    X(QUEUE,       long,  "parley_queue_seconds",       "Time from adding a query to its first claim") \
+    X(FIRST_TOKEN, long,  "parley_first_token_seconds", "Time from adding a query to the first partial text of its answer; answers without partial text are not counted") \
+    X(ANSWER,      long,  "parley_answer_seconds",      "Time from adding a query to its stored answer") \
+    X(ROUND_TRIP,  short, "parley_redis_round_trip_seconds", "Time of calls to the Redis function library, from sending to reply")
 /* clang-format on */
 
 enum metric {
@@ -51,17 +63,24 @@ enum metric {
         METRIC_NR
 };
 
-enum { METRICS_BUCKET_N = 16, METRICS_VERBS_MAX = 192 };
+enum metric_histogram {
+#define X(name, bounds, text, help) METRIC_HISTOGRAM_##name,
+    METRICS_HISTOGRAMS(X)
+#undef X
+        METRIC_HISTOGRAM_NR
+};
 
-/* Of one verb: `took_us` is measured from start to reply and includes the wait for its turn. */
+enum { METRICS_VERBS_MAX = 192 };
+
+/* Of one verb: measured from start to reply, which includes the wait for its turn. */
 struct verb_counts {
-    _Atomic int64_t calls, errors, took_us;
+    _Atomic int64_t errors;
+    struct histogram took;
 };
 
 struct metrics {
     _Atomic int64_t values[METRIC_NR];
-    _Atomic int64_t buckets[METRICS_BUCKET_N + 1]; /* requests by duration; the last one: longer */
-    _Atomic int64_t duration_us;
+    struct histogram histograms[METRIC_HISTOGRAM_NR];
     struct verb_counts verbs[METRICS_VERBS_MAX];
     struct metrics *next;
 };
@@ -71,6 +90,11 @@ void metrics_register(struct metrics *metrics);
 void metrics_add(struct metrics *metrics, enum metric metric, int64_t delta);
 /* For gauges and ages. */
 void metrics_set(struct metrics *metrics, enum metric metric, int64_t value);
+void metrics_observe(struct metrics *metrics, enum metric_histogram histogram, uint64_t took_us);
+/* The same for a time between two readings of wall clocks, in ms, which may differ by some ms from
+ * machine to machine: a negative one counts as 0. */
+void metrics_observe_ms(struct metrics *metrics, enum metric_histogram histogram, uint64_t from_ms,
+                        uint64_t to_ms);
 /* Counts one answered request. Parked requests are not counted, because their wait is not work. */
 void metrics_count_request(struct metrics *metrics, int status, uint64_t duration_us,
                            bool was_parked);

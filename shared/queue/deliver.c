@@ -134,5 +134,6 @@ void queue_give_back(struct queue *queue, enum work work, struct str topic, stru
         return;
     }
     metrics_add(queue->metrics, METRIC_CLAIMS_BACK, 1);
+    metrics_add(queue->metrics, METRIC_LEASES_UNDELIVERED, 1);
     call_give_back(shards_forget(&queue->shards), .topic = topic, .lease = lease);
 }

@@ -27,9 +27,25 @@ struct query_row lines_next_row(struct lines *lines)
     row.user = lines_next(lines);
     row.model = lines_next(lines);
     row.modifiers = lines_next(lines);
-    row.traceparent = lines_next(lines);
+    row.trace = lines_next(lines);
     row.query = lines_next(lines);
     return row;
+}
+
+/* A JSON string has no quote without a backslash, so a traceparent cannot contain the key. */
+struct str lines_request_id(const struct query_row *row)
+{
+    static const char key[] = ",\"RequestId\":\"";
+    const char *at =
+        row->trace.n == 0 ? NULL : memmem(row->trace.at, row->trace.n, key, sizeof key - 1);
+    if (at == NULL)
+        return (struct str){NULL, 0};
+    at += sizeof key - 1;
+    struct str id = {at, (size_t)(row->trace.at + row->trace.n - at)};
+    if (id.n < 2 || id.at[id.n - 1] != '"' || memchr(id.at, '\\', id.n) != NULL)
+        return (struct str){NULL, 0};
+    id.n--;
+    return id;
 }
 
 struct outcome lines_next_outcome(struct lines *lines)

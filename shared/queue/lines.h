@@ -40,10 +40,14 @@ bool lines_next_part(struct lines *lines, struct str *ret_part) must_check;
 /* One row: a stored query, see lua/queue/records.lua. */
 struct query_row {
     uint64_t created_ms;
-    struct str account, user_name, model_name;             /* names as in keys */
-    struct str user, model, modifiers, traceparent, query; /* JSON; traceparent may be "" */
+    struct str account, user_name, model_name; /* names as in keys */
+    struct str user, model, modifiers, query;  /* JSON */
+    struct str trace; /* what follows "Traceparent": in an object, see row.h; may be "" */
 };
 struct query_row lines_next_row(struct lines *lines);
+/* The id of the request that added the query; `at == NULL`: unknown, or one that would need an
+ * escape in JSON. */
+struct str lines_request_id(const struct query_row *row);
 
 /* The outcome of a query, see lua/queue/outcomes.lua. */
 struct outcome {

@@ -403,7 +403,7 @@ static void put_tail(struct buf *tail, const struct question_settings *s)
     if (s->max_tokens > 0)
         buf_printf(tail, ",\"max_tokens\":%u", s->max_tokens);
     buf_put_char(tail, '}');
-    row_put_trace(tail, s->traceparent);
+    row_put_trace(tail, s->traceparent, s->request_id);
     buf_put_json(tail, s->query);
 }
 
@@ -414,7 +414,7 @@ static void put_digest(char *hex, const struct question_settings *s)
     unsigned char digest[SHA256_DIGEST_LENGTH];
     struct buf b;
     struct question_settings same = *s;
-    same.traceparent = STR("");
+    same.traceparent = same.request_id = STR("");
     buf_init(&b, TAIL_MAX);
     buf_put_json(&b, s->scope);
     buf_put_char(&b, '\n');

@@ -56,6 +56,7 @@ struct question_settings {
     struct str query;       /* what the user said last */
     struct str messages;    /* a JSON list of OpenAI's messages, without raw newlines */
     struct str traceparent; /* n == 0: none */
+    struct str request_id;  /* of the request that asks, for logs; n == 0: none */
     struct str scope;       /* the scope that may share it; n == 0: not shared */
     double temperature;     /* below 0: the engine's own */
     unsigned max_tokens;    /* 0: the engine's own */

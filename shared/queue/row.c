@@ -4,6 +4,11 @@
 
 enum { TRACE_MAX_BYTES = 128 };
 
+static bool fits(struct str text)
+{
+    return text.n > 0 && text.n <= TRACE_MAX_BYTES && str_is_utf8(text);
+}
+
 void row_put_who(struct buf *b, struct str user, struct str model)
 {
     buf_put_json(b, user);
@@ -12,10 +17,17 @@ void row_put_who(struct buf *b, struct str user, struct str model)
     buf_put_char(b, '\n');
 }
 
-void row_put_trace(struct buf *b, struct str traceparent)
+void row_put_trace(struct buf *b, struct str traceparent, struct str request_id)
 {
+    bool has_id = fits(request_id);
     buf_put_char(b, '\n');
-    if (traceparent.n > 0 && traceparent.n <= TRACE_MAX_BYTES && str_is_utf8(traceparent))
+    if (fits(traceparent))
         buf_put_json(b, traceparent);
+    else if (has_id)
+        buf_lit(b, "null");
+    if (has_id) {
+        buf_put_key(b, "RequestId");
+        buf_put_json(b, request_id);
+    }
     buf_put_char(b, '\n');
 }

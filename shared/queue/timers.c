@@ -205,11 +205,15 @@ static void on_sync_timer(struct deadline *deadline)
 static void on_reaped(struct call *call, enum err error, struct str reply)
 {
     struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, reap_call, call);
+    struct metrics *metrics = part->queue->metrics;
     uint64_t next_ms;
     if (error != ERR_OK)
         part_reap_by(part, REAP_RETRY_MS);
-    else if (str_parse_u64(reply, &next_ms))
+    struct lines lines = lines_of(reply);
+    if (error == ERR_OK && str_parse_u64(lines_next(&lines), &next_ms))
         follow_lease(part, next_ms);
+    metrics_add(metrics, METRIC_LEASES_EXPIRED, (int64_t)lines_next_u64(&lines));
+    metrics_add(metrics, METRIC_LEASES_UNDELIVERED, (int64_t)lines_next_u64(&lines));
 }
 
 static void on_reap_timer(struct deadline *deadline)

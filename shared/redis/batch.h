@@ -44,6 +44,7 @@ struct batch {
     /* It was sent, and since when it is held (0: it is not), see turn_hold.c. */
     bool is_sent;
     uint64_t held_ms;
+    uint64_t sent_us;
     struct deadline deadline;
     /* The verb being written; NULL between verbs. */
     struct lane *lane;

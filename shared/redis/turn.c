@@ -140,6 +140,8 @@ static void answer_batch(struct turn *turn, struct batch *batch, const redisRepl
 {
     size_t at[LANE_NR + 1] = {0};
     uint64_t now_us = clock_mono_us();
+    if (turn->config.metrics != NULL)
+        metrics_observe(turn->config.metrics, METRIC_HISTOGRAM_ROUND_TRIP, now_us - batch->sent_us);
     for (int i = 0; i < LANE_NR; i++) {
         at[i + 1] = at[i];
         for (unsigned k = 0; k < batch->lanes[i].call_n && at[i + 1] < reply->elements; k++)
@@ -257,7 +259,8 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
     if (batch->is_slow)
         turn->is_slow_in_flight = true;
     batch->deadline.on_expire = on_batch_late;
-    uint64_t now_ms = clock_mono_ms();
+    batch->sent_us = clock_mono_us();
+    uint64_t now_ms = batch->sent_us / 1000;
     turn->moved_ms =
         (turn->moved_ms > now_ms ? turn->moved_ms : now_ms) + batch->wire.n / BYTES_A_MS;
     loop_set_deadline(turn->loop, &batch->deadline, turn->moved_ms - now_ms + TURN_ANSWER_MAX_MS);

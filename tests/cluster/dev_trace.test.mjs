@@ -75,16 +75,16 @@ describe('./dev trace', TIMEOUT, () => {
         const steps = [
           new RegExp(`^\\S+  node1 +POST /api/add-query -> 200 in \\S+ ms for User_1  id=heron-${format}  seq=1$`, 'm'),
           /^\S+  node\d +sending a claim to its engine  lease=\d+  queries=1  attempt=1 /m,
-          /^\S+  node\d +GET \/api\/get-new-queries -> 200 .*seq=1$/m,
-          /^\S+  engine +claimed  queries=1$/m,
+          /^\S+  node\d +GET \/api\/get-new-queries -> 200 .*seq=1  added_by=heron-/m,
+          /^\S+  engine +claimed  queries=1  id=heron-/m,
           /^\S+  engine +answered  seq=1 /m,
         ];
         const places = steps.map((step) => stdout.search(step));
         assert.ok(places.every((at) => at >= 0), `${places}\n${stdout}`);
         // A line of a request is written when its answer is: before and after those of others within the same ms.
         assert.ok(places[1] < places[4] && places[3] < places[4], stdout);
-        assert.match(stdout, /^\S+  node\d +POST \/api\/give-new-answer -> 200 .*seq=1$/m);
-        assert.match(stdout, /^\S+  node2 +GET \/api\/check-query -> 200 .*seq=1$/m);
+        assert.match(stdout, /^\S+  node\d +POST \/api\/give-new-answer -> 200 .*id=heron-\w+  seq=1$/m);
+        assert.match(stdout, /^\S+  node2 +GET \/api\/check-query -> 200 .*seq=1  added_by=heron-/m);
         assert.deepEqual(stdout.split('\n').slice(1, -1).map((line) => line.slice(0, 12)), stdout.split('\n').slice(1, -1).map((line) => line.slice(0, 12)).sort());
       });
 

@@ -29,7 +29,8 @@ static void check_row(const struct query_row *row)
     check(row->user);
     check(row->model);
     check(row->modifiers);
-    check(row->traceparent);
+    check(row->trace);
+    check(lines_request_id(row));
     check(row->query);
 }
 

@@ -191,7 +191,7 @@ suite('get-new-queries', { args: SLOW_RESCUE }, ({ test, cluster }) => {
     assert.equal(claim.Attempt, 1);
     assertMembers(claim.Details, ['1', '2']);
     for (const detail of Object.values(claim.Details)) {
-      assertMembers(detail, ['User', 'Model', 'Modifiers', 'Timestamp', 'Traceparent']);
+      assertMembers(detail, ['User', 'Model', 'Modifiers', 'Timestamp', 'Traceparent', 'RequestId']);
       assertTimestamp(detail.Timestamp);
       assert.equal(detail.Model, 'default');
     }

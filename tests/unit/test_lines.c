@@ -53,19 +53,20 @@ static void a_row_has_its_fields(void **state)
     assert_str(row.user, "\"alice b\"");
     assert_str(row.model, "\"default\"");
     assert_str(row.modifiers, "{}");
-    assert_str(row.traceparent, "");
+    assert_str(row.trace, "");
+    assert_null(lines_request_id(&row).at);
     assert_str(row.query, "\"Why?\"");
     assert_str(lines_next(&lines), "rest");
 }
 
 static struct query_row written_row(struct buf *b, struct str user, struct str model,
-                                    struct str traceparent)
+                                    struct str traceparent, struct str request_id)
 {
     buf_clear(b);
     buf_lit(b, "1742864523456\nF u m 1\n");
     row_put_who(b, user, model);
     buf_lit(b, "{}");
-    row_put_trace(b, traceparent);
+    row_put_trace(b, traceparent, request_id);
     buf_lit(b, "\"Why?\"");
     struct lines lines = lines_of(buf_str(b));
     struct query_row row = lines_next_row(&lines);
@@ -79,19 +80,46 @@ static void a_row_that_is_written_keeps_its_lines_whatever_its_texts_hold(void *
     memset(long_trace, 'a', sizeof long_trace);
     struct buf b;
     buf_init(&b, 4096);
-    struct query_row row = written_row(&b, STR("a\n\"b"), STR("m\n"), STR("00-1\n2"));
+    struct query_row row = written_row(&b, STR("a\n\"b"), STR("m\n"), STR("00-1\n2"), STR(""));
     assert_str(row.user, "\"a\\n\\\"b\"");
     assert_str(row.model, "\"m\\n\"");
     assert_str(row.modifiers, "{}");
-    assert_str(row.traceparent, "\"00-1\\n2\"");
+    assert_str(row.trace, "\"00-1\\n2\"");
     assert_str(row.query, "\"Why?\"");
-    row = written_row(&b, STR("a"), STR(""), (struct str){long_trace, 129});
+    row = written_row(&b, STR("a"), STR(""), (struct str){long_trace, 129}, STR(""));
     assert_str(row.model, "\"default\"");
-    assert_str(row.traceparent, "");
-    assert_int_equal(
-        written_row(&b, STR("a"), STR(""), (struct str){long_trace, 128}).traceparent.n, 130);
-    assert_str(written_row(&b, STR("a"), STR(""), STR("\xff")).traceparent, "");
-    assert_str(written_row(&b, STR("a"), STR(""), (struct str){NULL, 0}).traceparent, "");
+    assert_str(row.trace, "");
+    row = written_row(&b, STR("a"), STR(""), (struct str){long_trace, 128}, STR(""));
+    assert_int_equal(row.trace.n, 130);
+    row = written_row(&b, STR("a"), STR(""), STR("\xff"), STR("\xff"));
+    assert_str(row.trace, "");
+    row = written_row(&b, STR("a"), STR(""), (struct str){NULL, 0}, (struct str){NULL, 0});
+    assert_str(row.trace, "");
+    buf_fini(&b);
+}
+
+static void a_row_carries_the_id_of_the_request_that_added_it(void **state)
+{
+    char long_id[130];
+    memset(long_id, 'i', sizeof long_id);
+    struct buf b;
+    buf_init(&b, 4096);
+    struct query_row row = written_row(&b, STR("a"), STR(""), STR("00-1"), STR("n1-7"));
+    assert_str(row.trace, "\"00-1\",\"RequestId\":\"n1-7\"");
+    assert_str(lines_request_id(&row), "n1-7");
+    row = written_row(&b, STR("a"), STR(""), STR(""), STR("n1-7"));
+    assert_str(row.trace, "null,\"RequestId\":\"n1-7\"");
+    assert_str(lines_request_id(&row), "n1-7");
+    row = written_row(&b, STR("a"), STR(""), STR("x\",\"RequestId\":\"no"), STR("n1-7"));
+    assert_str(lines_request_id(&row), "n1-7");
+    row = written_row(&b, STR("a"), STR(""), STR("x\",\"RequestId\":\"no"), STR(""));
+    assert_null(lines_request_id(&row).at);
+    row = written_row(&b, STR("a"), STR(""), STR(""), (struct str){long_id, 129});
+    assert_str(row.trace, "");
+    row = written_row(&b, STR("a"), STR(""), STR(""), (struct str){long_id, 128});
+    assert_int_equal(lines_request_id(&row).n, 128);
+    row = written_row(&b, STR("a"), STR(""), STR(""), STR("with \"quotes\""));
+    assert_null(lines_request_id(&row).at);
     buf_fini(&b);
 }
 
@@ -203,6 +231,7 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_lines),
         cmocka_unit_test(a_row_has_its_fields),
         cmocka_unit_test(a_row_that_is_written_keeps_its_lines_whatever_its_texts_hold),
+        cmocka_unit_test(a_row_carries_the_id_of_the_request_that_added_it),
         cmocka_unit_test(an_outcome_says_what_its_status_allows),
         cmocka_unit_test(a_claim_keeps_its_queries_to_be_read),
         cmocka_unit_test(a_short_reply_reads_as_empty),

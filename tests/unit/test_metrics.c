@@ -69,7 +69,12 @@ static void verbs_are_counted_by_name_and_those_never_called_are_left_out(void *
     metrics_count_verb(&two, 1, true, 500);
     assert_true(has_line("parley_verb_calls_total{verb=\"check\"} 2"));
     assert_true(has_line("parley_verb_errors_total{verb=\"check\"} 1"));
-    assert_true(has_line("parley_verb_seconds_total{verb=\"check\"} 0.002000"));
+    assert_true(has_line("parley_verb_seconds_bucket{verb=\"check\",le=\"0.00025\"} 0"));
+    assert_true(has_line("parley_verb_seconds_bucket{verb=\"check\",le=\"0.0005\"} 1"));
+    assert_true(has_line("parley_verb_seconds_bucket{verb=\"check\",le=\"0.0025\"} 2"));
+    assert_true(has_line("parley_verb_seconds_bucket{verb=\"check\",le=\"+Inf\"} 2"));
+    assert_true(has_line("parley_verb_seconds_sum{verb=\"check\"} 0.002000"));
+    assert_true(has_line("parley_verb_seconds_count{verb=\"check\"} 2"));
     struct buf b;
     buf_init(&b, 1 << 20);
     metrics_write(&b);
@@ -122,11 +127,27 @@ static void durations_fall_into_buckets_that_hold_the_shorter_ones_too(void **st
     metrics_count_request(&two, 200, 51, false);
     metrics_count_request(&one, 200, 60u * 1000 * 1000, false);
     assert_true(has_line("parley_request_duration_seconds_bucket{le=\"0.00005\"} 1"));
-    assert_true(has_line("parley_request_duration_seconds_bucket{le=\"0.00010\"} 2"));
-    assert_true(has_line("parley_request_duration_seconds_bucket{le=\"1.63840\"} 2"));
+    assert_true(has_line("parley_request_duration_seconds_bucket{le=\"0.0001\"} 2"));
+    assert_true(has_line("parley_request_duration_seconds_bucket{le=\"1.6384\"} 2"));
     assert_true(has_line("parley_request_duration_seconds_bucket{le=\"+Inf\"} 3"));
     assert_true(has_line("parley_request_duration_seconds_sum 60.000101"));
     assert_true(has_line("parley_request_duration_seconds_count 3"));
+}
+
+static void times_of_the_queue_are_counted_in_seconds_up_to_ten_minutes(void **state)
+{
+    metrics_observe_ms(&one, METRIC_HISTOGRAM_QUEUE, 1000, 1005);
+    metrics_observe_ms(&two, METRIC_HISTOGRAM_QUEUE, 1000, 62000);
+    metrics_observe_ms(&two, METRIC_HISTOGRAM_QUEUE, 1000, 990); /* by clocks that differ */
+    metrics_observe_ms(&two, METRIC_HISTOGRAM_QUEUE, 0, 3600000);
+    assert_true(has_line("# TYPE parley_queue_seconds histogram"));
+    assert_true(has_line("parley_queue_seconds_bucket{le=\"0.005\"} 2"));
+    assert_true(has_line("parley_queue_seconds_bucket{le=\"60\"} 2"));
+    assert_true(has_line("parley_queue_seconds_bucket{le=\"120\"} 3"));
+    assert_true(has_line("parley_queue_seconds_bucket{le=\"600\"} 3"));
+    assert_true(has_line("parley_queue_seconds_bucket{le=\"+Inf\"} 4"));
+    assert_true(has_line("parley_queue_seconds_sum 3661.005000"));
+    assert_true(has_line("parley_answer_seconds_count 0"));
 }
 
 static void a_parked_request_counts_without_its_wait(void **state)
@@ -160,7 +181,7 @@ static void the_text_is_what_prometheus_reads(void **state)
         }
     }
     assert_int_equal(help_n, type_n);
-    assert_int_equal(value_n, METRIC_NR + METRICS_BUCKET_N + 1 + 2);
+    assert_int_equal(value_n, METRIC_NR + METRIC_HISTOGRAM_NR * (HISTOGRAM_BUCKETS_MAX + 1 + 2));
     buf_fini(&b);
 }
 
@@ -173,6 +194,7 @@ int main(void)
         cmocka_unit_test_setup(an_age_is_that_of_the_earliest_event_and_missing_without_any, clear),
         cmocka_unit_test_setup(requests_are_counted_by_class_of_status, clear),
         cmocka_unit_test_setup(durations_fall_into_buckets_that_hold_the_shorter_ones_too, clear),
+        cmocka_unit_test_setup(times_of_the_queue_are_counted_in_seconds_up_to_ten_minutes, clear),
         cmocka_unit_test_setup(a_parked_request_counts_without_its_wait, clear),
         cmocka_unit_test_setup(the_text_is_what_prometheus_reads, clear),
     };

@@ -101,6 +101,7 @@ static void ask(struct model_call *call, struct bots *bots, const struct bot_cal
         .query = query,
         .messages = messages,
         .traceparent = s->traceparent,
+        .request_id = s->delivery,
         .scope = {scope, n < (int)sizeof scope ? (size_t)n : sizeof scope - 1},
         .temperature = -1,
         .max_tokens = REPLY_TOKENS,

@@ -72,6 +72,7 @@ static struct requester public_requester(struct request *r, struct str space)
                               .max_waiting = shards_part(
                                   r->server->shards, documents_of(r)->settings->public_max_waiting),
                               .traceparent = request_header(r, "traceparent"),
+                              .request_id = r->id,
                               .scope = space};
 }
 

@@ -7,6 +7,7 @@
 #include "shared/auth/signed.h"
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
+#include "shared/base/trace.h"
 #include "shared/http/endpoint.h"
 
 #include <assert.h>
@@ -186,8 +187,9 @@ struct link_call *link_start(struct link *link, const struct link_request *reque
                              link_callback callback, void *context)
 {
     static const struct http_events events = {.on_done = on_http_done};
-    static const char *const headers[] = {"Content-Type: application/json",
-                                          "Accept: application/json", NULL};
+    char id[sizeof "X-Request-Id: " + TRACE_REQUEST_ID_MAX];
+    const char *headers[] = {"Content-Type: application/json", "Accept: application/json", NULL,
+                             NULL};
     struct link_call *call = malloc(sizeof *call);
     struct buf url;
     if (call == NULL)
@@ -200,6 +202,10 @@ struct link_call *link_start(struct link *link, const struct link_request *reque
                            .context = context,
                            .started_ms = clock_mono_ms(),
                            .is_probe = request->is_probe};
+    if (request->request_id.at != NULL) {
+        snprintf(id, sizeof id, "X-Request-Id: %.*s", STR_ARG(request->request_id));
+        headers[2] = id;
+    }
     buf_init(&url, URL_MAX_BYTES);
     buf_put(&url, str_of(call->node->url));
     buf_put(&url, str_of(request->path));

@@ -37,9 +37,10 @@ struct link_reply {
 typedef void (*link_callback)(void *context, const struct link_reply *reply);
 
 struct link_request {
-    const char *path; /* "/api/get-new-queries" */
-    struct str query; /* more parameters, encoded, or empty */
-    struct str body;  /* JSON of a POST; `at == NULL`: a GET */
+    const char *path;      /* "/api/get-new-queries" */
+    struct str query;      /* more parameters, encoded, or empty */
+    struct str body;       /* JSON of a POST; `at == NULL`: a GET */
+    struct str request_id; /* sent as X-Request-Id; `at == NULL`: none */
     uint64_t timeout_ms;
     unsigned home; /* which node to prefer, so that slots spread over them */
     bool is_probe; /* only this node, whatever its state; nothing is logged or recorded */

@@ -16,6 +16,7 @@
 #include "services/engine/models/stream.h"
 
 #include "shared/base/log.h"
+#include "shared/base/trace.h"
 #include "shared/http/endpoint.h"
 #include "shared/text/text.h"
 
@@ -27,8 +28,7 @@ enum {
     RESPONSE_MAX_BYTES = 8 << 20, /* 1 MiB of text in small chunks with much around them */
     TEXT_MAX_BYTES = 1 << 20,
     REASON_MAX_BYTES = 320,
-    TRACEPARENT_MAX_BYTES = 255,
-    HEADER_MAX_BYTES = TRACEPARENT_MAX_BYTES + 16,
+    HEADER_MAX_BYTES = 160, /* a traceparent and a request id have at most 128 bytes */
 };
 
 struct openai {
@@ -255,27 +255,24 @@ static void on_done(void *context, const struct http_response *response)
     finish(completion, response->outcome == HTTP_UNREACHABLE ? COMPLETION_AWAY : COMPLETION_RETRY);
 }
 
-/* The header that joins the server's trace to the requester's; false when there is none that can be
- * sent on as it is. */
-static bool write_traceparent(struct str traceparent, char header[HEADER_MAX_BYTES])
-{
-    if (traceparent.n == 0 || traceparent.n > TRACEPARENT_MAX_BYTES)
-        return false;
-    for (size_t i = 0; i < traceparent.n; i++)
-        if (traceparent.at[i] < ' ' || traceparent.at[i] > '~')
-            return false;
-    snprintf(header, HEADER_MAX_BYTES, "traceparent: %.*s", STR_ARG(traceparent));
-    return true;
-}
-
 static void start_call(struct completion *completion)
 {
     static const struct http_events events = {.on_body = on_body, .on_done = on_done};
     struct openai *server = completion->server;
-    char traceparent[HEADER_MAX_BYTES];
-    const char *headers[2] = {NULL, NULL};
-    if (write_traceparent(completion->prompt->traceparent, traceparent))
-        headers[0] = traceparent;
+    const struct prompt *prompt = completion->prompt;
+    char traceparent[HEADER_MAX_BYTES], id[HEADER_MAX_BYTES];
+    const char *headers[3] = {NULL};
+    size_t n = 0;
+    /* They join the server's trace and its log to the requester's. */
+    if (trace_is_parent(prompt->traceparent)) {
+        snprintf(traceparent, sizeof traceparent, "traceparent: %.*s",
+                 STR_ARG(prompt->traceparent));
+        headers[n++] = traceparent;
+    }
+    if (prompt->request_id.n > 0) {
+        snprintf(id, sizeof id, "X-Request-Id: %.*s", STR_ARG(prompt->request_id));
+        headers[n++] = id;
+    }
     struct buf body;
     buf_init(&body, REQUEST_MAX_BYTES);
     openai_put_request(&body, completion->prompt, server->model, completion->is_streaming);

@@ -183,7 +183,8 @@ void prompt_init(struct prompt *prompt, const struct claim *claim, const struct 
                               .history = claim->history,
                               .modifiers = json_object_get(query->details, "Modifiers"),
                               .model = json_member_str(query->details, "Model"),
-                              .traceparent = json_member_str(query->details, "Traceparent")};
+                              .traceparent = json_member_str(query->details, "Traceparent"),
+                              .request_id = query->request_id};
     if (str_eq(prompt->model, STR("default")))
         prompt->model = (struct str){NULL, 0};
     const json_t *messages = json_object_get(prompt->modifiers, "Messages");

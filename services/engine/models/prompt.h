@@ -58,6 +58,7 @@ struct prompt {
     const json_t *modifiers; /* NULL: none */
     struct str model;        /* the requested model; empty: any */
     struct str traceparent;  /* empty: none */
+    struct str request_id;   /* X-Request-Id of the request that added it; empty: unknown */
     enum prompt_kind kind;
     bool has_given_sources; /* the messages contain passages */
     struct source sources[PROMPT_SOURCES_MAX];

@@ -3,6 +3,7 @@
 #include "services/engine/slots/claim.h"
 
 #include "shared/base/sm.h"
+#include "shared/base/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,9 @@ static bool read_query(struct claim *claim, const json_t *item, const json_t *de
     query.text = json_str(json_is_array(value) ? json_array_get(value, 0) : value);
     if (query.text.at == NULL || !str_parse_u64(str_of(key), &query.seq))
         return false;
+    struct str id = json_member_str(query.details, "RequestId");
+    if (trace_is_request_id(id))
+        query.request_id = id;
     claim->queries[claim->query_n++] = query;
     return true;
 }
@@ -126,6 +130,31 @@ void claim_note_answer(struct claim *claim, const struct claim_query *query, str
                               query->text.at, query->text.n, "Answer", answer.at, answer.n);
     if (entry == NULL || json_array_append_new(claim->history, entry) != 0)
         abort();
+}
+
+struct log_field claim_log_id(const struct claim_query *query)
+{
+    return query->request_id.at == NULL ? (struct log_field){0} : LOG_STR("id", query->request_id);
+}
+
+struct log_field claim_log_ids(const struct claim *claim, char ids[CLAIM_IDS_BYTES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < claim->query_n; i++) {
+        struct str id = claim->queries[i].request_id;
+        if (id.at == NULL || n + 1 + id.n > CLAIM_IDS_BYTES)
+            continue;
+        if (n > 0)
+            ids[n++] = ' ';
+        memcpy(ids + n, id.at, id.n);
+        n += id.n;
+    }
+    return n == 0 ? (struct log_field){0} : LOG_STR("id", ((struct str){ids, n}));
+}
+
+struct str claim_request_id(const struct claim *claim)
+{
+    return claim->query_n == 1 ? claim->queries[0].request_id : (struct str){NULL, 0};
 }
 
 /* The JSON string after `key`, from `from` on; its end in *ret_after. NULL when there is none. */

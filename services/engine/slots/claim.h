@@ -7,6 +7,7 @@
 #define PARLEY_SERVICES_ENGINE_SLOTS_CLAIM_H
 
 #include "shared/base/json.h"
+#include "shared/base/log.h"
 
 enum query_state {
     QUERY_OPEN,
@@ -21,6 +22,7 @@ struct claim_query {
     uint64_t seq;
     struct str text;
     const json_t *details; /* {"User","Model","Modifiers",...} or NULL */
+    struct str request_id; /* of the request that added it; `at == NULL`: unknown */
     enum query_state state;
 };
 
@@ -54,5 +56,12 @@ void claim_end_query(struct claim *claim, struct claim_query *query, enum query_
                      const char *refusal);
 /* Adds an answer to the history that later queries of the claim see. */
 void claim_note_answer(struct claim *claim, const struct claim_query *query, struct str answer);
+/* The last field of a log line about a query: its request id. Without one it ends the fields. */
+struct log_field claim_log_id(const struct claim_query *query);
+/* The same of all queries of the claim, as far as they fit into `ids`. */
+enum { CLAIM_IDS_BYTES = 2048 };
+struct log_field claim_log_ids(const struct claim *claim, char ids[CLAIM_IDS_BYTES]);
+/* The request id for a call about the whole claim: of its only query; otherwise `at == NULL`. */
+struct str claim_request_id(const struct claim *claim);
 
 #endif

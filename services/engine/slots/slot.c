@@ -74,8 +74,9 @@ void slot_go_idle(struct slot *slot, uint64_t after_ms)
 
 void slot_take_claim(struct slot *slot, const struct claim *claim)
 {
+    char ids[CLAIM_IDS_BYTES];
     log_write(LOG_DEBUG, "claimed", LOG_STR("topic", claim->topic),
-              LOG_U("queries", claim->query_n));
+              LOG_U("queries", claim->query_n), claim_log_ids(claim, ids));
     slot_hold_take(slot, claim);
     slot_hold_start_beats(slot);
     slot_text_new_claim(slot);
@@ -87,7 +88,7 @@ void slot_drop_query(struct slot *slot, struct claim_query *query, const char *w
     if (query->state != QUERY_OPEN)
         return;
     log_write(LOG_INFO, "query no longer needs an answer", LOG_STR("topic", slot->hold.claim.topic),
-              LOG_U("seq", query->seq), LOG_S("why", why));
+              LOG_U("seq", query->seq), LOG_S("why", why), claim_log_id(query));
     if (query == slot->work.query)
         slot_work_finish_query(slot, QUERY_GONE, NULL);
     else
@@ -96,8 +97,10 @@ void slot_drop_query(struct slot *slot, struct claim_query *query, const char *w
 
 void slot_drop_claim(struct slot *slot, const char *why)
 {
+    char ids[CLAIM_IDS_BYTES];
     log_write(LOG_WARN, "lease lost: stopping work on the claim",
-              LOG_STR("topic", slot->hold.claim.topic), LOG_S("why", why));
+              LOG_STR("topic", slot->hold.claim.topic), LOG_S("why", why),
+              claim_log_ids(&slot->hold.claim, ids));
     slot_go_idle(slot, 0);
 }
 
@@ -169,9 +172,10 @@ void slot_destroy(struct slot *slot)
 {
     if (slot == NULL)
         return;
+    char ids[CLAIM_IDS_BYTES];
     if (slot->hold.claim.root != NULL)
         log_write(LOG_WARN, "claim left to expire with its lease",
-                  LOG_STR("topic", slot->hold.claim.topic));
+                  LOG_STR("topic", slot->hold.claim.topic), claim_log_ids(&slot->hold.claim, ids));
     slot_poll_fini(slot);
     slot_end_claim(slot);
     slot_text_fini(slot);

@@ -20,7 +20,7 @@ static void note_accepted(struct slot *slot, const struct link_reply *reply)
               LOG_U("seq", slot->work.query->seq), LOG_S("model", model_of(slot)),
               LOG_U("bytes", slot->text.draft.answer.n),
               LOG_U("passages", slot->work.prompt.source_n),
-              LOG_U("ms", clock_mono_ms() - slot->work.started_ms));
+              LOG_U("ms", clock_mono_ms() - slot->work.started_ms), claim_log_id(slot->work.query));
     slot->engine->model_backoff.failures = 0;
     slot_hold_note_answer(slot, slot->work.query, buf_str(&slot->text.draft.answer));
     struct claim next = {0};
@@ -47,7 +47,8 @@ static void on_answered(void *context, const struct link_reply *reply)
     if (reply->verdict == LINK_RETRY) {
         log_write(LOG_WARN, "answer not accepted yet: retrying",
                   LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", slot->work.query->seq),
-                  LOG_U("status", reply->status), LOG_S("reason", reply->reason));
+                  LOG_U("status", reply->status), LOG_S("reason", reply->reason),
+                  claim_log_id(slot->work.query));
         timer_set(&slot->engine->timers, &answer->timer,
                   backoff_next_ms(&answer->backoff, reply->retry_after_s));
         return;
@@ -60,7 +61,7 @@ static void on_answered(void *context, const struct link_reply *reply)
     log_write(LOG_WARN, "answer refused", LOG_STR("topic", slot->hold.claim.topic),
               LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
               LOG_S("code", reply->code), LOG_S("reason", reply->reason),
-              LOG_U("bytes", slot->text.draft.answer.n));
+              LOG_U("bytes", slot->text.draft.answer.n), claim_log_id(slot->work.query));
     if (strcmp(reply->code, "lease_lost") == 0) {
         slot_drop_claim(slot, reply->reason);
     } else if (reply->status == 409 || reply->status == 404) {
@@ -135,6 +136,7 @@ static void send(struct slot *slot)
         struct link_request request = {.path = "/api/give-new-answer",
                                        .query = buf_str(&query),
                                        .body = buf_str(&body),
+                                       .request_id = slot->work.query->request_id,
                                        .timeout_ms = CALL_TIMEOUT_MS,
                                        .home = slot->number};
         answer->call = link_start(slot->engine->link, &request, on_answered, slot);

@@ -19,6 +19,7 @@ static void on_released(void *context, const struct link_reply *reply)
 {
     struct slot *slot = context;
     struct slot_release *release = &slot->release;
+    char ids[CLAIM_IDS_BYTES];
     release->call = NULL;
     if (reply->verdict == LINK_RETRY && clock_mono_ms() < slot->hold.until_ms) {
         timer_set(&slot->engine->timers, &release->timer,
@@ -28,9 +29,10 @@ static void on_released(void *context, const struct link_reply *reply)
     if (reply->verdict != LINK_OK)
         log_write(LOG_INFO, "claim not given back: its lease has expired",
                   LOG_STR("topic", slot->hold.claim.topic), LOG_U("status", reply->status),
-                  LOG_S("reason", reply->reason));
+                  LOG_S("reason", reply->reason), claim_log_ids(&slot->hold.claim, ids));
     else
-        log_write(LOG_DEBUG, "claim given back", LOG_STR("topic", slot->hold.claim.topic));
+        log_write(LOG_DEBUG, "claim given back", LOG_STR("topic", slot->hold.claim.topic),
+                  claim_log_ids(&slot->hold.claim, ids));
     release->backoff.failures = 0;
     end(slot);
 }
@@ -59,6 +61,7 @@ static void send(struct slot *slot)
                release->is_away ? "true" : "false");
     struct link_request request = {.path = "/api/release-claim",
                                    .body = buf_str(&body),
+                                   .request_id = claim_request_id(claim),
                                    .timeout_ms = CALL_TIMEOUT_MS,
                                    .home = slot->number};
     release->call = link_start(slot->engine->link, &request, on_released, slot);
@@ -69,13 +72,15 @@ static void send(struct slot *slot)
 static void begin(struct slot *slot, bool is_retry, bool is_away, const char *reason)
 {
     struct slot_release *release = &slot->release;
+    char ids[CLAIM_IDS_BYTES];
     snprintf(release->reason, sizeof release->reason, "%s", reason);
     release->is_retry = is_retry;
     release->is_away = is_away;
     slot_end_work(slot);
     slot_move(slot, SLOT_RELEASING);
     log_write(is_retry ? LOG_INFO : LOG_WARN, is_retry ? "giving a claim back" : "queries failed",
-              LOG_STR("topic", slot->hold.claim.topic), LOG_S("reason", release->reason));
+              LOG_STR("topic", slot->hold.claim.topic), LOG_S("reason", release->reason),
+              claim_log_ids(&slot->hold.claim, ids));
     send(slot);
 }
 

@@ -72,7 +72,7 @@ static void on_partial_done(void *context, const struct link_reply *reply)
         /* It will not be taken; the answer still may. */
         log_write(LOG_WARN, "partial answer refused", LOG_STR("topic", slot->hold.claim.topic),
                   LOG_U("seq", slot->work.query->seq), LOG_U("status", reply->status),
-                  LOG_S("reason", reply->reason));
+                  LOG_S("reason", reply->reason), claim_log_id(slot->work.query));
     }
 }
 
@@ -95,6 +95,7 @@ static void send_partial(struct slot *slot)
     buf_put_char(&body, '}');
     struct link_request request = {.path = "/api/give-partial",
                                    .body = buf_str(&body),
+                                   .request_id = slot->work.query->request_id,
                                    .timeout_ms = CALL_TIMEOUT_MS,
                                    .home = slot->number};
     text->at_ms = clock_mono_ms();

@@ -36,7 +36,8 @@ static void try_again(struct slot *slot, const char *reason)
         return;
     }
     log_write(LOG_WARN, "model server failed: retrying", LOG_STR("topic", slot->hold.claim.topic),
-              LOG_U("seq", slot->work.query->seq), LOG_S("reason", reason));
+              LOG_U("seq", slot->work.query->seq), LOG_S("reason", reason),
+              claim_log_id(slot->work.query));
     set_timer(slot, backoff_next_ms(&slot->engine->model_backoff, 0));
 }
 
@@ -56,7 +57,7 @@ static void wait_for_model(struct slot *slot, const char *reason)
     left_ms += arc4random_uniform(KEPT_JITTER_MS);
     log_write(LOG_DEBUG, "keeping a claim while the model rests",
               LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", work->query->seq),
-              LOG_U("ms", left_ms), LOG_S("reason", reason));
+              LOG_U("ms", left_ms), LOG_S("reason", reason), claim_log_id(work->query));
     slot_poll_say_rest(slot, left_ms);
     set_timer(slot, left_ms);
 }
@@ -85,7 +86,7 @@ static void on_generated(void *context, const struct completion_end *end)
     case COMPLETION_REFUSED:
         log_write(LOG_WARN, "the model server refused a query",
                   LOG_STR("topic", slot->hold.claim.topic), LOG_U("seq", slot->work.query->seq),
-                  LOG_S("reason", reason));
+                  LOG_S("reason", reason), claim_log_id(slot->work.query));
         slot_work_finish_query(slot, QUERY_REFUSED, reason);
         break;
     }

@@ -30,6 +30,7 @@ struct agent_task {
     struct str weight;
     unsigned max_waiting; /* questions of the account in the queue; 0: no limit of its own */
     struct str traceparent;
+    struct str request_id; /* of the run, for the logs of engines */
     uint64_t timeout_ms;   /* of this attempt: the supervisor cancels it then */
     const char *complaint; /* why the last attempt's answer was refused; NULL: it was not */
 };

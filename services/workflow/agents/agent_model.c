@@ -133,6 +133,7 @@ static void ask(struct model_agent *a)
         .query = buf_str(&a->request),
         .messages = buf_str(&a->messages),
         .traceparent = task->traceparent,
+        .request_id = task->request_id,
         .scope = {scope, (size_t)n},
         .temperature = task->attempt > 1 ? 0.3 : 0,
         .max_tokens = REPLY_TOKENS,

@@ -259,6 +259,7 @@ static void attempt(struct run *run)
         .user = str_of(run->user),
         .user_name = str_of(run->user_name),
         .traceparent = str_of(run->traceparent),
+        .request_id = str_of(run->request_id),
         .timeout_ms = run->agent->timeout_ms,
         .complaint = run->complaint[0] == 0 ? NULL : run->complaint,
     };

@@ -7,7 +7,7 @@ import { ago, lines, openOf, rowOf, scripts, set, topicOf, ttl, zset } from '../
 const ANSWER = lines('["42"]', '["hm"]', '"big"');
 const complete = ({ topic = 't', seq = 1, lease = '', holder = 'E', query = 'Q1', answer = ANSWER, dialect = '', poll = [] } = {}) =>
   ['complete', 0, topic, seq, lease, holder, JSON.stringify(query), answer, dialect && 1, ...poll];
-const ok = (seq = 1) => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}$`).test(reply);
+const ok = (seq = 1, lease = 'ended') => (reply) => new RegExp(`^ok\n${seq}\n\\d{13}\n\\d+\n${lease}$`).test(reply);
 const stored = (found) => {
   const parts = found.split('\n');
   return parts.slice(0, 3).join('\n') === ANSWER && ago()(parts[3]) && parts[4] === 'E' && parts.length === 5;
@@ -65,7 +65,7 @@ scripts('complete', ({ cases }) => {
       name: 'one of three: the lease goes on for the others',
       before: three(['P 7 1 E 3', 'P 7 1 E 3', 'P 7 1 E 3']),
       call: complete({ seq: 2, query: 'Q2', lease: '7' }),
-      reply: ok(2),
+      reply: ok(2, '-'),
       after: { 't:t': { ...topicOf(['P 7 1 E 3', 'D', 'P 7 1 E 3']), 'a:2': stored, 'l:7': '1 2 3' } },
     },
     {
@@ -79,14 +79,14 @@ scripts('complete', ({ cases }) => {
       name: 'race: the lease ended, nobody else has the query: the late answer is taken, and nobody gets it any more',
       before: open,
       call: complete({ lease: '7' }),
-      reply: ok(),
+      reply: ok(1, '-'),
       after: { ...notOpen, 't:t': { ...topicOf(['D']), 'a:1': stored, open: '' } },
     },
     {
       name: 'race: the lease ended, another query of that user waits in the topic: it goes on waiting',
       before: { ...open, 't:t': topicOf([undefined, undefined]), waiting: { 'Frontend_1 alice': '2' }, meta: { lease: '7', depth: '2', vt: '0.000000' } },
       call: complete(),
-      reply: ok(),
+      reply: ok(1, '-'),
       after: {
         't:t': { ...topicOf([undefined, undefined]), 's:1': 'D', 'a:1': stored, open: openOf([2]) },
         waiting: { 'Frontend_1 alice': 1 },
@@ -111,7 +111,7 @@ scripts('complete', ({ cases }) => {
       name: 'a Seq that is off: the row that it holds with that text is meant',
       before: three(['D', 'P 7 1 E 3', 'P 7 1 E 3'], { 'a:1': STORED }),
       call: complete({ seq: 1, query: 'Q2' }),
-      reply: ok(2),
+      reply: ok(2, '-'),
       after: { 't:t': { ...topicOf(['D', 'D', 'P 7 1 E 3']), 'a:1': STORED, 'a:2': stored, 'l:7': '1 2 3' } },
     },
     { name: 'a Seq that is off, and another engine holds that text', before: pending({ by: 'F' }), call: complete({ seq: 9 }), reply: 'missing' },
@@ -120,14 +120,14 @@ scripts('complete', ({ cases }) => {
         name: `race: the lease ended, Seq is off${dialect && ', deployed'}: the Open row with that text is meant`,
         before: { ...open, 't:t': topicOf([undefined], { open: openOf([1, 1]) }) },
         call: complete({ seq: 9, lease: '7', dialect }),
-        reply: ok(),
+        reply: ok(1, '-'),
         after: { ...notOpen, 't:t': { ...topicOf(['D']), 'a:1': stored, open: '' } },
       },
       {
         name: `race: the lease ended, Seq is that of another text${dialect && ', deployed'}: the Open row with its own text is meant`,
         before: { ...open, 't:t': topicOf(['D', undefined], { 'a:1': STORED, open: openOf([2, 1]) }) },
         call: complete({ seq: 1, query: 'Q2', dialect }),
-        reply: ok(2),
+        reply: ok(2, '-'),
         after: { ...notOpen, 't:t': { ...topicOf(['D', 'D']), 'a:1': STORED, 'a:2': stored, open: '' } },
       },
       {
@@ -139,7 +139,7 @@ scripts('complete', ({ cases }) => {
           meta: { lease: '7', depth: '3', vt: '0.000000' },
         },
         call: complete({ seq: 9, query: 'Q', dialect }),
-        reply: ok(2),
+        reply: ok(2, '-'),
         after: {
           't:t': {
             ...topicOf([undefined, undefined, undefined], { query: () => 'Q' }),
@@ -155,7 +155,7 @@ scripts('complete', ({ cases }) => {
         name: `race: the lease ended, and so did the node that handed it over${dialect && ', deployed'}: the lowest Open row, no attempt was counted`,
         before: { ...open, 't:t': topicOf([undefined]) },
         call: complete({ seq: 9, dialect }),
-        reply: ok(),
+        reply: ok(1, '-'),
         after: { ...notOpen, 't:t': { ...topicOf(['D']), 'a:1': stored, open: '' } },
       },
       {
@@ -190,7 +190,7 @@ scripts('complete', ({ cases }) => {
       name: 'deployed: of equal texts the lowest Pending one, whatever Seq says',
       before: { ...three([undefined, 'P 7 1 E 3', 'P 7 1 E 3']), 't:t': topicOf(['D', 'P 7 1 E 3', 'P 7 1 E 3'], { query: () => 'Q1', 'l:7': '1 2 3', 'a:1': STORED }) },
       call: complete({ seq: 3, dialect: 'deployed' }),
-      reply: ok(2),
+      reply: ok(2, '-'),
       after: { 't:t': { ...topicOf(['D', 'D', 'P 7 1 E 3'], { query: () => 'Q1' }), 'a:1': STORED, 'a:2': stored, 'l:7': '1 2 3' } },
     },
     { name: 'deployed: a text that it does not hold, in a known topic', before: pending(), call: complete({ seq: 9, query: '?', dialect: 'deployed' }), reply: 'mismatch' },
@@ -205,8 +205,8 @@ scripts('complete, and the next claim', ({ cases, test }) => {
     't:u': topicOf([undefined]), 'open:default:alice': zset({ u: 1_000_000 }), 'turns:default': zset({ alice: 0 }),
     models: set('default'), waiting: { 'Frontend_1 alice': '1' }, meta: { lease: '7', depth: '1', vt: '0.000000' },
   };
-  const next = (reply) => /^(ok|same)\n1\n\d+\n/.test(reply) && reply.replace(/^(ok|same)\n1\n\d+\n/, '') === claim;
-  const taken = (reply) => new RegExp(`^ok\n1\n\\d{13}\n${reply}$`);
+  const next = (reply) => reply.replace(/^(ok\n1\n\d+\n\d+\nended|same\n1\n\d+)\n/, '') === claim;
+  const taken = (reply) => new RegExp(`^ok\n1\n\\d{13}\n\\d+\nended\n${reply}$`);
   cases([
     { name: 'nothing waits: the poll is a credit', before: pending(), call: complete({ poll }), reply: (r) => taken('parked').test(r), after: { ...endedWith(), idle: zset({ 'n1 E|*': 1 }) } },
     { name: 'nothing waits, and it may not wait', before: pending(), call: complete({ poll: ['E|*', '', '', 0] }), reply: (r) => taken('empty').test(r), after: endedWith() },
@@ -244,7 +244,7 @@ scripts('cancel', ({ cases }) => {
       name: 'a Pending query ends its lease; its engine will hear of it; its text goes',
       before: { ...pending(), 'partials:t:1': 'text' },
       call: cancel(),
-      reply: 'ok',
+      reply: 'ok\nended',
       after: { 't:t': topicOf(['C "user"'], { 'w:1': '', 'c:7': '1' }), leases: null, 'partials:t:1': null },
     },
     {

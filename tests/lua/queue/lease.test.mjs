@@ -277,20 +277,20 @@ scripts('reap', ({ cases, test, shard }) => {
   cases([
     { name: 'nothing runs: nothing to come back for', call: ['reap'], reply: '' },
     { name: 'what is not due is not touched', before: () => held({ until: Date.now() + 90_000 }), call: ['reap'], reply: (r) => r > 60_000 && r <= 90_000 },
-    { name: 'a lease that ended: Open at the front, the attempt counted', before: held({ until: OVER }), call: ['reap'], reply: '', after: back(1) },
-    { name: 'a claim of three that ended leaves no list behind', before: heldThree({ until: OVER }), call: ['reap'], reply: '', after: back(3) },
+    { name: 'a lease that ended: Open at the front, the attempt counted', before: held({ until: OVER }), call: ['reap'], reply: '\n1\n0', after: back(1) },
+    { name: 'a claim of three that ended leaves no list behind', before: heldThree({ until: OVER }), call: ['reap'], reply: '\n1\n0', after: back(3) },
     {
       name: 'a lease of a topic that is gone goes',
       before: { leases: zset({ '7 t': OVER }) },
       call: ['reap'],
-      reply: '',
+      reply: '\n1\n0',
       after: { leases: null },
     },
     {
       name: 'a claim that never reached its engine has used no attempt up, not even the last',
       before: held({ attempt: 3, until: UNDELIVERED }),
       call: ['reap'],
-      reply: '',
+      reply: '\n0\n1',
       after: back(1, { attempts: [2] }),
     },
     {
@@ -298,7 +298,7 @@ scripts('reap', ({ cases, test, shard }) => {
       before: { ...held({ until: UNDELIVERED }), 't:t': topicOf(['P 7 1 E 1 n2']), idle: zset({ 'n2 E|*': 5, 'n2 F|*': 5, 'n3 F|*': 1 }) },
       alive: ['n2', 'n3'],
       call: ['reap'],
-      reply: (r) => r > 1000,
+      reply: (r) => /^\d{4,}\n0\n1$/.test(r),
       published: [['node:n3', lines('claim', 'F|*', 't', 8, 1, 1, 1, rowOf({ query: 'Q1' }))]],
       after: {
         't:t': { ...topicOf(['P 8 1 F 1 n3']), open: '' },
@@ -318,7 +318,7 @@ scripts('reap', ({ cases, test, shard }) => {
       name: 'race: two nodes reap in one moment: the second finds nothing',
       before: held({ until: OVER }),
       calls: [['reap'], ['reap']],
-      replies: ['', ''],
+      replies: ['\n1\n0', ''],
       after: back(1),
     },
     {
@@ -332,7 +332,7 @@ scripts('reap', ({ cases, test, shard }) => {
       name: 'an engine parked here gets what came back, in the reply',
       before: { ...held({ until: OVER }), idle: zset({ 'n1 F|*': 2 }) },
       calls: [['claim', 0, 'G|m', '0'], ['claim', 0, 'F|*', '1'], ['reap']],
-      replies: ['empty', 'parked', (r) => r > 1000],
+      replies: ['empty', 'parked', (r) => /^\d{4,}\n1\n0$/.test(r)],
       events: [lines('claim', 'F|*', 't', 8, 2, 1, 1, rowOf({ query: 'Q1' }))],
       after: {
         't:t': { ...topicOf(['P 8 2 F 1']), open: '' },
@@ -349,7 +349,7 @@ scripts('reap', ({ cases, test, shard }) => {
       leases: zset({ '7 t': OVER }),
     });
     await shard.cmd('CONFIG', 'RESETSTAT');
-    assert.equal(await shard.call('reap'), '');
+    assert.equal(await shard.call('reap'), '\n1\n0');
     const { cmdstat_hmget } = await shard.redis.info('commandstats');
     assert.ok(Number(/calls=(\d+)/.exec(cmdstat_hmget)[1]) < 10, cmdstat_hmget);
     const topic = await shard.get('t:t');
@@ -361,9 +361,9 @@ scripts('reap', ({ cases, test, shard }) => {
   test('a hundred a call, the rest with the next', async () => {
     for (let i = 1; i <= 101; i++) await shard.seed({ [`t:${i}`]: topicOf([`P ${i} 1 E 1`]) });
     await shard.cmd('ZADD', shard.key('leases'), ...Array.from({ length: 101 }, (_, i) => [2 * i, `${i + 1} ${i + 1}`]).flat());
-    assert.equal(await shard.call('reap'), '0');
+    assert.equal(await shard.call('reap'), '0\n100\n0');
     assert.equal(await shard.cmd('ZCARD', shard.key('leases')), 1);
-    assert.equal(await shard.call('reap'), '');
+    assert.equal(await shard.call('reap'), '\n1\n0');
     assert.equal((await shard.get('meta')).depth, '101');
   });
 
@@ -388,7 +388,7 @@ scripts('reap', ({ cases, test, shard }) => {
     const { cmdstat_hmget } = await shard.redis.info('commandstats');
     assert.ok(Number(/calls=(\d+)/.exec(cmdstat_hmget)[1]) < 5, cmdstat_hmget);
     await shard.cmd('ZADD', shard.key('leases'), OVER, '1 t');
-    assert.equal(await shard.call('reap'), '');
+    assert.equal(await shard.call('reap'), '\n1\n0');
     const after = await shard.get('t:t');
     assert.equal(after.open, openOf([3, 1]));
     assert.equal(after['s:3'], undefined);
