@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # servers.sh NAME - prints the path of a redis-server that tests run against besides the installed one:
-# redis8 (vector sets) or valkey8. Debian's packages of it are fetched with apt into build/servers/NAME
-# once, together with the libraries that they were built for, and run from there: the system stays as
-# it is. Exits 3, with a line that says why, where apt knows no Debian (Ubuntu, for one).
+# redis8 (vector sets) or valkey8; or that of kustomize, which builds k8s/. Debian's packages of it are
+# fetched with apt into build/servers/NAME once, together with the libraries that they were built for,
+# and run from there: the system stays as it is. Exits 3, with a line that says why, where apt knows no
+# Debian (Ubuntu, for one).
 set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
@@ -23,15 +24,18 @@ valkey8)
     packages="valkey-tools libc6 libstdc++6 libgcc-s1 libatomic1 libjemalloc2 liblzf1 libssl3 libsystemd0
         libcap2 libgcrypt20 libgpg-error0 liblzma5 libzstd1 liblz4-1"
     ;;
+kustomize) suite=trixie program=kustomize packages=kustomize ;;
 *)
-    echo "usage: tests/servers.sh redis8|valkey8" >&2
+    echo "usage: tests/servers.sh redis8|valkey8|kustomize" >&2
     exit 2
     ;;
 esac
 
 dir=$PWD/build/servers/$name
-if [ -x "$dir/redis-server" ]; then
-    echo "$dir/redis-server"
+result=$dir/redis-server
+[ "$name" != kustomize ] || result=$dir/root/usr/bin/kustomize
+if [ -x "$result" ]; then
+    echo "$result"
     exit
 fi
 
@@ -67,6 +71,10 @@ fetch update
 fetch -t "$suite" download $packages
 for package in "$dir"/*.deb; do dpkg-deb -x "$package" "$dir/root"; done
 rm -rf "$dir"/*.deb "$dir/lists" "$dir/archives" "$dir"/*.bin
+if [ "$name" = kustomize ]; then # it needs no library that Debian 12 has not
+    echo "$result"
+    exit
+fi
 
 # Started by its own loader, so that it finds its own C library, wherever this folder is moved. It takes its role
 # from its name.
@@ -80,5 +88,5 @@ exec "\$here/$loader" --library-path "\$here/$libraries:\$here/$(dirname "$loade
 TEXT
 chmod +x "$dir/redis-server.new"
 "$dir/redis-server.new" --version >>"$dir/apt.log"
-mv "$dir/redis-server.new" "$dir/redis-server"
-echo "$dir/redis-server"
+mv "$dir/redis-server.new" "$result"
+echo "$result"
