@@ -17,6 +17,22 @@ static const struct config_group node_options = {
                  .fallback = "127.0.0.1:8080",
                  .help = "Address to listen on: HOST:PORT (port 0: any free port) or unix:/path. "
                          "Two processes cannot share an address."},
+                {.name = "tls-cert",
+                 .kind = CONFIG_TEXT,
+                 .metavar = "FILE",
+                 .help = "The certificate, with its chain (PEM): the node serves HTTPS and HTTP/2. "
+                         "SIGHUP reloads it, and so does a change of the file; an invalid one is "
+                         "ignored."},
+                {.name = "tls-key",
+                 .kind = CONFIG_TEXT,
+                 .metavar = "FILE",
+                 .help = "The certificate's private key (PEM, without a passphrase)."},
+                {.name = "tls-listen",
+                 .kind = CONFIG_TEXT,
+                 .metavar = "ADDR",
+                 .help = "A second address, for HTTPS: HOST:PORT. --listen then stays without TLS, "
+                         "for example for a proxy or probes on this machine. Default: --listen "
+                         "takes HTTPS only if there is a certificate."},
                 {.name = "target",
                  .kind = CONFIG_TEXT,
                  .metavar = "LIST",
