@@ -7,6 +7,7 @@
 #include "services/node/service.h"
 
 #include "shared/base/log_options.h"
+#include "shared/http/trust.h"
 #include "shared/redis/start.h"
 
 static const struct config_group node_options = {
@@ -235,7 +236,8 @@ const struct command serve_command = {
             "--accounts accounts.yaml\n",
     .groups = (const struct config_group *const[]){&node_options, &account_options, &redis_options,
                                                    &queue_options, &http_options, &oidc_options,
-                                                   &log_options, &config_check_options, NULL},
+                                                   &trust_options, &log_options,
+                                                   &config_check_options, NULL},
     .services = services,
     .run = serve_run,
 };

@@ -3,8 +3,8 @@
  *
  * libh2o encrypts what it writes and begins the handshake, but it decrypts all that a socket has.
  * So its SSL object gets a BIO of ours, which reads from the socket itself, and connection_read.c
- * calls SSL_read for as much as it takes. What is written passes through to libh2o's own BIO, except
- * for the alerts that end a connection: libh2o would wait for clients that never read them.
+ * calls SSL_read for as much as it takes. What is written passes through to libh2o's own BIO,
+ * except for the alerts that end a connection: libh2o would wait for clients that never read them.
  *
  * A handshake begins once the whole first record is there: until then it waits in the kernel, and
  * costs no SSL object. Records without data, and messages of a handshake, are taken so many a turn:
@@ -38,9 +38,10 @@ struct connection_tls {
     BIO *inner;       /* libh2o's, a reference */
     struct hello hello;
     struct deadline handshake;
-    bool is_reading; /* nothing may be written */
-    bool has_written;
-    bool is_direct; /* what is written bypasses libh2o */
+    bool is_reading;  /* nothing may be written */
+    bool has_written; /* all the same */
+    bool is_cut;      /* and it was omitted: nothing can follow it */
+    bool is_direct;   /* what is written bypasses libh2o */
 };
 
 /* SSL_new is libh2o's call. */
@@ -68,14 +69,24 @@ static bool is_retried(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
+/* What is read gives cause for an alert, such as the refusal of a renegotiation: it ends the
+ * connection. It may not go between parts of what libh2o is writing. */
+static int note_alert(struct connection_tls *t, const char *bytes, int n)
+{
+    t->has_written = true;
+    if (h2o_socket_is_writing(t->c->socket))
+        t->is_cut = true;
+    else
+        (void)!send_directly(t, bytes, n);
+    return n;
+}
+
 static int on_bio_write(BIO *bio, const char *bytes, int n)
 {
     struct connection_tls *t = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    if (t->is_reading) {
-        t->has_written = true;
-        return n;
-    }
+    if (t->is_reading)
+        return note_alert(t, bytes, n);
     if (t->is_direct) {
         ssize_t sent = send_directly(t, bytes, n);
         if (is_retried(sent))
@@ -83,7 +94,8 @@ static int on_bio_write(BIO *bio, const char *bytes, int n)
         return (int)sent;
     }
     if ((SSL_get_shutdown(t->ssl) & SSL_SENT_SHUTDOWN) != 0 || bytes[0] == RECORD_ALERT) {
-        (void)!send_directly(t, bytes, n);
+        if (!t->is_cut)
+            (void)!send_directly(t, bytes, n);
         return n;
     }
     return BIO_write(t->inner, bytes, n);
@@ -169,7 +181,7 @@ static bool has_hung_up(const struct connection_tls *t)
 static void answer_in_clear(const struct connection_tls *t)
 {
     static const char text[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
-                               "Content-Type: text/plain\r\nContent-Length: 54\r\n\r\n"
+                               "Content-Type: text/plain\r\nContent-Length: 55\r\n\r\n"
                                "This address takes HTTPS only: use an https:// URL.\r\n\r\n";
     char dropped[4096]; /* or the end of the connection would overtake the answer */
     (void)!recv(h2o_socket_get_fd(t->c->socket), dropped, sizeof dropped, MSG_DONTWAIT);
@@ -296,7 +308,7 @@ static ssize_t read_with(struct connection_tls *t, int (*read)(SSL *, void *, in
     int got = read(t->ssl, bytes, (int)n);
     int error = got > 0 ? SSL_ERROR_NONE : SSL_get_error(t->ssl, got);
     t->is_reading = false;
-    if (t->has_written) /* an alert, or the refusal of a renegotiation */
+    if (t->has_written)
         error = SSL_ERROR_SSL;
     switch (error) {
     case SSL_ERROR_NONE: return got;

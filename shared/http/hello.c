@@ -55,8 +55,8 @@ bool hello_take(struct hello *h, const uint8_t *bytes, size_t n, bool is_13)
         h->record_left -= here;
         if (h->record_left > 0)
             continue;
-        h->is_encrypted = h->record[0] == RECORD_LAST ||
-                          (h->record[0] == RECORD_CHANGE_CIPHER && !is_13);
+        h->is_encrypted =
+            h->record[0] == RECORD_LAST || (h->record[0] == RECORD_CHANGE_CIPHER && !is_13);
         h->record_n = 0;
     }
     return true;

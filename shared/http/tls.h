@@ -16,8 +16,8 @@
 struct ssl_ctx_st;
 struct tls;
 
-/* Reads both PEM files (`certificate_file` with its chain). Borrows the paths. Returns NULL with one
- * line in `reason` that names the file at fault. */
+/* Reads both PEM files (`certificate_file` with its chain). Borrows the paths. Returns NULL with
+ * one line in `reason` that names the file at fault. */
 struct tls *tls_create(const char *certificate_file, const char *key_file, char *reason,
                        size_t reason_size) must_check;
 /* Accepts NULL. */

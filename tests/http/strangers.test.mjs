@@ -8,6 +8,7 @@ import http2 from 'node:http2';
 import net from 'node:net';
 import { uploadIndexed } from '../support/documents.mjs';
 import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
+import { connectTo } from '../support/tls.mjs';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -162,7 +163,7 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
       bytes.writeUInt32BE(stream, 5);
       return bytes;
     };
-    const socket = net.connect(new URL(cluster.nodes[0].url).port, '127.0.0.1');
+    const socket = connectTo(cluster.nodes[0].url, { alpn: ['h2'] });
     const closed = new Promise((resolve) => socket.on('close', resolve));
     socket.on('error', () => {});
     socket.resume();
