@@ -367,6 +367,7 @@ static int run(void)
         while (sem_wait(&process.ended) != 0)
             ;
     services_finish(&process.settings.services);
+    certificate_end_watch();
     log_write(LOG_INFO, "stopped");
     return atomic_load(&process.is_refused) ? 1 : 0;
 }

@@ -4,10 +4,10 @@
  * libh2o skips its own read of a socket that is marked "do not read" and only calls its callback,
  * so the mark stays on and that callback is replaced by on_readable, which reads and then calls
  * libh2o's. libh2o sets its own again whenever it begins to read: that is found right after each
- * call into it (connection_adopt), and for the next request of a connection in the same turn of the loop
- * (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again after any
- * write: that is found at the end of the turn (settle), and so is that a paused connection may be
- * read again. Between request and answer the socket of HTTP/1 is leave.c's.
+ * call into it (connection_adopt), and for the next request of a connection in the same turn of the
+ * loop (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again
+ * after any write: that is found at the end of the turn (settle), and so is that a paused
+ * connection may be read again. Between request and answer the socket of HTTP/1 is leave.c's.
  *
  * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
  * connection_head.c's, how much is read connection_read.c's, streams of HTTP/2 streams.c's, who
@@ -475,6 +475,7 @@ void connections_destroy(struct connections *all)
 {
     if (all == NULL)
         return;
+    connections_end_handshakes(all);
     loop_cancel_deadline(all->server->loop, &all->look_later);
     loop_cancel_deadline(all->server->loop, &all->trim);
     addresses_destroy(all->addresses);

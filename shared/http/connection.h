@@ -73,8 +73,8 @@ void connection_give_away(h2o_socket_t *socket);
 
 /* As recv(2), without waiting. */
 ssize_t connection_receive(h2o_socket_t *socket, void *bytes, size_t n) must_check;
-/* The same, and what was received stays. With HTTP/2, whose socket libh2o reads, the byte may be one
- * of TLS. */
+/* The same, and what was received stays. With HTTP/2, whose socket libh2o reads, the byte may be
+ * one of TLS. */
 ssize_t connection_peek(h2o_socket_t *socket, char *ret_byte) must_check;
 /* There is more to receive, for which the socket will not become readable. */
 bool connection_has_more(h2o_socket_t *socket) must_check;

@@ -33,9 +33,10 @@ enum {
 
 struct connection_tls {
     struct connection *c;
-    SSL_CTX *context; /* a reference */
-    SSL *ssl;         /* libh2o's; NULL until the first record is there */
-    BIO *inner;       /* libh2o's, a reference */
+    struct connection_tls *next, **link; /* of the handshakes; link == NULL: it is over */
+    SSL_CTX *context;                    /* a reference */
+    SSL *ssl;                            /* libh2o's; NULL until the first record is there */
+    BIO *inner;                          /* libh2o's, a reference */
     struct hello hello;
     struct deadline handshake;
     bool is_reading;  /* nothing may be written */
@@ -215,6 +216,23 @@ static enum hello_state look_at_hello(const struct connection_tls *t)
     return has_hung_up(t) ? HELLO_REFUSED : HELLO_UNFINISHED;
 }
 
+static void leave_handshakes(struct connection_tls *t)
+{
+    loop_cancel_deadline(t->c->all->server->loop, &t->handshake);
+    if (t->link == NULL)
+        return;
+    *t->link = t->next;
+    if (t->next != NULL)
+        t->next->link = t->link;
+    t->link = NULL;
+}
+
+void connections_end_handshakes(struct connections *all)
+{
+    while (all->handshakes != NULL)
+        h2o_socket_close(all->handshakes->c->socket);
+}
+
 void connection_shake_hands(struct connection *c)
 {
     struct connection_tls *t = c->tls;
@@ -232,6 +250,8 @@ void connection_shake_hands(struct connection *c)
         if (newest == NULL)
             abort();
         attach(t, newest);
+        c->has_greeted = true;
+        c->accepted_ms = clock_mono_ms();
     }
     (void)!connection_pass(c, NULL);
 }
@@ -255,7 +275,8 @@ static void on_handshake(h2o_socket_t *socket, const char *error)
     struct connection *c = connection_of(socket);
     struct server *server = c->all->server;
     struct timeval now = *h2o_get_timestamp(&server->context, NULL, NULL);
-    loop_cancel_deadline(server->loop, &c->tls->handshake);
+    leave_handshakes(c->tls);
+    c->accepted_ms = clock_mono_ms();
     if (error != NULL) {
         ERR_clear_error();
         h2o_socket_close(socket);
@@ -282,6 +303,11 @@ void connection_secure(struct connection *c, struct tls *tls)
     t->c = c;
     t->context = tls_take(tls);
     t->handshake.on_expire = on_handshake_over;
+    t->next = c->all->handshakes;
+    t->link = &c->all->handshakes;
+    if (t->next != NULL)
+        t->next->link = &t->next;
+    c->all->handshakes = t;
     loop_set_deadline(c->all->server->loop, &t->handshake, HANDSHAKE_MS);
     h2o_socket_ssl_handshake(c->socket, t->context, NULL, on_handshake);
 }
@@ -291,7 +317,7 @@ void connection_free_tls(struct connection *c)
     struct connection_tls *t = c->tls;
     if (t == NULL)
         return;
-    loop_cancel_deadline(c->all->server->loop, &t->handshake);
+    leave_handshakes(t);
     BIO_free(t->inner);
     SSL_CTX_free(t->context);
     free(t);

@@ -16,6 +16,9 @@ export const tlsFlags = (listen) => (folder && !listen.startsWith('unix:') ? ['-
 
 const isSecure = (url) => new URL(url).protocol === 'https:';
 
+// An agent of the module that requestTo takes.
+export const newAgent = (url, options) => new (isSecure(url) ? https : http).Agent(options);
+
 export const requestTo = (url, options) => (isSecure(url) ? https : http).request(options);
 
 // A socket to the host and port of `url`; `raw` is what lies below TLS, or the same.
