@@ -25,7 +25,8 @@ struct tls {
     pthread_mutex_t lock; /* of what follows */
     SSL_CTX *context;
     int64_t ends_s;
-    struct seen certificate_seen, key_seen; /* of the thread that reloads only */
+    struct seen certificate_seen, key_seen; /* at the last look; these are of who reloads only */
+    bool has_changed;                       /* and not been read since */
 };
 
 /* Forward secrecy and authenticated encryption only; those of TLS 1.3 all have both. */
@@ -187,8 +188,9 @@ int64_t tls_ends_s(struct tls *tls)
     return ends_s;
 }
 
-/* A file that is gone for a moment, while it is replaced, has not changed. */
-static bool has_changed(struct tls *tls)
+/* Two files change one after the other: they are read once both were the same for a look. One that
+ * is gone for a moment, while it is replaced, has not changed. */
+static bool is_due(struct tls *tls)
 {
     struct seen certificate = tls->certificate_seen, key = tls->key_seen;
     if (!look(tls->certificate_file, &certificate) || !look(tls->key_file, &key))
@@ -197,14 +199,16 @@ static bool has_changed(struct tls *tls)
                    memcmp(&key, &tls->key_seen, sizeof key) == 0;
     tls->certificate_seen = certificate;
     tls->key_seen = key;
-    return !is_same;
+    tls->has_changed |= !is_same;
+    return is_same && tls->has_changed;
 }
 
 enum tls_reloaded tls_reload(struct tls *tls, bool is_forced, char *reason, size_t reason_size)
 {
     int64_t ends_s;
-    if (!has_changed(tls) && !is_forced)
+    if (!is_due(tls) && !is_forced)
         return TLS_SAME;
+    tls->has_changed = false;
     SSL_CTX *context = make_context(tls, &ends_s, reason, reason_size), *old;
     if (context == NULL)
         return TLS_REFUSED;

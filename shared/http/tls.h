@@ -28,8 +28,8 @@ struct ssl_ctx_st *tls_take(struct tls *tls) must_check;
 
 enum tls_reloaded { TLS_SAME, TLS_RELOADED, TLS_REFUSED };
 /* Reads the files again if they have changed since they were read last, whether or not they were
- * good then (`is_forced`: in any case). A fault is returned once with its `reason`, and the old
- * certificate stays. On one thread at a time. */
+ * good then, but not since the last call (`is_forced`: in any case). A fault is returned once with
+ * its `reason`, and the old certificate stays. On one thread at a time. */
 enum tls_reloaded tls_reload(struct tls *tls, bool is_forced, char *reason,
                              size_t reason_size) must_check;
 

@@ -14,6 +14,9 @@ const folder = process.env.PARLEY_TEST_TLS;
 // What startNode adds to its flags.
 export const tlsFlags = (listen) => (folder && !listen.startsWith('unix:') ? ['--tls-cert', join(folder, 'cert.pem'), '--tls-key', join(folder, 'key.pem')] : []);
 
+// Made once: it reads all authorities of the system.
+let context;
+
 const isSecure = (url) => new URL(url).protocol === 'https:';
 
 // An agent of the module that requestTo takes.
@@ -25,7 +28,7 @@ export const requestTo = (url, options) => (isSecure(url) ? https : http).reques
 export function connectTo(url, { alpn, ...options } = {}) {
   const { hostname, port } = new URL(url);
   const raw = net.connect({ host: hostname, port: Number(port), ...options });
-  const socket = isSecure(url) ? tls.connect({ socket: raw, host: hostname, ALPNProtocols: alpn ?? ['http/1.1'] }) : raw;
+  const socket = isSecure(url) ? tls.connect({ socket: raw, host: hostname, secureContext: (context ??= tls.createSecureContext()), ALPNProtocols: alpn ?? ['http/1.1'] }) : raw;
   socket.raw = raw;
   if (socket !== raw) raw.on('error', (error) => socket.destroy(error));
   return socket;
