@@ -4,7 +4,7 @@
 # run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
 # documents, workflow, bots and cluster (Node's own test runner), shards (these five again on four shards),
 # servers (lua and documents again on Redis 8, lua on Valkey 8, which has no vector sets, as
-# the installed Redis has none), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
+# the installed Redis has none), tls (some files again over HTTPS), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
 # line is `N passed, N failed`, summed over all, and the failures are listed once more above it: who
 # sees only the end of the output can read what failed. A group that finds no test counts as one
 # failure, so that an empty run can never look green.
@@ -12,17 +12,21 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-readonly GROUPS_ALL="lint unit lua http documents workflow bots cluster shards servers fuzz"
+readonly GROUPS_ALL="lint unit lua http documents workflow bots cluster shards servers tls fuzz"
 # The groups that run again on the other servers, see tests/servers.sh.
 readonly -A ON_SERVERS=([redis8]="lua documents" [valkey8]="lua")
 # Those that run again on four shards. Not lua: a script acts on one shard, and how many there are is an argument of its
 # turn, which its tests name. The random models of several shards run on two and four in any case.
 readonly ON_SHARDS="http documents workflow bots cluster"
+# The files that run again with nodes that serve HTTPS: what depends on how a node reads and writes its connections.
+readonly ON_TLS="http/add_wait http/bad_http http/sse http/strangers http/strangers_memory http/strangers_streams http/waits
+    cluster/client_leaves cluster/next_leaves bots/room_socket workflow/websocket
+    documents/indexing_socket"
 readonly FUZZ_SECONDS=6
 # What runs side by side when all groups run, after lint, the builds and unit, which occupy all cores. Most files of
 # Node's tests wait for most of their time (leases, processes that start, deadlines), and one lane works while another
 # waits. Both lanes take about as long. Fuzz targets use what is left.
-readonly LANES=("cluster shards" "http documents workflow bots lua servers" "fuzz")
+readonly LANES=("cluster shards" "http documents workflow bots lua servers tls" "fuzz")
 # No group may hang: past this many seconds it is interrupted and counts as failed.
 readonly GROUP_SECONDS=900
 readonly OUT=build/test
@@ -163,6 +167,11 @@ run_node() {
     fi
     ! node --help | grep -q -e --test-concurrency || flags+=("--test-concurrency=$JOBS")
     [ -z "$name_pattern" ] || flags+=(--test-name-pattern="$name_pattern")
+    case ${PARLEY_TEST_TLS:-} in
+    '') ;;
+    1) local -x PARLEY_TEST_TLS NODE_EXTRA_CA_CERTS && PARLEY_TEST_TLS=$(tests/tls.sh) && NODE_EXTRA_CA_CERTS=$PARLEY_TEST_TLS/ca.pem ;;
+    *) local -x NODE_EXTRA_CA_CERTS=$PARLEY_TEST_TLS/ca.pem ;;
+    esac
     rm -f "$counts" "$OUT/$name.failed"
     FAILURES_GROUP=$name FAILED_FILES=$PWD/$OUT/$name.failed timeout -s INT -k 20 $GROUP_SECONDS \
         node --require ./tests/note_failure.cjs --test "${flags[@]}" \
@@ -196,6 +205,15 @@ run_shards() {
         build_programs "${files[@]}" || return 0
         PARLEY_TEST_SHARDS=4 run_node "shards-$group" "${files[@]}"
     done
+}
+
+run_tls() {
+    local names files
+    read -r -d '' -a names <<<"$ON_TLS" || true
+    files=("${names[@]/#/tests/}")
+    files=("${files[@]/%/.test.mjs}")
+    build_programs "${files[@]}" || return 0
+    PARLEY_TEST_TLS=$(tests/tls.sh) run_node tls "${files[@]}"
 }
 
 # What depends on the server's kind runs on each of the others too.
@@ -295,6 +313,7 @@ run_one() {
     fuzz) run_fuzz $FUZZ_SECONDS ;;
     shards) run_shards ;;
     servers) run_servers ;;
+    tls) run_tls ;;
     tests/fuzz/fuzz_*.c | fuzz_*) run_fuzz $FUZZ_SECONDS "$(basename "$what" .c)" ;;
     tests/unit/test_*.c | test_*) run_unit "$(basename "$what" .c)" ;;
     *.mjs)

@@ -4,6 +4,7 @@
 
 #include "services/node/service.h"
 #include "shared/base/config_environment.h"
+#include "shared/http/trust.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +106,9 @@ static int run(const struct command *command, int argc, char **argv)
         code = 0;
         break;
     case CONFIG_WRONG: break;
-    case CONFIG_READY: code = command->run(&config);
+    case CONFIG_READY:
+        if (trust_read_options(&config))
+            code = command->run(&config);
     }
     config_fini(&config);
     return code;

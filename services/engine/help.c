@@ -6,6 +6,7 @@
 #include "shared/auth/signed.h"
 #include "shared/base/log_options.h"
 #include "shared/embed/embed_options.h"
+#include "shared/http/trust.h"
 
 static const struct config_group pull_options = {
     "Nodes",
@@ -193,7 +194,7 @@ const struct command engine_command = {
             "      --config engine.yaml\n"
             "      reads the other settings from a file with lines such as `user: Inference_1`.\n",
     .groups = (const struct config_group *const[]){&pull_options, &signed_options, &model_options,
-                                                   &corpus_options, &embed_options, &log_options,
-                                                   &config_check_options, NULL},
+                                                   &corpus_options, &embed_options, &trust_options,
+                                                   &log_options, &config_check_options, NULL},
     .run = engine_run,
 };

@@ -6,6 +6,7 @@
 
 #include "shared/base/log_options.h"
 #include "shared/embed/embed_options.h"
+#include "shared/http/trust.h"
 #include "shared/redis/start.h"
 #include "shared/search/space_settings.h"
 
@@ -109,8 +110,8 @@ const struct command ingest_command = {
         "  parley ingest --redis redis://10.0.0.5:6379/0 --collection public --prune \\\n"
         "      --base-url https://example.org/handbook docs/\n"
         "      keeps it identical to the folder: run this in the job that publishes the pages.\n",
-    .groups =
-        (const struct config_group *const[]){&ingest_options, &embed_options, &space_options,
-                                             &job_options, &redis_options, &log_tool_options, NULL},
+    .groups = (const struct config_group *const[]){&ingest_options, &embed_options, &space_options,
+                                                   &job_options, &redis_options, &trust_options,
+                                                   &log_tool_options, NULL},
     .run = ingest_run,
 };

@@ -13,6 +13,7 @@
 #include "generated/verbs.h"
 #include "shared/base/log_options.h"
 #include "shared/embed/embed_options.h"
+#include "shared/http/trust.h"
 #include "shared/queue/lines.h"
 #include "shared/redis/blocking.h"
 #include "shared/redis/start.h"
@@ -349,6 +350,6 @@ const struct command reindex_command = {
         "  parley reindex --redis redis://10.0.0.5:6379/0 --dry-run \\\n"
         "      --embeddings openai:http://10.0.0.7:8000/v1#bge-m3\n",
     .groups = (const struct config_group *const[]){&reindex_options, &embed_options, &redis_options,
-                                                   &log_tool_options, NULL},
+                                                   &trust_options, &log_tool_options, NULL},
     .run = run_reindex,
 };

@@ -2,10 +2,11 @@
  * serve.c - `parley serve`: one node per thread, each with its own loop, connections to Redis and
  * parked requests; threads share the listening port, the accounts and nothing else.
  *
- * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts
- * and the files of services. */
+ * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts,
+ * the certificate and the files of services. */
 #include "services/node/serve.h"
 
+#include "services/node/certificate.h"
 #include "services/node/probes.h"
 #include "services/node/scrapes.h"
 #include "services/node/settings.h"
@@ -42,7 +43,7 @@ struct node {
     struct metrics metrics;
     struct deadline drain_look;
     uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
-    int listen_fd;
+    int listen_fds[LISTENERS_MAX]; /* -1: none */
     char id[24];
 };
 
@@ -144,10 +145,19 @@ static void init_node(struct node *node, unsigned index)
     node->server.services = &node->services;
 }
 
+/* That of the first address, or of --tls-listen. */
+static struct tls *tls_of(unsigned place)
+{
+    const struct settings *s = &process.settings;
+    return place == 0 && s->tls_listen != NULL ? NULL : s->tls;
+}
+
 static void *run_node(void *arg)
 {
     struct node *node = arg;
-    server_start(&node->server, node->listen_fd);
+    for (unsigned i = 0; i < LISTENERS_MAX; i++)
+        if (node->listen_fds[i] >= 0)
+            server_start(&node->server, node->listen_fds[i], tls_of(i));
     loop_run(&node->loop);
     services_end(&node->services);
     queue_destroy(node->queue);
@@ -186,23 +196,45 @@ static void share_files(void)
     process.settings.server.connections_max = (all - reserved) / s->node_n;
 }
 
-/* Binds for every thread. `url` says where, with the port that it got. */
-static bool listen_all(char *url, size_t url_size, struct listen_place *ret_place)
+/* An address on which the threads listen: `url` says where, with the port that it got. */
+struct listening {
+    const char *address; /* NULL: none */
+    char url[320];
+    struct listen_place place;
+};
+
+/* Binds for every thread. */
+static bool listen_for_all(struct listening *listening, unsigned place)
 {
-    const char *address = process.settings.listen;
+    const char *address = listening->address;
     char reason[REASON_MAX];
     int fds[THREADS_MAX];
-    if (!listen_open(address, process.settings.node_n, fds, ret_place, reason, sizeof reason)) {
+    if (!listen_open(address, process.settings.node_n, fds, &listening->place, reason,
+                     sizeof reason)) {
         fprintf(stderr, "parley: cannot listen on %s: %s\n", address, reason);
         return false;
     }
     for (unsigned i = 0; i < process.settings.node_n; i++)
-        process.nodes[i].listen_fd = fds[i];
-    if (ret_place->port == 0)
-        snprintf(url, url_size, "%s", address);
+        process.nodes[i].listen_fds[place] = fds[i];
+    if (listening->place.port == 0)
+        snprintf(listening->url, sizeof listening->url, "%s", address);
     else
-        snprintf(url, url_size, "http://%.*s:%d", (int)(strrchr(address, ':') - address), address,
-                 ret_place->port);
+        snprintf(listening->url, sizeof listening->url, "%s://%.*s:%d",
+                 tls_of(place) == NULL ? "http" : "https", (int)(strrchr(address, ':') - address),
+                 address, listening->place.port);
+    return true;
+}
+
+static bool listen_all(struct listening listenings[LISTENERS_MAX])
+{
+    listenings[0].address = process.settings.listen;
+    listenings[1].address = process.settings.tls_listen;
+    for (unsigned place = 0; place < LISTENERS_MAX; place++) {
+        for (unsigned i = 0; i < process.settings.node_n; i++)
+            process.nodes[i].listen_fds[place] = -1;
+        if (listenings[place].address != NULL && !listen_for_all(&listenings[place], place))
+            return false;
+    }
     return true;
 }
 
@@ -292,6 +324,7 @@ static void wait_for_signals(const sigset_t *signals)
             return;
         }
         reload_accounts();
+        certificate_reload(process.settings.tls);
         services_reload(&process.settings.services);
     }
 }
@@ -316,8 +349,7 @@ static void describe(const char *url)
 
 static int run(void)
 {
-    char url[320];
-    struct listen_place place;
+    struct listening listenings[LISTENERS_MAX] = {{0}};
     sigset_t signals;
     unsigned node_n = process.settings.node_n;
     process.nodes = calloc(node_n, sizeof *process.nodes);
@@ -334,9 +366,9 @@ static int run(void)
     srand((unsigned)clock_mono_us() ^ (unsigned)getpid());
     if (!redis_check_start(&process.settings.map) ||
         !redis_check_durable(&process.settings.map, process.settings.queue.durable) ||
-        !services_check(&process.settings.services) || !listen_all(url, sizeof url, &place))
+        !services_check(&process.settings.services) || !listen_all(listenings))
         return 1;
-    describe(url);
+    describe(listenings[0].url);
     for (unsigned i = 0; i < node_n; i++)
         init_node(&process.nodes[i], i);
     for (unsigned i = 0; i < node_n; i++)
@@ -344,13 +376,18 @@ static int run(void)
             abort();
     services_start(&process.settings.services);
     start_agreeing();
+    certificate_watch(process.settings.tls);
     wait_for_redis();
-    printf("parley: listening on %s\n", url);
+    for (unsigned i = 0; i < LISTENERS_MAX; i++)
+        if (listenings[i].address != NULL)
+            printf("parley: listening on %s\n", listenings[i].url);
     fflush(stdout);
-    log_write(LOG_INFO, "serving", LOG_S("url", url), LOG_U("threads", node_n),
+    log_write(LOG_INFO, "serving", LOG_S("url", listenings[0].url), LOG_U("threads", node_n),
               LOG_S("version", PARLEY_VERSION));
     wait_for_signals(&signals);
-    listen_remove(process.settings.listen, &place);
+    for (unsigned i = 0; i < LISTENERS_MAX; i++)
+        if (listenings[i].address != NULL)
+            listen_remove(listenings[i].address, &listenings[i].place);
     atomic_store(&process.is_draining, true);
     for (unsigned i = 0; i < node_n; i++)
         loop_wake(&process.nodes[i].loop);
@@ -359,6 +396,7 @@ static int run(void)
         while (sem_wait(&process.ended) != 0)
             ;
     services_finish(&process.settings.services);
+    certificate_end_watch();
     log_write(LOG_INFO, "stopped");
     return atomic_load(&process.is_refused) ? 1 : 0;
 }

@@ -7,6 +7,7 @@
 #include "services/node/service.h"
 
 #include "shared/base/log_options.h"
+#include "shared/http/trust.h"
 #include "shared/redis/start.h"
 
 static const struct config_group node_options = {
@@ -17,6 +18,22 @@ static const struct config_group node_options = {
                  .fallback = "127.0.0.1:8080",
                  .help = "Address to listen on: HOST:PORT (port 0: any free port) or unix:/path. "
                          "Two processes cannot share an address."},
+                {.name = "tls-cert",
+                 .kind = CONFIG_TEXT,
+                 .metavar = "FILE",
+                 .help = "The certificate, with its chain (PEM): the node serves HTTPS and HTTP/2. "
+                         "SIGHUP reloads it, and so does a change of the file; an invalid one is "
+                         "ignored."},
+                {.name = "tls-key",
+                 .kind = CONFIG_TEXT,
+                 .metavar = "FILE",
+                 .help = "The certificate's private key (PEM, without a passphrase)."},
+                {.name = "tls-listen",
+                 .kind = CONFIG_TEXT,
+                 .metavar = "ADDR",
+                 .help = "A second address, for HTTPS: HOST:PORT. --listen then stays without TLS, "
+                         "for example for a proxy or probes on this machine. Default: --listen "
+                         "takes HTTPS only if there is a certificate."},
                 {.name = "target",
                  .kind = CONFIG_TEXT,
                  .metavar = "LIST",
@@ -234,7 +251,8 @@ const struct command serve_command = {
             "--accounts accounts.yaml\n",
     .groups = (const struct config_group *const[]){&node_options, &account_options, &redis_options,
                                                    &queue_options, &http_options, &oidc_options,
-                                                   &log_options, &config_check_options, NULL},
+                                                   &trust_options, &log_options,
+                                                   &config_check_options, NULL},
     .services = services,
     .run = serve_run,
 };

@@ -12,6 +12,7 @@
 #include "shared/redis/start.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { REASON_MAX = 512, SHARED_SETTINGS_MAX_BYTES = 2048 };
@@ -120,6 +121,32 @@ static bool read_server(struct settings *s)
     return true;
 }
 
+/* Both files or none; with --tls-listen, --listen stays without TLS. */
+static bool read_tls(struct settings *s)
+{
+    const char *certificate = config_text(s->config, "tls-cert");
+    const char *key = config_text(s->config, "tls-key");
+    char reason[REASON_MAX];
+    s->tls_listen = config_text(s->config, "tls-listen");
+    if (s->tls_listen != NULL && (!listen_check_address(s->tls_listen) || *s->tls_listen == 'u'))
+        return config_wrong("tls-listen", "takes HOST:PORT with a port up to 65535");
+    if (certificate == NULL && key == NULL)
+        return s->tls_listen == NULL ||
+               config_wrong("tls-listen", "needs --tls-cert and --tls-key");
+    if (certificate == NULL)
+        return config_wrong("tls-cert", "is missing: --tls-key is set, and needs its certificate");
+    if (key == NULL)
+        return config_wrong("tls-key", "is missing: --tls-cert is set, and needs its key");
+    if (s->tls_listen == NULL && strncmp(s->listen, "unix:", 5) == 0)
+        return config_wrong("listen", "cannot be a unix: path with --tls-cert: use HOST:PORT, or "
+                                      "add --tls-listen");
+    s->tls = tls_create(certificate, key, reason, sizeof reason);
+    if (s->tls != NULL)
+        return true;
+    fprintf(stderr, "parley: cannot use the certificate: %s\n", reason);
+    return false;
+}
+
 static bool read_services(struct settings *s)
 {
     const struct service_process process = {s->config, &s->map};
@@ -150,7 +177,8 @@ bool settings_read(struct settings *s, const struct config *c)
     s->node_n = count_nodes(c);
     if (!listen_check_address(s->listen))
         return config_wrong("listen", "takes HOST:PORT with a port up to 65535, or unix:/path");
-    return read_queue(s) && read_accounts(s) && read_server(s) && read_oidc(s) && read_services(s);
+    return read_queue(s) && read_accounts(s) && read_server(s) && read_tls(s) && read_oidc(s) &&
+           read_services(s);
 }
 
 void settings_fini(struct settings *settings)
@@ -158,6 +186,7 @@ void settings_fini(struct settings *settings)
     services_fini(&settings->services);
     account_book_fini(&settings->accounts);
     buf_fini(&settings->shared_settings);
+    tls_destroy(settings->tls);
 }
 
 /* scheme://user:password@host, or a parameter. */

@@ -11,6 +11,7 @@
 #include "services/node/services.h"
 #include "shared/http/oidc.h"
 #include "shared/http/server.h"
+#include "shared/http/tls.h"
 
 struct settings {
     const struct config *config; /* borrowed */
@@ -18,6 +19,8 @@ struct settings {
     bool is_check;               /* --check-config: print them and exit */
     unsigned node_n;             /* threads, each a node */
     const char *listen;
+    const char *tls_listen; /* NULL: none besides `listen` */
+    struct tls *tls;        /* NULL: no certificate */
     uint64_t drain_ms;
     struct account_book accounts;
     struct shard_map map;

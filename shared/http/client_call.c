@@ -6,6 +6,7 @@
 
 #include "shared/base/sm.h"
 #include "shared/http/private_address.h"
+#include "shared/http/trust.h"
 
 #include <assert.h>
 #include <netinet/in.h>
@@ -128,6 +129,8 @@ static void set_connection(struct http_call *call, const struct http_client_sett
     curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_curl_sockopt);
     if (settings->is_refusing_private)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (trust_file() != NULL)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, trust_file());
     if (settings->user_agent != NULL)
         curl_easy_setopt(easy, CURLOPT_USERAGENT, settings->user_agent);
 }

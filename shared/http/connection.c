@@ -4,10 +4,10 @@
  * libh2o skips its own read of a socket that is marked "do not read" and only calls its callback,
  * so the mark stays on and that callback is replaced by on_readable, which reads and then calls
  * libh2o's. libh2o sets its own again whenever it begins to read: that is found right after each
- * call into it (adopt), and for the next request of a connection in the same turn of the loop
- * (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again after any
- * write: that is found at the end of the turn (settle), and so is that a paused connection may be
- * read again. Between request and answer the socket of HTTP/1 is leave.c's.
+ * call into it (connection_adopt), and for the next request of a connection in the same turn of the
+ * loop (look). With HTTP/2 it stops reading while 512 KiB wait to be written, and begins again
+ * after any write: that is found at the end of the turn (settle), and so is that a paused
+ * connection may be read again. Between request and answer the socket of HTTP/1 is leave.c's.
  *
  * libh2o is shown one request at a time: what a client sent after it is put aside (rest). Heads are
  * connection_head.c's, how much is read connection_read.c's, streams of HTTP/2 streams.c's, who
@@ -28,6 +28,8 @@ enum {
 };
 
 static const struct sm_state states[] = {
+    [CONNECTION_HANDSHAKE] = {"HANDSHAKE", SM(CONNECTION_PREFACE) | SM(CONNECTION_HEAD)},
+    [CONNECTION_PREFACE] = {"PREFACE", SM(CONNECTION_HTTP2)},
     [CONNECTION_HEAD] = {"HEAD", SM(CONNECTION_BODY) | SM(CONNECTION_CHUNKS) |
                                      SM(CONNECTION_HTTP2) | SM(CONNECTION_GIVEN)},
     [CONNECTION_BODY] = {"BODY", SM(CONNECTION_HEAD)},
@@ -76,7 +78,7 @@ void connection_look_again(struct connection *c)
     look_soon(all);
 }
 
-static void adopt(struct connection *c)
+void connection_adopt(struct connection *c)
 {
     h2o_socket_cb now = c->socket->_cb.read;
     if (now == NULL || now == on_readable || c->request != NULL || c->state == CONNECTION_GIVEN)
@@ -134,7 +136,7 @@ bool connection_pass(struct connection *c, const char *error)
     if (all->current != c)
         return false;
     all->current = NULL;
-    adopt(c);
+    connection_adopt(c);
     watch_writes(c);
     return true;
 }
@@ -151,7 +153,7 @@ void connections_settle(struct connections *all)
         bool writes = streams_write(c);
         streams_write_little(c);
         next = c->next_settle;
-        adopt(c);
+        connection_adopt(c);
         if (c->is_paused && (c->unanswered_n > 0 || writes)) {
             stop_reading(c);
         } else if (c->is_paused) {
@@ -160,11 +162,14 @@ void connections_settle(struct connections *all)
             if (c->rest != NULL)
                 connection_look_again(c);
         }
+        if (connection_has_more(c->socket) && h2o_socket_is_reading(c->socket))
+            connection_look_again(c);
         if (h2o_socket_is_reading(c->socket) && !writes)
             stop_watching_writes(c);
         if (!writes && is_unread(c))
             (void)!connection_pass(c, h2o_socket_error_closed);
     }
+    all->handshake_messages_n = 0;
 }
 
 struct refusal connections_take_refusal(struct connections *all)
@@ -177,8 +182,11 @@ struct refusal connections_take_refusal(struct connections *all)
 /* One of HTTP/1 may still wait to be looked at, where connections of HTTP/2 are too early. */
 bool connection_close_idle(struct connection *c)
 {
-    adopt(c);
-    if (c->state == CONNECTION_HTTP2 && streams_write(c)) /* libh2o would wait for its client */
+    connection_adopt(c);
+    bool writes = c->state == CONNECTION_HTTP2
+                      ? streams_write(c)
+                      : c->state == CONNECTION_HANDSHAKE && h2o_socket_is_writing(c->socket);
+    if (writes) /* libh2o would wait for its client */
         shutdown(h2o_socket_get_fd(c->socket), SHUT_RDWR);
     return c->socket->_cb.read == on_readable && !connection_pass(c, h2o_socket_error_closed);
 }
@@ -217,6 +225,8 @@ static void advance(struct connection *c)
         break;
     case CONNECTION_CHUNKS: connection_take_chunks(c); break;
     case CONNECTION_HTTP2: streams_advance(c); break;
+    case CONNECTION_PREFACE: connection_take_preface(c); break;
+    case CONNECTION_HANDSHAKE:
     case CONNECTION_GIVEN:
     case CONNECTION_NR: abort();
     }
@@ -229,17 +239,26 @@ static bool is_too_early(const struct connection *c)
     return c->state == CONNECTION_HTTP2 && c->all->begun_n >= STREAMS_AT_ONCE;
 }
 
-static void on_readable(h2o_socket_t *socket, const char *error)
+/* Of TLS, what was decrypted and not read yet does not make the socket readable. */
+static void read_on(struct connection *c, const char *error)
 {
-    struct connection *c = socket->on_close.data;
-    if (c->look_link != NULL || is_too_early(c))
-        return;
     if (error == NULL && !connection_read(c, &error))
         return;
+    if (error == NULL && connection_has_more(c->socket))
+        connection_look_again(c);
     if (error != NULL)
         (void)!connection_pass(c, error);
     else
         advance(c);
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct connection *c = socket->on_close.data;
+    if (c->state == CONNECTION_HANDSHAKE)
+        connection_shake_hands(c);
+    else if (c->look_link == NULL && !is_too_early(c))
+        read_on(c, error);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -340,11 +359,18 @@ static void look(struct connections *all)
     struct connection *c;
     while ((c = all->looks) != NULL && !is_too_early(c)) {
         stop_looking(c);
-        adopt(c);
-        if (c->rest != NULL && !c->is_paused && c->socket->_cb.read == on_readable) {
-            take_rest_back(c);
-            advance(c);
+        connection_adopt(c);
+        if (c->is_paused || c->socket->_cb.read != on_readable)
+            continue;
+        if (c->rest == NULL) {
+            if (connection_has_more(c->socket))
+                read_on(c, NULL);
+            continue;
         }
+        take_rest_back(c);
+        if (connection_has_more(c->socket))
+            connection_look_again(c);
+        advance(c);
     }
 }
 
@@ -395,6 +421,7 @@ static void on_gone(void *data)
     addresses_leave(all->addresses, c->address);
     all->connection_n--;
     metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
+    connection_free_tls(c);
     free(c->rest);
     free(c);
     connections_have_room(all);
@@ -405,7 +432,7 @@ struct connection *connection_of(h2o_socket_t *socket)
     return socket == NULL || socket->on_close.cb != on_gone ? NULL : socket->on_close.data;
 }
 
-void connection_accept(struct connections *all, h2o_socket_t *socket)
+void connection_accept(struct connections *all, h2o_socket_t *socket, struct tls *tls)
 {
     struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
     struct connection *c = calloc(1, sizeof *c);
@@ -421,9 +448,13 @@ void connection_accept(struct connections *all, h2o_socket_t *socket)
     metrics_set(all->server->metrics, METRIC_CONNECTIONS, (int64_t)all->connection_n);
     socket->on_close.cb = on_gone;
     socket->on_close.data = c;
-    h2o_accept(&all->server->accept, socket);
+    c->state = tls == NULL ? CONNECTION_HEAD : CONNECTION_HANDSHAKE;
+    if (tls == NULL)
+        h2o_accept(&all->server->accept, socket);
+    else
+        connection_secure(c, tls);
     h2o_socket_dont_read(socket, 1);
-    adopt(c);
+    connection_adopt(c);
     connection_set_idle(c, true);
 }
 
@@ -444,6 +475,7 @@ void connections_destroy(struct connections *all)
 {
     if (all == NULL)
         return;
+    connections_end_handshakes(all);
     loop_cancel_deadline(all->server->loop, &all->look_later);
     loop_cancel_deadline(all->server->loop, &all->trim);
     addresses_destroy(all->addresses);

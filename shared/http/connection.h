@@ -16,6 +16,7 @@
 
 struct connection;
 struct connections;
+struct tls;
 
 /* Borrows `server`. */
 struct connections *connections_create(struct server *server) must_check;
@@ -29,8 +30,8 @@ bool connections_are_at_most(const struct connections *connections) must_check;
 bool connections_make_room(struct connections *connections) must_check;
 /* Call it when a counted descriptor is free again, or may be soon. */
 void connections_have_room(struct connections *connections);
-/* Takes over a socket that was just accepted and gives it to libh2o. */
-void connection_accept(struct connections *connections, h2o_socket_t *socket);
+/* Takes over a socket that was just accepted and gives it to libh2o; `tls`: after a handshake. */
+void connection_accept(struct connections *connections, h2o_socket_t *socket, struct tls *tls);
 
 /* The current numbers, for operators. */
 struct connections_view {
@@ -66,6 +67,19 @@ void connections_settle(struct connections *all);
 /* Takes the socket from libh2o, which only reports from here on that it is readable: the caller
  * reads. What was put aside is in its input. */
 void connection_give_away(h2o_socket_t *socket);
+
+/* What reads and writes sockets besides libh2o does it by these, which know of TLS. Sockets that
+ * are not accepted ones are taken as they are. */
+
+/* As recv(2), without waiting. */
+ssize_t connection_receive(h2o_socket_t *socket, void *bytes, size_t n) must_check;
+/* The same, and what was received stays. With HTTP/2, whose socket libh2o reads, the byte may be
+ * one of TLS. */
+ssize_t connection_peek(h2o_socket_t *socket, char *ret_byte) must_check;
+/* There is more to receive, for which the socket will not become readable. */
+bool connection_has_more(h2o_socket_t *socket) must_check;
+/* Ends this side of the connection, once everything is written. */
+void connection_end_writing(h2o_socket_t *socket);
 
 /* Why the request that is starting now is refused, if it is. */
 struct refusal {

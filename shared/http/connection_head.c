@@ -68,9 +68,7 @@ static struct refusal judge(struct connection *c, const struct head *head)
 static void send_continue(struct connection *c)
 {
     static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    ssize_t n =
-        send(h2o_socket_get_fd(c->socket), text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    (void)n; /* a client that is gone is noticed when it is read */
+    connection_send_now(c, text, sizeof text - 1);
 }
 
 static void take_good_head(struct connection *c, const struct head *head)
@@ -110,6 +108,17 @@ static bool has_end(const h2o_socket_t *socket)
     return memmem(at, n, "\n\r\n", 3) != NULL || memmem(at, n, "\n\n", 2) != NULL;
 }
 
+/* libh2o gets the preface alone: what follows it is frames. */
+void connection_take_preface(struct connection *c)
+{
+    if (c->socket->input->size < HEAD_PREFACE_BYTES)
+        return;
+    connection_move(c, CONNECTION_HTTP2);
+    connection_put_aside(c, HEAD_PREFACE_BYTES);
+    if (connection_pass(c, NULL) && c->rest != NULL)
+        connection_look_again(c);
+}
+
 void connection_take_head(struct connection *c)
 {
     const h2o_buffer_t *input = c->socket->input;
@@ -129,11 +138,6 @@ void connection_take_head(struct connection *c)
     case HEAD_GOOD: take_good_head(c, &head); break;
     case HEAD_BROKEN: refuse_unread(c, ERR_BAD_REQUEST, "This is not a valid HTTP request."); break;
     case HEAD_TOO_MANY: refuse_unread(c, ERR_HEADERS_TOO_LARGE, NULL); break;
-    case HEAD_HTTP2:
-        connection_move(c, CONNECTION_HTTP2);
-        connection_put_aside(c, HEAD_PREFACE_BYTES);
-        if (connection_pass(c, NULL) && c->rest != NULL)
-            connection_look_again(c);
-        break;
+    case HEAD_HTTP2: connection_take_preface(c); break;
     }
 }

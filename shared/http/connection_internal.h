@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * connection_internal: shared by connection.c, connection_head.c, connection_held.c,
- * connection_read.c, connection_room.c, streams.c and frames.c. Private to shared/http; on the
- * loop's thread.
+ * connection_read.c, connection_room.c, connection_tls.c, streams.c and frames.c. Private to
+ * shared/http; on the loop's thread.
  */
 #ifndef PARLEY_HTTP_CONNECTION_INTERNAL_H
 #define PARLEY_HTTP_CONNECTION_INTERNAL_H
@@ -11,9 +11,11 @@
 #include "shared/http/connection.h"
 
 enum connection_state {
-    CONNECTION_HEAD,   /* HTTP/1: waiting for the rest of a head or HTTP/2 preface */
-    CONNECTION_BODY,   /* HTTP/1: a body of known length is read */
-    CONNECTION_CHUNKS, /* HTTP/1: a body in chunks is read */
+    CONNECTION_HANDSHAKE, /* of TLS */
+    CONNECTION_PREFACE,   /* HTTP/2 by ALPN: waiting for the rest of its preface */
+    CONNECTION_HEAD,      /* HTTP/1: waiting for the rest of a head or HTTP/2 preface */
+    CONNECTION_BODY,      /* HTTP/1: a body of known length is read */
+    CONNECTION_CHUNKS,    /* HTTP/1: a body in chunks is read */
     CONNECTION_HTTP2,
     CONNECTION_GIVEN, /* handed over, for example to a WebSocket */
     CONNECTION_NR
@@ -33,11 +35,13 @@ struct connection {
     h2o_socket_t *socket;
     h2o_socket_cb on_read; /* libh2o's */
     struct address *address;
+    struct connection_tls *tls;                /* NULL without TLS */
     struct connection *next_look, **look_link; /* look_link == NULL: not on that list */
     struct request *request;                   /* HTTP/1: under way */
     unsigned busy_n;                           /* requests under way */
     unsigned scan_n;                           /* of the unfinished head */
     enum connection_state state;
+    bool has_greeted;      /* TLS: its handshake has begun */
     bool has_asked;        /* a request of it has begun */
     bool is_proven;        /* its last request was */
     bool is_body_proven;   /* the body that is read now is */
@@ -52,10 +56,10 @@ struct connection {
     struct deadline many_streams; /* HTTP/2: how long they may stay */
     size_t stream_bytes;          /* HTTP/2: cost of its unproven streams */
     size_t header_table_bytes;    /* HTTP/2: of answers, once its sender is proven */
-    uint64_t accepted_ms;
-    size_t room_bytes; /* HTTP/2: allocated for bodies, while they are judged */
-    size_t room_left;  /* HTTP/2: read no more than this, if it is not too little for a read */
-    uint8_t cut[10];   /* HTTP/2: the header of what is to come of a DATA frame that was cut */
+    uint64_t accepted_ms;         /* or when its handshake began and ended */
+    size_t room_bytes;            /* HTTP/2: allocated for bodies, while they are judged */
+    size_t room_left; /* HTTP/2: read no more than this, if it is not too little for a read */
+    uint8_t cut[10];  /* HTTP/2: the header of what is to come of a DATA frame that was cut */
     unsigned cut_n;
     char *rest; /* what came after the request under way */
     size_t rest_n;
@@ -76,10 +80,12 @@ struct connections {
     size_t left_bytes;                 /* that strangers left in the heap since it was trimmed */
     struct deadline trim;
     uint64_t trim_soon_ms;
-    unsigned begun_n;   /* requests of HTTP/2 in this millisecond */
-    unsigned unread_n;  /* of all connections */
-    bool is_full;       /* accepting waits for room */
-    uint64_t silent_ms; /* so long one that has not asked yet is left alone */
+    unsigned begun_n;  /* requests of HTTP/2 in this millisecond */
+    unsigned unread_n; /* of all connections */
+    struct connection_tls *handshakes;
+    unsigned handshake_messages_n; /* of TLS, in this turn of the loop */
+    bool is_full;                  /* accepting waits for room */
+    uint64_t silent_ms;            /* so long one that has not asked yet is left alone */
 };
 
 /* Named in the log by its descriptor. */
@@ -92,6 +98,8 @@ void connection_pass_refused(struct connection *c, struct refusal refusal);
 struct refusal connection_refusal(enum err error, const char *detail);
 /* Reads the head at the start of the input if it is complete. */
 void connection_take_head(struct connection *c);
+/* The same for the preface of HTTP/2. */
+void connection_take_preface(struct connection *c);
 /* Cuts the input at `end`; the rest is restored when libh2o reads on, or (look_again) soon.
  */
 void connection_put_aside(struct connection *c, size_t end);
@@ -115,6 +123,20 @@ bool connection_charge(struct connection *c, size_t bytes, bool is_proven) must_
 /* The same for a request's body, until the request ends; without an account it counts as a
  * stranger's. */
 void connection_hold(struct request *r, size_t bytes);
+
+/* TLS: begins the handshake, after which libh2o has the connection. */
+void connection_secure(struct connection *c, struct tls *tls);
+/* TLS: goes on with the handshake as far as what was received allows. `c` may be gone afterwards.
+ */
+void connection_shake_hands(struct connection *c);
+/* At the end: what is not libh2o's yet is closed. */
+void connections_end_handshakes(struct connections *all);
+/* The socket is gone. Does nothing without TLS. */
+void connection_free_tls(struct connection *c);
+/* Replaces libh2o's read callback, if it has set one, by ours. */
+void connection_adopt(struct connection *c);
+/* Sends a few bytes where libh2o has nothing to write; what fails is noticed later. */
+void connection_send_now(struct connection *c, const char *bytes, size_t n);
 
 /* HTTP/2: stops reading until all refused requests are answered and everything is written. */
 void connection_pause(struct connection *c);

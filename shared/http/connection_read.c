@@ -63,8 +63,7 @@ bool connection_read(struct connection *c, const char **error)
         return true;
     }
     size_t fits_n = room.len - c->cut_n;
-    ssize_t n =
-        recv(h2o_socket_get_fd(socket), room.base + c->cut_n, most < fits_n ? most : fits_n, 0);
+    ssize_t n = connection_receive(socket, room.base + c->cut_n, most < fits_n ? most : fits_n);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     socket->bytes_read = n > 0 ? (size_t)n : 0;

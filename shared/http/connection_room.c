@@ -49,14 +49,16 @@ static size_t newcomers_n(const struct connections *all)
 
 /* Is its first request still on its way, or not read yet, because its client or this node is slow?
  * Those that come are left alone for a while. A crowd that asks nothing would keep others out, so
- * each one that is closed without a request halves that time, until there is room for many. */
+ * each one that is closed without a request halves that time, until there is room for many. Of TLS,
+ * those whose handshake has begun keep all of it, from each step on: their clients had to work. */
 static bool is_awaited(const struct connection *c)
 {
     struct pollfd unread = {.fd = h2o_socket_get_fd(c->socket), .events = POLLIN};
     uint64_t age_ms = clock_mono_ms() - c->accepted_ms;
     if (c->has_asked || age_ms >= SILENT_MOST_MS)
         return false;
-    return age_ms < c->all->silent_ms || poll(&unread, 1, 0) > 0;
+    return age_ms < (c->has_greeted ? SILENT_MOST_MS : c->all->silent_ms) ||
+           poll(&unread, 1, 0) > 0;
 }
 
 static void note_silent(struct connections *all)

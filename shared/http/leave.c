@@ -19,8 +19,7 @@
 static h2o_socket_t *socket_of(const struct request *r)
 {
     h2o_conn_t *conn = r->h2o->conn;
-    h2o_socket_t *socket = r->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
-    return socket == NULL || socket->ssl != NULL ? NULL : socket;
+    return r->h2o->version >= 0x200 ? NULL : conn->callbacks->get_socket(conn);
 }
 
 /* What the socket says when its next byte is looked at: 1 a byte, 0 the end, -1 nothing yet, -2 it
@@ -30,7 +29,7 @@ static int peek(h2o_socket_t *socket)
     char byte;
     if (socket == NULL)
         return -2;
-    ssize_t n = recv(h2o_socket_get_fd(socket), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n = connection_peek(socket, &byte);
     if (n >= 0)
         return (int)n;
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : -2;

@@ -145,39 +145,48 @@ static bool is_anybody_waiting(h2o_socket_t *listener)
     return poll(&waiting, 1, 0) > 0;
 }
 
+static void stop_accepting(struct server *server)
+{
+    for (unsigned i = 0; i < LISTENERS_MAX; i++)
+        if (server->listeners[i].socket != NULL)
+            h2o_socket_read_stop(server->listeners[i].socket);
+}
+
 /* Where others must be closed for those that come, few are taken at a time and only those that are
  * there: what was accepted a moment ago is idle as well, and has not been read yet. */
-static void on_accept(h2o_socket_t *listener, const char *error)
+static void on_accept(h2o_socket_t *socket, const char *error)
 {
-    struct server *server = listener->data;
+    const struct listener *listener = socket->data;
+    struct server *server = listener->server;
     unsigned at_most_n = 0;
     if (error != NULL)
         return;
     for (int i = 0; i < ACCEPTS_A_TURN; i++) {
         if (connections_are_at_most(server->connections) &&
-            (at_most_n++ == ACCEPTS_AT_MOST || !is_anybody_waiting(listener)))
+            (at_most_n++ == ACCEPTS_AT_MOST || !is_anybody_waiting(socket)))
             return;
         if (!connections_make_room(server->connections)) {
-            h2o_socket_read_stop(listener);
+            stop_accepting(server);
             return;
         }
-        h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
-        if (socket == NULL) {
+        h2o_socket_t *accepted = h2o_evloop_socket_accept(socket);
+        if (accepted == NULL) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
                 log_write(LOG_WARN, "cannot accept", LOG_S("reason", strerror(errno)));
-                h2o_socket_read_stop(listener);
+                stop_accepting(server);
                 server_accept_later(server, ACCEPT_AGAIN_MS);
             }
             return;
         }
-        connection_accept(server->connections, socket);
+        connection_accept(server->connections, accepted, listener->tls);
     }
 }
 
 void server_accept_again(struct server *server)
 {
-    if (server->listener != NULL)
-        h2o_socket_read_start(server->listener, on_accept);
+    for (unsigned i = 0; i < LISTENERS_MAX; i++)
+        if (server->listeners[i].socket != NULL)
+            h2o_socket_read_start(server->listeners[i].socket, on_accept);
 }
 
 void server_accept_later(struct server *server, uint64_t after_ms)
@@ -254,21 +263,27 @@ void server_init(struct server *server, struct loop *loop, const struct server_c
     server->accept.hosts = server->h2o_config.hosts;
 }
 
-void server_start(struct server *server, int fd)
+void server_start(struct server *server, int fd, struct tls *tls)
 {
-    server->listener = h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
-    server->listener->data = server;
-    h2o_socket_read_start(server->listener, on_accept);
+    struct listener *listener = server->listeners;
+    while (listener->socket != NULL)
+        listener++;
+    listener->socket = h2o_evloop_socket_create(server->loop->h2o, fd, H2O_SOCKET_FLAG_DONT_READ);
+    listener->socket->data = listener;
+    listener->server = server;
+    listener->tls = tls;
+    h2o_socket_read_start(listener->socket, on_accept);
 }
 
 void server_drain(struct server *server)
 {
     server->is_draining = true;
     loop_cancel_deadline(server->loop, &server->accept_again);
-    if (server->listener != NULL) {
-        h2o_socket_read_stop(server->listener);
-        h2o_socket_close(server->listener);
-        server->listener = NULL;
+    stop_accepting(server);
+    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
+        if (server->listeners[i].socket != NULL)
+            h2o_socket_close(server->listeners[i].socket);
+        server->listeners[i].socket = NULL;
     }
     h2o_context_request_shutdown(&server->context);
     websocket_drain(server, false);

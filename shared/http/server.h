@@ -17,6 +17,7 @@ struct request;
 struct route;
 struct router;
 struct services;
+struct tls;
 struct oidc_settings;
 struct websocket;
 struct websocket_owner;
@@ -63,6 +64,13 @@ struct server_lingers { /* linger.c */
     unsigned open_n;    /* closed connections whose input is still being drained */
 };
 
+enum { LISTENERS_MAX = 2 };
+struct listener {
+    h2o_socket_t *socket; /* NULL: none */
+    struct server *server;
+    struct tls *tls; /* NULL: without TLS */
+};
+
 struct server {
     struct loop *loop;
     const struct server_config *config;
@@ -86,7 +94,7 @@ struct server {
     h2o_globalconf_t h2o_config;
     h2o_context_t context;
     h2o_accept_ctx_t accept;
-    h2o_socket_t *listener;
+    struct listener listeners[LISTENERS_MAX];
     struct deadline accept_again;
 };
 
@@ -95,8 +103,9 @@ struct server {
 void server_init(struct server *server, struct loop *loop, const struct server_config *config,
                  struct shards *shards, struct metrics *metrics, const struct route *const *tables,
                  const char *node_id);
-/* Starts accepting; takes over `fd`. */
-void server_start(struct server *server, int fd);
+/* Starts accepting; takes over `fd`, and borrows `tls` (NULL: without TLS). For LISTENERS_MAX
+ * addresses at most. */
+void server_start(struct server *server, int fd, struct tls *tls);
 /* There is room for connections again (connection.h). */
 void server_accept_again(struct server *server);
 /* There may be room after `after_ms`. */

@@ -7,6 +7,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/json.h"
 #include "shared/base/shown.h"
+#include "shared/http/trust.h"
 
 #include <curl/curl.h>
 #include <openssl/evp.h>
@@ -134,6 +135,8 @@ static bool connect_to(struct websocket_client *c, const char *url,
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_CONNECT_ONLY, 1L);
+    if (trust_file() != NULL)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, trust_file());
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, c->reason);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)c->settings->open_within_ms);

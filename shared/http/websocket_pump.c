@@ -12,6 +12,7 @@
  * could take the close frame away again: after it we only shut down our side and drop what comes
  * until the peer has closed its own, or CLOSE_WAIT_MS (websocket.c). */
 #include "shared/base/clock.h"
+#include "shared/http/connection.h"
 #include "shared/http/websocket_internal.h"
 
 #include <errno.h>
@@ -68,7 +69,7 @@ ssize_t websocket_read(struct websocket *ws, void *bytes, size_t n)
     if (ws->is_dry || ws->has_ended || ws->read_left == 0)
         return 0;
     n = n < ws->read_left ? n : ws->read_left;
-    ssize_t got = recv(h2o_socket_get_fd(ws->socket), bytes, n, 0);
+    ssize_t got = connection_receive(ws->socket, bytes, n);
     if (got > 0) {
         ws->was_heard = true;
         ws->read_left -= (size_t)got;
@@ -163,6 +164,8 @@ static void read_or_wait(struct websocket *ws)
         h2o_socket_read_stop(ws->socket);
     else if (!is_reading && wants)
         h2o_socket_read_start(ws->socket, on_readable);
+    if (wants && connection_has_more(ws->socket))
+        websocket_pump_after(ws, 0);
     if (ws->slowed_ms != 0) {
         uint64_t now_ms = clock_mono_ms();
         websocket_pump_after(ws, ws->slowed_ms > now_ms ? ws->slowed_ms - now_ms : 0);
@@ -185,7 +188,7 @@ void websocket_pump(struct websocket *ws)
     if (ws->state < WEBSOCKET_LINGERING && !ws->is_writing &&
         wslay_event_get_close_sent(ws->wslay)) {
         websocket_move(ws, WEBSOCKET_LINGERING);
-        shutdown(h2o_socket_get_fd(ws->socket), SHUT_WR);
+        connection_end_writing(ws->socket);
     }
     read_or_wait(ws);
 }

@@ -6,12 +6,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import {
-  accountsYaml, assertOk, assertProblem, eventually, makeFolder, newTopic, openRequest, runParley, sign, startNode, startRedis,
+  accountsYaml, assertOk, assertProblem, eventually, makeFolder, newTopic, openRequest, RedisClient, runParley, sign, startNode, startRedis,
   ACCOUNTS, withQuery,
 } from '../support/harness.mjs';
-
-// As docs/operations.md has it.
-const ACL = ['~parley:*', '&parley:*', '+@all', '-@dangerous', '+info', '+config|get', '+client', '+function'];
+import { ACL, addUser } from '../support/acl.mjs';
 
 describe('logins to Redis', () => {
   let redis, folder, accounts, password, wrong, alice;
@@ -205,5 +203,67 @@ describe('a Redis that may lose what it acknowledged', () => {
       await redis.stop();
       folder.remove();
     }
+  });
+});
+
+// What nodes, indexers and tools send under the user of docs/operations.md: Redis refuses nothing of it.
+describe('a user of Redis with few rights', () => {
+  let redis, other, folder, accounts, password, node;
+  const url = (server) => `redis://parley:@127.0.0.1:${server.port}`;
+  const tool = async (name, ...args) => {
+    const server = args[0]?.port ? args.shift() : redis;
+    const end = await runParley([name, '--redis', url(server), '--redis-password-file', password, ...args]);
+    assert.equal(end.code, 0, `${name}: ${end.stderr}`);
+    assert.ok(!/NOPERM/.test(end.stderr), end.stderr);
+    return end;
+  };
+  before(async () => {
+    folder = makeFolder();
+    accounts = folder.file('accounts.yaml', accountsYaml());
+    password = folder.file('password', 'word-of-parley');
+    [redis, other] = await Promise.all([startRedis({ aof: true }), startRedis({ aof: true })]);
+    for (const server of [redis, other]) await addUser(server, 'parley', 'word-of-parley');
+    node = await startNode({ redis: { url: url(redis) }, accounts, args: ['--redis-password-file', password] });
+  });
+  after(async () => {
+    await node?.stop();
+    await redis.stop();
+    await other.stop();
+    folder.remove();
+  });
+
+  it('serves questions, lookups, documents and searches, and lets every tool work', async () => {
+    const ask = (method, path, as, { query, ...options } = {}) => openRequest(node.url, method, withQuery(path, { ...query, ...sign(as, ACCOUNTS[as].secret) }), options).response;
+    const Topic = newTopic();
+    assertOk(await ask('POST', '/api/add-query', 'Frontend_1', { body: { Topic, User: 'alice', Query: 'Why?' } }));
+    assertOk(await ask('GET', '/api/get-new-queries', 'Inference_1', { query: { Wait: 5 } }));
+    assertOk(await ask('POST', '/api/give-new-answer', 'Inference_1', { body: { Topic, Seq: 1, Query: 'Why?', Think: [], Answer: ['Because.'] } }));
+    assertOk(await ask('POST', '/api/add-lookup', 'Frontend_1', { body: { Topic, Seq: 1, Fragment: 'a fragment', Count: 3, Threshold: 1 } }));
+    assertOk(await ask('GET', '/api/get-new-lookup', 'Inference_1', { query: { Wait: 5 } }));
+    assertOk(await ask('POST', '/api/recommend', 'Frontend_1', { body: { Topic, OnBehalfOf: 'alice', Query: 'Why?', Fragment: 'a', Comment: 'b', Type: 'Flag as Off Topic' } }));
+    const page = folder.file('page.md', '# Moons\n\nThe moon of Neptune is Triton.\n');
+    await tool('ingest', '--collection', 'public', '--base-url', 'http://x', page);
+    await tool('reindex');
+    assert.equal((await ask('GET', '/api/users/alice/export', 'Frontend_1')).status, 200);
+    assertOk(await ask('GET', '/api/status', 'Operator_1'));
+    for (const what of ['polls', 'classes', 'claims', 'watches', 'verbs']) await tool('show', what);
+    await tool('servers');
+    await tool('backup', `${folder.dir}/made`);
+    await tool('restore', other, `${folder.dir}/made`);
+    assertOk(await ask('DELETE', '/api/users/alice', 'Frontend_1'), 202);
+    for (const server of [redis, other]) assert.deepEqual(await server.cmd('ACL', 'LOG'), []);
+    assert.ok(!/NOPERM/.test(node.log()), node.log());
+  });
+
+  it('is refused what is not its own', async () => {
+    const client = new RedisClient(redis.port);
+    await client.cmd('AUTH', 'parley', 'word-of-parley');
+    for (const words of [
+      ['GET', 'others'], ['SET', 'others', '1'], ['KEYS', '*'], ['FLUSHALL'], ['CONFIG', 'SET', 'maxmemory', '0'], ['ACL', 'LIST'], ['SHUTDOWN'],
+      ['EVAL', "return redis.call('GET', 'others')", '0'], ['FUNCTION', 'FLUSH'], ['CLIENT', 'LIST'], ['CLIENT', 'KILL', 'TYPE', 'normal'], ['PUBLISH', 'others', 'x'], ['REPLICAOF', 'NO', 'ONE'],
+      ['SORT', 'parley:x', 'GET', 'others'], ['MONITOR'], ['MIGRATE', '127.0.0.1', '1', 'parley:x', '0', '1'], ['RESTORE', 'parley:x', '0', 'x'],
+    ])
+      await assert.rejects(client.cmd(...words), /NOPERM|No permissions|can't access|ACL failure/, words.join(' '));
+    client.close();
   });
 });

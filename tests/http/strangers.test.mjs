@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http2 from 'node:http2';
-import net from 'node:net';
 import { uploadIndexed } from '../support/documents.mjs';
 import { assertOk, eventually, newTopic, suite } from '../support/harness.mjs';
+import { connectTo } from '../support/tls.mjs';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -162,7 +162,7 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
       bytes.writeUInt32BE(stream, 5);
       return bytes;
     };
-    const socket = net.connect(new URL(cluster.nodes[0].url).port, '127.0.0.1');
+    const socket = connectTo(cluster.nodes[0].url, { alpn: ['h2'] });
     const closed = new Promise((resolve) => socket.on('close', resolve));
     socket.on('error', () => {});
     socket.resume();
@@ -188,9 +188,8 @@ suite('strangers', { nodes: 1 }, ({ test, cluster }) => {
 
 // Connections that say nothing, or never end their heads.
 function occupyNode(cluster, n, localAddress, bytes = '') {
-  const { port } = new URL(cluster.nodes[0].url);
   return Array.from({ length: n }, () => {
-    const socket = net.connect({ port, host: '127.0.0.1', localAddress });
+    const socket = connectTo(cluster.nodes[0].url, { localAddress });
     socket.on('error', () => {});
     if (bytes) socket.write(bytes);
     return socket;

@@ -4,10 +4,10 @@
 // build: the allocator of AddressSanitizer pads every piece and keeps what is freed.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import net from 'node:net';
 import { body, FRAME, frame, get, head, HELLO, paddedBody } from '../support/frames.mjs';
 import { eventually, RELEASE_BIN, suite } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
+import { connectTo } from '../support/tls.mjs';
 
 ownShards(); // strangers never reach Redis: the same on any number of shards
 
@@ -72,7 +72,7 @@ for (const [name, bytes] of Object.entries(SHAPES))
     // They have sent what the node takes, and have read its answers. Resolves with their sockets.
     async function crowd(n) {
       let answered = 0, last = '';
-      const sockets = Array.from({ length: n }, () => net.connect(new URL(cluster.nodes[0].url).port, '127.0.0.1'));
+      const sockets = Array.from({ length: n }, () => connectTo(cluster.nodes[0].url, { alpn: [bytes.indexOf('PRI ') === 0 ? 'h2' : 'http/1.1'] }));
       for (const socket of sockets) {
         socket.on('error', () => {});
         if (name === UNREAD) socket.pause();

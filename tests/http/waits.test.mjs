@@ -3,8 +3,8 @@
 // How long a wait is that was asked for: never shorter, however long its connection and its node
 // were quiet before.
 import assert from 'node:assert/strict';
-import http from 'node:http';
 import { suite } from '../support/harness.mjs';
+import { newAgent } from '../support/tls.mjs';
 
 const WAIT_S = 2;
 const EARLY_MS = 2; // whole milliseconds here and there
@@ -12,7 +12,7 @@ const EARLY_MS = 2; // whole milliseconds here and there
 suite('waits on a connection that is kept alive', {}, ({ test, cluster }) => {
   // The node is quiet while a wait on the other one passes. Then `ask` must be held for all of its own.
   async function assertHeldInFull(ask) {
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const agent = newAgent(cluster.nodes[0].url, { keepAlive: true, maxSockets: 1 });
     const { Topic } = await cluster.add({ Query: 'Why?' });
     await cluster.claim({ as: 'Inference_2' });
     try {

@@ -2,7 +2,7 @@
 //
 // frames: a client of HTTP/2 that sends and reads frames itself: what Node's own client would not send, and
 // what it would not show.
-import net from 'node:net';
+import { connectTo } from './tls.mjs';
 
 export const FRAME = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, window: 8, continuation: 9 };
 export const END_STREAM = 1;
@@ -64,7 +64,7 @@ export function openFrames(url, { window } = {}) {
     settings.writeUInt16BE(4, 0);
     settings.writeUInt32BE(window, 2);
   }
-  const socket = net.connect(new URL(url).port, '127.0.0.1');
+  const socket = connectTo(url, { alpn: ['h2'] });
   const client = { socket, frames: [], closed: false, write: (...parts) => socket.write(Buffer.concat(parts)) };
   let input = Buffer.alloc(0);
   socket.on('error', () => {});

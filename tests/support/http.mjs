@@ -5,9 +5,8 @@
 // no HTTP library would send. Connections are fresh unless an agent is given. All answers but those on a bare
 // socket are held to docs/openapi.yaml.
 import { createHash, randomBytes } from 'node:crypto';
-import http from 'node:http';
-import net from 'node:net';
 import { assertResponse, eventCheck, noteResponse } from './openapi.mjs';
+import { connectTo, requestTo } from './tls.mjs';
 
 export const REQUEST_MS = 60_000;
 
@@ -70,7 +69,7 @@ export function openRequest(base, method, path, options = {}) {
   const sent = new Promise((resolve) => (onSent = resolve));
   const response = new Promise((resolve, reject) => {
     const where = `${method} ${path.split('?')[0]} on ${socketPath ?? url.host}`;
-    request = http.request({ host: url.hostname, port: url.port, socketPath, method, path, headers: all, agent, localAddress });
+    request = requestTo(url, { host: url.hostname, port: url.port, socketPath, method, path, headers: all, agent, localAddress });
     const timer = setTimeout(() => {
       reject(new Error(`${where}: no answer in ${timeout} ms`));
       request.destroy();
@@ -171,7 +170,7 @@ function eventsOf(text) {
 export function openStream(base, path, { method = 'GET', body, headers = {}, timeout = REQUEST_MS, localAddress } = {}) {
   const url = new URL(base);
   return new Promise((resolve, reject) => {
-    const request = http.request({
+    const request = requestTo(url, {
       host: url.hostname,
       port: url.port,
       method,
@@ -300,7 +299,7 @@ function parseRawResponse(buffer, at) {
 export function openSocket(base, { localAddress } = {}) {
   const url = new URL(base);
   return new Promise((resolve, reject) => {
-    const socket = net.connect({ host: url.hostname, port: Number(url.port), localAddress });
+    const socket = connectTo(url, { localAddress });
     let buffer = Buffer.alloc(0);
     let over = false;
     const waiter = newWaiter();
@@ -341,7 +340,7 @@ export function openSocket(base, { localAddress } = {}) {
         end: () => socket.end(),
         pause: () => socket.pause(),
         resume: () => socket.resume(),
-        reset: () => (socket.resetAndDestroy ? socket.resetAndDestroy() : socket.destroy()),
+        reset: () => socket.raw.resetAndDestroy(),
         abort: () => socket.destroy(),
       }),
     );

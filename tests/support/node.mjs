@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve as resolvePath } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { adopt, exited } from './redis.mjs';
+import { tlsFlags } from './tls.mjs';
 
 export const ROOT = resolvePath(dirname(fileURLToPath(import.meta.url)), '../..');
 const STARTUP_MS = 60_000;
@@ -155,7 +156,7 @@ export function waitForOutput(running, condition, ms, what) {
 //   node.check()                 throws if a sanitizer spoke
 export async function startNode({ redis, accounts, args = [], env = {}, listen = '127.0.0.1:0', threads = 1, limits, bin }) {
   const running = startProcess(
-    ['serve', '--target=all', '--listen', listen, '--redis', redis.url, '--accounts', accounts, '--threads', threads, ...args],
+    ['serve', '--target=all', '--listen', listen, '--redis', redis.url, '--accounts', accounts, '--threads', threads, ...tlsFlags(listen), ...args],
     { env, limits, bin },
   );
   const line = await waitForOutput(

@@ -7,6 +7,7 @@
 #include "services/commands/commands.h"
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
+#include "shared/http/trust.h"
 #include "shared/op/whole_file.h"
 
 #include <errno.h>
@@ -305,6 +306,6 @@ const struct command evaluate_command = {
             "  parley evaluate --bot ann-bot --conversation ann.jsonl --json \\\n"
             "      --against 0123456789abcdef01234567-1 --user User_1 --secret-file user.secret\n",
     .groups = (const struct config_group *const[]){&evaluate_options, &node_calls_options,
-                                                   &signed_options, NULL},
+                                                   &signed_options, &trust_options, NULL},
     .run = run_evaluate,
 };

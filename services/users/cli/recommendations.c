@@ -6,6 +6,7 @@
 #include "services/commands/commands.h"
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
+#include "shared/http/trust.h"
 
 #include <stdio.h>
 
@@ -280,6 +281,7 @@ const struct command recommendations_command = {
             "      --secret-file operator.secret | jq '.Recommendations[].Id'\n"
             "  parley recommendations remove 1742864523000-0 --user Operator_1 \\\n"
             "      --secret-file operator.secret --url http://10.0.0.5:8080\n",
-    .groups = (const struct config_group *const[]){&recommendations_options, &signed_options, NULL},
+    .groups = (const struct config_group *const[]){&recommendations_options, &signed_options,
+                                                   &trust_options, NULL},
     .run = run_recommendations,
 };

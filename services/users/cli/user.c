@@ -8,6 +8,7 @@
 #include "shared/base/shown.h"
 #include "shared/http/client.h"
 #include "shared/http/endpoint.h"
+#include "shared/http/trust.h"
 #include "shared/op/signals.h"
 
 #include <openssl/crypto.h>
@@ -320,6 +321,7 @@ const struct command user_command = {
         "  parley user export alice -o alice.zip --user Operator_1 --secret-file operator.secret\n"
         "  parley user delete acme~alice --yes --json --user Operator_1 \\\n"
         "      --secret-file operator.secret --url http://10.0.0.5:8080,http://10.0.0.6:8080\n",
-    .groups = (const struct config_group *const[]){&user_options, &signed_options, NULL},
+    .groups =
+        (const struct config_group *const[]){&user_options, &signed_options, &trust_options, NULL},
     .run = run_user,
 };

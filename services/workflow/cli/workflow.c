@@ -5,6 +5,7 @@
 
 #include "services/commands/commands.h"
 #include "shared/auth/signed.h"
+#include "shared/http/trust.h"
 
 #include <stdio.h>
 
@@ -78,6 +79,6 @@ const struct command workflow_command = {
             "  parley workflow run RULE 'run Show patterns' --user User_1 \\\n"
             "      --secret-file user.secret\n",
     .groups = (const struct config_group *const[]){&options, &workflow_run_options, &signed_options,
-                                                   NULL},
+                                                   &trust_options, NULL},
     .run = run_workflow,
 };
