@@ -8,7 +8,7 @@
 
 /* clang-format off */
 const struct route broker_routes[] = {
-    {"GET",    "/api/login",               ROLES_ALL, broker_login,               false},
+    {"GET",    "/api/login",               ROLES_ALL, broker_login,               false, .takes_basic = true},
 
     {"POST",   "/api/add-query",           FRONT,     broker_add_query,           false, .uses_nonce_itself = true},
     {"GET",    "/api/check-query",         FRONT,     broker_check_query,         false},

@@ -15,6 +15,7 @@
     ROW(servers)                                                                                   \
     ROW(user)                                                                                      \
     ROW(recommendations)                                                                           \
+    ROW(account)                                                                                   \
     ROW(workflow)                                                                                  \
     ROW(evaluate)                                                                                  \
     ROW(show)                                                                                      \

@@ -31,6 +31,7 @@ struct route {
     bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
     bool takes_token_param; /* a bearer token may be in the parameter `token` */
     bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
+    bool takes_basic;       /* `Authorization: Basic` with account and secret proves it, too */
     /* Of a route whose handler checks the header X-CALLER-KEY: whether its value is a key that this
      * cluster has made, so that the body may be as large as the route's. NULL: it takes none. */
     bool (*is_caller_key)(const struct server *server, struct str key);
@@ -98,6 +99,7 @@ struct request {
     struct request_subject about; /* set by handlers; lives as long as the request */
     bool is_listed;               /* in the server's list (rights.h) */
     bool is_signed;               /* proved by User, Nonce and Hash */
+    bool has_secret;              /* proved by the secret itself, in the clear */
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
     bool has_left;        /* the client has left and listeners were called */
