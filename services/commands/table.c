@@ -19,6 +19,7 @@
     ROW(workflow)                                                                                  \
     ROW(evaluate)                                                                                  \
     ROW(show)                                                                                      \
+    ROW(audit)                                                                                     \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \
     ROW(sign)                                                                                      \

@@ -137,6 +137,7 @@ static void init_node(struct node *node, unsigned index)
     init_server(node);
     services_create(&node->services, &process.settings.services, &node->server, node->queue);
     node->server.services = &node->services;
+    node->server.is_first = index == 0;
 }
 
 static void *run_node(void *arg)

@@ -370,7 +370,7 @@ static bool check(struct str text, const struct accounts *before, struct str nam
     if (out->is_over)
         return fail(reason, "the file would be larger than an accounts file may be");
     if (!accounts_parse(buf_str(out), reason, ACCOUNTS_REASON_BYTES, &after))
-        return false;
+        return members == NULL ? fail(reason, TOO_UNUSUAL) : false;
     bool ok = are_others_same(before, after, name) &&
               (accounts_find(after, name) == NULL) == (members == NULL);
     accounts_destroy(after);

@@ -10,13 +10,13 @@
  */
 #include "shared/auth/accounts_table.h"
 #include "shared/auth/secret.h"
+#include "shared/base/utc.h"
 #include "shared/base/yaml_tree.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { DEPTH_MAX = 8 /* three are meant; the rest gets a better reason */ };
 
@@ -145,18 +145,8 @@ static bool read_hash(const struct reader *r, const struct account *draft, const
 static bool read_time(const struct reader *r, const yaml_node_t *key, struct str text,
                       uint64_t *ret_s)
 {
-    struct tm tm = {0};
-    char copy[24];
-    if (text.n == 20) {
-        memcpy(copy, text.at, text.n);
-        copy[text.n] = 0;
-        const char *end = strptime(copy, "%Y-%m-%dT%H:%M:%SZ", &tm);
-        time_t time = end == NULL || *end != 0 ? -1 : timegm(&tm);
-        if (time >= 0) {
-            *ret_s = (uint64_t)time;
-            return true;
-        }
-    }
+    if (utc_parse(text, ret_s))
+        return true;
     return fail(r, key, "%.*s takes a time in UTC, such as 2026-11-24T01:02:03Z",
                 STR_ARG(yaml_tree_scalar(key)));
 }

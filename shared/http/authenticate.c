@@ -13,6 +13,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/http/audit.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
@@ -62,8 +63,12 @@ static bool fail(struct request *r, struct str account)
         return false;
     }
     r->state = slots;
+    struct buf row;
+    buf_init(&row, AUDIT_ROW_MAX_BYTES);
+    audit_put_refused(&row, r, account);
     call_failure(request_call(r, on_counted), .slot = slots->of[0], .other_slot = slots->of[1],
-                 .limit = FAILURES_MAX);
+                 .limit = FAILURES_MAX, .row = row.is_over ? STR("") : buf_str(&row));
+    buf_fini(&row);
     return false;
 }
 

@@ -21,6 +21,19 @@ enum { REQUEST_ID_MAX = 128 };
 struct request;
 typedef void handler(struct request *r);
 
+/* What a route's request means to the audit log (audit.h). */
+enum audit_event {
+    AUDIT_NONE,
+    AUDIT_QUERY_REOPENED,
+    AUDIT_ENGINE_DRAINED, /* or given work again */
+    AUDIT_RECOMMENDATION_DELETED,
+    AUDIT_TOPIC_DELETED,
+    AUDIT_USER_DELETED,
+    AUDIT_DOCUMENT_DELETED,
+    AUDIT_BOT_DELETED,
+    AUDIT_EVENT_NR
+};
+
 /* Who may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, without proof. */
 enum { ROLES_NONE = 0, ROLES_ALL = (1 << ROLE_NR) - 1 };
 
@@ -45,6 +58,7 @@ struct route {
     size_t body_max_bytes;
     enum err too_large;          /* error for larger bodies; ERR_OK: ERR_TOO_LARGE */
     problem_writer *put_problem; /* writes its errors; NULL: problem_put */
+    enum audit_event audit;
 };
 
 /* Claims of a provider's token besides the account's name; in the request's pool. */

@@ -9,6 +9,7 @@
 #include "shared/http/respond.h"
 
 #include "shared/base/clock.h"
+#include "shared/http/audit.h"
 #include "shared/http/connection.h"
 
 #include <stdio.h>
@@ -106,6 +107,8 @@ static void count(struct request *r, int status)
     connection_answered(r);
     uint64_t took_us = clock_mono_us() - r->start_us;
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
+    if (r->route != NULL && r->route->audit != AUDIT_NONE)
+        audit_request(r, status);
     if (log_is_on(LOG_DEBUG))
         log_request(r, status, took_us);
 }
