@@ -1,6 +1,7 @@
 -- failure: counts a failed login in its two slots (shared/http/failures.h), over the last 60 to 80 seconds.
 -- Only failed logins cost this call. Invented names cost at most four strings of 128 KiB.
--- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s.
+-- The first failure, and the last one before further ones are refused, are put into the audit log.
+-- KEYS: failures:<slice> strings of a byte per slot, a slice is 20 s. audit:refused, audit_refused.
 -- Wakes: nobody.
 -- Bound: two slots of four strings, which hold 128 KiB each.
 -- Lane: first.  Home: cluster.  Nonce: no.  Full: runs.
@@ -9,7 +10,9 @@
 --   slot        digits  0 to 65535
 --   other_slot  digits  65536 to 131071
 --   limit       number
+--   row         json? 4k  for the audit log
 -- Replies: count (the lower one) / ms until a further failure is within the limit again (0: it is now)
+local audit = require('audit/audit')
 local call = redis.call
 local format = string.format
 local floor, min = math.floor, math.min
@@ -36,6 +39,7 @@ local function verb(turn, a)
         end
         count, left = min(count or all, all), min(left or last, last)
     end
+    if row and (count == 1 or count == limit) then audit.note_refused(turn, row, count) end
     return format('%d\n%d', count, left)
 end
 

@@ -26,6 +26,7 @@ static const struct {
     {"token_key", KIND_COPIED, HOME_CLUSTER},
     {"drained", KIND_COPIED, HOME_EVERY},
     {"recommendations", KIND_COPIED, HOME_CLUSTER},
+    {"audit", KIND_COPIED, HOME_CLUSTER},
     {"room", KIND_COPIED, HOME_ID},
     {"room_messages", KIND_COPIED, HOME_ID},
     {"room_talk", KIND_COPIED, HOME_ID},
@@ -141,6 +142,8 @@ static const struct {
     {"watchers", KIND_PASSING},
     {"trash", KIND_PASSING}, /* of vectors that no document names: these are not restored */
     {"failures", KIND_PASSING},
+    {"audit_refused", KIND_PASSING},
+    {"audit_once", KIND_PASSING},
     {"restoring", KIND_PASSING},
     {"shown", KIND_PASSING},
     {"wfw", KIND_PASSING},

@@ -20,7 +20,7 @@ const struct route bots_routes[] = {
     {"GET", "/ws/rooms/{id}", FRONT, rooms_socket, .takes_token_param = true},
     {"POST", "/api/bots", FRONT, registry_add},
     {"GET", "/api/bots", STEERS, registry_show},
-    {"DELETE", "/api/bots/{username}", STEERS, registry_delete},
+    {"DELETE", "/api/bots/{username}", STEERS, registry_delete, .audit = AUDIT_BOT_DELETED},
     {"POST", "/api/bots/{username}/rotate", STEERS, registry_renew_secrets},
     {"POST", "/api/bots/register", FRONT, registry_add_by_key, .takes_api_key = true, .put_problem = registry_put_problem},
     {"GET", "/api/evaluations", FRONT, evaluate_list},

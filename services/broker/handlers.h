@@ -15,6 +15,7 @@ handler broker_get_new_queries, broker_give_new_answer, broker_give_partial, bro
 handler broker_release_claim, broker_get_new_lookup, broker_give_new_matches;
 handler broker_get_recommendations, broker_list_recommendations, broker_remove_recommendation;
 handler broker_status, broker_depth, broker_queue, broker_retry_query, broker_drain_engine;
+handler broker_audit;
 
 /* check_stream.c: check-query as server-sent events, once the query is known to be there. */
 void check_stream_start(struct request *r, struct str topic, uint64_t seq);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * login.c - GET /api/login: a bearer token for an account that signs. A token cannot be used to get
+ * login.c - GET /api/login: a bearer token for an account that signs, or that sends its secret,
+ * which an account with a hashed secret must (shared/auth/secret.h). A token cannot be used to get
  * another one, because a stolen token would then be valid forever. Users of an OpenID provider have
  * no account and already have a token. */
 #include "services/broker/handlers.h"
@@ -14,7 +15,7 @@ void broker_login(struct request *r)
                       "at the provider.");
         return;
     }
-    if (!r->is_signed) {
+    if (!r->is_signed && !r->has_secret) {
         respond_error(r, ERR_UNAUTHORIZED,
                       "A token cannot be used to log in: send User, Nonce and Hash.");
         return;

@@ -8,15 +8,15 @@
 
 /* clang-format off */
 const struct route broker_routes[] = {
-    {"GET",    "/api/login",               ROLES_ALL, broker_login,               false},
+    {"GET",    "/api/login",               ROLES_ALL, broker_login,               false, .takes_basic = true},
 
     {"POST",   "/api/add-query",           FRONT,     broker_add_query,           false, .uses_nonce_itself = true},
     {"GET",    "/api/check-query",         FRONT,     broker_check_query,         false},
     {"GET",    "/api/get-topic-thread",    FRONT,     broker_get_topic_thread,    false},
     {"GET",    "/api/user-topics",         FRONT,     broker_user_topics,         false},
     {"GET",    "/api/find-topics",         FRONT,     broker_find_topics,         false},
-    {"DELETE", "/api/topic",               FRONT,     broker_delete_topic,        false},
-    {"DEL",    "/api/topic",               FRONT,     broker_delete_topic,        false},
+    {"DELETE", "/api/topic",               FRONT,     broker_delete_topic,        false, .audit = AUDIT_TOPIC_DELETED},
+    {"DEL",    "/api/topic",               FRONT,     broker_delete_topic,        false, .audit = AUDIT_TOPIC_DELETED},
     {"PUT",    "/api/rename-topic",        FRONT,     broker_rename_topic,        false},
     {"POST",   "/api/cancel-query",        FRONT,     broker_cancel_query,        false},
     {"POST",   "/api/add-lookup",          FRONT,     broker_add_lookup,          false},
@@ -35,10 +35,11 @@ const struct route broker_routes[] = {
     {"GET",    "/api/status",              OPERATOR,  broker_status,              false},
     {"GET",    "/api/depth",               OPERATOR,  broker_depth,               false, .takes_api_key = true},
     {"GET",    "/api/queue",               OPERATOR,  broker_queue,               false},
-    {"POST",   "/api/retry-query",         OPERATOR,  broker_retry_query,         false},
-    {"POST",   "/api/drain-engine",        OPERATOR,  broker_drain_engine,        false},
+    {"POST",   "/api/retry-query",         OPERATOR,  broker_retry_query,         false, .audit = AUDIT_QUERY_REOPENED},
+    {"POST",   "/api/drain-engine",        OPERATOR,  broker_drain_engine,        false, .audit = AUDIT_ENGINE_DRAINED},
+    {"GET",    "/api/audit",               OPERATOR,  broker_audit,               false},
     {"GET",    "/api/recommendations",     OPERATOR,  broker_list_recommendations, false},
-    {"DELETE", "/api/recommendations",     OPERATOR,  broker_remove_recommendation, false},
+    {"DELETE", "/api/recommendations",     OPERATOR,  broker_remove_recommendation, false, .audit = AUDIT_RECOMMENDATION_DELETED},
     {0},
 };
 /* clang-format on */

@@ -15,10 +15,12 @@
     ROW(servers)                                                                                   \
     ROW(user)                                                                                      \
     ROW(recommendations)                                                                           \
+    ROW(account)                                                                                   \
     ROW(workflow)                                                                                  \
     ROW(evaluate)                                                                                  \
     ROW(show)                                                                                      \
     ROW(top)                                                                                       \
+    ROW(audit)                                                                                     \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \
     ROW(sign)                                                                                      \

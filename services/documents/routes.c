@@ -36,9 +36,9 @@ const struct route documents_routes[] = {
     ROUTE("GET",    "/api/docs",                        documents_list),
     ROUTE("GET",    "/api/docs/",                       documents_list),
     ROUTE("GET",    "/api/docs/{id}",                   documents_show),
-    ROUTE("DELETE", "/api/docs/{id}",                   documents_delete),
-    ROUTE("DELETE", "/api/docs/{id}/delete",            documents_delete),
-    ROUTE("POST",   "/api/docs/{id}/delete",            documents_delete),
+    ROUTE("DELETE", "/api/docs/{id}",                   documents_delete, .audit = AUDIT_DOCUMENT_DELETED),
+    ROUTE("DELETE", "/api/docs/{id}/delete",            documents_delete, .audit = AUDIT_DOCUMENT_DELETED),
+    ROUTE("POST",   "/api/docs/{id}/delete",            documents_delete, .audit = AUDIT_DOCUMENT_DELETED),
     ROUTE("POST",   "/api/docs/{id}/reindex",           documents_reindex),
     ROUTE("GET",    "/api/docs/{id}/chunks/{index}",    documents_chunk),
 

@@ -2,8 +2,9 @@
  * serve.c - `parley serve`: one node per thread, each with its own loop, connections to Redis and
  * parked requests; threads share the listening port, the accounts and nothing else.
  *
- * The main thread only waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts,
- * the certificate and the files of services. */
+ * The main thread waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts, the
+ * certificate and the files of services. Once a second it looks whether the accounts file has
+ * changed. */
 #include "services/node/serve.h"
 
 #include "services/node/certificate.h"
@@ -17,6 +18,7 @@
 #include "shared/http/rights.h"
 #include "shared/http/websocket.h"
 #include "shared/metrics/process.h"
+#include "shared/op/file_watch.h"
 #include "shared/redis/agreement.h"
 #include "shared/redis/start.h"
 
@@ -31,6 +33,7 @@
 #include <unistd.h>
 
 enum { DRAIN_CLOSE_MS = 1000, DRAIN_CLOSE_SHARE = 4 };
+enum { FILES_LOOK_S = 1 };
 enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 3000, REASON_MAX = 512 };
 
 /* One thread: one node of the cluster. */
@@ -143,6 +146,7 @@ static void init_node(struct node *node, unsigned index)
     node->services.scrapes = scrapes_create(&(struct scrapes_settings){
         .queue_max = process.settings.queue.queue_max, .thread_n = process.settings.node_n});
     node->server.services = &node->services;
+    node->server.is_first = index == 0;
 }
 
 /* That of the first address, or of --tls-listen. */
@@ -258,19 +262,27 @@ static void wait_for_redis(void)
 }
 
 /* Every thread ends what it has open for accounts that lost their right (on_wake). */
-static void reload_accounts(void)
+static void reload_accounts(bool is_asked)
 {
     struct account_book *book = &process.settings.accounts;
     char reason[REASON_MAX];
-    if (!account_book_reload(book, reason, sizeof reason)) {
-        log_write(LOG_ERROR, "accounts not reloaded: keeping the old ones",
-                  LOG_S("reason", reason));
-        return;
-    }
-    for (unsigned i = 0; i < process.settings.node_n; i++)
+    bool is_new;
+    bool ok = account_book_reload(book, reason, sizeof reason, &is_new);
+    for (unsigned i = 0; is_new && i < process.settings.node_n; i++)
         loop_wake(&process.nodes[i].loop);
-    log_write(LOG_INFO, "accounts reloaded",
-              LOG_U("accounts", accounts_count(account_book_current(book))));
+    if (!ok)
+        log_write(LOG_ERROR, "accounts not reloaded: keeping the old ones",
+                  LOG_S("file", book->path), LOG_S("reason", reason));
+    else if (is_new || is_asked)
+        log_write(LOG_INFO, "accounts reloaded",
+                  LOG_U("accounts", accounts_count(account_book_current(book))));
+}
+
+/* Between signals. A former secret ends at its time, whether the file has changed or not. */
+static void look_at_files(struct file_watch *accounts)
+{
+    if (file_watch_has_changed(accounts) || account_book_is_due(&process.settings.accounts))
+        reload_accounts(false);
 }
 
 /* Redis could not be asked when the process started. Nodes do not use it before their number of
@@ -315,15 +327,20 @@ static void start_agreeing(void)
 
 static void wait_for_signals(const sigset_t *signals)
 {
+    const struct timespec look = {.tv_sec = FILES_LOOK_S};
+    struct file_watch accounts;
+    file_watch_init(&accounts, process.settings.accounts.path);
     for (;;) {
-        int number = 0;
-        if (sigwait(signals, &number) != 0)
+        int number = sigtimedwait(signals, NULL, &look);
+        if (number < 0) {
+            look_at_files(&accounts);
             continue;
+        }
         if (number != SIGHUP) {
             log_write(LOG_INFO, "draining", LOG_U("signal", number));
             return;
         }
-        reload_accounts();
+        reload_accounts(true);
         certificate_reload(process.settings.tls);
         services_reload(&process.settings.services);
     }

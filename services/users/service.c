@@ -9,7 +9,7 @@
 
 /* clang-format off */
 static const struct route routes[] = {
-    {"DELETE", "/api/users/{user}",        SELF, users_delete, false},
+    {"DELETE", "/api/users/{user}",        SELF, users_delete, false, .audit = AUDIT_USER_DELETED},
     {"GET",    "/api/users/{user}/usage",  SELF, users_usage,  false},
     {"GET",    "/api/users/{user}/export", SELF, users_export, false},
     {0},

@@ -11,14 +11,16 @@
  */
 #include "shared/auth/accounts_table.h"
 #include "shared/base/buf.h"
+#include "shared/base/clock.h"
 #include "shared/base/hash.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A name and its secret, fifteen-fold at worst: %XX in both tokens, \u00XX in the JSON. */
-enum { BYTES_MAX = 15 * (ACCOUNT_NAME_MAX_BYTES + ACCOUNT_SECRET_MAX_BYTES) };
+/* A name and its secrets, fifteen-fold at worst: %XX in both tokens, \u00XX in the JSON. */
+enum { BYTES_MAX = 15 * (ACCOUNT_NAME_MAX_BYTES + 2 * ACCOUNT_SECRET_MAX_BYTES) };
 
 static const struct str role_names[ROLE_NR] = {
     [ROLE_FRONTEND] = STR("frontend"),
@@ -46,7 +48,8 @@ bool role_parse(struct str name, enum role *ret_role)
 
 struct entry {
     struct account account;
-    char *bytes; /* what the account's strings point into */
+    struct account former; /* what account.former points to */
+    char *bytes;           /* what the accounts' strings point into */
 };
 
 struct accounts {
@@ -113,11 +116,39 @@ const struct account *accounts_find(const struct accounts *accounts, struct str 
     return slot == 0 ? NULL : &accounts->entries[slot - 1].account;
 }
 
+static bool has_secret(const struct account *one, const struct account *other)
+{
+    return one->is_hashed == other->is_hashed && str_eq(one->secret, other->secret);
+}
+
 bool account_keeps_right(const struct accounts *accounts, const struct account *account)
 {
     const struct account *now = accounts_find(accounts, account->name);
-    return now != NULL && now->role == account->role && str_eq(now->secret, account->secret) &&
-           str_eq(now->namespace, account->namespace);
+    return now != NULL && now->role == account->role &&
+           str_eq(now->namespace, account->namespace) &&
+           (has_secret(now, account) || (now->former != NULL && has_secret(now->former, account)));
+}
+
+void accounts_drop_former(struct accounts *accounts, uint64_t now_s)
+{
+    for (size_t i = 0; i < accounts->n; i++) {
+        struct account *account = &accounts->entries[i].account;
+        if (account->former != NULL && account->former_until_s <= now_s) {
+            account->former = NULL;
+            account->former_until_s = 0;
+        }
+    }
+}
+
+uint64_t accounts_former_end_s(const struct accounts *accounts)
+{
+    uint64_t end_s = 0;
+    for (size_t i = 0; i < accounts->n; i++) {
+        const struct account *account = &accounts->entries[i].account;
+        if (account->former != NULL && (end_s == 0 || account->former_until_s < end_s))
+            end_s = account->former_until_s;
+    }
+    return end_s;
 }
 
 size_t accounts_count(const struct accounts *accounts)
@@ -151,6 +182,9 @@ void accounts_add(struct accounts *accounts, const struct account *draft)
     buf_put(&b, draft->namespace);
     size_t weight_at = b.n;
     buf_printf(&b, "%g", draft->weight);
+    size_t former_at = b.n;
+    if (draft->former != NULL)
+        buf_put(&b, draft->former->secret);
     assert(!b.is_over);
     entry->bytes = b.at; /* taken over from the buf */
     entry->account = *draft;
@@ -160,7 +194,14 @@ void accounts_add(struct accounts *accounts, const struct account *draft)
     entry->account.user_token = (struct str){b.at + user_at, secret_at - user_at};
     entry->account.secret = (struct str){b.at + secret_at, end - secret_at};
     entry->account.namespace = (struct str){b.at + end, weight_at - end};
-    entry->account.weight_text = (struct str){b.at + weight_at, b.n - weight_at};
+    entry->account.weight_text = (struct str){b.at + weight_at, former_at - weight_at};
+    if (draft->former != NULL) {
+        entry->former = entry->account;
+        entry->former.secret = (struct str){b.at + former_at, b.n - former_at};
+        entry->former.is_hashed = draft->former->is_hashed;
+        entry->former.former = NULL;
+        entry->account.former = &entry->former;
+    }
     *slot = (uint32_t)++accounts->n;
 }
 
@@ -191,23 +232,65 @@ bool accounts_split_namespace(const struct accounts *accounts, struct str text,
 bool account_book_init(struct account_book *book, const char *path, char *reason,
                        size_t reason_size)
 {
+    bool is_new;
     atomic_init(&book->current, NULL);
+    buf_init(&book->text, ACCOUNTS_FILE_MAX_BYTES + 1);
     book->path = str_copy(str_of(path));
-    if (account_book_reload(book, reason, reason_size))
+    if (account_book_reload(book, reason, reason_size, &is_new))
         return true;
     account_book_fini(book);
     return false;
 }
 
-bool account_book_reload(struct account_book *book, char *reason, size_t reason_size)
+static void publish(struct account_book *book, struct accounts *newest)
 {
-    struct accounts *newest;
-    if (!accounts_load(book->path, reason, reason_size, &newest))
-        return false;
+    accounts_drop_former(newest, clock_wall_s());
     newest->older = atomic_load_explicit(&book->current, memory_order_relaxed);
     /* Release: a thread that sees the pointer sees what it points to. */
     atomic_store_explicit(&book->current, newest, memory_order_release);
-    return true;
+}
+
+bool account_book_is_due(const struct account_book *book)
+{
+    uint64_t end_s = accounts_former_end_s(account_book_current(book));
+    return end_s != 0 && end_s <= clock_wall_s();
+}
+
+/* Makes the current generation again from its own text, without the former secrets that have
+ * ended. */
+static void renew(struct account_book *book)
+{
+    char reason[ACCOUNTS_REASON_BYTES];
+    struct accounts *again;
+    if (!accounts_parse(buf_str(&book->text), reason, sizeof reason, &again))
+        abort(); /* it was accepted before */
+    publish(book, again);
+}
+
+bool account_book_reload(struct account_book *book, char *reason, size_t reason_size,
+                         bool *ret_is_new)
+{
+    bool is_first = atomic_load_explicit(&book->current, memory_order_relaxed) == NULL;
+    struct accounts *newest = NULL;
+    struct buf text;
+    buf_init(&text, ACCOUNTS_FILE_MAX_BYTES + 1);
+    bool is_read = accounts_read_file(book->path, &text, reason, reason_size);
+    bool is_same = is_read && !is_first && str_eq(buf_str(&text), buf_str(&book->text));
+    bool ok = is_same || (is_read && accounts_parse(buf_str(&text), reason, reason_size, &newest));
+    *ret_is_new = newest != NULL;
+    if (newest != NULL) {
+        struct buf former = book->text;
+        book->text = text;
+        text = former;
+        publish(book, newest);
+    } else if (!is_first && account_book_is_due(book)) {
+        renew(book);
+        *ret_is_new = true;
+    }
+    if (text.at != NULL)
+        OPENSSL_cleanse(text.at, text.n);
+    buf_fini(&text);
+    return ok;
 }
 
 const struct accounts *account_book_current(const struct account_book *book)
@@ -223,6 +306,7 @@ void account_book_fini(struct account_book *book)
         accounts_destroy(accounts);
         accounts = older;
     }
+    buf_fini(&book->text);
     free(book->path);
     book->path = NULL;
 }

@@ -40,7 +40,15 @@ struct account {
     struct str user_token; /* the same as that of a user, in its namespace */
     struct str namespace;  /* n == 0: shared by all accounts without a namespace */
     struct str name_json;  /* as a JSON string, quotes included */
-    struct str secret;     /* 1 to 256 bytes, no control character */
+    /* 1 to 256 bytes, no control character. If is_hashed, the file's secret_hash (secret.h): it
+     * proves nothing by itself, so nothing is compared with it that a client sends. */
+    struct str secret;
+    bool is_hashed;
+    /* While the secret is being rotated: the same account with its former secret, whose `former` is
+     * NULL. A request that was proven by the former secret has this one as its account, so that it
+     * loses its right with that secret. */
+    const struct account *former;
+    uint64_t former_until_s; /* seconds since 1970, if there is a former one */
     enum role role;
     double weight;          /* fair share, 0.01 to 1000, default 1 */
     struct str weight_text; /* the same as scripts take it */
@@ -63,12 +71,17 @@ bool accounts_parse(struct str text, char *reason, size_t reason_size,
 bool accounts_load(const char *path, char *reason, size_t reason_size,
                    struct accounts **ret_accounts) must_check;
 void accounts_destroy(struct accounts *accounts);
+/* Forgets the former secrets that end at `now_s` (seconds since 1970) or earlier. Call it before
+ * other threads see `accounts`. */
+void accounts_drop_former(struct accounts *accounts, uint64_t now_s);
+/* When the next former secret ends, in seconds since 1970; 0: there is none. */
+uint64_t accounts_former_end_s(const struct accounts *accounts);
 
 /* Returns the account with exactly this name, or NULL. Allocates nothing. The result lives as long
  * as `accounts`. `name` may be untrusted bytes. */
 const struct account *accounts_find(const struct accounts *accounts, struct str name);
-/* Whether `account`, possibly of another generation, is in `accounts` with the same secret, role
- * and namespace. */
+/* Whether `account`, possibly of another generation, is in `accounts` with the same secret (the
+ * current or the former one), role and namespace. */
 bool account_keeps_right(const struct accounts *accounts, const struct account *account);
 size_t accounts_count(const struct accounts *accounts);
 
@@ -87,20 +100,26 @@ const struct account *accounts_at(const struct accounts *accounts, size_t i);
 
 /* The current generation of a file that is reloaded while threads read. Former generations are kept
  * until account_book_fini, because a thread may hold one of their accounts for the duration of a
- * request. A reload costs memory of about the size of the file, which is negligible at the rate of
- * SIGHUPs. Init, reload and fini belong to one thread (or callers serialise them); any thread may
- * call current. */
+ * request. A reload that changes something costs memory of about the size of the file, which is
+ * negligible at the rate at which people change it; one that changes nothing costs none. Init,
+ * reload and fini belong to one thread (or callers serialise them); any thread may call current. */
 struct account_book {
     _Atomic(struct accounts *) current;
     char *path;
+    struct buf text; /* of the file that `current` was made from */
 };
 
 /* Loads `path` (copied). Returns false with a reason on failure: the book is then empty; fini is
  * allowed but not needed. */
 bool account_book_init(struct account_book *book, const char *path, char *reason,
                        size_t reason_size) must_check;
-/* Reads the file again. Returns false with a reason on failure and leaves the book unchanged. */
-bool account_book_reload(struct account_book *book, char *reason, size_t reason_size) must_check;
+/* Reads the file again. *ret_is_new: there is a new generation, because the file has other bytes or
+ * a former secret has ended. Returns false with a reason on failure and leaves the book unchanged,
+ * except that former secrets end all the same; *ret_is_new then says so. */
+bool account_book_reload(struct account_book *book, char *reason, size_t reason_size,
+                         bool *ret_is_new) must_check;
+/* Whether a former secret of the current generation has ended, so that it is time to reload. */
+bool account_book_is_due(const struct account_book *book);
 /* Returns the newest valid generation: one atomic load. Accounts found in it live until
  * account_book_fini.
  */

@@ -9,6 +9,8 @@
  * to YAML, a member of that name without a value.
  */
 #include "shared/auth/accounts_table.h"
+#include "shared/auth/secret.h"
+#include "shared/base/utc.h"
 #include "shared/base/yaml_tree.h"
 
 #include <errno.h>
@@ -20,6 +22,10 @@ enum { DEPTH_MAX = 8 /* three are meant; the rest gets a better reason */ };
 
 enum member {
     MEMBER_SECRET,
+    MEMBER_SECRET_HASH,
+    MEMBER_FORMER_SECRET,
+    MEMBER_FORMER_HASH,
+    MEMBER_FORMER_UNTIL,
     MEMBER_ROLE,
     MEMBER_WEIGHT,
     MEMBER_MAX_WAITING,
@@ -34,6 +40,10 @@ enum member {
 
 static const struct str member_names[MEMBER_NR] = {
     [MEMBER_SECRET] = STR("secret"),
+    [MEMBER_SECRET_HASH] = STR("secret_hash"),
+    [MEMBER_FORMER_SECRET] = STR("former_secret"),
+    [MEMBER_FORMER_HASH] = STR("former_hash"),
+    [MEMBER_FORMER_UNTIL] = STR("former_until"),
     [MEMBER_ROLE] = STR("role"),
     [MEMBER_WEIGHT] = STR("weight"),
     [MEMBER_MAX_WAITING] = STR("max_waiting"),
@@ -101,19 +111,44 @@ static bool is_namespace(struct str s)
     return s.n > 0 && s.n <= NAMESPACE_MAX_BYTES;
 }
 
-static bool read_secret(const struct reader *r, struct account *draft, const yaml_node_t *key,
-                        const yaml_node_t *value)
+/* `what`: "secret", or another word for a secret. */
+static bool read_secret(const struct reader *r, const struct account *draft, const char *what,
+                        const yaml_node_t *key, const yaml_node_t *value, struct str *ret_secret)
 {
-    draft->secret = yaml_tree_scalar(value);
-    if (yaml_tree_is_null(value) || draft->secret.n == 0)
-        return fail(r, key, "account '%.*s' has an empty secret", STR_ARG(draft->name));
-    if (draft->secret.n > ACCOUNT_SECRET_MAX_BYTES)
-        return fail(r, key, "the secret of account '%.*s' is longer than %d bytes",
+    struct str secret = yaml_tree_scalar(value);
+    if (yaml_tree_is_null(value) || secret.n == 0)
+        return fail(r, key, "account '%.*s' has an empty %s", STR_ARG(draft->name), what);
+    if (secret.n > ACCOUNT_SECRET_MAX_BYTES)
+        return fail(r, key, "the %s of account '%.*s' is longer than %d bytes", what,
                     STR_ARG(draft->name), ACCOUNT_SECRET_MAX_BYTES);
-    if (has_control(draft->secret))
-        return fail(r, key, "the secret of account '%.*s' contains a control character",
+    if (has_control(secret))
+        return fail(r, key, "the %s of account '%.*s' contains a control character", what,
                     STR_ARG(draft->name));
+    *ret_secret = secret;
     return true;
+}
+
+static bool read_hash(const struct reader *r, const struct account *draft, const char *what,
+                      const yaml_node_t *key, const yaml_node_t *value, struct account *ret_holder)
+{
+    if (!secret_is_hash(yaml_tree_scalar(value)))
+        return fail(r, key,
+                    "the %s of account '%.*s' is not of the form that parley account add --hashed "
+                    "writes",
+                    what, STR_ARG(draft->name));
+    ret_holder->secret = yaml_tree_scalar(value);
+    ret_holder->is_hashed = true;
+    return true;
+}
+
+/* 2026-11-24T01:02:03Z */
+static bool read_time(const struct reader *r, const yaml_node_t *key, struct str text,
+                      uint64_t *ret_s)
+{
+    if (utc_parse(text, ret_s))
+        return true;
+    return fail(r, key, "%.*s takes a time in UTC, such as 2026-11-24T01:02:03Z",
+                STR_ARG(yaml_tree_scalar(key)));
 }
 
 static bool read_bytes(const struct reader *r, const yaml_node_t *key, struct str text,
@@ -125,17 +160,19 @@ static bool read_bytes(const struct reader *r, const yaml_node_t *key, struct st
     return true;
 }
 
-static bool read_member(const struct reader *r, struct account *draft, unsigned *seen,
-                        const yaml_node_t *key, const yaml_node_t *value)
+static bool read_member(const struct reader *r, struct account *draft, struct account *former,
+                        unsigned *seen, const yaml_node_t *key, const yaml_node_t *value)
 {
     unsigned member = 0;
     uint64_t number;
     while (member < MEMBER_NR && !str_eq(yaml_tree_scalar(key), member_names[member]))
         member++;
     if (member == MEMBER_NR)
-        return fail_unknown(r, key, value,
-                            "secret, role, weight, max_waiting, max_rate, max_nonces, max_stored, "
-                            "max_stored_per_user, dialect and namespace");
+        return fail_unknown(
+            r, key, value,
+            "secret, secret_hash, role, weight, max_waiting, max_rate, max_nonces, max_stored, "
+            "max_stored_per_user, dialect, namespace, former_secret, former_hash and "
+            "former_until");
     if (*seen & 1u << member)
         return fail(r, key, "account '%.*s' has '%s' twice", STR_ARG(draft->name),
                     member_names[member].at);
@@ -144,7 +181,12 @@ static bool read_member(const struct reader *r, struct account *draft, unsigned 
     if (text.at == NULL)
         return fail(r, key, "'%s' takes a single plain value", member_names[member].at);
     switch ((enum member)member) {
-    case MEMBER_SECRET: return read_secret(r, draft, key, value);
+    case MEMBER_SECRET: return read_secret(r, draft, "secret", key, value, &draft->secret);
+    case MEMBER_FORMER_SECRET:
+        return read_secret(r, draft, "former secret", key, value, &former->secret);
+    case MEMBER_SECRET_HASH: return read_hash(r, draft, "secret_hash", key, value, draft);
+    case MEMBER_FORMER_HASH: return read_hash(r, draft, "former_hash", key, value, former);
+    case MEMBER_FORMER_UNTIL: return read_time(r, key, text, &draft->former_until_s);
     case MEMBER_ROLE:
         return role_parse(text, &draft->role) ||
                fail(r, key,
@@ -204,9 +246,34 @@ static bool check_name(const struct reader *r, const yaml_node_t *key)
     return true;
 }
 
+static bool check_secrets(const struct reader *r, struct account *draft,
+                          const struct account *former, unsigned seen, const yaml_node_t *key)
+{
+    const unsigned secrets = seen & (1u << MEMBER_SECRET | 1u << MEMBER_SECRET_HASH);
+    const unsigned formers = seen & (1u << MEMBER_FORMER_SECRET | 1u << MEMBER_FORMER_HASH);
+    const bool has_until = (seen & 1u << MEMBER_FORMER_UNTIL) != 0;
+    if (secrets == 0 || (seen & 1u << MEMBER_ROLE) == 0)
+        return fail(r, key, "account '%.*s' has no %s", STR_ARG(draft->name),
+                    secrets == 0 ? "secret" : "role");
+    if ((secrets & (secrets - 1)) != 0 || (formers & (formers - 1)) != 0)
+        return fail(r, key, "account '%.*s' has both a secret and its hash: keep one of them",
+                    STR_ARG(draft->name));
+    if ((formers != 0) != has_until)
+        return fail(r, key, "account '%.*s' has former_secret or former_until without the other",
+                    STR_ARG(draft->name));
+    if (draft->is_hashed && draft->role == ROLE_ENGINE)
+        return fail(r, key,
+                    "account '%.*s' has a hashed secret, but engines sign their requests: give it "
+                    "a secret",
+                    STR_ARG(draft->name));
+    draft->former = has_until ? former : NULL;
+    return true;
+}
+
 static bool read_account(const struct reader *r, const yaml_node_t *key, const yaml_node_t *value)
 {
     unsigned seen = 0;
+    struct account former = {0};
     if (!check_name(r, key))
         return false;
     struct account draft = {.name = yaml_tree_scalar(key),
@@ -219,13 +286,11 @@ static bool read_account(const struct reader *r, const yaml_node_t *key, const y
                     STR_ARG(draft.name));
     for (const yaml_node_pair_t *pair = value->data.mapping.pairs.start;
          pair < value->data.mapping.pairs.top; pair++)
-        if (!read_member(r, &draft, &seen, yaml_document_get_node(r->document, pair->key),
+        if (!read_member(r, &draft, &former, &seen, yaml_document_get_node(r->document, pair->key),
                          yaml_document_get_node(r->document, pair->value)))
             return false;
-    for (unsigned member = MEMBER_SECRET; member <= MEMBER_ROLE; member++)
-        if (!(seen & 1u << member))
-            return fail(r, key, "account '%.*s' has no %s", STR_ARG(draft.name),
-                        member_names[member].at);
+    if (!check_secrets(r, &draft, &former, seen, key))
+        return false;
     if (draft.namespace.n > 0 && draft.role != ROLE_FRONTEND && draft.role != ROLE_USER)
         return fail(r, key,
                     "account '%.*s' has a namespace, but engines and operators serve every "
@@ -295,21 +360,28 @@ bool accounts_parse(struct str text, char *reason, size_t reason_size,
     return ok;
 }
 
+bool accounts_read_file(const char *path, struct buf *text, char *reason, size_t reason_size)
+{
+    FILE *file = fopen(path, "re");
+    char *at = buf_reserve(text, ACCOUNTS_FILE_MAX_BYTES + 1);
+    size_t n = file == NULL ? 0 : fread(at, 1, ACCOUNTS_FILE_MAX_BYTES + 1, file);
+    bool ok = file != NULL && !ferror(file);
+    if (ok)
+        text->n += n;
+    else
+        snprintf(reason, reason_size, "the file cannot be read: %s", strerror(errno));
+    if (file != NULL)
+        fclose(file);
+    return ok;
+}
+
 bool accounts_load(const char *path, char *reason, size_t reason_size,
                    struct accounts **ret_accounts)
 {
-    char *text = malloc(ACCOUNTS_FILE_MAX_BYTES + 1);
-    bool ok = false;
-    if (text == NULL)
-        abort();
-    FILE *file = fopen(path, "re");
-    size_t n = file == NULL ? 0 : fread(text, 1, ACCOUNTS_FILE_MAX_BYTES + 1, file);
-    if (file == NULL || ferror(file))
-        snprintf(reason, reason_size, "the file cannot be read: %s", strerror(errno));
-    else
-        ok = accounts_parse((struct str){text, n}, reason, reason_size, ret_accounts);
-    free(text);
-    if (file != NULL)
-        fclose(file);
+    struct buf text;
+    buf_init(&text, ACCOUNTS_FILE_MAX_BYTES + 1);
+    bool ok = accounts_read_file(path, &text, reason, reason_size) &&
+              accounts_parse(buf_str(&text), reason, reason_size, ret_accounts);
+    buf_fini(&text);
     return ok;
 }

@@ -26,7 +26,8 @@ extern const struct config_group signed_options;
 /* Returns ERR_OK if `hash` is the signature of `account` for `user` and `nonce`: 64 hex digits of
  * SHA-256, or 40 of SHA-1 if `is_sha1_allowed`, upper or lower case, of the text with or without
  * one trailing newline. Otherwise ERR_UNAUTHORIZED: a wrong length, an empty or overlong nonce, a
- * wrong hash, or `account == NULL` (an unknown user), which takes the same steps as a wrong secret.
+ * wrong hash, or `account == NULL` (an unknown user) or one with a hashed secret, which take the
+ * same steps as a wrong secret. A former secret is not tried: call it again for account->former.
  * If `account` is given, `user` is its name. */
 enum err signed_verify(const struct account *account, struct str user, struct str nonce,
                        struct str hash, bool is_sha1_allowed) must_check;

@@ -186,21 +186,29 @@ enum err token_read(const struct token_key *key, struct str token, uint64_t now_
     return ERR_OK;
 }
 
+static bool is_of_generation(const struct token_key *key, const struct account *account,
+                             const struct token_claims *claims)
+{
+    char gen[TOKEN_GENERATION_CHARS + 1];
+    put_generation(key, account, gen);
+    return str_eq_secret((struct str){gen, TOKEN_GENERATION_CHARS},
+                         (struct str){claims->generation, TOKEN_GENERATION_CHARS});
+}
+
 enum err token_verify(const struct token_key *key, const struct accounts *accounts,
                       struct str token, uint64_t now_s, const struct account **ret_account,
                       uint64_t *ret_expires_s)
 {
     struct token_claims claims;
-    char gen[TOKEN_GENERATION_CHARS + 1];
     enum err error = token_read(key, token, now_s, &claims);
     if (error != ERR_OK)
         return error;
     const struct account *account = accounts_find(accounts, token_sub(&claims));
     if (account == NULL || account->role != claims.role)
         return ERR_REVOKED;
-    put_generation(key, account, gen);
-    if (!str_eq_secret((struct str){gen, TOKEN_GENERATION_CHARS},
-                       (struct str){claims.generation, TOKEN_GENERATION_CHARS}))
+    if (!is_of_generation(key, account, &claims))
+        account = account->former;
+    if (account == NULL || !is_of_generation(key, account, &claims))
         return ERR_REVOKED;
     *ret_account = account;
     *ret_expires_s = claims.expires_s;

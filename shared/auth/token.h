@@ -6,8 +6,9 @@
  * algorithm and key. Pure functions, any thread; the caller owns everything.
  *
  * A token is valid as long as its account exists with the role and secret it had when the token was
- * issued. The token carries a generation derived from the account's secret and the cluster's key,
- * so a new secret invalidates all old tokens on every node without storing anything.
+ * issued; the secret may be the account's former one while that is still valid (accounts.h). The
+ * token carries a generation derived from the account's secret and the cluster's key, so a new
+ * secret invalidates all old tokens on every node without storing anything.
  */
 #ifndef PARLEY_AUTH_TOKEN_H
 #define PARLEY_AUTH_TOKEN_H
@@ -53,10 +54,11 @@ void token_issue(struct buf *out, const struct token_key *key, const struct acco
  * provider's. */
 bool token_is_ours(struct str token);
 
-/* Finds the account of `token`. ERR_OK sets *ret_account (in `accounts`) and *ret_expires_s (its
- * `exp`, seconds since 1970, before the skew is added). ERR_TOKEN_EXPIRED or ERR_REVOKED: the token
- * is ours but has expired, or its account is gone or has another secret or role; in these cases no
- * secret is being guessed. Otherwise ERR_UNAUTHORIZED. Both results are untouched unless ERR_OK. */
+/* Finds the account of `token`. ERR_OK sets *ret_account (in `accounts`, perhaps a former one) and
+ * *ret_expires_s (its `exp`, seconds since 1970, before the skew is added). ERR_TOKEN_EXPIRED or
+ * ERR_REVOKED: the token is ours but has expired, or its account is gone or has another secret or
+ * role; in these cases no secret is being guessed. Otherwise ERR_UNAUTHORIZED. Both results are
+ * untouched unless ERR_OK. */
 enum err token_verify(const struct token_key *key, const struct accounts *accounts,
                       struct str token, uint64_t now_s, const struct account **ret_account,
                       uint64_t *ret_expires_s) must_check;

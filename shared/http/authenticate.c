@@ -13,6 +13,7 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/http/audit.h"
 #include "shared/http/failures.h"
 #include "shared/http/oidc.h"
 #include "shared/http/peer.h"
@@ -20,6 +21,7 @@
 #include "shared/http/rates.h"
 #include "shared/http/respond.h"
 
+#include <openssl/crypto.h>
 #include <stdio.h>
 
 enum { PROVIDER_MAX_WAITING = 100 };
@@ -61,8 +63,12 @@ static bool fail(struct request *r, struct str account)
         return false;
     }
     r->state = slots;
+    struct buf row;
+    buf_init(&row, AUDIT_ROW_MAX_BYTES);
+    audit_put_refused(&row, r, account);
     call_failure(request_call(r, on_counted), .slot = slots->of[0], .other_slot = slots->of[1],
-                 .limit = FAILURES_MAX);
+                 .limit = FAILURES_MAX, .row = row.is_over ? STR("") : buf_str(&row));
+    buf_fini(&row);
     return false;
 }
 
@@ -298,6 +304,27 @@ static bool check_api_key(struct request *r)
     return true;
 }
 
+static bool check_basic(struct request *r, struct str authorization)
+{
+    struct buf text;
+    struct str name;
+    buf_init(&text, BASIC_MAX_BYTES);
+    const struct account *account =
+        proof_of_basic(r->server, basic_value(authorization), &text, &name);
+    bool is_good = account != NULL || fail(r, name);
+    if (text.at != NULL)
+        OPENSSL_cleanse(text.at, text.n);
+    buf_fini(&text);
+    r->account = account;
+    r->has_secret = is_good;
+    return is_good;
+}
+
+static bool has_basic(struct request *r)
+{
+    return r->route->takes_basic && is_basic(request_header(r, "authorization"));
+}
+
 static bool has_api_key(struct request *r)
 {
     return r->route->takes_api_key && request_header(r, "x-api-key").at != NULL;
@@ -337,6 +364,7 @@ bool authenticate(struct request *r)
         return true;
     struct str token = bearer_token(r);
     bool is_known = token.at != NULL ? check_token(r, token)
+                    : has_basic(r)   ? check_basic(r, request_header(r, "authorization"))
                     : has_api_key(r) ? check_api_key(r)
                                      : check_signed(r);
     return is_known && check_rate(r) && check_role(r);

@@ -305,7 +305,8 @@ bool node_calls_read(struct node_calls *calls)
     const char *secret_file = config_text(calls->config, "secret-file");
     calls->signal_fd = -1;
     calls->user = config_text(calls->config, "user");
-    calls->on_behalf_of = config_text(calls->config, "on-behalf-of");
+    if (config_has(calls->config, "on-behalf-of"))
+        calls->on_behalf_of = config_text(calls->config, "on-behalf-of");
     if (calls->user == NULL || *calls->user == 0 || strlen(calls->user) > ACCOUNT_NAME_MAX_BYTES)
         return node_calls_refuse(calls,
                                  "--user takes a name of 1 to 128 bytes: the account that signs");

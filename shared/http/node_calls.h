@@ -24,7 +24,8 @@ struct pollfd;
 
 enum { NODE_URLS_MAX = 16 };
 
-/* --url, --on-behalf-of, --patience-seconds, for commands that list signed_options too. */
+/* --url, --on-behalf-of, --patience-seconds, for commands that list signed_options too. A command
+ * may have options of its own instead, with another default for the last or without the second. */
 extern const struct config_group node_calls_options;
 
 struct node_calls {

@@ -30,6 +30,21 @@ enum proof proof_of_head(struct server *server, const struct route *route,
 const struct account *proof_of_api_key(struct server *server, struct str key,
                                        struct str *ret_name) must_check;
 
+/* `Authorization: Basic ...` (RFC 7617). */
+enum { BASIC_MAX_BYTES = 1024 };
+static inline bool is_basic(struct str authorization)
+{
+    return authorization.n >= 6 && str_eq_nocase((struct str){authorization.at, 6}, STR("Basic "));
+}
+static inline struct str basic_value(struct str authorization)
+{
+    return (struct str){authorization.at + 6, authorization.n - 6};
+}
+/* The same for the value after "Basic ". It is decoded into `text` (at least BASIC_MAX_BYTES),
+ * where *ret_name points. */
+const struct account *proof_of_basic(struct server *server, struct str value, struct buf *text,
+                                     struct str *ret_name) must_check;
+
 /* Returns the account of `user` if `hash` is valid (signed_verify), otherwise NULL; an unknown
  * account takes as long. Borrowed from the account book's current accounts. */
 const struct account *proof_of_signature(struct server *server, struct str user, struct str nonce,

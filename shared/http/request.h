@@ -19,6 +19,19 @@
 struct request;
 typedef void handler(struct request *r);
 
+/* What a route's request means to the audit log (audit.h). */
+enum audit_event {
+    AUDIT_NONE,
+    AUDIT_QUERY_REOPENED,
+    AUDIT_ENGINE_DRAINED, /* or given work again */
+    AUDIT_RECOMMENDATION_DELETED,
+    AUDIT_TOPIC_DELETED,
+    AUDIT_USER_DELETED,
+    AUDIT_DOCUMENT_DELETED,
+    AUDIT_BOT_DELETED,
+    AUDIT_EVENT_NR
+};
+
 /* Who may call a route: a mask of 1 << enum role, or ROLES_NONE for everybody, without proof. */
 enum { ROLES_NONE = 0, ROLES_ALL = (1 << ROLE_NR) - 1 };
 
@@ -29,6 +42,7 @@ struct route {
     bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
     bool takes_token_param; /* a bearer token may be in the parameter `token` */
     bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
+    bool takes_basic;       /* `Authorization: Basic` with account and secret proves it, too */
     /* Of a route whose handler checks the header X-CALLER-KEY: whether its value is a key that this
      * cluster has made, so that the body may be as large as the route's. NULL: it takes none. */
     bool (*is_caller_key)(const struct server *server, struct str key);
@@ -42,6 +56,7 @@ struct route {
     size_t body_max_bytes;
     enum err too_large;          /* error for larger bodies; ERR_OK: ERR_TOO_LARGE */
     problem_writer *put_problem; /* writes its errors; NULL: problem_put */
+    enum audit_event audit;
 };
 
 /* Claims of a provider's token besides the account's name; in the request's pool. */
@@ -98,6 +113,7 @@ struct request {
     struct request_subject about; /* set by handlers; lives as long as the request */
     bool is_listed;               /* in the server's list (rights.h) */
     bool is_signed;               /* proved by User, Nonce and Hash */
+    bool has_secret;              /* proved by the secret itself, in the clear */
     bool is_answered;
     bool is_stream;       /* the answer is being streamed */
     bool has_left;        /* the client has left and listeners were called */

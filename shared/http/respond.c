@@ -10,6 +10,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/trace.h"
+#include "shared/http/audit.h"
 #include "shared/http/connection.h"
 
 #include <stdio.h>
@@ -116,6 +117,8 @@ static void count(struct request *r, int status)
     connection_answered(r);
     uint64_t took_us = clock_mono_us() - r->start_us;
     metrics_count_request(r->server->metrics, status, took_us, r->was_parked);
+    if (r->route != NULL && r->route->audit != AUDIT_NONE)
+        audit_request(r, status);
     if (request_is_logged(r))
         log_request(r, status, took_us);
 }

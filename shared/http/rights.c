@@ -4,6 +4,7 @@
 #include "shared/http/rights.h"
 
 #include "shared/base/clock.h"
+#include "shared/http/audit.h"
 #include "shared/http/leave.h"
 #include "shared/http/stream.h"
 #include "shared/http/websocket.h"
@@ -50,6 +51,8 @@ void rights_check(struct server *server)
     struct request *r, *next;
     if (accounts == server->rights.seen)
         return;
+    if (server->is_first)
+        audit_accounts(server, server->rights.seen, accounts);
     server->rights.seen = accounts;
     websocket_close_revoked(server, accounts);
     /* What is answered here is disposed of later, from the loop. */

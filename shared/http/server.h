@@ -78,6 +78,7 @@ struct server {
     struct metrics *metrics;
     struct services *services; /* used by handlers, borrowed (services/node/services.h) */
     char node_id[24];
+    bool is_first; /* of its process: reports what concerns all of its threads; set by the caller */
     struct buf scratch; /* for building one answer; cleared by its user */
 
     struct gate gate;

@@ -250,7 +250,7 @@ scripts('auth', ({ cases, test }) => {
       const put = async (back, n, slots = [7, 65543]) => {
         for (const slot of slots) await shard.cmd('BITFIELD', shard.key(key(back)), 'SET', 'u8', `#${slot}`, n);
       };
-      const fail = async (one = 7, two = 65543) => (await shard.call('failure', one, two, 3)).split('\n').map(Number);
+      const fail = async (one = 7, two = 65543) => (await shard.call('failure', one, two, 3, '')).split('\n').map(Number);
       let error;
       const found = await body({ key, put, fail }).catch((e) => (error = e));
       if ((await slice()) !== now) continue;

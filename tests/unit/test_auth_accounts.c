@@ -374,18 +374,25 @@ static void a_broken_reload_keeps_the_accounts_and_says_why(void **state)
 {
     char path[64] = "", reason[ACCOUNTS_REASON_BYTES] = "";
     struct account_book book;
+    bool is_new;
     write_file(path, "accounts: {A: {secret: one, role: user}}");
     assert_true(account_book_init(&book, path, reason, sizeof reason));
     const struct accounts *first = account_book_current(&book);
     const struct account *held = accounts_find(first, STR("A"));
 
     write_file(path, "accounts: {A: {secret: two}}");
-    assert_false(account_book_reload(&book, reason, sizeof reason));
+    assert_false(account_book_reload(&book, reason, sizeof reason, &is_new));
     assert_string_equal(reason, "line 1: account 'A' has no role");
+    assert_ptr_equal(account_book_current(&book), first);
+    assert_false(is_new);
+
+    write_file(path, "accounts: {A: {secret: one, role: user}}");
+    assert_true(account_book_reload(&book, reason, sizeof reason, &is_new));
+    assert_false(is_new); /* the same bytes: no memory for another generation */
     assert_ptr_equal(account_book_current(&book), first);
 
     write_file(path, "accounts: {B: {secret: two, role: engine}}");
-    assert_true(account_book_reload(&book, reason, sizeof reason));
+    assert_true(account_book_reload(&book, reason, sizeof reason, &is_new));
     assert_null(accounts_find(account_book_current(&book), STR("A")));
     assert_non_null(accounts_find(account_book_current(&book), STR("B")));
     assert_str(held->secret, "one"); /* a request that began before still holds it */
@@ -424,13 +431,18 @@ static void threads_read_while_another_reloads(void **state)
     char path[64] = "", reason[ACCOUNTS_REASON_BYTES] = "";
     struct account_book book;
     pthread_t threads[2];
+    bool is_new;
     struct reading reading = {.book = &book};
     write_file(path, "accounts: {A: {secret: one, role: user}}");
     assert_true(account_book_init(&book, path, reason, sizeof reason));
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, read_on, &reading), 0);
-    for (int i = 0; i < 200; i++)
-        assert_true(account_book_reload(&book, reason, sizeof reason));
+    for (int i = 0; i < 200; i++) {
+        write_file(path, i % 2 ? "accounts: {A: {secret: one, role: user}}"
+                               : "accounts: {A: {secret: two, role: user}}");
+        assert_true(account_book_reload(&book, reason, sizeof reason, &is_new));
+        assert_true(is_new);
+    }
     atomic_store(&reading.is_over, true);
     for (int i = 0; i < 2; i++) {
         void *result;
@@ -439,6 +451,60 @@ static void threads_read_while_another_reloads(void **state)
     }
     unlink(path);
     account_book_fini(&book);
+}
+
+static void a_former_secret_keeps_its_right_until_it_ends(void **state)
+{
+    const char *text =
+        "accounts: {A: {secret: two, former_secret: one, "
+        "former_until: 2026-11-24T01:02:03Z, role: user}, B: {secret: b, role: user}}";
+    char reason[ACCOUNTS_REASON_BYTES] = "";
+    struct accounts *before, *after;
+    assert_true(accounts_parse(STR("accounts: {A: {secret: one, role: user}}"), reason,
+                               sizeof reason, &before));
+    assert_true(accounts_parse(str_of(text), reason, sizeof reason, &after));
+    const struct account *held = accounts_find(before, STR("A"));
+    const struct account *now = accounts_find(after, STR("A"));
+    assert_str(now->secret, "two");
+    assert_str(now->former->secret, "one");
+    assert_str(now->former->name, "A");
+    assert_null(now->former->former);
+    assert_int_equal(accounts_former_end_s(after), 1795482123);
+    assert_true(account_keeps_right(after, held));
+    assert_true(account_keeps_right(after, now->former));
+    const struct account former = *now->former;
+    accounts_drop_former(after, 1795482122);
+    assert_true(account_keeps_right(after, &former));
+    accounts_drop_former(after, 1795482123);
+    assert_false(account_keeps_right(after, &former));
+    assert_false(account_keeps_right(after, held));
+    assert_true(account_keeps_right(after, now));
+    assert_int_equal(accounts_former_end_s(after), 0);
+    accounts_destroy(before);
+    accounts_destroy(after);
+}
+
+static void assert_refused(const char *text, const char *why)
+{
+    char reason[ACCOUNTS_REASON_BYTES] = "";
+    struct accounts *accounts;
+    assert_false(accounts_parse(str_of(text), reason, sizeof reason, &accounts));
+    assert_string_equal(reason, why);
+}
+
+static void half_a_former_secret_and_a_bad_hash_are_refused(void **state)
+{
+    assert_refused("accounts: {A: {secret: a, role: user, former_secret: b}}",
+                   "line 1: account 'A' has former_secret or former_until without the other");
+    assert_refused("accounts: {A: {secret: a, role: user, former_until: 2026-11-24T01:02:03Z}}",
+                   "line 1: account 'A' has former_secret or former_until without the other");
+    assert_refused(
+        "accounts: {A: {secret: a, role: user, former_secret: b, former_until: tomorrow}}",
+        "line 1: former_until takes a time in UTC, such as 2026-11-24T01:02:03Z");
+    assert_refused("accounts: {A: {secret_hash: sha256, role: user}}",
+                   "line 1: the secret_hash of account 'A' is not of the form that parley account "
+                   "add --hashed writes");
+    assert_refused("accounts: {A: {role: user}}", "line 1: account 'A' has no secret");
 }
 
 static void roles_have_names_both_ways(void **state)
@@ -472,6 +538,8 @@ int main(void)
         cmocka_unit_test(a_broken_reload_keeps_the_accounts_and_says_why),
         cmocka_unit_test(a_book_without_a_good_file_does_not_open),
         cmocka_unit_test(threads_read_while_another_reloads),
+        cmocka_unit_test(a_former_secret_keeps_its_right_until_it_ends),
+        cmocka_unit_test(half_a_former_secret_and_a_bad_hash_are_refused),
         cmocka_unit_test(roles_have_names_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

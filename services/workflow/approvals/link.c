@@ -155,5 +155,10 @@ enum link_state link_read(const struct link_key *key, const struct accounts *acc
     if (ret_link->account == NULL)
         return LINK_ENDED;
     put_generation(key, ret_link->account, generation);
+    if (str_eq_secret(str_of(generation), signed_generation))
+        return LINK_GOOD;
+    if (ret_link->account->former == NULL)
+        return LINK_ENDED;
+    put_generation(key, ret_link->account->former, generation);
     return str_eq_secret(str_of(generation), signed_generation) ? LINK_GOOD : LINK_ENDED;
 }
