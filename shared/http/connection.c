@@ -21,7 +21,8 @@
 #include <stdlib.h>
 
 enum {
-    LEFT_BYTES = 8 << 10,  /* what a stranger leaves in the heap, besides bodies */
+    LEFT_BYTES = 8 << 10, /* what a stranger leaves in the heap, besides bodies */
+    LEFT_TLS_BYTES = 40 << 10,
     STREAMS_AT_ONCE = 128, /* of HTTP/2, in STREAMS_MS */
     STREAMS_MS = 1,
     UNREAD_AT_ONCE = 256 /* answers that all connections of strangers may leave unread */
@@ -414,7 +415,8 @@ static void on_gone(void *data)
     stop_watching_writes(c);
     loop_cancel_deadline(all->server->loop, &c->many_streams);
     if (!c->is_proven)
-        connections_free_later(all, LEFT_BYTES + c->stream_bytes + c->charged);
+        connections_free_later(all, (c->tls == NULL ? LEFT_BYTES : LEFT_TLS_BYTES) +
+                                        c->stream_bytes + c->charged);
     (void)!connection_charge(c, 0, c->is_body_proven);
     all->stream_bytes -= c->stream_bytes;
     address_take_idle(c->address, &c->idle, c->is_proven);

@@ -4,9 +4,9 @@
 // is exchanged, and what a connection may cost before anybody has proved anything. What requests get is the subject of
 // other files, some of which run over HTTPS as well (the group `tls` of ./dev test).
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import http2 from 'node:http2';
 import https from 'node:https';
 import net from 'node:net';
@@ -16,9 +16,9 @@ import tls from 'node:tls';
 import { promisify } from 'node:util';
 import WebSocket from 'ws';
 import {
-  ACCOUNTS, assertOk, eventually, makeFolder, newTopic, runParley, sign, startCluster, startNode, startProcess, waitForOutput, withQuery, writeAccounts,
+  ACCOUNTS, assertOk, eventually, freePort, makeFolder, newTopic, openRequest, runParley, sign, startCluster, startNode, startProcess, waitForOutput, withQuery, writeAccounts,
 } from '../support/harness.mjs';
-import { frame, FRAME, get, head } from '../support/frames.mjs';
+import { frame, FRAME, get } from '../support/frames.mjs';
 import { ownShards } from '../support/shards.mjs';
 import { makeAuthority } from '../support/tls.mjs';
 
@@ -57,9 +57,9 @@ describe('HTTPS', () => {
   const plainPort = () => Number(new URL(node.url).port);
   const path = (to, as = 'Frontend_1', query = {}) => withQuery(to, { ...query, ...sign(as, ACCOUNTS[as].secret) });
 
-  function ask(method, to, { body, agent } = {}) {
+  function ask(method, path, { body, agent, to = port() } = {}) {
     return new Promise((resolve, reject) => {
-      const request = https.request({ host: '127.0.0.1', port: port(), ca, method, path: to, agent, headers: { 'Content-Type': 'application/json' } }, async (response) => {
+      const request = https.request({ host: '127.0.0.1', port: to, ca, method, path, agent, headers: { 'Content-Type': 'application/json' } }, async (response) => {
         let text = '';
         for await (const chunk of response) text += chunk;
         resolve({ status: response.statusCode, headers: response.headers, text, json: text ? JSON.parse(text) : undefined, socket: request.socket });
@@ -230,6 +230,50 @@ describe('HTTPS', () => {
       assert.ok(asked > 50, `${asked} requests`);
     });
 
+    // As a load balancer that reaches nodes over HTTPS and keeps connections to them open.
+    it('is exchanged under load of nginx without a failed request', async () => {
+      const { stdout: program } = await run('tests/nginx.sh');
+      const listen = await freePort();
+      const config = folder.file('nginx.conf', `
+        daemon off; pid ${at('nginx.pid')}; error_log ${at('nginx.log')} warn; worker_processes 1;
+        events { worker_connections 256; }
+        http {
+          access_log off; client_body_temp_path ${at('body')}; proxy_temp_path ${at('proxy')}; fastcgi_temp_path ${at('f')}; uwsgi_temp_path ${at('u')}; scgi_temp_path ${at('s')};
+          upstream parley { server 127.0.0.1:${port()}; keepalive 8; }
+          server {
+            listen 127.0.0.1:${listen};
+            location / {
+              proxy_pass https://parley; proxy_http_version 1.1; proxy_set_header Connection ''; proxy_next_upstream off;
+              proxy_ssl_verify on; proxy_ssl_trusted_certificate ${authority.ca}; proxy_ssl_name localhost; proxy_ssl_protocols TLSv1.2 TLSv1.3; proxy_ssl_session_reuse on;
+            }
+          }
+        }`);
+      const nginx = spawn(program.trim(), ['-e', at('nginx.log'), '-c', config], { stdio: 'ignore' });
+      const ended = once(nginx, 'exit');
+      const base = `http://127.0.0.1:${listen}`;
+      try {
+        await eventually(async () => (await openRequest(base, 'GET', '/livez').response).status === 200, { what: 'nginx' });
+        let isOver = false, asked = 0;
+        const load = Array.from({ length: 8 }, async () => {
+          while (!isOver) {
+            assertOk(await openRequest(base, 'POST', path('/api/add-query'), { body: { Topic: newTopic(), User: newTopic('user'), Query: 'Why?' } }).response);
+            asked++;
+          }
+        });
+        for (let i = 0; i < 3; i++) {
+          install(authority.make(`behind-nginx-${i}`));
+          await eventually(async () => (await subject()) === `behind-nginx-${i}`, { what: 'the new certificate' });
+        }
+        isOver = true;
+        await Promise.all(load);
+        assert.ok(asked > 20, `${asked} requests`);
+        assert.equal(readFileSync(at('nginx.log'), 'utf8'), '');
+      } finally {
+        nginx.kill('SIGTERM');
+        await ended;
+      }
+    });
+
     it('that is broken, or of another key, is refused with one line, and the old one stays', async () => {
       install(first);
       await eventually(async () => (await subject()) === 'first');
@@ -335,6 +379,20 @@ describe('HTTPS', () => {
       const from = ticks();
       await Promise.all(sockets.map((socket) => socket.ended));
       assert.ok(ticks() - from < 400, `${ticks() - from} ticks of 10 ms in ten seconds`);
+    });
+
+    it('of a crowd that never asks takes no place from those who do', async () => {
+      const small = await cluster.startNode({ args: ['--tls-cert', first.cert, '--tls-key', first.key], limits: ['--nofile=200'] });
+      const to = Number(new URL(small.url).port);
+      const crowd = Array.from({ length: 300 }, (_, i) => {
+        const socket = net.connect(to, '127.0.0.1');
+        socket.on('error', () => {});
+        if (i % 3) socket.write(hello(600, 600).subarray(0, i % 3 === 1 ? 300 : 700));
+        return socket;
+      });
+      for (let i = 0; i < 10; i++) assertOk(await ask('GET', '/livez', { to }));
+      for (const socket of crowd) socket.destroy();
+      await small.stop();
     });
 
     it('that resets a thousand streams as soon as they begin leaves nothing', async () => {
