@@ -57,12 +57,14 @@ while read -r file; do
     if [ -e "$file" ] || [ -L "$file" ]; then echo "${file#/}"; fi
 done </tmp/files >/tmp/files.there
 # Made by scripts of packages, or by us.
-printf '%s\n' etc/passwd etc/group etc/nsswitch.conf etc/ssl/certs etc/ssl/certs/ca-certificates.crt >>/tmp/files.there
-find etc/ssl/certs -type l -print >>/tmp/files.there
-for package in $packages; do
-    file=usr/share/doc/$package/copyright
-    [ ! -e "/$file" ] || echo "$file"
-done >>/tmp/files.there
+{
+    printf '%s\n' etc/passwd etc/group etc/nsswitch.conf etc/ssl/certs etc/ssl/certs/ca-certificates.crt
+    (cd / && find etc/ssl/certs -type l)
+    for package in $packages; do
+        file=usr/share/doc/$package/copyright
+        [ ! -e "/$file" ] || echo "$file"
+    done
+} >>/tmp/files.there
 tar -C / --no-recursion -T /tmp/files.there -c | tar -C "$root" -x
 mkdir -p "$root/tmp" "$root/run" "$root/proc" "$root/sys" "$root/dev"
 chmod 1777 "$root/tmp"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# nginx.sh: starts nginx with deploy/compose/nginx.conf, which takes the name server of this container from /tmp. Only the
+# nginx.sh: starts nginx with deploy/nginx.conf, which takes the name server of this container from /tmp. Only the
 # first one: nginx asks all that it knows in turn, and the others do not know the names of containers.
 set -eu
 server=$(awk '$1 == "nameserver" { print $2 ~ /:/ ? "[" $2 "]" : $2; exit }' /etc/resolv.conf)

@@ -9,7 +9,7 @@ until curl -fsS -o /dev/null http://nginx:8080/readyz 2>/dev/null &&
     curl -fsS http://nginx:8080/ask -d '{"question":"What happens when an engine dies?"}' 2>/dev/null | grep -q '"sources":\[{'; do
     tries=$((tries + 1))
     [ $tries -lt 120 ] || {
-        echo 'ready: it does not answer after two minutes; `docker compose logs` says why' >&2
+        echo "ready: it does not answer after two minutes; docker compose logs says why" >&2
         exit 1
     }
     sleep 1
@@ -38,6 +38,7 @@ The accounts, with the secrets that were made for them:
 
   docker compose exec node1 cat /keys/nodes/accounts.yaml
 
-With podman-compose, write that instead of \`docker compose\`. docker compose logs -f follows what happens, down stops it
-all, and .env explains every setting, also how to answer with a model of yours.
+docker compose logs -f follows what happens, docker compose down stops it all, and .env explains every setting, also how to
+answer with a model of yours. With podman-compose, write \`podman exec ${COMPOSE_PROJECT_NAME:-FOLDER}_node1_1\` instead of
+\`docker compose exec -T node1\`.
 TEXT
