@@ -4,7 +4,8 @@
 # run.sh - what `./dev test` and `./dev fuzz` run. Groups: unit (cmocka under ctest), lua, http,
 # documents, workflow, bots and cluster (Node's own test runner), shards (these five again on four shards),
 # servers (lua and documents again on Redis 8, lua on Valkey 8, which has no vector sets, as
-# the installed Redis has none), tls (some files again over HTTPS), fuzz (every target for FUZZ_SECONDS), lint (tests/lint). The last
+# the installed Redis has none), tls (some files again over HTTPS), fuzz (every target for FUZZ_SECONDS), lint
+# (tests/lint), and, only where it is named, containers (scripts that run what people install, with podman). The last
 # line is `N passed, N failed`, summed over all, and the failures are listed once more above it: who
 # sees only the end of the output can read what failed. A group that finds no test counts as one
 # failure, so that an empty run can never look green.
@@ -29,6 +30,8 @@ readonly FUZZ_SECONDS=6
 readonly LANES=("cluster shards" "http documents workflow bots lua servers tls" "fuzz")
 # No group may hang: past this many seconds it is interrupted and counts as failed.
 readonly GROUP_SECONDS=900
+# Nor may a script that runs containers; the first one builds the base images and the image of Parley.
+readonly CONTAINERS_SECONDS=3600
 readonly OUT=build/test
 # What failed: a title with its group on a line, and below it the first lines of its error, indented. Tests run this
 # script as well, so each run has a file of its own.
@@ -304,12 +307,39 @@ run_lint() {
     done
 }
 
+# run_containers SCRIPTS...: each prints `ok - what it showed`, ends at the first thing that is wrong, with `not ok - what`
+# and what it found on the lines below, and exits 3 with a line that says why where it cannot run.
+run_containers() {
+    local script name log status
+    heading "containers"
+    for script; do
+        if [ ! -f "$script" ]; then
+            fail "containers: there is no $script"
+            continue
+        fi
+        name=$(basename "$script" .test.sh) status=0
+        log=$OUT/containers-$name.log
+        timeout -s TERM -k 60 $CONTAINERS_SECONDS "$script" 2>&1 | tee "$log" || status=${PIPESTATUS[0]}
+        count "$(grep -c '^ok - ' "$log" || true)" 0
+        if [ "$status" -eq 3 ]; then
+            skipped=$((skipped + 1))
+        elif [ "$status" -ne 0 ]; then
+            fail "containers: $script: $(sed -n 's/^not ok - //p' "$log" | head -n 1)" \
+                "$(sed '1,/^not ok - /d' "$log" | grep . || tail -n $ERROR_LINES "$log")"
+        elif ! grep -q '^ok - ' "$log"; then
+            fail "containers: $script showed nothing"
+        fi
+    done
+}
+
 run_one() {
     local what=${1%/}
     [ ! -d "$what" ] || what=${what#tests/}
     case $what in
     lint) run_lint ;;
     unit) run_unit ;;
+    containers | tests/cluster/containers) run_containers tests/cluster/containers/*.test.sh ;;
+    *.test.sh) run_containers "$what" ;;
     fuzz) run_fuzz $FUZZ_SECONDS ;;
     shards) run_shards ;;
     servers) run_servers ;;
@@ -327,7 +357,7 @@ run_one() {
         if [ -d "tests/$what" ]; then
             run_node_group "$what"
         else
-            fail "$what is neither a group ($GROUPS_ALL) nor a test file"
+            fail "$what is neither a group ($GROUPS_ALL containers) nor a test file"
         fi
         ;;
     esac

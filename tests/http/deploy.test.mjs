@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { BIN as PARLEY } from '../support/node.mjs';
+import { allRoutes } from '../support/routes.mjs';
 import { ownShards } from '../support/shards.mjs';
 
 ownShards(); // files, settings and libraries: the same on any number of shards
@@ -60,13 +61,43 @@ describe('deploy', () => {
 
   it('every variable of the compose file is one of the command that it is given to', () => {
     const compose = read('docker-compose.yml');
-    const parts = { serve: /x-node:[^]*?(?=\nservices:)/, engine: /\n {2}engine:[^]*?(?=\n {2}\w|\n {2}#)/, ingest: /\n {2}handbook:[^]*?(?=\nvolumes)/ };
+    const parts = { serve: /x-redis:[^]*?(?=\nservices:)/, engine: /\n {2}engine:[^]*?(?=\n {2}\w|\n {2}#)/, ingest: /x-redis:[^]*?(?=\nx-node:)/ };
     for (const [command, part] of Object.entries(parts)) {
-      const names = part.exec(compose)[0].match(/\bPARLEY_(?!PORT)[A-Z_]+/g);
+      const names = part.exec(compose)[0].match(/(?<!\$\{)\bPARLEY_(?!PORT)[A-Z_]+(?=:)/g);
       assert.ok(names.length > 0, command);
       const help = execFileSync(PARLEY, [command, '--help'], { encoding: 'utf8' });
       for (const name of names) assert.ok(help.includes(name), `${command} knows ${name}`);
     }
+  });
+
+  it('.env explains every setting of nodes and of the engine, with its default', async () => {
+    const { stdout } = await run('perl', ['deploy/compose/settings.pl', PARLEY], { maxBuffer: 1 << 20 });
+    const names = stdout.match(/^#PARLEY_\w+=/gm);
+    for (const name of ['QUEUE_MAX', 'LEASE_SECONDS', 'LLM', 'SLOTS']) assert.ok(names.includes(`#PARLEY_${name}=`), name);
+    assert.equal(read('.env'), stdout, 'perl deploy/compose/settings.pl build/release/parley >.env.new && mv .env.new .env');
+  });
+
+  it('nginx leads each route to nodes that run its service, and each service runs on two of them', () => {
+    const nginx = read('deploy/nginx.conf');
+    const compose = read('docker-compose.yml');
+    const upstreams = Object.fromEntries(
+      [...nginx.matchAll(/upstream (\w+) \{([^}]*)\}/g)].map(([, name, body]) => [name, body.match(/(?<=server )\w+(?=:8080)/g)]),
+    );
+    const map = /map \$uri \$service \{([^]*?)\n {4}\}/.exec(nginx)[1];
+    const rows = [...map.matchAll(/^ *~(\S+) +(\w+);/gm)].map(([, pattern, upstream]) => [new RegExp(pattern), upstream]);
+    const usual = /default +(\w+);/.exec(map)[1];
+    const targets = (node) => new RegExp(`\\n {2}${node}:[^]*?PARLEY_TARGET: "([a-z,]+)"`).exec(compose)[1].split(',');
+    const seen = new Set();
+    for (const { table, path } of allRoutes()) {
+      // Each node has the probes, and what comes with a service is where that is.
+      const service = table.split(' ')[0];
+      const target = { node: usual, users: 'broker', web: 'broker' }[service] ?? service;
+      const upstream = rows.find(([pattern]) => pattern.test(path.replace(/\{\w+\}/g, 'x')))?.[1] ?? usual;
+      assert.equal(upstreams[upstream].length, 2, upstream);
+      for (const node of upstreams[upstream]) assert.ok(targets(node).includes(target), `${path} of ${target} is at ${node}`);
+      seen.add(target);
+    }
+    assert.deepEqual([...seen].sort(), ['bots', 'broker', 'documents', 'workflow']);
   });
 
   it('nginx writes no URL of a request into its error log, and passes on no address that a client made up', () => {

@@ -1,0 +1,224 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# compose.test.sh - docker-compose.yml from nothing, by podman and podman-compose: builds the image, starts everything, asks,
+# streams, opens a WebSocket through nginx, ends a node by SIGKILL, and restarts all nodes one by one under load. Run by
+# `./dev test containers`. What it prints is what tests/run.sh counts.
+set -euo pipefail
+export LC_ALL=C.UTF-8
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../.."
+
+# podman-compose gives these names to containers: PROJECT_SERVICE_1.
+readonly PROJECT=parleytest$$
+readonly NODES="node1 node2 node3"
+readonly SERVICES="setup redis $NODES indexer nginx engine handbook ready"
+readonly IMAGE_BYTES_MAX=120000000
+clients=tests/cluster/containers/clients.mjs
+work=$(mktemp -d)
+what="it starts"
+
+environment=$(tests/cluster/containers/podman.sh env)
+eval "$environment"
+# Settings of whoever runs this are not this cluster's.
+while read -r name; do unset "$name"; done < <(compgen -v | grep '^PARLEY_' | grep -v '^PARLEY_TEST_')
+unset COMPOSE_PROFILES COMPOSE_FILE
+# A free port. Another process may take it in between, and then this fails with a line that says so.
+PARLEY_PORT=$(node -e "const s=require('net').createServer().listen(0,'127.0.0.1',()=>{console.log(s.address().port);s.close()})")
+export PARLEY_PORT
+readonly url=http://127.0.0.1:$PARLEY_PORT
+
+name_of() { echo "${PROJECT}_$1_1"; }
+compose() { podman-compose -p "$PROJECT" "$@" >>"$work/compose.log" 2>&1; }
+
+ok() { echo "ok - $what${1:+ ($1)}"; }
+
+# Removes what this started, and nothing else; first, what there is to see if something is wrong.
+finish() {
+    local status=$? name names
+    trap - EXIT
+    if [ $status -ne 0 ]; then
+        echo "not ok - $what"
+        tail -n 5 "$work/out" 2>/dev/null || true
+        for name in $SERVICES; do
+            echo "== $name: $(podman inspect -f '{{.State.Status}}, restarts {{.RestartCount}}' "$(name_of "$name")" 2>/dev/null || echo not there)"
+            podman logs --tail 15 "$(name_of "$name")" 2>&1 | cut -c 1-300 || true
+        done
+        echo "== podman-compose"
+        tail -n 5 "$work/compose.log" 2>/dev/null || true
+    fi
+    [ -z "${load:-}" ] || kill "$load" 2>/dev/null || true
+    names=$(podman ps -aq --filter "label=io.podman.compose.project=$PROJECT" 2>/dev/null) || true
+    # shellcheck disable=SC2086
+    [ -z "$names" ] || podman rm -f -v -t 0 $names >/dev/null 2>&1 || true
+    podman network rm -f "${PROJECT}_default" >/dev/null 2>&1 || true
+    podman volume ls -q --filter "label=io.podman.compose.project=$PROJECT" 2>/dev/null | xargs -r podman volume rm -f >/dev/null 2>&1 || true
+    rm -rf "$work"
+    exit $status
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# until_true SECONDS COMMAND...
+until_true() {
+    local seconds=$1 end=$((SECONDS + $1))
+    shift
+    until "$@" >"$work/out" 2>&1; do
+        [ $SECONDS -lt $end ] || {
+            echo "waited $seconds s in vain for: $*" >>"$work/out"
+            return 1
+        }
+        sleep 0.2
+    done
+}
+# Without systemd nothing runs health checks by itself, so they are run here.
+is_healthy() { podman healthcheck run "$(name_of "$1")"; }
+has_ended() { [ "$(podman inspect -f '{{.State.Status}} {{.State.ExitCode}}' "$(name_of "$1")")" = "exited 0" ]; }
+# `!` alone does not end a script whose command succeeds.
+not() { ! "$@"; }
+inside() { podman exec "$(name_of "$1")" "${@:2}"; }
+secret() { inside node1 cat "/keys/nodes/secrets/$1"; }
+client() { node "$clients" "$1" "$url" User_1 "$work/User_1" "${@:2}" >"$work/out" 2>&1; }
+
+what="base images are made of Debian's packages"
+tests/cluster/containers/podman.sh images
+ok
+
+what="the image is built"
+compose build setup
+ok
+
+what="the image is smaller than $((IMAGE_BYTES_MAX / 1000000)) MB"
+bytes=$(podman image inspect -f '{{.Size}}' parley:0.1.0)
+[ "$bytes" -lt $IMAGE_BYTES_MAX ]
+ok "$((bytes / 1000000)) MB"
+
+what="the image has no package manager, no compiler and no set-user-id program"
+[ -z "$(podman run --rm --entrypoint sh parley:0.1.0 -c 'command -v apt dpkg perl cc')" ]
+[ -z "$(podman run --rm --entrypoint find -u 0 parley:0.1.0 / -xdev -perm /6000 -type f 2>/dev/null || true)" ]
+ok
+
+what="podman-compose starts everything, and the last container prints lines to paste"
+# By name: this version of podman-compose knows no profiles, and would start those as well.
+# shellcheck disable=SC2086
+compose up -d $SERVICES
+until_true 180 has_ended ready
+podman logs "$(name_of ready)" >"$work/lines" 2>&1
+grep -q "^Parley answers at $url" "$work/lines"
+ok
+
+what="each health check passes"
+for name in redis $NODES indexer nginx; do until_true 60 is_healthy "$name"; done
+ok
+
+what="secrets are files that only those read who need them"
+secret User_1 >"$work/User_1"
+secret Operator_1 >"$work/Operator_1"
+[ "$(inside engine sh -c 'ls /keys')" = engine ]
+[ "$(inside node1 stat -c '%U %a' /keys/nodes/accounts.yaml)" = "parley 600" ]
+for name in $SERVICES; do podman inspect "$(name_of "$name")"; done >"$work/inspected"
+not grep -qF -e "$(<"$work/User_1")" -e "$(inside node1 cat /keys/store/redis-password)" "$work/inspected"
+ok
+
+what="Redis refuses whoever has no password, and its user parley what it does not need"
+inside redis redis-cli get parley:x | grep -q NOPERM
+inside redis redis-cli info | grep -q NOPERM
+inside redis redis-cli --no-auth-warning --user parley -a "$(inside node1 cat /keys/store/redis-password)" flushall | grep -q NOPERM
+ok
+
+what="nodes run as user 10001, with a read-only root and without capabilities"
+[ "$(inside node1 id -u)" = 10001 ]
+not inside node1 sh -c 'echo >/usr/local/x' 2>/dev/null
+inside node1 grep -q '^CapEff:[[:space:]]0*$' /proc/1/status
+inside node1 grep -q '^NoNewPrivs:[[:space:]]1$' /proc/1/status
+ok
+
+# The lines as they are printed, except that a tool for people stands for another one.
+paste_line() { grep -F -- "$1" "$work/lines" | sed "s/docker compose exec -T \(node[0-9]\)/podman exec ${PROJECT}_\1_1/; s/^ *//"; }
+
+what="the first line to paste asks the handbook"
+bash -c "$(paste_line /ask)" >"$work/out" 2>&1
+grep -q '"sources":\[{' "$work/out"
+ok
+
+what="the second line to paste puts a question into the queue, and an engine answers"
+bash -c "$(paste_line add-query)" >"$work/out" 2>&1
+grep -q '"Answer":\["' "$work/out"
+ok
+
+what="an answer streams through nginx"
+client stream
+ok "$(tail -n 1 "$work/out")"
+
+what="a WebSocket works through nginx"
+client socket
+grep -q '^message Hello$' "$work/out"
+ok
+
+what="every service answers through nginx"
+for path in / /handbook /openapi.yaml /health; do curl -fsS -o /dev/null "$url$path"; done
+for path in /api/docs /api/workflows /api/rooms /api/bots /api/me; do
+    [ "$(curl -s -o /dev/null -w '%{http_code}' "$url$path")" = 401 ] || { echo "$path" >"$work/out"; exit 1; }
+done
+[ "$(curl -s -o /dev/null -w '%{http_code}' "$url/metrics")" = 404 ]
+ok
+
+what="an upload is indexed by the indexer"
+signed() { inside node1 parley sign --user User_1 --secret-file /keys/nodes/secrets/User_1 "$@"; }
+printf '# Lighthouses\n\nThe keeper of Fastnet counts 37 puffins.\n' >"$work/lighthouse.md"
+curl -fsS "$(signed --method POST "$url/api/docs/upload")" -F "file=@$work/lighthouse.md" >"$work/out" 2>&1
+finds_it() { curl -fsS "$(signed --method POST "$url/api/rag/retrieve")" -d '{"query":"How many puffins are at Fastnet?"}' | grep -q '37 puffins'; }
+until_true 60 finds_it
+ok
+
+# start_load [retry], end_load: runs in the background, and ends when the file is there.
+start_load() {
+    rm -f "$work/stop"
+    node "$clients" load "$url" User_1 "$work/User_1" "$work/stop" "$@" >"$work/load.out" 2>&1 &
+    load=$!
+}
+end_load() {
+    local status=0
+    touch "$work/stop"
+    wait "$load" || status=$?
+    load=
+    cp "$work/load.out" "$work/out"
+    return $status
+}
+# The nodes answer, and go on under load.
+goes_on() { [ "$(podman logs --since "$1" "$(name_of nginx)" 2>/dev/null | grep -c 'add-query')" -gt 20 ]; }
+
+what="all nodes restart one by one under load, and no request fails"
+start_load
+for name in $NODES; do
+    at=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+    until_true 60 goes_on "$at"
+    podman restart -t 30 "$(name_of "$name")" >>"$work/compose.log" 2>&1
+    until_true 60 is_healthy "$name"
+done
+until_true 60 goes_on "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+end_load
+ok "$(head -n 1 "$work/load.out")"
+
+what="a node that is killed starts again, and clients that retry lose nothing"
+start_load retry
+until_true 60 goes_on "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+for name in node1 node2; do
+    before=$(podman inspect -f '{{.State.Pid}}' "$(name_of "$name")")
+    kill -KILL "$before"
+    is_another() { [ "$(podman inspect -f '{{.State.Running}}' "$(name_of "$name")")" = true ] && [ "$(podman inspect -f '{{.State.Pid}}' "$(name_of "$name")")" != "$before" ]; }
+    until_true 60 is_another
+    until_true 60 is_healthy "$name"
+done
+until_true 60 goes_on "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+end_load
+ok "$(head -n 1 "$work/load.out")"
+
+what="everything stops and starts again with the same accounts and data"
+podman stop -t 30 -a --filter "label=io.podman.compose.project=$PROJECT" >>"$work/compose.log" 2>&1 ||
+    for name in engine nginx indexer $NODES redis; do podman stop -t 30 "$(name_of "$name")" >>"$work/compose.log" 2>&1; done
+for name in setup redis $NODES indexer nginx engine; do podman start "$(name_of "$name")" >>"$work/compose.log" 2>&1; done
+for name in redis $NODES indexer nginx; do until_true 60 is_healthy "$name"; done
+[ "$(secret User_1)" = "$(<"$work/User_1")" ]
+until_true 60 finds_it
+client stream
+ok
