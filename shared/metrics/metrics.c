@@ -143,11 +143,11 @@ bool metrics_sum_verb(unsigned verb, struct verb_view *ret_view)
 {
     if (verb >= verb_n)
         return false;
-    struct verb_counts sum = sum_verb(verb);
+    struct verb_sum sum = sum_verb(verb);
     *ret_view = (struct verb_view){.name = verb_name(verb),
-                                   .calls = (uint64_t)sum.calls,
+                                   .calls = (uint64_t)sum.took.n,
                                    .errors = (uint64_t)sum.errors,
-                                   .took_us = (uint64_t)sum.took_us};
+                                   .took_us = (uint64_t)sum.took.sum_us};
     return true;
 }
 
