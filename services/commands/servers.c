@@ -5,6 +5,7 @@
 
 #include "shared/redis/agreement.h"
 #include "shared/redis/start.h"
+#include "shared/redis/topology.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -47,8 +48,10 @@ static int look(struct shard_map *map)
     if (agreement_look(map, servers, reason, sizeof reason) != AGREED)
         return complain(reason);
     for (unsigned i = 0; i < map->server_n; i++) {
-        char place[REDIS_PLACE_BYTES];
-        redis_put_place(&map->servers[i], place);
+        char place[REDIS_PLACE_BYTES], unknown[REASON_BYTES];
+        struct redis_address now;
+        bool is_known = topology_locate(&map->servers[i], &now, unknown, sizeof unknown);
+        redis_put_place(is_known ? &now : &map->servers[i], place);
         is_whole &= servers[i].answer == AGREEMENT_RECORD;
         printf("server %u  %s  ", i + 1, place);
         put_shards(map, i);

@@ -145,16 +145,18 @@ static bool read_cluster(struct str rest, struct redis_address *address)
     return (rest.n == 0 || str_eq(rest, STR("0"))) && read_seeds(seeds, PORT_USUAL, address);
 }
 
+#define USUAL_FORMS                                                                                \
+    "expected redis://[user:password@]host:port[/db], unix:/path[?db=N], "                         \
+    "redis+sentinel://[user:password@]host:port,host:port/name[/db] or "                           \
+    "redis+cluster://[user:password@]host:port,host:port"
+
 static const struct {
     const char *scheme;
     bool (*read)(struct str rest, struct redis_address *address);
     const char *form;
 } schemes[] = {
-    {"redis://", read_authority,
-     "expected redis://[user:password@]host:port[/db], unix:/path[?db=N], "
-     "redis+sentinel://[user:password@]host:port,host:port/name[/db] or "
-     "redis+cluster://[user:password@]host:port,host:port"},
-    {"unix:", read_path, "expected unix:/path[?db=N]"},
+    {"redis://", read_authority, USUAL_FORMS},
+    {"unix:", read_path, USUAL_FORMS},
     {"redis+sentinel://", read_sentinel,
      "expected redis+sentinel://[user:password@]host:port,host:port/name[/db], with the name of "
      "the master in Sentinel"},

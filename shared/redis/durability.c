@@ -19,6 +19,8 @@ static const struct {
     {DURABILITY_UNCONFIRMED,
      "What is added or answered is refused with not_durable, because no copy of it is confirmed: "
      "check Redis's replicas, or with --durability disk its append-only file."},
+    {DURABILITY_EMPTIED, "Redis came back without its data while this node was running: what was "
+                         "stored before is lost."},
 };
 enum { TEXT_N = sizeof texts / sizeof texts[0] };
 

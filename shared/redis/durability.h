@@ -15,10 +15,12 @@ enum durability_warning {
     DURABILITY_NO_AOF = 2,
     DURABILITY_NO_FSYNC = 4,    /* appendfsync no */
     DURABILITY_UNCONFIRMED = 8, /* what --durability requires does not come (fence.h) */
+    DURABILITY_EMPTIED = 16,    /* the only server came back without its record of the cluster */
 };
 
 struct durability {
-    unsigned warnings; /* a set of enum durability_warning; of the last connection */
+    unsigned warnings;  /* a set of enum durability_warning; of the last connection */
+    bool has_lost_data; /* see DURABILITY_EMPTIED; stays */
 };
 
 /* Queries Redis; `durability` must outlive the connection. Each warning is logged once per

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 
 enum {
-    SLOWLY_MS = 10000, /* while all is well */
-    ANEW_MS = 100,     /* after a hint, at least this long after the last round */
+    SLOWLY_MS = 3000, /* while all is well: a master that is cut off is written to no longer */
+    ANEW_MS = 100,    /* after a hint, at least this long after the last round */
 };
 
 struct topology {
@@ -304,14 +304,15 @@ bool topology_await(const struct redis_address *address, uint64_t wait_ms,
     }
     pthread_mutex_lock(&t->lock);
     start(t);
-    while (place_of(t, address->slot) == NULL) {
-        if (t->round_n > 0 && !t->is_hinted) {
-            t->is_hinted = true;
-            pthread_cond_signal(&t->wake);
-        }
-        if (!wait_some(&t->news, &t->lock, end_ms))
-            break;
+    /* One round is enough to know that nobody knows. */
+    uint64_t round_n = t->round_n;
+    if (round_n > 0 && place_of(t, address->slot) == NULL) {
+        t->is_hinted = true;
+        pthread_cond_signal(&t->wake);
     }
+    while (place_of(t, address->slot) == NULL && t->round_n == round_n &&
+           wait_some(&t->news, &t->lock, end_ms))
+        ;
     bool is_known = locate(address, ret_place, reason, reason_size);
     pthread_mutex_unlock(&t->lock);
     return is_known;

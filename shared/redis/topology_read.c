@@ -164,7 +164,8 @@ bool topology_read_moved(const char *error, const struct topology_place *from, u
     if (!str_eq(word, STR("MOVED")) || !str_parse_u64(slot, &number) || number >= REDIS_SLOT_N)
         return false;
     text = str_cut(&text, ' ');
-    if (text.n > 0 && text.at[0] == ':') { /* a member that does not know its own host */
+    if (text.n > 0 && text.at[0] == ':' && memchr(text.at + 1, ':', text.n - 1) == NULL) {
+        /* a member that does not know its own host */
         uint64_t port;
         if (!str_parse_u64((struct str){text.at + 1, text.n - 1}, &port) || port == 0 ||
             port > PORT_MAX)

@@ -500,7 +500,8 @@ enum redis_trouble turn_trouble(const struct turn *turn)
 
 unsigned turn_warnings(const struct turn *turn)
 {
-    return turn->durability.warnings | (turn_is_confirmed(turn) ? 0 : DURABILITY_UNCONFIRMED);
+    return turn->durability.warnings | (turn_is_confirmed(turn) ? 0 : DURABILITY_UNCONFIRMED) |
+           (turn->durability.has_lost_data ? DURABILITY_EMPTIED : 0);
 }
 
 bool turn_is_confirmed(const struct turn *turn)

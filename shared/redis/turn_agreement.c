@@ -29,6 +29,11 @@ static void on_record(void *arg, const redisReply *reply)
     if (reply == NULL)
         return;
     bool is_text = reply->type == REDIS_REPLY_STRING;
+    if (reply->type == REDIS_REPLY_NIL && map->server_n == 1) {
+        log_write(LOG_WARN,
+                  "redis came back without its cluster record: what was stored in it is lost");
+        turn->durability.has_lost_data = true;
+    }
     if (is_elsewhere(turn, reply))
         redis_conn_reset(turn->conn, reply->str);
     else if (reply->type == REDIS_REPLY_NIL && map->server_n > 1)

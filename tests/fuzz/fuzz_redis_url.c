@@ -24,7 +24,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!is_ended(a.host, sizeof a.host) || !is_ended(a.path, sizeof a.path) ||
         !is_ended(a.user, sizeof a.user) || !is_ended(a.password, sizeof a.password))
         abort();
-    if (a.port < 1 || a.port > 65535 || a.db < 0 || a.db > 9999)
+    if (!is_ended(a.seeds, sizeof a.seeds) || !is_ended(a.master, sizeof a.master))
+        abort();
+    if ((a.kind == REDIS_SERVER) == (a.seeds[0] != 0) ||
+        (a.kind == REDIS_SENTINEL) != (a.master[0] != 0))
+        abort();
+    if (a.port < (a.kind == REDIS_SERVER) || a.port > 65535 || a.db < 0 || a.db > 9999)
         abort();
     return 0;
 }

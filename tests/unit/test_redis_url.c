@@ -54,6 +54,55 @@ static void a_unix_socket_has_a_path(void **state)
     assert_int_equal(address.db, 3);
 }
 
+static void sentinels_are_listed_before_the_name_of_their_master(void **state)
+{
+    assert_true(parse("redis+sentinel://u:p@10.0.0.1:26380,s2,[::1]:3/main/4"));
+    assert_int_equal(address.kind, REDIS_SENTINEL);
+    assert_string_equal(address.seeds, "10.0.0.1:26380,s2,[::1]:3");
+    assert_string_equal(address.master, "main");
+    assert_string_equal(address.user, "u");
+    assert_string_equal(address.password, "p");
+    assert_int_equal(address.db, 4);
+    assert_true(parse("redis+sentinel://s1/main"));
+    assert_int_equal(address.db, 0);
+    assert_string_equal(address.host, "");
+}
+
+static void members_of_a_redis_cluster_are_listed(void **state)
+{
+    assert_true(parse("redis+cluster://:a,b@10.0.0.1:7000,10.0.0.2"));
+    assert_int_equal(address.kind, REDIS_OF_CLUSTER);
+    assert_string_equal(address.seeds, "10.0.0.1:7000,10.0.0.2");
+    assert_string_equal(address.password, "a,b");
+    assert_true(parse("redis+cluster://10.0.0.1/0"));
+}
+
+static void a_host_and_its_port(void **state)
+{
+    char host[256];
+    int port;
+    assert_true(redis_parse_endpoint(STR("[::1]:7"), 5, host, &port));
+    assert_string_equal(host, "::1");
+    assert_int_equal(port, 7);
+    assert_true(redis_parse_endpoint(STR("[::1]"), 5, host, &port));
+    assert_int_equal(port, 5);
+    assert_true(redis_parse_endpoint(STR("::1:7"), 5, host, &port));
+    assert_string_equal(host, "::1");
+    assert_false(redis_parse_endpoint(STR("[::1]7"), 5, host, &port));
+    assert_false(redis_parse_endpoint(STR("[]:7"), 5, host, &port));
+    assert_false(redis_parse_endpoint(STR(""), 5, host, &port));
+}
+
+/* Of Redis Cluster's specification, and of CLUSTER KEYSLOT. */
+static void a_key_has_the_slot_of_its_hash_tag(void **state)
+{
+    assert_int_equal(redis_slot_of(STR("123456789")), 12739);
+    assert_int_equal(redis_slot_of(STR("parley:{0}:t:x")), redis_slot_of(STR("0")));
+    assert_int_equal(redis_slot_of(STR("foo{}{bar}")), 8363);
+    assert_int_equal(redis_slot_of(STR("foo{{bar}}zap")), redis_slot_of(STR("{bar")));
+    assert_int_equal(redis_slot_of(STR("a{b")), redis_slot_of(STR("a{b")));
+}
+
 static void other_forms_are_refused_with_a_reason(void **state)
 {
     static const char *const bad[] = {
@@ -78,11 +127,22 @@ static void other_forms_are_refused_with_a_reason(void **state)
         "unix:/x?db=",
         "unix:/x?db=10000",
         "unix:/x?x=1",
+        "redis+sentinel://",
+        "redis+sentinel://s1",
+        "redis+sentinel://s1/",
+        "redis+sentinel:///main",
+        "redis+sentinel://s1,/main",
+        "redis+sentinel://s1/main/x",
+        "redis+sentinel://s1/main/1/2",
+        "redis+cluster://",
+        "redis+cluster://h:0",
+        "redis+cluster://h,,h",
+        "redis+cluster://h/1",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         if (parse(bad[i]))
             fail_msg("'%s' was taken", bad[i]);
-        assert_non_null(strstr(reason, "redis://"));
+        assert_non_null(strstr(reason, "redis"));
         assert_int_equal((unsigned char)address.host[0], 0xee);
     }
 }
@@ -104,6 +164,7 @@ static void long_parts_are_refused_not_cut(void **state)
         {"redis://", ":p@h", sizeof address.user - 1},
         {"redis://u:", "@h", sizeof address.password - 1},
         {"unix:/", "", sizeof address.path - 2},
+        {"redis+sentinel://h/", "", sizeof address.master - 1},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (size_t extra = 0; extra < 2; extra++) {
@@ -141,6 +202,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_part_but_the_host_may_be_left_out),
         cmocka_unit_test(a_unix_socket_has_a_path),
+        cmocka_unit_test(sentinels_are_listed_before_the_name_of_their_master),
+        cmocka_unit_test(members_of_a_redis_cluster_are_listed),
+        cmocka_unit_test(a_host_and_its_port),
+        cmocka_unit_test(a_key_has_the_slot_of_its_hash_tag),
         cmocka_unit_test(other_forms_are_refused_with_a_reason),
         cmocka_unit_test(tls_is_refused_by_name),
         cmocka_unit_test(long_parts_are_refused_not_cut),

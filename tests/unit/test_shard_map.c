@@ -27,7 +27,7 @@ static unsigned slot_of(const char *key)
 
 static struct shard_map named(const char *base, unsigned n)
 {
-    struct shard_map map;
+    struct shard_map map = {.server_n = 1};
     const char *reason;
     assert_true(shard_map_name(&map, str_of(base), n, &reason));
     return map;
@@ -35,7 +35,7 @@ static struct shard_map named(const char *base, unsigned n)
 
 static const char *refused(const char *base, unsigned n)
 {
-    struct shard_map map;
+    struct shard_map map = {.server_n = 1};
     const char *reason;
     assert_false(shard_map_name(&map, str_of(base), n, &reason));
     return reason;
