@@ -286,6 +286,42 @@ describe('a master that is killed under load', () => {
   }
 });
 
+describe('durability while a slot moves', () => {
+  it('its queries and answers are acknowledged on the new master as before, and none is lost', { timeout: 240_000 }, async () => {
+    const cluster = await startCluster({ redis: () => startRedisCluster(), args: REPLICA });
+    const { redis } = cluster;
+    try {
+      const slot = await redis.slotOf('parley:{0}:');
+      const lost = await killUnderLoad(cluster, 'durability replica, a slot that moves', () => {}, async () => {
+        const from = await redis.ownerOf(slot);
+        const to = (await redis.masters()).find((master) => master !== from);
+        await redis.move(slot, to);
+        await redis.move(slot, from);
+      });
+      assert.deepEqual(lost, { queries: 0, answers: 0 });
+    } finally {
+      await cluster.stop();
+    }
+  });
+});
+
+describe('durability that Redis does not permit', () => {
+  it('a user without the right to WAIT gets 503 for what it stores, and the log says why', { timeout: 120_000 }, async () => {
+    const redis = await startReplicas();
+    await redis.cmd('ACL', 'SETUSER', 'node', 'on', '>pw', '~*', '&*', '+@all', '-wait');
+    const url = redis.url.replace('redis://', 'redis://node:pw@');
+    const cluster = await startCluster({ redis: () => ({ url, cmd: (...words) => redis.cmd(...words), stop: () => redis.stop() }), args: REPLICA, nodes: 1 });
+    try {
+      assertProblem(await cluster.addRaw(KEY()), 503, 'not_durable');
+      assert.match(cluster.nodes[0].log(), /NOPERM.*wait/i);
+      await redis.cmd('ACL', 'SETUSER', 'node', '+wait');
+      await eventually(async () => (await cluster.addRaw(KEY())).status === 200, { what: 'it is acknowledged' });
+    } finally {
+      await cluster.stop();
+    }
+  });
+});
+
 describe('durability of several shards', () => {
   it('each shard confirms its own queries', { timeout: 120_000 }, async () => {
     const cluster = await startCluster({ redis: startLinked, args: [...REPLICA, '--shards', '4'], nodes: 1 });
