@@ -7,9 +7,11 @@
 -- Repeatable: yes.
 -- Arguments: none.
 -- Replies: replay | ok/depth/oldest age ms/in flight/open lookups/parked polls/added, done and failed of the last two
---   minutes/seconds they span/drained accounts, ','/n, then n engines as "<account> <engine>" / age ms / info (JSON),
---   then per node its id / age ms / info (JSON)
+--   minutes/seconds they span/drained accounts, ','/n, then n engines that are there as "<account> <engine>" / state
+--   (queue/presence.lua) / age ms / info (JSON), then per living node its id / age ms / info (JSON)
 local fair = require('queue/fair')
+local idle = require('queue/idle')
+local presence = require('queue/presence')
 local counters = require('turn/counters')
 local call = redis.call
 local format, match = string.format, string.match
@@ -18,6 +20,7 @@ local floor, max, min = math.floor, math.max, math.min
 local USERS_MAX = fair.USERS_MAX
 
 local STATUS_USERS = 10000 -- looked at for the oldest query
+local SILENT_MS = 10000    -- two syncs of a node
 
 local function verb(turn, a)
     --- arguments
@@ -46,19 +49,26 @@ local function verb(turn, a)
         call('ZCARD', P .. 'leases'), call('ZCARD', P .. 'lookups'), format('%d', parked),
         counts.added, counts.done, counts.failed, 60 + turn.now_s % 60,
         concat(call('SMEMBERS', P .. 'drained'), ',')}
-    local engines = call('HGETALL', P .. 'engines')
-    text[#text + 1] = #engines / 2
+    local engines, engine_n = call('HGETALL', P .. 'engines'), #text + 1
+    text[engine_n] = 0
     for i = 1, #engines, 2 do
-        local at, info = match(engines[i + 1], '^(%d+) (.*)$')
-        text[#text + 1] = engines[i]
-        text[#text + 1] = format('%d', max(0, turn.now_ms - at))
-        text[#text + 1] = info
+        local state = presence.state_of(turn, engines[i + 1])
+        if state then
+            local at, info = match(engines[i + 1], '^(%d+) (.*)$')
+            text[engine_n] = text[engine_n] + 1
+            text[#text + 1] = engines[i] .. '\n' .. state
+            text[#text + 1] = format('%d', max(0, turn.now_ms - at))
+            text[#text + 1] = info
+        end
     end
     local nodes = call('ZRANGE', P .. 'nodes', 0, -1, 'WITHSCORES')
     for i = 1, #nodes, 2 do
-        text[#text + 1] = nodes[i]
-        text[#text + 1] = format('%d', max(0, turn.now_ms - nodes[i + 1]))
-        text[#text + 1] = call('HGET', P .. 'node_info', nodes[i]) or '{}'
+        -- One that was killed listens no more; one that has just lost its connection is back in a moment.
+        if tonumber(nodes[i + 1]) > turn.now_ms - SILENT_MS or idle.is_alive(turn, nodes[i]) then
+            text[#text + 1] = nodes[i]
+            text[#text + 1] = format('%d', max(0, turn.now_ms - nodes[i + 1]))
+            text[#text + 1] = call('HGET', P .. 'node_info', nodes[i]) or '{}'
+        end
     end
     return concat(text, '\n')
 end

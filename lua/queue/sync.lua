@@ -1,7 +1,7 @@
 -- sync: the slow rescan. A node reports that it is alive, reports its credits again, and claims for polls that missed
 --   their hand-over (a lost message, a removed node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, idle_lookups, engines hash, poll:<account>:<engine>,
---   drained set, stat:<minute> hash, nonces:<day> set, nonce_marks:<minute> set, models set, shares, depths,
+--   drained set, settings hash, stat:<minute> hash, nonces:<day> set, nonce_marks:<minute> set, models set, shares, depths,
 --   queue/fallback.lua,--   queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
@@ -9,9 +9,10 @@
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.
 -- Repeatable: yes.
 -- Arguments:
---   info   json 1k
---   added  digits   since the last sync
---   done   digits   since the last sync
+--   info      json 1k
+--   settings  text? 2k  those that should be the same on all nodes; of the cluster's shard
+--   added     digits    since the last sync
+--   done      digits    since the last sync
 --   each class 150:
 --     name       text 4k
 --     parked     number   polls with a credit here
@@ -20,8 +21,9 @@
 --     lease      digits?  the latest claim of this shard that an engine of it got, since the last sync
 --   each engine 100:
 --     name  text 1k  "<account> <engine>", seen since the last sync
---     info  json 1k
--- Replies: <ms until the next lease ends or model falls, or ''>/<drained accounts, ','>
+--     info  text 1k  JSON, or `left <poll>`, or `beat`
+-- Replies: <ms until the next lease ends or model falls, or ''>/<drained accounts, ','>, then per other text of settings
+--   that a living node has: node/its info (JSON)/settings
 local lookups = require('lookup/lookups')
 local claims = require('queue/claims')
 local fallback = require('queue/fallback')
@@ -37,7 +39,7 @@ local events = require('turn/events')
 local nonces = require('turn/nonces')
 local parts = require('turn/parts')
 local call = redis.call
-local gsub, sub = string.gsub, string.sub
+local find, gsub, match, sub = string.find, string.gsub, string.match, string.sub
 local concat = table.concat
 local floor, max, min = math.floor, math.max, math.min
 local LOOKS_MAX = idle.LOOKS_MAX
@@ -46,6 +48,8 @@ local STAT_S = rate.STAT_S
 local LOOK_BYTES = bounds.LOOK_BYTES
 
 local NODE_GONE_MS, SYNC_CLAIMS_MAX = 60000, 1000
+local LEFT_MS = 3000 -- an engine whose connection broke is back by then, or has gone
+local DIFFERENT_MAX = 4 -- other settings that are returned
 
 -- Nodes that have not said anything for a minute go, with the credits that they had.
 local function forget_nodes(turn)
@@ -90,7 +94,20 @@ local function serve_class(turn, class, parked, claiming, elsewhere, claims_left
     return claims_left, bytes_left
 end
 
--- args[first] to args[last]: engines that polled, and their info. Of one that has left or rests since then, which
+-- What a node says of an engine: its info; or `left <poll>`: the client of that poll has left, which is of interest
+-- while no newer poll of the engine is known; or `beat`: it is still at work. Returns what to store, nil for nothing.
+local function heard_of(turn, engine, info, poll)
+    if sub(info, 1, 1) == '{' then return turn.now_ms .. ' ' .. info end
+    local left = match(info, '^left (%d+)$')
+    if left and poll ~= turn.node .. ' ' .. left then return nil end
+    local known = call('HGET', turn.prefix .. 'engines', engine)
+    local head, tail = match(known or '', '^%d+( {"Models":"[^"]*","State":"%l+","ForMs":)%d+(.*)$')
+    if not head then return nil end
+    if left then return turn.now_ms .. head .. LEFT_MS .. tail end
+    return turn.now_ms .. sub(known, find(known, ' ', 1, true), -1)
+end
+
+-- args[first] to args[last]: engines that this node has news of. Of one that has left or rests since then, which
 -- may have been said to another node, that is older news.
 local function note_engines(turn, first, last)
     local P = turn.prefix
@@ -99,12 +116,31 @@ local function note_engines(turn, first, last)
     for k = first, last, 2 do keys[#keys + 1] = P .. 'poll:' .. (gsub(turn.args[k], ' ', ':', 1)) end
     local polls = call('MGET', unpack(keys))
     for k = 1, #polls do
-        if polls[k] ~= AWAY then
-            local at = first + 2 * k - 2
-            new_n = new_n + call('HSET', P .. 'engines', turn.args[at], turn.now_ms .. ' ' .. turn.args[at + 1])
-        end
+        local at = first + 2 * k - 2
+        local text = polls[k] ~= AWAY and heard_of(turn, turn.args[at], turn.args[at + 1], polls[k])
+        if text then new_n = new_n + call('HSET', P .. 'engines', turn.args[at], text) end
     end
     if new_n > 0 then presence.forget_engines(turn) end
+end
+
+-- Notes the settings of this node, and returns those of living nodes that have other ones, as lines. While all agree
+-- that costs two commands.
+local function compare_settings(turn, settings)
+    local key, others = turn.prefix .. 'settings', {}
+    if settings == '' then return '' end
+    call('HSET', key, settings, turn.now_ms .. ' ' .. turn.node)
+    if call('HLEN', key) == 1 then return '' end
+    local all = call('HGETALL', key)
+    for i = 1, #all, 2 do
+        local at, node = match(all[i + 1], '^(%d+) (%S+)$')
+        if tonumber(at) < turn.now_ms - NODE_GONE_MS then
+            call('HDEL', key, all[i])
+        elseif all[i] ~= settings and #others < DIFFERENT_MAX and idle.is_alive(turn, node) then
+            local about = call('HGET', turn.prefix .. 'node_info', node) or '{}'
+            others[#others + 1] = '\n' .. node .. '\n' .. about .. '\n' .. all[i]
+        end
+    end
+    return concat(others)
 end
 
 local function verb(turn, a)
@@ -139,6 +175,7 @@ local function verb(turn, a)
     leases.flush(turn)
     local first = call('ZRANGE', P .. 'leases', 0, 0, 'WITHSCORES')[2]
     return lookups.next_end(turn, fallback.sooner(turn, first)) .. '\n' .. concat(call('SMEMBERS', P .. 'drained'), ',')
+        .. compare_settings(turn, settings)
 end
 
 return {sync = verb}

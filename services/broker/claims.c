@@ -28,6 +28,14 @@ static bool read_lease(struct request *r, struct str *ret_lease)
     return true;
 }
 
+/* The engine that holds the claim is there, if it says which it is. */
+static void note_beat(struct request *r)
+{
+    struct str engine = request_param(r, "Engine");
+    if (engine.n > 0 && engine.n <= ENGINE_MAX_BYTES)
+        queue_note_beat(broker_of(r)->queue, r->account->name_token, names_of(r, engine));
+}
+
 static void on_partial(struct request *r, enum err error, struct str reply)
 {
     struct lines lines = lines_of(reply);
@@ -42,6 +50,7 @@ static void on_partial(struct request *r, enum err error, struct str reply)
     }
     if (!(error == ERR_OK && is_cancelled) && reply_refuse(r, error, tag, &lines))
         return;
+    note_beat(r);
     struct str next = lines_next(&lines), age_ms = lines_next(&lines);
     uint64_t age;
     if (str_parse_u64(age_ms, &age))
@@ -71,6 +80,7 @@ static void on_extended(struct request *r, enum err error, struct str reply)
     struct lines lines = lines_of(reply);
     if (reply_refuse(r, error, lines_next(&lines), &lines))
         return;
+    note_beat(r);
     struct str cancelled = lines_next(&lines);
     struct buf *b = &r->server->scratch;
     buf_clear(b);

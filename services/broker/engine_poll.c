@@ -56,14 +56,20 @@ static void on_deadline(struct deadline *deadline)
 static void on_left(struct left_listener *listener)
 {
     struct engine_poll *p = H2O_STRUCT_FROM_MEMBER(struct engine_poll, left, listener);
-    if (p->poll.state != POLL_IDLE)
+    if (p->poll.state != POLL_IDLE) {
+        queue_note_left(broker_of(p->r)->queue, &p->poll);
         end(p);
+    }
 }
 
 static void set_up(struct engine_poll *p, struct request *r, uint64_t wait_s)
 {
     p->r = r;
     p->wait_s = r->server->is_draining ? 0 : wait_s;
+    p->poll.wait_ms = p->wait_s * 1000;
+    struct str process = request_param(r, "Process");
+    if (process.n > 0 && process.n <= ENGINE_MAX_BYTES)
+        p->poll.process = names_of(r, process);
     p->poll.is_alive = is_alive;
     p->poll.on_claim = on_claim;
     p->poll.on_end = on_end;
@@ -109,6 +115,8 @@ bool engine_poll_join(struct engine_poll *p, struct request *r, struct str model
 
 void engine_poll_fini(struct engine_poll *p)
 {
+    if (p->poll.state != POLL_IDLE)
+        queue_note_left(broker_of(p->r)->queue, &p->poll);
     queue_poll_cancel(broker_of(p->r)->queue, &p->poll);
     loop_cancel_deadline(p->r->server->loop, &p->deadline);
     delivery_settle(&p->delivery, p->r);

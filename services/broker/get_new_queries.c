@@ -122,6 +122,11 @@ static void take_away(struct request *r, struct str engine, struct str models)
     buf_clear(info);
     buf_lit(info, ",\"Models\":\"");
     buf_put(info, models);
+    struct str process = request_param(r, "Process");
+    if (process.n > 0 && process.n <= ENGINE_MAX_BYTES) {
+        buf_lit(info, "\",\"Process\":\"");
+        buf_put(info, names_of(r, process));
+    }
     buf_lit(info, "\",\"Reason\":");
     buf_put_json(info, reason);
     buf_put_char(info, '}');

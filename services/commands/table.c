@@ -18,6 +18,7 @@
     ROW(workflow)                                                                                  \
     ROW(evaluate)                                                                                  \
     ROW(show)                                                                                      \
+    ROW(top)                                                                                       \
     ROW(bench)                                                                                     \
     ROW(extract)                                                                                   \
     ROW(sign)                                                                                      \

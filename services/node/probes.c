@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { DETAILS_MAX = 1024 };
+enum { DETAILS_MAX = 1024, DIFFERENT_MAX = 8192 };
 
 static void live(struct request *r)
 {
@@ -77,6 +77,24 @@ static void put_redis(struct health_report *report, struct queue *queue)
                str_trim(buf_str(&details)));
 }
 
+/* Only while they differ from those of another node. */
+static void put_settings(struct health_report *report, const struct queue *queue)
+{
+    struct lines lines = queue_differences(queue);
+    struct buf text;
+    if (!lines_are_left(&lines))
+        return;
+    buf_init(&text, DIFFERENT_MAX);
+    while (lines_are_left(&lines)) {
+        struct str name = lines_next(&lines), here = lines_next(&lines), there = lines_next(&lines);
+        (void)lines_next(&lines); /* where: for operators alone */
+        buf_printf(&text, "%s%.*s is %.*s here and %.*s on another node.", text.n == 0 ? "" : " ",
+                   STR_ARG(name), STR_ARG(here), STR_ARG(there));
+    }
+    health_put(report, "settings", HEALTH_BAD, buf_str(&text));
+    buf_fini(&text);
+}
+
 /* Broken when the last fetch of its keys failed. Keys that are there go on all the same. */
 static void put_openid(struct health_report *report, const struct oidc *oidc)
 {
@@ -111,6 +129,7 @@ static void answer_health(struct request *r, bool is_up, int status)
     buf_lit(b, "{\"dependencies\":{");
     put_redis(&report, node->queue);
     health_put(&report, "engines", polls > 0 ? HEALTH_GOOD : HEALTH_UNKNOWN, str_of(details));
+    put_settings(&report, node->queue);
     services_put_health(node, &report);
     if (r->server->gate.oidc != NULL)
         put_openid(&report, r->server->gate.oidc);

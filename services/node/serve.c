@@ -46,8 +46,11 @@ struct node {
     char id[24];
 };
 
+enum { ABOUT_MAX_BYTES = 800, HOST_MAX_BYTES = 256 };
+
 static struct process {
     struct settings settings;
+    char about[ABOUT_MAX_BYTES];
     struct node *nodes;
     atomic_bool is_draining, is_refused;
     sem_t ended; /* posted by each node that has */
@@ -293,6 +296,24 @@ static void wait_for_signals(const sigset_t *signals)
     }
 }
 
+/* What operators see of each node of this process (GET /api/status). */
+static void describe(const char *url)
+{
+    char host[HOST_MAX_BYTES] = "";
+    struct buf b = {.at = process.about, .cap = sizeof process.about, .max = sizeof process.about};
+    (void)gethostname(host, sizeof host - 1);
+    struct str name = str_of(host);
+    buf_lit(&b, ",\"address\":");
+    buf_put_json(&b, str_of(url));
+    buf_lit(&b, ",\"host\":");
+    buf_put_json(&b, str_is_utf8(name) ? name : STR(""));
+    buf_printf(&b, ",\"pid\":%d", (int)getpid());
+    buf_terminate(&b);
+    if (b.is_over) /* a path of a socket, all of it escaped */
+        process.about[0] = 0;
+    process.settings.queue.about = process.about;
+}
+
 static int run(void)
 {
     char url[320];
@@ -314,6 +335,7 @@ static int run(void)
     if (!redis_check_start(&process.settings.map) || !services_check(&process.settings.services) ||
         !listen_all(url, sizeof url, &place))
         return 1;
+    describe(url);
     for (unsigned i = 0; i < node_n; i++)
         init_node(&process.nodes[i], i);
     for (unsigned i = 0; i < node_n; i++)

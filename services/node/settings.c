@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { REASON_MAX = 512 };
+enum { REASON_MAX = 512, SHARED_SETTINGS_MAX_BYTES = 2048 };
 
 static bool read_oidc(struct settings *s)
 {
@@ -45,6 +45,31 @@ static bool read_accounts(struct settings *s)
     return false;
 }
 
+/* Those that a client or an engine would notice if it depended on the node. Where a target does not
+ * use one of them, its value is no matter, and is the same where nobody set it. */
+static void put_shared_settings(struct settings *s)
+{
+    static const char *const names[] = {
+        "lease-seconds",  "delivery-seconds", "max-attempts",      "queue-max",
+        "retention-days", "auth-sha1",        "body-max-bytes",    "model-fallback-seconds",
+        "cors-origins",   "owner-max-mib",    "public-collection", "public-max-waiting",
+        "ask-seconds",    "upload-max-mib"};
+    struct buf *b = &s->shared_settings;
+    buf_init(b, SHARED_SETTINGS_MAX_BYTES - 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = config_text(s->config, names[i]);
+        size_t before = b->n;
+        buf_printf(b, "%s%s=", b->n == 0 ? "" : " ", names[i]);
+        buf_put_name(b, str_of(value == NULL ? "" : value));
+        if (b->is_over) { /* a list of origins may be of any length */
+            b->n = before;
+            b->is_over = false;
+        }
+    }
+    buf_terminate(b);
+    s->queue.shared_settings = b->at;
+}
+
 static bool read_queue(struct settings *s)
 {
     const struct config *c = s->config;
@@ -60,6 +85,7 @@ static bool read_queue(struct settings *s)
         .rescan_ms = config_number(c, "rescan-seconds") * 1000,
         .retention_s = config_number(c, "retention-days") * 86400,
     };
+    put_shared_settings(s);
     return true;
 }
 
@@ -122,6 +148,7 @@ void settings_fini(struct settings *settings)
 {
     services_fini(&settings->services);
     account_book_fini(&settings->accounts);
+    buf_fini(&settings->shared_settings);
 }
 
 /* scheme://user:password@host, or a parameter. */

@@ -14,6 +14,7 @@
 
 struct settings {
     const struct config *config; /* borrowed */
+    struct buf shared_settings;  /* of struct queue_config */
     bool is_check;               /* --check-config: print them and exit */
     unsigned node_n;             /* threads, each a node */
     const char *listen;

@@ -139,6 +139,18 @@ static struct verb_sum sum_verb(unsigned verb)
     return sum;
 }
 
+bool metrics_sum_verb(unsigned verb, struct verb_view *ret_view)
+{
+    if (verb >= verb_n)
+        return false;
+    struct verb_sum sum = sum_verb(verb);
+    *ret_view = (struct verb_view){.name = verb_name(verb),
+                                   .calls = (uint64_t)sum.took.n,
+                                   .errors = (uint64_t)sum.errors,
+                                   .took_us = (uint64_t)sum.took.sum_us};
+    return true;
+}
+
 /* Verbs that were never called are left out. */
 static void write_verbs(struct buf *b)
 {

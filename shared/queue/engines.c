@@ -20,6 +20,8 @@ enum {
     LATELY_MS = 60000,
     NEWS_MS = 1000,
     NEWS_A_SECOND = 20, /* at most: names may be new with every poll */
+    BACK_MS = 30000,    /* so long an engine may take between two calls */
+    INFO_MAX_BYTES = 1024
 };
 
 static unsigned home_of(const struct queue *queue, struct str account, struct str engine)
@@ -83,29 +85,88 @@ static void note_class(struct queue *queue, const struct poll_class *class, uint
             report_soon(queue, i, now_ms);
 }
 
-void engines_note(struct queue *queue, const struct poll *poll)
+/* The place of what the next sync says of an engine; NULL if there is none: it is noted the next
+ * time. */
+static struct engine_seen *seen_of(struct queue *queue, struct str account, struct str engine,
+                                   uint32_t *ret_hash)
+{
+    struct engine_seen name, *seen;
+    size_t name_n = put_name(&name, account, engine);
+    if (name_n == 0)
+        return NULL;
+    *ret_hash = queue_hash((struct str){name.name, name_n}, 0);
+    seen = find(queue, name.name, *ret_hash);
+    if (seen != NULL || queue->engine_n == ENGINES_MAX)
+        return seen;
+    queue->engine_hashes[queue->engine_n] = *ret_hash;
+    seen = &queue->engines[queue->engine_n++];
+    memcpy(seen->name, name.name, name_n + 1);
+    seen->what = SEEN_BEAT;
+    seen->models[0] = seen->process[0] = 0;
+    seen->shard = home_of(queue, account, engine);
+    queue->parts[seen->shard].engine_n++;
+    part_sync_by(&queue->parts[seen->shard], NEWS_MS);
+    return seen;
+}
+
+void engines_note(struct queue *queue, const struct poll *poll, enum seen what)
 {
     const struct poll_class *class = poll->class;
     uint64_t now_ms = clock_mono_ms();
     struct str account = {class->name, class->account_n};
     struct str models = {class->name + account.n + 1, class->name_n - account.n - 1};
-    struct engine_seen seen;
+    uint32_t hash;
+    if (class->work != WORK_QUERIES)
+        return;
     note_class(queue, class, now_ms);
-    if (queue->engine_n == ENGINES_MAX)
-        return; /* it is noted with its next poll */
-    size_t name_n = put_name(&seen, account, poll->engine);
-    uint32_t hash = queue_hash((struct str){seen.name, name_n}, 0);
-    if (name_n == 0 || find(queue, seen.name, hash) != NULL)
+    struct engine_seen *seen = seen_of(queue, account, poll->engine, &hash);
+    if (seen == NULL || models.n >= sizeof seen->models || poll->process.n >= sizeof seen->process)
         return;
-    int n = snprintf(seen.info, sizeof seen.info, "{\"Models\":\"%.*s\"}", STR_ARG(models));
-    if (n < 0 || (size_t)n >= sizeof seen.info)
-        return;
-    seen.shard = home_of(queue, account, poll->engine);
-    queue->parts[seen.shard].engine_n++;
-    queue->engine_hashes[queue->engine_n] = hash;
-    queue->engines[queue->engine_n++] = seen;
+    seen->what = what;
+    seen->for_ms = (what == SEEN_WORKING ? queue->config.lease_ms : poll->wait_ms) + BACK_MS;
+    snprintf(seen->models, sizeof seen->models, "%.*s", STR_ARG(models));
+    snprintf(seen->process, sizeof seen->process, "%.*s", (int)poll->process.n,
+             poll->process.at == NULL ? "" : poll->process.at);
     if (!is_lately(reported_place(queue, hash), hash, now_ms))
-        report_soon(queue, seen.shard, now_ms);
+        report_soon(queue, seen->shard, now_ms);
+}
+
+void queue_note_beat(struct queue *queue, struct str account, struct str engine)
+{
+    uint32_t hash;
+    (void)seen_of(queue, account, engine, &hash); /* what is noted already says as much */
+}
+
+/* Of several engines without a name the others may be there. */
+void queue_note_left(struct queue *queue, const struct poll *poll)
+{
+    const struct poll_class *class = poll->class;
+    uint32_t hash;
+    if (poll->engine.n == 0 || class->work != WORK_QUERIES)
+        return;
+    struct engine_seen *seen =
+        seen_of(queue, (struct str){class->name, class->account_n}, poll->engine, &hash);
+    if (seen == NULL)
+        return;
+    seen->what = SEEN_LEFT;
+    seen->poll = poll->number;
+    report_soon(queue, seen->shard, clock_mono_ms());
+}
+
+static struct str put_info(const struct engine_seen *seen, char *room, size_t size)
+{
+    static const char *const words[] = {[SEEN_WAITING] = "waiting", [SEEN_WORKING] = "working"};
+    int n;
+    if (seen->what == SEEN_BEAT)
+        return STR("beat");
+    if (seen->what == SEEN_LEFT)
+        n = snprintf(room, size, "left %llu", (unsigned long long)seen->poll);
+    else
+        n = snprintf(room, size, "{\"Models\":\"%s\",\"State\":\"%s\",\"ForMs\":%llu%s%s%s}",
+                     seen->models, words[seen->what], (unsigned long long)seen->for_ms,
+                     seen->process[0] == 0 ? "" : ",\"Process\":\"", seen->process,
+                     seen->process[0] == 0 ? "" : "\"");
+    return (struct str){room, (size_t)n};
 }
 
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine)
@@ -140,8 +201,9 @@ void engines_put(struct queue_shard *part, struct verb_writer *verb)
         }
         *reported_place(queue, hash) =
             (struct engine_reported){.hash = hash, .at_ms = clock_mono_ms()};
+        char info[INFO_MAX_BYTES];
         put_sync_engine(verb, .name = str_of(queue->engines[i].name),
-                        .info = str_of(queue->engines[i].info));
+                        .info = put_info(&queue->engines[i], info, sizeof info));
         n++;
     }
     queue->engine_n = left_n;

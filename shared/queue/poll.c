@@ -139,7 +139,7 @@ static void end_claiming(struct poll *poll, enum err error, struct str tag, stru
     bool is_replay = error == ERR_OK && str_eq(tag, STR("replay"));
     polls_take_off(&class->claiming, poll);
     if (error == ERR_OK && !is_replay && class->work == WORK_QUERIES)
-        engines_note(queue, poll);
+        engines_note(queue, poll, is_claim ? SEEN_WORKING : SEEN_WAITING);
     if (str_eq(tag, STR("parked"))) {
         credits_note(class, poll->shard);
         class->hinted |= shard_bit(poll->shard);

@@ -33,9 +33,11 @@ static bool give_to_parked(struct queue *queue, struct poll_class *class, struct
         polls_unlink_parked(queue, poll);
         credits_settle(class);
         if (poll->is_alive(poll)) {
+            engines_note(queue, poll, SEEN_WORKING);
             handover_deliver(poll, claim);
             return true;
         }
+        queue_note_left(queue, poll);
         poll->on_end(poll, ERR_NOT_FOUND);
     }
     return false;

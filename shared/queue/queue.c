@@ -145,6 +145,7 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
     if (config->rescan_ms == 0)
         queue->config.rescan_ms = config->map->n == 1 ? RESCAN_MS : RESCAN_SHARDS_MS;
     queue->metrics = metrics;
+    buf_init(&queue->differences, DIFFERENCES_MAX_BYTES);
     queue->shards.n = config->map->n;
     queue->parts = calloc(queue->shards.n, sizeof *queue->parts);
     if (queue->parts == NULL)
@@ -176,6 +177,7 @@ void queue_destroy(struct queue *queue)
     for (unsigned i = 0; i < queue->shards.n; i++)
         fini_part(&queue->parts[i]);
     polls_fini(queue);
+    buf_fini(&queue->differences);
     free(queue->parts);
     free(queue);
 }

@@ -41,9 +41,11 @@ struct poll {
     struct poll *previous, *next; /* of its class, oldest first */
     struct call call;             /* while it is claiming */
     uint64_t number;
-    uint64_t since_ms; /* clock_mono_ms of its start */
-    struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
-    struct str after;  /* a topic: it looks at that one's shard last. Read by queue_poll_start */
+    uint64_t since_ms;  /* clock_mono_ms of its start */
+    struct str engine;  /* the engine's own name, borrowed from the owner; at == NULL for none */
+    struct str process; /* the same: what several engines of one process call it */
+    uint64_t wait_ms;   /* how long the client may wait; for operators */
+    struct str after;   /* a topic: it looks at that one's shard last. Read by queue_poll_start */
     /* Whether the client can take a claim. Called right before one is given. */
     bool (*is_alive)(struct poll *poll);
     /* The poll got a claim and is idle again; `claim` is valid only inside the call. The owner
@@ -86,6 +88,9 @@ struct queue_config {
     uint64_t lease_ms, delivery_ms, max_attempts, queue_max, rescan_ms;
     uint64_t fallback_ms; /* lua/queue/fallback.lua; 0: never */
     uint64_t retention_s; /* 0: forever */
+    /* For operators, borrowed: more members of the node's record (`,"pid":1`), and settings that
+     * should be the same on all nodes (`<name>=<value> ...`, values as names). */
+    const char *about, *shared_settings;
     /* rescan_ms: 0: 5 s, with several shards 1 s. */
     /* An event that does not concern the queue: its first line and the lines after it. */
     void (*on_other_event)(void *arg, struct str kind, struct lines *rest);
@@ -137,6 +142,13 @@ bool queue_poll_fits_nonce(struct queue *queue, struct str account, struct str m
  * look at several shards, or its account is drained. on_joined is called first. */
 bool queue_poll_join(struct queue *queue, struct poll *poll, struct str account, struct str models,
                      struct nonce_id *nonce, bool may_park, struct poll_join *ret_join) must_check;
+/* An engine (names) that has a claim gave a sign of life. */
+void queue_note_beat(struct queue *queue, struct str account, struct str engine);
+/* The client of a poll that has not ended has left. */
+void queue_note_left(struct queue *queue, const struct poll *poll);
+/* Settings in which living nodes differ from this one, as of the last sync: per setting four lines:
+ * its name / this node's value / another node's, as names / that node: its address, or its id. */
+struct lines queue_differences(const struct queue *queue);
 /* An engine (names) rests or leaves: no longer reports its earlier poll. */
 void queue_forget_engine(struct queue *queue, struct str account, struct str engine);
 /* Ends the poll without a callback. */

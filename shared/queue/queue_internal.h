@@ -15,7 +15,8 @@ enum {
     ENGINES_MAX = 256,
     ENGINES_REPORTED_MAX = 1024,
     DELIVERED_MAX = 256,
-    WORK_CALLS_MAX = 16
+    WORK_CALLS_MAX = 16,
+    DIFFERENCES_MAX_BYTES = 8192
 };
 
 /* Delay after the end of a lease before it is reaped. */
@@ -28,11 +29,16 @@ struct work_call {
     struct buf text; /* model / how often it was passed on / nodes that had no poll */
 };
 
-/* An engine that polled since the last sync of its home. */
+/* What an engine does, as far as this node has seen since the last sync of its home. */
+enum seen { SEEN_WAITING, SEEN_WORKING, SEEN_BEAT, SEEN_LEFT };
 struct engine_seen {
     unsigned shard; /* its home */
-    char name[600]; /* "<account> <engine>": names of 128 and 64 bytes, of three letters a byte */
-    char info[600];
+    enum seen what;
+    uint64_t for_ms; /* how long it may last without another word */
+    uint64_t poll;   /* SEEN_LEFT: which */
+    char name[600];  /* "<account> <engine>": names of 128 and 64 bytes, of three letters a byte */
+    char models[520];
+    char process[200]; /* a name; "": it says none */
 };
 
 /* When a sync last reported an engine of that name, or a class of that name last polled. */
@@ -90,15 +96,17 @@ struct queue {
     struct engine_reported reported[ENGINES_REPORTED_MAX];
     uint64_t news_ms; /* the second in which syncs that report new engines are counted */
     unsigned news_n;
-    struct str drained; /* names, ','; own memory */
+    struct str drained;     /* names, ','; own memory */
+    struct buf differences; /* settings.c; as lines */
+    bool have_differed;     /* in the last sync, too */
 };
 
 uint32_t queue_hash(struct str s, uint64_t salt);
 
 /* engines.c */
 struct verb_writer;
-/* Records an engine that polls with a valid nonce. */
-void engines_note(struct queue *queue, const struct poll *poll);
+/* Records what an engine does whose poll had a valid nonce. */
+void engines_note(struct queue *queue, const struct poll *poll, enum seen what);
 /* Puts those that polled since the last sync, and whose home that shard is, into `verb`, the one
  * that is being written. */
 void engines_put(struct queue_shard *part, struct verb_writer *verb);
@@ -125,6 +133,10 @@ struct queue_shard *queue_part(struct queue *queue, struct str topic);
 bool part_is_up(const struct queue_shard *part);
 /* The same, and Redis works. */
 bool part_is_usable(const struct queue_shard *part);
+
+/* settings.c */
+/* Compares what a sync's reply says of other nodes' settings with this node's. */
+void settings_compare(struct queue *queue, struct lines *lines);
 
 /* timers.c */
 /* Within that time: report that this node is alive (on every shard), and reap. */

@@ -9,6 +9,7 @@
 #include "generated/verbs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
     NEWS_EVERY_MS = 1000,
@@ -19,6 +20,7 @@ enum {
     /* What one sync states; what is left is the next one's. As lua/queue/sync.lua declares it:
      * with the engines these are no more arguments than TURN_ARGS_MAX. */
     SYNC_CLASSES_MAX = 150,
+    INFO_MAX_BYTES = 1024
 };
 
 /* --- sync ------------------------------------------------------------------------------------- */
@@ -82,6 +84,8 @@ static void on_synced(struct call *call, enum err error, struct str reply)
     struct str drained = lines_next(&lines);
     if (part_shard(part) == 0 && !str_eq(drained, queue->drained)) /* the cluster's shard knows */
         polls_on_drained(queue, drained);
+    if (part_shard(part) == 0)
+        settings_compare(queue, &lines);
     polls_forget_unused(queue);
 }
 
@@ -176,13 +180,18 @@ static void on_sync_timer(struct deadline *deadline)
     /* Uploads: an indexer of a node whose record does not say so reads a string
      * (lua/documents/uploads.lua). Models: one whose record does not say so does not state what its
      * engines do (lua/queue/fallback.lua). */
-    char info[160];
-    int n =
-        snprintf(info, sizeof info,
-                 "{\"version\":\"%s\",\"uploads\":\"blocks\",\"models\":\"seen\"}", PARLEY_VERSION);
+    char info[INFO_MAX_BYTES];
+    const struct queue_config *config = &queue->config;
+    bool has_settings = part_shard(part) == 0 && config->shared_settings != NULL;
+    int n = snprintf(info, sizeof info,
+                     "{\"version\":\"%s\",\"uploads\":\"blocks\",\"models\":\"seen\"%s}",
+                     PARLEY_VERSION, config->about == NULL ? "" : config->about);
+    if (n >= INFO_MAX_BYTES)
+        abort(); /* its maker bounds it */
     unsigned class_n = count_classes(part);
     struct verb_writer verb = begin_sync(
         turn_call(part->turn, &part->sync_call, on_synced), .info = ((struct str){info, (size_t)n}),
+        .settings = has_settings ? str_of(config->shared_settings) : STR(""),
         .added = part->added_n, .done = part->done_n, .class_n = class_n);
     put_classes(part, &verb, class_n);
     engines_put(part, &verb);

@@ -66,19 +66,23 @@ static void on_beat_done(void *context, const struct link_reply *reply)
 static void on_beat(void *context)
 {
     struct slot *slot = context;
-    struct buf body;
+    struct buf body, query;
     if (slot->hold.call != NULL)
         return;
+    buf_init(&query, SLOT_QUERY_MAX_BYTES);
+    slot_put_engine(slot, &query);
     buf_init(&body, BODY_MAX_BYTES);
     buf_lit(&body, "{\"Topic\":");
     buf_put_json(&body, slot->hold.claim.topic);
     slot_hold_put_lease(slot, &body);
     buf_put_char(&body, '}');
     struct link_request request = {.path = "/api/extend-claim",
+                                   .query = buf_str(&query),
                                    .body = buf_str(&body),
                                    .timeout_ms = CALL_TIMEOUT_MS,
                                    .home = slot->number};
     slot->hold.call = link_start(slot->engine->link, &request, on_beat_done, slot);
+    buf_fini(&query);
     buf_fini(&body);
 }
 

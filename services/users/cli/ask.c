@@ -185,6 +185,7 @@ static bool attempt(struct attempt *a)
         stream = {.on_done = on_done, .on_body = on_body};
     struct buf url;
     bool is_stream = a->request->on_body != NULL;
+    uint64_t silence_ms = a->request->silence_ms > 0 ? a->request->silence_ms : SILENCE_MS;
     size_t answer_max = a->request->max_bytes > 0 ? a->request->max_bytes : ANSWER_MAX_BYTES;
     buf_init(&url, URL_MAX_BYTES);
     if (!put_url(&url, a))
@@ -202,12 +203,13 @@ static bool attempt(struct attempt *a)
     buf_fini(&url);
     a->heard_ms = clock_mono_ms();
     while (!a->is_over) {
-        bool is_silent = clock_mono_ms() > a->heard_ms + SILENCE_MS;
+        bool is_silent = clock_mono_ms() > a->heard_ms + silence_ms;
         if (is_silent || a->cli->is_interrupted || !cli_wait(a->cli, &fd, TURN_MS)) {
             http_call_cancel(call);
             http_client_turn(a->cli->client);
             a->verdict = VERDICT_AGAIN;
-            put_reason(a, 0, STR("no data for 5 minutes"));
+            snprintf(a->reason, sizeof a->reason, "no data for %llu seconds",
+                     (unsigned long long)silence_ms / MS_PER_S);
             return is_silent;
         }
         http_client_turn(a->cli->client);
@@ -270,6 +272,10 @@ bool cli_ask(struct cli *cli, const struct cli_request *request, json_t **ret_js
         if (a.verdict != VERDICT_AGAIN)
             return a.verdict == VERDICT_SERVED;
         bool is_stream = request->on_body != NULL;
+        if (request->tries_all && failures + 1 < cli->url_n) {
+            cli->url = (cli->url + 1) % cli->url_n;
+            continue;
+        }
         if ((is_stream && !request->begin_again(request->context)) ||
             !wait_for_next(&a, failures, began_ms))
             return false;

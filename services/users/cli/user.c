@@ -18,7 +18,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { URL_MAX_BYTES = 1024, SHOWN_MAX_BYTES = 4096, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum {
+    COMPLAINT_MAX_BYTES = 500,
+    URL_MAX_BYTES = 1024,
+    SHOWN_MAX_BYTES = 4096,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2
+};
 
 static const struct config_group user_options = {
     "Flags", (const struct config_option[]){
@@ -67,7 +73,15 @@ bool cli_complain(struct cli *cli, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    status_line_complain(&cli->progress, format, list);
+    if (cli->complaints != NULL) {
+        char line[COMPLAINT_MAX_BYTES];
+        vsnprintf(line, sizeof line, format, list);
+        buf_clear(cli->complaints);
+        buf_put(cli->complaints, str_of(line));
+        buf_terminate(cli->complaints);
+    } else {
+        status_line_complain(&cli->progress, format, list);
+    }
     va_end(list);
     return false;
 }

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ * top.c - `parley top`: a live view of a cluster, from an operator's routes on any node.
+ *
+ *   ask --> draw --> wait for a key, a signal, the next second --> ask ...
+ *     \--> the first time: a line, exit 1; later: the last view with the reason, and again */
+#include "services/users/cli/top.h"
+
+#include "services/commands/commands.h"
+#include "services/users/cli/cli.h"
+#include "shared/auth/signed.h"
+#include "shared/base/clock.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    ANSWER_MAX_BYTES = 32 << 20,
+    VIEW_MAX_BYTES = 64 << 20,
+    NOTICE_MAX_BYTES = 512,
+    SILENCE_MS = 10000,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2
+};
+
+static const struct config_group top_options = {
+    "Flags",
+    (const struct config_option[]){
+        {.name = "url",
+         .kind = CONFIG_TEXT,
+         .metavar = "URL[,URL...]",
+         .fallback = "http://127.0.0.1:8080",
+         .help = "Nodes that run the service broker. The first one that answers is asked; when it "
+                 "ends, the next."},
+        {.name = "once",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Prints the view once, in full, and exits."},
+        {.name = "json",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Prints one JSON object per line with the answers of /api/status and /api/depth: "
+                 "one with --once, else one per interval."},
+        {.name = "interval-seconds",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "2",
+         .min = 1,
+         .max = 3600,
+         .help = "Seconds between two refreshes. Raise it on a slow connection."},
+        {.name = "patience-seconds",
+         .kind = CONFIG_NUMBER,
+         .metavar = "N",
+         .fallback = "0",
+         .min = 0,
+         .max = 86400,
+         .help = "Seconds to keep retrying the first request while no node answers it. 0: every "
+                 "node is tried once."},
+        {0}}};
+
+struct top {
+    struct cli *cli;
+    json_t *status, *depth; /* the last ones that came */
+};
+
+/* Asks each node until one answers. */
+static bool ask(struct cli *cli, const char *path, json_t **ret_json)
+{
+    const struct cli_request request = {.method = "GET",
+                                        .path = path,
+                                        .max_bytes = ANSWER_MAX_BYTES,
+                                        .silence_ms = SILENCE_MS,
+                                        .tries_all = true};
+    return cli_ask(cli, &request, ret_json);
+}
+
+/* Both answers are of one moment, about, or neither is taken. */
+static bool refresh(struct top *top)
+{
+    json_t *status = NULL, *depth = NULL;
+    bool is_good =
+        ask(top->cli, "/api/status?Detail=true&", &status) && ask(top->cli, "/api/depth?", &depth);
+    if (is_good) {
+        json_decref(top->status);
+        json_decref(top->depth);
+        top->status = status;
+        top->depth = depth;
+    } else {
+        json_decref(status);
+        json_decref(depth);
+    }
+    return is_good;
+}
+
+static void print_json(const struct top *top)
+{
+    struct buf out;
+    buf_init(&out, SIZE_MAX / 2);
+    buf_lit(&out, "{\"Status\":");
+    buf_put_json_value(&out, top->status);
+    buf_lit(&out, ",\"Depth\":");
+    buf_put_json_value(&out, top->depth);
+    printf("%.*s}\n", STR_ARG(buf_str(&out)));
+    buf_fini(&out);
+}
+
+static void put_view(struct top *top, struct buf *b, const char *notice, unsigned columns,
+                     unsigned lines)
+{
+    const struct cli *cli = top->cli;
+    const struct top_view view = {.status = top->status,
+                                  .depth = top->depth,
+                                  .url = cli->urls[cli->url],
+                                  .notice = notice,
+                                  .columns = columns,
+                                  .lines = lines,
+                                  .has_colours =
+                                      isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL};
+    top_view_put(b, &view);
+}
+
+static void print_view(struct top *top)
+{
+    struct buf view;
+    buf_init(&view, VIEW_MAX_BYTES);
+    put_view(top, &view, NULL, 0, 0);
+    printf("%.*s\n", STR_ARG(buf_str(&view)));
+    buf_fini(&view);
+}
+
+static void draw(struct top *top, const char *notice)
+{
+    unsigned columns, lines;
+    struct buf view;
+    buf_init(&view, VIEW_MAX_BYTES);
+    top_screen_size(&columns, &lines);
+    put_view(top, &view, notice, columns, lines);
+    top_screen_draw(buf_str(&view));
+    buf_fini(&view);
+}
+
+/* False when it is to end. */
+static bool wait_for_next(struct top *top, const char *notice)
+{
+    struct cli *cli = top->cli;
+    uint64_t until_ms = clock_mono_ms() + config_number(cli->config, "interval-seconds") * 1000;
+    for (uint64_t now_ms; (now_ms = clock_mono_ms()) < until_ms;) {
+        struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
+        if (!cli_wait(cli, &keys, (int)(until_ms - now_ms)))
+            return false;
+        enum top_key key = top_screen_key();
+        if (key == TOP_QUIT)
+            return false;
+        if (key == TOP_REFRESH)
+            draw(top, notice);
+    }
+    return true;
+}
+
+static int run_live(struct top *top)
+{
+    struct cli *cli = top->cli;
+    struct buf notice;
+    buf_init(&notice, NOTICE_MAX_BYTES);
+    if (!top_screen_begin()) {
+        buf_fini(&notice);
+        cli_refuse(cli, "standard input and output are no terminal: use --once");
+        return EXIT_USAGE;
+    }
+    cli->complaints = &notice; /* on another screen nobody would see them */
+    do {
+        draw(top, notice.n > 0 ? notice.at : NULL);
+        if (!wait_for_next(top, notice.n > 0 ? notice.at : NULL))
+            break;
+        buf_clear(&notice);
+        (void)refresh(top); /* what is wrong is in the notice */
+    } while (!cli->is_interrupted);
+    top_screen_end();
+    cli->complaints = NULL;
+    buf_fini(&notice);
+    return 0;
+}
+
+static int run_lines(struct top *top)
+{
+    struct cli *cli = top->cli;
+    bool is_once = config_number(cli->config, "once");
+    int pause_ms = (int)config_number(cli->config, "interval-seconds") * 1000;
+    bool is_good = true;
+    do {
+        if (cli->is_json)
+            print_json(top);
+        else
+            print_view(top);
+        if (is_once || fflush(stdout) != 0 || !cli_wait(cli, NULL, pause_ms))
+            break;
+        is_good = refresh(top);
+    } while (is_good);
+    return is_good ? 0 : EXIT_FAILED;
+}
+
+static int run(struct cli *cli)
+{
+    struct top top = {.cli = cli};
+    bool is_live = !cli->is_json && !config_number(cli->config, "once");
+    int code = EXIT_FAILED;
+    cli_catch_signals(cli);
+    if (is_live && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
+        cli_refuse(cli, "standard input and output are no terminal: use --once");
+        return EXIT_USAGE;
+    }
+    if (refresh(&top))
+        code = is_live ? run_live(&top) : run_lines(&top);
+    json_decref(top.status);
+    json_decref(top.depth);
+    return code;
+}
+
+static int run_top(const struct config *config)
+{
+    struct cli cli = {.config = config, .command = "top", .signal_fd = -1};
+    cli.is_json = config_number(config, "json");
+    if (config->argument_n > 0) {
+        cli_refuse(&cli, "top takes flags only");
+        return EXIT_USAGE;
+    }
+    if (!cli_read_urls(&cli) || !cli_check_account(&cli))
+        return EXIT_USAGE;
+    return cli_run(&cli, run);
+}
+
+const struct command top_command = {
+    .name = "top",
+    .summary = "watch a cluster: queue, engines, nodes, Redis",
+    .about = "usage: parley top [--once] [--json]\n"
+             "\n"
+             "Shows what waits per model and for how long, the rates of the last two minutes, the\n"
+             "engines with their slots, the nodes, and how long the verbs of the asked node take\n"
+             "from start to reply. It refreshes until you press q; space refreshes the screen.\n"
+             "\n"
+             "The account that signs (--user) must be an operator. The terminal is restored on\n"
+             "every exit. NO_COLOR in the environment turns colours off.\n"
+             "\n",
+    .more = "\n"
+            "Exit codes\n"
+            "  0  ended by q or a signal, or printed\n"
+            "  1  no node answered, or it refused the request\n"
+            "  2  invalid argument, flag or value, or no terminal\n"
+            "\n"
+            "Examples\n"
+            "  parley top --user Operator_1 --secret-file operator.secret\n"
+            "  parley top --once --json --user Operator_1 --secret-file operator.secret \\\n"
+            "      --url http://10.0.0.5:8080 | jq .Depth.Models\n",
+    .groups = (const struct config_group *const[]){&top_options, &signed_options, NULL},
+    .run = run_top,
+};
