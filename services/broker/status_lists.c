@@ -135,10 +135,10 @@ static void put_engine(struct buf *b, const struct slot_row *slots, size_t n, st
         buf_lit(b, "null");
     else
         buf_put_json_of_name(b, name);
-    buf_printf(b, ",\"State\":\"%s\",\"Slots\":{\"Waiting\":%llu,\"Working\":%llu,\"Resting\":%llu}",
-               engine_state_names[state], (unsigned long long)counts[ENGINE_WAITING],
-               (unsigned long long)counts[ENGINE_WORKING],
-               (unsigned long long)counts[ENGINE_RESTING]);
+    buf_printf(
+        b, ",\"State\":\"%s\",\"Slots\":{\"Waiting\":%llu,\"Working\":%llu,\"Resting\":%llu}",
+        engine_state_names[state], (unsigned long long)counts[ENGINE_WAITING],
+        (unsigned long long)counts[ENGINE_WORKING], (unsigned long long)counts[ENGINE_RESTING]);
     buf_lit(b, ",\"SeenSecondsAgo\":");
     put_seconds(b, newest->age_ms);
     buf_lit(b, ",\"Info\":");

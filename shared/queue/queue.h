@@ -41,11 +41,11 @@ struct poll {
     struct poll *previous, *next; /* of its class, oldest first */
     struct call call;             /* while it is claiming */
     uint64_t number;
-    uint64_t since_ms; /* clock_mono_ms of its start */
-    struct str engine; /* the engine's own name, borrowed from the owner; at == NULL for none */
+    uint64_t since_ms;  /* clock_mono_ms of its start */
+    struct str engine;  /* the engine's own name, borrowed from the owner; at == NULL for none */
     struct str process; /* the same: what several engines of one process call it */
     uint64_t wait_ms;   /* how long the client may wait; for operators */
-    struct str after;  /* a topic: it looks at that one's shard last. Read by queue_poll_start */
+    struct str after;   /* a topic: it looks at that one's shard last. Read by queue_poll_start */
     /* Whether the client can take a claim. Called right before one is given. */
     bool (*is_alive)(struct poll *poll);
     /* The poll got a claim and is idle again; `claim` is valid only inside the call. The owner

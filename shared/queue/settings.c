@@ -87,8 +87,8 @@ static void log_differences(const struct queue *queue)
     if (!lines_are_left(&lines))
         log_write(LOG_INFO, "the nodes' settings agree again");
     while (lines_are_left(&lines)) {
-        struct str name = lines_next(&lines), mine = lines_next(&lines),
-                   other = lines_next(&lines), place = lines_next(&lines);
+        struct str name = lines_next(&lines), mine = lines_next(&lines), other = lines_next(&lines),
+                   place = lines_next(&lines);
         log_write(LOG_WARN, "nodes differ in a setting that should be the same on all of them",
                   LOG_STR("setting", name), LOG_STR("here", mine), LOG_STR("there", other),
                   LOG_STR("node", str_of(queue->config.node_id)), LOG_STR("other_node", place));

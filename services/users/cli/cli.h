@@ -27,7 +27,8 @@ struct cli {
     int signal_fd; /* -1 until cli_catch_signals */
     bool is_interrupted, is_json;
     struct status_line progress;
-    struct buf *complaints; /* takes them instead of standard error, the last one; at least 512 bytes; or NULL */
+    struct buf *complaints; /* takes them instead of standard error, the last one; at least 512
+                               bytes; or NULL */
 };
 
 /* Writes a line to standard error. Returns false. */
@@ -45,8 +46,8 @@ struct cli_request {
     const char *what; /* after the user: "", "/usage", "/export" */
     const char *path; /* replaces the user's path; ends where parameters follow; NULL: the user's */
     size_t max_bytes; /* maximum size of the response; 0: 1 MiB */
-    uint64_t silence_ms; /* without data: the node is given up; 0: 5 minutes */
-    bool tries_all; /* each node is tried once before the patience counts, without a pause */
+    uint64_t silence_ms;  /* without data: the node is given up; 0: 5 minutes */
+    bool tries_all;       /* each node is tried once before the patience counts, without a pause */
     bool *ret_is_missing; /* if not NULL, a missing item sets it and is not a failure */
     /* Takes the body of a response that is not JSON. Return false to end the request. NULL: the
      * response is JSON. */

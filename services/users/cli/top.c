@@ -79,8 +79,8 @@ static bool ask(struct cli *cli, const char *path, json_t **ret_json)
 static bool refresh(struct top *top)
 {
     json_t *status = NULL, *depth = NULL;
-    bool is_good = ask(top->cli, "/api/status?Detail=true&", &status) &&
-                   ask(top->cli, "/api/depth?", &depth);
+    bool is_good =
+        ask(top->cli, "/api/status?Detail=true&", &status) && ask(top->cli, "/api/depth?", &depth);
     if (is_good) {
         json_decref(top->status);
         json_decref(top->depth);
@@ -115,7 +115,8 @@ static void put_view(struct top *top, struct buf *b, const char *notice, unsigne
                                   .notice = notice,
                                   .columns = columns,
                                   .lines = lines,
-                                  .has_colours = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL};
+                                  .has_colours =
+                                      isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL};
     top_view_put(b, &view);
 }
 

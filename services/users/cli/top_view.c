@@ -100,7 +100,8 @@ static void put_age(struct writer *w, double seconds)
 static void put_head(struct writer *w)
 {
     const json_t *status = w->view->status, *depth = w->view->depth;
-    const json_t *recent = json_object_get(status, "Recent"), *redis = json_object_get(status, "Redis");
+    const json_t *recent = json_object_get(status, "Recent"),
+                 *redis = json_object_get(status, "Redis");
     const json_t *engines = json_object_get(depth, "Engines");
     double span_s = number_of(recent, "Seconds");
     buf_printf(&w->line, "parley top  %.*s  Redis %s, %.1f ms", STR_ARG(w->view->url),
@@ -238,11 +239,11 @@ static json_t *processes_of(const json_t *nodes)
     json_array_foreach(nodes, i, node)
     {
         json_t *found = NULL;
-        json_array_foreach(all, k, known)
-            if (json_equal(json_object_get(known, "Pid"), json_object_get(node, "Pid")) &&
-                json_equal(json_object_get(known, "Host"), json_object_get(node, "Host")) &&
-                json_is_integer(json_object_get(node, "Pid")))
-                found = known;
+        json_array_foreach(
+            all, k,
+            known) if (json_equal(json_object_get(known, "Pid"), json_object_get(node, "Pid")) &&
+                       json_equal(json_object_get(known, "Host"), json_object_get(node, "Host")) &&
+                       json_is_integer(json_object_get(node, "Pid"))) found = known;
         if (found == NULL) {
             found = json_copy(node);
             json_object_set_new(found, "Threads", json_integer(0));

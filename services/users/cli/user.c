@@ -18,7 +18,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { COMPLAINT_MAX_BYTES = 500, URL_MAX_BYTES = 1024, SHOWN_MAX_BYTES = 4096, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum {
+    COMPLAINT_MAX_BYTES = 500,
+    URL_MAX_BYTES = 1024,
+    SHOWN_MAX_BYTES = 4096,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2
+};
 
 static const struct config_group user_options = {
     "Flags", (const struct config_option[]){
