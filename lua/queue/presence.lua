@@ -12,8 +12,8 @@ local ENGINE_SEEN_MS = 600000  -- since its poll began, which may be parked or h
 local REST_SHORT_MS = 15000     -- a question outlasts such a rest
 local BACK_MS = 30000           -- an engine that has rested takes so long to poll again
 
--- What an engine does, as the hash `engines` has it: `waiting` for a claim, `working` or `resting`; nil when it has gone.
--- A node says with each state how long it may last without another word (shared/queue/engines.c).
+-- What an engine does, as the hash `engines` has it: `waiting` for a claim, `working` or `resting`; nil when it has
+-- gone. A node says with each state how long it may last without another word (shared/queue/engines.c).
 local function state_of(turn, info)
     local rests_until = match(info, '^%d+ {"RestingUntilMs":(%d+)')
     if rests_until then return tonumber(rests_until) > turn.now_ms - BACK_MS and 'resting' or nil end

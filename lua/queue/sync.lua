@@ -1,8 +1,8 @@
 -- sync: the slow rescan. A node reports that it is alive, reports its credits again, and claims for polls that missed
 --   their hand-over (a lost message, a removed node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, idle_lookups, engines hash, poll:<account>:<engine>,
---   drained set, settings hash, stat:<minute> hash, nonces:<day> set, nonce_marks:<minute> set, models set, shares, depths,
---   queue/fallback.lua,--   queue/claims.lua, lookup/lookups.lua.
+--   drained set, settings hash, stat:<minute>, nonces:<day> set, nonce_marks:<minute> set, models set, shares, depths,
+--   queue/fallback.lua, queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
 --   those named.
@@ -22,8 +22,8 @@
 --   each engine 100:
 --     name  text 1k  "<account> <engine>", seen since the last sync
 --     info  text 1k  JSON, or `left <poll>`, or `beat`
--- Replies: <ms until the next lease ends or model falls, or ''>/<drained accounts, ','>, then per other text of settings
---   that a living node has: node/its info (JSON)/settings
+-- Replies: <ms until the next lease ends or model falls, or ''>/<drained accounts, ','>, then per other text of
+--   settings that a living node has: node/its info (JSON)/settings
 local lookups = require('lookup/lookups')
 local claims = require('queue/claims')
 local fallback = require('queue/fallback')

@@ -62,6 +62,7 @@ static const struct {
     {"falls", KIND_DERIVED}, /* by the first sync of a node */
     {"waiting", KIND_DERIVED},
     {"shares", KIND_DERIVED},
+    {"depths", KIND_DERIVED},
     {"stored", KIND_DERIVED}, /* from lookups, recommendations and runs, too */
     {"users", KIND_DERIVED},
     {"meta", KIND_DERIVED}, /* its lease is in the file's end */
@@ -138,6 +139,8 @@ static const struct {
     {"nodes", KIND_PASSING},
     {"node_info", KIND_PASSING},
     {"engines", KIND_PASSING},
+    {"settings", KIND_PASSING},
+    {"depth", KIND_PASSING},
     {"lookup_nodes", KIND_PASSING},
     {"watchers", KIND_PASSING},
     {"trash", KIND_PASSING}, /* of vectors that no document names: these are not restored */

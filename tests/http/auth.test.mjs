@@ -286,6 +286,7 @@ const ROUTES = {
   ],
   operator: [
     ['GET', '/api/status', {}],
+    ['GET', '/api/depth', {}],
     ['GET', '/api/queue', {}],
     ['GET', '/api/recommendations', {}],
     ['DELETE', '/api/recommendations', { Id: '1-0' }],

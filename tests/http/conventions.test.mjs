@@ -158,6 +158,7 @@ suite('routes and methods', { sweep: false }, ({ test, cluster }) => {
       '/api/give-new-matches': 'POST',
       '/api/get-recommendations': 'GET',
       '/api/status': 'GET',
+      '/api/depth': 'GET',
       '/api/queue': 'GET',
       '/api/retry-query': 'POST',
       '/api/drain-engine': 'POST',
