@@ -31,7 +31,7 @@ end
 
 local function verb(turn, a)
     --- arguments
-    local id, at = match(after or '', '^(%d+%-%d+)%.(%d)$')
+    local id, at = match(after, '^(%d+%-%d+)%.(%d)$')
     at = tonumber(at)
     local first = format('%d', max(since or 0, turn.now_ms - audit.AGE_MS))
     local count = max(1, min(limit, PAGE_MAX))

@@ -39,7 +39,7 @@ local function verb(turn, a)
         end
         count, left = min(count or all, all), min(left or last, last)
     end
-    if row and (count == 1 or count == limit) then audit.note_refused(turn, row, count) end
+    if row ~= '' and (count == 1 or count == limit) then audit.note_refused(turn, row, count) end
     return format('%d\n%d', count, left)
 end
 

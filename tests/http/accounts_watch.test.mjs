@@ -95,7 +95,7 @@ suite('the accounts file', { sweep: false, threads: 2 }, ({ test, cluster }) => 
 
   test('with a hash: that account logs in with its secret and uses tokens, and cannot sign', async () => {
     const secret = 'A7hXpQ2mN8vR4tY6uW1zB3cD5eF7gH9j';
-    cluster.writeAccounts({ ...ACCOUNTS, User_1: { role: 'user', secret_hash: `"${hashOf(secret)}"` } });
+    cluster.writeAccounts(accountsYaml(ACCOUNTS).replace(`secret: "${ACCOUNTS.User_1.secret}"`, `secret_hash: "${hashOf(secret)}"`));
     await knows('User_1', ACCOUNTS.User_1.secret, 401);
     const byBasic = (user, password, node = 0) => cluster.request('GET', '/api/login', { headers: basic(user, password), node, localAddress: '127.0.12.1' });
     const { Token, User } = assertOk(await byBasic('User_1', secret));

@@ -112,7 +112,7 @@ describe('docs/openapi.yaml', () => {
   });
 
   it('names for every route the roles that its table lets in, and the ways to prove them', () => {
-    for (const { method, path, roles, takesToken, takesApiKey, takesCallerKey } of allRoutes()) {
+    for (const { method, path, roles, takesToken, takesApiKey, takesBasic, takesCallerKey } of allRoutes()) {
       const { operation } = operations.find((one) => one.method === method && one.path === path);
       const wanted =
         roles.length === 0
@@ -122,6 +122,7 @@ describe('docs/openapi.yaml', () => {
               { bearer: roles },
               ...(takesToken ? [{ tokenParameter: roles }] : []),
               ...(takesApiKey ? [{ apiKey: roles }] : []),
+              ...(takesBasic ? [{ basic: roles }] : []),
               ...(takesCallerKey ? [{ callerKey: [] }] : []),
             ];
       // Where `{}` stands first, no credentials are needed: always, or if the node's flags say so.

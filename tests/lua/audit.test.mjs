@@ -37,8 +37,7 @@ scripts('audit_note', ({ test }) => {
     assert.deepEqual((await listing(shard)).entries.map(({ row }) => row), ['a', 'b']);
   });
 
-  test('entries end by age, and by number within their class alone', async (shard) => {
-    await put(shard, 'deletion', '1-1', 'old');
+  test('entries end by number, within their class alone', async (shard) => {
     for (let i = 0; i < 21_000; i += 500) {
       await Promise.all(Array.from({ length: 500 }, () => shard.cmd('XADD', shard.key('audit:deletion'), '*', 'row', event('x'), 'n', '')));
     }
@@ -47,11 +46,14 @@ scripts('audit_note', ({ test }) => {
     const n = await shard.cmd('XLEN', shard.key('audit:deletion'));
     assert.ok(n >= 20_000 && n < 20_200, `${n} entries`);
     assert.equal(await shard.cmd('XLEN', shard.key('audit:operator')), 1);
+  });
+
+  test('entries end by age, a node of the stream at a time, and none that is too old is listed', async (shard) => {
     await put(shard, 'account', '1-1', 'old');
     for (let i = 0; i < 200; i++) await put(shard, 'account', `2-${i}`, 'old');
     await shard.call('audit_note', 'account', '', event('new'));
-    assert.ok((await shard.cmd('XLEN', shard.key('audit:account'))) < 150, 'old ones end, a node of the stream at a time');
-    assert.deepEqual((await listing(shard, { limit: 250 })).entries.filter(({ kind }) => kind === 'account').map(({ row }) => row), ['new'], 'none of them is listed');
+    assert.ok((await shard.cmd('XLEN', shard.key('audit:account'))) < 150);
+    assert.deepEqual((await listing(shard, { limit: 250 })).entries.map(({ row }) => row), ['new']);
   });
 });
 

@@ -2,7 +2,7 @@
 //
 // routes: the tables of routes as the C sources state them, so that tests try every route there is.
 //
-//   routesOf('services/documents/routes.c')   [{method, path, roles: ['frontend', 'user'], takesToken, takesApiKey, takesCallerKey}]
+//   routesOf('services/documents/routes.c')   [{method, path, roles: ['frontend', 'user'], takesToken, takesApiKey, takesBasic, takesCallerKey}]
 //   allRoutes()                               those of every service's table, and the node's own, {table, …}
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ function tablesOf(file) {
     table: tableOf(file, name),
     routes: [...rows.matchAll(/(?:ROUTE\(|\{)"([A-Z]+)",\s*"([^"]+)",\s*([A-Z_]+(?=,))?((?:(?!ROUTE\()[^{"])*)/g)].map(([, method, path, who, rest]) => {
       assert.ok(roles[who ?? usual], `${file}: the roles of ${method} ${path}`);
-      return { method, path, roles: roles[who ?? usual], takesToken: rest.includes('.takes_token_param = true'), takesApiKey: rest.includes('.takes_api_key = true'), takesCallerKey: /caller_key_is_open|\bpull_/.test(rest) };
+      return { method, path, roles: roles[who ?? usual], takesToken: rest.includes('.takes_token_param = true'), takesApiKey: rest.includes('.takes_api_key = true'), takesBasic: rest.includes('.takes_basic = true'), takesCallerKey: /caller_key_is_open|\bpull_/.test(rest) };
     }),
   }));
 }

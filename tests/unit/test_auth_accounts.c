@@ -189,19 +189,23 @@ static const struct broken broken[] = {
      "line 2: max_stored_per_user takes a whole number of bytes from 4096 to 1000000000000000"},
     {IN_A("role: user, dialect: topsecret"),
      "line 2: account 'A' has an unknown dialect: the only one is deployed"},
-    {IN_A("role: user, max_wating: 5"), "line 2: unknown member 'max_wating': use secret, "
-                                        "role, weight, max_waiting, max_rate, max_nonces, "
-                                        "max_stored, max_stored_per_user, dialect and namespace"},
+    {IN_A("role: user, max_wating: 5"),
+     "line 2: unknown member 'max_wating': use secret, "
+     "secret_hash, role, weight, max_waiting, max_rate, max_nonces, "
+     "max_stored, max_stored_per_user, dialect, namespace, "
+     "former_secret, former_hash and former_until"},
     {IN_A("role: user, ? [a] : b"),
-     "line 2: unknown member: use secret, role, weight, "
-     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and namespace"},
+     "line 2: unknown member: use secret, secret_hash, role, weight, "
+     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect, namespace, "
+     "former_secret, former_hash and former_until"},
     {"accounts:\n  A: {topsecret}\n",
-     "line 2: unknown member: use secret, role, weight, "
-     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and namespace"},
+     "line 2: unknown member: use secret, secret_hash, role, weight, "
+     "max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect, namespace, "
+     "former_secret, former_hash and former_until"},
     {"accounts:\n  A: {t0psecret: secret}\n",
-     "line 2: unknown member: use secret, role, "
-     "weight, max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect and "
-     "namespace"},
+     "line 2: unknown member: use secret, secret_hash, role, "
+     "weight, max_waiting, max_rate, max_nonces, max_stored, max_stored_per_user, dialect, "
+     "namespace, former_secret, former_hash and former_until"},
     {IN_A("role: user, namespace: a~b"), "line 2: the namespace of account 'A' is not 1 to 32 "
                                          "letters, digits, '-' and '_'"},
     {IN_A("role: user, namespace: ''"), "line 2: the namespace of account 'A' is not 1 to 32 "
