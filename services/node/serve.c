@@ -41,7 +41,7 @@ struct node {
     struct metrics metrics;
     struct deadline drain_look;
     uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
-    int listen_fds[LISTENERS_MAX]; /* -1: none */
+    int listen_fds[LISTENERS_MAX];         /* -1: none */
     char id[24];
 };
 
