@@ -92,7 +92,9 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
         is_good = read_authority(behind(url, 8), &address);
     else if (str_has_prefix(url, STR("rediss://")))
         snprintf(reason, reason_size,
-                 "rediss:// (TLS) is not supported here: use a local TLS proxy (docs/adr/0002)");
+                 "rediss:// is not supported, because hiredis has no TLS here: use redis:// and a "
+                 "TLS tunnel "
+                 "(docs/operations.md, \"Redis over TLS\")");
     if (is_good)
         *ret_address = address;
     return is_good;
