@@ -107,7 +107,7 @@ static int run(const struct command *command, int argc, char **argv)
         break;
     case CONFIG_WRONG: break;
     case CONFIG_READY:
-        if (trust_read_options(&config))
+        if (command->groups == NULL || trust_read_options(&config))
             code = command->run(&config);
     }
     config_fini(&config);

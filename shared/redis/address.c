@@ -181,7 +181,8 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
     snprintf(reason, reason_size, "%s", schemes[0].form);
     if (str_has_prefix(url, STR("rediss://")))
         snprintf(reason, reason_size,
-                 "rediss:// (TLS) is not supported here: use a local TLS proxy (docs/adr/0002)");
+                 "rediss:// is not supported, because hiredis has no TLS here: use redis:// and a TLS "
+                 "tunnel (docs/operations.md, \"Redis over TLS\")");
     for (unsigned i = 0; i < SCHEME_N; i++) {
         struct str scheme = str_of(schemes[i].scheme);
         if (!str_has_prefix(url, scheme))

@@ -397,12 +397,15 @@ describe('HTTPS', () => {
 
     it('that resets a thousand streams as soon as they begin leaves nothing', async () => {
       const socket = await connect({ ALPNProtocols: ['h2'] });
-      socket.resume();
+      let answer = Buffer.alloc(0);
+      socket.on('data', (data) => (answer = Buffer.concat([answer, data])));
       socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(FRAME.settings, 0, 0)]));
       for (let i = 0; i < 1000 && !socket.destroyed; i++) {
         const id = 2 * i + 1;
         socket.write(Buffer.concat([get(id, path('/api/get-new-queries', 'Inference_2', { Wait: 100, Models: 'nobody' })), frame(FRAME.reset, 0, id, Buffer.from([0, 0, 0, 8]))]));
       }
+      socket.write(frame(FRAME.ping, 0, 0, Buffer.from('all read')));
+      await eventually(() => socket.destroyed || answer.includes('all read'), { what: 'the node has read them' });
       await eventually(async () => (await metric('parley_polls_parked')) === 0);
       assertOk(await ask('GET', '/livez'));
       socket.destroy();
@@ -431,7 +434,7 @@ describe('HTTPS', () => {
     assert.ok(Array.isArray(answer.json.Answer), answer.text);
     engine.child.kill('SIGTERM');
     assert.equal((await engine.exit()).code, 0);
-    const distrusting = startProcess(args);
+    const distrusting = startProcess([...args, '--start-seconds', '1']);
     await waitForOutput(distrusting, ({ stderr }) => /certificate/i.test(stderr), 60_000, 'what is wrong');
     distrusting.child.kill('SIGTERM');
     await distrusting.exit();
