@@ -124,7 +124,7 @@ ok
 what="Redis refuses whoever has no password, and its user parley what it does not need"
 inside redis redis-cli get parley:x | grep -q NOAUTH
 inside redis redis-cli --no-auth-warning --user health --pass any get parley:x | grep -q NOPERM
-inside redis redis-cli --no-auth-warning --user default --pass any ping | grep -q WRONGPASS
+inside redis redis-cli --no-auth-warning --user default --pass any ping 2>&1 | grep -q WRONGPASS
 inside redis redis-cli --no-auth-warning --user parley -a "$(inside node1 cat /keys/store/redis-password)" flushall | grep -q NOPERM
 ok
 
