@@ -45,9 +45,11 @@ chmod 700 /keys/redis /keys/store /keys/nodes /keys/engine
 secret redis-password /keys/store/redis-password $parley
 secret redis-admin-password /keys/redis/admin-password $redis
 secret redis-replica-password /keys/redis/replica-password $redis
-# Hashes, so that the file says no password. Nobody without one may do more than ask whether Redis is alive.
+# Hashes, so that the file says no password. Nobody can log in as `default`, which keeps all rights: Redis reads its own
+# append-only file as that user, and leaves out each transaction that it may not run. Anybody may ask whether Redis is alive.
 cat <<TEXT | keep /keys/redis/users.acl $redis
-user default on nopass sanitize-payload resetkeys resetchannels -@all +ping
+user default off nopass sanitize-payload ~* &* +@all
+user health on nopass sanitize-payload resetkeys resetchannels -@all +ping
 user parley on #$(hash /keys/store/redis-password) $(sed 's/#.*//' /usr/local/share/parley/redis.acl | tr '\n' ' ')
 user replica on #$(hash /keys/redis/replica-password) resetkeys resetchannels -@all +psync +replconf +ping
 user admin on #$(hash /keys/redis/admin-password) ~* &* +@all

@@ -181,7 +181,7 @@ async function load() {
     asker,
     asker,
     streamer,
-    repeat('ask', () => post('/ask', { question: 'How many attempts does a question get?' })),
+    repeat('retrieve', () => post('/api/rag/retrieve', { query: 'How many attempts does a question get?' })),
     repeat('documents', () => get('/api/docs')),
     repeat('workflows', () => get('/api/workflows')),
     repeat('status', () => get('/api/user-topics')),

@@ -43,6 +43,8 @@ finish() {
             echo "== $name: $(podman inspect -f '{{.State.Status}}, restarts {{.RestartCount}}' "$(name_of "$name")" 2>/dev/null || echo not there)"
             podman logs --tail 15 "$(name_of "$name")" 2>&1 | cut -c 1-300 || true
         done
+        echo "== what nginx could not have answered"
+        podman logs "$(name_of nginx)" 2>/dev/null | grep -E '" 50[0-9] ' | tail -n 10 || true
         echo "== podman-compose"
         tail -n 5 "$work/compose.log" 2>/dev/null || true
     fi
@@ -120,8 +122,9 @@ not grep -qF -e "$(<"$work/User_1")" -e "$(inside node1 cat /keys/store/redis-pa
 ok
 
 what="Redis refuses whoever has no password, and its user parley what it does not need"
-inside redis redis-cli get parley:x | grep -q NOPERM
-inside redis redis-cli info | grep -q NOPERM
+inside redis redis-cli get parley:x | grep -q NOAUTH
+inside redis redis-cli --no-auth-warning --user health --pass any get parley:x | grep -q NOPERM
+inside redis redis-cli --no-auth-warning --user default --pass any ping 2>&1 | grep -q WRONGPASS
 inside redis redis-cli --no-auth-warning --user parley -a "$(inside node1 cat /keys/store/redis-password)" flushall | grep -q NOPERM
 ok
 
@@ -184,32 +187,50 @@ end_load() {
     cp "$work/load.out" "$work/out"
     return $status
 }
-# The nodes answer, and go on under load.
-goes_on() { [ "$(podman logs --since "$1" "$(name_of nginx)" 2>/dev/null | grep -c 'add-query')" -gt 20 ]; }
+# is_used NODE SINCE: nginx sends requests for each of its services to a node, at the address that it has now, and gets
+# answers. Before that, the next node must not stop. Each upstream finds the new address by itself.
+is_used() {
+    local address paths path
+    address=$(podman inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$(name_of "$1")")
+    case $1 in
+    node1) paths='add-query docs' ;;
+    node2) paths='add-query workflows' ;;
+    node3) paths='docs workflows' ;;
+    esac
+    podman logs --since "$2" "$(name_of nginx)" >"$work/nginx.log" 2>/dev/null
+    for path in $paths; do
+        [ "$(grep -c "/api/$path HTTP/1.1\" 200 .* ${address//./\\.}:8080 " "$work/nginx.log")" -gt 5 ] || return 1
+    done
+}
+is_loaded() { [ "$(podman logs --since "$1" "$(name_of nginx)" 2>/dev/null | grep -c 'add-query.* 200 ')" -gt 20 ]; }
+now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 
 what="all nodes restart one by one under load, and no request fails"
 start_load
+until_true 60 is_loaded "$(now)"
 for name in $NODES; do
-    at=$(date -u +%Y-%m-%dT%H:%M:%SZ)
-    until_true 60 goes_on "$at"
     podman restart -t 30 "$(name_of "$name")" >>"$work/compose.log" 2>&1
+    at=$(now)
     until_true 60 is_healthy "$name"
+    until_true 60 is_used "$name" "$at"
 done
-until_true 60 goes_on "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+until_true 60 is_loaded "$(now)"
 end_load
 ok "$(head -n 1 "$work/load.out")"
 
 what="a node that is killed starts again, and clients that retry lose nothing"
 start_load retry
-until_true 60 goes_on "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+until_true 60 is_loaded "$(now)"
 for name in node1 node2; do
     before=$(podman inspect -f '{{.State.Pid}}' "$(name_of "$name")")
+    at=$(now)
     kill -KILL "$before"
     is_another() { [ "$(podman inspect -f '{{.State.Running}}' "$(name_of "$name")")" = true ] && [ "$(podman inspect -f '{{.State.Pid}}' "$(name_of "$name")")" != "$before" ]; }
     until_true 60 is_another
     until_true 60 is_healthy "$name"
+    until_true 60 is_used "$name" "$at"
 done
-until_true 60 goes_on "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+until_true 60 is_loaded "$(now)"
 end_load
 ok "$(head -n 1 "$work/load.out")"
 
