@@ -41,7 +41,7 @@ struct node {
     struct metrics metrics;
     struct deadline drain_look;
     uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
-    int listen_fds[LISTENERS_MAX]; /* -1: none */
+    int listen_fds[LISTENERS_MAX];         /* -1: none */
     char id[24];
 };
 
@@ -85,7 +85,7 @@ static void on_drain_look(struct deadline *deadline)
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
     services_drain(&node->services);
     websocket_drain(&node->server, clock_mono_ms() >= node->drain_close_ms);
-    bool is_done = server_is_idle(&node->server) && shards_pending_n(node->server.shards) == 0;
+    bool is_done = server_is_drained(&node->server) && shards_pending_n(node->server.shards) == 0;
     if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else
