@@ -93,7 +93,7 @@ static void on_drain_look(struct deadline *deadline)
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
     services_drain(&node->services);
     websocket_drain(&node->server, clock_mono_ms() >= node->drain_close_ms);
-    bool is_done = server_is_idle(&node->server) && shards_pending_n(node->server.shards) == 0;
+    bool is_done = server_is_drained(&node->server) && shards_pending_n(node->server.shards) == 0;
     if (is_done || clock_mono_ms() >= node->drain_end_ms)
         loop_finish(&node->loop);
     else

@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -231,6 +232,26 @@ bool listen_open(const char *address, unsigned n, int *ret_fds, struct listen_pl
     if (ok)
         *ret_place = place;
     return ok;
+}
+
+/* The kernel shows a filter of a listener each segment from its TCP header on, and drops the
+ * segment where the filter says 0: of those that would begin a connection, the SYN without ACK. The
+ * sockets of accepted connections inherit it and get no such segment. */
+void listen_refuse(int fd)
+{
+    enum { FLAGS_AT = 13, SYN = 0x02, ACK = 0x10 };
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, FLAGS_AT),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SYN | ACK),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYN, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    struct sock_fprog filter = {.len = sizeof code / sizeof *code, .filter = code};
+    int domain;
+    socklen_t domain_n = sizeof domain;
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_n) == 0 && domain != AF_UNIX)
+        (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 
 void listen_remove(const char *address, const struct listen_place *place)

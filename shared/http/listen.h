@@ -2,7 +2,7 @@
  *
  * listen: opens the address on which the servers of one process accept connections. A second
  * process on the same address is refused, even if both start at the same moment. Used at start and
- * end of the process, on its main thread; the caller owns the descriptors.
+ * end of the process, on its main thread, except listen_refuse; the caller owns the descriptors.
  */
 #ifndef PARLEY_HTTP_LISTEN_H
 #define PARLEY_HTTP_LISTEN_H
@@ -32,6 +32,12 @@ bool listen_open(const char *address, unsigned n, int *ret_fds, struct listen_pl
  * descriptors are open, so that a process that wants to take over the path still sees a live
  * socket. Does nothing for "host:port". */
 void listen_remove(const char *address, const struct listen_place *place);
+
+/* From now on no client begins a connection to this descriptor; those that were begun complete and
+ * wait to be accepted. Close the descriptor soon: until then a client's attempt is not refused, but
+ * repeated by its system after a second. Does nothing for a path: listen_remove has done it. On any
+ * thread. */
+void listen_refuse(int fd);
 
 /* Whether `address` is valid, as far as can be checked without binding it. */
 bool listen_check_address(const char *address) must_check;

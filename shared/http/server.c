@@ -5,9 +5,11 @@
  * filter gives these answers the form of ours. */
 #include "shared/http/server.h"
 
+#include "shared/base/clock.h"
 #include "shared/http/authenticate.h"
 #include "shared/http/connection.h"
 #include "shared/http/linger.h"
+#include "shared/http/listen.h"
 #include "shared/http/peer.h"
 #include "shared/http/rights.h"
 #include "shared/http/router.h"
@@ -23,6 +25,8 @@ enum {
     ACCEPTS_A_TURN = 64,
     ACCEPTS_AT_MOST = 2, /* of these, for which room was made */
     ACCEPT_AGAIN_MS = 100,
+    HANDSHAKES_MS = 50, /* of TCP, to the balancer and back */
+    QUIET_MS = 500,     /* between two requests on connections that a balancer still uses */
     SCRATCH_MAX = 32 << 20,
     PROBLEM_MAX = 2048,
     BODY_SLACK_BYTES = 1 << 20
@@ -278,15 +282,53 @@ void server_start(struct server *server, int fd, struct tls *tls)
 void server_drain(struct server *server)
 {
     server->is_draining = true;
-    loop_cancel_deadline(server->loop, &server->accept_again);
-    stop_accepting(server);
-    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
+    server->drain.handshakes_end_ms = clock_mono_ms() + HANDSHAKES_MS;
+    for (unsigned i = 0; i < LISTENERS_MAX; i++)
         if (server->listeners[i].socket != NULL)
-            h2o_socket_close(server->listeners[i].socket);
-        server->listeners[i].socket = NULL;
-    }
+            listen_refuse(h2o_socket_get_fd(server->listeners[i].socket));
     h2o_context_request_shutdown(&server->context);
     websocket_drain(server, false);
+}
+
+/* Nobody new comes (listen_refuse). A listener that is closed resets the connections that wait in
+ * its queue, so each of them is accepted before. */
+static bool close_listeners(struct server *server)
+{
+    bool is_open = false, is_early = clock_mono_ms() < server->drain.handshakes_end_ms;
+    for (unsigned i = 0; i < LISTENERS_MAX; i++) {
+        h2o_socket_t *socket = server->listeners[i].socket;
+        if (socket == NULL)
+            continue;
+        if (is_early || is_anybody_waiting(socket)) {
+            is_open = true;
+            continue;
+        }
+        h2o_socket_read_stop(socket);
+        h2o_socket_close(socket);
+        server->listeners[i].socket = NULL;
+    }
+    if (!is_open)
+        loop_cancel_deadline(server->loop, &server->accept_again);
+    return !is_open;
+}
+
+/* A balancer keeps connections open between requests, and may use one at any moment: each is
+ * closed after its next answer. Those that nobody has used for a while are closed by our end. */
+static bool is_quiet(struct server *server)
+{
+    uint64_t now_ms = clock_mono_ms();
+    if (server->requests.numbered_n != server->drain.requests_n) {
+        server->drain.requests_n = server->requests.numbered_n;
+        server->drain.quiet_from_ms = now_ms;
+    }
+    return connections_look(server->connections).open_n == 0 ||
+           now_ms - server->drain.quiet_from_ms >= QUIET_MS;
+}
+
+bool server_is_drained(struct server *server)
+{
+    bool is_closed = close_listeners(server), is_over = is_quiet(server);
+    return is_closed && is_over && server_is_idle(server);
 }
 
 bool server_is_idle(const struct server *server)

@@ -60,6 +60,10 @@ struct server_refusals {
     struct log_limit answers[ERR_NR];
     struct log_limit tokens;
 };
+struct server_drain {           /* server.c: after server_drain */
+    uint64_t handshakes_end_ms; /* until then clients may complete connections that they began */
+    uint64_t requests_n, quiet_from_ms; /* the last look's numbered_n, and since when it is so */
+};
 struct server_lingers { /* linger.c */
     unsigned open_n;    /* closed connections whose input is still being drained */
 };
@@ -87,6 +91,7 @@ struct server {
     struct server_rights rights;
     struct server_websockets websockets;
     struct server_lingers lingers;
+    struct server_drain drain;
     struct server_refusals refusals;
 
     /* The rest belongs to server.c. */
@@ -113,8 +118,13 @@ void server_accept_again(struct server *server);
 void server_accept_later(struct server *server, uint64_t after_ms);
 /* Makes libh2o refuse bodies of more than `bytes`; returns the former limit. */
 size_t server_limit_bodies(struct server *server, size_t bytes);
-/* Stops accepting. Running requests are answered; connections close after their answers. */
+/* Refuses new connections. Those that clients have begun are accepted, requests are answered, and
+ * connections close after their answers. */
 void server_drain(struct server *server);
+/* After server_drain, to be asked again and again: closes listeners once nobody waits to be
+ * accepted. Whether that has happened, the server is idle, and connections that are still open have
+ * not been used for a while. */
+bool server_is_drained(struct server *server);
 /* Whether no request is running, no WebSocket is open and no connection lingers. */
 bool server_is_idle(const struct server *server);
 /* Call it at the end of each turn of the loop. */

@@ -16,7 +16,7 @@ import { oneSeed } from '../support/seeds.mjs';
 import { keysOfAll, onAll } from '../support/shards.mjs';
 import { check } from './chaos_checker.mjs';
 import { startClients } from './chaos_clients.mjs';
-import { insist, send } from './chaos_http.mjs';
+import { insist } from './chaos_http.mjs';
 
 const IS_NIGHTLY = process.env.PARLEY_NIGHTLY === '1';
 const [KILLS, QUESTIONS] = IS_NIGHTLY ? [200, 50_000] : [20, 5_000];

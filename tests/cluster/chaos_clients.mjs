@@ -3,12 +3,13 @@
 // chaos_clients: clients of chaos.test.mjs that ask questions in every way that a client can wait for its answer, and send
 // each request again, to another node, until they have one. Some give up instead: their question may be stored or not.
 //
-//   const clients = startClients({ urls, account, of: 5000, at_once: 48 });
+//   const clients = startClients({ urls, account, of: 5000, atOnce: 48 });
 //   clients.questions   all so far, as chaos_checker.mjs reads them
 //   clients.answered    how many have their answer
+//   clients.stop()      no further questions
 //   await clients.done  rejects when a client gets what it must not get
 import { randomBytes } from 'node:crypto';
-import { insist, send } from './chaos_http.mjs';
+import { insist, meansTryAgain, send } from './chaos_http.mjs';
 
 const WAIT_S = 20;
 const TOPICS = 64; // at once
@@ -18,12 +19,13 @@ const WAYS = ['wait', 'wait', 'check', 'stream']; // each question takes one of 
 
 const now = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 
-export function startClients({ urls, account, of, atOnce = 48, onRetry = () => {} }) {
+export function startClients({ urls, account, of = Infinity, atOnce = 48, onRetry = () => {} }) {
   const run = randomBytes(4).toString('hex');
   const questions = [];
   const topics = Array.from({ length: TOPICS }, (_, i) => ({ name: `chaos-${run}-${i}`, left: ROWS }));
   let topicN = TOPICS;
   let answered = 0;
+  let isStopped = false;
   let turn = 0;
 
   const call = (method, path, options, more = {}) => insist(urls, method, path, { account, ...options }, { onRetry, turn: turn++, ...more });
@@ -87,11 +89,11 @@ export function startClients({ urls, account, of, atOnce = 48, onRetry = () => {
             if (event === 'done') answer = data.Answer;
           },
         });
-        if (![200, 429, 502, 503, 504].includes(response.status)) refuse(question, 'the stream', response);
-        if (response.status !== 200) onRetry();
+        if (response.status !== 200 && !meansTryAgain(response)) refuse(question, 'the stream', response);
+        if (response.status !== 200) onRetry(`the stream: ${response.status} ${response.text}`);
       } catch (error) {
-        if (error.message.startsWith('the stream')) throw error;
-        onRetry();
+        if (error.message.startsWith('the stream of')) throw error;
+        onRetry(`the stream: ${error.message}`);
       }
       if (!answer) await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 60));
     }
@@ -100,7 +102,7 @@ export function startClients({ urls, account, of, atOnce = 48, onRetry = () => {
 
   async function client(number) {
     const user = `user-${run}-${number}`;
-    while (questions.length < of) {
+    while (!isStopped && questions.length < of) {
       const question = { topic: takeTopic(), text: `question ${questions.length} of ${run}`, seen: [] };
       questions.push(question);
       const way = WAYS[Math.floor(Math.random() * WAYS.length)];
@@ -116,6 +118,7 @@ export function startClients({ urls, account, of, atOnce = 48, onRetry = () => {
   return {
     questions,
     done,
+    stop: () => (isStopped = true),
     get answered() {
       return answered;
     },

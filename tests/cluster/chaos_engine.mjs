@@ -12,12 +12,12 @@ import { insist } from './chaos_http.mjs';
 const [, , list, name, secret, slots, label] = process.argv;
 const urls = list.split(',');
 const account = { name, secret };
+// Of this whole machine, in ms.
 const now = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 const note = (what) => writeSync(1, `${JSON.stringify(what)}\n`);
 const chance = (share) => Math.random() < share;
 
-// The time of that is of this whole machine, as all notes' are.
-const call = (method, path, options) => insist(urls, method, path, { account, ...options });
+const call = (method, path, options) => insist(urls, method, path, { account, ...options }, { onRetry: (why) => note({ did: 'again', why }) });
 
 async function answer(claim, Seq, Query, isLast) {
   const { Topic, Lease } = claim;

@@ -56,19 +56,23 @@ function takeEvents(text, onEvent) {
   return blocks.at(-1);
 }
 
-const MEANS_TRY_AGAIN = new Set([429, 502, 503, 504]);
+// A balancer sends a GET again by itself, when the node that had it died: its nonce may be used up then.
+export const meansTryAgain = ({ status, json }) => [429, 502, 503, 504].includes(status) || (status === 401 && json?.code === 'nonce_used');
 
 // Sends to each of `urls` in turn until there is a final answer. isOver(): whether to give up now (then null).
+// onRetry(why) is called after each attempt that failed.
 export async function insist(urls, method, path, options, { isOver = () => false, onRetry = () => {}, turn = Math.floor(Math.random() * urls.length) } = {}) {
   for (let i = turn; ; i++) {
+    let why;
     try {
       const response = await send(urls[i % urls.length], method, path, options);
-      if (!MEANS_TRY_AGAIN.has(response.status)) return response;
-    } catch {
-      // The node is gone, or the connection was.
+      if (!meansTryAgain(response)) return response;
+      why = `${response.status} ${response.text}`;
+    } catch (error) {
+      why = error.message; // the node is gone, or the connection was
     }
+    onRetry(`${method} ${path}: ${why}`);
     if (isOver()) return null;
-    onRetry();
     await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 60));
   }
 }
