@@ -72,7 +72,7 @@ suite('an engine whose model is busy or away', { args: ONCE }, ({ test, cluster 
       assert.match(engine.RestingUntil, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
       assert.match(engine.Info.Reason, /429/);
       assert.ok(secondsLeft(engine) > 60 && secondsLeft(engine) < 105, engine.RestingUntil);
-      await eventually(async () => (await engines()).filter(({ RestingUntil }) => RestingUntil !== null).length === 2);
+      await eventually(async () => (await engines()).some(({ Slots }) => Slots.Resting === 2), { what: 'both slots rest' });
       const claim = await cluster.claim({ as: 'Inference_2', wait: 20, detail: true });
       assert.deepEqual([claim.Topic, claim.Attempt], [Topic, 1]);
       await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: claim.Lease, Answer: ['From another.'] });

@@ -186,14 +186,14 @@ const flows = {
     await m.call('claim', 0, 'E|*', '0');
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0, '', ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*"}']).flat());
+    await m.call('sync', '{}', '', 0, 0, 1, 'E|*', 100, 0, 0, '', ...Array.from({ length: many }, (_, i) => [`E ${name('e', i)}`, '{"Models":"*"}']).flat());
     await m.call('status', 0);
     await m.call('delete', 0, name('u', 1), 't', '');
   },
 
   async 'claims of one query each, all of one topic, whose engine is gone'(m) {
     for (let i = 0; i < m.n(2000); i += 100) {
-      await m.shard.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0, '');
+      await m.shard.call('sync', '{}', '', 0, 0, 1, 'E|*', 100, 0, 0, '');
       await m.shard.turn(Array.from({ length: 100 }, () => ['add', 0, 't', 'alice', 'F', 'default', 1, 1e6, tailOf(), '', '', '']));
     }
     const leases = (await m.cmd('ZRANGE', m.key('leases'), 0, -1)).sort((x, y) => parseInt(x) - parseInt(y)).slice(0, m.n(100));
@@ -207,7 +207,7 @@ const flows = {
     for (let k = 0; k < 3; k++)
       await m.shard.turn(models.map((model, i) => ['add', 0, `t${k}-${model}`, `u${i}`, `F${i % 10}`, model, 1, 1e6, tailOf(), '', '', '']));
     await m.expect(/^claim/, 'claim', 0, 'E|*', '0');
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', m.n(1000), 0, 0, '');
+    await m.call('sync', '{}', '', 0, 0, 1, 'E|*', m.n(1000), 0, 0, '');
     await m.call('status', 0);
   },
 
@@ -226,8 +226,8 @@ const flows = {
     await m.cmd('ZADD', m.key('idle'), ...Array.from({ length: m.n(128) }, (_, i) => [1, `n1 E|x${i}`]).flat());
     await m.call('reap');
     const classes = Array.from({ length: m.n(150) }, (_, i) => [`E|${Array.from({ length: 30 }, (_, k) => `${'e'.repeat(100)}${i}-${k}`).join()}`, 0, 0, 0, '7']);
-    await m.call('sync', '{}', 0, 0, classes.length, ...classes.flat());
-    await m.call('sync', '{}', 0, 0, classes.length, ...classes.flat());
+    await m.call('sync', '{}', '', 0, 0, classes.length, ...classes.flat());
+    await m.call('sync', '{}', '', 0, 0, classes.length, ...classes.flat());
   },
 
   async 'many large claims at once, and queries of operators'(m) {
@@ -236,7 +236,7 @@ const flows = {
     await m.call('list', 0, 'Open', '', 0, 100);
     await m.call('claim', 0, 'E|*', '0');
     await m.call('list', 0, 'Pending', 'nobody', 0, 100);
-    await m.call('sync', '{}', 0, 0, 1, 'E|*', 100, 0, 0, '');
+    await m.call('sync', '{}', '', 0, 0, 1, 'E|*', 100, 0, 0, '');
     await m.cmd('ZADD', m.key('leases'), 'XX', ...(await m.cmd('ZRANGE', m.key('leases'), 0, -1)).flatMap((lease) => [2, lease]));
     await m.call('reap');
     await m.call('unpark', 'E|*');

@@ -109,8 +109,8 @@ scripts('what becomes of a claimed lookup', ({ cases, test, shard }) => {
     { name: 'race: that node runs this very script: it is heard from', before: { ...held('n1', 1001), idle_lookups: zset({ 'n1 E|?': 1 }) }, call: ['reap'], reply: (r) => r > 1000, events: [given({ lease: 8 })], after: { ...handedOn('n1'), idle_lookups: null } },
     { name: 'reap: when the next one ends, lookups among claims', before: () => ({ ...held('n2', Date.now() + 60_000), leases: zset({ '1 t': Date.now() + 90_000 }) }), call: ['reap'], reply: (r) => /^(60000|5\d{4})$/.test(r), after: () => ({ lookups: zset({ aa: soon(60_000) }), leases: zset({ '1 t': soon(90_000) }) }) },
     { name: 'reap: and claims among lookups', before: () => ({ ...held('n2', Date.now() + 90_000), leases: zset({ '1 t': Date.now() + 60_000 }) }), call: ['reap'], reply: (r) => /^(60000|5\d{4})$/.test(r), after: () => ({ lookups: zset({ aa: soon(90_000) }), leases: zset({ '1 t': soon(60_000) }) }) },
-    { name: 'sync: credits are stated again, and take what missed them', before: { ...asked(), idle_lookups: zset({ 'n1 F|?': 3 }) }, call: ['sync', '{}', 0, 0, 2, 'E|?', 2, 0, 0, '', 'F|?', 0, 0, 0, ''], reply: (r) => /^(1\d{3}|200\d)\n$/.test(r), events: [given({ lease: 1 })], after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, 'lookup:aa': lookup({ claimed: '5 1', lease: '1 n1' }), lookups: zset({ aa: delivery }), meta: { lease: 1, depth: 0, vt: '0.000000' }, idle_lookups: zset({ 'n1 E|?': 1 }) } },
-    { name: 'sync: a node that is gone loses its credits of both kinds', before: () => ({ nodes: zset({ dead: Date.now() - 61_000 }), node_info: { dead: '{}' }, idle: zset({ 'dead E|*': 5 }), idle_lookups: zset({ 'dead E|?': 5, 'deadly E|?': 1 }) }), call: ['sync', '{}', 0, 0, 0], reply: '\n', after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, idle: null, idle_lookups: zset({ 'deadly E|?': 1 }) } },
+    { name: 'sync: credits are stated again, and take what missed them', before: { ...asked(), idle_lookups: zset({ 'n1 F|?': 3 }) }, call: ['sync', '{}', '', 0, 0, 2, 'E|?', 2, 0, 0, '', 'F|?', 0, 0, 0, ''], reply: (r) => /^(1\d{3}|200\d)\n$/.test(r), events: [given({ lease: 1 })], after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, 'lookup:aa': lookup({ claimed: '5 1', lease: '1 n1' }), lookups: zset({ aa: delivery }), meta: { lease: 1, depth: 0, vt: '0.000000' }, idle_lookups: zset({ 'n1 E|?': 1 }) } },
+    { name: 'sync: a node that is gone loses its credits of both kinds', before: () => ({ nodes: zset({ dead: Date.now() - 61_000 }), node_info: { dead: '{}' }, idle: zset({ 'dead E|*': 5 }), idle_lookups: zset({ 'dead E|?': 5, 'deadly E|?': 1 }) }), call: ['sync', '{}', '', 0, 0, 0], reply: '\n', after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, idle: null, idle_lookups: zset({ 'deadly E|?': 1 }) } },
   ]);
 
   test('its topic is deleted while an engine has it: what comes of the claim finds nothing', async () => {
@@ -125,7 +125,7 @@ scripts('what becomes of a claimed lookup', ({ cases, test, shard }) => {
     await shard.cmd('ZADD', shard.key('lookups'), ...Array.from({ length: 2000 }, (_, i) => [i * 2, `f${i}`]).flat());
     await shard.seed({ idle_lookups: zset({ 'n1 E|?': 2000 }) });
     assert.equal((await shard.turn([['reap']])).events.length, 1000);
-    assert.equal((await shard.turn([['sync', '{}', 0, 0, 1, 'E|?', 1000, 0, 0, '']])).events.length, 1000);
+    assert.equal((await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|?', 1000, 0, 0, '']])).events.length, 1000);
     assert.equal(await shard.cmd('ZCOUNT', shard.key('lookups'), '-inf', Date.now()), 0);
   });
 });

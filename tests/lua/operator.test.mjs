@@ -45,7 +45,7 @@ scripts('status', ({ cases }) => {
         node_info: { n2: '{"version":"1"}' },
       }),
       call: ['status', 0],
-      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 'E', 1, 'E box', near(7000), '{"a":1}',
+      reply: fits(['ok', 1, near(90_000), 2, 1, 5, 4, 3, 1, span, 'E', 1, 'E box', 'waiting', near(7000), '{"a":1}',
         'n2', near(2000), '{"version":"1"}', 'n1', near(1000), '{}']),
       after: { idle: zset({ 'n1 E|*': credits(3, 2), 'n2 F|big': 2 }) },
     },

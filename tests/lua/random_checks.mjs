@@ -51,7 +51,9 @@ function checkTopics(world, keys) {
 function checkOrder(keys, open) {
   const expected = { open: new Set(), turns: new Set(), models: new Set() };
   const waiting = {};
+  const depths = {};
   for (const { topic, model, user } of open) {
+    if (model !== 'default') depths[model] = String(Number(depths[model] ?? 0) + 1);
     expected.open.add(`${model}:${user} ${topic}`);
     expected.turns.add(`${model} ${user}`);
     expected.models.add(model);
@@ -64,6 +66,7 @@ function checkOrder(keys, open) {
   assert.deepEqual([...(keys.get('models') ?? [])].sort(), [...expected.models].sort(), 'models');
   assert.deepEqual(Object.keys(keys.get('falls') ?? {}).sort(), [...expected.models].filter((model) => model !== 'default').sort(), 'falls');
   assert.deepEqual({ ...keys.get('waiting') }, waiting, 'waiting');
+  assert.deepEqual({ ...keys.get('depths') }, depths, 'depths');
   assert.equal(Number(keys.get('meta')?.depth ?? 0), open.length, 'depth');
   if (!open.length) assert.ok(!keys.has('served'), 'served is gone with the last work');
 }

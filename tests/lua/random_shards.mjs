@@ -278,7 +278,7 @@ export class Shards {
     });
     const isLate = node.inbox.some((one) => one.shard === shard && one.event.startsWith('claim\n'));
     const before = node.inbox.length;
-    await this.call(node, shard, 'sync', '{}', 0, 0, stated.length, ...args);
+    await this.call(node, shard, 'sync', '{}', '', 0, 0, stated.length, ...args);
     const own = node.inbox.splice(before);
     world.later = [];
     for (const { event } of own) this.note(world, event, node.name);

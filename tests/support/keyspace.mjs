@@ -3,7 +3,7 @@
 // keyspace: all keys of a Redis as values, what must be true of them whatever happened
 // (docs/redis-keys.md), and what a restore makes of them.
 import assert from 'node:assert/strict';
-import { libraryText, PREFIX, sharesOf, Shard } from './lua.mjs';
+import { depthsOf, libraryText, PREFIX, sharesOf, Shard } from './lua.mjs';
 
 // Verbs and keys of a Redis that somebody else started, with any bytes: open it with encoding latin1.
 export async function openShard(redis) {
@@ -78,6 +78,7 @@ function checkQueue(keys) {
   assert.equal(Number(valueOf(keys, 'meta').depth ?? 0), sums.depth, 'depth');
   const topics = Object.fromEntries(of(keys, 't').map(([topic, hash]) => [`t:${topic}`, hash]));
   assert.deepEqual({ ...valueOf(keys, 'shares') }, sharesOf(topics), 'shares');
+  assert.deepEqual({ ...valueOf(keys, 'depths') }, depthsOf(topics), 'depths');
   assert.deepEqual(members(valueOf(keys, 'leases')), [...sums.leases].sort(), 'leases');
   for (const [lease, text] of of(keys, 'lease')) {
     const [holder, topic, , , ...seqs] = text.split(' ');
@@ -289,9 +290,9 @@ export function mergedShards(shards) {
 
 // --- what a restore makes of a keyspace in which nothing happens meanwhile -------------------------
 
-const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw|dlv|dlv_due|dlv_done|dlv_n|dlv_pull|dlv_polls|names_known|room_watch)(:|$)/;
+const PASSING = /^(served|leases|lease|partials|idle|idle_lookups|poll|nodes|node_info|settings|depth|engines|lookup_nodes|watchers|trash|failures|restoring|pushed|cluster|hints|quiet|bound|left|outbox|released|rate|models_seen|deleting|wfw|dlv|dlv_due|dlv_done|dlv_n|dlv_pull|dlv_polls|names_known|room_watch)(:|$)/;
 
-const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
+const DERIVED = ['needs', 'open', 'turns', 'models', 'waiting', 'shares', 'depths', 'stored', 'meta', 'jobs', 'job_turns', 'queued_jobs', 'queued_spaces', 'delayed_jobs', 'wf_due', 'wf_files', 'evaluation_due'];
 
 // No claim is left: what was Pending is Open, with the attempt under way not counted.
 function withoutClaims(hash) {

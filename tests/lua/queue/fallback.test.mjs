@@ -65,7 +65,7 @@ scripts('a model without an engine', ({ test, cases }) => {
   });
 
   test('with the fallback off its query waits for it, and no key is left of that', async (shard) => {
-    await shard.turn([['sync', INFO, 0, 0, 1, 'E|small', 1, 0, 0, '']]);
+    await shard.turn([['sync', INFO, '', 0, 0, 1, 'E|small', 1, 0, 0, '']]);
     await shard.turn([['unpark', 'E|small'], add('big')]);
     assert.equal((await shard.turn([['claim', 0, 'E|small', '']])).replies[0], 'empty');
     assert.deepEqual((await shard.names()).filter((name) => /^(falls|models_seen)$/.test(name)), []);
@@ -101,7 +101,7 @@ scripts('a model without an engine', ({ test, cases }) => {
     {
       name: 'sync says it too',
       before: { ...NODE, ...waiting('big', Date.now() + 3_600_000) },
-      call: ['sync', INFO, 0, 0, 0],
+      call: ['sync', INFO, '', 0, 0, 0],
       frame: FRAME,
       reply: (r) => Number(r.split('\n')[0]) > 3_000_000,
       after: { nodes: zset({ n1: ago() }) },
@@ -109,7 +109,7 @@ scripts('a model without an engine', ({ test, cases }) => {
     {
       name: 'an engine that names it is back in the last second: its query waits on',
       before: () => ({ ...NODE, ...waiting('big', Date.now() + 1000), models_seen: { big: seen(29_000) } }),
-      call: ['sync', INFO, 0, 0, 1, 'F|big', 0, 0, 0, ''],
+      call: ['sync', INFO, '', 0, 0, 1, 'F|big', 0, 0, 0, ''],
       frame: FRAME,
       reply: anything,
       after: () => ({ nodes: zset({ n1: ago() }), falls: zset({ big: soon(30_000) }), models_seen: { big: agoOf('F') } }),
@@ -117,7 +117,7 @@ scripts('a model without an engine', ({ test, cases }) => {
     {
       name: 'an engine that names it is back after it fell: it is its engine\'s again',
       before: () => ({ ...NODE, ...waiting('big', 0), models_seen: { big: seen(31_000) } }),
-      call: ['sync', INFO, 0, 0, 1, 'F|big', 0, 0, 0, '7'],
+      call: ['sync', INFO, '', 0, 0, 1, 'F|big', 0, 0, 0, '7'],
       frame: FRAME,
       reply: anything,
       after: () => ({ nodes: zset({ n1: ago() }), falls: zset({ big: soon(30_000) }), models_seen: { big: agoOf('F', '7') } }),
@@ -141,7 +141,7 @@ scripts('a model without an engine', ({ test, cases }) => {
     {
       name: 'what began to wait by a node of the former release, or ended by it, is put right by sync',
       before: { ...NODE, ...waiting('big'), falls: zset({ gone: 0, older: 5 }) },
-      call: ['sync', INFO, 0, 0, 0],
+      call: ['sync', INFO, '', 0, 0, 0],
       frame: FRAME,
       reply: anything,
       after: { nodes: zset({ n1: ago() }), falls: zset({ big: soon(30_000) }) },
@@ -194,10 +194,10 @@ scripts('a model without an engine', ({ test, cases }) => {
   });
 
   test('names that an engine makes up push out its own, not those of others', async (shard) => {
-    await turn(shard, [['sync', INFO, 0, 0, 1, 'F|mine,ours', 0, 0, 0, '']]);
+    await turn(shard, [['sync', INFO, '', 0, 0, 1, 'F|mine,ours', 0, 0, 0, '']]);
     for (let i = 0; i < 8; i++) {
       const classes = Array.from({ length: 2 }, (_, k) => [`E|${Array.from({ length: 100 }, (_, m) => `m${i}-${k}-${m}`).join(',')}`, 0, 0, 0, '']);
-      await turn(shard, [['sync', INFO, 0, 0, 2, ...classes.flat()]]);
+      await turn(shard, [['sync', INFO, '', 0, 0, 2, ...classes.flat()]]);
     }
     const known = Object.keys(await shard.get('models_seen'));
     assert.equal(known.length, 1000);

@@ -155,20 +155,20 @@ scripts('hints', ({ test, shard }) => {
     await run('claim', 0, 'E|*', '1');
     await run('claim_lookup', 0, 'E|?', '1');
     assert.deepEqual(await hints(), ['n1 E|*']);
-    await run('sync', '{}', 0, 0, 3, 'E|a', 0, 0, 1, '', 'E|b', 0, 0, 0, '', 'E|?', 1, 0, 0, '');
+    await run('sync', '{}', '', 0, 0, 3, 'E|a', 0, 0, 1, '', 'E|b', 0, 0, 0, '', 'E|?', 1, 0, 0, '');
     assert.deepEqual((await hints()).sort(), ['n1 E|*', 'n1 E|a']);
     await shard.cmd('FLUSHALL');
-    await shard.turn([['claim', 0, 'E|*', '1'], ['sync', '{}', 0, 0, 1, 'E|a', 1, 0, 0, '']]);
+    await shard.turn([['claim', 0, 'E|*', '1'], ['sync', '{}', '', 0, 0, 1, 'E|a', 1, 0, 0, '']]);
     await shard.turn([addFor('b')]);
     assert.deepEqual((await shard.names()).filter((name) => name === 'hints' || name === 'quiet'), []);
   });
 
   test('a sync forgets the hints of nodes that have said nothing for a minute, and all but the newest thousand', async () => {
     await shard.seed({ nodes: zset({ n7: stated(61), n8: stated(59) }), hints: zset({ 'n7 E|*': stated(61), 'n8 E|*': stated(59), 'n78 E|*': stated(5) }) });
-    await run('sync', '{}', 0, 0, 0);
+    await run('sync', '{}', '', 0, 0, 0);
     assert.deepEqual((await hints()).sort(), ['n78 E|*', 'n8 E|*']);
     await shard.cmd('ZADD', shard.key('hints'), ...Array.from({ length: 1500 }, (_, i) => [i, `n8 E|m${i}`]).flat());
-    await run('sync', '{}', 0, 0, 0);
+    await run('sync', '{}', '', 0, 0, 0);
     assert.equal((await hints()).length, 1000);
     assert.ok((await hints()).includes('n8 E|*'));
   });

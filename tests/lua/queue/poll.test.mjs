@@ -192,14 +192,14 @@ scripts('away', ({ cases }) => {
     {
       name: 'race: another node says only now that it polled before it left: it is not listed again',
       before: { 'poll:E:box': 'away' },
-      call: ['sync', '{}', 0, 0, 0, 'E box', '{}', 'E bag', '{}', 'E -', '{}'],
+      call: ['sync', '{}', '', 0, 0, 0, 'E box', '{}', 'E bag', '{}', 'E -', '{}'],
       reply: '\n',
       after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, engines: { 'E bag': seenNow, 'E -': seenNow } },
     },
     {
       name: 'it polls again, and is listed again',
       before: { 'poll:E:box': 'away' },
-      calls: [['supersede', 0, 'E', 'box', 9], ['sync', '{}', 0, 0, 0, 'E box', '{}']],
+      calls: [['supersede', 0, 'E', 'box', 9], ['sync', '{}', '', 0, 0, 0, 'E box', '{}']],
       replies: ['ok', '\n'],
       after: { nodes: zset({ n1: ago() }), node_info: { n1: '{}' }, engines: { 'E box': seenNow }, 'poll:E:box': ttl(300, 'n1 9') },
     },
@@ -209,18 +209,49 @@ scripts('away', ({ cases }) => {
 scripts('sync', ({ cases, test, shard }) => {
   const here = { nodes: zset({ n1: ago() }), node_info: { n1: '{}' } };
   cases([
-    { name: 'a node that has nothing to say is there', call: ['sync', '{}', 0, 0, 0], reply: '\n', after: here },
+    {
+      name: 'the client of an engine\'s newest poll has left: it counts as there for a moment; of an older poll, or of one of another node, that is old news',
+      before: {
+        engines: { 'E a': '5 {"Models":"*","State":"waiting","ForMs":9}', 'E b': '5 {"Models":"*","State":"waiting","ForMs":9}', 'E c': '5 {"Models":"*","State":"waiting","ForMs":9}' },
+        'poll:E:a': 'n1 7', 'poll:E:b': 'n1 8', 'poll:E:c': 'n2 7',
+      },
+      call: ['sync', '{}', '', 0, 0, 0, 'E a', 'left 7', 'E b', 'left 7', 'E c', 'left 7', 'E d', 'left 7'],
+      reply: '\n',
+      after: {
+        ...here,
+        engines: {
+          'E a': (found) => ago()(found.split(' ')[0]) && found.endsWith(' {"Models":"*","State":"waiting","ForMs":3000}'),
+          'E b': '5 {"Models":"*","State":"waiting","ForMs":9}', 'E c': '5 {"Models":"*","State":"waiting","ForMs":9}',
+        },
+      },
+    },
+    {
+      name: 'a heartbeat makes what is known of its engine new, and nothing of one that is not known',
+      before: { engines: { 'E a': '5 {"Models":"*","State":"working","ForMs":9}' } },
+      call: ['sync', '{}', '', 0, 0, 0, 'E a', 'beat', 'E d', 'beat'],
+      reply: '\n',
+      after: { ...here, engines: { 'E a': (found) => ago()(found.split(' ')[0]) && found.endsWith(' {"Models":"*","State":"working","ForMs":9}') } },
+    },
+    {
+      name: 'settings are compared with those of nodes that listen, and old ones are deleted',
+      before: () => ({ settings: { 'a=1': `${Date.now()} n2`, 'a=2': `${Date.now()} n3`, 'a=3': `${Date.now() - 70_000} n4` } }),
+      alive: ['n2'],
+      call: ['sync', '{}', 'a=5', 0, 0, 0],
+      reply: lines('', '', 'n2', '{}', 'a=1'),
+      after: { ...here, settings: { 'a=1': (found) => found.endsWith(' n2'), 'a=2': (found) => found.endsWith(' n3'), 'a=5': (found) => found.endsWith(' n1') } },
+    },
+    { name: 'a node that has nothing to say is there', call: ['sync', '{}', '', 0, 0, 0], reply: '\n', after: here },
     {
       name: 'counts of a minute add up for two hours',
       before: () => ({ [`stat:${minute()}`]: { added: '1' } }),
-      call: ['sync', '{}', 2, 3, 0],
+      call: ['sync', '{}', '', 2, 3, 0],
       reply: '\n',
       after: () => ({ ...here, [`stat:${minute()}`]: ttl(7200, { added: 3, done: 3 }) }),
     },
     {
       name: 'nonces of today and yesterday are kept longer than they are looked for, older ones are dropped before they expire',
       before: () => ({ [`nonces:${day()}`]: set('a'), [`nonces:${day() - 1}`]: ttl(50, set('b')), [`nonces:${day() - 2}`]: ttl(50, set('c')) }),
-      call: ['sync', '{}', 0, 0, 0],
+      call: ['sync', '{}', '', 0, 0, 0],
       reply: '\n',
       after: () => ({
         ...here,
@@ -232,21 +263,21 @@ scripts('sync', ({ cases, test, shard }) => {
     {
       name: 'credits are stated again, none takes the class away',
       before: { idle: zset({ 'n1 E|*': 9, 'n1 F|*': 2, 'n2 E|*': 3 }) },
-      call: ['sync', '{}', 0, 0, 2, 'E|*', 4, 0, 0, '', 'F|*', 0, 0, 0, ''],
+      call: ['sync', '{}', '', 0, 0, 2, 'E|*', 4, 0, 0, '', 'F|*', 0, 0, 0, ''],
       reply: '\n',
       after: { ...here, idle: zset({ 'n1 E|*': 4, 'n2 E|*': 3 }) },
     },
     {
       name: 'race: polls whose claims run before the sync may be credits already: these stay',
       before: { idle: zset({ 'n1 E|*': 3, 'n1 F|*': 9, 'n1 G|*': 1 }) },
-      call: ['sync', '{}', 0, 0, 3, 'E|*', 1, 2, 0, '', 'F|*', 1, 2, 0, '', 'G|*', 2, 1, 0, ''],
+      call: ['sync', '{}', '', 0, 0, 3, 'E|*', 1, 2, 0, '', 'F|*', 1, 2, 0, '', 'G|*', 2, 1, 0, ''],
       reply: '\n',
       after: { ...here, idle: zset({ 'n1 E|*': 3, 'n1 F|*': 3, 'n1 G|*': 2 }) },
     },
     {
       name: 'race: a poll that was parked while its hand-over was lost gets what waits',
       before: waiting(),
-      call: ['sync', '{}', 0, 0, 1, 'E|*', 2, 0, 0, ''],
+      call: ['sync', '{}', '', 0, 0, 1, 'E|*', 2, 0, 0, ''],
       reply: (r) => /^(1\d{3}|200\d)\n$/.test(r),
       events: [CLAIM],
       after: { ...here, ...claimed, idle: zset({ 'n1 E|*': 1 }) },
@@ -254,7 +285,7 @@ scripts('sync', ({ cases, test, shard }) => {
     {
       name: 'engines seen are written down with their time',
       before: { engines: { 'E box': '5 {}' } },
-      call: ['sync', '{}', 0, 0, 0, 'E box', '{"a":1}', 'F -', '{}'],
+      call: ['sync', '{}', '', 0, 0, 0, 'E box', '{"a":1}', 'F -', '{}'],
       reply: '\n',
       after: {
         ...here,
@@ -267,7 +298,7 @@ scripts('sync', ({ cases, test, shard }) => {
     {
       name: 'engines that nobody has seen for a day go when a new one comes',
       before: () => ({ engines: { 'E old': `${Date.now() - 86_500_000} {}`, 'E box': `${Date.now() - 86_300_000} {}` } }),
-      call: ['sync', '{}', 0, 0, 0, 'F -', '{}'],
+      call: ['sync', '{}', '', 0, 0, 0, 'F -', '{}'],
       reply: '\n',
       after: { ...here, engines: { 'E box': (found) => found.endsWith(' {}'), 'F -': (found) => found.endsWith(' {}') } },
     },
@@ -278,7 +309,7 @@ scripts('sync', ({ cases, test, shard }) => {
         node_info: { dead: '{}', n2: '{}' },
         idle: zset({ 'dead E|*': 5, 'deadly E|*': 1, 'n2 E|*': 1 }),
       }),
-      call: ['sync', '{}', 0, 0, 0],
+      call: ['sync', '{}', '', 0, 0, 0],
       reply: '\n',
       after: {
         nodes: zset({ n1: ago(), n2: ago(50_000) }),
@@ -289,18 +320,18 @@ scripts('sync', ({ cases, test, shard }) => {
     {
       name: 'tells when the next lease ends, and who is drained',
       before: () => ({ leases: zset({ '1 t': Date.now() + 60_000 }), drained: set('E') }),
-      call: ['sync', '{}', 0, 0, 0],
+      call: ['sync', '{}', '', 0, 0, 0],
       reply: (r) => /^(60000|5\d{4})\nE$/.test(r),
       after: { ...here, leases: zset({ '1 t': soon(60_000) }) },
     },
-    { name: 'a lease that is over: at once', before: { leases: zset({ '1 t': 1 }) }, call: ['sync', '{}', 0, 0, 0], reply: '0\n', after: here },
+    { name: 'a lease that is over: at once', before: { leases: zset({ '1 t': 1 }) }, call: ['sync', '{}', '', 0, 0, 0], reply: '0\n', after: here },
   ]);
 
   test('a large set of old nonces is freed beside the main thread', async () => {
     const freed = async () => Number(/lazyfreed_objects:(\d+)/.exec(await shard.cmd('INFO', 'memory'))[1]);
     await shard.seed({ [`nonces:${day() - 2}`]: set(...Array.from({ length: 1000 }, (_, i) => `nonce-${i}`)) });
     const before = await freed();
-    await shard.turn([['sync', '{}', 0, 0, 0]]);
+    await shard.turn([['sync', '{}', '', 0, 0, 0]]);
     assert.equal(await shard.cmd('EXISTS', shard.key(`nonces:${day() - 2}`)), 0);
     for (let i = 0; (await freed()) === before; i++) {
       assert.ok(i < 600, 'it was freed by the main thread');
@@ -311,7 +342,7 @@ scripts('sync', ({ cases, test, shard }) => {
   test('of engines with ever new names the newest thousand are kept', async () => {
     for (let i = 0; i < 6; i++) {
       const seen = Array.from({ length: 190 }, (_, k) => [`E name-${i}-${k}`, '{}']).flat();
-      await shard.call('sync', '{}', 0, 0, 0, ...seen);
+      await shard.call('sync', '{}', '', 0, 0, 0, ...seen);
     }
     const engines = Object.keys(await shard.get('engines'));
     assert.equal(engines.length, 1000);
@@ -319,8 +350,8 @@ scripts('sync', ({ cases, test, shard }) => {
   });
 
   test('an account with ever new names of engines does not push out those of others', async () => {
-    await shard.call('sync', '{}', 0, 0, 0, 'F one', '{}', 'F two', '{}');
-    for (let i = 0; i < 6; i++) await shard.call('sync', '{}', 0, 0, 0, ...Array.from({ length: 190 }, (_, k) => [`E name-${i}-${k}`, '{}']).flat());
+    await shard.call('sync', '{}', '', 0, 0, 0, 'F one', '{}', 'F two', '{}');
+    for (let i = 0; i < 6; i++) await shard.call('sync', '{}', '', 0, 0, 0, ...Array.from({ length: 190 }, (_, k) => [`E name-${i}-${k}`, '{}']).flat());
     const engines = Object.keys(await shard.get('engines'));
     assert.equal(engines.length, 1000);
     assert.ok(engines.includes('F one') && engines.includes('F two'));
@@ -331,10 +362,10 @@ scripts('sync', ({ cases, test, shard }) => {
     const scored = Array.from({ length: 1200 }, (_, i) => [i, i]).flat();
     await shard.cmd('ZADD', shard.key('open:default:alice'), ...scored);
     await shard.seed({ 'turns:default': zset({ alice: 0 }), models: set('default'), meta: { depth: '1200' }, waiting: { 'Frontend_1 alice': '1200' } });
-    const first = await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 1200, 0, 0, '']]);
+    const first = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 1200, 0, 0, '']]);
     assert.equal(first.events.length, 1000);
     assert.equal(await shard.cmd('ZCARD', shard.key('leases')), 1000);
-    const second = await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 200, 0, 0, '']]);
+    const second = await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 200, 0, 0, '']]);
     assert.equal(second.events.length, 200);
     assert.deepEqual(await shard.get('meta'), { lease: '1200', depth: '0', vt: (await shard.get('meta')).vt });
     assert.equal(await shard.get('waiting'), undefined);

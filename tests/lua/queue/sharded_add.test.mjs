@@ -48,7 +48,7 @@ scripts('nonce_of_add and nonce_of_refused', ({ cases, test, shard }) => {
 
   test('a sync drops marks that are too old', async () => {
     await shard.seed({ ...marks(0), ...marks(9), ...marks(12), ...marks(20) });
-    await shard.turn([['sync', '{}', 0, 0, 0]], frame);
+    await shard.turn([['sync', '{}', '', 0, 0, 0]], frame);
     const kept = (await shard.names()).filter((name) => name.startsWith('nonce_marks:'));
     assert.equal(kept.length, 2, kept.join(' '));
   });

@@ -116,8 +116,8 @@ scripts('turns of idle engines', ({ test, cases, shard }) => {
     for (let i = 0; i < 30; i++) {
       const { where, engine } = await engines.ask('n1');
       await engines.park(where, engine);
-      await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 2, 0, 0, '']], { node: 'n1' });
-      await shard.turn([['sync', '{}', 0, 0, 1, 'E|*', 1, 0, 0, '']], { node: 'n2' });
+      await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 2, 0, 0, '']], { node: 'n1' });
+      await shard.turn([['sync', '{}', '', 0, 0, 1, 'E|*', 1, 0, 0, '']], { node: 'n2' });
     }
     engines.assertEven(10);
     await engines.stop();
