@@ -17,7 +17,8 @@ local ONCE_MS = 120000
 
 local function verb(turn, a)
     --- arguments
-    if once ~= '' and not call('SET', turn.prefix .. 'audit_once:' .. once, '1', 'NX', 'PX', ONCE_MS) then return 'known' end
+    local key = turn.prefix .. 'audit_once:' .. once
+    if once ~= '' and not call('SET', key, '1', 'NX', 'PX', ONCE_MS) then return 'known' end
     audit.note(turn, class, row, '')
     return 'ok'
 end

@@ -137,7 +137,8 @@ const struct account *proof_of_basic(struct server *server, struct str value, st
     if (!base64url_decode((struct str){url, value.n}, (unsigned char *)at, &n))
         return NULL;
     text->n = n;
-    return proof_of_api_key(server, buf_str(text), ret_name);
+    const struct account *account = proof_of_api_key(server, buf_str(text), ret_name);
+    return account != NULL && account->is_hashed ? account : NULL;
 }
 
 static bool is_good_basic(struct server *server, const struct route *route, struct str value)

@@ -40,7 +40,8 @@ static inline struct str basic_value(struct str authorization)
 {
     return (struct str){authorization.at + 6, authorization.n - 6};
 }
-/* The same for the value after "Basic ". It is decoded into `text` (at least BASIC_MAX_BYTES),
+/* The same for the value after "Basic ", for an account with a hashed secret: others sign and need
+ * not send their secret. It is decoded into `text` (at least BASIC_MAX_BYTES),
  * where *ret_name points. */
 const struct account *proof_of_basic(struct server *server, struct str value, struct buf *text,
                                      struct str *ret_name) must_check;

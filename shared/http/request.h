@@ -42,7 +42,7 @@ struct route {
     bool takes_signed_body; /* User, Nonce and Hash may be in a JSON body */
     bool takes_token_param; /* a bearer token may be in the parameter `token` */
     bool takes_api_key;     /* `x-api-key: <account>:<secret>` proves the account, too */
-    bool takes_basic;       /* `Authorization: Basic` with account and secret proves it, too */
+    bool takes_basic;       /* `Authorization: Basic` proves an account with a hashed secret */
     /* Of a route whose handler checks the header X-CALLER-KEY: whether its value is a key that this
      * cluster has made, so that the body may be as large as the route's. NULL: it takes none. */
     bool (*is_caller_key)(const struct server *server, struct str key);

@@ -107,7 +107,7 @@ suite('the accounts file', { sweep: false, threads: 2 }, ({ test, cluster }) => 
     assertProblem(await byBasic('Nobody', secret), 401);
     assertProblem(await cluster.request('GET', '/api/login', { headers: { Authorization: 'Basic %%%' }, localAddress: '127.0.12.1' }), 401);
     assertProblem(await cluster.request('GET', '/api/me', { headers: basic('User_1', secret), localAddress: '127.0.12.1' }), 401);
-    assertOk(await byBasic('User_2', ACCOUNTS.User_2.secret));
+    assertProblem(await byBasic('User_2', ACCOUNTS.User_2.secret), 401); // one that can sign does not send its secret
     cluster.writeAccounts(ACCOUNTS);
     await knows('User_1', ACCOUNTS.User_1.secret);
     await eventually(async () => (await cluster.request('GET', '/api/me', { headers: { Authorization: `Bearer ${Token}` }, node: 1 })).status === 401);
