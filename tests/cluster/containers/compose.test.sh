@@ -78,6 +78,11 @@ has_ended() { [ "$(podman inspect -f '{{.State.Status}} {{.State.ExitCode}}' "$(
 # `!` alone does not end a script whose command succeeds.
 not() { ! "$@"; }
 inside() { podman exec "$(name_of "$1")" "${@:2}"; }
+# says PATTERN COMMAND...: not by a pipe into grep -q, which ends at the first match, and the command then by SIGPIPE.
+says() {
+    "${@:2}" >"$work/said" 2>&1 || true
+    grep -q -- "$1" "$work/said"
+}
 secret() { inside node1 cat "/keys/nodes/secrets/$1"; }
 client() { node "$clients" "$1" "$url" User_1 "$work/User_1" "${@:2}" >"$work/out" 2>&1; }
 
@@ -122,10 +127,10 @@ not grep -qF -e "$(<"$work/User_1")" -e "$(inside node1 cat /keys/store/redis-pa
 ok
 
 what="Redis refuses whoever has no password, and its user parley what it does not need"
-inside redis redis-cli get parley:x | grep -q NOAUTH
-inside redis redis-cli --no-auth-warning --user health --pass any get parley:x | grep -q NOPERM
-inside redis redis-cli --no-auth-warning --user default --pass any ping 2>&1 | grep -q WRONGPASS
-inside redis redis-cli --no-auth-warning --user parley -a "$(inside node1 cat /keys/store/redis-password)" flushall | grep -q NOPERM
+says NOAUTH inside redis redis-cli get parley:x
+says NOPERM inside redis redis-cli --no-auth-warning --user health --pass any get parley:x
+says WRONGPASS inside redis redis-cli --no-auth-warning --user default --pass any ping
+says NOPERM inside redis redis-cli --no-auth-warning --user parley -a "$(inside node1 cat /keys/store/redis-password)" flushall
 ok
 
 what="nodes run as user 10001, with a read-only root and without capabilities"
@@ -169,7 +174,7 @@ what="an upload is indexed by the indexer"
 signed() { inside node1 parley sign --user User_1 --secret-file /keys/nodes/secrets/User_1 "$@"; }
 printf '# Lighthouses\n\nThe keeper of Fastnet counts 37 puffins.\n' >"$work/lighthouse.md"
 curl -fsS "$(signed --method POST "$url/api/docs/upload")" -F "file=@$work/lighthouse.md" >"$work/out" 2>&1
-finds_it() { curl -fsS "$(signed --method POST "$url/api/rag/retrieve")" -d '{"query":"How many puffins are at Fastnet?"}' | grep -q '37 puffins'; }
+finds_it() { says '37 puffins' curl -fsS "$(signed --method POST "$url/api/rag/retrieve")" -d '{"query":"How many puffins are at Fastnet?"}'; }
 until_true 60 finds_it
 ok
 
