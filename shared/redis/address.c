@@ -180,9 +180,10 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
     struct redis_address address = {.port = PORT_USUAL};
     snprintf(reason, reason_size, "%s", schemes[0].form);
     if (str_has_prefix(url, STR("rediss://")))
-        snprintf(reason, reason_size,
-                 "rediss:// is not supported, because hiredis has no TLS here: use redis:// and a TLS "
-                 "tunnel (docs/operations.md, \"Redis over TLS\")");
+        snprintf(
+            reason, reason_size,
+            "rediss:// is not supported, because hiredis has no TLS here: use redis:// and a TLS "
+            "tunnel (docs/operations.md, \"Redis over TLS\")");
     for (unsigned i = 0; i < SCHEME_N; i++) {
         struct str scheme = str_of(schemes[i].scheme);
         if (!str_has_prefix(url, scheme))
