@@ -80,7 +80,7 @@ static inline void fixture_start(const struct server_config *config, const struc
     int fd;
     assert_true(listen_open("127.0.0.1:0", 1, &fd, &place, reason, sizeof reason));
     fixture.port = place.port;
-    server_start(&fixture.server, fd);
+    server_start(&fixture.server, fd, NULL);
     assert_int_equal(pthread_create(&fixture.thread, NULL, fixture_run_loop, NULL), 0);
 }
 
