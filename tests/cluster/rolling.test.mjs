@@ -15,7 +15,7 @@ import { SHARDS } from '../support/shards.mjs';
 import { check } from './chaos_checker.mjs';
 import { startClients } from './chaos_clients.mjs';
 import { insist } from './chaos_http.mjs';
-import { stop } from './watch.mjs';
+import { metric, stop } from './watch.mjs';
 
 const { program, reason } = findNginx();
 const ROUNDS = process.env.PARLEY_NIGHTLY === '1' ? 10 : 1;
@@ -59,11 +59,9 @@ class Site {
   async restart(i, signal) {
     if (signal === 'SIGKILL') await this.nodes[i].kill();
     else await this.nodes[i].stop();
-    const before = this.nginx.requests().length;
-    this.nodes[i] = await this.#launch(this.ports[i]);
-    await eventually(() => this.nginx.requests().slice(before).some(({ status, upstreams }) => status === 200 && upstreams.at(-1) === this.ports[i]), {
-      ms: 90_000, every: 200, what: `nginx uses node ${i} again`,
-    });
+    const node = (this.nodes[i] = await this.#launch(this.ports[i]));
+    // By its own count: nginx may still be writing down what the former process answered.
+    await eventually(async () => (await metric(this.cluster, node, 'parley_queries_added_total')) >= 3, { ms: 90_000, every: 200, what: `nginx uses node ${i} again` });
   }
 
   endEngines() {
