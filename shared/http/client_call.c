@@ -21,6 +21,7 @@ enum {
     UNACKED_MAX_MS = 30000,
     KEEPALIVE_IDLE_S = 15,
     KEEPALIVE_INTERVAL_S = 5,
+    DNS_CACHE_S = 2,
 };
 
 const char *http_outcome_name(enum http_outcome outcome)
@@ -121,6 +122,9 @@ static void set_connection(struct http_call *call, const struct http_client_sett
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
+    /* A container that starts again may have another address; libcurl would keep the old one for a
+     * minute. */
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, (long)DNS_CACHE_S);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      settings->connect_timeout_ms == 0 ? (long)CONNECT_TIMEOUT_MS
                                                        : (long)settings->connect_timeout_ms);
