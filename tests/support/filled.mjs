@@ -35,7 +35,7 @@ export async function fillQueue(shard) {
   const one = await take(shard, 'done');
   assert.match(await complete(shard, 'done', 1, one.lease), /^ok/);
   await take(shard, 'cancelled');
-  assert.equal(await shard.call('cancel', 0, 'cancelled', 1, '', '"enough"'), 'ok');
+  assert.match(await shard.call('cancel', 0, 'cancelled', 1, '', '"enough"'), /^ok/);
   const failing = await take(shard, 'failed');
   assert.equal(await shard.call('release', 0, 'failed', failing.lease, 'Inference_1', '', '"tired"', 'fail'), 'ok');
   const partly = await take(shard, 'partly');
