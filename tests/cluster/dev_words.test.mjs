@@ -36,7 +36,7 @@ describe('the words of ./dev', TIMEOUT, () => {
       [['logs', 'node1', 'node2'], 'logs takes one name, or none for all of them'],
       [['logs', 'node7'], new RegExp(`^no log of that name in ${checkout.dir}/var/log/ \\(.*\\)$`)],
       [['fmt', 'dev'], "fmt takes --check or nothing, not 'dev'"],
-      [['deps', 'tests'], "deps takes test or nothing, not 'tests'"],
+      [['deps', 'tests'], "deps takes test, containers or nothing, not 'tests'"],
       [['upp'], 'no such command: upp (see ./dev help)'],
     ];
     for (const [args, line] of cases) {
@@ -61,7 +61,7 @@ describe('the words of ./dev', TIMEOUT, () => {
     const taken = [...textOf('dev').split('check_words() {')[1].split('\n}')[0].matchAll(/^ {4}([a-z| ]+)\)/gm)].flatMap(([, names]) => names.split(' | '));
     assert.deepEqual(taken.sort(), [...COMMANDS].sort());
     const [, groups] = /^readonly GROUPS_ALL="(.*)"/m.exec(textOf('tests/run.sh'));
-    assert.deepEqual([.../groups \((.*?)\)/.exec(help)[1].split(' ')].sort(), groups.split(' ').sort());
+    assert.deepEqual([.../groups \(([a-z ]+),/.exec(help)[1].split(' ')].sort(), groups.split(' ').sort());
     const [, variables] = /^readonly VARIABLES="([^"]*)"/m.exec(textOf('dev'));
     for (const [name] of help.matchAll(/PARLEY_\w+/g)) assert.ok(variables.split(/\s+/).includes(name), name);
     for (const command of COMMANDS) {
@@ -102,7 +102,7 @@ describe('the words of ./dev', TIMEOUT, () => {
     assert.ok(!complete(dev, 'test', 'tests/').some((name) => name.includes('node_modules')));
     assert.deepEqual(complete(dev, 'fuzz', 'base_js').sort(), ['base_json', 'base_json_scan']);
     assert.deepEqual(complete(dev, 'lint', 'lua_p'), ['lua_patterns']);
-    assert.deepEqual([complete(dev, 'fmt', ''), complete(dev, 'deps', ''), complete(dev, 'trace', '--')], [['--check'], ['test'], ['--help']]);
+    assert.deepEqual([complete(dev, 'fmt', ''), complete(dev, 'deps', ''), complete(dev, 'trace', '--')], [['--check'], ['test', 'containers'], ['--help']]);
   });
 
   it('a command of ./dev that a document names is one', () => {

@@ -249,7 +249,7 @@ suite('the engine with its built-in model', {}, ({ test, cluster }) => {
       await start(['--engine-id', id, '--models', models, '--slots', 256]);
       await eventually(async () => {
         const status = assertOk(await cluster.request('GET', '/api/status', { as: 'Operator_1' }));
-        return JSON.stringify(status).includes(`${id}-256`);
+        return status.Engines.some(({ Engine, Slots }) => Engine === id && Slots.Waiting === 256);
       });
     }));
 

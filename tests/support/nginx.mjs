@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// nginx: a real one in front of nodes, with deploy/nginx.conf as it is, except for addresses, paths and what only newer
-// versions know (`resolve`).
+// nginx: a real one in front of nodes, with deploy/nginx.conf as it is, except for addresses, paths, which nodes run which
+// services, and what only newer versions know (`resolve`).
 //
 //   const nginx = await startNginx(ports);   // of node1, node2 … of that file
 //   nginx.url, nginx.requests()              // each {method, path, status, upstreams} so far: the ports of nodes that were tried
@@ -27,7 +27,8 @@ function adapt(text, dir, listen, ports) {
   const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   let config = text
     .replace(/^ *include .*\n/gm, '')
-    .replace(/server node(\d+):\d+( resolve)?/g, (_, n) => `server 127.0.0.1:${ports[n - 1]}`)
+    // The nodes of tests run all services, so each upstream has all of them.
+    .replace(/( *server) node\d+:\d+(?: resolve)?([^;]*;)\n(?: *server node[^\n]*\n)*/g, (_, server, rest) => ports.map((port) => `${server} 127.0.0.1:${port}${rest}\n`).join(''))
     .replace(/listen \d+;/, `listen 127.0.0.1:${listen};`)
     .replace(/^(user|worker_processes) .*\n/gm, '')
     .replace(/\/tmp\//g, `${dir}/`)

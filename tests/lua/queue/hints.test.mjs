@@ -159,10 +159,10 @@ scripts('hints', ({ test, shard }) => {
       'turns:default': zset({ alice: 0 }), models: set('default'), meta: { lease: '0', depth: '4', vt: '0.000000' },
     });
     const claim = (i) => ['claim', 'E|*', rows[i - 1], i, 1, 1, 1, rowOf({ query: 'Q1' })];
-    const { events } = await run('sync', '{}', 0, 0, 1, 'E|*', 1, 0, 2, '');
+    const { events } = await run('sync', '{}', '', 0, 0, 1, 'E|*', 1, 0, 2, '');
     assert.deepEqual(events, [lines(...claim(1)), lines('taken', ...claim(2)), lines('taken', ...claim(3)), lines('open', 1)]);
     assert.equal(await shard.get('idle'), undefined, 'the credit here is used up');
-    assert.deepEqual((await run('sync', '{}', 0, 0, 1, 'E|*', 0, 0, 0, '')).events, [lines('open', 1)], 'without a poll nothing is taken');
+    assert.deepEqual((await run('sync', '{}', '', 0, 0, 1, 'E|*', 0, 0, 0, '')).events, [lines('open', 1)], 'without a poll nothing is taken');
   });
 
   test('parking and syncs state hints, lookups have none, and one shard has none', async () => {
