@@ -45,7 +45,7 @@ describe('./dev in a small project', TIMEOUT, () => {
       mkdirSync(dirname(join(home, name)), { recursive: true });
       writeFileSync(join(home, name), text);
     }
-    for (const name of ['dev', 'tests/run.sh', 'tests/count.mjs', 'CMakePresets.json']) copyFileSync(join(ROOT, name), join(home, name));
+    for (const name of ['dev', 'tests/run.sh', 'tests/count.mjs', 'tests/note_failure.cjs', 'CMakePresets.json']) copyFileSync(join(ROOT, name), join(home, name));
     symlinkSync(join(ROOT, 'cmake'), join(home, 'cmake'));
   });
   after(() => folder.remove());
