@@ -12,6 +12,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log.h"
 #include "shared/base/log_options.h"
+#include "shared/op/notify.h"
 #include "shared/op/signals.h"
 
 #include <errno.h>
@@ -94,6 +95,7 @@ static void start_pulling(void *context)
     printf("parley engine: pulling from %s as %s\n", config_text(app->config, "url"),
            config_text(app->config, "user"));
     fflush(stdout);
+    notify_manager("READY=1");
 }
 
 static void create_backend(struct app *app)

@@ -19,6 +19,7 @@
 #include "shared/http/websocket.h"
 #include "shared/metrics/process.h"
 #include "shared/op/file_watch.h"
+#include "shared/op/notify.h"
 #include "shared/redis/agreement.h"
 #include "shared/redis/start.h"
 
@@ -399,9 +400,11 @@ static int run(void)
         if (listenings[i].address != NULL)
             printf("parley: listening on %s\n", listenings[i].url);
     fflush(stdout);
+    notify_manager("READY=1");
     log_write(LOG_INFO, "serving", LOG_S("url", listenings[0].url), LOG_U("threads", node_n),
               LOG_S("version", PARLEY_VERSION));
     wait_for_signals(&signals);
+    notify_manager("STOPPING=1");
     for (unsigned i = 0; i < LISTENERS_MAX; i++)
         if (listenings[i].address != NULL)
             listen_remove(listenings[i].address, &listenings[i].place);
