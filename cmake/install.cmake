@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+#
 # What `cmake --install` puts where, and the Debian package of the same (cpack). `xargs rm <build/release/install_manifest.txt`
 # takes it away again.
 include(GNUInstallDirs)

@@ -9,7 +9,7 @@ use warnings;
 my ($program, $folder) = @ARGV;
 defined $folder or die "usage: man.pl PROGRAM FOLDER\n";
 
-# Without the settings of whoever builds: a help text shows defaults only.
+# Without the builder's settings: a help text shows defaults only.
 delete $ENV{$_} for grep { /^PARLEY_/ } keys %ENV;
 
 sub help {

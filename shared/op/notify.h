@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * notify: tells the service manager how the process is doing (systemd's `Type=notify`). The protocol
- * is one datagram of lines NAME=VALUE to the socket that $NOTIFY_SOCKET names:
+ * notify: tells the service manager how the process is doing (systemd's `Type=notify`). The
+ * protocol is one datagram of lines NAME=VALUE to the socket that $NOTIFY_SOCKET names:
  * https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html. Any thread.
  */
 #ifndef PARLEY_OP_NOTIFY_H
