@@ -6,6 +6,7 @@
 #include "shared/extract/extract.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,6 +22,9 @@ static void fill_standard_streams(void)
 int main(int argc, char **argv)
 {
     fill_standard_streams();
+    /* Threads that wait for Redis or watch files run until the process ends: OpenSSL, which they
+     * use, must not be taken down before them. */
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
     extract_set_program("/proc/self/exe");
     if (argc == 2 && strcmp(argv[1], CHILD_ARGUMENT) == 0)
         return child_run();

@@ -294,6 +294,20 @@ describe('several servers', { concurrency: false }, () => {
     );
   }
 
+  test(
+    'one server restarts without its record, and takes long to read what it has: nothing is written into it',
+    async (cluster) => {
+      const server = cluster.servers[1];
+      // Nobody writes between these, nor until it is killed.
+      for (const words of [['MULTI'], ['FLUSHALL'], ['EVAL', "for i = 1, 3000 do redis.call('SET', 'other:' .. i, i) end", 0], ['CONFIG', 'SET', 'min-replicas-to-write', 1], ['EXEC']]) await server.cmd(...words);
+      await server.restart(['--key-load-delay', 1000]); // a millisecond for each key, and LOADING meanwhile
+      await known(cluster, /^Server 2 of 2: It has lost its data/);
+      assert.equal(await server.cmd('DBSIZE'), 3000);
+      assert.deepEqual(await server.cmd('KEYS', 'parley:*'), []);
+    },
+    { aof: true },
+  );
+
   test('a node that starts while the first server is away knows the cluster by the other one, and is not ready', async (cluster) => {
     const who = await tokens(cluster);
     await cluster.servers[0].kill();

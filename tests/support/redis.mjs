@@ -199,7 +199,7 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 //   await redis.info('commandstats') a section of INFO as an object
 //   await redis.kill('SIGKILL')   ends it at once, keeps its folder
 //   await redis.pause() / resume() SIGSTOP, SIGCONT: there, but silent
-//   await redis.restart()         kill if needed, start again on the same port and folder
+//   await redis.restart(words)    kill if needed, start again on the same port and folder, with these arguments more
 //   await redis.stop()            ends it and deletes the folder
 export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program, password = '', config, isSentinel = false } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'parley-redis-'));
@@ -211,7 +211,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
   let port;
   let log = '';
 
-  function launch() {
+  function launch(more = []) {
     log = '';
     child = adopt(
       spawn(
@@ -231,6 +231,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
           'notice',
           ...login,
           ...args,
+          ...more,
         ].map(String),
         { stdio: ['ignore', 'pipe', 'pipe'] },
       ),
@@ -292,9 +293,9 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
     kill,
     pause: () => child.kill('SIGSTOP'),
     resume: () => child.kill('SIGCONT'),
-    async restart() {
+    async restart(more) {
       await kill();
-      launch();
+      launch(more);
       if (!(await ready())) throw new Error(`redis-server does not start again:\n${log}`);
     },
     async stop() {
