@@ -47,7 +47,8 @@ suite('an engine that dies', { nodes: 2, args: OFTEN, sweep: false }, ({ test, c
     await cluster.endLease(Topic);
     const second = await cluster.claim({ as: 'Inference_2', wait: 30, detail: true, node: 1 });
     assert.deepEqual([second.Topic, second.Attempt], [Topic, 2]);
-    await stream.until('restart');
+    assertOk(await cluster.request('POST', '/api/give-partial', { as: 'Inference_2', body: { Topic, Seq: 1, Lease: second.Lease, Offset: 0, Answer: 'The whole ' } }));
+    await stream.until('restart'); // when the claim was looked at, or with the first text of it
     await cluster.answer({ as: 'Inference_2', Topic, Seq: 1, Lease: second.Lease, Answer: ['The whole answer.'] });
     assert.deepEqual(assertOk(await waiter.response).Answer, ['The whole answer.']);
     const events = await stream.until('done');

@@ -31,7 +31,10 @@ it('a node reaches a Redis that takes TLS through the tunnel of the handbook, wh
   const start = (ca, name) => spawn(execFileSync('tests/stunnel.sh').toString().trim(), [folder.file(name, config(ca))], { stdio: ['ignore', 'ignore', 'ignore'] });
   let running = start(authority.ca, 'tunnel.conf');
   const options = { redis: { url: `redis://127.0.0.1:${tunnel}` }, accounts: accounts.path };
-  const isReady = async (node) => (await openRequest(node.url, 'GET', '/readyz').response).status === 200;
+  const isReady = async (node) => {
+    const { status, json } = await openRequest(node.url, 'GET', '/readyz').response;
+    return status === 200 && json.away === undefined;
+  };
   const add = (node) => openRequest(node.url, 'POST', withQuery('/api/add-query', sign('Frontend_1', ACCOUNTS.Frontend_1.secret)), { body: { Topic: newTopic(), User: 'alice', Query: 'Why?' } }).response;
   let node;
   try {

@@ -209,7 +209,7 @@ const flows = {
     await m.expect(/^claim/, 'claim', 0, 'E|*', '0');
     await m.call('sync', '{}', '', 0, 0, 1, 'E|*', m.n(1000), 0, 0, '');
     await m.call('status', 0);
-    await m.call('depth');
+    await m.call('depth', 0);
     await m.call('fence');
   },
 
