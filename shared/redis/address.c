@@ -184,9 +184,10 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
             reason, reason_size,
             "rediss:// is not supported, because hiredis has no TLS here: use redis:// and a TLS "
             "tunnel (docs/operations.md, \"Redis over TLS\")");
+    bool is_text = url.n > 0 && memchr(url.at, 0, url.n) == NULL;
     for (unsigned i = 0; i < SCHEME_N; i++) {
         struct str scheme = str_of(schemes[i].scheme);
-        if (!str_has_prefix(url, scheme))
+        if (!is_text || !str_has_prefix(url, scheme))
             continue;
         snprintf(reason, reason_size, "%s", schemes[i].form);
         if (!schemes[i].read(behind(url, scheme.n), &address))

@@ -39,7 +39,8 @@ static void on_record(void *arg, const redisReply *reply)
     else if (reply->type == REDIS_REPLY_NIL && map->server_n > 1)
         redis_conn_reset(turn->conn, AGREEMENT_EMPTIED);
     else if (reply->type == REDIS_REPLY_ERROR && map->server_n > 1)
-        redis_conn_reset(turn->conn, reply->str); /* such as LOADING: what it has is not known yet */
+        redis_conn_reset(turn->conn,
+                         reply->str); /* such as LOADING: what it has is not known yet */
     else if (is_text && (!agreement_parse((struct str){reply->str, (size_t)reply->len}, &record) ||
                          !agreement_is_of(&record, map, turn->config.shard % map->server_n)))
         redis_conn_reset(turn->conn, AGREEMENT_FOREIGN);
