@@ -11,6 +11,7 @@
 #include "services/bench/samples.h"
 #include "services/bench/target.h"
 #include "shared/auth/accounts.h"
+#include "shared/base/buf.h"
 
 enum bench_mode {
     BENCH_SPLIT,
@@ -26,6 +27,7 @@ struct bench {
     struct bench_target targets[BENCH_TARGET_MAX];
     size_t target_n;
     const struct account *frontend, *engine; /* borrowed from accounts */
+    struct buf frontend_token, engine_token; /* empty: requests are signed */
     unsigned seconds, conns, engines, users, samples, idle_n, query_bytes, answer_bytes;
     bool is_next, is_progress;
     char run[16];                       /* starts the topics of this run: "bench-1a2b3c-" */
@@ -79,6 +81,10 @@ bool bench_cycle_run(const struct bench *bench, enum bench_mode mode,
 bool bench_wake_run(const struct bench *bench, enum bench_mode mode,
                     struct bench_wake_result *ret_result) must_check;
 bool bench_idle_run(const struct bench *bench, struct bench_idle_result *ret_result) must_check;
+
+/* Logs both accounts in at the first node (blocks up to 10 s each). False with a line on standard
+ * error. */
+bool bench_login(struct bench *bench) must_check;
 
 /* Writes one line over the last one when standard error is a terminal; does nothing otherwise. */
 void bench_show_progress(const struct bench *bench, const char *format, ...)

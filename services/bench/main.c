@@ -4,6 +4,7 @@
  * that it measures; README.md says how to read the figures. */
 #include "services/bench/report.h"
 #include "services/commands/commands.h"
+#include "shared/auth/token.h"
 #include "shared/base/buf.h"
 #include "shared/base/config.h"
 
@@ -74,6 +75,10 @@ static const struct config_group bench_options = {
          .fallback = "off",
          .help = "Mode split: engines answer with Next=true, which returns the next claim in the "
                  "same response."},
+        {.name = "tokens",
+         .kind = CONFIG_BOOL,
+         .fallback = "off",
+         .help = "Requests bear tokens of GET /api/login instead of signatures."},
         {.name = "query-bytes",
          .kind = CONFIG_NUMBER,
          .metavar = "N",
@@ -301,6 +306,8 @@ static int run_bench(const struct config *config)
     }
     buf_init(&query, TEXT_MAX_BYTES);
     buf_init(&answer, TEXT_MAX_BYTES);
+    buf_init(&bench.frontend_token, TOKEN_MAX_BYTES);
+    buf_init(&bench.engine_token, TOKEN_MAX_BYTES);
     if (!read_targets(&bench, config_text(config, "url")) || !pick_accounts(&bench, accounts) ||
         !read_pids(&bench, config))
         goto out;
@@ -309,11 +316,15 @@ static int run_bench(const struct config *config)
     put_text(&answer, "About as far as the wind and a coconut allow. ", bench.answer_bytes);
     bench.query_json = buf_str(&query);
     bench.answer_json = buf_str(&answer);
-    status = run(&bench, config_text(config, "mode"), config_number(config, "json") != 0);
+    status = EXIT_FAILED;
+    if (config_number(config, "tokens") == 0 || bench_login(&bench))
+        status = run(&bench, config_text(config, "mode"), config_number(config, "json") != 0);
 out:
     accounts_destroy(accounts);
     buf_fini(&query);
     buf_fini(&answer);
+    buf_fini(&bench.frontend_token);
+    buf_fini(&bench.engine_token);
     return status;
 }
 
@@ -324,7 +335,7 @@ const struct command bench_command = {
         "usage: parley bench --accounts FILE [--url URL[,URL...]] [--mode MODE] [FLAGS]\n"
         "\n"
         "Runs full cycles against nodes (add a query, claim it, answer it, check for the answer:\n"
-        "four signed requests) and prints throughput and cost. It acts as frontend and engine at\n"
+        "four requests) and prints throughput and cost. It acts as frontend and engine at\n"
         "once: never run it against nodes in use, because it also answers the questions of their\n"
         "users. The queries of a run remain stored as Done, under users bench_0, bench_1...\n"
         "\n"

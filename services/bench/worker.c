@@ -30,42 +30,45 @@ void bench_worker_fini(struct bench_worker *worker)
     buf_fini(&worker->claim);
 }
 
-static void put_start(struct buf *out, struct str method, const struct bench_target *target,
-                      const struct account *account, struct str route)
+/* The request line and its first headers. `query` begins with '&'. */
+static void put_start(struct buf *out, struct str method, const struct bench_worker *worker,
+                      bool is_engine, struct str route, struct str query)
 {
+    const struct bench_target *target = worker->conn.target;
+    const struct bench *bench = worker->bench;
+    const struct account *account = is_engine ? bench->engine : bench->frontend;
+    struct str token = buf_str(is_engine ? &bench->engine_token : &bench->frontend_token);
     buf_put(out, method);
     buf_put(out, str_of(target->prefix));
     buf_lit(out, "/api/");
     buf_put(out, route);
     buf_put_char(out, '?');
-    signed_put_query(out, account->name, account->secret);
-}
-
-static void put_host(struct buf *out, const struct bench_target *target)
-{
+    if (token.n == 0)
+        signed_put_query(out, account->name, account->secret);
+    buf_put(out, query);
     buf_lit(out, " HTTP/1.1\r\nHost: ");
     buf_put(out, str_of(target->host));
+    if (token.n > 0) {
+        buf_lit(out, "\r\nAuthorization: Bearer ");
+        buf_put(out, token);
+    }
     buf_lit(out, "\r\n");
 }
 
-static void send_get(struct bench_worker *worker, const struct account *account, struct str route,
+static void send_get(struct bench_worker *worker, bool is_engine, struct str route,
                      struct str query)
 {
     struct buf *out = bench_conn_begin(&worker->conn);
-    put_start(out, STR("GET "), worker->conn.target, account, route);
-    buf_put(out, query);
-    put_host(out, worker->conn.target);
+    put_start(out, STR("GET "), worker, is_engine, route, query);
     buf_lit(out, "\r\n");
     bench_conn_send(&worker->conn);
 }
 
-static void send_post(struct bench_worker *worker, const struct account *account, struct str route,
+static void send_post(struct bench_worker *worker, bool is_engine, struct str route,
                       struct str query, struct str body)
 {
     struct buf *out = bench_conn_begin(&worker->conn);
-    put_start(out, STR("POST "), worker->conn.target, account, route);
-    buf_put(out, query);
-    put_host(out, worker->conn.target);
+    put_start(out, STR("POST "), worker, is_engine, route, query);
     buf_lit(out, "Content-Type: application/json\r\nContent-Length: ");
     buf_put_u64(out, body.n);
     buf_lit(out, "\r\n\r\n");
@@ -92,8 +95,8 @@ static void send_add(struct bench_worker *worker)
     buf_lit(body, "\",\"Query\":");
     buf_put(body, worker->bench->query_json);
     buf_lit(body, ",\"Modifiers\":{},\"Model\":\"default\"}");
-    send_post(worker, worker->bench->frontend, STR("add-query"),
-              worker->waits_for_answer ? STR("&Wait=60") : STR(""), buf_str(body));
+    send_post(worker, false, STR("add-query"), worker->waits_for_answer ? STR("&Wait=60") : STR(""),
+              buf_str(body));
 }
 
 void bench_worker_add(struct bench_worker *worker)
@@ -112,7 +115,7 @@ void bench_worker_claim(struct bench_worker *worker)
     char query[32] = "";
     if (worker->wait_s > 0)
         snprintf(query, sizeof query, "&Wait=%u", worker->wait_s);
-    send_get(worker, worker->bench->engine, STR("get-new-queries"), str_of(query));
+    send_get(worker, true, STR("get-new-queries"), str_of(query));
 }
 
 void bench_worker_answer(struct bench_worker *worker)
@@ -131,7 +134,7 @@ void bench_worker_answer(struct bench_worker *worker)
     struct str query = worker->waits_for_next ? STR("&Next=true&Wait=60")
                        : worker->wants_next   ? STR("&Next=true")
                                               : STR("");
-    send_post(worker, worker->bench->engine, STR("give-new-answer"), query, buf_str(body));
+    send_post(worker, true, STR("give-new-answer"), query, buf_str(body));
 }
 
 void bench_worker_check(struct bench_worker *worker)
@@ -140,7 +143,7 @@ void bench_worker_check(struct bench_worker *worker)
     worker->step = BENCH_STEP_CHECK;
     snprintf(query, sizeof query, "&Topic=%s&Seq=%llu", worker->topic,
              (unsigned long long)worker->seq);
-    send_get(worker, worker->bench->frontend, STR("check-query"), str_of(query));
+    send_get(worker, false, STR("check-query"), str_of(query));
 }
 
 void bench_worker_repeat(struct bench_worker *worker)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * worker: one connection that plays a frontend, an engine, or both, and the four signed requests of
+ * worker: one connection that plays a frontend, an engine, or both, and the four requests of
  * a cycle: add, claim, answer, check. What to do after a response is the mode's business; building
  * requests, reading claims and judging errors is done here, once for all modes.
  */

@@ -2,7 +2,7 @@
 //
 // scale: what a cycle costs on a Redis Cluster of three masters, by the number of shards and of node processes.
 //
-//   ./dev build release && node tests/bench/scale.mjs [--shards 1,2,4,8] [--nodes 1,2,4] [--conns 256] [--seconds 4] [--rounds 3]
+//   ./dev build release && node tests/bench/scale.mjs [--shards 1,2,4,8] [--nodes 1,2,4] [--conns 256] [--seconds 4] [--rounds 3] [--tokens on]
 //
 // Each round runs all combinations, so that what the machine does meanwhile spreads over them; a figure is the median of
 // the rounds. Per line: cycles per second of `parley bench`, and per cycle the processor time of all masters, of all nodes
@@ -19,6 +19,7 @@ const { values } = parseArgs({
     nodes: { type: 'string', default: '1,2,4' },
     conns: { type: 'string', default: '256' },
     mode: { type: 'string', default: 'split' },
+    tokens: { type: 'string', default: 'off' },
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
   },
@@ -55,7 +56,7 @@ async function measure(shards, nodeCount) {
     const masters = await redis.masters();
     const before = await costsOf(masters, nodes);
     const url = nodes.map((node) => node.url).join(',');
-    const words = ['bench', '--url', url, '--accounts', accounts.path, '--mode', values.mode, '--conns', values.conns, '--seconds', values.seconds];
+    const words = ['bench', '--url', url, '--accounts', accounts.path, '--mode', values.mode, '--tokens', values.tokens, '--conns', values.conns, '--seconds', values.seconds];
     const { stdout, stderr } = await runParley(words, { bin: RELEASE_BIN, timeout: 120_000 });
     const after = await costsOf(masters, nodes);
     const rate = Number(new RegExp(`^${values.mode} +(\\d+)`, 'm').exec(stdout)?.[1]);

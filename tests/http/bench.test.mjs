@@ -33,6 +33,20 @@ suite('parley bench', {}, ({ test, cluster }) => {
     });
   }
 
+  test('--tokens on: each account logs in once, and no other request uses a nonce', async () => {
+    const used = async () => {
+      const keys = await cluster.redis.cmd('KEYS', 'parley:*nonces:*');
+      return (await Promise.all(keys.map((key) => cluster.redis.cmd('SCARD', key)))).reduce((sum, n) => sum + n, 0);
+    };
+    const before = await used();
+    const { code, stdout, stderr } = await bench('--mode', 'split', '--tokens', 'on', '--json');
+    assert.equal(code, 0, stderr);
+    const { cycles, errors } = JSON.parse(stdout).split;
+    assert.ok(cycles > 0);
+    assert.equal(errors, 0);
+    assert.equal((await used()) - before, 2);
+  });
+
   test('the table has a row for compact', async () => {
     const { code, stdout } = await bench('--mode', 'compact');
     assert.equal(code, 0);
