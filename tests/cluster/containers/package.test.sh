@@ -173,6 +173,22 @@ grep -q 'code=killed, status=9/KILL' "$work/journal"
 [ "$(grep -c 'info  serving' "$work/journal")" -ge 2 ]
 ok
 
+what="a node whose threads hang is ended by systemd's watchdog and started again"
+inside sh -c 'mkdir -p /run/systemd/system/parley.service.d && printf "[Service]\nWatchdogSec=5\n" >/run/systemd/system/parley.service.d/test.conf'
+inside systemctl daemon-reload
+inside systemctl restart parley
+before=$(main_pid parley)
+case $(uname -m) in aarch64) ptrace=117 ;; *) ptrace=101 ;; esac
+# PTRACE_SEIZE and PTRACE_INTERRUPT: all but the main thread stand still, until this ends or they do.
+podman exec -d "$CONTAINER" perl -e 'for my $thread (grep { $_ != $ARGV[0] } map { m{(\d+)$} } glob "/proc/$ARGV[0]/task/*") {
+    syscall($ARGV[1], 0x4206, $thread, 0, 0); syscall($ARGV[1], 0x4207, $thread, 0, 0) } sleep 30' "$before" $ptrace >/dev/null
+until_true 60 is_another
+says 'Watchdog timeout' inside journalctl --no-pager -o cat -u parley
+inside rm -r /run/systemd/system/parley.service.d
+inside systemctl daemon-reload
+inside systemctl restart parley
+ok
+
 what="systemctl reload serves the new certificate from the same process"
 certificate() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
