@@ -52,7 +52,7 @@ describe('installing', { timeout: 900_000 }, () => {
     assert.equal(left, '');
   });
 
-  it('manual pages have every flag and word of the help text, and troff takes them without a warning', async (t) => {
+  it('manual pages have every flag and word of the help text, and troff takes them without a warning', async () => {
     for (const words of [[], ...commands.map((each) => [each])]) {
       const page = join(PAGES, `${['parley', ...words].join('-')}.1`);
       const text = readFileSync(page, 'utf8').replaceAll('\\-', '-');
@@ -60,8 +60,6 @@ describe('installing', { timeout: 900_000 }, () => {
       for (const section of ['NAME', 'SYNOPSIS', 'DESCRIPTION', 'SEE ALSO']) assert.match(text, new RegExp(`^\\.SH ${section}$`, 'm'), page);
       assert.ok([...text.matchAll(/^\.SH OPTIONS$/gm)].length <= 1, `${page}: options twice`);
     }
-    const hasGroff = await run('groff', ['--version']).then(() => true, () => false);
-    if (!hasGroff) return t.diagnostic('no groff here: pages were not set');
     for (const page of readdirSync(PAGES).filter((name) => name.endsWith('.1'))) {
       const { stderr } = await run('groff', ['-man', '-ww', '-z', '-Tutf8', join(PAGES, page)]);
       assert.equal(stderr, '', page);
