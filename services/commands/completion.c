@@ -12,23 +12,29 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* Flags that every command with options has besides its own. */
-static const struct config_group common = {
+/* Flags that commands have besides their own; those that read no settings only the last one. */
+static const struct config_group settings_group = {
     "Configuration",
     (const struct config_option[]){
-        {.name = "config", .metavar = "FILE", .help = "Reads settings from a YAML file."},
+        {.name = "config", .metavar = "FILE", .help = "Reads settings from a YAML file."}, {0}}};
+static const struct config_group help_group = {
+    "Help",
+    (const struct config_option[]){
         {.name = "help", .kind = CONFIG_BOOL, .help = "Describes the command and its flags."},
         {0}}};
 
 /* The caller frees. */
 static const struct config_option **list_options(const struct command *command)
 {
-    const struct config_group *groups[COMMAND_GROUPS_MAX + 1];
+    const struct config_group *groups[COMMAND_GROUPS_MAX + 2];
     unsigned n = 0;
-    command_list_groups(command, groups);
-    while (groups[n] != NULL)
-        n++;
-    groups[n++] = &common;
+    if (command->groups != NULL) {
+        command_list_groups(command, groups);
+        while (groups[n] != NULL)
+            n++;
+        groups[n++] = &settings_group;
+    }
+    groups[n++] = &help_group;
     groups[n] = NULL;
     return config_list_options(groups);
 }
@@ -83,18 +89,26 @@ static void print_bash_command(const struct command *command)
 static void print_bash(void)
 {
     fputs("_parley() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=\n"
+          "    # Bash takes --flag=value apart.\n"
+          "    if [ \"$word\" = = ]; then\n"
+          "        word=\n"
+          "    elif [ \"$before\" = = ]; then\n"
+          "        before=${COMP_WORDS[COMP_CWORD - 2]}\n"
+          "    fi\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        words='",
           stdout);
     for (const struct command *const *command = commands; *command != NULL; command++)
         printf("%s%s", command == commands ? "" : " ", (*command)->name);
-    puts("'\n"
-         "    else\n"
-         "        case \"${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD - 1]}\" in");
+    puts(
+        "'\n"
+        "    else\n"
+        "        # A flag where a word may stand.\n"
+        "        if [ \"$COMP_CWORD\" -eq 2 ] && [ \"${word#-}\" != \"$word\" ]; then before=; fi\n"
+        "        case \"${COMP_WORDS[1]} $before\" in");
     for (const struct command *const *command = commands; *command != NULL; command++)
-        if ((*command)->groups != NULL)
-            print_bash_command(*command);
+        print_bash_command(*command);
     puts("        esac\n"
          "    fi\n"
          "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
@@ -152,8 +166,7 @@ static void print_zsh(void)
          "    ((CURRENT--))\n"
          "    case $command in");
     for (const struct command *const *command = commands; *command != NULL; command++)
-        if ((*command)->groups != NULL)
-            print_zsh_command(*command);
+        print_zsh_command(*command);
     puts("    esac\n"
          "}\n"
          "if [ \"${funcstack[1]}\" = _parley ]; then _parley \"$@\"; else compdef _parley parley; "
@@ -199,8 +212,7 @@ static void print_fish(void)
         puts("'");
     }
     for (const struct command *const *command = commands; *command != NULL; command++)
-        if ((*command)->groups != NULL)
-            print_fish_command(*command);
+        print_fish_command(*command);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -225,6 +237,7 @@ static int print_completion(const struct config *config)
 const struct command completion_command = {
     .name = "completion",
     .summary = "print the completion script for a shell",
+    .words = "bash|zsh|fish",
     .about = "usage: parley completion SHELL\n"
              "\n"
              "Prints the script that lets SHELL (bash, zsh or fish) complete commands, flags and\n"

@@ -262,6 +262,7 @@ static int run_show(const struct config *config)
 #define WHAT(name, text) "  " #name "\n      " text ".\n"
 const struct command show_command = {
     .name = "show",
+    .words = "nodes|polls|classes|claims|watches|connections|verbs|memory",
     .summary = "show the current state of the nodes: polls, claims, watches, connections, memory",
     .about =
         "usage: parley show WHAT [--node ID] [--json] [--redis URL]\n"

@@ -4,7 +4,7 @@
  *
  * The main thread waits for signals: SIGTERM and SIGINT drain, SIGHUP reloads the accounts, the
  * certificate and the files of services. Once a second it looks whether the accounts file has
- * changed. */
+ * changed, and whether all threads still turn, if the service manager wants to know. */
 #include "services/node/serve.h"
 
 #include "services/node/certificate.h"
@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 enum { DRAIN_CLOSE_MS = 1000, DRAIN_CLOSE_SHARE = 4 };
-enum { FILES_LOOK_S = 1 };
+enum { FILES_LOOK_S = 1, WATCHDOG_SHARE = 4 };
 enum { DRAIN_POLL_MS = 20, REDIS_MOMENT_MS = 3000, REASON_MAX = 512 };
 
 /* One thread: one node of the cluster. */
@@ -48,6 +48,7 @@ struct node {
     struct deadline drain_look;
     uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
     int listen_fds[LISTENERS_MAX];         /* -1: none */
+    atomic_uint heard;                     /* the last of process.asked that its loop saw */
     char id[24];
 };
 
@@ -58,7 +59,8 @@ static struct process {
     char about[ABOUT_MAX_BYTES];
     struct node *nodes;
     atomic_bool is_draining, is_refused;
-    sem_t ended; /* posted by each node that has */
+    atomic_uint asked; /* see feed_watchdog */
+    sem_t ended;       /* posted by each node that has */
 } process;
 
 /* --- one node --------------------------------------------------------------------------------- */
@@ -104,6 +106,7 @@ static void on_drain_look(struct deadline *deadline)
 static void on_wake(void *arg)
 {
     struct node *node = arg;
+    atomic_store(&node->heard, atomic_load(&process.asked));
     rights_check(&node->server);
     if (!atomic_load(&process.is_draining) || node->server.is_draining)
         return;
@@ -326,12 +329,30 @@ static void start_agreeing(void)
     pthread_detach(thread);
 }
 
+/* The manager hears of this process while every loop wakes up when it is asked to. */
+static void feed_watchdog(void)
+{
+    static uint64_t next_ms;
+    uint64_t now_ms = clock_mono_ms(), within_ms = notify_watchdog_ms();
+    if (within_ms == 0 || now_ms < next_ms)
+        return;
+    for (unsigned i = 0; i < process.settings.node_n; i++)
+        if (atomic_load(&process.nodes[i].heard) != atomic_load(&process.asked))
+            return;
+    notify_manager("WATCHDOG=1");
+    next_ms = now_ms + within_ms / WATCHDOG_SHARE;
+    atomic_fetch_add(&process.asked, 1);
+    for (unsigned i = 0; i < process.settings.node_n; i++)
+        loop_wake(&process.nodes[i].loop);
+}
+
 static void wait_for_signals(const sigset_t *signals)
 {
     const struct timespec look = {.tv_sec = FILES_LOOK_S};
     struct file_watch accounts;
     file_watch_init(&accounts, process.settings.accounts.path);
     for (;;) {
+        feed_watchdog();
         int number = sigtimedwait(signals, NULL, &look);
         if (number < 0) {
             look_at_files(&accounts);

@@ -2,6 +2,7 @@
  * notify.c - see notify.h. */
 #include "shared/op/notify.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,4 +26,11 @@ void notify_manager(const char *state)
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
     (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
     close(fd);
+}
+
+uint64_t notify_watchdog_ms(void)
+{
+    const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    bool is_for_other = pid != NULL && strtoull(pid, NULL, 10) != (unsigned long long)getpid();
+    return us == NULL || is_for_other ? 0 : strtoull(us, NULL, 10) / 1000;
 }

@@ -228,6 +228,11 @@ describe('parley completion', () => {
     assert.deepEqual(await offered('sign', '--'), ['--user', '--secret-file', '--method', '--config', '--help']);
     assert.deepEqual(await offered('evaluate', '--measure', ''), ['cosine', 'dot', 'euclidean']);
     assert.deepEqual(await offered('serve', '--log-level', ''), ['debug', 'info', 'warn', 'error']);
+    assert.deepEqual(await offered('serve', '--log-level', '=', 'w'), ['warn'], '--log-level=w, as bash takes it apart');
+    assert.deepEqual(await offered('serve', '--log-level', '='), ['debug', 'info', 'warn', 'error']);
+    assert.deepEqual(await offered('completion', ''), ['bash', 'zsh', 'fish']);
+    assert.deepEqual(await offered('completion', '--'), ['--help'], 'it reads no settings');
+    assert.deepEqual(await offered('show', 'c'), ['classes', 'claims', 'connections']);
     assert.deepEqual(await offered('serve', '--listen', ''), [], 'a value that may be anything');
     assert.deepEqual(await offered('serve', '--auth-sha1', '--log-f'), ['--log-format'], 'a switch needs no value');
   });
