@@ -233,7 +233,7 @@ static void put_tag(struct tidy *t, struct str name, const struct attributes *ke
     buf_put_char(t->out, '<');
     buf_put(t->out, name);
     for (size_t i = 0; i < KEPT_N; i++)
-        if (kept->are_there[i] && (i < KEPT_N - 1 || is_heading(name))) {
+        if ((i < KEPT_N - 1 || is_heading(name)) && kept->are_there[i]) {
             buf_put_char(t->out, ' ');
             buf_put(t->out, str_of(kept_names[i]));
             buf_lit(t->out, "=\"");

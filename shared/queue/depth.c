@@ -57,13 +57,9 @@ static struct depth_model *model_of(struct depth *depth, struct str name)
         if (depth->models == NULL)
             abort();
     }
-    char *copy = malloc(name.n + 1);
-    if (copy == NULL)
-        abort();
-    memcpy(copy, name.at, name.n);
     memmove(depth->models + at + 1, depth->models + at,
             (depth->model_n++ - at) * sizeof *depth->models);
-    depth->models[at] = (struct depth_model){.name = {copy, name.n}};
+    depth->models[at] = (struct depth_model){.name = {str_copy(name), name.n}};
     return &depth->models[at];
 }
 

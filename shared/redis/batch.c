@@ -64,8 +64,8 @@ void batch_clear(struct batch *batch)
         lane->last = &lane->first;
     }
     batch->nonce_n = batch->call_n = 0;
-    batch->is_slow = batch->is_freeing = batch->is_sent = false;
-    batch->held_ms = 0;
+    batch->is_slow = batch->is_freeing = false;
+    batch->number = batch->held_ms = 0;
     batch->next = NULL;
 }
 

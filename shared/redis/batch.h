@@ -40,10 +40,9 @@ struct batch {
     bool is_slow;    /* all its verbs are in LANE_SLOW */
     /* Redis was full: it is resent to the function that still runs then. */
     bool is_freeing;
-    enum err error; /* of a batch that is to fail, see turn.c */
-    /* It was sent, and since when it is held (0: it is not), see turn_hold.c. */
-    bool is_sent;
-    uint64_t held_ms;
+    enum err error;   /* of a batch that is to fail, see turn.c */
+    uint64_t number;  /* of the turn's batches, in the order in which they were collected */
+    uint64_t held_ms; /* when it was held first, see turn_hold.c; 0: never */
     uint64_t sent_us;
     struct deadline deadline;
     /* The verb being written; NULL between verbs. */

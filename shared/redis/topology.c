@@ -12,6 +12,7 @@
 #include "shared/base/log.h"
 #include "shared/redis/trouble.h"
 
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -318,7 +319,14 @@ bool topology_await(const struct redis_address *address, uint64_t wait_ms,
     return is_known;
 }
 
-/* Under the lock. */
+static bool is_numeric(const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+/* Under the lock. A name (cluster-announce-hostname) is looked up by the thread: a loop that
+ * connects to it would wait for that. */
 static void obey(struct topology *t, const struct redis_address *place, const char *reason)
 {
     struct topology_place from = place_in(place), to;
@@ -326,6 +334,8 @@ static void obey(struct topology *t, const struct redis_address *place, const ch
     if (!topology_read_moved(reason, &from, &slot, &to))
         return;
     t->first = to;
+    if (!is_numeric(to.host))
+        return;
     unsigned at = topology_map_add(&t->map, &to);
     if (at == TOPOLOGY_PLACES_MAX || t->map.owner[slot] == at + 1)
         return;

@@ -41,7 +41,8 @@ bool topology_await(const struct redis_address *address, uint64_t wait_ms,
 
 /* Says that `place` is no longer good, so that the thread asks again soon (hints are collected).
  * `reason`: Redis's error, or why the connection was lost. MOVED is obeyed at once: topology_locate
- * then returns the place that it names. Cheap; no-op for REDIS_SERVER. */
+ * then returns the place that it names, unless that is a name, which the thread looks up first.
+ * Cheap; no-op for REDIS_SERVER. */
 void topology_hint(const struct redis_address *address, const struct redis_address *place,
                    const char *reason);
 

@@ -252,7 +252,6 @@ void turn_send_batch(struct turn *turn, struct batch *batch)
         return;
     }
     turn->config.on_sent(turn->config.arg, batch->call_n);
-    batch->is_sent = true;
     batch->next = turn->sent;
     turn->sent = batch;
     turn->in_flight_n++;
@@ -272,6 +271,7 @@ static void send_new(struct turn *turn, struct batch *batch)
         fail_later(turn, batch, ERR_REDIS_LOST);
         return;
     }
+    batch->number = ++turn->batch_n;
     batch_write(batch, turn->functions.turn, turn->config.prefix, settings_of(turn));
     if (!turn->is_paused)
         turn_send_batch(turn, batch);

@@ -29,15 +29,13 @@ static void set_timer(struct turn *turn)
     loop_set_deadline(turn->loop, &turn->pause, turn->pause_ms);
 }
 
-/* In the order in which they were collected: one that was tried again is the first, those that were
- * in flight come before those that were never sent. */
+/* In the order in which they were collected. One that was refused before is held since then. */
 static void put(struct turn *turn, struct batch *batch)
 {
     struct batch **at = &turn->held;
-    bool is_first = batch->held_ms > 0;
-    while (!is_first && *at != NULL && (!batch->is_sent || (*at)->is_sent))
+    while (*at != NULL && (*at)->number < batch->number)
         at = &(*at)->next;
-    if (!is_first)
+    if (batch->held_ms == 0)
         batch->held_ms = clock_mono_ms();
     batch->next = *at;
     *at = batch;
@@ -60,6 +58,7 @@ static void begin_pause(struct turn *turn, const char *error)
         return;
     turn->is_paused = true;
     turn->pause_ms = PAUSE_MIN_MS;
+    snprintf(turn->hold_error, sizeof turn->hold_error, "%s", error);
     if (log_limit_passes(&turn->pause_limit, error, &times))
         log_write(LOG_INFO, "redis moves a shard: its calls wait",
                   LOG_STR("prefix", str_of(turn->config.prefix)), LOG_S("error", error),
@@ -130,7 +129,8 @@ void turn_hold_answered(struct turn *turn)
     if (!turn->is_probing)
         return;
     turn->is_probing = false;
-    end_pause(turn);
+    if (turn->leave_reason[0] == 0) /* else the next server ends the pause */
+        end_pause(turn);
 }
 
 void turn_fail_held(struct turn *turn, enum err error)
@@ -139,16 +139,24 @@ void turn_fail_held(struct turn *turn, enum err error)
         turn_fail_batch(turn, take(turn), error);
 }
 
+/* Of what was held for too long. If nothing was refused, the server that is to be left does not
+ * answer what is in flight. */
+static enum err late_error(const struct turn *turn, enum redis_trouble trouble)
+{
+    if (!turn->is_up)
+        return ERR_REDIS_LOST;
+    return trouble == REDIS_FINE ? ERR_STORE_BUSY : redis_trouble_info(trouble)->error;
+}
+
 /* Those that were held for too long, if any; the pause goes on. */
 static void expire(struct turn *turn, uint64_t now_ms)
 {
     enum redis_trouble trouble = redis_trouble_of(turn->hold_error);
     bool is_late = turn->held != NULL && now_ms >= turn->held->held_ms + HOLD_MAX_MS;
-    if (is_late && turn->is_up)
+    if (is_late && turn->is_up && trouble != REDIS_FINE)
         turn_set_trouble(turn, trouble, turn->hold_error);
     while (turn->held != NULL && now_ms >= turn->held->held_ms + HOLD_MAX_MS)
-        turn_fail_batch(turn, take(turn),
-                        turn->is_up ? redis_trouble_info(trouble)->error : ERR_REDIS_LOST);
+        turn_fail_batch(turn, take(turn), late_error(turn, trouble));
 }
 
 static void give_up(struct turn *turn)

@@ -25,6 +25,7 @@ struct turn {
     struct batch *slow, *slow_last;         /* slow verbs, sent one batch at a time, in order */
     struct batch *writing;                  /* has the verb that is being written */
     struct batch *doomed;                   /* could not be sent: fails at the end of the turn */
+    uint64_t batch_n;                       /* the number of the last one */
     unsigned in_flight_n;
     bool is_slow_in_flight;
     size_t pending_n;

@@ -119,7 +119,8 @@ static void put_x_axis(struct curve *c)
                    "text-anchor=\"middle\">%zu</text>\n",
                    x_of(c, number - 1), y, x_of(c, number - 1), y + 21, number);
     buf_printf(c->b, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">turn</text>\n", RIGHT, y + 38);
-    for (int i = 0; c->has_rows && i <= (c->other != NULL); i++)
+    int row_n = !c->has_rows ? 0 : c->other == NULL ? 1 : 2;
+    for (int i = 0; i < row_n; i++)
         buf_printf(c->b, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 10,
                    row_of(c, i) + 5, i == 0 ? "failed" : "other");
 }

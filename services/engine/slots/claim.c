@@ -134,7 +134,9 @@ void claim_note_answer(struct claim *claim, const struct claim_query *query, str
 
 struct log_field claim_log_id(const struct claim_query *query)
 {
-    return query->request_id.at == NULL ? (struct log_field){0} : LOG_STR("id", query->request_id);
+    if (query->request_id.at == NULL)
+        return (struct log_field){.name = NULL};
+    return LOG_STR("id", query->request_id);
 }
 
 struct log_field claim_log_ids(const struct claim *claim, char ids[CLAIM_IDS_BYTES])
@@ -149,7 +151,9 @@ struct log_field claim_log_ids(const struct claim *claim, char ids[CLAIM_IDS_BYT
         memcpy(ids + n, id.at, id.n);
         n += id.n;
     }
-    return n == 0 ? (struct log_field){0} : LOG_STR("id", ((struct str){ids, n}));
+    if (n == 0)
+        return (struct log_field){.name = NULL};
+    return LOG_STR("id", ((struct str){ids, n}));
 }
 
 struct str claim_request_id(const struct claim *claim)

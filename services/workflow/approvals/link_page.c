@@ -214,12 +214,13 @@ static void put_fields(struct buf *b, const struct link_question *question, cons
             "asked again with your values.</p>\n");
     json_object_foreach(properties, name, schema)
     {
+        number++;
         const struct field field = {.name = name,
                                     .schema = schema,
                                     .initial = form_post_initial(schema, question->body, name),
                                     .sent = post == NULL ? (struct str){NULL, 0}
                                                          : json_member_str(post->fields, name),
-                                    .number = ++number,
+                                    .number = number,
                                     .is_required = is_listed(required, name)};
         put_field(b, &field);
     }
