@@ -2,7 +2,7 @@
 -- not displace what operators did. Nothing is ever changed in it. Entries end by number and by age, with the next
 -- entry of their class.
 local call = redis.call
-local format = string.format
+local format, match = string.format, string.match
 
 local CLASSES = {'account', 'operator', 'deletion', 'refused'}
 local MAX = {account = 10000, operator = 20000, deletion = 20000, refused = 10000}
@@ -13,10 +13,29 @@ local function key_of(turn, class)
     return turn.prefix .. 'audit:' .. class
 end
 
+local function parse_id(id)
+    local ms, n = match(id, '^(%d+)%-(%d+)$')
+    return tonumber(ms), tonumber(n)
+end
+
+-- Higher than those of all classes: a reader that goes on from the last entry it saw misses none, be it of the same
+-- millisecond or of a clock that was put back.
+local function next_id(turn)
+    local ms, n = turn.now_ms, 0
+    for i = 1, #CLASSES do
+        local last = call('XREVRANGE', key_of(turn, CLASSES[i]), '+', '-', 'COUNT', 1)[1]
+        if last then
+            local last_ms, last_n = parse_id(last[1])
+            if last_ms > ms or (last_ms == ms and last_n >= n) then ms, n = last_ms, last_n + 1 end
+        end
+    end
+    return format('%d-%d', ms, n)
+end
+
 -- `n` is a number that belongs to the entry, or ''.
 local function note(turn, class, row, n)
     local key = key_of(turn, class)
-    call('XADD', key, 'MAXLEN', '~', MAX[class], '*', 'row', row, 'n', n)
+    call('XADD', key, 'MAXLEN', '~', MAX[class], next_id(turn), 'row', row, 'n', n)
     call('XTRIM', key, 'MINID', '~', format('%d', turn.now_ms - AGE_MS))
 end
 
@@ -32,4 +51,6 @@ local function note_refused(turn, row, n)
     end
 end
 
-return {CLASSES = CLASSES, AGE_MS = AGE_MS, key_of = key_of, note = note, note_refused = note_refused}
+return {
+    CLASSES = CLASSES, AGE_MS = AGE_MS, key_of = key_of, parse_id = parse_id, note = note, note_refused = note_refused,
+}

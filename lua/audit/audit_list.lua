@@ -24,11 +24,6 @@ local function read(turn, i, id, at, first, count)
     return call('XRANGE', key, i <= at and '(' .. id or id, '+', 'COUNT', count)
 end
 
-local function parse(id)
-    local ms, n = match(id, '^(%d+)%-(%d+)$')
-    return tonumber(ms), tonumber(n)
-end
-
 local function verb(turn, a)
     --- arguments
     local id, at = match(after, '^(%d+%-%d+)%.(%d)$')
@@ -45,7 +40,7 @@ local function verb(turn, a)
         for i = 1, #lists do
             local entry = lists[i][next_of[i]]
             if entry then
-                local ms, number = parse(entry[1])
+                local ms, number = audit.parse_id(entry[1])
                 if not best or ms < best_ms or (ms == best_ms and number < best_n) then
                     best, best_ms, best_n = i, ms, number
                 end

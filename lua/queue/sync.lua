@@ -2,7 +2,7 @@
 --   their hand-over (a lost message, a removed node).
 -- KEYS: nodes zset (node -> last seen ms), node_info hash, idle, idle_lookups, engines hash, poll:<account>:<engine>,
 --   drained set, settings hash, stat:<minute>, nonces:<day> set, nonce_marks:<minute> set, models set, shares, depths,
---   queue/fallback.lua, queue/claims.lua, lookup/lookups.lua.
+--   queue/nodes.lua, queue/fallback.lua, queue/claims.lua, lookup/lookups.lua.
 -- Wakes: this node's polls only, SYNC_CLAIMS_MAX at most.
 -- Bound: SYNC_CLAIMS_MAX claims, ending with the one that reaches LOOK_BYTES or LOOKS_MAX; ENGINES_MAX engines and
 --   those named.
@@ -30,6 +30,7 @@ local fallback = require('queue/fallback')
 local hints = require('queue/hints')
 local idle = require('queue/idle')
 local leases = require('queue/leases')
+local nodes = require('queue/nodes')
 local nonce_marks = require('queue/nonce_marks')
 local presence = require('queue/presence')
 local rate = require('queue/rate')
@@ -47,31 +48,9 @@ local AWAY = presence.AWAY
 local STAT_S = rate.STAT_S
 local LOOK_BYTES = bounds.LOOK_BYTES
 
-local NODE_GONE_MS, SYNC_CLAIMS_MAX = 60000, 1000
+local NODE_GONE_MS, SYNC_CLAIMS_MAX = nodes.GONE_MS, 1000
 local LEFT_MS = 3000 -- an engine whose connection broke is back by then, or has gone
 local DIFFERENT_MAX = 4 -- other settings that are returned
-
--- Nodes that have not said anything for a minute go, with the credits that they had.
-local function forget_nodes(turn)
-    local P = turn.prefix
-    local gone = call('ZRANGEBYSCORE', P .. 'nodes', '-inf', turn.now_ms - NODE_GONE_MS)
-    if #gone == 0 then return end
-    local is_gone = {}
-    for _, id in ipairs(gone) do
-        call('ZREM', P .. 'nodes', id)
-        call('HDEL', P .. 'node_info', id)
-        is_gone[id] = true
-    end
-    shares.recount(turn)
-    if turn.is_sharded then hints.strike_off(turn, is_gone) end
-    for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do
-        for _, member in ipairs(call('ZRANGE', key, 0, -1)) do
-            for _, id in ipairs(gone) do
-                if sub(member, 1, #id + 1) == id .. ' ' then call('ZREM', key, member) end
-            end
-        end
-    end
-end
 
 -- States this node's credits of one class again and takes what is claimable for them. Returns how many claims,
 -- and bytes of them, are left to the next class.
@@ -148,7 +127,7 @@ local function verb(turn, a)
     local P = turn.prefix
     if call('ZADD', P .. 'nodes', turn.now_ms, turn.node) == 1 then shares.recount(turn) end
     call('HSET', P .. 'node_info', turn.node, info)
-    forget_nodes(turn)
+    nodes.forget_silent(turn)
     if turn.is_sharded then
         hints.forget_oldest(turn)
         nonce_marks.sweep(turn)

@@ -6,10 +6,10 @@
 -- KEYS: topics:<user>, names:<user>, users, deleting:<user>; of its topics as delete, lookups:<topic> and
 --   lookup:<fingerprint>; recommendations, unrecommended, recommenders, recommenders:<account>,
 --   recommended:<account>:<user>, judged:<account>:<user>; of its documents as doc_delete, recent_jobs:<space>,
---   job:<job>; limit:<what>:<user>, limit:forget:<digest>; wf_of:<user> and of its runs as workflow_delete.
+--   job:<job>, trash; limit:<what>:<user>, limit:forget:<digest>; wf_of:<user> and of its runs as workflow_delete.
 -- Wakes: nodes that wait for its queries, nodes that watch its documents.
 -- Bound: ROWS_MAX rows, of which a topic counts 10, a document 250; ends with the row that reaches LOOK_BYTES; what one
---   step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs.
+--   step of delete takes more; RECOMMENDATIONS_N of an account, JOBS_SHOWN jobs, TRASH_N vectors.
 -- Lane: slow.  Home: every.  Nonce: yes.  Full: runs.  Durable: yes.
 -- Repeatable: yes.
 -- Arguments:
@@ -18,6 +18,7 @@
 -- Replies: replay | ok/is_more (1: call again), then how many went, a line each: topics / parts in topics of others /
 --   queries / lookups / recommendations / documents / jobs / limits / runs of workflows
 local limiter = require('auth/limiter')
+local elements = require('documents/elements')
 local jobs = require('documents/jobs')
 local removal = require('documents/removal')
 local run_removal = require('workflow/removal')
@@ -139,7 +140,7 @@ local function verb(turn, a)
         drop_documents(turn, space, left, gone)
         drop_runs(turn, user, left, gone)
     end
-    local is_more = left.rows <= 0 or left.bytes <= 0 or gone.recommendations > 0
+    local is_more = left.rows <= 0 or left.bytes <= 0 or gone.recommendations > 0 or elements.sweep_space(turn, space)
         or call('EXISTS', P .. 'topics:' .. user, P .. 'docs:' .. space, P .. 'wf_of:' .. user) > 0
     if not is_more then
         drop_limits(turn, user, gone)

@@ -6,7 +6,7 @@
 #include "generated/verbs.h"
 #include "shared/base/utc.h"
 
-enum { LIMIT_MAX = 250, LIMIT = 100, PAGE_MAX_BYTES = 4 << 20, CURSOR_MAX_BYTES = 64 };
+enum { LIMIT_MAX = 250, LIMIT = 100, PAGE_MAX_BYTES = 4 << 20 };
 
 static void put_entry(struct buf *b, struct lines *lines, struct str *ret_place)
 {
@@ -47,13 +47,22 @@ static void on_listed(struct request *r, enum err error, struct str reply)
     buf_fini(&b);
 }
 
+/* "<ms>-<n>.<class>" */
+static bool is_cursor(struct str text)
+{
+    uint64_t ms, n, class;
+    struct str rest = text, id = str_cut(&rest, '.'), first = str_cut(&id, '-');
+    return str_parse_u64(first, &ms) && str_parse_u64(id, &n) && str_parse_u64(rest, &class) &&
+           rest.n == 1;
+}
+
 void broker_audit(struct request *r)
 {
     struct str after = request_param(r, "After"), since = request_param(r, "Since");
     uint64_t limit, since_s = NO_NUMBER;
     if (!request_param_u64(r, "Limit", 1, LIMIT_MAX, LIMIT, &limit))
         return;
-    if (after.n > CURSOR_MAX_BYTES) {
+    if (after.n > 0 && !is_cursor(after)) {
         respond_error(r, ERR_BAD_REQUEST, "After takes the Id of an entry, or a page's Next.");
         return;
     }

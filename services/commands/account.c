@@ -8,12 +8,14 @@
 #include "shared/auth/secret.h"
 #include "shared/base/clock.h"
 #include "shared/base/config.h"
+#include "shared/base/shown.h"
 
 #include <openssl/crypto.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2, UNTIL_CHARS = 20, OWN_MEMBERS = 5 };
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, UNTIL_CHARS = 20, OWN_MEMBERS = 5, DROP_MS = 1000 };
 
 /* Options of `add` that are members of an account, as the file calls them. */
 static const struct {
@@ -183,13 +185,17 @@ static void put_list_json(struct buf *b, const struct accounts *accounts)
 static void put_list(struct buf *b, const struct accounts *accounts)
 {
     size_t width = sizeof "ACCOUNT" - 1;
+    struct buf name; /* without what would steer a terminal */
+    buf_init(&name, SIZE_MAX / 2);
     for (size_t i = 0; i < accounts_count(accounts); i++)
         if (accounts_at(accounts, i)->name.n > width)
             width = accounts_at(accounts, i)->name.n;
     buf_printf(b, "%-*s  %-8s  %-12s  %s\n", (int)width, "ACCOUNT", "ROLE", "NAMESPACE", "SECRET");
     for (size_t i = 0; i < accounts_count(accounts); i++) {
         const struct account *account = accounts_at(accounts, i);
-        buf_printf(b, "%-*.*s  %-8s  %-12.*s  %s", (int)width, STR_ARG(account->name),
+        buf_clear(&name);
+        buf_put_shown(&name, account->name);
+        buf_printf(b, "%-*.*s  %-8s  %-12.*s  %s", (int)width, STR_ARG(buf_str(&name)),
                    role_name(account->role).at, STR_ARG(account->namespace),
                    account->is_hashed ? "hashed" : "plain");
         if (account->former != NULL) {
@@ -198,6 +204,7 @@ static void put_list(struct buf *b, const struct accounts *accounts)
         }
         buf_put_char(b, '\n');
     }
+    buf_fini(&name);
 }
 
 static bool run_list(struct account_run *x)
@@ -252,18 +259,20 @@ static size_t put_secret_members(const struct account_run *x, struct account_mem
     return 2;
 }
 
-/* A former secret that has ended stays in the file until the next change of the file. */
+/* A former secret that has ended stays in the file until the next change of the file. Each costs a
+ * few readings of the file: of thousands, the rest are left to the changes after this one. */
 static bool drop_ended(struct account_run *x, struct buf *text, char *reason)
 {
     static const char *const names[] = {"former_secret", "former_hash", "former_until"};
     struct account_member members[3];
     struct accounts *accounts;
+    uint64_t end_ms = clock_mono_ms() + DROP_MS;
     bool ok = true;
     for (unsigned i = 0; i < 3; i++)
         members[i] = (struct account_member){names[i], none()};
     if (text->n == 0 || !accounts_parse(buf_str(text), reason, ACCOUNTS_REASON_BYTES, &accounts))
         return true; /* the change itself says what is wrong */
-    for (size_t i = 0; ok && i < accounts_count(accounts); i++) {
+    for (size_t i = 0; ok && i < accounts_count(accounts) && clock_mono_ms() < end_ms; i++) {
         const struct account *account = accounts_at(accounts, i);
         if (account->former == NULL || account->former_until_s > clock_wall_s())
             continue;
@@ -509,6 +518,7 @@ static int run_account(const struct config *config)
     const struct word *word = read_words(&x);
     if (word == NULL)
         return EXIT_USAGE;
+    signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` allows is an error of write() */
     buf_init(&x.out, ACCOUNTS_FILE_MAX_BYTES);
     bool ok = word->run(&x);
     account_file_close(&x.file);

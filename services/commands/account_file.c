@@ -44,6 +44,12 @@ static bool lock(struct account_file *file)
     return true;
 }
 
+static bool is_dangling(const char *path)
+{
+    struct stat link, file;
+    return lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && stat(path, &file) != 0;
+}
+
 /* Opens and locks; *ret_is_current: that file is still the one of this name. */
 static bool open_once(struct account_file *file, bool may_make, bool *ret_is_current)
 {
@@ -60,6 +66,9 @@ static bool open_once(struct account_file *file, bool may_make, bool *ret_is_cur
         file->is_made = file->fd >= 0;
         if (file->fd < 0 && errno != EEXIST)
             return complain_errno(file->given, "the file cannot be made");
+        if (file->fd < 0 && is_dangling(file->path))
+            return complain(file->given, "this is a symbolic link to a file that does not exist: "
+                                         "make that file, or remove the link");
     }
     if (file->fd < 0 && (errno == ENOENT || errno == EEXIST))
         return true;

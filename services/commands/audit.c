@@ -52,7 +52,7 @@ static const struct config_group audit_options = {
          .min = 0,
          .max = 86400,
          .help = "Seconds to keep retrying a request that no node answers or that gets 429 or 5xx. "
-                 "0: try once."},
+                 "0: try each node once."},
         {.name = "json",
          .kind = CONFIG_BOOL,
          .fallback = "off",
@@ -156,7 +156,8 @@ static bool print_page(struct audit *x, bool *ret_is_more)
     buf_put(&path, x->after[0] == 0 ? STR("Since=") : STR("After="));
     buf_put_url_encoded(&path, str_of(x->after[0] == 0 ? x->since : x->after));
     buf_terminate(&path);
-    const struct node_call call = {.method = "GET", .path = path.at, .max_bytes = PAGE_MAX_BYTES};
+    const struct node_call call = {
+        .method = "GET", .path = path.at, .max_bytes = PAGE_MAX_BYTES, .tries_all = true};
     bool is_good = node_calls_ask(&x->calls, &call, &page);
     buf_fini(&path);
     const json_t *list = json_object_get(page, "Events");

@@ -60,10 +60,11 @@ void scrapes_destroy(struct scrapes *scrapes)
 
 /* --- the state of the queue ------------------------------------------------------------------- */
 
+/* '%' is for names as they are in keys, or two names might become one label. */
 static bool is_label(struct str text)
 {
     for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.at[i] < ' ' || text.at[i] == '"' || text.at[i] == '\\')
+        if ((unsigned char)text.at[i] < ' ' || strchr("\"\\%", text.at[i]) != NULL)
             return false;
     return str_is_utf8(text);
 }

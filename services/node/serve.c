@@ -49,6 +49,7 @@ struct node {
     uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
     int listen_fds[LISTENERS_MAX];         /* -1: none */
     atomic_uint heard;                     /* the last of process.asked that its loop saw */
+    bool has_left;                         /* queue_leave */
     char id[24];
 };
 
@@ -90,14 +91,21 @@ static void on_queue_up(void *arg, unsigned shard)
     services_on_up(&node->services, shard);
 }
 
-/* Requests under way have answers and verbs have replies, or the time is over. */
+/* Requests under way have answers and verbs have replies, or the time is over. Last of all the node
+ * leaves the list of those that live. */
 static void on_drain_look(struct deadline *deadline)
 {
     struct node *node = H2O_STRUCT_FROM_MEMBER(struct node, drain_look, deadline);
     services_drain(&node->services);
     websocket_drain(&node->server, clock_mono_ms() >= node->drain_close_ms);
     bool is_done = server_is_drained(&node->server) && shards_pending_n(node->server.shards) == 0;
-    if (is_done || clock_mono_ms() >= node->drain_end_ms)
+    bool is_late = clock_mono_ms() >= node->drain_end_ms;
+    bool had_left = node->has_left;
+    if ((is_done || is_late) && !node->has_left) {
+        queue_leave(node->queue);
+        node->has_left = true;
+    }
+    if (is_late || (is_done && had_left))
         loop_finish(&node->loop);
     else
         loop_set_deadline(&node->loop, &node->drain_look, DRAIN_POLL_MS);

@@ -14,6 +14,7 @@
 #include "shared/base/yaml_tree.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -362,7 +363,11 @@ bool accounts_parse(struct str text, char *reason, size_t reason_size,
 
 bool accounts_read_file(const char *path, struct buf *text, char *reason, size_t reason_size)
 {
-    FILE *file = fopen(path, "re");
+    /* A named pipe that nobody writes to is an empty file. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0)
+        (void)fcntl(fd, F_SETFL, 0);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     char *at = buf_reserve(text, ACCOUNTS_FILE_MAX_BYTES + 1);
     size_t n = file == NULL ? 0 : fread(at, 1, ACCOUNTS_FILE_MAX_BYTES + 1, file);
     bool ok = file != NULL && !ferror(file);

@@ -278,6 +278,10 @@ bool node_calls_ask(struct node_calls *calls, const struct node_call *call, json
             *ret_json = a.json;
         if (a.verdict != VERDICT_AGAIN)
             return a.verdict == VERDICT_SERVED;
+        if (call->tries_all && failures + 1 < calls->url_n) {
+            calls->url = (calls->url + 1) % calls->url_n;
+            continue;
+        }
         if (!wait_for_next(&a, failures, began_ms))
             return false;
     }

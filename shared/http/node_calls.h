@@ -67,6 +67,7 @@ struct node_call {
     const char *path;     /* with its query, if it has one */
     struct str body;      /* JSON; `at == NULL`: none */
     size_t max_bytes;     /* of the response; 0: 1 MiB */
+    bool tries_all;       /* each node is tried once before the patience counts, without a pause */
     bool *ret_is_missing; /* if not NULL, a 404 of a node sets it and is not a failure */
 };
 

@@ -108,6 +108,9 @@ struct queue *queue_create(struct loop *loop, const struct queue_config *config,
 /* Running verbs and claiming polls end with ERR_REDIS_LOST first; parked polls and watches get no
  * callback. Accepts NULL. */
 void queue_destroy(struct queue *queue);
+/* Once, when nothing is under way any more: leaves the list of nodes as soon as its calls are
+ * answered (shards_pending_n). The queue may only be destroyed afterwards. */
+void queue_leave(struct queue *queue);
 /* For other verbs; owned by the queue. */
 struct shards *queue_shards(struct queue *queue);
 /* The last known trouble of the shard of a topic (name); REDIS_FINE while it works. */

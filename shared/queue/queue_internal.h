@@ -93,6 +93,7 @@ struct queue {
     uint32_t engine_hashes[ENGINES_MAX]; /* of their names */
     unsigned engine_n;
     bool is_counted; /* in METRIC_CONNECTED */
+    bool has_left;   /* queue_leave */
     struct engine_reported reported[ENGINES_REPORTED_MAX];
     uint64_t news_ms; /* the second in which syncs that report new engines are counted */
     unsigned news_n;

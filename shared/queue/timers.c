@@ -171,6 +171,8 @@ static void on_sync_timer(struct deadline *deadline)
 {
     struct queue_shard *part = H2O_STRUCT_FROM_MEMBER(struct queue_shard, sync_timer, deadline);
     struct queue *queue = part->queue;
+    if (queue->has_left)
+        return;
     /* Who wants one during another has news that came after that one was sent. */
     loop_set_deadline(queue->loop, &part->sync_timer,
                       call_is_under_way(&part->sync_call) ? SYNC_RETRY_MS : next_sync_ms(part));
@@ -198,6 +200,21 @@ static void on_sync_timer(struct deadline *deadline)
     end_verb(&verb);
     part->added_n = part->done_n = 0;
     outbox_look(part);
+}
+
+/* A sync that came later would put the node on the list again. One that is under way runs before:
+ * both are of the same lane. */
+void queue_leave(struct queue *queue)
+{
+    queue->has_left = true;
+    for (unsigned i = 0; i < queue->shards.n; i++) {
+        struct queue_shard *part = &queue->parts[i];
+        loop_cancel_deadline(queue->loop, &part->sync_timer);
+        if (!part_is_usable(part))
+            continue;
+        delivered_report(part);
+        call_node_leave(turn_forget(part->turn));
+    }
 }
 
 /* --- reap, purge ------------------------------------------------------------------------------ */

@@ -71,6 +71,17 @@ suite('what lives', { nodes: 2, args: OFTEN }, ({ test, cluster }) => {
   });
 });
 
+suite('nodes that end', { nodes: 1, args: ['--rescan-seconds', '60'], sweep: false }, ({ test, cluster }) => {
+  test('a node that ends on SIGTERM has left the lists when its process is over', async () => {
+    const second = await cluster.startNode({ threads: 2 });
+    const pids = async () => (await status(cluster, { node: 0 })).Nodes.map(({ Pid }) => Pid);
+    await eventually(async () => (await pids()).length === 3, { what: 'its two threads are listed' });
+    await second.stop();
+    cluster.nodes.pop();
+    assert.deepEqual(await pids(), [cluster.nodes[0].child.pid]);
+  });
+});
+
 suite('the depth of the queue', { nodes: 2, args: [...OFTEN, '--model-fallback-seconds', '0'] }, ({ test, cluster }) => {
   test('counts what waits, by model, the same on every node, and with an account in x-api-key', async () => {
     assert.deepEqual((await depth(cluster)).Models, []);

@@ -2,10 +2,11 @@
 //
 // parley account: what it writes into the accounts file, and what it leaves as it is.
 import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { makeFolder, runParley } from '../support/node.mjs';
+import { BIN, makeFolder, runParley } from '../support/node.mjs';
 import { eventually, openRequest, sign, startNode, startRedis, withQuery } from '../support/harness.mjs';
 import { ownShards } from '../support/shards.mjs';
 
@@ -160,6 +161,39 @@ describe('parley account', () => {
     assert.ok(lstatSync(path).isSymbolicLink());
     assert.equal(statSync(path).mode & 0o777, 0o640);
     assert.ok(!text().includes('User_1'));
+  });
+
+  it('a link that leads nowhere and a pipe that nobody writes to are refused, without waiting', async () => {
+    path = join(folder.dir, 'nowhere.yaml');
+    symlinkSync('missing.yaml', path);
+    await refused(/symbolic link to a file that does not exist/, 1, 'add', 'X', '--role', 'user');
+    path = join(folder.dir, 'pipe.yaml');
+    execFileSync('mkfifo', [path]);
+    for (const args of [['list'], ['add', 'X', '--role', 'user']]) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 1);
+      assert.match(stderr, /^parley: [^\n]*(empty|not a regular file)\n$/);
+    }
+  });
+
+  it('without room for the new file the old one stays, and no secret is left behind', async () => {
+    const own = makeFolder();
+    const file = own.file('accounts.yaml', FILE);
+    const { status, stderr } = spawnSync('bash', ['-c', 'ulimit -f 0; exec "$0" "$@"', BIN, 'account', 'rotate', 'User_1', '--accounts', file, '--secret-file', join(own.dir, 'secret')], { encoding: 'utf8' });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /^parley: [^\n]*File too large\n$/);
+    assert.deepEqual(readdirSync(own.dir), ['accounts.yaml']);
+    assert.equal(readFileSync(file, 'utf8'), FILE);
+    own.remove();
+  });
+
+  it('thousands of former secrets that have ended do not hold up a change', async () => {
+    const old = (i) => `  U${i}: {secret: "secret-${i}", role: user, former_secret: "former-${i}", former_until: "2020-01-01T00:00:00Z"}\n`;
+    put(`accounts:\n${Array.from({ length: 3000 }, (_, i) => old(i)).join('')}`);
+    await done('remove', 'U1');
+    const { accounts } = JSON.parse(await done('list', '--json'));
+    assert.equal(accounts.length, 2999);
+    assert.ok(accounts.every(({ former_until: until }) => until === null));
   });
 
   it('a read-only file, one that is not there, and a broken one are refused with one line', async () => {

@@ -76,8 +76,9 @@ suite('the audit log', { sweep: false, threads: 2 }, ({ test, cluster }) => {
 
   test('is for operators alone, and refuses what is no time, cursor or number', async () => {
     for (const as of ['User_1', 'Frontend_1', 'Inference_1']) assertProblem(await cluster.request('GET', '/api/audit', { as }), 403);
-    for (const query of [{ Since: 'yesterday' }, { Since: '2026-02-31T00:00:00Z' }, { Limit: 0 }, { Limit: 251 }, { After: 'x'.repeat(65) }])
+    for (const query of [{ Since: 'yesterday' }, { Since: '2026-02-31T00:00:00Z' }, { Limit: 0 }, { Limit: 251 }, { After: 'x'.repeat(65) }, { After: 'x' }, { After: '1-1' }, { After: '1-1.12' }, { After: `${'9'.repeat(30)}-1.1` }, { After: `1-${'9'.repeat(30)}.1` }])
       assertProblem(await operator('GET', '/api/audit', { query }), 400);
+    assertOk(await operator('GET', '/api/audit', { query: { After: '1-1.1' } }));
     assert.deepEqual(assertOk(await operator('GET', '/api/audit', { query: { Since: '2999-01-01T00:00:00Z' } })), { Events: [], Next: null });
   });
 
@@ -105,6 +106,30 @@ suite('the audit log', { sweep: false, threads: 2 }, ({ test, cluster }) => {
       following.child.kill('SIGINT');
       assert.equal((await following.exit()).code, 0);
       assert.equal([...following.stdout.matchAll(/followed-1/g)].length, 1);
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('parley audit --follow goes on at the next node when one leaves, with each entry once', async () => {
+    const folder = makeFolder();
+    const secret = folder.file('operator.secret', ACCOUNTS.Operator_1.secret);
+    const leaving = await cluster.startNode();
+    const urls = ['http://127.0.0.1:1', leaving.url, cluster.nodes[0].url];
+    const entry = async (id) => assertOk(await operator('POST', '/api/drain-engine', { node: 0, body: { User: 'Inference_2', Drain: false }, headers: { 'X-Request-Id': id } }));
+    const following = startProcess(['audit', '--follow', '--json', '--url', urls.join(), '--user', 'Operator_1', '--secret-file', secret]);
+    try {
+      await entry('leaving-1');
+      await waitForOutput(following, ({ stdout }) => stdout.includes('leaving-1'), 60_000, 'an entry from the second node');
+      await leaving.stop();
+      cluster.nodes.pop();
+      await entry('leaving-2');
+      await waitForOutput(following, ({ stdout }) => stdout.includes('leaving-2'), 60_000, 'an entry from the third node');
+      following.child.kill('SIGINT');
+      assert.equal((await following.exit()).code, 0);
+      const ids = following.stdout.trim().split('\n').map((line) => JSON.parse(line).Id);
+      assert.deepEqual(ids, [...new Set(ids)]);
+      assert.equal(following.stderr, '');
     } finally {
       folder.remove();
     }

@@ -49,6 +49,12 @@ suite('the state of the queue in /metrics', { nodes: 2 }, ({ test, cluster }) =>
     }
   });
 
+  test('no two names of models become one label', async () => {
+    for (const Model of ['a\nb', 'a%0Ab', 'a%250Ab']) await cluster.add({ Model });
+    const { byModel } = await depthOf(cluster, 3);
+    assert.deepEqual(byModel, { default: 0, 'a%0Ab': 1, 'a%250Ab': 1, 'a%25250Ab': 1 });
+  });
+
   test('claims in flight and engines are counted', async () => {
     const { Topic } = await cluster.add();
     const claim = await cluster.claim({ detail: true });

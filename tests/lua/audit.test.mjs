@@ -37,6 +37,14 @@ scripts('audit_note', ({ test }) => {
     assert.deepEqual((await listing(shard)).entries.map(({ row }) => row), ['a', 'b']);
   });
 
+  test('an entry comes after those of all classes: one who reads on misses none of the same millisecond, or after the clock was put back', async (shard) => {
+    const ahead = Date.now() + HOUR_MS;
+    await put(shard, 'refused', `${ahead}-7`, 'seen');
+    const [{ id }] = (await listing(shard)).entries;
+    for (const name of ['account', 'operator', 'account']) await shard.call('audit_note', name, '', event(name));
+    assert.deepEqual((await listing(shard, { after: id })).entries.map(({ id: next }) => next), [`${ahead}-8.1`, `${ahead}-9.2`, `${ahead}-10.1`]);
+  });
+
   test('entries end by number, within their class alone', async (shard) => {
     for (let i = 0; i < 21_000; i += 500) {
       await Promise.all(Array.from({ length: 500 }, () => shard.cmd('XADD', shard.key('audit:deletion'), '*', 'row', event('x'), 'n', '')));

@@ -17,6 +17,13 @@ scripts('delete_user', ({ cases, test, shard }) => {
   cases([
     { name: 'a user of whom nothing is stored', call: remove(), reply: gone(0) },
     {
+      name: 'its vectors that no indexer has removed yet go before those of others',
+      before: { trash: list('vectors:o:bob:d doc1 1 3', 'vectors:o:alice:d doc2 1 3', 'vectors:o:alicia:d doc3 1 3', 'vectors:o:alice:e doc2 2 200') },
+      call: remove(),
+      reply: gone(0),
+      after: { trash: list('vectors:o:bob:d doc1 1 3', 'vectors:o:alicia:d doc3 1 3') },
+    },
+    {
       name: 'topics of the user go, those of others stay',
       before: {
         't:a': topicOf(['D', undefined], { 'a:1': STORED }),

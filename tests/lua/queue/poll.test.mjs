@@ -372,3 +372,22 @@ scripts('sync', ({ cases, test, shard }) => {
     assert.equal(await shard.get('idle'), undefined);
   });
 });
+
+scripts('node_leave', ({ cases }) => {
+  cases([
+    {
+      name: 'a node that ends leaves the list with its credits, and others stay',
+      before: () => ({
+        nodes: zset({ n1: Date.now(), n11: Date.now() }),
+        node_info: { n1: '{}', n11: '{}' },
+        idle: zset({ 'n1 E|*': 5, 'n1 F|a': 1, 'n11 E|*': 1 }),
+        idle_lookups: zset({ 'n1 E|?': 2 }),
+      }),
+      call: ['node_leave'],
+      reply: 'ok',
+      after: { nodes: zset({ n11: ago() }), node_info: { n11: '{}' }, idle: zset({ 'n11 E|*': 1 }), idle_lookups: null },
+    },
+    { name: 'credits of the same turn go, too', calls: [['claim', 0, 'E|*', '1'], ['node_leave']], replies: ['parked', 'ok'], after: {} },
+    { name: 'twice', calls: [['node_leave'], ['node_leave']], replies: ['ok', 'ok'], after: {} },
+  ]);
+});

@@ -1,0 +1,35 @@
+-- nodes: the list of living nodes, `nodes` (node -> last seen ms) and `node_info`, and what goes with a node that has
+-- left it: the credits that it had.
+local hints = require('queue/hints')
+local shares = require('queue/shares')
+local call = redis.call
+local sub = string.sub
+
+local GONE_MS = 60000
+
+-- `gone`: their ids.
+local function forget(turn, gone)
+    local P, is_gone = turn.prefix, {}
+    if #gone == 0 then return end
+    for _, id in ipairs(gone) do
+        call('ZREM', P .. 'nodes', id)
+        call('HDEL', P .. 'node_info', id)
+        is_gone[id] = true
+    end
+    shares.recount(turn)
+    if turn.is_sharded then hints.strike_off(turn, is_gone) end
+    for _, key in ipairs({P .. 'idle', P .. 'idle_lookups'}) do
+        for _, member in ipairs(call('ZRANGE', key, 0, -1)) do
+            for _, id in ipairs(gone) do
+                if sub(member, 1, #id + 1) == id .. ' ' then call('ZREM', key, member) end
+            end
+        end
+    end
+end
+
+-- Those that have not said anything for a minute.
+local function forget_silent(turn)
+    forget(turn, call('ZRANGEBYSCORE', turn.prefix .. 'nodes', '-inf', turn.now_ms - GONE_MS))
+end
+
+return {GONE_MS = GONE_MS, forget = forget, forget_silent = forget_silent}
