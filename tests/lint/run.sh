@@ -89,7 +89,7 @@ check_headers() {
 check_shell() {
     local files
     mapfile -t files < <(find dev .ci deploy tests completions -type f -not -path '*/node_modules/*' \( -name "*.sh" -o -name "*.bash" -o -name dev -o -path '.ci/run' \) 2>/dev/null | sort)
-    shellcheck "${files[@]}"
+    shellcheck -x "${files[@]}" # -x: with the files that they source
     looked_at shell ${#files[@]}
 }
 

@@ -5,84 +5,48 @@
 # streams, opens a WebSocket through nginx, ends a node by SIGKILL, and restarts all nodes one by one under load. Run by
 # `./dev test containers`. What it prints is what tests/run.sh counts.
 set -euo pipefail
-export LC_ALL=C.UTF-8
-cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../.."
 
 # podman-compose gives these names to containers: PROJECT_SERVICE_1.
 readonly PROJECT=parleytest$$
 readonly NODES="node1 node2 node3"
 readonly SERVICES="setup redis $NODES indexer nginx engine handbook ready"
 readonly IMAGE_BYTES_MAX=120000000
-clients=tests/cluster/containers/clients.mjs
-work=$(mktemp -d)
-what="it starts"
-
-environment=$(tests/cluster/containers/podman.sh env)
-eval "$environment"
-# Settings of whoever runs this are not this cluster's.
-while read -r name; do unset "$name"; done < <(compgen -v | grep '^PARLEY_' | grep -v '^PARLEY_TEST_')
-unset COMPOSE_PROFILES COMPOSE_FILE
-# A free port. Another process may take it in between, and then this fails with a line that says so.
-PARLEY_PORT=$(node -e "const s=require('net').createServer().listen(0,'127.0.0.1',()=>{console.log(s.address().port);s.close()})")
-export PARLEY_PORT
-readonly url=http://127.0.0.1:$PARLEY_PORT
 
 name_of() { echo "${PROJECT}_$1_1"; }
 compose() { podman-compose -p "$PROJECT" "$@" >>"$work/compose.log" 2>&1; }
 
-ok() { echo "ok - $what${1:+ ($1)}"; }
-
-# Removes what this started, and nothing else; first, what there is to see if something is wrong.
-finish() {
-    local status=$? name names
-    trap - EXIT
-    if [ $status -ne 0 ]; then
-        echo "not ok - $what"
-        tail -n 5 "$work/out" 2>/dev/null || true
-        for name in $SERVICES; do
-            echo "== $name: $(podman inspect -f '{{.State.Status}}, restarts {{.RestartCount}}' "$(name_of "$name")" 2>/dev/null || echo not there)"
-            podman logs --tail 15 "$(name_of "$name")" 2>&1 | cut -c 1-300 || true
-        done
-        echo "== what nginx could not have answered"
-        podman logs "$(name_of nginx)" 2>/dev/null | grep -E '" 50[0-9] ' | tail -n 10 || true
-        echo "== podman-compose"
-        tail -n 5 "$work/compose.log" 2>/dev/null || true
-    fi
-    [ -z "${load:-}" ] || kill "$load" 2>/dev/null || true
+show_state() {
+    local name
+    for name in $SERVICES; do
+        echo "== $name: $(podman inspect -f '{{.State.Status}}, restarts {{.RestartCount}}' "$(name_of "$name")" 2>/dev/null || echo not there)"
+        podman logs --tail 15 "$(name_of "$name")" 2>&1 | cut -c 1-300 || true
+    done
+    echo "== what nginx could not have answered"
+    podman logs "$(name_of nginx)" 2>/dev/null | grep -E '" 50[0-9] ' | tail -n 10 || true
+    echo "== podman-compose"
+    tail -n 5 "$work/compose.log" 2>/dev/null || true
+}
+clean_up() {
+    local names
+    kill_load
     names=$(podman ps -aq --filter "label=io.podman.compose.project=$PROJECT" 2>/dev/null) || true
     # shellcheck disable=SC2086
     [ -z "$names" ] || podman rm -f -v -t 0 $names >/dev/null 2>&1 || true
     podman network rm -f "${PROJECT}_default" >/dev/null 2>&1 || true
     podman volume ls -q --filter "label=io.podman.compose.project=$PROJECT" 2>/dev/null | xargs -r podman volume rm -f >/dev/null 2>&1 || true
-    rm -rf "$work"
-    exit $status
 }
-trap finish EXIT
-trap 'exit 130' INT TERM
+# shellcheck source=tests/cluster/containers/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# until_true SECONDS COMMAND...
-until_true() {
-    local seconds=$1 end=$((SECONDS + $1))
-    shift
-    until "$@" >"$work/out" 2>&1; do
-        [ $SECONDS -lt $end ] || {
-            echo "waited $seconds s in vain for: $*" >>"$work/out"
-            return 1
-        }
-        sleep 0.2
-    done
-}
+unset COMPOSE_PROFILES COMPOSE_FILE
+PARLEY_PORT=$(free_port)
+export PARLEY_PORT
+readonly url=http://127.0.0.1:$PARLEY_PORT
+
 # Without systemd nothing runs health checks by itself, so they are run here.
 is_healthy() { podman healthcheck run "$(name_of "$1")"; }
 has_ended() { [ "$(podman inspect -f '{{.State.Status}} {{.State.ExitCode}}' "$(name_of "$1")")" = "exited 0" ]; }
-# `!` alone does not end a script whose command succeeds.
-not() { ! "$@"; }
 inside() { podman exec "$(name_of "$1")" "${@:2}"; }
-# says PATTERN COMMAND...: not by a pipe into grep -q, which ends at the first match, and the command then by SIGPIPE.
-says() {
-    "${@:2}" >"$work/said" 2>&1 || true
-    grep -q -- "$1" "$work/said"
-}
 secret() { inside node1 cat "/keys/nodes/secrets/$1"; }
 client() { node "$clients" "$1" "$url" User_1 "$work/User_1" "${@:2}" >"$work/out" 2>&1; }
 
@@ -178,20 +142,6 @@ finds_it() { says '37 puffins' curl -fsS "$(signed --method POST "$url/api/rag/r
 until_true 60 finds_it
 ok
 
-# start_load [retry], end_load: runs in the background, and ends when the file is there.
-start_load() {
-    rm -f "$work/stop"
-    node "$clients" load "$url" User_1 "$work/User_1" "$work/stop" "$@" >"$work/load.out" 2>&1 &
-    load=$!
-}
-end_load() {
-    local status=0
-    touch "$work/stop"
-    wait "$load" || status=$?
-    load=
-    cp "$work/load.out" "$work/out"
-    return $status
-}
 # is_used NODE SINCE: nginx sends requests for each of its services to a node, at the address that it has now, and gets
 # answers. Before that, the next node must not stop. Each upstream finds the new address by itself.
 is_used() {
@@ -208,10 +158,9 @@ is_used() {
     done
 }
 is_loaded() { [ "$(podman logs --since "$1" "$(name_of nginx)" 2>/dev/null | grep -c 'add-query.* 200 ')" -gt 20 ]; }
-now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 
 what="all nodes restart one by one under load, and no request fails"
-start_load
+start_load "$url"
 until_true 60 is_loaded "$(now)"
 for name in $NODES; do
     podman restart -t 30 "$(name_of "$name")" >>"$work/compose.log" 2>&1
@@ -224,7 +173,7 @@ end_load
 ok "$(head -n 1 "$work/load.out")"
 
 what="a node that is killed starts again, and clients that retry lose nothing"
-start_load retry
+start_load "$url" retry
 until_true 60 is_loaded "$(now)"
 for name in node1 node2; do
     before=$(podman inspect -f '{{.State.Pid}}' "$(name_of "$name")")
