@@ -60,13 +60,13 @@ export const idsOf = (objects) =>
   workloads(objects).flatMap(({ metadata, spec }) => Array.from({ length: spec.replicas ?? 1 }, (_, i) => `${metadata.name}-${i}`));
 
 // podOf(OBJECTS, ID, PROJECT, FOLDER): a pod of a workload, also one more than it asks for, as in a rolling update:
-//   container, spec   as Kubernetes runs it
+//   container, spec, minReadySeconds   as Kubernetes runs it
 //   objects, claims   what podman gets; a claim is made once and survives its pod
 //   files             the folders to mount: path, data, mode, group
 //   services          the names under which others reach it
 export function podOf(objects, id, project, folder) {
   const found = workloads(objects).filter(({ metadata }) => id.startsWith(`${metadata.name}-`) && /^\d+$/.test(id.slice(metadata.name.length + 1)));
-  const { template, volumeClaimTemplates = [] } = one(found, id).spec;
+  const { template, volumeClaimTemplates = [], minReadySeconds = 0 } = one(found, id).spec;
   const { metadata, spec } = template;
   const container = one(spec.containers, `containers of ${id}`);
   const { fsGroup, runAsUser } = spec.securityContext;
@@ -106,7 +106,7 @@ export function podOf(objects, id, project, folder) {
     spec: { ...spec, restartPolicy: 'Always', containers: [played], volumes: [...mounts.values()] },
   };
   const services = servicesOf(metadata.labels, container, objects);
-  return { id, spec, container, files, claims, services, objects: [...objects.filter(isNamed), pod] };
+  return { id, minReadySeconds, spec, container, files, claims, services, objects: [...objects.filter(isNamed), pod] };
 }
 
 // nginx as the Ingress says: an exact path before prefixes, a longer prefix before a shorter one, whole segments.

@@ -8,11 +8,13 @@
 //   play ID            starts the pod; a volume that it claims and that is there is kept
 //   probe ID KIND      startup, liveness or readiness, once, as the kubelet does: to the address of the pod, or inside
 //                      of its container. Exits 1 with a line that says why, if it fails
+//   ready ID           waits as a Deployment does: the startup probe, then the readiness probe for all of minReadySeconds
 //   check ID           the container runs as the manifest's security context and limits say
 //   stop ID            as the kubelet does: preStop, SIGTERM, and SIGKILL at the end of the grace period. Prints how many
 //                      seconds it took; exits 1 unless the container ended by itself, with status 0
 //   remove ID          removes the pod at once, and leaves the volumes that it claims
 //   secret NAME KEY FILE   the pods that run get another file of a Secret, as the kubelet writes it
+//   container ID       prints podman's name of its container
 //   ingress RESOLVER   prints the configuration of an nginx that does what the Ingress says
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
@@ -31,7 +33,6 @@ async function podman(...words) {
 const isThere = async (kind, name) => (await run('podman', [kind, 'exists', name]).catch(() => null)) !== null;
 const nameOf = ({ id }) => `${project}-${id}`;
 const containerOf = (pod) => `${nameOf(pod)}-${pod.container.name}`;
-// Not what a request to it, once its process is gone, would say: "connection refused" of another pod with that address.
 async function addressOf(pod) {
   const infra = await podman('pod', 'inspect', '-f', '{{.InfraContainerID}}', nameOf(pod));
   return podman('inspect', '-f', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', infra);
@@ -75,6 +76,19 @@ async function probe(pod, kind) {
     const url = `http://${await addressOf(pod)}:${portOf(pod.container, httpGet.port)}${httpGet.path}`;
     const { status } = await fetch(url, { signal: AbortSignal.timeout(timeoutSeconds * 1000), redirect: 'manual' });
     assert.ok(status >= 200 && status < 400, `${url}: ${status}`);
+  }
+}
+
+async function ready(pod) {
+  const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  const passes = (kind) => probe(pod, kind).then(() => true, () => false);
+  const { startupProbe, readinessProbe } = pod.container;
+  for (let failures = 0; startupProbe && !(await passes('startup')); await pause(startupProbe.periodSeconds))
+    assert.ok(++failures < startupProbe.failureThreshold, `${pod.id} does not start`);
+  const until = Date.now() + 60_000;
+  for (let since = null; readinessProbe && (since === null || Date.now() < since + pod.minReadySeconds * 1000); await pause(0.2)) {
+    since = (await passes('readiness')) ? (since ?? Date.now()) : null;
+    assert.ok(Date.now() < until, `${pod.id} is not ready`);
   }
 }
 
@@ -129,6 +143,7 @@ try {
     pods: () => console.log(idsOf(objects).join('\n')),
     play: () => play(pod()),
     probe: () => probe(pod(), args[1]),
+    ready: () => ready(pod()),
     check: () => check(pod()),
     stop: () => stop(pod()),
     remove: () => remove(pod()),
