@@ -9,10 +9,10 @@ set -euo pipefail
 readonly PROJECT=parleykube$$
 
 show_state() {
-    local id
-    for id in $(kube pods); do
-        echo "== $id: $(podman inspect -f '{{.State.Status}} {{.State.ExitCode}}' "$(kube container "$id")" 2>/dev/null || echo not there)"
-        podman logs --tail 10 "$(kube container "$id")" 2>&1 | cut -c 1-300 || true
+    local name
+    for name in $(podman ps -a --format '{{.Names}}' --filter "name=^$PROJECT-" | sort); do
+        echo "== ${name#"$PROJECT"-}: $(podman inspect -f '{{.State.Status}} {{.State.ExitCode}}' "$name")"
+        podman logs --tail 10 "$name" 2>&1 | cut -c 1-300 || true
     done
     echo "== what nginx could not have answered"
     podman logs "$PROJECT-ingress" 2>&1 | grep -E '" 50[0-9] |emerg' | tail -n 10 || true
@@ -34,7 +34,14 @@ chmod 755 "$work"
 
 what="kustomize builds the overlay"
 kustomize=$(tests/servers.sh kustomize)
-"$kustomize" build k8s/overlays/dev >"$work/kube/manifests.yaml"
+# With shorter leases, so that what a killed engine held is soon asked again.
+mkdir "$work/overlay"
+cat >"$work/overlay/kustomization.yaml" <<TEXT
+resources: [$(realpath --relative-to="$work/overlay" k8s/overlays/dev)]
+configMapGenerator:
+  - {name: parley-node, namespace: parley-dev, behavior: merge, literals: [PARLEY_LEASE_SECONDS=20]}
+TEXT
+"$kustomize" build "$work/overlay" >"$work/kube/manifests.yaml"
 pods=$(kube pods)
 ok "$(wc -w <<<"$pods") pods"
 
@@ -63,6 +70,7 @@ ok
 what="Redis refuses whoever has no password, and no process shows it"
 says NOAUTH inside parley-redis-0 redis-cli -h parley-redis get parley:x
 says WRONGPASS inside parley-redis-0 redis-cli -h parley-redis --no-auth-warning -a wrong ping
+# shellcheck disable=SC2016
 says PONG inside parley-redis-0 sh -c 'REDISCLI_AUTH=$(cat /etc/parley/redis/password) redis-cli ping'
 for id in $pods; do
     podman inspect "$(kube container "$id")"
@@ -71,8 +79,12 @@ done >"$work/seen" 2>/dev/null
 not grep -qa -e dev-only-redis -e dev-only-user -e dev-only-engine "$work/seen"
 ok
 
-# Where an engine and others in the cluster ask: the name of the Service. Signed as k8s/README.md says.
-sign() { printf '%s' "${secret:-dev-only-user}" | podman exec -i "$(kube container parley-broker-0)" parley sign --user "${user:-User_1}" --secret-file /dev/stdin --method POST "$1"; }
+# Signed as k8s/README.md says; `kubectl exec` there is `podman exec` here.
+broker=parley-broker-0
+sign() {
+    printf '%s' "${secret:-dev-only-user}" |
+        podman exec -i "$(kube container "$broker")" parley sign --user "${user:-User_1}" --secret-file /dev/stdin --method POST "$1"
+}
 what="a question to the broker's Service is answered by the engine's pod"
 inside parley-documents-0 curl -fsS "$(sign 'http://parley-broker:8080/api/add-query?Wait=60')" \
     -d '{"Topic":"first-steps","User":"User_1","Query":"How long does a lease last?"}' >"$work/out" 2>&1
@@ -134,6 +146,7 @@ until_true 60 is_loaded "$(now)"
 end_load
 ok "$(head -n 1 "$work/load.out"); $(paste -sd, "$work/stops")"
 
+broker=parley-broker-2
 pods="parley-broker-2 parley-broker-3 parley-documents-1 parley-conversations-1 parley-indexer-1 parley-engine-1 parley-redis-0"
 what="what is killed starts again by its restart policy, and clients that retry lose nothing"
 start_load "$url" retry
