@@ -54,7 +54,7 @@ is_whole() {
     admin "$1" cluster info >"$work/cluster"
     admin "$1" cluster nodes >>"$work/cluster"
     grep -q cluster_state:ok "$work/cluster" && grep -q cluster_slots_ok:16384 "$work/cluster" &&
-        [ "$(grep -c ' master - .* connected' "$work/cluster")" -eq 3 ] && [ "$(grep -c ' slave .* connected' "$work/cluster")" -eq 3 ]
+        [ "$(grep -c '[ ,]master - .* connected' "$work/cluster")" -eq 3 ] && [ "$(grep -c '[ ,]slave .* connected' "$work/cluster")" -eq 3 ]
 }
 client() { node "$clients" "$1" "$url" User_1 "$work/User_1" "${@:2}" >"$work/out" 2>&1; }
 is_loaded() { [ "$(podman logs --since "$1" "$(name_of nginx)" 2>/dev/null | grep -c 'add-query.* 200 ')" -gt 20 ]; }
