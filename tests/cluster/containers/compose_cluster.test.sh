@@ -22,7 +22,7 @@ show_state() {
     echo "== the cluster"
     admin redis-cluster-1 cluster nodes || true
     echo "== podman-compose"
-    tail -n 5 "$work/compose.log" 2>/dev/null || true
+    grep -iE 'error' "$work/compose.log" 2>/dev/null | grep -v systemd | tail -n 5 | cut -c 1-500 || true
 }
 clean_up() {
     local names

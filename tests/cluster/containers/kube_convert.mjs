@@ -117,7 +117,7 @@ export function nginxOf(objects, resolver) {
   const services = [...new Set(paths.map(({ backend }) => backend.service.name))];
   const ports = Object.fromEntries(objects.filter(({ kind }) => kind === 'Service').map(({ metadata: { name }, spec: { ports } }) => [name, ports[0].port]));
   const upstreams = services.map(
-    (name) => `    upstream ${name} { zone ${name} 64k; server ${name}:${ports[name]} resolve max_fails=1 fail_timeout=2s; }`,
+    (name) => `    upstream ${name} { zone ${name} 64k; server ${name}:${ports[name]} resolve max_fails=1 fail_timeout=5s; }`,
   );
   const locations = paths.flatMap(({ path, pathType, backend }) => {
     const to = `{ proxy_pass http://${backend.service.name}; }`;
