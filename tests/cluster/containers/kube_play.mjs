@@ -17,7 +17,7 @@
 //   container ID       prints podman's name of its container
 //   ingress RESOLVER   prints the configuration of an nginx that does what the Ingress says
 import assert from 'node:assert/strict';
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { parseAllDocuments, stringify } from 'yaml';
@@ -30,6 +30,7 @@ const objects = parseAllDocuments(readFileSync(`${folder}/manifests.yaml`, 'utf8
 async function podman(...words) {
   return (await run('podman', words, { maxBuffer: 8 << 20 })).stdout.trim();
 }
+const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 const isThere = async (kind, name) => (await run('podman', [kind, 'exists', name]).catch(() => null)) !== null;
 const nameOf = ({ id }) => `${project}-${id}`;
 const containerOf = (pod) => `${nameOf(pod)}-${pod.container.name}`;
@@ -80,7 +81,6 @@ async function probe(pod, kind) {
 }
 
 async function ready(pod) {
-  const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
   const passes = (kind) => probe(pod, kind).then(() => true, () => false);
   const { startupProbe, readinessProbe } = pod.container;
   for (let failures = 0; startupProbe && !(await passes('startup')); await pause(startupProbe.periodSeconds))
@@ -120,6 +120,9 @@ async function stop(pod) {
   await podman('stop', '-t', String(Math.floor(grace - seconds())), containerOf(pod));
   const took = seconds();
   const ended = await podman('inspect', '-f', '{{.State.Status}} {{.State.ExitCode}}', containerOf(pod));
+  // Kubernetes takes it out of its Services before preStop. Here its name leads to it until its address is gone, and an
+  // address that is gone answers nothing: until then it refuses, and nginx leaves it out.
+  await pause(2);
   await podman('pod', 'stop', '-t', '0', nameOf(pod));
   console.log(`${pod.id} ${took.toFixed(1)} of ${grace} s`);
   assert.equal(ended, 'exited 0', pod.id);
