@@ -32,6 +32,7 @@ RUN cd / \
 COPY deploy/make-accounts.sh /root/image/usr/local/bin/make-accounts
 COPY deploy/compose/setup.sh /root/image/usr/local/bin/compose-setup
 COPY deploy/compose/ready.sh /root/image/usr/local/bin/compose-ready
+COPY deploy/compose/node.sh /root/image/usr/local/bin/compose-node
 COPY deploy/compose/redis.acl /root/image/usr/local/share/parley/redis.acl
 COPY docs/handbook /root/image/usr/local/share/parley/handbook
 

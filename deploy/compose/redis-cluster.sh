@@ -20,7 +20,7 @@ wait_until() {
     done
 }
 answers() { [ "$(ask "$1" ping 2>/dev/null)" = PONG ]; }
-is_whole() { ask "$1" cluster info | grep -q 'cluster_state:ok' && [ "$(ask "$1" cluster nodes | grep -c connected)" -eq 6 ]; }
+is_whole() { ask "$1" cluster info | grep -q 'cluster_state:ok' && [ "$(ask "$1" cluster nodes | grep -c ' connected')" -eq 6 ]; }
 
 for name in $names; do wait_until answers "$name"; done
 if ask redis-cluster-1 cluster info | grep -q 'cluster_slots_assigned:0'; then

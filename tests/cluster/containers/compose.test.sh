@@ -24,7 +24,7 @@ show_state() {
     echo "== what nginx could not have answered"
     podman logs "$(name_of nginx)" 2>/dev/null | grep -E '" 50[0-9] ' | tail -n 10 || true
     echo "== podman-compose"
-    tail -n 5 "$work/compose.log" 2>/dev/null || true
+    grep -iE 'error' "$work/compose.log" 2>/dev/null | grep -v systemd | tail -n 5 | cut -c 1-500 || true
 }
 clean_up() {
     local names

@@ -19,6 +19,8 @@ dir=$(readlink -m "${PARLEY_TEST_CONTAINERS:-$here/build/containers}")
 readonly dir
 # Of the images of redis and nginx: Debian's first release whose nginx resolves the names of upstreams again (1.27.3).
 readonly SERVERS_SUITE=forky
+# As all images say it: `podman kube play` knows none by itself.
+readonly IMAGE_PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 skip() {
     echo "containers: $*" >&2
@@ -111,7 +113,7 @@ images() {
     flock 9
     if ! has_image docker.io/library/debian:bookworm-slim; then
         bootstrap bookworm '' "$root"
-        tar -C "$root" -c . | podman import -q - docker.io/library/debian:bookworm-slim >/dev/null
+        tar -C "$root" -c . | podman import -q --change "ENV PATH=$IMAGE_PATH" - docker.io/library/debian:bookworm-slim >/dev/null
         rm -rf "$root"
     fi
     for name in $redis $nginx; do
@@ -123,7 +125,7 @@ images() {
             rm -f "$dir"/servers.new/etc/nginx/sites-enabled/default
             mv "$dir/servers.new" "$dir/servers"
         fi
-        tar -C "$dir/servers" -c . | podman import -q - "$name" >/dev/null
+        tar -C "$dir/servers" -c . | podman import -q --change "ENV PATH=$IMAGE_PATH" - "$name" >/dev/null
     done
     rm -rf "$dir/servers"
 }
