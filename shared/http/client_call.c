@@ -6,7 +6,7 @@
 
 #include "shared/base/sm.h"
 #include "shared/http/private_address.h"
-#include "shared/http/trust.h"
+#include "shared/base/trust.h"
 
 #include <assert.h>
 #include <netinet/in.h>

@@ -8,7 +8,7 @@
 #include "shared/base/shown.h"
 #include "shared/http/client.h"
 #include "shared/http/endpoint.h"
-#include "shared/http/trust.h"
+#include "shared/base/trust.h"
 #include "shared/op/signals.h"
 
 #include <openssl/crypto.h>
