@@ -394,6 +394,12 @@ const struct redis_address *redis_conn_place(const struct redis_conn *conn)
     return &conn->place;
 }
 
+static bool is_shaking(const struct redis_conn *conn)
+{
+    const struct link *link = conn->ac == NULL ? NULL : conn->ac->ev.data;
+    return link != NULL && link->is_shaking;
+}
+
 /* In DOWN: time to try again. In UP: is it still the right server? Otherwise: connecting or
  * greeting took too long. */
 static void on_retry(struct deadline *deadline)
@@ -404,7 +410,7 @@ static void on_retry(struct deadline *deadline)
     else if (conn->state == CONN_UP)
         watch(conn);
     else
-        redis_conn_reset(conn, "connection timed out");
+        redis_conn_reset(conn, is_shaking(conn) ? REDIS_TLS_LATE : "connection timed out");
 }
 
 struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,

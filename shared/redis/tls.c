@@ -116,8 +116,8 @@ static void explain(redisContext *c, int error, int number)
 
 /* --- reading and writing ---------------------------------------------------------------------- */
 
-/* 0: later; or -1. A blocking socket has timeouts of its own, which end as EAGAIN. */
-static int is_later(redisContext *c, int result)
+/* 0: later; or -1. A blocking socket has timeouts of its own, which end as EAGAIN: `late`. */
+static int is_later(redisContext *c, int result, const char *late)
 {
     struct tls *tls = c->privctx;
     int number = errno, error = SSL_get_error(tls->ssl, result);
@@ -126,7 +126,7 @@ static int is_later(redisContext *c, int result)
     if (is_wanting && !is_late)
         return 0;
     if (is_wanting)
-        fail(c, REDIS_ERR_IO, strerror(number), "");
+        fail(c, REDIS_ERR_IO, late, "");
     else
         explain(c, error, number);
     return -1;
@@ -144,7 +144,7 @@ static ssize_t read_some(redisContext *c, char *at, size_t size)
     struct tls *tls = c->privctx;
     ready();
     int n = SSL_read(tls->ssl, at, size > INT_MAX ? INT_MAX : (int)size);
-    return n > 0 ? n : is_later(c, n);
+    return n > 0 ? n : is_later(c, n, "no answer in time");
 }
 
 static ssize_t write_some(redisContext *c)
@@ -156,7 +156,7 @@ static ssize_t write_some(redisContext *c)
     ready();
     int n = SSL_write(tls->ssl, c->obuf, (int)size);
     tls->writing_n = n > 0 ? 0 : size;
-    return n > 0 ? n : is_later(c, n);
+    return n > 0 ? n : is_later(c, n, "no answer in time");
 }
 
 static void free_tls(void *privctx)
@@ -212,7 +212,7 @@ enum redis_tls_step redis_tls_shake(struct redisContext *c)
         int result = SSL_do_handshake(tls->ssl);
         if (result == 1)
             return REDIS_TLS_DONE;
-        if (is_later(c, result) == 0 && (c->flags & REDIS_BLOCK) == 0)
+        if (is_later(c, result, REDIS_TLS_LATE) == 0 && (c->flags & REDIS_BLOCK) == 0)
             return SSL_want_write(tls->ssl) ? REDIS_TLS_WANTS_WRITE : REDIS_TLS_WANTS_READ;
     }
 }
