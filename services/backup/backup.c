@@ -16,6 +16,7 @@
 #include "services/backup/kinds.h"
 #include "services/backup/units.h"
 #include "shared/base/log_options.h"
+#include "shared/base/trust.h"
 #include "shared/op/whole_file.h"
 #include "shared/redis/start.h"
 
@@ -207,7 +208,7 @@ const struct command backup_command = {
             "Examples\n"
             "  parley backup --redis redis://10.0.0.5:6379/0 /var/backups/parley-$(date +%F)\n"
             "  parley backup --redis redis://10.0.0.5:6379/0 - | age -r KEY >parley.age\n",
-    .groups = (const struct config_group *const[]){&backup_options, &redis_options,
+    .groups = (const struct config_group *const[]){&backup_options, &redis_options, &trust_options,
                                                    &log_tool_options, NULL},
     .run = run_backup,
 };

@@ -12,6 +12,7 @@
 
 #include "services/commands/commands.h"
 #include "shared/base/log_options.h"
+#include "shared/base/trust.h"
 #include "shared/redis/start.h"
 
 #include <errno.h>
@@ -192,7 +193,7 @@ const struct command restore_command = {
         "Examples\n"
         "  parley restore --redis redis://10.0.0.6:6379/0 /var/backups/parley-2026-11-20\n"
         "  parley restore --redis redis://10.0.0.6,redis://10.0.0.7 --shards 4 parley-2026-11-20\n",
-    .groups = (const struct config_group *const[]){&restore_options, &redis_options,
+    .groups = (const struct config_group *const[]){&restore_options, &redis_options, &trust_options,
                                                    &log_tool_options, NULL},
     .run = run_restore,
 };

@@ -4,7 +4,7 @@
 
 #include "services/node/service.h"
 #include "shared/base/config_environment.h"
-#include "shared/http/trust.h"
+#include "shared/base/trust.h"
 
 #include <stdio.h>
 #include <stdlib.h>

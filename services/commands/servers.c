@@ -3,6 +3,7 @@
  * server that has lost its data as it is now (shared/redis/agreement.h). */
 #include "services/commands/commands.h"
 
+#include "shared/base/trust.h"
 #include "shared/redis/agreement.h"
 #include "shared/redis/start.h"
 #include "shared/redis/topology.h"
@@ -95,5 +96,6 @@ const struct command servers_command = {
     .more = "\nExit codes: 0 all servers are reachable, or the server was adopted; 1 otherwise; 2 "
             "wrong\n"
             "usage\n",
-    .groups = (const struct config_group *const[]){&servers_options, &redis_options, NULL},
+    .groups = (const struct config_group *const[]){&servers_options, &redis_options, &trust_options,
+                                                   NULL},
     .run = run};

@@ -10,6 +10,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/log_options.h"
 #include "shared/base/shown.h"
+#include "shared/base/trust.h"
 #include "shared/redis/blocking.h"
 #include "shared/redis/start.h"
 
@@ -281,7 +282,7 @@ const struct command show_command = {
             "Examples\n"
             "  parley show nodes --redis redis://10.0.0.5:6379/0\n"
             "  parley show watches --json | jq 'map(.waiting) | add'\n",
-    .groups = (const struct config_group *const[]){&show_options, &redis_options, &log_tool_options,
-                                                   NULL},
+    .groups = (const struct config_group *const[]){&show_options, &redis_options, &trust_options,
+                                                   &log_tool_options, NULL},
     .run = run_show,
 };

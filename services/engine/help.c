@@ -5,8 +5,8 @@
 
 #include "shared/auth/signed.h"
 #include "shared/base/log_options.h"
+#include "shared/base/trust.h"
 #include "shared/embed/embed_options.h"
-#include "shared/http/trust.h"
 
 static const struct config_group pull_options = {
     "Nodes",

@@ -5,8 +5,8 @@
 #include "services/indexer/job_options.h"
 
 #include "shared/base/log_options.h"
+#include "shared/base/trust.h"
 #include "shared/embed/embed_options.h"
-#include "shared/http/trust.h"
 #include "shared/redis/start.h"
 #include "shared/search/space_settings.h"
 

@@ -12,8 +12,8 @@
 
 #include "generated/verbs.h"
 #include "shared/base/log_options.h"
+#include "shared/base/trust.h"
 #include "shared/embed/embed_options.h"
-#include "shared/http/trust.h"
 #include "shared/queue/lines.h"
 #include "shared/redis/blocking.h"
 #include "shared/redis/start.h"

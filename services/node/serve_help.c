@@ -7,7 +7,7 @@
 #include "services/node/service.h"
 
 #include "shared/base/log_options.h"
-#include "shared/http/trust.h"
+#include "shared/base/trust.h"
 #include "shared/redis/start.h"
 
 static const struct config_group node_options = {

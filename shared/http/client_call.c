@@ -5,8 +5,8 @@
 #include "shared/http/client_internal.h"
 
 #include "shared/base/sm.h"
+#include "shared/base/trust.h"
 #include "shared/http/private_address.h"
-#include "shared/http/trust.h"
 
 #include <assert.h>
 #include <netinet/in.h>

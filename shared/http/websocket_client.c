@@ -7,7 +7,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/json.h"
 #include "shared/base/shown.h"
-#include "shared/http/trust.h"
+#include "shared/base/trust.h"
 
 #include <curl/curl.h>
 #include <openssl/evp.h>

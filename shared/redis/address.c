@@ -2,6 +2,8 @@
  * address.c - see address.h. */
 #include "shared/redis/address.h"
 
+#include "shared/redis/tls.h"
+
 #include <stdio.h>
 
 enum {
@@ -149,20 +151,23 @@ static bool read_cluster(struct str rest, struct redis_address *address)
     "expected redis://[user:password@]host:port[/db], unix:/path[?db=N], "                         \
     "redis+sentinel://[user:password@]host:port,host:port/name[/db] or "                           \
     "redis+cluster://[user:password@]host:port,host:port"
+#define SENTINEL_FORM                                                                              \
+    "://[user:password@]host:port,host:port/name[/db], with the name of the master in Sentinel"
+#define CLUSTER_FORM "://[user:password@]host:port,host:port; a Redis Cluster has only database 0"
 
 static const struct {
     const char *scheme;
     bool (*read)(struct str rest, struct redis_address *address);
     const char *form;
+    bool is_tls;
 } schemes[] = {
-    {"redis://", read_authority, USUAL_FORMS},
-    {"unix:", read_path, USUAL_FORMS},
-    {"redis+sentinel://", read_sentinel,
-     "expected redis+sentinel://[user:password@]host:port,host:port/name[/db], with the name of "
-     "the master in Sentinel"},
-    {"redis+cluster://", read_cluster,
-     "expected redis+cluster://[user:password@]host:port,host:port; a Redis Cluster has only "
-     "database 0"},
+    {"redis://", read_authority, USUAL_FORMS, false},
+    {"unix:", read_path, USUAL_FORMS, false},
+    {"redis+sentinel://", read_sentinel, "expected redis+sentinel" SENTINEL_FORM, false},
+    {"redis+cluster://", read_cluster, "expected redis+cluster" CLUSTER_FORM, false},
+    {"rediss://", read_authority, "expected rediss://[user:password@]host:port[/db]", true},
+    {"rediss+sentinel://", read_sentinel, "expected rediss+sentinel" SENTINEL_FORM, true},
+    {"rediss+cluster://", read_cluster, "expected rediss+cluster" CLUSTER_FORM, true},
 };
 enum { SCHEME_N = sizeof schemes / sizeof schemes[0] };
 
@@ -179,16 +184,20 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
 {
     struct redis_address address = {.port = PORT_USUAL};
     snprintf(reason, reason_size, "%s", schemes[0].form);
-    if (str_has_prefix(url, STR("rediss://")))
-        snprintf(
-            reason, reason_size,
-            "rediss:// is not supported, because hiredis has no TLS here: use redis:// and a TLS "
-            "tunnel (docs/operations.md, \"Redis over TLS\")");
     bool is_text = url.n > 0 && memchr(url.at, 0, url.n) == NULL;
     for (unsigned i = 0; i < SCHEME_N; i++) {
         struct str scheme = str_of(schemes[i].scheme);
         if (!is_text || !str_has_prefix(url, scheme))
             continue;
+        address.is_tls = schemes[i].is_tls;
+        if (address.is_tls && !redis_tls_is_built_in()) {
+            snprintf(reason, reason_size,
+                     "%s is not supported, because Parley was built with a hiredis older than 1.0, "
+                     "which has no TLS: use redis%s and a TLS tunnel (docs/operations.md, \"Redis "
+                     "over TLS\")",
+                     schemes[i].scheme, schemes[i].scheme + strlen("rediss"));
+            return false;
+        }
         snprintf(reason, reason_size, "%s", schemes[i].form);
         if (!schemes[i].read(behind(url, scheme.n), &address))
             return false;
@@ -196,6 +205,11 @@ bool redis_parse_url(struct str url, struct redis_address *ret_address, char *re
         return true;
     }
     return false;
+}
+
+const char *redis_name_of(const struct redis_address *address)
+{
+    return address->name[0] != 0 ? address->name : address->host;
 }
 
 /* CRC16 of XMODEM, as https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/

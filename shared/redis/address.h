@@ -21,6 +21,8 @@ struct topology;
 struct redis_address {
     char host[256], path[108], user[128], password[512];
     int port, db;
+    bool is_tls;    /* also for those who are asked, of the other kinds */
+    char name[256]; /* what a certificate must have instead of `host`, if that was looked up */
     /* --- of the other kinds, whose host, port and path are empty until topology_locate --- */
     enum redis_kind kind;
     char seeds[REDIS_SEEDS_BYTES];   /* host:port,host:port: of Sentinels, or of members */
@@ -31,9 +33,10 @@ struct redis_address {
 
 /* Reads redis://[[user:]password@]host:port[/db] (or user:@, whose password comes from a file),
  * unix:/path[?db=N], redis+sentinel://[[user:]password@]host:port,host:port/name[/db] or
- * redis+cluster://[[user:]password@]host:port,host:port. The login is always that of Redis.
- * Returns false with a human-readable reason if `url` is invalid, and leaves `*ret_address`
- * untouched. The reason never quotes `url`, which may contain a password. */
+ * redis+cluster://[[user:]password@]host:port,host:port; with rediss for redis over TLS, where
+ * redis_tls_is_built_in. The login is always that of Redis. Returns false with a human-readable
+ * reason if `url` is invalid, and leaves `*ret_address` untouched. The reason never quotes `url`,
+ * which may contain a password. */
 bool redis_parse_url(struct str url, struct redis_address *ret_address, char *reason,
                      size_t reason_size) must_check;
 
@@ -43,6 +46,9 @@ bool redis_is_url(struct str text);
 /* host[:port]; [host]:port for an IPv6 address, or the same without brackets. Returns false if it
  * is malformed. `host` takes 256 bytes. */
 bool redis_parse_endpoint(struct str text, int usual_port, char *host, int *ret_port) must_check;
+
+/* What the certificate of the server at `address` must name. */
+const char *redis_name_of(const struct redis_address *address);
 
 /* The slot of a key in a Redis Cluster, by its hash tag. */
 unsigned redis_slot_of(struct str key);

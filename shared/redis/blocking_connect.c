@@ -3,6 +3,7 @@
  * blocking.h. */
 #include "shared/redis/agreement.h"
 #include "shared/redis/blocking_internal.h"
+#include "shared/redis/tls.h"
 #include "shared/redis/topology.h"
 
 #include <netinet/in.h>
@@ -60,6 +61,10 @@ static redisContext *open_context(const struct redis_address *a)
         setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (c->err == 0)
         redisSetTimeout(c, limit);
+    if (c->err == 0 && a->is_tls) {
+        redis_tls_begin(c, redis_name_of(a));
+        (void)redis_tls_shake(c);
+    }
     return c;
 }
 

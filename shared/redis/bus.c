@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * bus.c - see bus.h.
  *
- * hiredis 0.14 knows no sharded channels: a message of one that comes to a connection without other
+ * hiredis knows no sharded channels: a message of one that comes to a connection without other
  * subscriptions ends the process. But it finds the callback of any message by the channel's name
  * alone. So each channel is subscribed to in the ordinary way first, which costs nothing where
  * nothing is published on it, and then as a sharded one. When a channel's slot moves, its server
@@ -70,10 +70,10 @@ static void on_connect(void *arg)
     for (int i = 0; i < CHANNEL_N; i++)
         if (redis_conn_subscribe(bus->conn, str_of(bus->channels[i]), on_message, bus) != ERR_OK)
             return; /* lost again: on_connect comes back here */
-    /* What it is answered with comes to on_message, by the channels' names; an error ends the
-     * connection. */
+    /* What it is answered with comes to on_message, by the channels' names. An error does, too,
+     * with hiredis 1; with 0.14 it ends the connection. */
     struct str words[] = {STR("SSUBSCRIBE"), str_of(bus->channels[0]), str_of(bus->channels[1])};
-    if (bus->is_sharded && redis_conn_command(bus->conn, NULL, NULL, words, 3) != ERR_OK)
+    if (bus->is_sharded && redis_conn_command(bus->conn, on_message, bus, words, 3) != ERR_OK)
         return;
     redis_conn_flush(bus->conn);
 }

@@ -7,12 +7,15 @@
  *
  * hiredis frees its context after a disconnect, so `ac` is NULL in DOWN. An h2o socket serves as
  * readiness notifier only (DONT_READ keeps libh2o from taking bytes that hiredis must read).
- * h2o_socket_notify_write is one-shot and must not be repeated while it is pending. */
+ * h2o_socket_notify_write is one-shot and must not be repeated while it is pending. With TLS,
+ * hiredis hears of the socket when the handshake is complete, which is a part of CONNECTING
+ * (tls.h). */
 #include "shared/redis/conn.h"
 
 #include "shared/base/buf.h"
 #include "shared/base/sm.h"
 #include "shared/redis/backoff.h"
+#include "shared/redis/tls.h"
 #include "shared/redis/topology.h"
 #include "shared/redis/wire.h"
 
@@ -63,6 +66,7 @@ struct link {
     redisAsyncContext *ac;
     h2o_socket_t *socket;
     bool is_writing;
+    bool is_shaking; /* hands, for TLS */
 };
 
 struct redis_conn {
@@ -131,10 +135,33 @@ static void lose(struct redis_conn *conn, const char *reason)
         conn->events.on_lost(conn->events.arg);
 }
 
+static void add_write(void *arg);
+
+/* True once hiredis may read and write. Otherwise the link may be gone. */
+static bool shake(struct link *link)
+{
+    struct redis_conn *conn = link->ac->data;
+    char reason[REASON_BYTES];
+    switch (redis_tls_shake(&link->ac->c)) {
+    case REDIS_TLS_DONE: link->is_shaking = false; return true;
+    case REDIS_TLS_WANTS_READ: return false; /* reading is always on */
+    case REDIS_TLS_WANTS_WRITE: add_write(link); return false;
+    case REDIS_TLS_FAILED: break;
+    }
+    snprintf(reason, sizeof reason, "%s", link->ac->c.errstr);
+    redis_conn_reset(conn, reason);
+    return false;
+}
+
 static void on_readable(h2o_socket_t *socket, const char *error)
 {
     struct link *link = socket->data;
     (void)error;
+    if (link->is_shaking) {
+        if (shake(link))
+            redisAsyncHandleWrite(link->ac); /* it is connected, and sends the greeting */
+        return;
+    }
     redisAsyncHandleRead(link->ac); /* may disconnect: nothing is touched after it */
 }
 
@@ -143,7 +170,8 @@ static void on_writable(h2o_socket_t *socket, const char *error)
     struct link *link = socket->data;
     (void)error;
     link->is_writing = false;
-    redisAsyncHandleWrite(link->ac);
+    if (!link->is_shaking || shake(link))
+        redisAsyncHandleWrite(link->ac);
 }
 
 static void add_read(void *arg)
@@ -325,6 +353,10 @@ static void connect_now(struct redis_conn *conn)
     ac->ev.cleanup = on_cleanup;
     redisAsyncSetConnectCallback(ac, on_connected);
     redisAsyncSetDisconnectCallback(ac, on_disconnected);
+    if (a->is_tls) {
+        link->is_shaking = true;
+        redis_tls_begin(&ac->c, redis_name_of(a));
+    }
     add_read(link);
     add_write(link); /* the first writable event completes the connect */
     loop_set_deadline(conn->loop, &conn->retry, CONNECT_MAX_MS);
@@ -362,6 +394,12 @@ const struct redis_address *redis_conn_place(const struct redis_conn *conn)
     return &conn->place;
 }
 
+static bool is_shaking(const struct redis_conn *conn)
+{
+    const struct link *link = conn->ac == NULL ? NULL : conn->ac->ev.data;
+    return link != NULL && link->is_shaking;
+}
+
 /* In DOWN: time to try again. In UP: is it still the right server? Otherwise: connecting or
  * greeting took too long. */
 static void on_retry(struct deadline *deadline)
@@ -372,7 +410,7 @@ static void on_retry(struct deadline *deadline)
     else if (conn->state == CONN_UP)
         watch(conn);
     else
-        redis_conn_reset(conn, "connection timed out");
+        redis_conn_reset(conn, is_shaking(conn) ? REDIS_TLS_LATE : "connection timed out");
 }
 
 struct redis_conn *redis_conn_create(struct loop *loop, const struct redis_address *address,

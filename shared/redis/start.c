@@ -4,7 +4,9 @@
 
 #include "generated/verbs.h"
 #include "shared/base/clock.h"
+#include "shared/base/trust.h"
 #include "shared/redis/agreement.h"
+#include "shared/redis/tls.h"
 #include "shared/redis/topology.h"
 #include "shared/redis/trouble.h"
 
@@ -27,6 +29,7 @@ const struct config_group redis_options = {
                  "redis+sentinel://[user:@]host:port,host:port/name[/db] lists Sentinels and "
                  "follows their master of that name. Several servers are comma separated. "
                  "redis+cluster://[user:@]host:port,host:port lists members of one Redis Cluster. "
+                 "rediss instead of redis, as in rediss://host:port, is TLS. "
                  "A password in the URL (user:password@) is visible in ps: use "
                  "--redis-password-file instead."},
         {.name = "redis-password-file",
@@ -42,6 +45,16 @@ const struct config_group redis_options = {
          .metavar = "FILE",
          .help = "A file that contains the password of the Sentinels themselves, if they require "
                  "one. The password of Redis is a different setting."},
+        {.name = "redis-tls-cert",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help = "This process's certificate (PEM), and those that lead to its authority, for a "
+                 "Redis over rediss:// that asks for one, as Redis does unless it has "
+                 "tls-auth-clients no."},
+        {.name = "redis-tls-key",
+         .kind = CONFIG_TEXT,
+         .metavar = "FILE",
+         .help = "The private key (PEM) of --redis-tls-cert."},
         {.name = "key-prefix",
          .kind = CONFIG_TEXT,
          .metavar = "TEXT",
@@ -108,6 +121,23 @@ static bool open_topologies(const struct config *config, struct shard_map *map)
     return true;
 }
 
+/* Before threads start. */
+static bool init_tls(const struct config *config, const struct shard_map *map)
+{
+    char reason[REASON_BYTES];
+    const char *flag, *cert = config_text(config, "redis-tls-cert"),
+                      *key = config_text(config, "redis-tls-key");
+    bool is_tls = false;
+    for (unsigned i = 0; i < map->server_n; i++)
+        is_tls |= map->servers[i].is_tls;
+    if (is_tls)
+        return redis_tls_init(trust_file(), cert, key, &flag, reason, sizeof reason) ||
+               config_wrong(flag, reason);
+    return (cert == NULL && key == NULL) ||
+           config_wrong(cert != NULL ? "redis-tls-cert" : "redis-tls-key",
+                        "is for Redis over TLS, and --redis has no rediss:// URL");
+}
+
 static bool read_servers(const struct config *config, struct shard_map *map)
 {
     char reason[REASON_BYTES];
@@ -126,7 +156,7 @@ static bool read_servers(const struct config *config, struct shard_map *map)
     if (map->is_cluster && map->server_n > 1)
         return config_wrong("redis", "takes one redis+cluster:// URL and nothing else besides it: "
                                      "list the cluster's members in it, comma separated");
-    return open_topologies(config, map);
+    return init_tls(config, map) && open_topologies(config, map);
 }
 
 bool redis_read_options(const struct config *config, struct shard_map *ret_map)

@@ -29,6 +29,7 @@ struct topology {
     char name[REDIS_PLACE_BYTES]; /* for the log */
     char master[REDIS_MASTER_BYTES];
     char user[128], password[512]; /* of those who are asked */
+    bool is_tls;
     struct topology_place seeds[TOPOLOGY_SEEDS_MAX];
     unsigned seed_n;
     atomic_uint version;
@@ -63,6 +64,7 @@ static struct topology_place place_in(const struct redis_address *address)
 {
     struct topology_place place = {.port = address->port};
     memcpy(place.host, address->host, sizeof place.host);
+    memcpy(place.name, address->name, sizeof place.name);
     return place;
 }
 
@@ -104,7 +106,7 @@ static void add_asked(const struct topology *t, struct topology_asked *asked, bo
 /* Under the lock. Those that did not reply last time come last. */
 static void choose(const struct topology *t, struct topology_asked *asked)
 {
-    *asked = (struct topology_asked){.kind = t->kind, .master = t->master};
+    *asked = (struct topology_asked){.kind = t->kind, .master = t->master, .is_tls = t->is_tls};
     memcpy(asked->user, t->user, sizeof asked->user);
     memcpy(asked->password, t->password, sizeof asked->password);
     for (int is_slow = 0; is_slow < 2; is_slow++) {
@@ -233,6 +235,7 @@ void topology_open(struct redis_address *address, const char *sentinel_user,
     if (t == NULL)
         abort();
     t->kind = address->kind;
+    t->is_tls = address->is_tls;
     redis_put_place(address, t->name);
     memcpy(t->master, address->master, sizeof t->master);
     bool is_sentinel = t->kind == REDIS_SENTINEL;
@@ -274,6 +277,7 @@ static bool locate(const struct redis_address *address, struct redis_address *re
     }
     struct redis_address found = *address;
     memcpy(found.host, place->host, sizeof found.host);
+    memcpy(found.name, place->name, sizeof found.name);
     found.port = place->port;
     *ret_place = found;
     return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * topology_ask.c - see topology_internal.h. */
+#include "shared/redis/tls.h"
 #include "shared/redis/topology_internal.h"
 
 #include <fcntl.h>
@@ -10,6 +11,11 @@
 #include <sys/socket.h>
 
 enum { ASK_MAX_MS = 1000, ASK_SLOW_MAX_MS = 250, QUESTION_N = 2 };
+
+static const char *name_of(const struct topology_place *place)
+{
+    return place->name[0] != 0 ? place->name : place->host;
+}
 
 static redisContext *open_context(const struct topology_asked *asked, unsigned i)
 {
@@ -23,6 +29,10 @@ static redisContext *open_context(const struct topology_asked *asked, unsigned i
     if (c->err == 0) {
         (void)fcntl(c->fd, F_SETFD, FD_CLOEXEC);
         redisSetTimeout(c, limit);
+    }
+    if (c->err == 0 && asked->is_tls) {
+        redis_tls_begin(c, name_of(&asked->places[i]));
+        (void)redis_tls_shake(c);
     }
     return c;
 }
@@ -65,8 +75,11 @@ static void look_up(struct topology_place *place)
     if (getaddrinfo(place->host, NULL, &hints, &found) != 0)
         return;
     if (getnameinfo(found->ai_addr, found->ai_addrlen, host, sizeof host, NULL, 0,
-                    NI_NUMERICHOST) == 0)
+                    NI_NUMERICHOST) == 0) {
+        if (place->name[0] == 0)
+            memcpy(place->name, place->host, sizeof place->name);
         memcpy(place->host, host, sizeof host);
+    }
     freeaddrinfo(found);
 }
 

@@ -14,6 +14,7 @@ struct redisReply;
 
 struct topology_place {
     char host[256]; /* empty: none */
+    char name[256]; /* what it was before it was looked up; empty: the same */
     int port;
 };
 
@@ -56,6 +57,7 @@ struct topology_asked {
     bool is_slow[TOPOLOGY_SEEDS_MAX]; /* it did not reply last time: not waited for long */
     unsigned place_n;
     char user[128], password[512]; /* of those who are asked */
+    bool is_tls;
 };
 
 /* Asks until it knows: all Sentinels, of which the one with the newest configuration counts; or

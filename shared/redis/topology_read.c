@@ -158,7 +158,7 @@ uint64_t topology_read_epoch(const redisReply *reply)
 bool topology_read_moved(const char *error, const struct topology_place *from, unsigned *ret_slot,
                          struct topology_place *ret_place)
 {
-    struct topology_place place;
+    struct topology_place place = {.port = 0};
     struct str text = str_of(error), word = str_cut(&text, ' '), slot = str_cut(&text, ' ');
     uint64_t number;
     if (!str_eq(word, STR("MOVED")) || !str_parse_u64(slot, &number) || number >= REDIS_SLOT_N)
@@ -175,8 +175,10 @@ bool topology_read_moved(const char *error, const struct topology_place *from, u
     } else if (!redis_parse_endpoint(text, 0, place.host, &place.port) || place.port == 0) {
         return false;
     }
-    if (str_eq(str_of(place.host), STR("?")))
+    if (str_eq(str_of(place.host), STR("?"))) {
         memcpy(place.host, from->host, sizeof place.host);
+        memcpy(place.name, from->name, sizeof place.name);
+    }
     *ret_slot = (unsigned)number;
     *ret_place = place;
     return place.host[0] != 0;

@@ -42,6 +42,8 @@ static const struct redis_trouble_info table[REDIS_TROUBLE_NR] = {
         "The Redis user in --redis lacks permissions that Parley needs (NOPERM): grant it ~PREFIX*, &PREFIX* and the commands in docs/operations.md.", false, false},
     [REDIS_TOO_OLD] = {"too_old", NULL, ERR_REDIS_LOST,
         "The server in --redis does not support functions: Redis 7 or Valkey 8 is required.", false, false},
+    [REDIS_UNTRUSTED] = {"untrusted", "UNTRUSTED", ERR_REDIS_LOST,
+        "The certificate of Redis is not accepted (UNTRUSTED): set --ca-file to its authority, and --redis to a host name that is in it.", false, false},
 };
 /* clang-format on */
 

@@ -30,6 +30,7 @@ enum redis_trouble {
     REDIS_NOAUTH,
     REDIS_NOPERM,
     REDIS_TOO_OLD,
+    REDIS_UNTRUSTED, /* its certificate is not accepted (tls.h) */
     REDIS_TROUBLE_NR
 };
 

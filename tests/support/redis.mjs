@@ -192,16 +192,18 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 // acknowledged is there after a kill); false keeps nothing. encoding: of all words and replies, see
 // parseReply. server: another program than all tests run against. password: of it and of the master that it follows.
 // config: the text of its file, or a function of its port; args go before it, and what it changes by itself (CONFIG
-// REWRITE, a Sentinel's state) outlives kill(). isSentinel: it is one.
+// REWRITE, a Sentinel's state) outlives kill(). isSentinel: it is one. tls: {cert, key, ca}: it takes TLS, too, on another
+// port, which its URL then names; its own commands stay without.
 //
 //   redis.port, redis.url         redis://127.0.0.1:PORT/0
+//   redis.tlsPort                 rediss://localhost:PORT/0
 //   await redis.cmd('HGETALL', k) one command on a lazy connection
 //   await redis.info('commandstats') a section of INFO as an object
 //   await redis.kill('SIGKILL')   ends it at once, keeps its folder
 //   await redis.pause() / resume() SIGSTOP, SIGCONT: there, but silent
 //   await redis.restart(words)    kill if needed, start again on the same port and folder, with these arguments more
 //   await redis.stop()            ends it and deletes the folder
-export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program, password = '', config, isSentinel = false } = {}) {
+export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program, password = '', config, isSentinel = false, tls } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'parley-redis-'));
   const file = join(dir, 'redis.conf');
   const storing = ['--save', '', '--appendonly', aof ? 'yes' : 'no', '--appendfsync', 'always'];
@@ -209,7 +211,9 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
   let child;
   let client;
   let port;
+  let tlsPort;
   let log = '';
+  const secure = () => (tls ? ['--tls-port', tlsPort, '--tls-cert-file', tls.cert, '--tls-key-file', tls.key, '--tls-ca-cert-file', tls.ca, '--tls-auth-clients', 'no'] : []);
 
   function launch(more = []) {
     log = '';
@@ -230,6 +234,7 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
           '--loglevel',
           'notice',
           ...login,
+          ...secure(),
           ...args,
           ...more,
         ].map(String),
@@ -262,15 +267,18 @@ export async function startRedis({ aof = false, args = [], encoding = 'utf8', se
 
   for (let attempt = 0; ; attempt++) {
     port = await freePort();
+    if (tls) tlsPort = await freePort();
     if (config !== undefined) writeFileSync(file, typeof config === 'function' ? await config(port) : config, { mode: 0o600 });
     launch();
     if (await ready()) break;
     if (attempt === 4) throw new Error(`redis-server does not start:\n${log}`);
   }
 
+  const proof = password ? `:${password}@` : '';
   return {
     port,
-    url: `redis://${password ? `:${password}@` : ''}127.0.0.1:${port}/0`,
+    tlsPort,
+    url: tls ? `rediss://${proof}localhost:${tlsPort}/0` : `redis://${proof}127.0.0.1:${port}/0`,
     get alive() {
       return child.exitCode === null && child.signalCode === null;
     },

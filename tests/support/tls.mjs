@@ -36,9 +36,9 @@ export function connectTo(url, { alpn, ...options } = {}) {
 
 const openssl = (...args) => execFileSync('openssl', args, { stdio: ['ignore', 'pipe', 'pipe'] });
 
-// An authority in `dir`, and certificates of it for 127.0.0.1 and localhost:
+// An authority in `dir`, and certificates of it for 127.0.0.1 and localhost, or other names:
 //   authority.ca             the path of its own certificate
-//   authority.make(name, {days, rsa})  -> {cert, key}: paths
+//   authority.make(name, {days, rsa, names})  -> {cert, key}: paths
 export function makeAuthority(dir) {
   const at = (name) => join(dir, name);
   const newKey = (path, rsa) => openssl('genpkey', '-out', path, ...(rsa ? ['-algorithm', 'RSA'] : ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256']));
@@ -46,11 +46,11 @@ export function makeAuthority(dir) {
   openssl('req', '-x509', '-new', '-key', at('ca.key'), '-subj', '/CN=Authority of a test', '-days', '30', '-out', at('ca.pem'));
   return {
     ca: at('ca.pem'),
-    make(name, { days = 30, rsa = false } = {}) {
+    make(name, { days = 30, rsa = false, names = 'IP:127.0.0.1,DNS:localhost' } = {}) {
       const cert = at(`${name}.pem`);
       const key = at(`${name}.key`);
       newKey(key, rsa);
-      openssl('req', '-new', '-key', key, '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost', '-out', at(`${name}.csr`));
+      openssl('req', '-new', '-key', key, '-subj', `/CN=${name}`, '-addext', `subjectAltName=${names}`, '-out', at(`${name}.csr`));
       openssl('x509', '-req', '-in', at(`${name}.csr`), '-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-CAcreateserial', '-copy_extensions', 'copyall', '-days', days, '-out', cert);
       return { cert, key };
     },

@@ -197,7 +197,7 @@ export async function startSentinels({ replicas = 2, downAfterMs = 2000, passwor
 }
 
 // A Redis Cluster.
-//   redis.url                           redis+cluster://127.0.0.1:P,… of all members
+//   redis.url                           redis+cluster://127.0.0.1:P,… of all members; rediss+cluster://localhost:P,… with tls
 //   redis.members                       with .id; the masters were the first of them
 //   await redis.masters()               live masters that own slots, in the order of their slots
 //   await redis.ownerOf(slot)           its master
@@ -224,7 +224,8 @@ class RedisCluster {
 
   get url() {
     const login = this.password ? `:${this.password}@` : '';
-    return `redis+cluster://${login}${this.members.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
+    const [s, host] = this.members[0].tlsPort ? ['s', 'localhost'] : ['', '127.0.0.1'];
+    return `redis${s}+cluster://${login}${this.members.map(({ port, tlsPort }) => `${host}:${tlsPort ?? port}`).join(',')}`;
   }
 
   get live() {
@@ -368,6 +369,7 @@ export async function startRedisCluster({ masters = 3, replicas = 1, nodeTimeout
   const n = masters * (1 + replicas);
   const config = async () =>
     `cluster-enabled yes\ncluster-port ${await freePort()}\ncluster-node-timeout ${nodeTimeoutMs}\ncluster-announce-ip 127.0.0.1\n` +
+    (options.tls ? 'tls-cluster yes\ntls-replication yes\n' : '') +
     // A replica may always try, however long its master has been away; the slots of one that is gone do not stop the others.
     `cluster-replica-validity-factor 0\ncluster-require-full-coverage no\ncluster-allow-replica-migration no\n${REPLICATING}`;
   const members = await startAll(Array.from({ length: n }, () => startRedis({ config, password, args, ...options })));

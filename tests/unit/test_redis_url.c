@@ -2,6 +2,7 @@
  * test_redis_url.c - redis_parse_url of shared/redis/conn.h: where Redis is, and what is refused.
  */
 #include "shared/redis/conn.h"
+#include "shared/redis/tls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,10 +148,23 @@ static void other_forms_are_refused_with_a_reason(void **state)
     }
 }
 
-static void tls_is_refused_by_name(void **state)
+static void tls_is_read_or_refused_by_name(void **state)
 {
-    assert_false(parse("rediss://redis:6379"));
-    assert_non_null(strstr(reason, "TLS"));
+    static const char *const urls[] = {"rediss://u:p@10.0.0.1:7000/0",
+                                       "rediss+sentinel://u:p@10.0.0.1:7000/main",
+                                       "rediss+cluster://u:p@10.0.0.1:7000"};
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        assert_true(redis_is_url(str_of(urls[i])));
+        assert_int_equal(parse(urls[i]), redis_tls_is_built_in());
+        if (redis_tls_is_built_in()) {
+            assert_true(address.is_tls);
+            assert_string_equal(address.password, "p");
+        } else {
+            assert_non_null(strstr(reason, "TLS"));
+        }
+    }
+    assert_true(parse("redis://h"));
+    assert_false(address.is_tls);
 }
 
 /* Each part fits its array with the NUL behind it, or is refused. */
@@ -207,7 +221,7 @@ int main(void)
         cmocka_unit_test(a_host_and_its_port),
         cmocka_unit_test(a_key_has_the_slot_of_its_hash_tag),
         cmocka_unit_test(other_forms_are_refused_with_a_reason),
-        cmocka_unit_test(tls_is_refused_by_name),
+        cmocka_unit_test(tls_is_read_or_refused_by_name),
         cmocka_unit_test(long_parts_are_refused_not_cut),
         cmocka_unit_test(a_password_from_a_file_joins_the_user_of_the_url),
     };

@@ -7,7 +7,7 @@
 #include "services/commands/commands.h"
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
-#include "shared/http/trust.h"
+#include "shared/base/trust.h"
 #include "shared/op/whole_file.h"
 
 #include <errno.h>

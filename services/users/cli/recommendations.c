@@ -6,7 +6,7 @@
 #include "services/commands/commands.h"
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
-#include "shared/http/trust.h"
+#include "shared/base/trust.h"
 
 #include <stdio.h>
 

@@ -6,9 +6,9 @@
 #include "services/commands/commands.h"
 #include "shared/auth/signed.h"
 #include "shared/base/shown.h"
+#include "shared/base/trust.h"
 #include "shared/http/client.h"
 #include "shared/http/endpoint.h"
-#include "shared/http/trust.h"
 #include "shared/op/signals.h"
 
 #include <openssl/crypto.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * trust: --ca-file, for every command that calls https:// URLs. One per process; read by main
- * before threads start, read-only from then on.
+ * trust: --ca-file, for every command that calls https:// URLs or connects to Redis. One per
+ * process; read by main before threads start, read-only from then on.
  */
-#ifndef PARLEY_HTTP_TRUST_H
-#define PARLEY_HTTP_TRUST_H
+#ifndef PARLEY_BASE_TRUST_H
+#define PARLEY_BASE_TRUST_H
 
 #include "shared/base/config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * trust.c - see trust.h. */
-#include "shared/http/trust.h"
+#include "shared/base/trust.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -11,8 +11,9 @@ const struct config_group trust_options = {
         {.name = "ca-file",
          .kind = CONFIG_TEXT,
          .metavar = "FILE",
-         .help = "Certificate authorities (PEM) that https:// servers may be certified by, "
-                 "besides the system's. For nodes with a certificate of your own authority."},
+         .help = "Certificate authorities (PEM) that https:// servers, and Redis over rediss://, "
+                 "may be certified by, besides the system's. For certificates of your own "
+                 "authority."},
         {0}}};
 
 static const char *file;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tls: TLS beneath a connection to Redis (rediss:// URLs), by OpenSSL. hiredis 1 lets its reading
+ * and writing be replaced; 0.14 (Debian 12) does not, and there redis_tls_is_built_in is false and
+ * no other function here is called. The server's certificate and name are always verified, and TLS
+ * is 1.2 or later (docs/adr/0057-tls-in-the-node.md).
+ *
+ * One context per process, made before threads start; from then on any thread may open connections.
+ * A connection belongs to the thread that uses its redisContext.
+ */
+#ifndef PARLEY_REDIS_TLS_H
+#define PARLEY_REDIS_TLS_H
+
+#include "shared/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct redisContext;
+
+/* The library that it was built with has what rediss:// takes. */
+bool redis_tls_is_built_in(void);
+
+/* Whose certificates are accepted: those of the system's authorities, and of `ca_file` (PEM) unless
+ * it is NULL. `cert` and `key` (PEM), which may both be NULL, are what a server gets that asks for
+ * a certificate of its clients. Reads the files; borrows nothing. False with a human-readable
+ * reason and the name of the setting that is wrong. */
+bool redis_tls_init(const char *ca_file, const char *cert, const char *key, const char **ret_flag,
+                    char *reason, size_t reason_size) must_check;
+
+/* Puts TLS beneath a context whose socket is connecting or connected, and on which nothing has been
+ * sent. `name`: the host name or IP address that the certificate must have. The context owns what
+ * is made here. */
+void redis_tls_begin(struct redisContext *c, const char *name);
+
+enum redis_tls_step {
+    REDIS_TLS_DONE,
+    REDIS_TLS_WANTS_READ,
+    REDIS_TLS_WANTS_WRITE,
+    REDIS_TLS_FAILED, /* c->err and c->errstr say why */
+};
+
+/* Why a handshake failed that the server did not answer. */
+#define REDIS_TLS_LATE "TLS: no handshake in time: this port may have no TLS"
+
+/* Goes on with the handshake: until the socket would block, or, on a blocking socket, to its end.
+ * hiredis may read and write after DONE only. */
+enum redis_tls_step redis_tls_shake(struct redisContext *c);
+
+#endif
