@@ -32,8 +32,10 @@ static struct str without_sources(struct str text)
 {
     static const char head[] = "Sources:";
     const size_t head_n = sizeof head - 1;
+    if (text.n == 0) /* it may have no bytes to look at */
+        return text;
     const char *at = text.at, *end = text.at + text.n;
-    while ((at = at == NULL ? NULL : memmem(at, (size_t)(end - at), head, head_n)) != NULL) {
+    while ((at = memmem(at, (size_t)(end - at), head, head_n)) != NULL) {
         struct str rest = str_trim((struct str){at + head_n, (size_t)(end - at) - head_n});
         bool stands_alone = at == text.at || is_space(at[-1]);
         if (stands_alone && (rest.n == 0 || measure_mark(rest) > 0))

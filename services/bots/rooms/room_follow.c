@@ -8,6 +8,7 @@
 
 #include "generated/verbs.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -55,6 +56,7 @@ static struct watched_room *enter(struct rooms *rooms, struct str room)
 static void set_id(char to[MESSAGE_ID_MAX_BYTES + 1], struct str id)
 {
     size_t n = id.n < MESSAGE_ID_MAX_BYTES ? id.n : MESSAGE_ID_MAX_BYTES;
+    assert(to != NULL); /* str_of takes NULL, too, so analysers take it to be possible */
     if (n > 0)
         memcpy(to, id.at, n);
     to[n] = 0;
@@ -79,8 +81,9 @@ static void on_renewed(struct call *call, enum err error, struct str reply)
 }
 
 /* Redis hears that nobody follows a room only some time after the last one has left, and the room
- * is forgotten some time after that: a new follower may come at any moment. */
-static void renew(struct rooms *rooms, struct watched_room **slot)
+ * is forgotten some time after that: a new follower may come at any moment. False: it is forgotten,
+ * and the slot has the next one. */
+static bool renew(struct rooms *rooms, struct watched_room **slot)
 {
     struct shards *shards = rooms->bots->server->shards;
     struct watched_room *watched = *slot;
@@ -95,18 +98,18 @@ static void renew(struct rooms *rooms, struct watched_room **slot)
         *slot = watched->next;
         call_detach(&watched->call);
         free(watched);
+        return false;
     }
+    return true;
 }
 
 static void on_renew(struct deadline *deadline)
 {
     struct rooms *rooms = H2O_STRUCT_FROM_MEMBER(struct rooms, renew, deadline);
     for (unsigned i = 0; i < ROOMS_BUCKETS; i++)
-        for (struct watched_room **slot = &rooms->buckets[i], *at; (at = *slot) != NULL;) {
-            renew(rooms, slot);
-            if (*slot == at)
-                slot = &at->next;
-        }
+        for (struct watched_room **slot = &rooms->buckets[i]; *slot != NULL;)
+            if (renew(rooms, slot))
+                slot = &(*slot)->next;
     for (struct room_socket *socket = rooms->sockets; socket != NULL; socket = socket->next)
         room_follow_catch_up(socket);
     loop_set_deadline(rooms->bots->server->loop, &rooms->renew, RENEW_MS);

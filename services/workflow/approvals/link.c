@@ -45,7 +45,7 @@ static void sign(const struct link_key *key, struct str encoded, char chars[MAC_
 {
     char text[sizeof link_purpose + LINK_MAX_BYTES];
     unsigned char mac[EVP_MAX_MD_SIZE];
-    assert(encoded.n <= LINK_MAX_BYTES);
+    assert(encoded.at != NULL && encoded.n <= LINK_MAX_BYTES);
     memcpy(text, link_purpose, sizeof link_purpose);
     memcpy(text + sizeof link_purpose, encoded.at, encoded.n);
     hash(key->bytes, sizeof key->bytes, (struct str){text, sizeof link_purpose + encoded.n}, mac);

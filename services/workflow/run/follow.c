@@ -47,8 +47,9 @@ static struct watched *enter(struct sockets *sockets, struct str session)
 }
 
 /* Redis hears that nobody follows a session only some time after the last one has left, and the
- * session is forgotten some time after that: a new follower may come at any moment. */
-static void renew(struct sockets *sockets, struct watched **slot)
+ * session is forgotten some time after that: a new follower may come at any moment. False: it is
+ * forgotten, and the slot has the next one. */
+static bool renew(struct sockets *sockets, struct watched **slot)
 {
     struct shards *shards = sockets->workflow->server->shards;
     struct watched *watched = *slot;
@@ -60,18 +61,18 @@ static void renew(struct sockets *sockets, struct watched **slot)
     } else {
         *slot = watched->next;
         free(watched);
+        return false;
     }
+    return true;
 }
 
 static void on_renew(struct deadline *deadline)
 {
     struct sockets *sockets = H2O_STRUCT_FROM_MEMBER(struct sockets, renew, deadline);
     for (unsigned i = 0; i < SOCKETS_BUCKETS; i++)
-        for (struct watched **slot = &sockets->buckets[i], *at; (at = *slot) != NULL;) {
-            renew(sockets, slot);
-            if (*slot == at)
-                slot = &at->next;
-        }
+        for (struct watched **slot = &sockets->buckets[i]; *slot != NULL;)
+            if (renew(sockets, slot))
+                slot = &(*slot)->next;
     for (struct socket *socket = sockets->first; socket != NULL; socket = socket->next)
         follower_catch_up(socket);
     loop_set_deadline(sockets->workflow->server->loop, &sockets->renew, RENEW_MS);

@@ -228,7 +228,9 @@ static enum database_opened open_database(const struct database_settings *settin
     postgres->connection = connect_to(settings, &ping);
     postgres->plain_role = str_copy(str_of(settings->role));
     if (!is_connected(postgres)) {
-        put_message(reason, PQerrorMessage(postgres->connection));
+        /* The process ends when it has reported this (child_main.c), so nothing is freed. */
+        put_message(reason,
+                    PQerrorMessage(postgres->connection)); /* NOLINT(clang-analyzer-unix.Malloc) */
         return ping == PQPING_OK ? DATABASE_REFUSED : DATABASE_AWAY;
     }
     postgres->role =

@@ -502,11 +502,11 @@ struct sql_store *sql_store_create(struct loop *loop, const struct sql_settings 
 
 static void free_all(struct queue_of_calls *queue)
 {
-    while (queue->first != NULL) {
-        struct sql_call *call = queue->first;
-        take_out(queue, call);
+    for (struct sql_call *call = queue->first, *next; call != NULL; call = next) {
+        next = call->after;
         free_call(call);
     }
+    *queue = (struct queue_of_calls){.first = NULL};
 }
 
 void sql_store_destroy(struct sql_store *store)

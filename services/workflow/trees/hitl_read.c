@@ -34,12 +34,12 @@ void hitl_fini(struct hitl *hitl)
 static bool check_approver(struct reader *r, const yaml_node_t *item)
 {
     enum role role;
-    struct str name = yaml_tree_scalar(item), rest = name;
+    struct str name = yaml_tree_scalar(item);
     if (name.at == NULL || yaml_tree_is_null(item) || name.n == 0 ||
         name.n > ACCOUNT_NAME_MAX_BYTES)
         return reader_fault(r, item, "an approver is the name of an account or role:NAME");
     if (str_has_prefix(name, ROLE_PREFIX)) {
-        rest = (struct str){name.at + ROLE_PREFIX.n, name.n - ROLE_PREFIX.n};
+        struct str rest = {name.at + ROLE_PREFIX.n, name.n - ROLE_PREFIX.n};
         return role_parse(rest, &role) ||
                reader_fault(r, item, "unknown role '%s': use frontend, user, engine or operator",
                             reader_show(r, rest));
