@@ -49,6 +49,7 @@ struct node {
     uint64_t drain_end_ms, drain_close_ms; /* close: busy WebSockets too, in time to say so */
     int listen_fds[LISTENERS_MAX];         /* -1: none */
     atomic_uint heard;                     /* the last of process.asked that its loop saw */
+    bool is_serving;                       /* start_serving */
     bool has_left;                         /* queue_leave */
     char id[24];
 };
@@ -59,7 +60,7 @@ static struct process {
     struct settings settings;
     char about[ABOUT_MAX_BYTES];
     struct node *nodes;
-    atomic_bool is_draining, is_refused;
+    atomic_bool is_serving, is_draining, is_refused;
     atomic_uint asked; /* see feed_watchdog */
     sem_t ended;       /* posted by each node that has */
 } process;
@@ -111,10 +112,28 @@ static void on_drain_look(struct deadline *deadline)
         loop_set_deadline(&node->loop, &node->drain_look, DRAIN_POLL_MS);
 }
 
+/* That of the first address, or of --tls-listen. */
+static struct tls *tls_of(unsigned place)
+{
+    const struct settings *s = &process.settings;
+    return place == 0 && s->tls_listen != NULL ? NULL : s->tls;
+}
+
+/* Until now, connections waited in the kernel's backlog. */
+static void start_serving(struct node *node)
+{
+    node->is_serving = true;
+    for (unsigned i = 0; i < LISTENERS_MAX; i++)
+        if (node->listen_fds[i] >= 0)
+            server_start(&node->server, node->listen_fds[i], tls_of(i));
+}
+
 static void on_wake(void *arg)
 {
     struct node *node = arg;
     atomic_store(&node->heard, atomic_load(&process.asked));
+    if (atomic_load(&process.is_serving) && !node->is_serving)
+        start_serving(node);
     rights_check(&node->server);
     if (!atomic_load(&process.is_draining) || node->server.is_draining)
         return;
@@ -161,19 +180,9 @@ static void init_node(struct node *node, unsigned index)
     node->server.is_first = index == 0;
 }
 
-/* That of the first address, or of --tls-listen. */
-static struct tls *tls_of(unsigned place)
-{
-    const struct settings *s = &process.settings;
-    return place == 0 && s->tls_listen != NULL ? NULL : s->tls;
-}
-
 static void *run_node(void *arg)
 {
     struct node *node = arg;
-    for (unsigned i = 0; i < LISTENERS_MAX; i++)
-        if (node->listen_fds[i] >= 0)
-            server_start(&node->server, node->listen_fds[i], tls_of(i));
     loop_run(&node->loop);
     services_end(&node->services);
     queue_destroy(node->queue);
@@ -263,8 +272,9 @@ static bool are_nodes_ready(void)
     return metrics_sum(METRIC_CONNECTED) >= process.settings.node_n;
 }
 
-/* A client that reads the line may send a request at once: Redis gets a moment to answer first.
- * Without it the node serves all the same, with 503. */
+/* The first request may come at once, from a client that reads the line or a load balancer that
+ * tries the address: Redis gets a moment to answer first. Without it the node serves all the same,
+ * with 503. */
 static void wait_for_redis(void)
 {
     const struct timespec look = {.tv_nsec = 5000000};
@@ -425,6 +435,9 @@ static int run(void)
     start_agreeing();
     certificate_watch(process.settings.tls);
     wait_for_redis();
+    atomic_store(&process.is_serving, true);
+    for (unsigned i = 0; i < node_n; i++)
+        loop_wake(&process.nodes[i].loop);
     for (unsigned i = 0; i < LISTENERS_MAX; i++)
         if (listenings[i].address != NULL)
             printf("parley: listening on %s\n", listenings[i].url);

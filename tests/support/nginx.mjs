@@ -31,6 +31,7 @@ function adapt(text, dir, listen, ports) {
     .replace(/( *server) node\d+:\d+(?: resolve)?([^;]*;)\n(?: *server node[^\n]*\n)*/g, (_, server, rest) => ports.map((port) => `${server} 127.0.0.1:${port}${rest}\n`).join(''))
     .replace(/listen \d+;/, `listen 127.0.0.1:${listen};`)
     .replace(/^(user|worker_processes) .*\n/gm, '')
+    .replace(/(error_log \S+) emerg;/, '$1 error;') // what failed, for whom a test fails
     .replace(/\/tmp\//g, `${dir}/`)
     .replace(/\/dev\/stdout/g, `${dir}/access.log`)
     .replace(/\/dev\/stderr/g, `${dir}/error.log`);
