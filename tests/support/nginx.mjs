@@ -21,6 +21,9 @@ export function findNginx() {
 // How many nodes deploy/nginx.conf names.
 export const nodesOfConfig = () => Math.max(...[...readConfig().matchAll(/server node(\d+):/g)].map(([, n]) => Number(n)));
 
+// How long nginx leaves out a node that it could not reach.
+export const failTimeoutMs = () => Math.max(...[...readConfig().matchAll(/fail_timeout=(\d+)s/g)].map(([, n]) => Number(n))) * 1000;
+
 const readConfig = () => readFileSync(join(ROOT, 'deploy/nginx.conf'), 'utf8');
 
 function adapt(text, dir, listen, ports) {
@@ -31,7 +34,7 @@ function adapt(text, dir, listen, ports) {
     .replace(/( *server) node\d+:\d+(?: resolve)?([^;]*;)\n(?: *server node[^\n]*\n)*/g, (_, server, rest) => ports.map((port) => `${server} 127.0.0.1:${port}${rest}\n`).join(''))
     .replace(/listen \d+;/, `listen 127.0.0.1:${listen};`)
     .replace(/^(user|worker_processes) .*\n/gm, '')
-    .replace(/(error_log \S+) emerg;/, '$1 error;') // what failed, for whom a test fails
+    .replace(/(error_log \S+) emerg;/, '$1 warn;') // what failed, for whom a test fails
     .replace(/\/tmp\//g, `${dir}/`)
     .replace(/\/dev\/stdout/g, `${dir}/access.log`)
     .replace(/\/dev\/stderr/g, `${dir}/error.log`);
