@@ -3,14 +3,30 @@
 #include "shared/redis/tls.h"
 #include "shared/redis/topology_internal.h"
 
+#include "shared/base/clock.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-enum { ASK_MAX_MS = 1000, ASK_SLOW_MAX_MS = 250, QUESTION_N = 2 };
+enum {
+    ASK_MAX_MS = 1000,
+    ASK_SLOW_MAX_MS = 250,
+    QUESTION_N = 2,
+    READ_BYTES = 16 << 10,
+    REPLY_MAX_BYTES = 8 << 20, /* CLUSTER SLOTS of 16384 ranges of three members is about 5 MiB */
+    LOOK_UP_MAX_MS = 2000
+};
+
+static int limit_ms(const struct topology_asked *asked, unsigned i)
+{
+    return asked->is_slow[i] ? ASK_SLOW_MAX_MS : ASK_MAX_MS;
+}
 
 static const char *name_of(const struct topology_place *place)
 {
@@ -19,10 +35,8 @@ static const char *name_of(const struct topology_place *place)
 
 static redisContext *open_context(const struct topology_asked *asked, unsigned i)
 {
-    struct timeval limit = {.tv_sec = 0,
-                            .tv_usec = (asked->is_slow[i] ? ASK_SLOW_MAX_MS : ASK_MAX_MS) * 1000};
-    limit.tv_sec = limit.tv_usec / 1000000;
-    limit.tv_usec %= 1000000;
+    int ms = limit_ms(asked, i);
+    struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
     redisContext *c = redisConnectWithTimeout(asked->places[i].host, asked->places[i].port, limit);
     if (c == NULL)
         abort();
@@ -37,18 +51,61 @@ static redisContext *open_context(const struct topology_asked *asked, unsigned i
     return c;
 }
 
-static redisReply *say(redisContext *c, const struct str *words, size_t n)
+static redisReply *fail(redisContext *c, const char *why)
+{
+    if (c->err == 0) {
+        c->err = REDIS_ERR_OTHER;
+        snprintf(c->errstr, sizeof c->errstr, "%s", why);
+    }
+    return NULL;
+}
+
+/* hiredis bounds the time of each read only: one that sends a byte now and then, or never ends,
+ * would keep all others from being asked. */
+static redisReply *read_reply(redisContext *c, int ms)
+{
+    uint64_t end_ms = clock_mono_ms() + (uint64_t)ms;
+    char bytes[READ_BYTES];
+    void *reply = NULL;
+    for (size_t read_n = 0; read_n < REPLY_MAX_BYTES;) {
+        uint64_t now_ms = clock_mono_ms();
+        struct pollfd there = {.fd = c->fd, .events = POLLIN};
+        if (redisReaderGetReply(c->reader, &reply) != REDIS_OK)
+            return fail(c, c->reader->errstr);
+        if (reply != NULL)
+            return reply;
+        if (now_ms >= end_ms || poll(&there, 1, (int)(end_ms - now_ms)) == 0)
+            return fail(c, "no whole reply in time");
+        ssize_t n = recv(c->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (n == 0)
+            return fail(c, "Server closed the connection");
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return fail(c, strerror(errno));
+        if (n > 0 && redisReaderFeed(c->reader, bytes, (size_t)n) != REDIS_OK)
+            return fail(c, c->reader->errstr);
+        read_n += n > 0 ? (size_t)n : 0;
+    }
+    return fail(c, "its reply is too long");
+}
+
+static redisReply *say(redisContext *c, int ms, const struct str *words, size_t n)
 {
     const char *at[4];
     size_t length[4];
+    int is_written = 0;
     for (size_t i = 0; i < n; i++) {
         at[i] = words[i].at;
         length[i] = words[i].n;
     }
-    return redisCommandArgv(c, (int)n, at, length);
+    if (redisAppendCommandArgv(c, (int)n, at, length) != REDIS_OK)
+        return NULL;
+    while (!is_written)
+        if (redisBufferWrite(c, &is_written) != REDIS_OK)
+            return NULL;
+    return read_reply(c, ms);
 }
 
-static bool log_in(const struct topology_asked *asked, redisContext *c, char *reason,
+static bool log_in(const struct topology_asked *asked, redisContext *c, int ms, char *reason,
                    size_t reason_size)
 {
     struct str words[3] = {STR("AUTH")};
@@ -58,7 +115,7 @@ static bool log_in(const struct topology_asked *asked, redisContext *c, char *re
     if (asked->user[0] != 0)
         words[n++] = str_of(asked->user);
     words[n++] = str_of(asked->password);
-    redisReply *reply = say(c, words, n);
+    redisReply *reply = say(c, ms, words, n);
     bool is_good = reply != NULL && reply->type != REDIS_REPLY_ERROR;
     if (!is_good)
         snprintf(reason, reason_size, "%s", reply == NULL ? c->errstr : reply->str);
@@ -94,13 +151,14 @@ static bool question(struct topology_asked *asked, unsigned i, redisReply **repl
                                               {STR("CLUSTER"), STR("INFO")}};
     bool is_sentinel = asked->kind == REDIS_SENTINEL;
     redisContext *c = open_context(asked, i);
+    int ms = limit_ms(asked, i);
     bool is_good = c->err == 0;
     replies[0] = replies[1] = NULL;
     if (!is_good)
         snprintf(reason, reason_size, "%s", c->errstr);
-    is_good = is_good && log_in(asked, c, reason, reason_size);
+    is_good = is_good && log_in(asked, c, ms, reason, reason_size);
     for (unsigned k = 0; is_good && k < QUESTION_N; k++) {
-        replies[k] = say(c, is_sentinel ? sentinel[k] : member[k], is_sentinel ? 3 : 2);
+        replies[k] = say(c, ms, is_sentinel ? sentinel[k] : member[k], is_sentinel ? 3 : 2);
         is_good = replies[k] != NULL;
         if (!is_good)
             snprintf(reason, reason_size, "%s", c->errstr);
@@ -170,7 +228,9 @@ static bool ask_members(struct topology_asked *asked, struct topology_map *map, 
         topology_map_fini(&seen);
         drop(replies);
     }
-    for (unsigned i = 0; i < map->place_n; i++)
+    /* With a resolver that does not respond the others are left to the connections. */
+    uint64_t end_ms = clock_mono_ms() + LOOK_UP_MAX_MS;
+    for (unsigned i = 0; i < map->place_n && clock_mono_ms() < end_ms; i++)
         look_up(&map->places[i]);
     return map->place_n > 0;
 }

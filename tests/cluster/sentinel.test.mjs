@@ -2,7 +2,8 @@
 //
 // Nodes that follow a master by its Sentinels (ADR 55): it is killed, hangs, is replaced by hand, and comes back.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'node:test';
@@ -21,7 +22,57 @@ const test = testOn(() => startSentinels({ aof: true }), []);
 const synced = (redis) => redis.synced();
 const accepts = (cluster, node) => untilAccepted(cluster, { Topic: newTopic(), node });
 
+// Accepts connections like a Sentinel, and never ends a reply: a byte now and then, or as much as it can. Closed with the Redis.
+async function withLiar(redis, liar) {
+  const sockets = new Set();
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}).on('close', () => sockets.delete(socket)));
+    socket.once('data', () => liar(socket));
+  });
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
+  const stop = redis.stop.bind(redis);
+  return Object.defineProperties(redis, {
+    url: { value: redis.url.replace('://', `://127.0.0.1:${server.address().port},`) },
+    stop: {
+      value: () => {
+        for (const socket of sockets) socket.destroy();
+        server.close();
+        return stop();
+      },
+    },
+  });
+}
+const drips = (socket) => {
+  const timer = setInterval(() => socket.write('*'), 100);
+  socket.on('close', () => clearInterval(timer));
+};
+const floods = (socket) => {
+  const more = () => {
+    while (socket.writable && socket.write(Buffer.alloc(1 << 16, '*1\r\n'))) {
+      // until its buffer is full
+    }
+  };
+  socket.write('*2\r\n$400000000\r\n');
+  socket.on('drain', more);
+  more();
+};
+
 describe('Sentinel', { concurrency: false }, () => {
+  for (const [what, liar] of Object.entries({ 'a byte now and then': drips, 'bytes without end': floods })) {
+    test(
+      `a Sentinel that sends ${what} does not keep the others from being heard`,
+      async (cluster) => {
+        const { redis } = cluster;
+        const master = await redis.master();
+        await master.kill('SIGKILL');
+        await accepts(cluster, 0);
+        const grown = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${cluster.nodes[0].child.pid}/status`, 'utf8'))[1]);
+        assert.ok(grown < 400_000, `${grown} KiB`);
+      },
+      { nodes: 1, redis: async () => withLiar(await startSentinels({ aof: true }), liar) },
+    );
+  }
+
   test('a master that is killed: the nodes use its successor, which has all that had reached it', async (cluster) => {
     const { redis } = cluster;
     const topics = Array.from({ length: 5 }, () => newTopic());

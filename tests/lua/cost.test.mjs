@@ -216,6 +216,7 @@ const flows = {
   async 'parked polls of a thousand accounts with long names'(m) {
     await m.cmd('ZADD', m.key('idle'), ...Array.from({ length: m.n(1000) }, (_, i) => [1 + (i % 3), `n1 ${'E'.repeat(120)}${i}|*`]).flat());
     await m.expect(/^ok/, 'front');
+    await m.expect(/^ok/, 'node_leave');
   },
 
   async 'a thousand models that fall at once, and engines that name as many'(m) {
