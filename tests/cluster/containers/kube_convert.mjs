@@ -15,8 +15,8 @@
 //                            no readiness, preStop or grace period. kube_play.mjs carries them out as the manifest says
 //   ports                    taken out: podman would publish them on the host. Kubernetes does not
 //   fsGroup, seccomp         podman has its own default of seccomp; fsGroup as said above
-//   Service                  an alias in podman's network, for its own port must be that of the pod. It leads to a pod until
-//                            two seconds after its end, not until it is no longer ready or is to end: harder than there
+//   Service                  an alias in podman's network, for its own port must be that of the pod. Pods leave
+//                            it two seconds after their end. In Kubernetes they leave it before preStop, or when not ready
 //   Ingress                  nginx with the same paths, in the same order of precedence, and the same settings
 //   names of pods, volumes   begin with the name of the project, as several may run on one machine
 //   imagePullPolicy          Never: images were built or made before
