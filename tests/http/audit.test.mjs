@@ -71,6 +71,7 @@ suite('the audit log', { sweep: false, threads: 2 }, ({ test, cluster }) => {
     assert.deepEqual((await changes()).sort(), ['Frontend_small account_changed', 'User_1 account_secret_changed', 'User_2 account_removed', 'User_8 account_added']);
     cluster.writeAccounts(ACCOUNTS);
     await eventually(async () => (await changes()).length === 8, { every: 200, what: 'and back' });
+    await eventually(() => cluster.nodes.every((node) => [...node.log().matchAll(/account_added/g)].length === 2), { what: 'both nodes have the accounts of before' });
     assert.ok(!JSON.stringify(await events()).includes('eighth'), 'no secret');
   });
 
