@@ -27,7 +27,7 @@ readonly FUZZ_SECONDS=6
 # What runs side by side when all groups run, after lint, the builds and unit, which occupy all cores. Most files of
 # Node's tests wait for most of their time (leases, processes that start, deadlines), and one lane works while another
 # waits. Both lanes take about as long. Fuzz targets use what is left.
-readonly LANES=("cluster shards" "http documents workflow bots lua servers tls" "fuzz")
+readonly LANES=("cluster shards bots tls" "http documents workflow lua servers" "fuzz")
 # No group may hang: past this many seconds it is interrupted and counts as failed.
 readonly GROUP_SECONDS=900
 # Nor may a script that runs containers; the first one builds the base images and the image of Parley.
