@@ -139,8 +139,9 @@ suite('parley top', { nodes: 2, args: OFTEN }, ({ test, cluster }) => {
   // parley top on a terminal of that size. Resolves with what `script` says of it: {output(), keys(text), resize(), ended}.
   async function onTerminal(name, words = [], options = {}) {
     const place = join(folder.dir, name);
-    const command = `stty rows 24 cols 80; tty > ${place}; stty -g > ${place}.before; ${BIN} ${top.argsOf(words, options).join(' ')}; echo "code $?"; stty -g > ${place}.after`;
-    const child = adopt(spawn('script', ['-qfec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, TERM: 'xterm' } }));
+    // A shell that is not interactive would end at a signal from the terminal, before its last two commands.
+    const command = `trap : INT; stty rows 24 cols 80; tty > ${place}; stty -g > ${place}.before; ${BIN} ${top.argsOf(words, options).join(' ')}; echo "code $?"; stty -g > ${place}.after`;
+    const child = adopt(spawn('script', ['-qfec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, SHELL: '/bin/sh', TERM: 'xterm' } }));
     const run = { child, output: '' };
     child.stdout.on('data', (chunk) => (run.output += chunk));
     run.key = (text) => child.stdin.write(text);
