@@ -6,49 +6,19 @@
 # `./dev test containers`. What it prints is what tests/run.sh counts.
 set -euo pipefail
 
-# podman-compose gives these names to containers: PROJECT_SERVICE_1.
 readonly PROJECT=parleytest$$
 readonly NODES="node1 node2 node3"
 readonly SERVICES="setup redis $NODES indexer nginx engine handbook ready"
 readonly IMAGE_BYTES_MAX=120000000
 
-name_of() { echo "${PROJECT}_$1_1"; }
-compose() { podman-compose -p "$PROJECT" "$@" >>"$work/compose.log" 2>&1; }
-
-show_state() {
-    local name
-    for name in $SERVICES; do
-        echo "== $name: $(podman inspect -f '{{.State.Status}}, restarts {{.RestartCount}}' "$(name_of "$name")" 2>/dev/null || echo not there)"
-        podman logs --tail 15 "$(name_of "$name")" 2>&1 | cut -c 1-300 || true
-    done
+show_more() {
     echo "== what nginx could not have answered"
     podman logs "$(name_of nginx)" 2>/dev/null | grep -E '" 50[0-9] ' | tail -n 10 || true
-    echo "== podman-compose"
-    grep -iE 'error' "$work/compose.log" 2>/dev/null | grep -v systemd | tail -n 5 | cut -c 1-500 || true
 }
-clean_up() {
-    local names
-    kill_load
-    names=$(podman ps -aq --filter "label=io.podman.compose.project=$PROJECT" 2>/dev/null) || true
-    # shellcheck disable=SC2086
-    [ -z "$names" ] || podman rm -f -v -t 0 $names >/dev/null 2>&1 || true
-    podman network rm -f "${PROJECT}_default" >/dev/null 2>&1 || true
-    podman volume ls -q --filter "label=io.podman.compose.project=$PROJECT" 2>/dev/null | xargs -r podman volume rm -f >/dev/null 2>&1 || true
-}
-# shellcheck source=tests/cluster/containers/common.sh
-. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=tests/cluster/containers/compose.sh
+. "$(dirname "${BASH_SOURCE[0]}")/compose.sh"
 
-unset COMPOSE_PROFILES COMPOSE_FILE
-PARLEY_PORT=$(free_port)
-export PARLEY_PORT
-readonly url=http://127.0.0.1:$PARLEY_PORT
-
-# Without systemd nothing runs health checks by itself, so they are run here.
-is_healthy() { podman healthcheck run "$(name_of "$1")"; }
-has_ended() { [ "$(podman inspect -f '{{.State.Status}} {{.State.ExitCode}}' "$(name_of "$1")")" = "exited 0" ]; }
-inside() { podman exec "$(name_of "$1")" "${@:2}"; }
 secret() { inside node1 cat "/keys/nodes/secrets/$1"; }
-client() { node "$clients" "$1" "$url" User_1 "$work/User_1" "${@:2}" >"$work/out" 2>&1; }
 
 what="base images are made of Debian's packages"
 tests/cluster/containers/podman.sh images
@@ -157,7 +127,6 @@ is_used() {
         [ "$(grep -c "/api/$path HTTP/1.1\" 200 .* ${address//./\\.}:8080 " "$work/nginx.log")" -gt 5 ] || return 1
     done
 }
-is_loaded() { [ "$(podman logs --since "$1" "$(name_of nginx)" 2>/dev/null | grep -c 'add-query.* 200 ')" -gt 20 ]; }
 
 what="all nodes restart one by one under load, and no request fails"
 start_load "$url"

@@ -11,42 +11,17 @@ readonly REDIS="redis-cluster-1 redis-cluster-2 redis-cluster-3 redis-cluster-4 
 readonly NODES="node1 node2 node3"
 readonly SERVICES="setup $REDIS redis-cluster-join $NODES indexer nginx engine handbook ready"
 
-name_of() { echo "${PROJECT}_$1_1"; }
-
-show_state() {
-    local name
-    for name in $SERVICES; do
-        echo "== $name: $(podman inspect -f '{{.State.Status}}, restarts {{.RestartCount}}' "$(name_of "$name")" 2>/dev/null || echo not there)"
-        podman logs --tail 8 "$(name_of "$name")" 2>&1 | cut -c 1-300 || true
-    done
+show_more() {
     echo "== the cluster"
     admin redis-cluster-1 cluster nodes || true
-    echo "== podman-compose"
-    grep -iE 'error' "$work/compose.log" 2>/dev/null | grep -v systemd | tail -n 5 | cut -c 1-500 || true
 }
-clean_up() {
-    local names
-    kill_load
-    names=$(podman ps -aq --filter "label=io.podman.compose.project=$PROJECT" 2>/dev/null) || true
-    # shellcheck disable=SC2086
-    [ -z "$names" ] || podman rm -f -v -t 0 $names >/dev/null 2>&1 || true
-    podman network rm -f "${PROJECT}_default" >/dev/null 2>&1 || true
-    podman volume ls -q --filter "label=io.podman.compose.project=$PROJECT" 2>/dev/null | xargs -r podman volume rm -f >/dev/null 2>&1 || true
-}
-# shellcheck source=tests/cluster/containers/common.sh
-. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=tests/cluster/containers/compose.sh
+. "$(dirname "${BASH_SOURCE[0]}")/compose.sh"
 
-unset COMPOSE_PROFILES COMPOSE_FILE
-PARLEY_PORT=$(free_port)
 # As .env says.
 PARLEY_REDIS=$(sed -nE 's|^# +(redis\+cluster://.*)|\1|p' .env)
-export PARLEY_PORT PARLEY_REDIS
-readonly url=http://127.0.0.1:$PARLEY_PORT
+export PARLEY_REDIS
 
-compose() { podman-compose -p "$PROJECT" "$@" >>"$work/compose.log" 2>&1; }
-inside() { podman exec "$(name_of "$1")" "${@:2}"; }
-is_healthy() { podman healthcheck run "$(name_of "$1")"; }
-has_ended() { [ "$(podman inspect -f '{{.State.Status}} {{.State.ExitCode}}' "$(name_of "$1")")" = "exited 0" ]; }
 # admin SERVER COMMAND...
 # shellcheck disable=SC2016
 admin() { inside "$1" sh -c 'REDISCLI_AUTH=$(cat /keys/admin-password) exec redis-cli --no-auth-warning --user admin "$@"' sh "${@:2}"; }
@@ -56,8 +31,6 @@ is_whole() {
     grep -q cluster_state:ok "$work/cluster" && grep -q cluster_slots_ok:16384 "$work/cluster" &&
         [ "$(grep -c '[ ,]master - .* connected' "$work/cluster")" -eq 3 ] && [ "$(grep -c '[ ,]slave .* connected' "$work/cluster")" -eq 3 ]
 }
-client() { node "$clients" "$1" "$url" User_1 "$work/User_1" "${@:2}" >"$work/out" 2>&1; }
-is_loaded() { [ "$(podman logs --since "$1" "$(name_of nginx)" 2>/dev/null | grep -c 'add-query.* 200 ')" -gt 20 ]; }
 
 what="base images and the image of the Dockerfile are there"
 tests/cluster/containers/podman.sh images
