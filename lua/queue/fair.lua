@@ -6,6 +6,7 @@
 -- absence earns no credit. Returning at once gains nothing either: until the virtual time has passed the end of its
 -- last turn, the user starts there (the zset served, user -> virtual time; deleted when no work is left).
 local fallback = require('queue/fallback')
+local hints = require('queue/hints')
 local idle = require('queue/idle')
 local shares = require('queue/shares')
 local counters = require('turn/counters')
@@ -55,6 +56,7 @@ local function dequeue(turn, model, user, topic)
     call('ZREM', turns, user)
     if call('EXISTS', turns) == 0 then
         call('SREM', P .. 'models', model)
+        hints.end_quiet(turn, model)
         fallback.finish(turn, model)
         if model ~= 'default' then shares.forget_model(turn, model) end
         turn.models_with_work = nil

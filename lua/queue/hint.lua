@@ -1,6 +1,6 @@
 -- hint: records that a node has a poll of a class whose credit is on another shard, and claims queries that are already
 --   Open here for it.
--- KEYS: hints zset, quiet string with TTL, queue/claims.lua.
+-- KEYS: hints zset, queue/claims.lua.
 -- Wakes: nobody.
 -- Bound: one claim.
 -- Lane: claim.  Home: every.  Nonce: no.  Full: refused.
@@ -18,7 +18,6 @@ local function verb(turn, a)
     local looks_before = turn.looks
     local text = claims.next_claim(turn, idle.own_entry(turn, class))
     turn.looks = looks_before -- it was asked for
-    hints.end_quiet(turn)
     return text or 'empty'
 end
 

@@ -1,8 +1,9 @@
 -- hints: the nodes that hold polls of a class, whichever shard has their credits: the zset `hints` ("<node> <class>" ->
 -- when its node last said so, ms). A query that finds no credit here notifies one of these nodes with `work`, which can
 -- claim with a poll that is parked elsewhere. With one shard there are no hints. Hints outlive their polls. A node
--- without a poll passes the notification on, at most HOPS_MAX times; then all engines are assumed to be busy, and no
--- node is notified for QUIET_MS or until a poll has looked here, because engines that answer look for work themselves.
+-- without a poll passes the notification on, at most HOPS_MAX times; then all engines for that model are assumed to be
+-- busy, and no node is notified for QUIET_MS or until no query for it is left: engines that answer look for work
+-- themselves, so the queries that wait are theirs.
 local fallback = require('queue/fallback')
 local events = require('turn/events')
 local idle = require('queue/idle')
@@ -18,11 +19,14 @@ local function state(turn, class)
     call('ZADD', turn.prefix .. 'hints', turn.now_text, turn.node .. ' ' .. class)
 end
 
--- A poll has looked here: its node may be called, also when it found something and the next question comes at once.
-local function end_quiet(turn)
-    if not turn.is_sharded or turn.has_ended_quiet then return end
-    call('DEL', turn.prefix .. 'quiet')
-    turn.has_ended_quiet = true
+-- What nodes are asked for: they compare it with what their polls name, and a model that has fallen is for all.
+local function asked_for(turn, model)
+    return model ~= 'default' and fallback.has_fallen(turn, model) and 'default' or model
+end
+
+-- No query for that model is left: the next one to wait may have a poll elsewhere again.
+local function end_quiet(turn, model)
+    if turn.is_sharded then call('DEL', turn.prefix .. 'quiet:' .. asked_for(turn, model)) end
 end
 
 -- Puts `found` after `nodes`. It begins with any of them, so that all have their turn.
@@ -93,11 +97,10 @@ end
 -- ",a,b,"; '' at first.
 local function call_for(turn, model, tried, hops)
     if not turn.is_sharded then return end
-    local quiet = turn.prefix .. 'quiet'
+    local asked = asked_for(turn, model)
+    local quiet = turn.prefix .. 'quiet:' .. asked
     if hops == 0 and call('EXISTS', quiet) == 1 then return end
     if not is_open(turn, model) then return end
-    -- The node compares with what its polls name.
-    local asked = fallback.has_fallen(turn, model) and 'default' or model
     local text = 'work\n' .. asked .. '\n' .. format('%d', hops) .. '\n' .. tried
     local gone, from, is_heard = {}, 0, false
     while hops <= HOPS_MAX and not is_heard do
@@ -106,10 +109,7 @@ local function call_for(turn, model, tried, hops)
         is_heard, from = call_one(turn, nodes, text, gone), from + HINTS_MAX
     end
     if next(gone) then strike_off(turn, gone) end
-    if not is_heard then
-        call('SET', quiet, '1', 'PX', QUIET_MS)
-        turn.has_ended_quiet = false
-    end
+    if not is_heard then call('SET', quiet, '1', 'PX', QUIET_MS) end
 end
 
 return {

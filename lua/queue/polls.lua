@@ -13,7 +13,6 @@ local function claim(turn, class, is_parking, engine, poll)
     local looks_before = turn.looks
     local text = claims.next_claim(turn, entry)
     turn.looks = looks_before -- it was asked for; what this turn hands over unasked is counted alone
-    hints.end_quiet(turn)
     if text then return text end
     if not is_parking then return 'empty' end
     if turn.is_sharded then hints.state(turn, class) end

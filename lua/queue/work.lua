@@ -1,5 +1,5 @@
 -- work: notifies another node of a query, after the notified node had no poll left for it.
--- KEYS: hints zset, quiet string with TTL, turns:<model>, falls zset.
+-- KEYS: hints zset, quiet:<model> string with TTL, turns:<model>, falls zset.
 -- Wakes: one node.
 -- Bound: HINTS_KEPT hints, a message to each of their nodes that is gone.
 -- Lane: first.  Home: every.  Nonce: no.  Full: runs.

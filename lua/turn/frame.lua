@@ -27,7 +27,6 @@
 --   marks_noted                                             queue/nonce_marks.lua
 --   models_with_work                                        queue/fair.lua
 --   fallen                                                  queue/fallback.lua
---   has_ended_quiet                                         queue/hints.lua
 --   users_noted                                             queue/add.lua
 --   now_us_text                                             queue/enqueue.lua
 --   limit_n                                                 auth/limiter.lua

@@ -2,13 +2,20 @@
 //
 // scale: what a cycle costs on a Redis Cluster of three masters, by the number of shards and of node processes.
 //
-//   ./dev build release && node tests/bench/scale.mjs [--shards 1,2,4,8] [--nodes 1,2,4] [--conns 256] [--seconds 4] [--rounds 3] [--tokens on]
+//   ./dev build release && node tests/bench/scale.mjs [--shards 1,2,4,8] [--nodes 1,2,4] [--conns 256] [--seconds 4] [--rounds 3]
+//
+//   --conns N       frontends per shard: each shard has as much to do as the only one
+//   --engines N     engines per shard. More than --conns: they wait for questions; fewer: questions wait for them
+//   --tokens on     requests with tokens instead of signatures
+//   --detail        the verbs of a cycle, by name
 //
 // Each round runs all combinations, so that what the machine does meanwhile spreads over them; a figure is the median of
-// the rounds. Per line: cycles per second of `parley bench`, and per cycle the processor time of all masters, of all nodes
-// and of both, in us, with the calls of the function library and the verbs in each. All of it shares this machine's cores:
-// more cycles than one core's worth show only where there are more cores. Prints a table; asserts nothing.
+// the rounds. Per line: cycles per second, and per cycle the processor time of all masters, of all nodes and of both, in us,
+// with the calls of the function library and the verbs. Counted while `parley bench` runs, without its start and its end. All
+// of it shares this machine's cores: more cycles than one core's worth show only where there are more cores. Prints a table;
+// asserts nothing.
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { RELEASE_BIN, runParley, startNode, writeAccounts } from '../support/harness.mjs';
 import { startRedisCluster } from '../support/topology.mjs';
@@ -18,31 +25,39 @@ const { values } = parseArgs({
     shards: { type: 'string', default: '1,2,4,8' },
     nodes: { type: 'string', default: '1,2,4' },
     conns: { type: 'string', default: '256' },
+    engines: { type: 'string' },
     mode: { type: 'string', default: 'split' },
     tokens: { type: 'string', default: 'off' },
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
+    detail: { type: 'boolean', default: false },
   },
 });
 const numbers = (text) => text.split(',').map(Number);
 const TICK_US = 10_000; // of /proc/PID/stat
-const WARM_UP_S = 1; // of parley bench
+const WARM_UP_MS = 1000; // of parley bench
+const MARGIN_MS = 300; // for its start
 
 function cpuOf({ child }) {
   const words = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(words[11]) + Number(words[12])) * TICK_US;
 }
 
-async function costsOf(masters, nodes) {
-  const sums = { redis: 0, nodes: nodes.reduce((sum, node) => sum + cpuOf(node), 0), calls: 0, verbs: 0 };
-  for (const master of masters) {
-    const { used_cpu_sys_main_thread: sys, used_cpu_user_main_thread: user } = await master.info('cpu');
-    sums.redis += (Number(sys) + Number(user)) * 1e6;
-    sums.calls += Number(/^calls=(\d+)/.exec((await master.info('commandstats')).cmdstat_fcall ?? 'calls=0')[1]);
+// What everything has used until now. `cycles` are the questions that were answered.
+async function usedBy(masters, nodes) {
+  const sums = { ms: performance.now(), nodes: nodes.reduce((sum, node) => sum + cpuOf(node), 0), redis: 0, calls: 0, scripts: 0, verbs: 0 };
+  const add = (name, n) => (sums[name] = (sums[name] ?? 0) + Number(n));
+  const infos = await Promise.all(masters.map(async (master) => ({ ...(await master.info('cpu')), ...(await master.info('commandstats')) })));
+  for (const info of infos) {
+    add('redis', (Number(info.used_cpu_sys_main_thread) + Number(info.used_cpu_user_main_thread)) * 1e6);
+    const [, calls, usec] = /^calls=(\d+),usec=(\d+)/.exec(info.cmdstat_fcall ?? 'calls=0,usec=0');
+    add('calls', calls);
+    add('scripts', usec);
   }
-  for (const { url } of nodes) {
-    const metrics = await (await fetch(`${url}/metrics?Cluster=false`)).text();
-    sums.verbs += Number(/^parley_turn_verbs_total (\d+)/m.exec(metrics)[1]);
+  const pages = await Promise.all(nodes.map(async ({ url }) => (await fetch(`${url}/metrics?Cluster=false`)).text()));
+  for (const page of pages) {
+    add('verbs', /^parley_turn_verbs_total (\d+)/m.exec(page)[1]);
+    for (const [, verb, calls] of page.matchAll(/^parley_verb_calls_total\{verb="(\w+)"[^}]*\} (\d+)/gm)) add(`verb ${verb}`, calls);
   }
   return sums;
 }
@@ -54,16 +69,20 @@ async function measure(shards, nodeCount) {
   try {
     for (let i = 0; i < nodeCount; i++) nodes.push(await startNode({ redis, accounts: accounts.path, bin: RELEASE_BIN, args: ['--target', 'broker', '--shards', shards] }));
     const masters = await redis.masters();
-    const before = await costsOf(masters, nodes);
-    const url = nodes.map((node) => node.url).join(',');
-    const words = ['bench', '--url', url, '--accounts', accounts.path, '--mode', values.mode, '--tokens', values.tokens, '--conns', values.conns, '--seconds', values.seconds];
-    const { stdout, stderr } = await runParley(words, { bin: RELEASE_BIN, timeout: 120_000 });
-    const after = await costsOf(masters, nodes);
-    const rate = Number(new RegExp(`^${values.mode} +(\\d+)`, 'm').exec(stdout)?.[1]);
-    if (!rate) throw new Error(stdout + stderr);
-    const cycles = rate * (Number(values.seconds) + WARM_UP_S);
-    const per = Object.fromEntries(Object.keys(before).map((name) => [name, (after[name] - before[name]) / cycles]));
-    return { rate, ...per, both: per.redis + per.nodes };
+    const words = ['bench', '--url', nodes.map((node) => node.url).join(','), '--accounts', accounts.path, '--mode', values.mode];
+    words.push('--tokens', values.tokens, '--conns', values.conns * shards, '--seconds', values.seconds);
+    if (values.engines) words.push('--engines', values.engines * shards);
+    const running = runParley(words, { bin: RELEASE_BIN, timeout: 120_000 });
+    await sleep(WARM_UP_MS + MARGIN_MS);
+    const before = await usedBy(masters, nodes);
+    await sleep(values.seconds * 1000 - 2 * MARGIN_MS);
+    const after = await usedBy(masters, nodes);
+    const { stdout, stderr, code } = await running;
+    if (code !== 0) throw new Error(stdout + stderr);
+    const used = (name) => after[name] - (before[name] ?? 0);
+    const cycles = used('verb complete');
+    const per = Object.fromEntries(Object.keys(after).map((name) => [name, used(name) / cycles]));
+    return { ...per, rate: (cycles / used('ms')) * 1000, both: per.redis + per.nodes };
   } finally {
     for (const node of nodes) await node.stop();
     await redis.stop();
@@ -84,6 +103,9 @@ for (let round = 0; round < Number(values.rounds); round++) {
 console.log('shards nodes | cycles/s | per cycle: Redis us  nodes us  both us  calls  verbs');
 for (const [key, runs] of seen) {
   const [shards, nodes] = key.split(' ');
-  const figure = (name, digits, width) => median(runs.map((run) => run[name])).toFixed(digits).padStart(width);
+  const figure = (name, digits, width) => median(runs.map((run) => run[name] ?? 0)).toFixed(digits).padStart(width);
   console.log(`${shards.padStart(6)} ${nodes.padStart(5)} | ${figure('rate', 0, 8)} | ${figure('redis', 1, 20)} ${figure('nodes', 1, 9)} ${figure('both', 1, 8)} ${figure('calls', 2, 6)} ${figure('verbs', 2, 6)}`);
+  if (!values.detail) continue;
+  const verbs = Object.keys(runs[0]).filter((name) => name.startsWith('verb ') && runs[0][name] >= 0.01);
+  console.log(`               ${verbs.map((name) => `${name.slice(5)} ${figure(name, 2, 0)}`).join(', ')}; ${figure('scripts', 1, 0)} us in scripts`);
 }

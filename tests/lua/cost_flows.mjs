@@ -159,7 +159,7 @@ export const flows = {
     // Of nodes that are all gone, while a query is Open.
     m.shards = 4;
     await m.cmd('DEL', m.key('idle'));
-    await m.cmd('SET', m.key('quiet'), '1');
+    await m.cmd('SET', m.key('quiet:default'), '1');
     await m.call('add', 0, 'hinted', 'alice', 'F', 'default', 1, 1e6, m.tail(), '', '', '');
     await m.cmd('ZADD', m.key('hints'), ...Array.from({ length: m.n(1000) }, (_, i) => [i, `gone${i} E|*`]).flat());
     await m.call('work', 'default', '', 1);

@@ -139,7 +139,7 @@ export async function checkEnd(world, shard) {
   for (const [topic, users] of [...world.users]) for (const user of users) await shard.call('delete', 0, user, topic);
   for (const { id } of world.recommended) assert.equal(await shard.call('unrecommend', 0, id), 'ok');
   if (await shard.get('recommendations')) assert.deepEqual((await shard.get('recommendations')).value, []);
-  const allowed = /^(recommendations|unrecommended|meta|idle|idle_lookups|hints|quiet|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+|left:\w+)$/;
+  const allowed = /^(recommendations|unrecommended|meta|idle|idle_lookups|hints|quiet:\w+|nodes|node_info|models_seen|users|stat:\d+|nonces:\d+|left:\w+)$/;
   const ofLookups = /^(lookup:\w+|lookup_alias|lookups|lookups_of|stored)$/; // whose needs outlived their topic
   const left = (await shard.names()).filter((name) => !allowed.test(name) && !(world.gone_n > 0 && ofLookups.test(name)));
   assert.deepEqual(left, [], 'left behind');

@@ -54,7 +54,7 @@ scripts('ask', ({ cases, test, shard }) => {
       events: [(found) => found.startsWith('claim\n')],
       after: { ...made, 't:a1': { ...fieldsOf('P 1 1 E 1'), 'q:1': row }, leases: zset({ '1 a1': soon(2000) }), meta: { lease: 1, depth: 0, vt: '0.000000' } },
     },
-    { name: 'of several shards, one that knows of no engine stores it: all are asked then', before: { quiet: ttl(100, '1') }, frame: { shards: 4 }, call: ask(), reply: lines('ok', 'a1', 'unseen'), events: ['open\n1'], after: { ...made, ...queued } },
+    { name: 'of several shards, one that knows of no engine stores it: all are asked then', before: { 'quiet:default': ttl(100, '1') }, frame: { shards: 4 }, call: ask(), reply: lines('ok', 'a1', 'unseen'), events: ['open\n1'], after: { ...made, ...queued } },
     { name: 'no engine, and none for ten minutes', before: { engines: { 'E -': `${Date.now() - 601_000} {}` } }, call: ask(), reply: 'no_engine' },
     { name: 'every engine rests for long: none, and when the first one has rested', before: () => RESTING([60_000, 90_000]), call: ask(), reply: (found) => /^no_engine\n(5[0-9]|60)$/.test(found) },
     { name: 'an engine that rests only for a moment is there', before: () => RESTING([90_000, 5_000]), call: ask(), reply: lines('ok', 'a1'), after: { ...made, ...queued } },

@@ -14,7 +14,7 @@ scripts('hints', ({ test, shard }) => {
   const run = (...verb) => shard.turn([verb], FRAME);
   const add = (model = 'default') => run(...addFor(model));
   const hints = () => shard.cmd('ZRANGE', shard.key('hints'), 0, -1);
-  const isQuiet = async () => (await shard.cmd('EXISTS', shard.key('quiet'))) === 1;
+  const isQuiet = async () => (await shard.cmd('EXISTS', shard.key('quiet:default'))) === 1;
   // It lasts 50 ms, so both commands are sent at once: on a slow machine it has ended before a second message arrives.
   const isQuietAfter = async (verb) => (await Promise.all([verb(), isQuiet()]))[1];
   // Who was called, with what it got.
@@ -90,19 +90,35 @@ scripts('hints', ({ test, shard }) => {
       assert.equal(seen.size, 3);
     }));
 
-  test('no node is there: the shard is quiet, and the next query notifies nobody', () =>
+  test('no node is there: nobody is called to that model until its last query is taken', () =>
     listening(['n2'], async () => {
       assert.equal(await isQuietAfter(() => add()), true);
-      await shard.cmd('SET', shard.key('quiet'), '1', 'PX', 60_000);
+      await shard.cmd('SET', shard.key('quiet:default'), '1', 'PX', 60_000);
       await shard.seed({ hints: zset({ 'n2 E|*': stated(0) }) });
       await add();
       assert.deepEqual(await called(), []);
-      for (const [verb, reply] of [[['claim', 0, 'E|small2', '0'], 'claim'], [['claim', 0, 'E|*', '0'], 'empty'], [['hint', 'E|*'], 'empty']]) {
-        await shard.cmd('SET', shard.key('quiet'), '1', 'PX', 60_000);
-        assert.equal((await run(...verb)).replies[0].split('\n')[0], reply);
-        assert.equal(await isQuiet(), false, 'a poll that has looked may be called');
-      }
+      await add('small');
+      assert.deepEqual((await called()).map(([, ...event]) => event), [['work', 'small', '0', '']], 'another model has engines of its own');
+      await run(...ADD.slice(0, 2), 'u', ...ADD.slice(3));
+      assert.match((await run('claim', 0, 'E|*', '0')).replies[0], /^claim/);
+      await add();
+      assert.deepEqual(await called(), [], 'queries of the other topic still wait');
+      while ((await run('claim', 0, 'E|*', '0')).replies[0] !== 'empty');
+      assert.equal(await isQuiet(), false);
+      await add();
+      assert.equal((await called()).length, 1);
     }));
+
+  test('a model that has fallen is quiet with the engines of all models', async () => {
+    const fall = { ...FRAME, fallbackMs: 30_000 };
+    await shard.turn([addFor('odd')], fall);
+    assert.equal(await shard.cmd('ZSCORE', shard.key('falls'), 'odd'), '0');
+    await shard.cmd('SET', shard.key('quiet:default'), '1', 'PX', 60_000);
+    await shard.seed({ hints: zset({ 'n1 E|*': stated(0) }) });
+    assert.deepEqual((await shard.turn([addFor('odd')], fall)).events, [lines('open', 2)]);
+    await shard.turn([['claim', 0, 'E|*', '0']], fall);
+    assert.equal(await isQuiet(), false);
+  });
 
   test('work goes to a node that was not tried, twice', () =>
     listening(['n2', 'n3', 'n4', 'n5'], async () => {
@@ -174,7 +190,7 @@ scripts('hints', ({ test, shard }) => {
     await shard.cmd('FLUSHALL');
     await shard.turn([['claim', 0, 'E|*', '1'], ['sync', '{}', '', 0, 0, 1, 'E|a', 1, 0, 0, '']]);
     await shard.turn([addFor('b')]);
-    assert.deepEqual((await shard.names()).filter((name) => name === 'hints' || name === 'quiet'), []);
+    assert.deepEqual((await shard.names()).filter((name) => name === 'hints' || name.startsWith('quiet')), []);
   });
 
   test('a sync forgets the hints of nodes that have said nothing for a minute, and all but the newest thousand', async () => {
