@@ -193,7 +193,7 @@ void fence_hold(struct fence *fence, struct call_slot *slot, struct str reply)
         abort();
     *held = (struct held){.slot = *slot,
                           .number = ++fence->number,
-                          .until_ms = clock_mono_ms() + FENCE_HOLD_MAX_MS,
+                          .until_ms = clock_mono_ms() + FENCE_WAIT_MS,
                           .reply_n = reply.n};
     held->slot.next = NULL;
     memcpy(held->history, fence->owner->history, sizeof held->history);

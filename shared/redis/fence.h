@@ -19,9 +19,9 @@
 
 #include "shared/redis/batch.h"
 
-/* How long a reply is held at most, and after how long without a confirmation a round is repeated
- * (and operators read about it). */
-enum { FENCE_HOLD_MAX_MS = 5000, FENCE_WAIT_MS = 1000 };
+/* How long a reply is held, and a round waits, at most. Not less for a round: each writes anew, so
+ * where the file is written to disk once a second, one of a second is never confirmed. */
+enum { FENCE_WAIT_MS = 5000 };
 
 struct fence;
 

@@ -193,7 +193,7 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 // parseReply. server: another program than all tests run against. password: of it and of the master that it follows.
 // config: the text of its file, or a function of its port; args go before it, and what it changes by itself (CONFIG
 // REWRITE, a Sentinel's state) outlives kill(). isSentinel: it is one. tls: {cert, key, ca}: it takes TLS, too, on another
-// port, which its URL then names; its own commands stay without.
+// port, which its URL then names; its own commands stay without. under: where its folder is made.
 //
 //   redis.port, redis.url         redis://127.0.0.1:PORT/0
 //   redis.tlsPort                 rediss://localhost:PORT/0
@@ -203,8 +203,8 @@ const program = process.env.PARLEY_TEST_REDIS || 'redis-server';
 //   await redis.pause() / resume() SIGSTOP, SIGCONT: there, but silent
 //   await redis.restart(words)    kill if needed, start again on the same port and folder, with these arguments more
 //   await redis.stop()            ends it and deletes the folder
-export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program, password = '', config, isSentinel = false, tls } = {}) {
-  const dir = mkdtempSync(join(tmpdir(), 'parley-redis-'));
+export async function startRedis({ aof = false, args = [], encoding = 'utf8', server = program, password = '', config, isSentinel = false, tls, under = tmpdir() } = {}) {
+  const dir = mkdtempSync(join(under, 'parley-redis-'));
   const file = join(dir, 'redis.conf');
   const storing = ['--save', '', '--appendonly', aof ? 'yes' : 'no', '--appendfsync', 'always'];
   const login = password ? ['--requirepass', password, ...(isSentinel ? [] : ['--masterauth', password])] : [];
